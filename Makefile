@@ -1,0 +1,40 @@
+# Everything runs in .venv, which each target makes for itself: only Python 3.11+ and make are needed.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint bench clean
+
+help:   ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.with-view  ## load a robot, check it, evaluate a million states, draw a picture
+	@$(BIN)/dalembert demo
+
+test: $(VENV)/.with-test  ## all tests and the doctests of src, warnings as errors
+	@$(BIN)/python -m pytest -q -n 2
+
+lint: $(VENV)/.with-lint  ## style, types, and the order of the layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(VENV)/.with-test  ## compare with Pinocchio on this machine
+	@$(BIN)/python benchmarks/run.py
+
+clean:  ## remove .venv and every cache in this folder
+	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache build dist
+
+# One stamp per extra; a changed pyproject.toml makes all of them old.
+$(VENV)/.with-%: pyproject.toml | $(VENV)/.made
+	@echo "installing dalembert[$*] into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dalembert needs Python 3.11 or newer; set PYTHON=")'
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@

@@ -1,0 +1,83 @@
+"""Dynamics of robot manipulators and linked rigid bodies: every formulation, compiled.
+
+>>> import dalembert as dl
+>>> robot = dl.load("planar_2r")
+>>> robot.mass_matrix([0.0, 0.0]).shape
+(2, 2)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dalembert.errors import (
+        CompileError,
+        DalembertError,
+        InertiaError,
+        ModelError,
+        ParameterError,
+        ShapeError,
+        SingularMassMatrixError,
+        UnknownNameError,
+    )
+    from dalembert import formulations
+    from dalembert.kernels import get_num_threads, set_num_threads
+    from dalembert.model import Joint, Link, Parameter
+    from dalembert.robot import Robot
+    from dalembert.zoo import load
+
+__version__ = "0.1.0"
+
+# where each public name lives; imported when first asked for, so that `import dalembert` is quick
+_PUBLIC = {
+    "CompileError": "errors",
+    "DalembertError": "errors",
+    "InertiaError": "errors",
+    "Joint": "model",
+    "Link": "model",
+    "ModelError": "errors",
+    "Parameter": "model",
+    "ParameterError": "errors",
+    "Robot": "robot",
+    "ShapeError": "errors",
+    "SingularMassMatrixError": "errors",
+    "UnknownNameError": "errors",
+    "get_num_threads": "kernels",
+    "load": "zoo",
+    "set_num_threads": "kernels",
+}
+
+__all__ = [
+    "CompileError",
+    "DalembertError",
+    "InertiaError",
+    "Joint",
+    "Link",
+    "ModelError",
+    "Parameter",
+    "ParameterError",
+    "Robot",
+    "ShapeError",
+    "SingularMassMatrixError",
+    "UnknownNameError",
+    "formulations",
+    "get_num_threads",
+    "load",
+    "set_num_threads",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "formulations":
+        return import_module("dalembert.formulations")
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
+    value = getattr(import_module(f"dalembert.{_PUBLIC[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

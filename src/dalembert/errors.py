@@ -1,0 +1,40 @@
+"""Exceptions of the package: each says what was wrong and what to do, in the user's terms."""
+
+
+class DalembertError(Exception):
+    """Base class of every error this package raises on purpose."""
+
+
+class ShapeError(DalembertError, ValueError):
+    """An array argument has the wrong shape or type."""
+
+
+class ModelError(DalembertError, ValueError):
+    """A mechanism's description is wrong: names, tree, axes, numbers."""
+
+
+class InertiaError(ModelError):
+    """Mass, centre or inertia tensor that no real body can have."""
+
+
+class SingularMassMatrixError(ModelError):
+    """M(q) is singular, so the accelerations are not determined."""
+
+
+class UnknownNameError(DalembertError, KeyError):
+    """A robot, frame, quantity or formulation of that name does not exist."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class ParameterError(DalembertError, ValueError):
+    """A named parameter is missing, unknown or has no value."""
+
+
+class CompileError(DalembertError, RuntimeError):
+    """A function could not be traced or compiled."""
+
+
+class SettingError(DalembertError, ValueError):
+    """A setting of the package, from a call or the environment, has an impossible value."""

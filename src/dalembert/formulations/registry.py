@@ -1,0 +1,79 @@
+"""Which quantities exist, by which formulations: data that everything else reads.
+
+A `Quantity` names its inputs and outputs with symbolic sizes; a `Formulation` is a function
+(model, **inputs) → array. Adding one here adds it to comparisons, counts, commands and pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from dalembert.errors import UnknownNameError
+from dalembert.model import Model
+
+Size = str | int  # "nq", "nv", "joints" or a number
+SIZES: Mapping[str, Callable[[Model], int]] = {
+    "nq": lambda model: model.nq,
+    "nv": lambda model: model.nv,
+    "joints": lambda model: len(model.joints),
+    "pairs": lambda model: model.nv * (model.nv - 1) // 2,
+}
+INPUTS: Mapping[str, tuple[Size, ...]] = {
+    "q": ("nq",),
+    "qd": ("nv",),
+    "qdd": ("nv",),
+    "tau": ("nv",),
+    "tip_wrench": (6,),
+    "base_twist": (6,),
+    "base_acceleration": (6,),
+    "step": ("nv",),
+}
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """One way to compute a quantity."""
+
+    name: str
+    function: Callable[..., Any]
+    citation: str
+    summary: str
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something computable: inputs by name, optional inputs, static choices, outputs by shape."""
+
+    name: str
+    summary: str
+    inputs: tuple[str, ...]
+    outputs: Mapping[str, tuple[Size, ...]]
+    formulations: tuple[Formulation, ...]
+    optional: tuple[str, ...] = ()
+    static: tuple[str, ...] = ()
+    inverts_mass: bool = False  # its value does not exist where M(q) is singular
+
+    def formulation(self, name: str | None) -> Formulation:
+        """The formulation of that name; None is the first, the default."""
+        if name is None:
+            return self.formulations[0]
+        for formulation in self.formulations:
+            if formulation.name == name:
+                return formulation
+        names = [f.name for f in self.formulations]
+        raise UnknownNameError(f"{self.name} has no formulation {name!r}{suggest(name, names)}")
+
+
+def suggest(name: str, names: list[str]) -> str:
+    """The end of an error message: the nearest name, and all of them."""
+    near = get_close_matches(str(name), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{hint} There are: {', '.join(names)}" if hint else f"; there are: {', '.join(names)}"
+
+
+def shape(model: Model, sizes: tuple[Size, ...]) -> tuple[int, ...]:
+    """Numbers for symbolic sizes."""
+    return tuple(SIZES[size](model) if isinstance(size, str) else size for size in sizes)

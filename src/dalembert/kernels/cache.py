@@ -1,0 +1,191 @@
+"""Compiled objects on disk, between one process and the next.
+
+Entries are machine code that will run with the user's rights, so the directory must be the user's
+own and writable by nobody else, and so must every entry. All access goes through one open
+directory, never again through its path, and follows no symbolic link. An entry is
+
+    magic, sha256 of the rest, length of the key, length of the payload, key, payload
+
+and anything that differs from that, or belongs to another key, counts as absent: it is compiled
+anew. The hash finds damage; against other users the ownership protects. Losing the cache costs
+only time, so a full or read-only disk is no error.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import stat
+import struct
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+MAGIC = b"dalembert-object-1\n"
+LARGEST_TOTAL = 512 * 2**20
+_LENGTHS = struct.Struct("<QQ")
+_HEADER = len(MAGIC) + 32 + _LENGTHS.size
+_ENTRY = re.compile(r"dalembert-[0-9a-f]{64}\.o")
+_TEMPORARY = re.compile(r"dalembert-[0-9a-f]{32}\.tmp")
+_ABANDONED = 3600.0  # seconds after which a temporary file belongs to nobody
+_warned: set[str] = set()
+
+
+def directory() -> Path | None:
+    """Where entries are kept: `$DALEMBERT_CACHE`, else the user's cache folder; None when off.
+
+    `DALEMBERT_CACHE=off` turns the cache off. So does a process that runs with borrowed rights
+    (setuid), whose environment is not to be trusted.
+    """
+    chosen = os.environ.get("DALEMBERT_CACHE", "")
+    if chosen == "off" or not hasattr(os, "geteuid") or os.geteuid() != os.getuid():
+        return None
+    if chosen:
+        return Path(chosen).absolute()
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(base):
+        return Path(base) / "dalembert"
+    home = Path("~").expanduser()
+    if not home.is_absolute():
+        return None
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "dalembert"
+
+
+def get(key: str) -> bytes | None:
+    """The payload stored under `key`, if an undamaged entry of the user's own is there."""
+    with _opened() as folder:
+        if folder is None:
+            return None
+        try:
+            return _decode(key, _read(folder, _name(key)))
+        except OSError:
+            return None
+
+
+def put(key: str, payload: bytes) -> None:
+    """Store `payload` under `key`: all of it or nothing, also against other processes."""
+    with _opened(create=True) as folder:
+        if folder is None or len(payload) > LARGEST_TOTAL // 4:
+            return
+        temporary = f"dalembert-{secrets.token_hex(16)}.tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with open(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as stream:
+                stream.write(_encode(key, payload))
+            os.replace(temporary, _name(key), src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            _remove(folder, temporary)
+        _prune(folder, LARGEST_TOTAL)
+
+
+def clear() -> None:
+    """Remove all entries."""
+    with _opened() as folder:
+        if folder is not None:
+            _prune(folder, 0, abandoned=0.0)
+
+
+def _name(key: str) -> str:
+    return f"dalembert-{hashlib.sha256(key.encode()).hexdigest()}.o"
+
+
+def _read(folder: int, name: str) -> bytes:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    file = os.open(name, flags, dir_fd=folder)
+    try:
+        if not _private(os.fstat(file), stat.S_ISREG):
+            return b""
+        with contextlib.suppress(OSError):
+            os.utime(file)  # the time of last use, by which _prune goes
+        with open(file, "rb", closefd=False) as stream:
+            return stream.read(LARGEST_TOTAL)
+    finally:
+        os.close(file)
+
+
+def _encode(key: str, payload: bytes) -> bytes:
+    text = key.encode()
+    rest = _LENGTHS.pack(len(text), len(payload)) + text + payload
+    return MAGIC + hashlib.sha256(rest).digest() + rest
+
+
+def _decode(key: str, entry: bytes) -> bytes | None:
+    text = key.encode()
+    digest, rest = entry[len(MAGIC) : len(MAGIC) + 32], entry[len(MAGIC) + 32 :]
+    payload = entry[_HEADER + len(text) :]
+    intact = (
+        entry.startswith(MAGIC)
+        and hashlib.sha256(rest).digest() == digest
+        and rest.startswith(_LENGTHS.pack(len(text), len(payload)) + text)
+    )
+    return payload if intact else None
+
+
+@contextlib.contextmanager
+def _opened(create: bool = False) -> Iterator[int | None]:
+    """The cache directory, open and found to be the user's own; None when there is none to use."""
+    path = directory()
+    folder = None if path is None else _open(path, create)
+    try:
+        yield folder
+    finally:
+        if folder is not None:
+            os.close(folder)
+
+
+def _open(path: Path, create: bool) -> int | None:
+    try:
+        if create:
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        if path.is_symlink():
+            _refuse(path, "is a symbolic link")
+        return None
+    if _private(os.fstat(folder), stat.S_ISDIR):
+        return folder
+    os.close(folder)
+    _refuse(path, "belongs to another user or can be written by others")
+    return None
+
+
+def _private(status: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
+    """Whether it is of that kind, the user's own, and writable by nobody else."""
+    shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return is_kind(status.st_mode) and status.st_uid == os.geteuid() and not shared
+
+
+def _refuse(path: Path, why: str) -> None:
+    if str(path) not in _warned:
+        _warned.add(str(path))
+        warnings.warn(
+            f"compiled kernels are not cached: {path} {why}; make it a directory of your own with "
+            "mode 0700, or set DALEMBERT_CACHE to one (or to 'off')",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def _remove(folder: int, name: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+
+
+def _prune(folder: int, largest: int, abandoned: float = _ABANDONED) -> None:
+    """Remove what has not been used for longest, until `largest` bytes are left."""
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            status = entry.stat(follow_symlinks=False)
+            if _ENTRY.fullmatch(entry.name):
+                found.append((status.st_mtime, status.st_size, entry.name))
+            elif _TEMPORARY.fullmatch(entry.name) and time.time() - status.st_mtime >= abandoned:
+                _remove(folder, entry.name)
+    total = 0
+    for _, size, name in sorted(found, reverse=True):
+        total += size
+        if total > largest:
+            _remove(folder, name)

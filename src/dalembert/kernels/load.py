@@ -1,0 +1,68 @@
+"""Object code in memory → addresses of its functions, with LLVM's ORC linker in this process."""
+
+import functools
+import itertools
+import os
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from dalembert.errors import CompileError
+
+if TYPE_CHECKING:
+    from llvmlite.binding.orcjit import LLJIT, ResourceTracker
+
+# One lock for all use of LLVM (llvmlite serialises its calls anyway). Forking takes it too, so that
+# a child never inherits LLVM in the middle of something another thread was doing.
+llvm_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=llvm_lock.acquire,
+        after_in_parent=llvm_lock.release,
+        after_in_child=llvm_lock.release,
+    )
+_names = map("object{}".format, itertools.count())
+
+
+class Loaded:
+    """Linked object code; its functions exist as long as this object does.
+
+    `loaded["symbol"]` is the address of an exported function.
+    """
+
+    __slots__ = ("_tracker",)
+
+    def __init__(self, tracker: "ResourceTracker") -> None:
+        self._tracker = tracker
+
+    def __getitem__(self, symbol: str) -> int:
+        return int(self._tracker[symbol])
+
+
+def load(code: bytes, symbols: Iterable[str]) -> Loaded:
+    """Link an object file held in memory and look up `symbols`, which it must define.
+
+    What the code calls (libm, pthreads, CPython) is found in this process. Every object is a
+    library of its own, so that all may define the same names.
+    """
+    from llvmlite.binding import JITLibraryBuilder
+
+    library = JITLibraryBuilder().add_object_img(code).add_current_process()
+    for symbol in symbols:
+        library.export_symbol(symbol)
+    with llvm_lock:
+        try:
+            return Loaded(library.link(_linker(), next(_names)))
+        except RuntimeError as error:
+            raise CompileError(f"compiled code could not be linked: {error}") from error
+
+
+@functools.cache
+def _linker() -> "LLJIT":
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    # JITLink puts the sections of an object side by side, so that short relocations reach
+    return llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)

@@ -1,0 +1,317 @@
+"""The two exported functions around a body: NumPy's inner loop over states, and a single state.
+
+    void dalembert_loop(char **args, intptr_t const *dimensions, intptr_t const *steps, void *data)
+    void dalembert_one(void *const *in, void *const *out)
+
+A last incomplete register is filled by stepping back, so that some states are computed twice; only
+batches smaller than a register go number by number. Big batches are cut into pieces which
+threads take from an atomic counter; threads live only during the call, so forking is safe. Floating-point
+exception flags are left as they were: kernels are quiet, NaN and infinity speak for themselves.
+"""
+
+from dataclasses import dataclass
+
+from dalembert.kernels import layout, libm
+from dalembert.kernels.program import LEAVES, Op, Port, Program
+from dalembert.kernels.target import Target
+from dalembert.kernels.text import Text, Vector
+
+_THREADING_NS = 200_000  # work below this is not worth starting threads
+_PIECE_NS = 50_000  # work one thread takes at a time
+_MAX_THREADS = 256
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """One argument of the loop: where its strides and its part of the tile are."""
+
+    port: Port
+    index: int
+    strides: int  # position of its core strides in `steps`
+    entry: int  # first entry in the tile
+    tile: str
+
+    @property
+    def suffix(self) -> str:
+        return layout.suffix(self.port.shape)
+
+
+def loops(program: Program, v: Vector, target: Target) -> str:
+    """Assembly of both functions and what they share."""
+    shapes = {port.shape for port in (*program.inputs, *program.outputs)}
+    arguments = _arguments(program)
+    threaded = not target.is_windows
+    return "\n".join(
+        [
+            layout.functions(v, shapes),
+            _quiet(target),
+            _range(program, v, arguments),
+            _threads(program, v) if threaded else "",
+            _loop(threaded, v, program),
+            _one(program, v, arguments),
+        ]
+    )
+
+
+def _arguments(program: Program) -> list[_Argument]:
+    total = len(program.inputs) + len(program.outputs)
+    strides, found = total, []
+    for ports, tile in ((program.inputs, "%x"), (program.outputs, "%y")):
+        entry = 0
+        for port in ports:
+            found.append(_Argument(port, len(found), strides, entry, tile))
+            strides += len(port.shape)
+            entry += port.size
+    return found
+
+
+def _tiles(t: Text, program: Program, v: Vector) -> None:
+    for name, ports in (("%x", program.inputs), ("%y", program.outputs)):
+        entries = max(1, sum(port.size for port in ports))
+        t.do(f"{name} = alloca [{entries} x {v.type}], align 64")
+
+
+def _range(program: Program, v: Vector, arguments: list[_Argument]) -> str:
+    """`range(args, steps, start, stop)`: states start … stop-1, stop > start."""
+    t = Text()
+    _tiles(t, program, v)
+    count = t.let("sub i64 %stop, %start")
+    small = t.let(f"icmp ult i64 {count}, {v.width}")
+    ports = [_Walk(t, v, argument) for argument in arguments]
+    t.do(f"br i1 {small}, label %partial, label %full")
+    t.label("partial")
+    for walk in ports:
+        walk.number_by_number(count, "pack", "%x")
+    t.do("call void @body(ptr %x, ptr %y)")
+    for walk in ports:
+        walk.number_by_number(count, "unpack", "%y")
+    t.do("ret void")
+    t.label("full")
+    for walk in ports:
+        walk.prepare()
+    last = t.let(f"sub i64 {count}, {v.width}")
+    blocks = t.let(f"udiv i64 {t.let(f'add i64 {count}, {v.width - 1}')}, {v.width}")
+
+    def block(index: str) -> None:
+        state = t.let(f"mul i64 {index}, {v.width}")
+        beyond = t.let(f"icmp ugt i64 {state}, {last}")
+        state = t.let(f"select i1 {beyond}, i64 {last}, i64 {state}")
+        for walk in ports:
+            walk.register(state, "pack", "%x")
+        t.do("call void @body(ptr %x, ptr %y)")
+        for walk in ports:
+            walk.register(state, "unpack", "%y")
+
+    t.loop(blocks, block)
+    t.do("ret void")
+    return t.function("internal void @range(ptr %args, ptr %steps, i64 %start, i64 %stop) noinline #0")
+
+
+class _Walk:
+    """Emits the moves of one argument between its array and its tile."""
+
+    def __init__(self, t: Text, v: Vector, argument: _Argument):
+        self.t, self.v, self.argument = t, v, argument
+        base = t.let(f"load ptr, ptr {t.at('%args', 8 * argument.index)}")
+        self.outer = t.let(f"load i64, ptr {t.at('%steps', 8 * argument.index)}")
+        self.strides = t.at("%steps", 8 * argument.strides)
+        self.base = t.at(base, t.let(f"mul i64 %start, {self.outer}"))
+        self.tile = t.at(argument.tile, argument.entry * v.width * v.size)
+        self.mode = ""
+
+    def call(self, name: str, base: str, count: str | int) -> None:
+        self.t.do(
+            f"call void @{name}_{self.argument.suffix}(ptr {base}, i64 {self.outer}, "
+            f"ptr {self.strides}, i64 {count}, ptr {self.tile})"
+        )
+
+    def number_by_number(self, count: str, move: str, tile: str) -> None:
+        if self.argument.tile == tile:
+            self.call(f"{move}_any", self.base, count)
+
+    def prepare(self) -> None:
+        """Find out how the array lies; what is the same for all states is packed here."""
+        t, suffix = self.t, self.argument.suffix
+        self.mode = t.let(f"call i64 @mode_{suffix}(i64 {self.outer}, ptr {self.strides})")
+        if self.argument.tile == "%x":
+            same = t.let(f"icmp eq i64 {self.mode}, {layout.SAME}")
+            t.when(same, lambda: self.call("pack_same", self.base, 1))
+
+    def register(self, state: str, move: str, tile: str) -> None:
+        if self.argument.tile != tile:
+            return
+        t = self.t
+        base = t.at(self.base, t.let(f"mul i64 {state}, {self.outer}"))
+        after = t.fresh("moved")
+        cases = {"direct": layout.DIRECT, "rows": layout.ROWS, "any": layout.ANY}
+        labels = {name: t.fresh(name) for name in cases}
+        listed = " ".join(f"i64 {cases[name]}, label %{labels[name]}" for name in cases)
+        t.do(f"switch i64 {self.mode}, label %{after} [ {listed} ]")
+        for name, label in labels.items():
+            t.label(label)
+            self.call(f"{move}_{name}", base, self.v.width)
+            t.do(f"br label %{after}")
+        t.label(after)
+
+
+def _one(program: Program, v: Vector, arguments: list[_Argument]) -> str:
+    """`dalembert_one`: every lane computes the same state."""
+    t = Text()
+    _tiles(t, program, v)
+    t.do("%flags = call i32 @save_flags()")
+    stride = v.width * v.size
+    inputs = [argument for argument in arguments if argument.tile == "%x"]
+    for argument in inputs:
+        base = t.let(f"load ptr, ptr {t.at('%in', 8 * argument.index)}")
+        for k in range(argument.port.size):
+            x = t.let(f"load {v.scalar}, ptr {t.at(base, k * v.size)}, align 1")
+            layout.spread(t, v, x, t.at("%x", (argument.entry + k) * stride))
+    t.do("call void @body(ptr %x, ptr %y)")
+    for argument in arguments[len(inputs) :]:
+        base = t.let(f"load ptr, ptr {t.at('%out', 8 * (argument.index - len(inputs)))}")
+        for k in range(argument.port.size):
+            place = t.at("%y", (argument.entry + k) * stride)
+            x = t.let(f"load {v.scalar}, ptr {place}")
+            t.do(f"store {v.scalar} {x}, ptr {t.at(base, k * v.size)}, align 1")
+    t.do("call void @restore_flags(i32 %flags)")
+    t.do("ret void")
+    return t.function("void @dalembert_one(ptr %in, ptr %out) #0")
+
+
+def _quiet(target: Target) -> str:
+    """Keep the exception flags of the calling thread: save and restore, or else clear."""
+    if not target.is_x86:
+        return """declare i32 @feclearexcept(i32) nounwind
+define internal i32 @save_flags() #0 { ret i32 0 }
+define internal void @restore_flags(i32 %flags) #0 {
+  %unused = call i32 @feclearexcept(i32 31)
+  ret void
+}"""
+    return """declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define internal i32 @save_flags() #0 {
+  %slot = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %slot)
+  %flags = load i32, ptr %slot
+  ret i32 %flags
+}
+define internal void @restore_flags(i32 %flags) #0 {
+  %slot = alloca i32
+  store i32 %flags, ptr %slot
+  call void @llvm.x86.sse.ldmxcsr(ptr %slot)
+  ret void
+}"""
+
+
+def _loop(threaded: bool, v: Vector, program: Program) -> str:
+    states = max(1, int(_THREADING_NS / cost_ns(program, v)))
+    choice = f"""  %none = icmp eq ptr %data, null
+  br i1 %none, label %single, label %ask
+ask:
+  %threads = load atomic i32, ptr %data monotonic, align 4
+  %many = icmp sgt i32 %threads, 1
+  %worth = icmp uge i64 %count, {states}
+  %split = and i1 %many, %worth
+  br i1 %split, label %parallel, label %single
+parallel:
+  call void @in_parallel(ptr %args, ptr %steps, i64 %count, i32 %threads)
+  br label %done"""
+    return f"""define void @dalembert_loop(ptr %args, ptr %dimensions, ptr %steps, ptr %data) #0 {{
+entry:
+  %count = load i64, ptr %dimensions
+  %empty = icmp slt i64 %count, 1
+  br i1 %empty, label %nothing, label %work
+work:
+  %flags = call i32 @save_flags()
+{choice if threaded else "  br label %single"}
+single:
+  call void @range(ptr %args, ptr %steps, i64 0, i64 %count)
+  br label %done
+done:
+  call void @restore_flags(i32 %flags)
+  ret void
+nothing:
+  ret void
+}}"""
+
+
+def _threads(program: Program, v: Vector) -> str:
+    """A job is (next state, args, steps, count, states per piece); all workers share it."""
+    piece = max(1, int(_PIECE_NS / cost_ns(program, v)) // 64) * 64
+    return f"""%job = type {{ i64, ptr, ptr, i64, i64 }}
+declare i32 @pthread_create(ptr, ptr, ptr, ptr) nounwind
+declare i32 @pthread_join(i64, ptr) nounwind
+
+define internal ptr @worker(ptr %job) #0 {{
+entry:
+  %args_at = getelementptr %job, ptr %job, i64 0, i32 1
+  %steps_at = getelementptr %job, ptr %job, i64 0, i32 2
+  %count_at = getelementptr %job, ptr %job, i64 0, i32 3
+  %args = load ptr, ptr %args_at
+  %steps = load ptr, ptr %steps_at
+  %count = load i64, ptr %count_at
+  br label %take
+take:
+  %start = atomicrmw add ptr %job, i64 {piece} monotonic
+  %more = icmp slt i64 %start, %count
+  br i1 %more, label %compute, label %done
+compute:
+  %beyond = add i64 %start, {piece}
+  %stop = call i64 @llvm.smin.i64(i64 %beyond, i64 %count)
+  call void @range(ptr %args, ptr %steps, i64 %start, i64 %stop)
+  br label %take
+done:
+  ret ptr null
+}}
+declare i64 @llvm.smin.i64(i64, i64)
+declare i32 @llvm.smin.i32(i32, i32)
+
+define internal void @in_parallel(ptr %args, ptr %steps, i64 %count, i32 %threads) #0 {{
+entry:
+  %job = alloca %job, align 64
+  %ids = alloca [{_MAX_THREADS} x i64]
+  %args_at = getelementptr %job, ptr %job, i64 0, i32 1
+  %steps_at = getelementptr %job, ptr %job, i64 0, i32 2
+  %count_at = getelementptr %job, ptr %job, i64 0, i32 3
+  store i64 0, ptr %job
+  store ptr %args, ptr %args_at
+  store ptr %steps, ptr %steps_at
+  store i64 %count, ptr %count_at
+  %others = sub i32 %threads, 1
+  %wanted = call i32 @llvm.smin.i32(i32 %others, i32 {_MAX_THREADS})
+  br label %start
+start:
+  %i = phi i32 [ 0, %entry ], [ %next, %started ]
+  %id = getelementptr i64, ptr %ids, i32 %i
+  %failed = call i32 @pthread_create(ptr %id, ptr null, ptr @worker, ptr %job)
+  %ok = icmp eq i32 %failed, 0
+  br i1 %ok, label %started, label %work
+started:
+  %next = add i32 %i, 1
+  %again = icmp slt i32 %next, %wanted
+  br i1 %again, label %start, label %work
+work:
+  %running = phi i32 [ %i, %start ], [ %next, %started ]
+  %unused = call ptr @worker(ptr %job)
+  br label %wait
+wait:
+  %j = phi i32 [ 0, %work ], [ %after, %joined ]
+  %waiting = icmp slt i32 %j, %running
+  br i1 %waiting, label %joined, label %done
+joined:
+  %id_at = getelementptr i64, ptr %ids, i32 %j
+  %thread = load i64, ptr %id_at
+  %status = call i32 @pthread_join(i64 %thread, ptr null)
+  %after = add i32 %j, 1
+  br label %wait
+done:
+  ret void
+}}"""
+
+
+def cost_ns(program: Program, v: Vector) -> float:
+    """A rough price of one state, good to a factor of two: 0.3 ns per vector instruction."""
+    price = {Op.SIN: 15.0, Op.COS: 15.0, Op.DIV: 16.0, Op.SQRT: 20.0}
+    price |= dict.fromkeys(libm.NAMES, 50.0 * v.width)
+    price |= dict.fromkeys(LEAVES, 1.0)
+    return 0.3 * (sum(price.get(Op(op), 1.0) for op in program.op.tolist()) + 10.0) / v.width

@@ -1,0 +1,84 @@
+"""NumPy's C API tables and object layouts, reached by ctypes: no compiler, no headers.
+
+Extension modules find the same tables in the same two capsules; the index of a function in its
+table is part of NumPy's binary interface and never changes (numpy/__ufunc_api.h and
+numpy/__multiarray_api.h).
+"""
+
+import ctypes
+import functools
+import importlib
+
+import numpy as np
+
+UFUNC_FROM_SIGNATURE = 31  # PyUFunc_FromFuncAndDataAndSignature
+ARRAY_RETURN = 76  # PyArray_Return
+ARRAY_NEW_FROM_DESCR = 94  # PyArray_NewFromDescr
+
+C_CONTIGUOUS, ALIGNED = 0x1, 0x100
+
+
+class ArrayFields(ctypes.Structure):
+    """The public head of a `PyArrayObject` (numpy/ndarraytypes.h) in a build with the GIL."""
+
+    _fields_ = (
+        ("refcount", ctypes.c_ssize_t),
+        ("type", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("ndim", ctypes.c_int),
+        ("dimensions", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("base", ctypes.c_void_p),
+        ("descr", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+    )
+
+
+class UfuncFields(ctypes.Structure):
+    """The head of a `PyUFuncObject` (numpy/ufuncobject.h), up to the object that it owns."""
+
+    _fields_ = (
+        ("refcount", ctypes.c_ssize_t),
+        ("type", ctypes.c_void_p),
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("nargs", ctypes.c_int),
+        ("identity", ctypes.c_int),
+        ("functions", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("ntypes", ctypes.c_int),
+        ("reserved", ctypes.c_int),
+        ("name", ctypes.c_void_p),
+        ("types", ctypes.c_void_p),
+        ("doc", ctypes.c_void_p),
+        ("ptr", ctypes.c_void_p),
+        ("owned", ctypes.c_void_p),
+    )
+
+
+@functools.cache
+def _table(capsule: str) -> int:
+    package = "numpy._core" if int(np.__version__.split(".")[0]) >= 2 else "numpy.core"
+    module = importlib.import_module(f"{package}._multiarray_umath")
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype = ctypes.c_void_p
+    pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+    return int(pointer_of(getattr(module, capsule), None))
+
+
+def ufunc_function(index: int) -> int:
+    """Address of entry `index` of NumPy's ufunc table."""
+    return _entry("_UFUNC_API", index)
+
+
+def array_function(index: int) -> int:
+    """Address of entry `index` of NumPy's array table."""
+    return _entry("_ARRAY_API", index)
+
+
+def _entry(capsule: str, index: int) -> int:
+    slot = _table(capsule) + index * ctypes.sizeof(ctypes.c_void_p)
+    address = ctypes.c_void_p.from_address(slot).value
+    if address is None:
+        raise ImportError(f"NumPy {np.__version__} has no function {index} in {capsule}")
+    return address

@@ -1,0 +1,82 @@
+"""The machines kernels are compiled for: instruction set, vector width, object format.
+
+The native machine is described by one of the standard levels of its architecture, found through
+NumPy's own detection, so that compiled objects carry over between machines of the same level
+and no compiler library is needed to look one up.
+"""
+
+import os
+import platform
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalembert.errors import CompileError
+
+
+@dataclass(frozen=True)
+class Target:
+    """What LLVM is told: triple, cpu and features; `bits` is the width of a vector register."""
+
+    triple: str
+    cpu: str
+    features: str
+    bits: int
+
+    def width(self, dtype: str) -> int:
+        """How many numbers of that type one register holds.
+
+        >>> by_name("x86-64-v3").width("float64"), by_name("x86-64-v4").width("float32")
+        (4, 16)
+        """
+        return self.bits // (8 * np.dtype(dtype).itemsize)
+
+    @property
+    def is_x86(self) -> bool:
+        """Whether the x86 control register intrinsics exist."""
+        return self.triple.startswith("x86_64")
+
+    @property
+    def is_windows(self) -> bool:
+        """Whether the C library is Microsoft's, which has no POSIX threads."""
+        return "windows" in self.triple
+
+
+_BITS = {"x86-64": 128, "x86-64-v3": 256, "x86-64-v4": 512, "aarch64": 128}
+
+
+def by_name(name: str) -> Target:
+    """A target by its standard name: x86-64, x86-64-v3, x86-64-v4, aarch64 or native."""
+    if name == "native":
+        return native()
+    if name not in _BITS:
+        known = ", ".join(["native", *_BITS])
+        raise CompileError(f"unknown target {name!r}; choose one of {known}")
+    machine, cpu = ("aarch64", "generic") if name == "aarch64" else ("x86_64", name)
+    return Target(_triple(machine), cpu, "", _BITS[name])
+
+
+def native() -> Target:
+    """This machine, or the one the environment variable DALEMBERT_TARGET names."""
+    return by_name(os.environ.get("DALEMBERT_TARGET") or _level())
+
+
+def _level() -> str:
+    machine = platform.machine().lower()
+    if machine in ("arm64", "aarch64"):
+        return "aarch64"
+    if machine not in ("x86_64", "amd64"):
+        raise CompileError(f"no compiled kernels for {machine} processors")
+    has = np._core._multiarray_umath.__cpu_features__.get
+    if has("AVX512_SKX"):
+        return "x86-64-v4"
+    return "x86-64-v3" if has("AVX2") and has("FMA3") else "x86-64"
+
+
+def _triple(machine: str) -> str:
+    if sys.platform == "darwin":
+        return f"{machine.replace('aarch64', 'arm64')}-apple-macosx"
+    if sys.platform == "win32":
+        return f"{machine}-pc-windows-msvc-elf"
+    return f"{machine}-unknown-linux-gnu"

@@ -1,0 +1,265 @@
+"""From links, as importers describe them, to the one frozen model: checked, ordered, merged.
+
+Every question of convention ends here. Fixed joints are merged exactly; joints of several degrees
+become several bodies; each body frame gets its z axis along its joint's axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.model.drives import drive_of
+from dalembert.model.joint import REVOLUTE, Chart, Factors, align, factors
+from dalembert.model.link import Link
+from dalembert.model.model import Body, Frame, JointInfo, Model
+from dalembert.model.parameter import collect, expression, is_symbolic
+from dalembert.model.tree import ordered
+from dalembert.spatial.consistency import check_inertia
+from dalembert.spatial.inertia import parallel_axis, rotate_tensor
+from dalembert.spatial.rotations import rotation_z, snap
+
+BASE = "base"
+TOOL = "tool"
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a link frame sits: fixed to a body at (rotation, translation)."""
+
+    body: int
+    rotation: Any
+    translation: Any
+
+    def then(self, pose: Any) -> _Place:
+        rotation, translation = pose[0:3, 0:3], pose[0:3, 3]
+        return _Place(
+            self.body,
+            snap(self.rotation @ rotation),
+            self.translation + self.rotation @ translation,
+        )
+
+
+def build(
+    links: Sequence[Link],
+    *,
+    name: str = "robot",
+    base: Any = None,
+    tool: Any = None,
+    tool_link: str | None = None,
+    frames: Mapping[str, tuple[str, Any]] | None = None,
+    gravity: Any = STANDARD_GRAVITY,
+) -> Model:
+    """A model from links in any order.
+
+    `base` (4, 4) is the pose of the base in the world; `tool` (4, 4) the pose of the tool frame in
+    the frame of `tool_link` (default: the last link); `frames` maps names to (link, pose).
+    """
+    if not links:
+        raise ModelError("a mechanism needs at least one link")
+    links = ordered(links)
+    builder = _Builder(links)
+    builder.places[None] = _Place(-1, np.eye(3), np.zeros(3)).then(_pose(base, "base"))
+    for link in links:
+        builder.add(link)
+    if not builder.bodies:
+        raise ModelError("every joint is fixed; a mechanism needs at least one that moves")
+    builder.name_frames(frames or {}, tool, tool_link or links[-1].name)
+    model = Model(
+        name=name,
+        bodies=tuple(builder.merged_bodies()),
+        joints=tuple(builder.joints),
+        frames=builder.frames,
+        tool=TOOL,
+        drive=drive_of(builder.moving),
+        gravity=_vector(gravity, "gravity"),
+    )
+    return _with_parameters(model)
+
+
+class _Builder:
+    """Grows the bodies link by link; the links must come parents first."""
+
+    def __init__(self, links: Sequence[Link]) -> None:
+        self.links = links
+        self.places: dict[str | None, _Place] = {}  # user's link frame
+        self.bodies: list[Body] = []
+        self.joints: list[JointInfo] = []
+        self.moving: list[tuple[Link, int]] = []  # link and its nv
+        self.frames: dict[str, Frame] = {}
+        self.loads: dict[int, list[tuple[Any, Any, Any]]] = {}  # body → (mass, com, tensor) there
+
+    def add(self, link: Link) -> None:
+        """One link: its joint's bodies, its frame and its inertia."""
+        joint = link.joint
+        label = joint.name or link.name
+        place = self.places[link.parent].then(_pose(joint.origin, f"origin of joint {label!r}"))
+        pieces = _unit_axes(factors(joint.kind, joint.axis, joint.axis2, expression(joint.pitch)), label)
+        first = len(self.bodies)
+        for number, (axis, chart) in enumerate(pieces):
+            place = self._grow(link, label, place, axis, chart, number, len(pieces))
+        moved = place.then(_pose(link.frame, f"frame of link {link.name!r}"))
+        self.places[link.name] = moved
+        self._load(link, moved)
+        if pieces:
+            self.joints.append(_info(link, label, self.bodies[first:], first))
+            self.moving.append((link, sum(chart.nv for _, chart in pieces)))
+
+    def _grow(
+        self, link: Link, label: str, place: _Place, axis: Any, chart: Chart, number: int, count: int
+    ) -> _Place:
+        """One more body at the end of `place`, moving by `chart` about `axis`."""
+        turn = snap(align(axis))
+        one_degree = count == 1 and chart.nq == 1
+        offset = expression(link.joint.offset).reshape(1) if one_degree else np.zeros(chart.nq)
+        quarter, offset = _quarter_turns(chart, offset)
+        nq = self.bodies[-1].q.stop if self.bodies else 0
+        nv = self.bodies[-1].v.stop if self.bodies else 0
+        self.bodies.append(
+            Body(
+                name=link.name if number == count - 1 else f"{label}_{number + 1}",
+                parent=place.body,
+                rotation=snap(place.rotation @ turn @ quarter),
+                translation=place.translation,
+                chart=chart,
+                offset=offset,
+                q=slice(nq, nq + chart.nq),
+                v=slice(nv, nv + chart.nv),
+                mass=0.0,
+                com=np.zeros(3),
+                inertia=np.zeros((3, 3)),
+            )
+        )
+        return _Place(len(self.bodies) - 1, turn.T, np.zeros(3))
+
+    def _load(self, link: Link, place: _Place) -> None:
+        """Remember the link's inertia at the body that carries it (checked where it is numeric)."""
+        where = f"link {link.name!r}"
+        mass, com = expression(link.mass), _vector(link.com, f"com of {where}")
+        tensor = _square(link.inertia, f"inertia of {where}")
+        if not any(is_symbolic(x) for x in (mass, com, tensor)):
+            check_inertia(mass, com, tensor, name=where)
+        centre = place.translation + place.rotation @ com
+        turned = rotate_tensor(tensor, place.rotation)
+        self.loads.setdefault(place.body, []).append((mass, centre, turned))
+
+    def merged_bodies(self) -> list[Body]:
+        """Bodies with the inertia of everything fixed to them."""
+        merged = []
+        for i, body in enumerate(self.bodies):
+            mass, com, tensor = combine(self.loads.get(i, []))
+            merged.append(replace(body, mass=mass, com=com, inertia=tensor))
+        return merged
+
+    def name_frames(self, extra: Mapping[str, tuple[str, Any]], tool: Any, tool_link: str) -> None:
+        """Every link's frame under its name, the extra ones, the base and the tool."""
+        named: dict[str, _Place] = {BASE: self.places[None]}
+        named |= {str(key): place for key, place in self.places.items() if key is not None}
+        for key, (link, pose) in {**extra, TOOL: (tool_link, tool)}.items():
+            if link not in self.places:
+                raise ModelError(f"frame {key!r} is attached to {link!r}, which is no link")
+            if key in named and key != TOOL:
+                raise ModelError(f"frame {key!r} has the name of a link; choose another")
+            named[key] = self.places[link].then(_pose(pose, f"frame {key!r}"))
+        self.frames = {k: Frame(p.body, p.rotation, p.translation) for k, p in named.items()}
+
+
+def combine(loads: Sequence[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
+    """Mass, centre and central tensor of rigidly joined parts, each (mass, centre, tensor)."""
+    if not loads:
+        return 0.0, np.zeros(3), np.zeros((3, 3))
+    if len(loads) == 1:
+        return loads[0]
+    mass = sum(m for m, _, _ in loads)
+    moment = sum(m * c for m, c, _ in loads)
+    massless = not is_symbolic(mass) and mass == 0.0
+    com = np.zeros(3) if massless else moment / mass
+    return mass, com, sum(parallel_axis(tensor, m, c - com) for m, c, tensor in loads)
+
+
+def _quarter_turns(chart: Chart, offset: Any) -> tuple[Any, Any]:
+    """Offsets of whole quarter turns become part of the placement, where they cost nothing."""
+    if chart is REVOLUTE and not is_symbolic(offset):
+        turned = snap(rotation_z(offset[0]))
+        if np.isin(turned, (-1.0, 0.0, 1.0)).all():
+            return turned, np.zeros(1)
+    return np.eye(3), offset
+
+
+def _info(link: Link, label: str, bodies: Sequence[Body], first: int) -> JointInfo:
+    joint = link.joint
+    q = slice(bodies[0].q.start, bodies[-1].q.stop)
+    v = slice(bodies[0].v.start, bodies[-1].v.stop)
+    nq = q.stop - q.start
+    lower, upper = (-np.inf, np.inf) if joint.limits is None else joint.limits
+    if np.isnan([lower, upper]).any() or lower > upper:
+        raise ModelError(f"joint {label!r}: limits ({lower}, {upper}) are reversed or not numbers")
+    return JointInfo(
+        name=label,
+        kind=joint.kind,
+        link=link.name,
+        bodies=range(first, first + len(bodies)),
+        q=q,
+        v=v,
+        lower=(float(lower),) * nq,
+        upper=(float(upper),) * nq,
+        velocity_limit=float(joint.velocity_limit),
+        effort_limit=float(joint.effort_limit),
+    )
+
+
+def _unit_axes(pieces: Factors, label: str) -> Factors:
+    """The factors with axes of length one; a zero or non-finite axis is an error."""
+    unit: Factors = []
+    for axis, chart in pieces:
+        length = np.linalg.norm(axis) if np.shape(axis) == (3,) else np.nan
+        if not np.isfinite(length) or length < 1e-9:
+            raise ModelError(f"joint {label!r}: axis {np.asarray(axis)} must be three numbers, not all zero")
+        unit.append((snap(axis / length), chart))
+    return unit
+
+
+def _pose(value: Any, what: str) -> Any:
+    """A (4, 4) pose; None is the identity. Numeric rotations are checked to be rotations."""
+    if value is None:
+        return np.eye(4)
+    pose = expression(value)
+    if pose.shape != (4, 4):
+        raise ModelError(f"{what} must be a 4×4 pose, not an array of shape {pose.shape}")
+    if not is_symbolic(pose):
+        rotation = pose[:3, :3]
+        proper = np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6) and np.linalg.det(rotation) > 0
+        if not np.isfinite(pose).all() or not proper or np.any(pose[3] != (0, 0, 0, 1)):
+            raise ModelError(f"{what} is not a rigid pose: rotation part\n{rotation}")
+        return np.block([[snap(rotation), pose[:3, 3:]], [pose[3:]]])
+    return pose
+
+
+def _vector(value: Any, what: str) -> Any:
+    array = expression(value)
+    if array.shape != (3,) or (not is_symbolic(array) and not np.isfinite(array).all()):
+        raise ModelError(f"{what} must be three finite numbers, not {value!r}")
+    return array
+
+
+def _square(value: Any, what: str) -> Any:
+    array = expression(value)
+    if array.shape != (3, 3):
+        raise ModelError(f"{what} must be 3×3 (about the centre of mass), not {array.shape}")
+    return array
+
+
+def _with_parameters(model: Model) -> Model:
+    """The model with the parameters its numbers mention, in order of appearance."""
+    from dalembert.model.numbers import flatten
+
+    flat = flatten(model)
+    if not is_symbolic(flat):
+        return model
+    parameters, _ = collect(flat.to_casadi())
+    return replace(model, parameters=parameters)

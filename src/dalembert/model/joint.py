@@ -1,0 +1,190 @@
+"""Joints as data: what every algorithm needs to know of one, and nothing of its type.
+
+A `Chart` is one link's freedom in a frame whose z axis is the joint axis: a constant motion
+subspace S (body coordinates, linear over angular), the configuration map q → (R, p), and the
+manifold's own integration. Every lower pair is a short sequence of charts: a universal joint is two
+revolute ones with a massless link between them, so no recursion ever meets an S that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.spatial import quaternions
+from dalembert.spatial.rotations import rotation_z
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Freedom of one link relative to its parent."""
+
+    nq: int
+    nv: int
+
+    @property
+    def subspace(self) -> np.ndarray:
+        """S (6, nv): twist of the link in its own frame is S @ velocity."""
+        raise NotImplementedError
+
+    def transform(self, q: Any) -> tuple[Any, Any]:
+        """(R, p) of the link frame in the joint frame."""
+        raise NotImplementedError
+
+    def neutral(self) -> np.ndarray:
+        """The q of the reference posture."""
+        return np.zeros(self.nq)
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        """q after moving with the constant velocity `step` for unit time, on the manifold."""
+        raise NotImplementedError
+
+    def rate(self, q: Any, velocity: Any) -> Any:
+        """dq/dt (nq,) for a velocity (nv,)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Screw(Chart):
+    """One coordinate about and along z: turns by `turn`·q radians and slides by `slide`·q metres."""
+
+    turn: float = 1.0
+    slide: Any = 0.0
+    nq: int = 1
+    nv: int = 1
+
+    @property
+    def subspace(self) -> Any:
+        return np.stack([0.0, 0.0, self.slide, 0.0, 0.0, self.turn]).reshape(6, 1)
+
+    def transform(self, q: Any) -> tuple[Any, Any]:
+        return rotation_z(self.turn * q[0]), np.stack([0.0, 0.0, self.slide * q[0]])
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        return q + step
+
+    def rate(self, q: Any, velocity: Any) -> Any:
+        return velocity
+
+
+@dataclass(frozen=True)
+class Ball(Chart):
+    """Rotation as a quaternion (x, y, z, w); velocity is the body angular velocity."""
+
+    nq: int = 4
+    nv: int = 3
+
+    @property
+    def subspace(self) -> np.ndarray:
+        return np.vstack([np.zeros((3, 3)), np.eye(3)])
+
+    def transform(self, q: Any) -> tuple[Any, Any]:
+        return quaternions.matrix_from_quaternion(q), np.zeros(3)
+
+    def neutral(self) -> np.ndarray:
+        return np.array([0.0, 0.0, 0.0, 1.0])
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        return quaternions.integrate(q, step)
+
+    def rate(self, q: Any, velocity: Any) -> Any:
+        return quaternions.rate_map(q) @ velocity
+
+
+@dataclass(frozen=True)
+class Free(Chart):
+    """Position and quaternion (x, y, z, w); velocity is the body twist (linear, angular)."""
+
+    nq: int = 7
+    nv: int = 6
+
+    @property
+    def subspace(self) -> np.ndarray:
+        return np.eye(6)
+
+    def transform(self, q: Any) -> tuple[Any, Any]:
+        return quaternions.matrix_from_quaternion(q[3:7]), q[0:3]
+
+    def neutral(self) -> np.ndarray:
+        return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        from dalembert.spatial import se3
+
+        moved = se3.exp_se3(step)
+        rotation = quaternions.matrix_from_quaternion(q[3:7])
+        return np.concatenate(
+            [q[0:3] + rotation @ moved[0:3, 3], quaternions.integrate(q[3:7], step[3:6])]
+        )
+
+    def rate(self, q: Any, velocity: Any) -> Any:
+        linear = quaternions.matrix_from_quaternion(q[3:7]) @ velocity[0:3]
+        return np.concatenate([linear, quaternions.rate_map(q[3:7]) @ velocity[3:6]])
+
+
+REVOLUTE, PRISMATIC = Screw(), Screw(turn=0.0, slide=1.0)
+X, Y, Z = np.eye(3)
+
+Factors = list[tuple[np.ndarray, Chart]]
+
+
+def factors(kind: str, axis: Sequence[float], axis2: Sequence[float] | None, pitch: Any) -> Factors:
+    """The sequence of (axis in the joint frame, chart) that makes a joint of this kind.
+
+    Order of coordinates: cylindrical (slide, turn), universal (about `axis`, then about `axis2`),
+    planar (x, y, angle) in the plane normal to `axis`, free (position, quaternion).
+    """
+    first = np.asarray(axis, dtype=float)
+    if kind == "universal":
+        second = Y if axis2 is None else np.asarray(axis2, dtype=float)
+        return [(first, REVOLUTE), (second, REVOLUTE)]
+    if kind == "planar":
+        frame = align(first)
+        return [(frame[:, 0], PRISMATIC), (frame[:, 1], PRISMATIC), (first, REVOLUTE)]
+    try:
+        charts = {
+            "revolute": [REVOLUTE],
+            "continuous": [REVOLUTE],
+            "prismatic": [PRISMATIC],
+            "helical": [Screw(turn=1.0, slide=pitch)],
+            "cylindrical": [PRISMATIC, REVOLUTE],
+            "spherical": [Ball()],
+            "free": [Free()],
+            "fixed": [],
+        }[kind]
+    except KeyError:
+        raise ModelError(f"joint type {kind!r} is unknown; known types: {', '.join(KINDS)}") from None
+    oriented = kind not in ("spherical", "free")
+    return [(first if oriented else Z, chart) for chart in charts]
+
+
+KINDS = (
+    "revolute",
+    "continuous",
+    "prismatic",
+    "helical",
+    "cylindrical",
+    "universal",
+    "planar",
+    "spherical",
+    "free",
+    "fixed",
+)
+
+
+def align(axis: np.ndarray) -> np.ndarray:
+    """A rotation that takes z to the unit vector `axis`: the smallest one in the upper half space.
+
+    >>> align(np.array([0.0, 1.0, 0.0])) @ Z
+    array([0., 1., 0.])
+    """
+    if axis[2] < 0.0:  # mirrored through half a turn about x, so that 1 + z never cancels
+        flip = np.array([1.0, -1.0, -1.0])
+        return flip[:, None] * align(flip * axis)
+    x, y, z = axis
+    k = 1.0 / (1.0 + z)
+    return np.array([[1 - k * x * x, -k * x * y, x], [-k * x * y, 1 - k * y * y, y], [-x, -y, z]])

@@ -1,0 +1,77 @@
+"""What an importer hands to the builder: one `Link` per body, with the joint that carries it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.spatial.rotations import rotation_from_rpy, snap
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint as users describe it. `origin` is the pose of its frame in the parent's link frame."""
+
+    kind: str = "revolute"
+    name: str | None = None
+    axis: Any = (0.0, 0.0, 1.0)  # in the joint frame
+    axis2: Any = None  # second axis of a universal joint
+    pitch: Any = 0.0  # metres per radian of a helical joint
+    origin: Any = field(default_factory=lambda: np.eye(4))
+    offset: Any = 0.0  # added to q of a one-degree joint
+    limits: tuple[float, float] | None = None
+    velocity_limit: float = np.inf
+    effort_limit: float = np.inf
+    viscous: Any = 0.0  # at the joint, N m s/rad or N s/m
+    coulomb: Any = 0.0  # at the joint: one number, or (positive, negative)
+    viscous_motor: Any = 0.0  # at the motor: × gear_ratio² at the joint
+    coulomb_motor: Any = 0.0  # at the motor: × |gear_ratio|
+    rotor_inertia: Any = 0.0  # kg m²: × gear_ratio² at the joint
+    gear_ratio: Any = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A body of the tree: its joint, and its inertia in the link frame."""
+
+    name: str
+    parent: str | None = None  # None: the base
+    joint: Joint = field(default_factory=Joint)
+    mass: Any = 0.0
+    com: Any = (0.0, 0.0, 0.0)
+    inertia: Any = field(default_factory=lambda: np.zeros((3, 3)))  # about the com, link axes
+    frame: Any = None  # pose of the link frame in the joint's moved frame, if different
+
+
+def link_from_mapping(row: Mapping[str, Any]) -> Link:
+    """A `Link` from plain data; unknown keys are errors.
+
+    `joint` is a mapping with `type` and the fields of `Joint`; `origin_xyz` and `origin_rpy` may
+    stand for `origin`.
+    """
+    row = dict(row)
+    name = row.get("name")
+    if not isinstance(name, str) or not name:
+        raise ModelError(f"a link needs a name; got {name!r}")
+    joint = dict(row.pop("joint", {}))
+    if "type" in joint:
+        joint["kind"] = joint.pop("type")
+    if "origin_xyz" in joint or "origin_rpy" in joint:
+        origin = np.eye(4)
+        origin[:3, :3] = snap(rotation_from_rpy(joint.pop("origin_rpy", (0.0, 0.0, 0.0))))
+        origin[:3, 3] = joint.pop("origin_xyz", (0.0, 0.0, 0.0))
+        joint["origin"] = origin
+    _reject_unknown(joint, Joint, f"joint of link {name!r}")
+    _reject_unknown(row, Link, f"link {name!r}")
+    return Link(joint=Joint(**joint), **row)
+
+
+def _reject_unknown(given: Mapping[str, Any], cls: type, where: str) -> None:
+    known = {f.name for f in fields(cls)}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise ModelError(f"{where}: unknown key {unknown[0]!r}; known keys: {', '.join(sorted(known))}")

@@ -1,0 +1,199 @@
+"""The one model every formulation reads: a frozen tree of bodies, with parameters bound or open."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ParameterError, UnknownNameError
+from dalembert.model.joint import Chart
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """One moving body: its joint's placement and chart, and its inertia, all in its own frame.
+
+    The body frame has its origin on the joint axis and its z axis along it.
+    """
+
+    name: str
+    parent: int  # index of the parent body, −1 for the base
+    rotation: Any  # (3, 3) joint frame in the parent's body frame
+    translation: Any  # (3,) its origin there, m
+    chart: Chart
+    offset: Any  # (nq,) added to q before the chart; zero for quaternion charts
+    q: slice
+    v: slice
+    mass: Any  # kg
+    com: Any  # (3,) centre of mass in the body frame, m
+    inertia: Any  # (3, 3) about the centre of mass, body axes, kg m²
+
+    @property
+    def subspace(self) -> Any:
+        """S (6, nv), constant in the body frame."""
+        return self.chart.subspace
+
+    def transform(self, q: Any) -> tuple[Any, Any]:
+        """(R, p) of this body's frame in its parent's, from the whole configuration q."""
+        rotation, translation = self.chart.transform(q[self.q] + self.offset)
+        return self.rotation @ rotation, self.translation + self.rotation @ translation
+
+    @property
+    def first_moment(self) -> Any:
+        """m c (3,), kg m."""
+        return self.mass * self.com
+
+    @property
+    def inertia_about_origin(self) -> Any:
+        """I + m (cᵀc 1 − c cᵀ) (3, 3): the tensor about the body frame's origin, kg m²."""
+        c = self.com
+        return self.inertia + self.mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+
+
+@dataclass(frozen=True)
+class JointInfo:
+    """What users see of a joint; `bodies` are the links of the tree it moves (several if compound)."""
+
+    name: str
+    kind: str
+    link: str
+    bodies: range
+    q: slice
+    v: slice
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    velocity_limit: float = np.inf
+    effort_limit: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame fixed to a body (−1: the base)."""
+
+    body: int
+    rotation: Any  # (3, 3) in the body frame
+    translation: Any  # (3,) in the body frame, m
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """Per velocity coordinate: friction and the reflected inertia of the motor's rotor."""
+
+    viscous: Any  # (nv,) N m s/rad or N s/m
+    coulomb_positive: Any  # (nv,) torque at positive velocity
+    coulomb_negative: Any  # (nv,) torque at negative velocity (a negative number)
+    rotor: Any  # (nv,) gear_ratio² × rotor inertia, kg m² or kg
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A mechanism: bodies in topological order, joints, frames, drives, gravity.
+
+    `parameters` holds the default of every named parameter; `bind` puts numbers (or symbols) in.
+    """
+
+    name: str
+    bodies: tuple[Body, ...]
+    joints: tuple[JointInfo, ...]
+    frames: Mapping[str, Frame]
+    tool: str
+    drive: Drive
+    gravity: Any  # (3,) m/s²
+    parameters: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def nq(self) -> int:
+        """Number of configuration coordinates."""
+        return sum(body.chart.nq for body in self.bodies)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocity coordinates (degrees of freedom)."""
+        return sum(body.chart.nv for body in self.bodies)
+
+    def frame(self, name: str) -> Frame:
+        """The frame of that name, or an error that lists the names there are."""
+        try:
+            return self.frames[name]
+        except KeyError:
+            known = ", ".join(self.frames)
+            raise UnknownNameError(f"{self.name} has no frame {name!r}; it has: {known}") from None
+
+    def children(self, index: int) -> tuple[int, ...]:
+        """Indices of the bodies whose parent is `index`."""
+        return tuple(i for i, body in enumerate(self.bodies) if body.parent == index)
+
+    @cached_property
+    def supports(self) -> tuple[tuple[int, ...], ...]:
+        """For every body, the bodies from the base to it (itself last)."""
+        paths: list[tuple[int, ...]] = []
+        for i, body in enumerate(self.bodies):
+            paths.append((*(paths[body.parent] if body.parent >= 0 else ()), i))
+        return tuple(paths)
+
+    def joint_of(self, body: int) -> JointInfo:
+        """The user's joint that moves this body."""
+        return next(joint for joint in self.joints if body in joint.bodies)
+
+    def neutral(self) -> np.ndarray:
+        """The reference configuration q (nq,)."""
+        return np.concatenate([np.zeros(0), *(b.chart.neutral() for b in self.bodies)])
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        """q moved by the velocity `step` (nv,) for unit time, each joint on its own manifold."""
+        return np.concatenate([b.chart.integrate(q[b.q], step[b.v]) for b in self.bodies])
+
+    def rate(self, q: Any, qd: Any) -> Any:
+        """dq/dt (nq,) for the velocity qd (nv,); the same vector except for quaternion joints."""
+        return np.concatenate([b.chart.rate(q[b.q], qd[b.v]) for b in self.bodies])
+
+    @cached_property
+    def content(self) -> str:
+        """A digest of everything that shapes the numbers: equal models have equal digests."""
+        from dalembert.model.numbers import number_bytes
+
+        structure = (
+            self.name,
+            [(b.name, b.parent, type(b.chart).__name__, b.q, b.v) for b in self.bodies],
+            self.joints,
+            [(name, frame.body) for name, frame in self.frames.items()],
+            self.tool,
+            list(self.parameters.items()),
+        )
+        digest = hashlib.sha256(repr(structure).encode())
+        digest.update(number_bytes(self))
+        return digest.hexdigest()
+
+    def bind(self, values: Any) -> Model:
+        """This model with its parameters replaced by `values` (n_parameters,), floats or symbols."""
+        from dalembert.model.numbers import evaluate, unflatten
+
+        if not self.parameters:
+            return self
+        return replace(unflatten(self, evaluate(self, values)), parameters={})
+
+    def __reduce__(self) -> Any:
+        from dalembert.model.numbers import freeze
+
+        return freeze(self)
+
+    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
+        """Vector of parameter values: the defaults, overridden by `given`."""
+        given = dict(given or {})
+        unknown = sorted(set(given) - set(self.parameters))
+        if unknown:
+            known = ", ".join(self.parameters) or "none"
+            raise ParameterError(f"{self.name} has no parameter {unknown[0]!r}; it has: {known}")
+        values = {name: given.get(name, default) for name, default in self.parameters.items()}
+        missing = [name for name, value in values.items() if value is None]
+        if missing:
+            raise ParameterError(
+                f"{self.name}: no value for parameter {missing[0]!r}; "
+                f"give parameters={{{missing[0]!r}: number}} or a default in Parameter(...)"
+            )
+        return np.array([float(v) for v in values.values() if v is not None])

@@ -1,0 +1,112 @@
+"""All numbers of a model as one vector and back: how parameters are bound and models are hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from dalembert.model.joint import Screw
+from dalembert.model.model import Body, Drive, Model
+from dalembert.model.parameter import collect, is_symbolic
+
+_BODY = ("rotation", "translation", "offset", "mass", "com", "inertia")
+
+
+def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
+    """The model with `function` applied to each of its arrays, always in the same order."""
+
+    def body(b: Body) -> Body:
+        changed = {name: function(getattr(b, name)) for name in _BODY}
+        if isinstance(b.chart, Screw):
+            turn, slide = function(b.chart.turn), function(b.chart.slide)
+            changed["chart"] = replace(b.chart, turn=turn, slide=slide)
+        return replace(b, **changed)
+
+    return replace(
+        model,
+        bodies=tuple(body(b) for b in model.bodies),
+        frames={
+            name: replace(f, rotation=function(f.rotation), translation=function(f.translation))
+            for name, f in model.frames.items()
+        },
+        drive=Drive(*(function(getattr(model.drive, f.name)) for f in fields(Drive))),
+        gravity=function(model.gravity),
+    )
+
+
+def flatten(model: Model) -> Any:
+    """One vector of all numbers of the model."""
+    parts: list[Any] = []
+    map_numbers(model, lambda x: (parts.append(x if is_symbolic(x) else np.asarray(x)), x)[1])
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def unflatten(model: Model, flat: Any) -> Model:
+    """The model with its numbers taken from one vector; the inverse of `flatten`."""
+    position = 0
+
+    def take(like: Any) -> Any:
+        nonlocal position
+        shape = like.shape if is_symbolic(like) else np.shape(like)
+        size = int(np.prod(shape))
+        position += size
+        return flat[position - size : position].reshape(shape)
+
+    return map_numbers(model, take)
+
+
+def evaluate(model: Model, values: Any) -> Any:
+    """All numbers of a model for the parameter vector `values`, floats or symbols."""
+    numbers = _function(model)
+    if is_symbolic(values):
+        import casadi
+
+        return casadi.array(numbers(values.to_casadi())).ravel()
+    return np.asarray(numbers(np.asarray(values, dtype=float)), dtype=float).ravel()
+
+
+def number_bytes(model: Model) -> bytes:
+    """What the digest of a model is taken of."""
+    if model.parameters:
+        return str(_function(model).serialize()).encode()
+    return np.asarray(flatten(model), dtype=float).tobytes()
+
+
+def freeze(model: Model) -> tuple[Any, ...]:
+    """For pickle: plain data, with parameters as a serialised function of their values."""
+    plain = model
+    numbers = None
+    if model.parameters:
+        numbers = _function(model).serialize()
+        plain = model.bind(np.ones(len(model.parameters)))
+    state = {f.name: getattr(plain, f.name) for f in fields(Model)}
+    return _thaw, (state, dict(model.parameters), numbers)
+
+
+def _thaw(state: dict[str, Any], parameters: dict[str, float | None], numbers: Any) -> Model:
+    model = Model(**state)
+    if numbers is None:
+        return model
+    import casadi
+
+    from dalembert.model.parameter import Parameter
+
+    symbols = np.stack([Parameter(name, value).symbol() for name, value in parameters.items()])
+    flat = casadi.array(casadi.Function.deserialize(numbers)(symbols.to_casadi())).ravel()
+    return replace(unflatten(model, flat), parameters=parameters)
+
+
+def _function(model: Model) -> Any:
+    """casadi.Function: parameter vector → all numbers of the model."""
+    import casadi
+
+    expressions = casadi.densify(flatten(model).to_casadi())
+    _, symbols = collect(expressions)
+    vector = casadi.SX.sym("parameters", len(model.parameters))
+    index = {name: i for i, name in enumerate(model.parameters)}
+    values = [vector[index[symbol.name()]] for symbol in symbols]
+    bound = casadi.substitute([expressions], symbols, values)[0]
+    return casadi.Function("numbers", [vector], [bound])

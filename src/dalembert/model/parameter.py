@@ -1,0 +1,120 @@
+"""Named numbers of a model that stay symbols: kernel inputs, and letters in the equations."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ParameterError
+
+# one CasADi symbol per (name, value), kept alive: how a model finds its parameters again
+_SYMBOLS: dict[tuple[str, float | None], Any] = {}
+
+
+class Parameter:
+    """A number of a model that has a name; optionally with the value used when none is given.
+
+    Arithmetic with parameters gives expressions, so ``2 * Parameter("l")`` may stand wherever a
+    number may. Parameters of the same name are the same number.
+
+    >>> length = Parameter("l", 0.5)
+    >>> length
+    Parameter('l', 0.5)
+    >>> (2 * length + 1).shape
+    ()
+    """
+
+    __slots__ = ("name", "value")
+    __array_ufunc__ = None  # let `array * parameter` reach __rmul__
+
+    def __init__(self, name: str, value: float | None = None) -> None:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ParameterError(f"parameter name {name!r} is not an identifier such as 'm1'")
+        if value is not None and not np.isfinite(value):
+            raise ParameterError(f"parameter {name!r} has the value {value}; give a finite number")
+        self.name = name
+        self.value = None if value is None else float(value)
+
+    def symbol(self) -> Any:
+        """The 0-d `casadi.array` of this parameter."""
+        import casadi
+
+        key = (self.name, self.value)
+        if key not in _SYMBOLS:
+            _SYMBOLS[key] = casadi.SX.sym(self.name)
+        return casadi.array(_SYMBOLS[key]).reshape(())
+
+    def __repr__(self) -> str:
+        return f"Parameter({self.name!r}, {self.value!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Parameter) and (self.name, self.value) == (other.name, other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.value))
+
+    def __neg__(self) -> Any:
+        return -self.symbol()
+
+    def __pos__(self) -> Any:
+        return self.symbol()
+
+
+def _binary(function: Any) -> tuple[Any, Any]:
+    def forward(self: Parameter, other: Any) -> Any:
+        return function(self.symbol(), expression(other))
+
+    def reflected(self: Parameter, other: Any) -> Any:
+        return function(expression(other), self.symbol())
+
+    return forward, reflected
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    _forward, _reflected = _binary(getattr(operator, _name))
+    setattr(Parameter, f"__{_name}__", _forward)
+    setattr(Parameter, f"__r{_name}__", _reflected)
+
+
+def expression(value: Any) -> Any:
+    """Numbers as they are, a parameter as its symbol, nested sequences as one array."""
+    if isinstance(value, Parameter):
+        return value.symbol()
+    if is_symbolic(value):
+        return value
+    if isinstance(value, (list, tuple)) and _contains_symbol(value):
+        return np.stack([expression(item) for item in value])
+    return np.asarray(value, dtype=float)
+
+
+def is_symbolic(value: Any) -> bool:
+    """True for casadi arrays (without importing casadi)."""
+    return type(value).__module__.startswith("casadi")
+
+
+def _contains_symbol(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_contains_symbol(item) for item in value)
+    return isinstance(value, Parameter) or is_symbolic(value)
+
+
+def collect(expressions: Any) -> tuple[dict[str, float | None], list[Any]]:
+    """Parameters of a casadi expression: {name: default value}, and its symbols in their order."""
+    import casadi
+
+    known = {symbol.element_hash(): key for key, symbol in _SYMBOLS.items()}
+    found: dict[str, float | None] = {}
+    symbols = casadi.symvar(expressions)
+    for symbol in symbols:
+        name, value = known.get(symbol.element_hash(), (None, None))
+        if name is None:
+            raise ParameterError(
+                f"the model holds the symbol {symbol}, which is no dalembert.Parameter; "
+                f"write dalembert.Parameter({str(symbol)!r}) instead"
+            )
+        if None not in (found.get(name), value) and found[name] != value:
+            raise ParameterError(f"parameter {name!r} is given two values: {found[name]}, {value}")
+        found[name] = value if found.get(name) is None else found[name]
+    return found, symbols

@@ -1,0 +1,404 @@
+"""What users hold: a model, and its quantities compiled when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert import formulations
+from dalembert.compiled import Compiled, Variant
+from dalembert.importers import links_from_dh, links_from_screws
+from dalembert.kernels import fast_call
+from dalembert.model import JointInfo, Link, Model, build, link_from_mapping
+from dalembert.model.build import STANDARD_GRAVITY
+
+if TYPE_CHECKING:
+    from dalembert.kernels.count import Count
+    from dalembert.kernels.program import Program
+
+Array = np.ndarray
+Parameters = Mapping[str, float] | Array | None
+
+
+class Robot:
+    """A mechanism of rigid links, and everything that can be computed of it.
+
+    Arrays are batch-first, ``(..., n)``, and broadcast like any ufunc; float32 stays float32. Every
+    method compiles its kernel on first use. Units are SI; twists and wrenches (linear, angular).
+
+    >>> import dalembert as dl
+    >>> robot = dl.load("pendulum")
+    >>> robot.inverse_dynamics([np.pi / 2], [0.0], [0.0])  # m g l sin θ
+    array([9.81])
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._compiled = Compiled(model)
+
+    # builders
+
+    @classmethod
+    def from_dh(
+        cls,
+        rows: Sequence[Mapping[str, Any]],
+        convention: str,
+        base: Any = None,
+        tool: Any = None,
+        gravity: Any = STANDARD_GRAVITY,
+        name: str = "robot",
+    ) -> Robot:
+        """A chain from a Denavit–Hartenberg table, ``convention="standard"`` or ``"modified"``.
+
+        Each row is a mapping with ``a, alpha, d, theta, offset`` (m, rad), ``joint`` ("revolute" or
+        "prismatic"), ``mass``, ``com`` and ``inertia`` (3×3 about the centre of mass) in the link
+        frame, ``rotor_inertia, gear_ratio, viscous, coulomb, viscous_motor, coulomb_motor, limits,
+        name``. `base` and `tool` are 4×4 poses.
+
+        >>> rows = [{"a": 1.0, "mass": 2.0, "com": (-0.5, 0, 0), "inertia": np.eye(3)}]
+        >>> Robot.from_dh(rows, convention="standard").mass_matrix([0.0])
+        array([[1.5]])
+        """
+        return cls(build(links_from_dh(rows, convention), name=name, base=base, tool=tool, gravity=gravity))
+
+    @classmethod
+    def from_screws(
+        cls,
+        screws: Any,
+        frames: Any,
+        inertias: Sequence[tuple[Any, Any]],
+        tool: Any = None,
+        parents: Sequence[int] | None = None,
+        names: Sequence[str] | None = None,
+        gravity: Any = STANDARD_GRAVITY,
+        name: str = "robot",
+    ) -> Robot:
+        """A tree from the spatial twists of its joints at the reference posture (000 p.21).
+
+        `screws` (n, 6) are unit twists (linear, angular); `frames` (n, 4, 4) the poses g_sl_i(0) of
+        the link frames, at the centres of mass; `inertias` pairs (mass, 3×3 tensor about the centre
+        of mass, link axes); `tool` the (4, 4) pose of the tool at the reference posture.
+
+        >>> robot = Robot.from_screws([[0, 0, 0, 0, 0, 1.0]], [np.eye(4)], [(1.0, np.eye(3))])
+        >>> robot.mass_matrix([0.3])
+        array([[1.]])
+        """
+        links = links_from_screws(screws, frames, inertias, parents, names)
+        local = None
+        if tool is not None:
+            from dalembert.model.parameter import expression
+            from dalembert.spatial.se3 import inverse
+
+            local = inverse(expression(frames[-1])) @ expression(tool)
+        return cls(build(links, name=name, tool=local, tool_link=links[-1].name, gravity=gravity))
+
+    @classmethod
+    def from_links(
+        cls,
+        links: Sequence[Link | Mapping[str, Any]],
+        base: Any = None,
+        tool: Any = None,
+        tool_link: str | None = None,
+        frames: Mapping[str, tuple[str, Any]] | None = None,
+        gravity: Any = STANDARD_GRAVITY,
+        name: str = "robot",
+    ) -> Robot:
+        """A tree of any joints, from `Link` objects or mappings of the same shape.
+
+        A mapping has ``name, parent, joint, mass, com, inertia``; its ``joint`` a mapping with
+        ``type`` (revolute, prismatic, helical, cylindrical, universal, planar, spherical, free,
+        fixed), ``axis``, ``origin`` (or ``origin_xyz`` and ``origin_rpy``) and the drive's numbers.
+
+        >>> ball = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
+        >>> Robot.from_links([ball]).nq
+        4
+        """
+        made = [link if isinstance(link, Link) else link_from_mapping(link) for link in links]
+        model = build(
+            made, name=name, base=base, tool=tool, tool_link=tool_link, frames=frames, gravity=gravity
+        )
+        return cls(model)
+
+    # what it is
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return self.model.name
+
+    @property
+    def nq(self) -> int:
+        """Number of configuration coordinates."""
+        return self.model.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of degrees of freedom: the length of qd, qdd and tau."""
+        return self.model.nv
+
+    @property
+    def joints(self) -> tuple[JointInfo, ...]:
+        """The moving joints in the order of their coordinates."""
+        return self.model.joints
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Names of all frames: the base, every link, extra frames and the tool."""
+        return tuple(self.model.frames)
+
+    def neutral(self) -> Array:
+        """The reference configuration q (nq,)."""
+        return self.model.neutral()
+
+    def random_state(self, rng: np.random.Generator, size: int | None = None) -> tuple[Array, ...]:
+        """Random q, qd, qdd; angles over the whole circle, slides within ±1 m, unit quaternions."""
+        shape = () if size is None else (size,)
+        steps = rng.uniform(-np.pi, np.pi, (*shape, self.nv))
+        q = self.integrate(np.broadcast_to(self.neutral(), (*shape, self.nq)), steps)
+        return q, rng.normal(size=(*shape, self.nv)), rng.normal(size=(*shape, self.nv))
+
+    def __repr__(self) -> str:
+        return f"<Robot {self.name}: {len(self.joints)} joints, {self.nv} degrees of freedom>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Robot) and self.model.content == other.model.content
+
+    def __hash__(self) -> int:
+        return hash(self.model.content)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Robot, (self.model,)
+
+    # dynamics
+
+    def inverse_dynamics(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        tip_wrench: Any = None,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """τ (..., nv) = M q̈ + C q̇ + N + J_tᵀ F_t + friction, in N m or N.
+
+        `tip_wrench` (..., 6) is what the tool exerts on its environment, in the tool frame;
+        `base_twist` and `base_acceleration` (..., 6) the base's known motion V_0, V̇_0 in its frame.
+
+        >>> import dalembert as dl
+        >>> dl.load("planar_2r").inverse_dynamics([0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+        array([0., 0.])
+        """
+        given = {"tip_wrench": tip_wrench, **_base(base_twist, base_acceleration)}
+        return self._evaluate("inverse_dynamics", (q, qd, qdd), given, formulation, parameters, out)
+
+    def forward_dynamics(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        tip_wrench: Any = None,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """q̈ (..., nv) with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").forward_dynamics([np.pi / 2], [0.0], [0.0])  # −g/l
+        array([-9.81])
+        """
+        given = {"tip_wrench": tip_wrench, **_base(base_twist, base_acceleration)}
+        return self._evaluate("forward_dynamics", (q, qd, tau), given, formulation, parameters, out)
+
+    def joint_wrenches(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        tip_wrench: Any = None,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """(..., joints, 6) force and moment each joint exerts on its link (001 §1.3, steps 3–4).
+
+        Moments are about the joint's origin; components along the axes of the link frame.
+        """
+        given = {"tip_wrench": tip_wrench, **_base(base_twist, base_acceleration)}
+        return self._evaluate("joint_wrenches", (q, qd, qdd), given, formulation, parameters, out)
+
+    def mass_matrix(
+        self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """M (..., nv, nv), full and symmetric, rotor inertia included."""
+        return self._evaluate("mass_matrix", (q,), {}, formulation, parameters, out)
+
+    def bias(
+        self,
+        q: Any,
+        qd: Any,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """h (..., nv) = C q̇ + N, without friction."""
+        given = _base(base_twist, base_acceleration)
+        return self._evaluate("bias", (q, qd), given, formulation, parameters, out)
+
+    def gravity_torque(
+        self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """N (..., nv) = ∂U/∂q: the torques that hold the robot still."""
+        return self._evaluate("gravity_torque", (q,), {}, formulation, parameters, out)
+
+    # kinematics
+
+    def pose(
+        self, q: Any, frame: str = "tool", parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """(..., 4, 4) pose of a named frame in the world."""
+        return self._evaluate("pose", (q,), {}, None, parameters, out, frame=frame)
+
+    def jacobian(
+        self,
+        q: Any,
+        frame: str = "tool",
+        expressed_in: str = "body",
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """J (..., 6, nv) of a named frame: V = J q̇, (linear, angular).
+
+        ``expressed_in`` is "body" (body twist), "spatial" (about the world's origin) or "world"
+        (velocity of the frame's origin, along the world's axes).
+        """
+        chosen = {"frame": frame, "expressed_in": expressed_in}
+        return self._evaluate("jacobian", (q,), {}, None, parameters, out, **chosen)
+
+    def jacobian_rate(
+        self,
+        q: Any,
+        qd: Any,
+        frame: str = "tool",
+        expressed_in: str = "body",
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """dJ/dt (..., 6, nv) along q̇, in the views of `jacobian`."""
+        chosen = {"frame": frame, "expressed_in": expressed_in}
+        return self._evaluate("jacobian_rate", (q, qd), {}, None, parameters, out, **chosen)
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        """q (..., nq) moved by the velocity `step` (..., nv) for unit time, on its manifold."""
+        return self._evaluate("integrate", (q, step), {}, None, None, None)
+
+    # energies and momenta
+
+    def kinetic_energy(self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """K (...) = ½ q̇ᵀ M q̇, joules."""
+        return self._evaluate("kinetic_energy", (q, qd), {}, None, parameters, out)
+
+    def potential_energy(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """U (...) = −Σ m gᵀ p_C, joules."""
+        return self._evaluate("potential_energy", (q,), {}, None, parameters, out)
+
+    def center_of_mass(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """(..., 3) centre of mass in the world, metres."""
+        return self._evaluate("center_of_mass", (q,), {}, None, parameters, out)
+
+    def momentum(self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """(..., 6) linear and angular momentum about the world's origin, along its axes."""
+        return self._evaluate("momentum", (q, qd), {}, None, parameters, out)
+
+    def generalized_momentum(
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """p (..., nv) = ∂K/∂q̇ = M q̇."""
+        return self._evaluate("generalized_momentum", (q, qd), {}, None, parameters, out)
+
+    # the machinery, open to everyone
+
+    def kernel(self, quantity: str, formulation: str | None = None, **choices: Any) -> np.ufunc:
+        """The compiled `numpy.ufunc` behind a quantity.
+
+        `choices` are static (``frame="tool"``) or name optional inputs (``tip_wrench=True``).
+
+        >>> import dalembert as dl
+        >>> isinstance(dl.load("planar_2r").kernel("mass_matrix"), np.ufunc)
+        True
+        """
+        return self._compiled.kernel(self._variant(quantity, formulation, choices)).ufunc
+
+    def program(self, quantity: str, formulation: str | None = None, **choices: Any) -> Program:
+        """The straight-line program of a quantity for this robot."""
+        return self._compiled.program(self._variant(quantity, formulation, choices))
+
+    def operation_count(
+        self, quantity: str, formulation: str | None = None, **choices: Any
+    ) -> Count:
+        """Arithmetic of a quantity for this robot, zeros and repetitions removed.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").operation_count("inverse_dynamics").trigonometric
+        1
+        """
+        from dalembert.kernels.count import count
+
+        return count(self.program(quantity, formulation, **choices))
+
+    def reference(
+        self, quantity: str, *inputs: Any, formulation: str | None = None, **choices: Any
+    ) -> Any:
+        """The formulation itself, run as plain NumPy on one state, nothing compiled."""
+        found = formulations.quantity(quantity)
+        model = self.model.bind(self.model.parameter_values()) if self.model.parameters else self.model
+        arrays = {
+            name: np.asarray(x, dtype=float) for name, x in zip(found.inputs, inputs, strict=True)
+        }
+        return found.formulation(formulation).function(model, **arrays, **choices)
+
+    def _variant(self, quantity: str, formulation: str | None, choices: Mapping[str, Any]) -> Variant:
+        found = formulations.quantity(quantity)
+        return Variant.of(found, formulation, choices)
+
+    def _evaluate(
+        self,
+        quantity: str,
+        inputs: tuple[Any, ...],
+        optional: Mapping[str, Any],
+        formulation: str | None,
+        parameters: Parameters,
+        out: Any,
+        **static: str,
+    ) -> Any:
+        given = {name: value for name, value in optional.items() if value is not None}
+        chosen = {**static, **dict.fromkeys(given, True)}
+        variant = self._variant(quantity, formulation, chosen)
+        result = self._compiled.call(variant, (*inputs, *given.values()), parameters, out)
+        if formulation is None and not (given or static or self.model.parameters):
+            self._shorten(quantity, variant)
+        return result
+
+    def _shorten(self, quantity: str, variant: Variant) -> None:
+        """Put a builtin in front of the method, for calls with one plain state; see `fast_call`."""
+        if quantity not in self.__dict__ and hasattr(type(self), quantity):
+            method = getattr(self, quantity)
+            doc = type(self).__dict__[quantity].__doc__
+            kernel = self._compiled.kernel(variant)
+            self.__dict__[quantity] = fast_call(kernel, method, quantity, doc)
+
+
+def _base(twist: Any, acceleration: Any) -> dict[str, Any]:
+    return {"base_twist": twist, "base_acceleration": acceleration}

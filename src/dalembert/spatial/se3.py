@@ -1,0 +1,155 @@
+"""Rigid motions SE(3): poses (4, 4), twists and wrenches (6,) ordered (linear, angular).
+
+A pose `g_ab` maps coordinates of frame b to frame a. Body and spatial twists are related by
+V^s = Ad_g V^b, and a wrench moves by the transpose: F_b = Ad_gᵀ F_a.
+"""
+
+import numpy as np
+
+from dalembert.spatial._scalars import Array, Scalar, as_array, is_numeric
+from dalembert.spatial.rotations import (
+    axis_angle,
+    exp_coefficients,
+    hat,
+    left_jacobian_inverse_so3,
+    log_so3,
+    vee,
+)
+
+ROUNDING = 4e-16  # two units in the last place of 1
+
+
+def pose(R: Array | None = None, p: Array | None = None) -> Array:
+    """The pose (4, 4) with rotation `R` (3, 3) and position `p` (3,) in m; each may be left out.
+
+    >>> pose(p=[1.0, 2.0, 3.0])[:3, 3]
+    array([1., 2., 3.])
+    """
+    R = np.eye(3) if R is None else as_array(R)
+    p = np.zeros(3) if p is None else as_array(p)
+    top = np.concatenate([R, p.reshape(3, 1)], axis=1)
+    return np.concatenate([top, np.array([[0.0, 0.0, 0.0, 1.0]])])
+
+
+def rotation(g: Array) -> Array:
+    """The rotation (3, 3) of a pose."""
+    return g[:3, :3]
+
+
+def translation(g: Array) -> Array:
+    """The position (3,) of a pose, in m."""
+    return g[:3, 3]
+
+
+def inverse(g: Array) -> Array:
+    """g⁻¹ = [[Rᵀ, −Rᵀp], [0, 1]] (4, 4)."""
+    Rt = rotation(g).T
+    return pose(Rt, -(Rt @ translation(g)))
+
+
+def compose(*poses: Array) -> Array:
+    """The product g₁ g₂ ... (4, 4) of poses, with the last row exact.
+
+    >>> g = compose(pose(p=[1.0, 0.0, 0.0]), pose(p=[0.0, 2.0, 0.0]))
+    >>> translation(g)
+    array([1., 2., 0.])
+    """
+    R, p = np.eye(3), np.zeros(3)
+    for g in poses:
+        R, p = R @ rotation(g), R @ translation(g) + p
+    return pose(R, p)
+
+
+def apply(g: Array, point: Array) -> Array:
+    """R x + p (3,): the point `x` (3,) of the inner frame seen from the outer one."""
+    return rotation(g) @ as_array(point) + translation(g)
+
+
+def hat_se3(xi: Array) -> Array:
+    """The twist matrix ξ̂ = [[ŵ, v], [0, 0]] (4, 4) of ξ = (v, w)."""
+    xi = as_array(xi)
+    top = np.concatenate([hat(xi[3:]), xi[:3].reshape(3, 1)], axis=1)
+    return np.concatenate([top, np.zeros((1, 4))])
+
+
+def vee_se3(X: Array) -> Array:
+    """The twist (6,) of a twist matrix, the inverse of `hat_se3`."""
+    return np.concatenate([X[:3, 3], vee(X[:3, :3])])
+
+
+def exp_se3(xi: Array, theta: Scalar = 1.0) -> Array:
+    """e^(ξ̂θ) (4, 4) of the twist ξ = (v, w) (6,).
+
+    With a numeric ξ and a symbolic θ the motion is traced as a joint's: only sin θ, cos θ and,
+    for a screw of nonzero pitch, θ itself appear.
+
+    >>> g = exp_se3([0.0, -1.0, 0.0, 0.0, 0.0, 1.0], np.pi)   # about the line x = 1
+    >>> translation(g).round(15)
+    array([2., 0., 0.])
+    """
+    xi = as_array(xi)
+    if is_numeric(xi) and not is_numeric(theta):
+        return _exp_joint(xi, theta)
+    v, w = xi[:3] * theta, xi[3:] * theta
+    W = hat(w)
+    W2 = W @ W
+    a, b, c = exp_coefficients(w @ w)
+    R = np.eye(3) + a * W + b * W2
+    return pose(R, v + b * (W @ v) + c * (W2 @ v))
+
+
+def _exp_joint(xi: Array, theta: Scalar) -> Array:
+    """e^(ξ̂θ) for a constant twist: R about the axis, p = ∫₀^θ R(s) v ds in closed form."""
+    v, w = xi[:3], xi[3:]
+    rate = float(np.sqrt(w @ w))
+    if rate == 0.0:
+        return pose(p=v * theta)
+    # a unit axis and a zero pitch, up to rounding, must not leave factors in the trace
+    rate = 1.0 if abs(rate - 1.0) <= ROUNDING else rate
+    v, w, angle = v / rate, w / rate, theta * rate
+    pitch = float(w @ v)
+    pitch = 0.0 if abs(pitch) <= ROUNDING * float(np.sqrt(v @ v)) else pitch
+    along = pitch * w
+    p = along * angle + np.sin(angle) * (v - along) + (1.0 - np.cos(angle)) * np.cross(w, v)
+    return pose(axis_angle(w, angle), p)
+
+
+def log_se3(g: Array) -> Array:
+    """The twist (6,) with e^ξ̂ = g and |w| ≤ π; accurate near 0 and near π.
+
+    >>> log_se3(exp_se3([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])).round(14)
+    array([1. , 2. , 3. , 0.1, 0.2, 0.3])
+    """
+    g = as_array(g)
+    w = log_so3(rotation(g))
+    return np.concatenate([left_jacobian_inverse_so3(w) @ translation(g), w])
+
+
+def Ad(g: Array) -> Array:
+    """The adjoint [[R, p̂R], [0, R]] (6, 6): V^s = Ad_g V^b."""
+    R, p = rotation(g), translation(g)
+    return np.block([[R, hat(p) @ R], [np.zeros((3, 3)), R]])
+
+
+def Ad_inv(g: Array) -> Array:
+    """Ad_{g⁻¹} = (Ad_g)⁻¹ = [[Rᵀ, −Rᵀp̂], [0, Rᵀ]] (6, 6)."""
+    Rt, p = rotation(g).T, translation(g)
+    return np.block([[Rt, -(Rt @ hat(p))], [np.zeros((3, 3)), Rt]])
+
+
+def ad(V: Array) -> Array:
+    """ad_V = [[ŵ, v̂], [0, ŵ]] (6, 6), so that ad_V U = [V, U] (000 p.35)."""
+    V = as_array(V)
+    W = hat(V[3:])
+    return np.block([[W, hat(V[:3])], [np.zeros((3, 3)), W]])
+
+
+def bracket(V1: Array, V2: Array) -> Array:
+    """The Lie bracket [V₁, V₂] = (w₁×v₂ − w₂×v₁, w₁×w₂) (6,) (000 p.35).
+
+    >>> bracket([0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    array([0., 1., 0., 0., 0., 0.])
+    """
+    V1, V2 = as_array(V1), as_array(V2)
+    v1, w1, v2, w2 = V1[:3], V1[3:], V2[:3], V2[3:]
+    return np.concatenate([np.cross(w1, v2) - np.cross(w2, v1), np.cross(w1, w2)])

@@ -1,0 +1,260 @@
+"""The call for one state: the same results as the ufunc, and the fallback for all else."""
+
+import gc
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+from dalembert.errors import ShapeError
+from dalembert.kernels import callstub
+from dalembert.kernels.callstub import fast_call, layouts_known
+from dalembert.kernels.explain import explain
+from dalembert.kernels.kernel import Kernel, build
+from dalembert.kernels.program import Port
+from dalembert.kernels.trace import trace
+
+N = 4
+EQUATIONS = {
+    "vector": lambda q, v: np.sin(q) * v,
+    "matrix": lambda q, v: np.outer(q, v) + q[0],
+    "scalar": lambda q, v: q @ v,
+    "several": lambda q, v: (q + v, np.outer(q, v), v - q),
+    "mixed": lambda q, v: (q + v, q @ v),
+}
+SHAPES = {
+    "vector": [(N,)],
+    "matrix": [(N, N)],
+    "scalar": [()],
+    "several": [(N,), (N, N), (N,)],
+    "mixed": [(N,), ()],
+}
+
+
+def kernel_of(name: str) -> Kernel:
+    inputs = (Port("q", (N,)), Port("v", (N,)))
+    outputs = tuple(Port(f"y{i}", shape) for i, shape in enumerate(SHAPES[name]))
+
+    def program():
+        return trace(EQUATIONS[name], {"q": (N,), "v": (N,)})
+
+    return build(f"callstub {name}", program, inputs, outputs, name)
+
+
+def state(seed=0):
+    return tuple(np.random.default_rng(seed).standard_normal((2, N)))
+
+
+@pytest.fixture
+def counted():
+    """The fast call of the vector kernel, and the calls that went to its fallback."""
+    kernel, calls = kernel_of("vector"), []
+
+    def fallback(*args, **keywords):
+        calls.append((args, keywords))
+        return kernel.ufunc(*args, **keywords)
+
+    return fast_call(kernel, fallback, "vector", "A vector."), calls
+
+
+def test_this_interpreter_is_known():
+    assert layouts_known()
+
+
+@pytest.mark.parametrize("name", [name for name in SHAPES if name != "mixed"])
+def test_it_returns_what_the_ufunc_returns(name):
+    kernel = kernel_of(name)
+    call = fast_call(kernel, pytest.fail, name, "")
+    assert type(call) is type(len)
+    got, expected = call(*state()), kernel.ufunc(*state())
+    assert type(got) is type(expected)
+    for a, b in zip(np.atleast_1d(got), np.atleast_1d(expected), strict=True) if len(
+        kernel.outputs
+    ) == 1 else zip(got, expected, strict=True):
+        assert type(a) is type(b)
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-15)  # another rounding at most
+
+
+def test_results_are_ordinary_arrays(counted):
+    result = counted[0](*state())
+    assert result.flags.owndata
+    assert result.flags.writeable
+    assert result.flags.c_contiguous
+    result += 1
+
+
+def test_numbers_and_arrays_together_are_left_to_the_ufunc():
+    kernel = kernel_of("mixed")
+    assert fast_call(kernel, kernel.ufunc, "mixed", "") is kernel.ufunc
+
+
+def test_one_float64_state_takes_the_fast_path(counted):
+    call, calls = counted
+    q, v = state()
+    np.testing.assert_allclose(call(q, v), np.sin(q) * v, rtol=1e-14)
+    np.testing.assert_allclose(call(np.stack([q, v])[1], v), np.sin(v) * v, rtol=1e-14)
+    q.flags.writeable = False
+    call(q, v)
+    assert calls == []
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        list,
+        tuple,
+        lambda q: q[None],
+        lambda q: q[::-1],
+        lambda q: np.repeat(q, 2)[::2],
+        lambda q: np.broadcast_to(q[:1], (N,)),
+        lambda q: q.astype(np.float32),
+        lambda q: q.astype(">f8"),
+        lambda q: (10 * q).astype(int),
+        lambda q: q.view(Subclass),
+        lambda q: np.frombuffer(b"\0" + q.tobytes(), np.uint8)[1:].view(float),
+    ],
+)
+@pytest.mark.parametrize("position", [0, 1])
+def test_all_else_goes_to_the_fallback(counted, change, position):
+    call, calls = counted
+    args = list(state())
+    args[position] = change(args[position])
+    q, v = (np.asarray(arg, dtype=np.float64) for arg in args)
+    np.testing.assert_allclose(call(*args), np.sin(q) * v, rtol=1e-5)
+    assert len(calls) == 1
+    assert all(a is b for a, b in zip(calls[0][0], args, strict=True))
+
+
+def test_keywords_reach_the_fallback(counted):
+    call, calls = counted
+    q, v = state()
+    out = np.empty(N)
+    assert call(q, v, out=out) is out
+    assert calls[0][1].keys() == {"out"}
+    assert call(q, v, out) is out
+
+
+def test_errors_of_the_fallback_come_through():
+    kernel = kernel_of("vector")
+
+    def fallback(*args):
+        try:
+            return kernel.ufunc(*args)
+        except (TypeError, ValueError) as error:
+            raise explain(error, kernel.inputs, args) from None
+
+    call = fast_call(kernel, fallback, "vector", "")
+    with pytest.raises(ShapeError, match=r"v has shape \(3,\), expected \(\.\.\., 4\)"):
+        call(np.zeros(N), np.zeros(N - 1))
+    with pytest.raises(ShapeError, match=r"expected 2 arrays \(q, v\), got 1"):
+        call(np.zeros(N))
+    with pytest.raises(ShapeError, match="got 0"):
+        call()
+
+
+def test_it_looks_like_a_function(counted):
+    call, _ = counted
+    assert (call.__name__, call.__doc__, call.__module__) == ("vector", "A vector.", "dalembert")
+
+
+@pytest.mark.parametrize("name", ["vector", "scalar", "several"])
+def test_references_balance(name):
+    kernel = kernel_of(name)
+    call = fast_call(kernel, kernel.ufunc, name, "")
+    q, v = state()
+    watched = (q, v, call, kernel.ufunc, np.dtype(float), np.ndarray, call.__self__)
+    before = [sys.getrefcount(thing) for thing in watched]
+    for _ in range(1000):
+        call(q, v)
+    for _ in range(1000):
+        call(q, v, *())
+        call(q[::-1], v)
+    assert [sys.getrefcount(thing) for thing in watched] == before
+
+
+def test_a_million_calls_need_no_more_memory(counted):
+    call, _ = counted
+    q, v = state()
+
+    def resident():
+        with open("/proc/self/statm") as status:
+            return int(status.read().split()[1])
+
+    for _ in range(10_000):
+        call(q, v)
+    before = resident()
+    for _ in range(1_000_000):
+        call(q, v)
+    assert resident() - before < 256  # pages: 1 MB, where a leak of one array each were 100 MB
+
+
+def test_it_owns_what_it_needs_and_lets_go():
+    class Fallback:
+        def __call__(self, *args):
+            return "fallback"
+
+    fallback = Fallback()
+    alive = weakref.ref(fallback)
+    call = fast_call(kernel_of("vector"), fallback, "vector", "")
+    del fallback
+    gc.collect()
+    assert call() == "fallback"
+    np.testing.assert_allclose(call(*state()), kernel_of("vector").ufunc(*state()), rtol=1e-14)
+    del call
+    gc.collect()
+    assert alive() is None
+
+
+def test_threads(counted):
+    call, _ = counted
+    failures = []
+
+    def work(seed):
+        q, v = state(seed)
+        expected = np.sin(q) * v
+        for _ in range(5000):
+            if not np.allclose(call(q, v), expected, rtol=1e-14, atol=0):
+                failures.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_an_unknown_interpreter_gets_the_fallback(monkeypatch):
+    kernel = kernel_of("vector")
+    monkeypatch.setattr(callstub, "layouts_known", lambda: False)
+    assert fast_call(kernel, kernel.ufunc, "vector", "") is kernel.ufunc
+
+
+def test_a_different_layout_is_noticed(monkeypatch):
+    class Shifted(callstub.numpy_api.ArrayFields):
+        pass
+
+    monkeypatch.setattr(
+        Shifted, "from_address", lambda a: callstub.numpy_api.ArrayFields.from_buffer(bytearray(80))
+    )
+    monkeypatch.setattr(callstub.numpy_api, "ArrayFields", Shifted)
+    assert not callstub._array_known(np.zeros(3))
+
+
+def test_a_wrong_result_is_noticed(monkeypatch):
+    kernel = kernel_of("vector")
+    other = kernel_of("several")
+    monkeypatch.setattr(
+        callstub, "_call_struct", lambda k, f: _struct(other, f)
+    )
+    assert fast_call(kernel, kernel.ufunc, "vector", "") is kernel.ufunc
+
+
+_struct = callstub._call_struct

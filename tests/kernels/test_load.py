@@ -1,0 +1,76 @@
+"""Object code in memory becomes functions of this process."""
+
+import ctypes
+import math
+import threading
+
+import llvmlite.binding as llvm
+import pytest
+
+from dalembert.errors import CompileError
+from dalembert.kernels.load import load
+
+SOURCE = """
+declare double @{function}(double)
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+@scale = internal constant [2 x double] [double 2.0, double 3.0]
+define double @f(double %x, i64 %i) {{
+  %y = call double @{function}(double %x)
+  %s.at = getelementptr double, ptr @scale, i64 %i
+  %s = load double, ptr %s.at
+  %z = fmul double %y, %s
+  ret double %z
+}}
+define ptr @g() {{ ret ptr @pthread_create }}
+"""
+
+
+def compiled(function: str) -> bytes:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic")
+    return machine.emit_object(llvm.parse_assembly(SOURCE.format(function=function)))
+
+
+def as_function(address: int):
+    return ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_int64)(address)
+
+
+def test_objects_with_the_same_names_live_side_by_side():
+    loaded = {name: load(compiled(name), ["f", "g"]) for name in ("sin", "cos", "exp")}
+    for name, code in loaded.items():
+        f = as_function(code["f"])
+        assert f(0.3, 0) == 2 * getattr(math, name)(0.3)
+        assert f(0.3, 1) == 3 * getattr(math, name)(0.3)
+        assert ctypes.CFUNCTYPE(ctypes.c_void_p)(code["g"])()
+
+
+def test_threads_may_load_at_the_same_time():
+    code, results = compiled("sin"), []
+
+    def work():
+        for _ in range(20):
+            loaded = load(code, ["f"])
+            results.append(as_function(loaded["f"])(1.0, 0))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [2 * math.sin(1.0)] * 80
+
+
+@pytest.mark.parametrize(
+    ("code", "symbols"),
+    [
+        (b"no object at all", ["f"]),
+        (b"", ["f"]),
+        (compiled("sin"), ["missing"]),
+        (compiled("no_such_function_anywhere"), ["f"]),
+        (compiled("sin")[:200], ["f"]),
+    ],
+)
+def test_what_cannot_be_linked_is_an_error(code, symbols):
+    with pytest.raises(CompileError, match="could not be linked"):
+        load(code, symbols)
