@@ -38,3 +38,7 @@ class CompileError(DalembertError, RuntimeError):
 
 class SettingError(DalembertError, ValueError):
     """A setting of the package, from a call or the environment, has an impossible value."""
+
+
+class FormulationError(DalembertError, ValueError):
+    """A formulation does not cover this mechanism or this input; another one does."""

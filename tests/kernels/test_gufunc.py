@@ -2,6 +2,7 @@
 
 import gc
 import multiprocessing
+import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -90,17 +91,18 @@ def _peak_of(action) -> int:
 
 @given(st.data())
 def test_any_strides(f, data):
-    """Slices, steps backwards, transposed, broadcast and misaligned arrays: all the same numbers."""
+    """Slices, steps back, transposed, broadcast and misaligned arrays: all the same numbers."""
     q, v = (data.draw(_views(seed)) for seed in (0, 1))
     close(f(q, v), reference(np.array(q), np.array(v)))
 
 
 @st.composite
 def _views(draw, seed):
-    base = random(23, 4, 2 * N, seed=seed)
+    tall = random(7 * 23, 4, 2 * N, seed=seed)
+    base = tall[:23]
     kind = draw(st.sampled_from(["steps", "core", "fortran", "zero", "swapped", "odd", "one"]))
     if kind == "steps":
-        return base[:: draw(st.sampled_from([1, -1, 5, -7])), :, :N]
+        return tall[:: draw(st.sampled_from([1, -1, 5, -7])), :, :N][:23]
     if kind == "core":
         return base[..., draw(st.sampled_from([slice(None, None, 2), slice(None, None, -2)]))]
     if kind == "fortran":
@@ -115,7 +117,7 @@ def _views(draw, seed):
     return base[0, 0, :N]
 
 
-def test_out_may_be_strided_or_an_input(f):
+def test_out_may_be_strided(f):
     q, v = random(43, N), random(43, N, seed=1)
     expected = reference(q, v)
     wide = np.full((43, 2 * N), np.nan)
@@ -123,8 +125,16 @@ def test_out_may_be_strided_or_an_input(f):
     close(wide[::-1, ::2], expected)
     assert result.base is wide
     assert np.isnan(wide[:, 1::2]).all()
-    f(q, v, out=q)
-    close(q, expected)
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 43, 9001])
+@pytest.mark.parametrize("position", [0, 1])
+def test_out_may_be_an_input(f, count, position):
+    """NumPy does not copy here: the loop must read each state before anything overwrites it."""
+    args = [random(count, N), random(count, N, seed=1)]
+    expected = reference(*args)
+    f(*args, out=args[position])
+    close(args[position], expected)
 
 
 def test_overlapping_out_is_computed_as_if_it_did_not_overlap(f):
@@ -139,7 +149,7 @@ def test_wrong_out_is_refused(f):
     q = random(4, N)
     with pytest.raises(ValueError, match="mismatch"):
         f(q, q, out=np.empty((4, N + 1)))
-    with pytest.raises(np._core._exceptions._UFuncOutputCastingError):
+    with pytest.raises(TypeError, match="Cannot cast"):
         f(q, q, out=np.empty((4, N), np.int64))
 
 
@@ -216,18 +226,44 @@ def _in_child(connection, kernel):
     connection.send((kernel.ufunc(q, q), kernel.ufunc(q.astype("f"), q.astype("f")), fresh(q, q)))
 
 
-def test_a_forked_child_computes_and_compiles():
-    kernel = new_kernel("forked")
+def _forked(kernel):
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
     child = context.Process(target=_in_child, args=(there, kernel))
     child.start()
-    assert here.poll(60)
+    assert here.poll(60), "the child hangs"
     results = here.recv()
     child.join()
     q = np.ones((3000, N))
     for got in results:
         close(got, reference(q, q), 1e-6)
+
+
+FORK = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Python 3.12, with threads
+
+
+@FORK
+def test_a_forked_child_computes_and_compiles():
+    _forked(new_kernel("forked"))
+
+
+@FORK
+def test_forking_waits_for_a_compilation_in_another_thread(monkeypatch):
+    monkeypatch.setenv("DALEMBERT_CACHE", "off")
+    kernel, stop = new_kernel("forked meanwhile"), threading.Event()
+
+    def compile_again_and_again():
+        while not stop.is_set():
+            new_kernel("again and again")
+
+    thread = threading.Thread(target=compile_again_and_again)
+    thread.start()
+    try:
+        for _ in range(3):
+            _forked(kernel)
+    finally:
+        stop.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("shape", [(N,), (1, N), (300, 1, N)])

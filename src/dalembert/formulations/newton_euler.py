@@ -2,7 +2,7 @@
 
 Outward, every link's ω, ω̇ and the acceleration a of its frame's origin; at each body the force and
 moment its motion demands; inward, the wrench each joint transmits. Gravity is an acceleration −g of
-the base.
+the base, or the weight of every link (001 §1.3, step 3).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from dalembert.formulations.body_wrench import acceleration_matrix, inertial_wrench
 from dalembert.formulations.drive import friction, rotors
 from dalembert.formulations.sweep import inward, outward, transforms
+from dalembert.formulations.weight import by_base, gravity_in_links, weight
 from dalembert.model import Body, Model
 
 ZERO = np.zeros(3)
@@ -28,14 +29,17 @@ class Motion(NamedTuple):
     U: Any
 
 
-def base_motion(model: Model, base_twist: Any = None, base_acceleration: Any = None) -> Motion:
-    """Motion of the base, with gravity as the acceleration −g (V̇_0 of 000 p.39 plus −g)."""
+def base_motion(
+    model: Model, base_twist: Any = None, base_acceleration: Any = None, gravity: str = "base"
+) -> Motion:
+    """Motion of the base, V̇_0 of 000 p.39; gravity by "base" adds the acceleration −g."""
     v, omega = (ZERO, ZERO) if base_twist is None else (base_twist[0:3], base_twist[3:6])
     if base_acceleration is None:
         linear, alpha = ZERO, ZERO
     else:
         linear, alpha = base_acceleration[0:3], base_acceleration[3:6]
-    a = linear + np.cross(omega, v) - model.gravity
+    a = linear + np.cross(omega, v)
+    a = a - model.gravity if by_base(gravity) else a
     return Motion(omega, alpha, a, acceleration_matrix(omega, alpha))
 
 
@@ -61,14 +65,20 @@ def motions(model: Model, q: Any, qd: Any, qdd: Any, base: Motion) -> list[Motio
 
 
 def link_wrenches(
-    model: Model, q: Any, moving: list[Motion], tip_wrench: Any = None
+    model: Model, q: Any, moving: list[Motion], tip_wrench: Any = None, g: list[Any] | None = None
 ) -> list[tuple[Any, Any]]:
-    """(f, n) each joint exerts on its link, about the link frame's origin in its axes; inward."""
+    """(f, n) each joint exerts on its link, about the link frame's origin in its axes; inward.
+
+    `g`, gravity in the axes of every link, makes the joints carry the links' weights too.
+    """
     placed = transforms(model, q)
     tool = model.frame(model.tool)
 
     def step(i: int, body: Body, children: list[tuple[int, tuple[Any, Any]]]) -> tuple[Any, Any]:
         f, n = inertial_wrench(body, moving[i].a, moving[i].U)
+        if g is not None:
+            f_g, n_g = weight(body, g[i])
+            f, n = f - f_g, n - n_g
         for child, (f_c, n_c) in children:
             R, p = placed[child]
             carried = R @ f_c
@@ -100,10 +110,12 @@ def inverse_dynamics(
     tip_wrench: Any = None,
     base_twist: Any = None,
     base_acceleration: Any = None,
+    gravity: str = "base",
 ) -> Any:
-    """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction."""
-    moving = motions(model, q, qd, qdd, base_motion(model, base_twist, base_acceleration))
-    tau = project(model, link_wrenches(model, q, moving, tip_wrench))
+    """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
+    moving = motions(model, q, qd, qdd, base_motion(model, base_twist, base_acceleration, gravity))
+    g = None if by_base(gravity) else gravity_in_links(model, q)
+    tau = project(model, link_wrenches(model, q, moving, tip_wrench, g))
     return tau + rotors(model, qdd) + friction(model, qd)
 
 
@@ -131,7 +143,9 @@ def in_link_frames(model: Model, wrenches: list[tuple[Any, Any]]) -> Any:
     return np.stack(rows)
 
 
-def bias(model: Model, q: Any, qd: Any, base_twist: Any = None, base_acceleration: Any = None) -> Any:
+def bias(
+    model: Model, q: Any, qd: Any, base_twist: Any = None, base_acceleration: Any = None
+) -> Any:
     """h (nv,) = C q̇ + N: the torques of a motion without joint accelerations, no friction."""
     moving = motions(model, q, qd, None, base_motion(model, base_twist, base_acceleration))
     return project(model, link_wrenches(model, q, moving))

@@ -1,8 +1,8 @@
 """The arithmetic of a program on one register of states: `void body(inputs, outputs)`.
 
 Both arguments are tiles: entry i of all inputs (outputs), for the W states of the register, is the
-i-th vector. Everything runs straight down except for one rare branch, where an angle is so large that
-its sine needs the C library; all angles known at the same stage share that branch.
+i-th vector. Everything runs straight down except for one rare branch, where an angle is so large
+that its sine needs the C library; all angles known at the same stage share that branch.
 """
 
 from collections.abc import Callable
@@ -43,9 +43,7 @@ def body(program: Program, v: Vector) -> str:
         arguments = ", ".join([v.type] * (2 if op in (Op.MIN, Op.MAX, Op.COPYSIGN) else 1))
         parts.append(f"declare {v.type} @llvm.{_INTRINSIC[op]}.{v.suffix}({arguments})")
     head = "internal void @body(ptr noalias readonly align 64 %x, ptr noalias align 64 %y)"
-    return "\n".join(
-        [sincos.declarations(v), *parts, writer.text.function(f"{head} noinline #0")]
-    )
+    return "\n".join([sincos.declarations(v), *parts, writer.text.function(f"{head} noinline #0")])
 
 
 class _Body:
@@ -67,9 +65,13 @@ class _Body:
         for angles in stages:
             names = [self.value(k) for k in angles]
             self.reduced |= dict(zip(angles, sincos.reduce(t, v, names), strict=True))
-        for k, result in enumerate(self.program.results.tolist()):
-            value, place = self.value(result), t.at("%y", k * v.width * v.size)
-            t.do(f"store {v.type} {value}, ptr {place}")
+        places: dict[int, list[int]] = {}
+        for place, k in enumerate(self.program.results.tolist()):
+            places.setdefault(k, []).append(place)
+        for k in range(len(self.ops)):
+            value = self.value(k)
+            for place in places.get(k, []):
+                t.do(f"store {v.type} {value}, ptr {t.at('%y', place * v.width * v.size)}")
         t.do("ret void")
 
     def stages(self) -> list[list[int]]:

@@ -100,7 +100,8 @@ def _flatten(
         raise ShapeError(f"{program.name} takes {len(program.inputs)} arrays ({names})")
     arrays = tuple(np.asarray(array) for array in arrays)
     single = bool(arrays) and all(array.dtype == np.float32 for array in arrays)
-    leads, flat = [], []
+    leads: list[tuple[int, ...]] = []
+    flat: list[np.ndarray] = []
     for port, array in zip(program.inputs, arrays, strict=True):
         lead = _batch_shape(port, array)
         entries = array.astype(np.float32 if single else float).reshape(*lead, port.size)

@@ -4,21 +4,16 @@
     void dalembert_one(void *const *in, void *const *out)
 
 A last incomplete register is filled by stepping back, so that some states are computed twice; only
-batches smaller than a register go number by number. Big batches are cut into pieces which
-threads take from an atomic counter; threads live only during the call, so forking is safe. Floating-point
-exception flags are left as they were: kernels are quiet, NaN and infinity speak for themselves.
+batches smaller than a register go number by number. Floating-point exception flags are left as they
+were: kernels are quiet, NaN and infinity speak for themselves.
 """
 
 from dataclasses import dataclass
 
-from dalembert.kernels import layout, libm
-from dalembert.kernels.program import LEAVES, Op, Port, Program
+from dalembert.kernels import layout, threads
+from dalembert.kernels.program import Port, Program
 from dalembert.kernels.target import Target
 from dalembert.kernels.text import Text, Vector
-
-_THREADING_NS = 200_000  # work below this is not worth starting threads
-_PIECE_NS = 50_000  # work one thread takes at a time
-_MAX_THREADS = 256
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,7 @@ def loops(program: Program, v: Vector, target: Target) -> str:
             layout.functions(v, shapes),
             _quiet(target),
             _range(program, v, arguments),
-            _threads(program, v) if threaded else "",
+            threads.workers(program, v) if threaded else "",
             _loop(threaded, v, program),
             _one(program, v, arguments),
         ]
@@ -55,7 +50,8 @@ def loops(program: Program, v: Vector, target: Target) -> str:
 
 def _arguments(program: Program) -> list[_Argument]:
     total = len(program.inputs) + len(program.outputs)
-    strides, found = total, []
+    strides = total
+    found: list[_Argument] = []
     for ports, tile in ((program.inputs, "%x"), (program.outputs, "%y")):
         entry = 0
         for port in ports:
@@ -104,7 +100,9 @@ def _range(program: Program, v: Vector, arguments: list[_Argument]) -> str:
 
     t.loop(blocks, block)
     t.do("ret void")
-    return t.function("internal void @range(ptr %args, ptr %steps, i64 %start, i64 %stop) noinline #0")
+    return t.function(
+        "internal void @range(ptr %args, ptr %steps, i64 %start, i64 %stop) noinline #0"
+    )
 
 
 class _Walk:
@@ -204,7 +202,7 @@ define internal void @restore_flags(i32 %flags) #0 {
 
 
 def _loop(threaded: bool, v: Vector, program: Program) -> str:
-    states = max(1, int(_THREADING_NS / cost_ns(program, v)))
+    states = threads.worthwhile(program, v)
     choice = f"""  %none = icmp eq ptr %data, null
   br i1 %none, label %single, label %ask
 ask:
@@ -233,85 +231,3 @@ done:
 nothing:
   ret void
 }}"""
-
-
-def _threads(program: Program, v: Vector) -> str:
-    """A job is (next state, args, steps, count, states per piece); all workers share it."""
-    piece = max(1, int(_PIECE_NS / cost_ns(program, v)) // 64) * 64
-    return f"""%job = type {{ i64, ptr, ptr, i64, i64 }}
-declare i32 @pthread_create(ptr, ptr, ptr, ptr) nounwind
-declare i32 @pthread_join(i64, ptr) nounwind
-
-define internal ptr @worker(ptr %job) #0 {{
-entry:
-  %args_at = getelementptr %job, ptr %job, i64 0, i32 1
-  %steps_at = getelementptr %job, ptr %job, i64 0, i32 2
-  %count_at = getelementptr %job, ptr %job, i64 0, i32 3
-  %args = load ptr, ptr %args_at
-  %steps = load ptr, ptr %steps_at
-  %count = load i64, ptr %count_at
-  br label %take
-take:
-  %start = atomicrmw add ptr %job, i64 {piece} monotonic
-  %more = icmp slt i64 %start, %count
-  br i1 %more, label %compute, label %done
-compute:
-  %beyond = add i64 %start, {piece}
-  %stop = call i64 @llvm.smin.i64(i64 %beyond, i64 %count)
-  call void @range(ptr %args, ptr %steps, i64 %start, i64 %stop)
-  br label %take
-done:
-  ret ptr null
-}}
-declare i64 @llvm.smin.i64(i64, i64)
-declare i32 @llvm.smin.i32(i32, i32)
-
-define internal void @in_parallel(ptr %args, ptr %steps, i64 %count, i32 %threads) #0 {{
-entry:
-  %job = alloca %job, align 64
-  %ids = alloca [{_MAX_THREADS} x i64]
-  %args_at = getelementptr %job, ptr %job, i64 0, i32 1
-  %steps_at = getelementptr %job, ptr %job, i64 0, i32 2
-  %count_at = getelementptr %job, ptr %job, i64 0, i32 3
-  store i64 0, ptr %job
-  store ptr %args, ptr %args_at
-  store ptr %steps, ptr %steps_at
-  store i64 %count, ptr %count_at
-  %others = sub i32 %threads, 1
-  %wanted = call i32 @llvm.smin.i32(i32 %others, i32 {_MAX_THREADS})
-  br label %start
-start:
-  %i = phi i32 [ 0, %entry ], [ %next, %started ]
-  %id = getelementptr i64, ptr %ids, i32 %i
-  %failed = call i32 @pthread_create(ptr %id, ptr null, ptr @worker, ptr %job)
-  %ok = icmp eq i32 %failed, 0
-  br i1 %ok, label %started, label %work
-started:
-  %next = add i32 %i, 1
-  %again = icmp slt i32 %next, %wanted
-  br i1 %again, label %start, label %work
-work:
-  %running = phi i32 [ %i, %start ], [ %next, %started ]
-  %unused = call ptr @worker(ptr %job)
-  br label %wait
-wait:
-  %j = phi i32 [ 0, %work ], [ %after, %joined ]
-  %waiting = icmp slt i32 %j, %running
-  br i1 %waiting, label %joined, label %done
-joined:
-  %id_at = getelementptr i64, ptr %ids, i32 %j
-  %thread = load i64, ptr %id_at
-  %status = call i32 @pthread_join(i64 %thread, ptr null)
-  %after = add i32 %j, 1
-  br label %wait
-done:
-  ret void
-}}"""
-
-
-def cost_ns(program: Program, v: Vector) -> float:
-    """A rough price of one state, good to a factor of two: 0.3 ns per vector instruction."""
-    price = {Op.SIN: 15.0, Op.COS: 15.0, Op.DIV: 16.0, Op.SQRT: 20.0}
-    price |= dict.fromkeys(libm.NAMES, 50.0 * v.width)
-    price |= dict.fromkeys(LEAVES, 1.0)
-    return 0.3 * (sum(price.get(Op(op), 1.0) for op in program.op.tolist()) + 10.0) / v.width

@@ -58,8 +58,7 @@ class UfuncFields(ctypes.Structure):
 
 @functools.cache
 def _table(capsule: str) -> int:
-    package = "numpy._core" if int(np.__version__.split(".")[0]) >= 2 else "numpy.core"
-    module = importlib.import_module(f"{package}._multiarray_umath")
+    module = importlib.import_module("numpy._core._multiarray_umath")
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype = ctypes.c_void_p
     pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)

@@ -1,8 +1,8 @@
 """A program: straight-line arithmetic on numbers, in single-assignment form.
 
-Value `i` is `op[i]` applied to the earlier values `a[i]` and `b[i]`. There are no loops, no branches
-and no arrays inside; the ports say how the flat inputs and outputs are shaped. Everything else in
-this folder turns functions into programs, or programs into something that runs.
+Value `i` is `op[i]` applied to the earlier values `a[i]` and `b[i]`. There are no loops, no
+branches and no arrays inside; the ports say how the flat inputs and outputs are shaped. Everything
+else in this folder turns functions into programs, or programs into something that runs.
 """
 
 import enum

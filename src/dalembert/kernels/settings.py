@@ -3,6 +3,7 @@
 import ctypes
 import operator
 import os
+from typing import SupportsIndex
 
 from dalembert.errors import SettingError
 
@@ -13,7 +14,7 @@ class _Settings(ctypes.Structure):
     _fields_ = (("num_threads", ctypes.c_int32),)
 
 
-def set_num_threads(n: int) -> None:
+def set_num_threads(n: SupportsIndex) -> None:
     """Let kernels use up to `n` threads on big batches; small ones always run on one.
 
     >>> set_num_threads(1)
@@ -34,11 +35,8 @@ def settings_address() -> int:
 
 
 def _checked(n: object, source: str) -> int:
-    try:
-        count = int(n) if isinstance(n, str) else operator.index(n)  # type: ignore[call-overload]
-    except (TypeError, ValueError):
-        count = 0
-    if not 1 <= count <= MOST_THREADS or isinstance(n, bool):
+    count = operator.index(n) if isinstance(n, SupportsIndex) and not isinstance(n, bool) else 0
+    if not 1 <= count <= MOST_THREADS:
         raise SettingError(
             f"{source}: the number of threads must be an integer from 1 to {MOST_THREADS}, "
             f"got {n!r}"
@@ -49,7 +47,8 @@ def _checked(n: object, source: str) -> int:
 def _default() -> int:
     wanted = os.environ.get("DALEMBERT_NUM_THREADS", "").strip()
     if wanted:
-        return _checked(wanted, "DALEMBERT_NUM_THREADS")
+        count = int(wanted) if wanted.isdecimal() else wanted
+        return _checked(count, "DALEMBERT_NUM_THREADS")
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(usable or 1, MOST_THREADS)
 

@@ -5,6 +5,7 @@ NumPy's own detection, so that compiled objects carry over between machines of t
 and no compiler library is needed to look one up.
 """
 
+import importlib
 import os
 import platform
 import sys
@@ -68,10 +69,16 @@ def _level() -> str:
         return "aarch64"
     if machine not in ("x86_64", "amd64"):
         raise CompileError(f"no compiled kernels for {machine} processors")
-    has = np._core._multiarray_umath.__cpu_features__.get
+    has = _cpu_features().get
     if has("AVX512_SKX"):
         return "x86-64-v4"
     return "x86-64-v3" if has("AVX2") and has("FMA3") else "x86-64"
+
+
+def _cpu_features() -> dict[str, bool]:
+    # NumPy's stubs hide the module behind np.show_runtime, which only prints
+    umath = importlib.import_module("numpy._core._multiarray_umath")
+    return dict(umath.__cpu_features__)
 
 
 def _triple(machine: str) -> str:

@@ -101,9 +101,7 @@ class Text:
         phi = len(self.lines)
         body(index)
         back = self.block
-        self.lines.insert(
-            phi, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{back} ]"
-        )
+        self.lines.insert(phi, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{back} ]")
         self.do(f"{following} = add nuw nsw i64 {index}, 1")
         more = self.let(f"icmp ult i64 {following}, {count}")
         self.do(f"br i1 {more}, label %{head}, label %{after}")

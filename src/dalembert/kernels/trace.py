@@ -36,7 +36,7 @@ def trace(
     import casadi
 
     symbols = {key: casadi.SX.sym(key, int(np.prod(shape))) for key, shape in inputs.items()}
-    arrays = {key: casadi.array(symbols[key]).reshape(shape) for key, shape in inputs.items()}
+    arrays = {key: casadi.array(symbols[key]).reshape(*shape) for key, shape in inputs.items()}
     try:
         returned = function(**arrays)
     except (NotImplementedError, RuntimeError) as error:
@@ -56,7 +56,13 @@ def trace(
 
 def from_casadi(function: casadi.Function) -> Program:
     """The program of a CasADi function; (n, 1) matrices become vectors and (1, 1) scalars."""
-    return simplify(_read(function if function.is_a("SXFunction") else function.expand()))
+    if function.is_a("SXFunction"):
+        return simplify(_read(function))
+    try:
+        return simplify(_read(function.expand()))
+    except RuntimeError as error:
+        message = f"{function.name()} cannot be written as scalar operations: {error}"
+        raise CompileError(message) from error
 
 
 def _named(returned: Any) -> dict[str, Any]:
@@ -82,7 +88,7 @@ def _dimensions(value: Any) -> tuple[int, ...]:
 
 
 def _shape(rows: int, columns: int) -> tuple[int, ...]:
-    return ((rows, columns) if columns != 1 else (rows,) if rows != 1 else ())
+    return (rows, columns) if columns != 1 else (rows,) if rows != 1 else ()
 
 
 def _positions(sparsity: casadi.Sparsity) -> list[int]:

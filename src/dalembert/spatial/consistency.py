@@ -37,11 +37,6 @@ def inertia_faults(
         return faults
     if mass < 0.0:
         faults.append(f"mass {mass:g} kg is negative")
-    if mass == 0.0 and np.any(tensor):
-        faults.append(
-            "mass is 0 but the inertia tensor is not (give it mass, or put the inertia of a "
-            "transmission on the joint as rotor inertia)"
-        )
     return faults + _tensor_faults(tensor, tolerance)
 
 

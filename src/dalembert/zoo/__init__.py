@@ -15,6 +15,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from dalembert.errors import UnknownNameError
+from dalembert.robot import Robot
 from dalembert.zoo import (
     elbow_3r,
     iiwa14,
@@ -30,7 +31,7 @@ from dalembert.zoo import (
 )
 from dalembert.zoo.entry import Entry
 
-__all__ = ["Entry", "entry", "names"]
+__all__ = ["Entry", "entry", "load", "names"]
 
 _MODULES = (
     pendulum,
@@ -60,3 +61,12 @@ def entry(name: str) -> Entry:
     near = get_close_matches(str(name).lower(), _ENTRIES, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise UnknownNameError(f"no robot is called {name!r}; {hint}The zoo has: {', '.join(names())}")
+
+
+def load(name: str) -> Robot:
+    """The robot of the zoo with this name, built with its default numbers.
+
+    >>> load("planar_2r").nv
+    2
+    """
+    return entry(name).build()

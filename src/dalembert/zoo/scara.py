@@ -28,7 +28,8 @@ def build(
 
     α = I_z1 + r₁²m₁ + l₁²(m₂ + m₃ + m₄), β = I_z2 + I_z3 + I_z4 + l₂²(m₃ + m₄) + m₂r₂²,
     γ = l₁l₂(m₃ + m₄) + l₁m₂r₂, δ = I_z3 + I_z4. Only moments about the vertical matter; the
-    other two are set equal to them. Lengths are those of an Adept Cobra 600, masses and moments are chosen.
+    other two are set equal to them. Lengths are those of an Adept Cobra 600, masses and
+    moments are chosen.
     """
     vertical = [0.0, 0.0, 1.0]
     moments = ((m1, Iz1), (m2, Iz2), (m3, Iz3), (m4, Iz4))

@@ -1,0 +1,57 @@
+"""Two threads against one on a large batch, and against what the memory allows."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.table import Table
+from timing import interleaved
+
+import dalembert as dl
+
+STATES = 2**20
+
+
+def thread_table(rounds: int) -> Table:
+    """Rates of UR5 kernels on 2²⁰ states with one and with all threads, and the bytes they move."""
+    robot = dl.load("ur5")
+    most = dl.get_num_threads()
+    rng = np.random.default_rng(0)
+    states = [rng.normal(size=(STATES, robot.nv)) for _ in range(3)]
+    table = Table(title=f"ur5, {STATES} states, {most} threads against one")
+    for column in ("quantity", "1 thread, ns/state", f"{most} threads", "gain", "GB/s", "of copy"):
+        table.add_column(column, justify="right")
+    copy = _bandwidth(most, rounds)
+    for name in ("inverse_dynamics", "forward_dynamics"):
+        kernel, out = robot.kernel(name), np.empty_like(states[0])
+
+        def run(threads: int, kernel: np.ufunc = kernel, out: np.ndarray = out) -> None:
+            dl.set_num_threads(threads)
+            kernel(*states, out=out)
+
+        best = interleaved({"one": lambda: run(1), "all": lambda: run(most)}, rounds, 0.0)
+        one, several = (best[k] / STATES * 1e9 for k in ("one", "all"))
+        rate = 4 * robot.nv * 8 / several
+        table.add_row(
+            name.replace("_", " "),
+            f"{one:.1f}",
+            f"{several:.1f}",
+            f"{one / several:.2f}×",
+            f"{rate:.1f}",
+            f"{rate / copy:.0%}",
+        )
+    dl.set_num_threads(most)
+    return table
+
+
+def _bandwidth(threads: int, rounds: int) -> float:
+    """GB/s that a copy of large arrays reaches with that many threads (read and written bytes)."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    source = np.ones(2**25)
+    target = np.empty_like(source)
+    parts = list(zip(np.array_split(source, threads), np.array_split(target, threads), strict=True))
+    with ThreadPoolExecutor(threads) as pool:
+        best = interleaved(
+            {"copy": lambda: list(pool.map(lambda pair: np.copyto(pair[1], pair[0]), parts))}, rounds, 0.0
+        )
+    return 2 * source.nbytes / best["copy"] / 1e9

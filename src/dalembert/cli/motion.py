@@ -1,0 +1,90 @@
+"""A smooth motion through a few postures, with its torques and its energy balance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalembert.robot import Robot
+
+SECONDS_PER_LEG = 1.2
+SAMPLES = 2401
+# Postures (rad, m) worth seeing; the legs of a motion go from one to the next.
+POSTURES: dict[str, tuple[tuple[float, ...], ...]] = {
+    "ur5": (
+        (-2.0, -1.9, 2.2, -1.9, -1.57, 0.0),
+        (-0.5, -1.2, 0.5, -0.9, -1.2, 1.5),
+        (1.0, -0.9, 1.6, -2.2, -1.57, 0.6),
+    ),
+    "puma560": (
+        (-1.6, 0.9, -2.2, 0.4, 0.8, 0.0),
+        (-0.2, 1.3, -1.3, 0.0, 0.2, 1.0),
+        (1.1, 0.4, 0.0, -0.6, 0.9, 2.0),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A robot's motion sampled in time, (samples, ...) each."""
+
+    t: np.ndarray  # s
+    q: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+    tau: np.ndarray
+    kinetic: np.ndarray  # J
+    potential: np.ndarray  # J, from the start
+    friction: np.ndarray  # J lost so far
+    work: np.ndarray  # J, ∫ τ·q̇ dt
+
+    @property
+    def residual(self) -> float:
+        """Largest |work − (K + ΔU + friction)|, J."""
+        return float(np.abs(self.work - (self.kinetic + self.potential + self.friction)).max())
+
+
+def postures(robot: Robot) -> list[np.ndarray]:
+    """Steps (nv,) from the reference to each posture, within the limits.
+
+    The steps of a quaternion joint are multiples of one another: it then turns about one axis, and
+    its velocity is the derivative of its step.
+    """
+    if robot.name in POSTURES:
+        return [np.array(posture) for posture in POSTURES[robot.name]]
+    reach, middle, signs = np.ones(robot.nv), np.zeros(robot.nv), np.ones(robot.nv)
+    for number, joint in enumerate(robot.joints):
+        lower, upper = joint.lower[0], joint.upper[0]
+        signs[joint.v] = (-1) ** number
+        if np.isfinite([lower, upper]).all() and robot.nq == robot.nv:
+            middle[joint.v], reach[joint.v] = (lower + upper) / 2, min(1.0, (upper - lower) / 3)
+    return [middle - reach, middle + 0.4 * signs * reach, middle + reach]
+
+
+def move(robot: Robot) -> Motion:
+    """The motion through `postures(robot)`: a quintic spline, at rest at both ends."""
+    from scipy.integrate import cumulative_simpson
+    from scipy.interpolate import make_interp_spline
+
+    targets = np.stack(postures(robot))
+    times = SECONDS_PER_LEG * np.arange(len(targets))
+    at_rest = [(1, np.zeros(robot.nv)), (2, np.zeros(robot.nv))]
+    spline = make_interp_spline(times, targets, k=5, bc_type=(at_rest, at_rest))
+    t = np.linspace(0.0, times[-1], SAMPLES)
+    q, qd, qdd = robot.integrate(robot.neutral(), spline(t)), spline(t, 1), spline(t, 2)
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    # τ = M q̈ + h + friction: the rest is what the drives lose
+    lost = tau - (robot.mass_matrix(q) @ qdd[..., None])[..., 0] - robot.bias(q, qd)
+    potential = robot.potential_energy(q)
+    return Motion(
+        t=t,
+        q=q,
+        qd=qd,
+        qdd=qdd,
+        tau=tau,
+        kinetic=robot.kinetic_energy(q, qd),
+        potential=potential - potential[0],
+        friction=cumulative_simpson((lost * qd).sum(axis=1), x=t, initial=0.0),
+        work=cumulative_simpson((tau * qd).sum(axis=1), x=t, initial=0.0),
+    )

@@ -1,0 +1,97 @@
+"""Tables for people and JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+PIPE_WIDTH = 120
+
+
+def console() -> Console:
+    """Colour and the terminal's width on a terminal; plain and wide in a pipe."""
+    fitted = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if fitted else PIPE_WIDTH)
+
+
+def table(title: str | None, *columns: str, left: int = 1) -> Table:
+    """An empty table; the first `left` columns hold words, the others numbers."""
+    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for number, column in enumerate(columns):
+        made.add_column(column, justify="left" if number < left else "right", header_style="cyan")
+    return made
+
+
+def array_table(title: str, array: Any, rows: Sequence[str], columns: Sequence[str]) -> Table:
+    """A matrix with names at its rows and columns."""
+    made = table(title, "", *columns)
+    largest = float(np.abs(array).max(initial=0.0))
+    for name, row in zip(rows, array, strict=True):
+        made.add_row(name, *(number(x, largest) for x in row))
+    return made
+
+
+def number(x: float, largest: float = 0.0) -> str:
+    """Six digits; what is only the rounding of larger neighbours is shown as zero.
+
+    >>> number(0.12345678), number(6e-17, largest=1.0), number(-0.0)
+    ('0.123457', '0', '0')
+    """
+    small = abs(x) <= 1e-14 * largest
+    return f"{0.0 if small or x == 0.0 else x:.6g}"
+
+
+def column(values: np.ndarray, units: Sequence[str] | None = None) -> list[str]:
+    """The numbers of a column, each with its unit where they differ."""
+    largest = float(np.abs(values).max(initial=0.0))
+    texts = [number(x, largest) for x in values]
+    return (
+        texts
+        if units is None
+        else [f"{x} {unit}".rstrip() for x, unit in zip(texts, units, strict=True)]
+    )
+
+
+def integer(x: float) -> str:
+    """Rounded, with the thousands set apart."""
+    return f"{round(x):,}"
+
+
+def print_json(data: Any) -> None:
+    """JSON with all digits, one line per entry; a number that is not finite becomes null."""
+    data = _plain(data)
+    if isinstance(data, dict):
+        lines, (first, last) = (
+            [f"{_text(key)}: {_text(value)}" for key, value in data.items()],
+            "{}",
+        )
+    else:
+        lines, (first, last) = [_text(value) for value in data], "[]"
+    print("\n".join([first, ",\n".join(f"  {line}" for line in lines), last]))
+
+
+def _text(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, np.ndarray):
+        return _plain(data.tolist())
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    if isinstance(data, np.generic):
+        return _plain(data.item())
+    if isinstance(data, float) and not math.isfinite(data):
+        return None
+    return data

@@ -1,0 +1,177 @@
+"""The picture of the demo: an arm in motion, its torques, and where the work goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalembert.cli.coordinates import coordinates
+from dalembert.cli.motion import Motion
+from dalembert.cli.skeleton import Skeleton, skeleton
+from dalembert.cli.solids import ball, shaded, tube
+from dalembert.errors import DalembertError
+from dalembert.robot import Robot
+
+GHOSTS = 7
+LINK, DRUM, RAIL = (
+    np.array([0.80, 0.84, 0.89]),
+    np.array([0.16, 0.42, 0.68]),
+    np.array([0.93, 0.58, 0.2]),
+)
+INK, FAINT = "#22303c", "#8a97a3"
+PALETTE = ("#1f5fa8", "#e07b39", "#2f9e6e", "#b5367a", "#7a5cc2", "#8c8c2e", "#3aa6b9", "#a34a3a")
+MARGINS = {
+    "left": 0.0,
+    "right": 0.875,
+    "top": 0.86,
+    "bottom": 0.085,
+    "hspace": 0.32,
+    "wspace": 0.12,
+}
+STYLE = {
+    "font.size": 10,
+    "text.color": INK,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6eaee",
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+}
+
+
+def draw(robot: Robot, title: str, motion: Motion, path: Path) -> None:
+    """Write the picture to `path`."""
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise DalembertError("pictures need matplotlib: pip install 'dalembert[view]'") from None
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(13.0, 6.6), dpi=110, facecolor="white")
+        canvas = FigureCanvasAgg(figure)
+        grid = figure.add_gridspec(2, 2, width_ratios=(1.1, 1.0), **MARGINS)
+        arm(figure.add_subplot(grid[:, 0], projection="3d"), robot, motion)
+        torques(figure.add_subplot(grid[0, 1]), robot, motion)
+        energies(figure.add_subplot(grid[1, 1]), motion)
+        figure.text(0.03, 0.935, title, fontsize=17, fontweight="bold")
+        every = motion.t[-1] / (GHOSTS - 1)
+        note = f"one motion, a posture every {every:.1f} s; orange: the way of the tool"
+        figure.text(0.03, 0.895, note, color=FAINT)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            canvas.print_png(path)
+        except OSError as error:
+            raise DalembertError(f"cannot write {path}: {error.strerror}") from None
+
+
+def arm(axes: Any, robot: Robot, motion: Motion) -> None:
+    """Postures along the motion, the last one solid, and the way of the tool."""
+    chosen = np.linspace(0, len(motion.t) - 1, GHOSTS).round().astype(int)
+    figures = [skeleton(robot, motion.q[i]) for i in chosen]
+    points = np.concatenate([np.concatenate([*s.paths, s.joints]) for s in figures])
+    way = robot.pose(motion.q, frame="tool")[:, :3, 3]
+    size = float(np.ptp(points, axis=0).max())
+    radius = 0.024 * size
+    low, high = points.min(axis=0) - 3 * radius, points.max(axis=0) + 3 * radius
+    axes.computed_zorder = False
+    _frame(axes, low, high)
+    for number, s in enumerate(figures):
+        faded = 0.0 if number == GHOSTS - 1 else 0.8 - 0.35 * number / GHOSTS
+        _solid(axes, s, radius, faded, zorder=2 + number)
+    axes.plot(*way.T, color=PALETTE[1], linewidth=2.0, zorder=2 + GHOSTS, solid_capstyle="round")
+    axes.scatter(*way[-1], color=PALETTE[1], s=22, zorder=3 + GHOSTS, depthshade=False)
+
+
+def torques(axes: Any, robot: Robot, motion: Motion) -> None:
+    """τ over time, one curve per joint."""
+    entries = coordinates(robot, "tau")
+    for i, entry in enumerate(entries):
+        label = entry.name.removesuffix("_joint")
+        # without the ends at rest, where Coulomb friction is not defined by the motion
+        axes.plot(motion.t[1:-1], motion.tau[1:-1, i], color=PALETTE[i % len(PALETTE)], label=label)
+    units = " or ".join(dict.fromkeys(entry.unit("tau") for entry in entries))
+    _finish(axes, motion, f"joint torque / {units}", "Torques of the motion (inverse dynamics)")
+
+
+def energies(axes: Any, motion: Motion) -> None:
+    """The work done at the joints is the energy gained, and what friction took."""
+    stored = motion.kinetic + motion.potential
+    axes.fill_between(motion.t, stored, color=PALETTE[0], alpha=0.08, linewidth=0)
+    axes.plot(motion.t, motion.kinetic, color=PALETTE[2], label="kinetic")
+    axes.plot(motion.t, motion.potential, color=PALETTE[4], label="potential")
+    if np.abs(motion.friction).max() > 1e-9 * np.abs(motion.work).max():
+        axes.plot(motion.t, motion.friction, color=PALETTE[3], label="lost to friction")
+        stored = stored + motion.friction
+    axes.plot(motion.t, stored, color=PALETTE[0], label="sum", linewidth=4.5, alpha=0.35)
+    axes.plot(
+        motion.t,
+        motion.work,
+        color=INK,
+        label="work ∫ τ·q̇ dt",
+        linewidth=1.4,
+        linestyle=(0, (4, 2)),
+    )
+    title = f"Energy balance (closes to {motion.residual:.0e} J)"
+    _finish(axes, motion, "energy / J", title)
+    axes.set_xlabel("time / s")
+
+
+def _finish(axes: Any, motion: Motion, label: str, title: str) -> None:
+    axes.set_title(title, loc="left", fontsize=11, color=INK)
+    axes.set_ylabel(label)
+    axes.set_xlim(motion.t[0], motion.t[-1])
+    axes.margins(y=0.08)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9, handlelength=1.6)
+
+
+def _solid(axes: Any, s: Skeleton, radius: float, faded: float, zorder: int) -> None:
+    """One posture as shaded faces; `faded` mixes it with the paper."""
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+    faces, colours = [], []
+
+    def add(part: np.ndarray, colour: np.ndarray) -> None:
+        faces.append(part)
+        colours.append((1.0 - faded) * shaded(part, colour) + faded)
+
+    for path, depth in zip(s.paths, s.depths, strict=True):
+        r = radius * max(0.55, 1.25 - 0.12 * depth)
+        for start, stop in zip(path, path[1:], strict=False):
+            add(tube(start, stop, r), LINK)
+            add(ball(stop, r), LINK)
+    depth_of = dict(zip(map(tuple, s.joints), s.depths, strict=False))
+    for origin, axis, slides in zip(s.joints, s.axes, s.slides, strict=True):
+        r = radius * max(0.55, 1.25 - 0.12 * depth_of[tuple(origin)])
+        half, wide = (2.2 * r, 1.15 * r) if slides else (1.55 * r, 1.4 * r)
+        add(
+            tube(origin - half * axis, origin + half * axis, wide, capped=True),
+            RAIL if slides else DRUM,
+        )
+    mesh = Poly3DCollection(np.concatenate(faces), zorder=zorder, zsort="average")
+    mesh.set_facecolor(np.concatenate(colours))
+    mesh.set_edgecolor(np.concatenate(colours))
+    mesh.set_linewidth(0.3)
+    axes.add_collection3d(mesh)
+
+
+def _frame(axes: Any, low: np.ndarray, high: np.ndarray) -> None:
+    """Equal scales, quiet panes, metres."""
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+    axes.set_box_aspect(high - low, zoom=1.1)
+    axes.set_proj_type("ortho")
+    axes.view_init(elev=20, azim=-60)
+    for axis, name in zip((axes.xaxis, axes.yaxis, axes.zaxis), "xyz", strict=True):
+        axis.set_pane_color((0.985, 0.988, 0.992, 1.0))
+        axis.line.set_color("#c6ced6")
+        axis.set_label_text(f"{name} / m")
+    axes.tick_params(labelsize=8)

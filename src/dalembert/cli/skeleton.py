@@ -1,0 +1,78 @@
+"""A robot's shape from its joint axes alone: links follow the common normals between axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalembert.robot import Robot
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """A posture to draw, in the world, metres."""
+
+    paths: list[np.ndarray]  # (points, 3) each: one polyline per link, from joint to joint
+    depths: list[int]  # how many joints lie between each path and the base
+    joints: np.ndarray  # (bodies, 3) origins
+    axes: np.ndarray  # (bodies, 3) unit vectors
+    slides: np.ndarray  # (bodies,) whether the joint slides along its axis
+    tool: np.ndarray  # (4, 4)
+
+
+def skeleton(robot: Robot, q: np.ndarray) -> Skeleton:
+    """The posture at one q (nq,)."""
+    model = robot.model
+    poses = body_poses(robot, q)
+    origins, axes = poses[:, :3, 3], poses[:, :3, 2]
+    base, tool = robot.pose(q, frame="base"), robot.pose(q, frame="tool")
+    paths, depths = [], []
+    for i, body in enumerate(model.bodies):
+        parent = poses[body.parent] if body.parent >= 0 else base
+        paths.append(between_axes(parent[:3, 3], parent[:3, 2], origins[i], axes[i]))
+        depths.append(len(model.supports[i]) - 1)
+    carrier = model.frame(model.tool).body
+    if carrier >= 0:
+        paths.append(between_axes(origins[carrier], axes[carrier], tool[:3, 3], tool[:3, 2]))
+        depths.append(len(model.supports[carrier]))
+    slides = np.array([not np.asarray(body.subspace)[3:6].any() for body in model.bodies])
+    return Skeleton(paths, depths, origins, axes, slides, tool)
+
+
+def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """(bodies, 4, 4) frames whose z is the joint axis, from the poses of the links."""
+    model, poses = robot.model, {}
+    for joint in robot.joints:
+        frame = model.frames[joint.link]
+        local = np.eye(4)
+        local[:3, :3], local[:3, 3] = frame.rotation, frame.translation
+        poses[frame.body] = robot.pose(q, frame=joint.link) @ np.linalg.inv(local)
+    for i, body in enumerate(model.bodies):  # the massless bodies inside compound joints
+        if i not in poses:
+            R, p = body.transform(q)
+            parent = poses[body.parent] if body.parent >= 0 else np.eye(4)
+            poses[i] = parent @ np.block([[R, p[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
+    return np.stack([poses[i] for i in range(len(model.bodies))])
+
+
+def between_axes(p: np.ndarray, u: np.ndarray, r: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The corners on the way from p on the axis u, over the common normal, to r on the axis v.
+
+    The feet p + s u and r + t v of the normal solve s − t u·v = u·d, s u·v − t = v·d, d = r − p.
+    Between parallel axes the normal starts at p.
+
+    >>> between_axes(np.zeros(3), np.eye(3)[2], np.array([1.0, 2.0, 3.0]), np.eye(3)[1])
+    array([[0., 0., 0.], [0., 0., 3.], [1., 0., 3.], [1., 2., 3.]])
+    """
+    d, c = r - p, u @ v
+    if abs(c) > 1.0 - 1e-6:
+        feet = [r - (v @ d) * v]
+    else:
+        s, t = np.linalg.solve([[1.0, -c], [c, -1.0]], [u @ d, v @ d])
+        feet = [p + s * u, r + t * v]
+    corners = [p]
+    for point in (*feet, r):
+        if np.linalg.norm(point - corners[-1]) > 1e-9:
+            corners.append(point)
+    return np.array(corners)

@@ -1,0 +1,197 @@
+"""Kernels: compiled once, found again in memory and on disk, never from a wrong entry."""
+
+import ctypes
+import gc
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from dalembert.errors import CompileError
+from dalembert.kernels import cache, codegen
+from dalembert.kernels.kernel import build, source_digest
+from dalembert.kernels.program import Port
+from dalembert.kernels.target import by_name
+from dalembert.kernels.trace import trace
+
+INPUTS, OUTPUTS = (Port("q", (3,)),), (Port("s", (3,)),)
+STATE = np.array([0.1, 0.2, 0.3])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("DALEMBERT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def traced():
+    """A way to make the program that remembers how often it was asked."""
+
+    def make():
+        make.calls += 1
+        return trace(lambda q: np.sin(q) * 2, {"q": (3,)})
+
+    make.calls = 0
+    return make
+
+
+def test_it_computes(traced):
+    kernel = build("computes", traced, INPUTS, OUTPUTS, "double_sine", "2 sin q")
+    np.testing.assert_allclose(kernel.ufunc(STATE), 2 * np.sin(STATE), rtol=1e-14)
+    assert kernel.name == kernel.ufunc.__name__ == "double_sine"
+    assert (kernel.inputs, kernel.outputs) == (INPUTS, OUTPUTS)
+    assert kernel.program().signature == kernel.ufunc.signature
+    assert traced.calls == 1
+
+
+@pytest.mark.parametrize(("dtype", "eps"), [("float64", 1e-14), ("float32", 1e-6)])
+def test_one_state_by_address(traced, dtype, eps):
+    kernel = build("one", traced, INPUTS, OUTPUTS, "one")
+    state, result = STATE.astype(dtype), np.empty(3, dtype)
+    one = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(kernel.one(dtype))
+    pointers = [ctypes.byref(ctypes.c_void_p(array.ctypes.data)) for array in (state, result)]
+    one(*pointers)
+    np.testing.assert_allclose(result, 2 * np.sin(STATE), rtol=eps)
+
+
+def test_while_it_lives_the_same_kernel_is_returned(traced):
+    kernel = build("memory", traced, INPUTS, OUTPUTS, "f")
+    assert build("memory", traced, INPUTS, OUTPUTS, "f") is kernel
+    assert build("memory", traced, INPUTS, OUTPUTS, "g") is not kernel
+    assert build("another key", traced, INPUTS, OUTPUTS, "f") is not kernel
+
+
+def test_from_disk_nothing_is_traced(traced):
+    build("disk", traced, INPUTS, OUTPUTS, "f").ufunc(STATE.astype("f"))
+    gc.collect()  # the kernel is gone from memory
+    kernel = build("disk", pytest.fail, INPUTS, OUTPUTS, "f")
+    np.testing.assert_allclose(kernel.ufunc(STATE), 2 * np.sin(STATE), rtol=1e-14)
+    assert kernel.ufunc(STATE.astype("f")).dtype == np.float32
+    assert traced.calls == 1
+
+
+def test_both_precisions_share_one_trace(traced, monkeypatch):
+    monkeypatch.setenv("DALEMBERT_CACHE", "off")
+    kernel = build("shared", traced, INPUTS, OUTPUTS, "f")
+    kernel.ufunc(STATE.astype("f"))
+    kernel.program()
+    assert traced.calls == 1
+
+
+def test_without_a_cache_it_is_compiled_again(traced, monkeypatch, folder):
+    monkeypatch.setenv("DALEMBERT_CACHE", "off")
+    for _ in range(2):
+        build("off", traced, INPUTS, OUTPUTS, "f")
+        gc.collect()
+    assert traced.calls == 2
+    assert not folder.exists()
+
+
+def test_damaged_entries_are_compiled_again(traced, folder):
+    build("damaged", traced, INPUTS, OUTPUTS, "f")
+    gc.collect()  # the kernel is gone from memory
+    for entry in folder.iterdir():
+        content = bytearray(entry.read_bytes())
+        content[-1] ^= 1
+        entry.write_bytes(content)
+    kernel = build("damaged", traced, INPUTS, OUTPUTS, "f")
+    np.testing.assert_allclose(kernel.ufunc(STATE), 2 * np.sin(STATE), rtol=1e-14)
+    assert traced.calls == 2
+
+
+def test_entries_that_cannot_be_linked_are_compiled_again(traced, monkeypatch):
+    stored = {}
+    monkeypatch.setattr(cache, "get", lambda key: stored.get(key, b"not an object"))
+    monkeypatch.setattr(cache, "put", stored.__setitem__)
+    kernel = build("unlinkable", traced, INPUTS, OUTPUTS, "f")
+    np.testing.assert_allclose(kernel.ufunc(STATE), 2 * np.sin(STATE), rtol=1e-14)
+    assert traced.calls == 1
+    assert len(stored) >= 1
+
+
+@pytest.mark.parametrize("name", ["x86-64", "x86-64-v3", "native"])
+def test_every_machine_has_its_own_entry(traced, folder, name):
+    kernel = build("machines", traced, INPUTS, OUTPUTS, "f", target=by_name(name))
+    states = np.linspace(-9, 9, 99).reshape(33, 3)
+    np.testing.assert_allclose(kernel.ufunc(states), 2 * np.sin(states), rtol=0, atol=4e-15)
+    other = build("machines", traced, INPUTS, OUTPUTS, "f", target=by_name("x86-64"))
+    assert (other is kernel) == (name == "x86-64")
+
+
+def test_threads_compile_once(traced, monkeypatch):
+    compiled = []
+    real = codegen.object_code
+
+    def slow(program, dtype, target):
+        compiled.append(dtype)
+        time.sleep(0.05)
+        return real(program, dtype, target)
+
+    monkeypatch.setattr(codegen, "object_code", slow)
+    kernels = []
+    threads = [
+        threading.Thread(
+            target=lambda: kernels.append(build("threads", traced, INPUTS, OUTPUTS, "f"))
+        )
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert compiled == ["float64"]
+    assert len(kernels) == 6
+    assert all(kernel is kernels[0] for kernel in kernels)
+
+
+def test_a_program_other_than_declared_is_refused(traced):
+    with pytest.raises(CompileError, match=r"declared as \(4\)->\(3\) but traces to \(3\)->\(3\)"):
+        build("declared", traced, (Port("q", (4,)),), OUTPUTS, "f")
+
+
+def test_a_failure_is_not_remembered(traced):
+    def fails():
+        raise CompileError("not now")
+
+    with pytest.raises(CompileError, match="not now"):
+        build("fails", fails, INPUTS, OUTPUTS, "f")
+    assert build("fails", traced, INPUTS, OUTPUTS, "f").ufunc(STATE).shape == (3,)
+
+
+def test_sources_are_hashed_quickly():
+    source_digest.cache_clear()
+    start = time.perf_counter()
+    digest = source_digest()
+    assert time.perf_counter() - start < 0.02  # about 1 ms; the rest is for a busy machine
+    assert source_digest("dalembert.formulations") != digest
+    with pytest.raises(CompileError, match="not an installed package"):
+        source_digest("dalembert.nowhere")
+
+
+WARM = """
+import sys, time
+import numpy as np
+import llvmlite.binding
+from dalembert.kernels import Port, build, fast_call
+start = time.perf_counter()
+kernel = build("warm", lambda: sys.exit("traced"), (Port("q", (3,)),), (Port("s", (3,)),), "f")
+call = fast_call(kernel, kernel.ufunc, "f", "")
+call(np.ones(3))
+print(time.perf_counter() - start)
+assert "casadi" not in sys.modules
+"""
+
+
+def test_a_new_process_starts_warm(traced):
+    kernel = build("warm", traced, INPUTS, OUTPUTS, "f")
+    kernel.ufunc(STATE)
+    done = [
+        subprocess.run([sys.executable, "-c", WARM], capture_output=True, text=True, check=True)
+        for _ in range(3)
+    ]
+    # 3 to 6 ms when the machine is free; the rest is for a busy one
+    assert min(float(process.stdout) for process in done) < 0.025

@@ -1,0 +1,84 @@
+"""Vector sine and cosine against 60 digits, for every size of angle."""
+
+import functools
+
+import mpmath
+import numpy as np
+import pytest
+
+from dalembert.kernels.sincos import ACCURACY, LIMIT
+from dalembert.kernels.trace import trace
+from tests.kernels.raw import Raw, runnable_targets
+
+
+@functools.cache
+def _compiled(dtype, target):
+    return Raw(trace(lambda x: (np.sin(x), np.cos(x)), {"x": ()}), dtype, target)
+
+
+def _exact(x):
+    with mpmath.workprec(1300):  # enough bits for the largest double
+        sines = [float(mpmath.sin(mpmath.mpf(float(value)))) for value in x]
+        cosines = [float(mpmath.cos(mpmath.mpf(float(value)))) for value in x]
+    return np.array(sines), np.array(cosines)
+
+
+def _angles(dtype, count=400):
+    """Small, ordinary, near multiples of π/2, near the limit, and up to the largest number."""
+    rng = np.random.default_rng(5)
+    limit, largest = LIMIT[dtype], float(np.finfo(dtype).max)
+    multiples = np.pi / 2 * rng.integers(-(10**4), 10**4, count)
+    x = np.concatenate(
+        [
+            10.0 ** rng.uniform(-30, 0, count),
+            rng.uniform(-10, 10, 4 * count),
+            multiples,
+            rng.uniform(-limit, limit, count),
+            [limit, np.nextafter(limit, 0), np.nextafter(limit, np.inf), 0.0, -0.0, largest],
+            10.0 ** rng.uniform(np.log10(limit), np.log10(largest), count),
+        ]
+    )
+    return x.astype(dtype)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_accuracy(dtype, target):
+    x = _angles(dtype)
+    for found, expected in zip(_compiled(dtype, target).loop(x), _exact(x), strict=True):
+        assert np.abs(found - expected).max() <= ACCURACY[dtype]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_small_angles_are_relatively_exact(dtype):
+    x = (10.0 ** np.random.default_rng(2).uniform(-30, -1, 500)).astype(dtype)
+    sine, _ = _compiled(dtype, "native").loop(x)
+    np.testing.assert_allclose(sine, _exact(x)[0], rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
+def test_one_lane_never_disturbs_another(dtype, bad):
+    x = np.linspace(-3, 3, 37).astype(dtype)
+    kernel = _compiled(dtype, "native")
+    clean = [y.copy() for y in kernel.loop(x)]
+    for position in range(0, 37, 5):
+        spoiled = x.copy()
+        spoiled[position] = bad
+        for y, reference in zip(kernel.loop(spoiled), clean, strict=True):
+            others = np.arange(37) != position
+            np.testing.assert_array_equal(y[others], reference[others])
+            assert np.isfinite(y[position]) == np.isfinite(bad)
+
+
+def test_angles_that_depend_on_sines():
+    p = trace(lambda x: np.sin(x + 100.0 * np.cos(x) + 1e13 * np.sin(3.0 * x)), {"x": ()})
+    x = np.linspace(-2.0, 2.0, 50)
+    exact = [
+        mpmath.sin(v + 100.0 * mpmath.cos(v) + 1e13 * mpmath.sin(3 * v)) for v in map(mpmath.mpf, x)
+    ]
+    # the argument itself carries the rounding of numbers near 1e13, so only |value| <= 1 is exact
+    (found,) = Raw(p).loop(x)
+    assert np.all(np.abs(found) <= 1.0)
+    mild = np.abs(x) < 1e-12
+    np.testing.assert_allclose(found[mild], np.array(exact, float)[mild], atol=1e-13)

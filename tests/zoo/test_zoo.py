@@ -1,0 +1,49 @@
+"""The zoo as a collection: every entry builds, is cited, and is found by its name."""
+
+import numpy as np
+import pytest
+
+from dalembert import zoo
+from dalembert.errors import UnknownNameError
+from dalembert.zoo import puma560, stanford
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_every_entry_builds_a_regular_robot(name):
+    entry = zoo.entry(name)
+    robot = entry.build()
+    assert entry.name == robot.name == name
+    assert entry.title and entry.citation
+    M = robot.reference("mass_matrix", robot.neutral() + 0.3)
+    np.testing.assert_allclose(M, M.T, atol=1e-14)
+    assert np.linalg.eigvalsh(M)[0] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("puma", "puma560"), ("UR-5", "ur5"), ("planar2r", "planar_2r")]
+)
+def test_unknown_name_suggests_the_nearest(given, meant):
+    with pytest.raises(UnknownNameError, match=f"did you mean '{meant}'"):
+        zoo.entry(given)
+
+
+def test_name_like_no_other_lists_the_zoo():
+    with pytest.raises(UnknownNameError, match="The zoo has: pendulum, planar_2r") as caught:
+        zoo.entry("qqqq")
+    assert "did you mean" not in str(caught.value)
+
+
+def test_regrouped_puma_keeps_what_turns_with_joint_3():
+    """What link 2 gives up across the axis of joint 3, link 3 takes; along it nothing changes."""
+    (_, second, third, *_), (_, given2, given3, *_) = puma560.MOMENTS, puma560.grouped()
+    np.testing.assert_allclose(np.subtract(second, given2), [puma560.MOVED, puma560.MOVED, 0.0])
+    np.testing.assert_allclose(np.subtract(given3, third), [puma560.MOVED, 0.0, puma560.MOVED])
+
+
+def test_stanford_arm_slides_on_its_third_joint():
+    robot = zoo.entry("stanford").build()
+    assert [joint.kind for joint in robot.joints].index("prismatic") == 2
+    J = robot.reference("jacobian", np.full(6, 0.3), frame="tool", expressed_in="world")
+    np.testing.assert_allclose(J[3:, 2], 0.0, atol=1e-15)
+    np.testing.assert_allclose(np.linalg.norm(J[:3, 2]), 1.0)
+    assert robot.joints[2].lower[0] == pytest.approx(12 * stanford.INCH)
