@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dalembert.cli.coordinates import coordinates
 from dalembert.robot import Robot
 
 SECONDS_PER_LEG = 1.2
@@ -13,14 +14,14 @@ SAMPLES = 2401
 # Postures (rad, m) worth seeing; the legs of a motion go from one to the next.
 POSTURES: dict[str, tuple[tuple[float, ...], ...]] = {
     "ur5": (
-        (-2.0, -1.9, 2.2, -1.9, -1.57, 0.0),
-        (-0.5, -1.2, 0.5, -0.9, -1.2, 1.5),
-        (1.0, -0.9, 1.6, -2.2, -1.57, 0.6),
+        (3.4, -2.0, 2.2, -1.8, -1.57, 0.0),
+        (2.0, -1.3, 0.6, -0.9, -1.57, 1.0),
+        (0.45, -1.35, 1.55, -1.77, -1.57, 0.5),
     ),
     "puma560": (
-        (-1.6, 0.9, -2.2, 0.4, 0.8, 0.0),
-        (-0.2, 1.3, -1.3, 0.0, 0.2, 1.0),
-        (1.1, 0.4, 0.0, -0.6, 0.9, 2.0),
+        (2.7, 1.2, -3.2, 0.4, 0.8, 0.0),
+        (1.6, 1.5, -1.9, 0.0, 0.2, 1.0),
+        (0.45, 0.8, -2.4, -0.6, 0.9, 2.0),
     ),
 }
 
@@ -40,6 +41,11 @@ class Motion:
     work: np.ndarray  # J, ∫ τ·q̇ dt
 
     @property
+    def has_friction(self) -> bool:
+        """Whether the drives lose more than rounding."""
+        return bool(np.abs(self.friction).max() > 1e-9 * np.abs(self.work).max())
+
+    @property
     def residual(self) -> float:
         """Largest |work − (K + ΔU + friction)|, J."""
         return float(np.abs(self.work - (self.kinetic + self.potential + self.friction)).max())
@@ -53,12 +59,16 @@ def postures(robot: Robot) -> list[np.ndarray]:
     """
     if robot.name in POSTURES:
         return [np.array(posture) for posture in POSTURES[robot.name]]
-    reach, middle, signs = np.ones(robot.nv), np.zeros(robot.nv), np.ones(robot.nv)
+    middle, signs = np.zeros(robot.nv), np.ones(robot.nv)
+    reach = np.array([1.0 if c.kind == "angle" else 0.2 for c in coordinates(robot, "qd")])
     for number, joint in enumerate(robot.joints):
         lower, upper = joint.lower[0], joint.upper[0]
         signs[joint.v] = (-1) ** number
         if np.isfinite([lower, upper]).all() and robot.nq == robot.nv:
-            middle[joint.v], reach[joint.v] = (lower + upper) / 2, min(1.0, (upper - lower) / 3)
+            middle[joint.v], reach[joint.v] = (
+                (lower + upper) / 2,
+                np.minimum(reach[joint.v], (upper - lower) / 3),
+            )
     return [middle - reach, middle + 0.4 * signs * reach, middle + reach]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,14 @@ LINK, DRUM, RAIL = (
 INK, FAINT = "#22303c", "#8a97a3"
 PALETTE = ("#1f5fa8", "#e07b39", "#2f9e6e", "#b5367a", "#7a5cc2", "#8c8c2e", "#3aa6b9", "#a34a3a")
 MARGINS = {
-    "left": 0.0,
+    "left": -0.02,
     "right": 0.875,
     "top": 0.86,
     "bottom": 0.085,
     "hspace": 0.32,
-    "wspace": 0.12,
+    "wspace": 0.17,
 }
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 10,
     "text.color": INK,
     "axes.edgecolor": FAINT,
@@ -82,7 +83,9 @@ def arm(axes: Any, robot: Robot, motion: Motion) -> None:
     way = robot.pose(motion.q, frame="tool")[:, :3, 3]
     size = float(np.ptp(points, axis=0).max())
     radius = 0.024 * size
-    low, high = points.min(axis=0) - 3 * radius, points.max(axis=0) + 3 * radius
+    # at least 0.7 of the largest extent each way, so that flat and slender arms have room
+    slack = np.maximum(3 * radius, (0.7 * size - np.ptp(points, axis=0)) / 2)
+    low, high = points.min(axis=0) - slack * (1, 1, 0), points.max(axis=0) + slack
     axes.computed_zorder = False
     _frame(axes, low, high)
     for number, s in enumerate(figures):
@@ -109,7 +112,7 @@ def energies(axes: Any, motion: Motion) -> None:
     axes.fill_between(motion.t, stored, color=PALETTE[0], alpha=0.08, linewidth=0)
     axes.plot(motion.t, motion.kinetic, color=PALETTE[2], label="kinetic")
     axes.plot(motion.t, motion.potential, color=PALETTE[4], label="potential")
-    if np.abs(motion.friction).max() > 1e-9 * np.abs(motion.work).max():
+    if motion.has_friction:
         axes.plot(motion.t, motion.friction, color=PALETTE[3], label="lost to friction")
         stored = stored + motion.friction
     axes.plot(motion.t, stored, color=PALETTE[0], label="sum", linewidth=4.5, alpha=0.35)
@@ -146,7 +149,7 @@ def _solid(axes: Any, s: Skeleton, radius: float, faded: float, zorder: int) -> 
 
     for path, depth in zip(s.paths, s.depths, strict=True):
         r = radius * max(0.55, 1.25 - 0.12 * depth)
-        for start, stop in zip(path, path[1:], strict=False):
+        for start, stop in pairwise(path):
             add(tube(start, stop, r), LINK)
             add(ball(stop, r), LINK)
     depth_of = dict(zip(map(tuple, s.joints), s.depths, strict=False))
@@ -167,11 +170,12 @@ def _solid(axes: Any, s: Skeleton, radius: float, faded: float, zorder: int) -> 
 def _frame(axes: Any, low: np.ndarray, high: np.ndarray) -> None:
     """Equal scales, quiet panes, metres."""
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
-    axes.set_box_aspect(high - low, zoom=1.1)
+    axes.set_box_aspect(high - low, zoom=1.08)
     axes.set_proj_type("ortho")
     axes.view_init(elev=20, azim=-60)
     for axis, name in zip((axes.xaxis, axes.yaxis, axes.zaxis), "xyz", strict=True):
         axis.set_pane_color((0.985, 0.988, 0.992, 1.0))
         axis.line.set_color("#c6ced6")
         axis.set_label_text(f"{name} / m")
+        axis.get_major_locator().set_params(nbins=5)
     axes.tick_params(labelsize=8)

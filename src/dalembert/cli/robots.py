@@ -46,19 +46,7 @@ def info(name: str, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    screen = console()
-    show(screen, facts)
-    counts = table(
-        "Operations per state", "quantity", "formulation", "×", "+", "÷", "√", "sin, cos", left=2
-    )
-    for quantity, count in facts["operation_counts"].items():
-        counts.add_row(
-            quantity.replace("_", " "),
-            count["formulation"],
-            *(str(count[kind]) for kind in ("multiplications", "additions", "divisions")),
-            *(str(count[kind]) for kind in ("square_roots", "trigonometric")),
-        )
-    screen.print(counts)
+    show(console(), facts)
 
 
 def describe(robot: Robot) -> dict[str, Any]:
@@ -83,7 +71,7 @@ def describe(robot: Robot) -> dict[str, Any]:
 
 
 def show(screen: Console, facts: dict[str, Any]) -> None:
-    """The heading, the tree of joints and links, and the frames."""
+    """The heading, the tree of joints and links, the frames, and the operation counts."""
     heading = facts["title"] or facts["name"]
     screen.print(f"[bold]{heading}[/]  ({facts['name']})")
     if facts["citation"]:
@@ -109,6 +97,21 @@ def show(screen: Console, facts: dict[str, Any]) -> None:
         listing.add_row("parameters", ", ".join(facts["parameters"]))
     screen.print(listing)
     screen.print()
+    _show_counts(screen, facts["operation_counts"])
+
+
+def _show_counts(screen: Console, operation_counts: dict[str, dict[str, Any]]) -> None:
+    counts = table(
+        "Operations per state", "quantity", "formulation", "×", "+", "÷", "√", "sin, cos", left=2
+    )
+    for quantity, count in operation_counts.items():
+        counts.add_row(
+            quantity.replace("_", " "),
+            count["formulation"],
+            *(str(count[kind]) for kind in ("multiplications", "additions", "divisions")),
+            *(str(count[kind]) for kind in ("square_roots", "trigonometric")),
+        )
+    screen.print(counts)
 
 
 def _zoo_row(name: str) -> dict[str, Any]:

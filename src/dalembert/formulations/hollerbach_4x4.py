@@ -1,7 +1,7 @@
 """Lagrange's equation in 4×4 matrices made recursive, O(n): Hollerbach 1980 (001 §1.4).
 
-In (1.2), τ_i = Σ_{j ≥ i} [ tr(∂W_j/∂q_i J_j Ẅ_jᵀ) − gᵀ ∂W_j/∂q_i m_j r_j ], every link beyond i moves
-with it: ∂W_j/∂q_i = ∂W_i/∂q_i A_{i+1} … A_j. Taken out of the sums, what is left obeys
+In (1.2), τ_i = Σ_{j ≥ i} [ tr(∂W_j/∂q_i J_j Ẅ_jᵀ) − gᵀ ∂W_j/∂q_i m_j r_j ], every link beyond i
+moves with it: ∂W_j/∂q_i = ∂W_i/∂q_i A_{i+1} … A_j. Taken out of the sums, what is left obeys
 
     D_i = J_i Ẅ_iᵀ + A_{i+1} D_{i+1}          c_i = m_i r_i + A_{i+1} c_{i+1}
 

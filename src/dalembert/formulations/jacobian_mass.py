@@ -41,7 +41,7 @@ def mass_matrix(model: Model, q: Any) -> Any:
 def center_jacobians(model: Model, q: Any) -> list[tuple[Any, Any]]:
     """(J_v, J_ω) (3, nv) of every mass centre, in the world (003).
 
-    J_v = [∂p_C/∂q_1 … ∂p_C/∂q_i 0 … 0], the centres differentiated; J_ω = [ε̄_1 z_1 … ε̄_i z_i 0 … 0].
+    J_v = [∂p_C/∂q_1 … ∂p_C/∂q_i 0 … 0], the centres differentiated; J_ω = [ε̄_1 z_1 … ε̄_i z_i 0 …].
     """
     result = []
     slopes = differentiated_poses(model, q)

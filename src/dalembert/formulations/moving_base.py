@@ -19,7 +19,7 @@ from dalembert.spatial import se3
 NAMES = ("base_x", "base_y", "base_z", "base_roll", "base_pitch", "base_yaw")
 
 
-class Motion(NamedTuple):
+class Carried(NamedTuple):
     """A mechanism with its state; `own` are the coordinates of the mechanism asked for."""
 
     model: Model
@@ -29,14 +29,14 @@ class Motion(NamedTuple):
     own: slice
 
 
-def with_base(model: Model, q: Any, qd: Any, qdd: Any, V_0: Any, V_dot_0: Any) -> Motion:
+def with_base(model: Model, q: Any, qd: Any, qdd: Any, V_0: Any, V_dot_0: Any) -> Carried:
     """The same state with the base's motion as coordinates; nothing changes where it is None."""
     if V_0 is None and V_dot_0 is None:
-        return Motion(model, q, qd, qdd, slice(0, None))
+        return Carried(model, q, qd, qdd, slice(0, None))
     rates, accelerations = base_rates(
         np.zeros(6) if V_0 is None else V_0, np.zeros(6) if V_dot_0 is None else V_dot_0
     )
-    return Motion(
+    return Carried(
         with_base_joints(model),
         np.concatenate([np.zeros(6), q]),
         np.concatenate([rates, qd]),

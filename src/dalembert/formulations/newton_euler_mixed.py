@@ -1,7 +1,7 @@
 """Newton–Euler, motion in base coordinates, forces in link frames: Orin et al. 1979 (001 §1.3).
 
-The motion is that of `newton_euler_base`, turned into each link's frame, where its inertia tensor is
-constant; forces and moments then travel inward from link frame to link frame.
+The motion is that of `newton_euler_base`, turned into each link's frame, where the inertia tensor
+is constant; forces and moments then travel inward from link frame to link frame.
 """
 
 from __future__ import annotations

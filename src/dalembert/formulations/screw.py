@@ -6,7 +6,10 @@ joint's twist and M_i the link's inertia, both in C_i. Outward the twists,
     V_i = Ad_{g⁻¹} V_{i−1} + ξ_i θ̇_i
     V̇_i = Ad_{g⁻¹} V̇_{i−1} + ξ_i θ̈_i − ad_{ξ_i θ̇_i} Ad_{g⁻¹} V_{i−1}
 
-and inward the wrenches F_i = Σ Ad_{g⁻¹}ᵀ F_{i+1} + M_i V̇_i − ad_{V_i}ᵀ M_i V_i, with τ_i = ξ_iᵀ F_i.
+and inward the wrenches, with τ_i = ξ_iᵀ F_i,
+
+    F_i = Σ Ad_{g⁻¹}ᵀ F_{i+1} + M_i V̇_i − ad_{V_i}ᵀ M_i V_i
+
 Gravity is the acceleration V̇_0 = (−g, 0) of the base.
 """
 

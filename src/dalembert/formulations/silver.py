@@ -6,13 +6,14 @@ equation leaves, with (3.4)–(3.7) and (3.10), only the force and moment of eac
     τ_j = Σ_i ( F_i·∂v_i/∂q̇_j + N_i·∂ω_i/∂q̇_j )                                            (3.12)
     F_i = m_i v̇_i,    N_i = I_i·ω̇_i + ω_i × (I_i·ω_i)                                       (3.11)
 
-Joint j moves the links beyond it by its axis ẑ_j. With p_{j,i} from that axis to the centre of mass i,
+Joint j moves the links beyond it by its axis ẑ_j. With p_{j,i} from that axis to the centre of
+link i,
 
     ∂v_i/∂q̇_j = ẑ_j × p_{j,i}   or ẑ_j        ∂ω_i/∂q̇_j = ẑ_j   or 0          (3.15), (3.16)
 
-for a joint that turns or slides; a screw does both, and a joint of several degrees has one such pair
+for a joint that turns or slides; a screw does both, and a joint of several degrees has such a pair
 for each. So τ_j = ẑ_j·Σ_{i ≥ j} (p_{j,i} × F_i + N_i), or ẑ_j·Σ_{i ≥ j} F_i: two sums, the same for
-every axis. Since p_{j,i} = p_{j,j+1} + p_{j+1,i}, they are gathered inward, each in its link's frame,
+every axis. Since p_{j,i} = p_{j,j+1} + p_{j+1,i}, they are gathered inward, in the links' frames,
 
     P_j = F_j + P_{j+1}        L_j = (p_{j,j} × F_j + N_j) + L_{j+1} + p_{j,j+1} × P_{j+1}
 
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.errors import FormulationError
+from dalembert.errors import UnknownNameError
 from dalembert.formulations.body_wrench import acceleration_matrix, inertial_wrench
 from dalembert.formulations.drive import friction, rotors
 from dalembert.formulations.newton_euler import base_motion, in_link_frames
@@ -71,7 +72,7 @@ def velocities(model: Model, q: Any, qd: Any, qdd: Any, base: Velocities) -> lis
 def inward_sums(
     model: Model, q: Any, moving: list[Velocities], tip: Sums | None, g: list[Any] | None = None
 ) -> list[Sums]:
-    """P_j and L_j of every link, inward; `tip` is the term of the tool, `g` gravity in each link."""
+    """P_j and L_j of every link, inward; `tip` the term of the tool, `g` gravity in each link."""
     placed = transforms(model, q)
     tool = model.frame(model.tool)
 
@@ -136,7 +137,7 @@ def joint_wrenches(
 def tip_term(tip_wrench: Any, tip: str = "term") -> Sums | None:
     """F and N at the tool, in its frame: as given, or as those of a fictitious link (001 §3.2)."""
     if tip not in TIP:
-        raise FormulationError(f"tip={tip!r} must be one of {TIP}")
+        raise UnknownNameError(f"tip={tip!r} must be one of {TIP}")
     if tip_wrench is None:
         return None
     force, moment = tip_wrench[0:3], tip_wrench[3:6]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.formulations import composite_body, newton_euler, operator
-from dalembert.formulations.square_root import square_root, square_root_inverse, symmetric_root
+from dalembert.formulations.square_root import square_root, square_root_inverse, symmetric_roots
 from dalembert.formulations.triangular import (
     back_substitution,
     cholesky_solve,
@@ -63,13 +63,13 @@ def by_symmetric_root(
     base_twist: Any = None,
     base_acceleration: Any = None,
 ) -> Any:
-    """q̈ (nv,) from M^{1/2} (M^{1/2} q̈) = τ − h (003: v = M^{1/2} q̇)."""
+    """q̈ (nv,) = M^{−1/2} M^{−1/2} (τ − h), with the root of v = M^{1/2} q̇ (003)."""
     still = np.zeros(model.nv)
     h = newton_euler.inverse_dynamics(
         model, q, qd, still, tip_wrench, base_twist, base_acceleration
     )
-    root = symmetric_root(model, q)
-    return cholesky_solve(root, cholesky_solve(root, tau - h))
+    _, inverse = symmetric_roots(composite_body.mass_matrix(model, q))
+    return inverse @ (inverse @ (tau - h))
 
 
 def by_operator(

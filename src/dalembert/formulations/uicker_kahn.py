@@ -44,9 +44,7 @@ def derivatives(model: Model, q: Any) -> list[Derivatives]:
 
     def step(i: int, body: Body, parent: Derivatives) -> Derivatives:
         W = parent.W @ A[i]
-        own = dict(
-            zip(range(body.v.start, body.v.stop), differentiation_matrices(body), strict=True)
-        )
+        own = dict(enumerate(differentiation_matrices(body), start=body.v.start))
         first = {k: dW @ A[i] for k, dW in parent.first.items()}
         first |= {k: W @ Q for k, Q in own.items()}
         second = {pair: ddW @ A[i] for pair, ddW in parent.second.items()}

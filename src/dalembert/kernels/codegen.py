@@ -12,6 +12,7 @@ from dalembert.kernels.body import body
 from dalembert.kernels.load import llvm_lock
 from dalembert.kernels.loop import loops
 from dalembert.kernels.program import Program
+from dalembert.kernels.schedule import schedule
 from dalembert.kernels.target import Target
 from dalembert.kernels.text import Vector
 
@@ -28,7 +29,7 @@ def llvm_ir(program: Program, dtype: str, target: Target) -> str:
     return "\n".join(
         [
             f'target triple = "{target.triple}"',
-            body(program, v),
+            body(schedule(program), v),
             loops(program, v, target),
             f"attributes #0 = {{ nounwind {width} }}",
             '!0 = !{!"branch_weights", i32 1, i32 1000000}',

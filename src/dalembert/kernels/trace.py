@@ -21,12 +21,16 @@ _RENAMED |= {"CONSTPOW": Op.POW}
 
 
 def trace(
-    function: Callable[..., Any], inputs: Mapping[str, tuple[int, ...]], name: str = "program"
+    function: Callable[..., Any],
+    inputs: Mapping[str, tuple[int, ...]],
+    name: str = "program",
+    optimise: bool = True,
 ) -> Program:
     """The arithmetic that `function` does on arrays of these shapes, called by keyword.
 
     The function may return an array (or a number), a tuple of them, or a dict whose keys name the
-    outputs. Zeros, ones and repeated subexpressions are gone from the result.
+    outputs. Zeros, ones and repeated subexpressions are gone from the result; with
+    ``optimise=False`` what the function computes twice is there twice.
 
     >>> import numpy as np
     >>> p = trace(lambda q: np.sin(q) * np.sin(q[0]), {"q": (2,)})
@@ -42,16 +46,16 @@ def trace(
     except (NotImplementedError, RuntimeError) as error:
         raise CompileError(f"{name} cannot be traced: {error}") from error
     named = _named(returned)
-    flat = casadi.cse([_flat(value) for value in named.values()]) if named else []
-    traced = _read(casadi.Function("f", list(symbols.values()), flat))
-    return simplify(
-        replace(
-            traced,
-            name=name,
-            inputs=tuple(Port(key, tuple(shape)) for key, shape in inputs.items()),
-            outputs=tuple(Port(key, _dimensions(value)) for key, value in named.items()),
-        )
+    flat = [_flat(value) for value in named.values()]
+    if optimise and flat:
+        flat = casadi.cse(flat)
+    traced = replace(
+        _read(casadi.Function("f", list(symbols.values()), flat)),
+        name=name,
+        inputs=tuple(Port(key, tuple(shape)) for key, shape in inputs.items()),
+        outputs=tuple(Port(key, _dimensions(value)) for key, value in named.items()),
     )
+    return simplify(traced) if optimise else traced
 
 
 def from_casadi(function: casadi.Function) -> Program:

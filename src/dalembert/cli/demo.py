@@ -1,0 +1,102 @@
+"""`dalembert demo`: what the package does, shown in a minute."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+import dalembert
+from dalembert.cli import agreement, picture
+from dalembert.cli.bench import arguments, fastest, using_threads
+from dalembert.cli.motion import move
+from dalembert.cli.output import console, integer, table
+from dalembert.cli.robots import describe, show
+from dalembert.errors import DalembertError
+from dalembert.robot import Robot
+
+STEPS = ("reading the robot", "checking formulations", "evaluating states", "drawing the motion")
+
+
+def demo(folder: Path, name: str, states: int) -> None:
+    """Load, show, check, evaluate, draw."""
+    screen, start = console(), time.perf_counter()
+    path = folder / "demo.png"
+    with steps(screen) as step:
+        step()
+        robot = dalembert.load(name)
+        facts = describe(robot)
+        show(screen, facts)
+        step()
+        failed = check(screen, robot)
+        step()
+        evaluate(screen, robot, states)
+        step()
+        motion = move(robot)
+        picture.draw(robot, facts["title"] or robot.name, motion, path)
+    balance = "the energy gained and lost" if motion.has_friction else "the energy gained"
+    screen.print(f"Along the motion drawn, ∫ τ·q̇ dt is {balance}, to {motion.residual:.0e} J.\n")
+    screen.print(
+        f"Done in {time.perf_counter() - start:.0f} s. Now open [bold]{path}[/]", soft_wrap=True
+    )
+    if failed:
+        raise DalembertError(
+            f"{failed} checks exceed {agreement.TOLERANCE:.0e}; see the table above"
+        )
+
+
+def check(screen: Console, robot: Robot) -> int:
+    """The table of agreement; how many rows do not agree."""
+    title = "The same numbers on different ways, at random states"
+    made = table(title, "what", "by", "and by", "states", "worst relative error", left=3)
+    failed = 0
+    for row in agreement.checks(robot):
+        failed += not row.holds
+        mark = "[green]✓[/]" if row.holds else "[bold red]✗[/]"
+        error = f"{row.error:.1e} {mark}"
+        made.add_row(row.claim, row.left, row.right, integer(row.states), error)
+    screen.print(made)
+    return failed
+
+
+def evaluate(screen: Console, robot: Robot, states: int) -> None:
+    """Inverse dynamics of many states, on one thread and on all."""
+    q, qd, qdd = arguments(robot, ("q", "qd", "qdd"), states)
+    out = robot.inverse_dynamics(q, qd, qdd)
+    made = table(
+        f"Inverse dynamics of {integer(states)} states, float64",
+        *("threads", "milliseconds", "ns/state", "states/s"),
+        left=0,
+    )
+    for threads in dict.fromkeys((1, dalembert.get_num_threads())):
+        with using_threads(threads):
+            seconds = fastest(lambda: robot.inverse_dynamics(q, qd, qdd, out=out), seconds=1.0)
+        rate = (f"{1e3 * seconds:.1f}", f"{1e9 * seconds / states:.1f}", integer(states / seconds))
+        made.add_row(str(threads), *rate)
+    screen.print(made)
+
+
+@contextmanager
+def steps(screen: Console) -> Iterator[Callable[[], None]]:
+    """A progress bar while the block runs; call what it yields when the next step begins."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(20),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns, console=screen, transient=True, disable=not screen.is_terminal
+    ) as progress:
+        task = progress.add_task("", total=len(STEPS))
+        following = iter(enumerate(STEPS))
+
+        def step() -> None:
+            number, description = next(following)
+            progress.update(task, completed=number, description=description)
+
+        yield step

@@ -1,0 +1,26 @@
+"""Derivatives by CasADi's automatic differentiation, beside the closed forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.formulations.composite_body import mass_matrix
+from dalembert.formulations.screw_sum import require_coordinates
+from dalembert.model import Model
+from dalembert.model.parameter import is_symbolic
+
+
+def mass_matrix_derivative(model: Model, q: Any) -> Any:
+    """∂M_ij/∂q_k (nv, nv, nv), k the last index, of the mass matrix by composite bodies."""
+    import casadi
+
+    require_coordinates(model)
+    x = casadi.SX.sym("x", model.nq)
+    M = mass_matrix(model, casadi.array(x).ravel()).ravel().to_casadi()
+    slopes = casadi.densify(casadi.jacobian(M, x))
+    shape = (model.nv, model.nv, model.nq)
+    if is_symbolic(q):
+        return casadi.array(casadi.substitute(slopes, x, q.to_casadi())).reshape(shape)
+    return np.array(casadi.Function("slopes", [x], [slopes])(q)).reshape(shape)
