@@ -1,23 +1,50 @@
-"""The compiled quantities of one model: which variant a call means, its kernel, and its call."""
+"""The compiled quantities of one described system: which variant a call means, its kernel, its call.
+
+A system is described by data (a robot's `Model`, the energies of a `Lagrangian`) and a catalogue of
+quantities, whose formulations are functions (description, **inputs). Everything here reads only the
+`Description` interface, so a robot and anything else that moves are compiled by the same lines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from dalembert import formulations
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.formulations import Quantity
 from dalembert.formulations.regularity import require_regular_mass_matrix
-from dalembert.formulations.registry import INPUTS, Formulation, shape, suggest
-from dalembert.kernels import Kernel, Port, Program, build, explain, source_digest
-from dalembert.model import Model
+from dalembert.formulations.registry import INPUTS, SIZES, Formulation, Size, suggest
+from dalembert.kernels import Kernel, Port, Program, build, explain, fast_call, source_digest
+
+if TYPE_CHECKING:
+    from dalembert.kernels.count import Count
 
 # the packages whose sources decide what a traced program computes
 TRACED_FROM = ("dalembert.spatial", "dalembert.model", "dalembert.formulations")
+
+Parameters = Mapping[str, float] | np.ndarray | None
+
+
+class Description(Protocol):
+    """The data of a system: sizes, a digest of its content, and named parameters to bind."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def nq(self) -> int: ...
+    @property
+    def nv(self) -> int: ...
+    @property
+    def content(self) -> str: ...
+    @property
+    def parameters(self) -> Mapping[str, float | None]: ...
+    def bind(self, values: Any) -> Any: ...
+    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -35,7 +62,9 @@ class Variant:
         known = (*quantity.static, *quantity.optional)
         for name in choices:
             if name not in known:
-                raise DalembertError(f"{quantity.name} takes no {name!r}{suggest(name, list(known))}")
+                raise DalembertError(
+                    f"{quantity.name} takes no {name!r}{suggest(name, list(known))}"
+                )
         return Variant(
             quantity,
             quantity.formulation(formulation),
@@ -50,11 +79,38 @@ class Variant:
         return " ".join([self.quantity.name, self.formulation.name, *static, *self.optional])
 
 
-class Compiled:
-    """Kernels and programs of one model, made when first asked for."""
+@dataclass(frozen=True)
+class Kind:
+    """What systems of one kind share: their catalogue, and what their programs are traced from.
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    A symbolic size that the registry does not know is an attribute of the description.
+    """
+
+    quantity: Callable[[str], Quantity]
+    traced_from: tuple[str, ...] = TRACED_FROM
+    inputs: Mapping[str, tuple[Size, ...]] = INPUTS
+    require_regular: Callable[[Any], None] = require_regular_mass_matrix
+
+    def shape(self, description: Any, sizes: tuple[Size, ...]) -> tuple[int, ...]:
+        """Numbers for symbolic sizes."""
+
+        def number(size: Size) -> int:
+            if isinstance(size, int):
+                return size
+            return SIZES[size](description) if size in SIZES else getattr(description, size)
+
+        return tuple(map(number, sizes))
+
+
+ROBOT = Kind(formulations.quantity)
+
+
+class Compiled:
+    """Kernels and programs of one description, made when first asked for."""
+
+    def __init__(self, description: Description, kind: Kind = ROBOT) -> None:
+        self.description = description
+        self.kind = kind
         self._kernels: dict[str, Kernel] = {}
         self._programs: dict[str, Program] = {}
 
@@ -62,10 +118,10 @@ class Compiled:
         """The kernel of a variant, compiled or from the cache on disk."""
         if variant.key not in self._kernels:
             if variant.quantity.inverts_mass:
-                require_regular_mass_matrix(self._model)
-            sources = " ".join(source_digest(package) for package in TRACED_FROM)
+                self.kind.require_regular(self.description)
+            sources = " ".join(source_digest(package) for package in self.kind.traced_from)
             self._kernels[variant.key] = build(
-                key=f"{self._model.content} {variant.key} {sources}",
+                key=f"{self.description.content} {variant.key} {sources}",
                 make_program=lambda: self.program(variant),
                 inputs=self.inputs(variant),
                 outputs=self.outputs(variant),
@@ -77,24 +133,29 @@ class Compiled:
     def inputs(self, variant: Variant) -> tuple[Port, ...]:
         """Ports of the kernel: required inputs, optional ones given, parameters if there are any."""
         names = (*variant.quantity.inputs, *variant.optional)
-        ports = [Port(name, shape(self._model, INPUTS[name])) for name in names]
-        if self._model.parameters:
-            ports.append(Port("parameters", (len(self._model.parameters),)))
+        ports = [Port(name, self._shape(self.kind.inputs[name])) for name in names]
+        if self.description.parameters:
+            ports.append(Port("parameters", (len(self.description.parameters),)))
         return tuple(ports)
 
     def outputs(self, variant: Variant) -> tuple[Port, ...]:
         """Ports of the results."""
         declared = variant.quantity.outputs.items()
-        return tuple(Port(name, shape(self._model, sizes)) for name, sizes in declared)
+        return tuple(Port(name, self._shape(sizes)) for name, sizes in declared)
+
+    def _shape(self, sizes: tuple[Size, ...]) -> tuple[int, ...]:
+        return self.kind.shape(self.description, sizes)
 
     def program(self, variant: Variant) -> Program:
-        """The formulation traced over this model."""
+        """The formulation traced over this description."""
         if variant.key not in self._programs:
             from dalembert.kernels.trace import trace
 
             def function(parameters: Any = None, **inputs: Any) -> dict[str, Any]:
-                model = self._model if parameters is None else self._model.bind(parameters)
-                result = variant.formulation.function(model, **inputs, **dict(variant.static))
+                bound = (
+                    self.description if parameters is None else self.description.bind(parameters)
+                )
+                result = variant.formulation.function(bound, **inputs, **dict(variant.static))
                 results = result if isinstance(result, tuple) else (result,)
                 return dict(zip(variant.quantity.outputs, results, strict=True))
 
@@ -105,17 +166,109 @@ class Compiled:
     def call(self, variant: Variant, arguments: tuple[Any, ...], parameters: Any, out: Any) -> Any:
         """Evaluate; what NumPy refuses is said again in the user's terms."""
         kernel = self._kernels.get(variant.key) or self.kernel(variant)
-        if self._model.parameters:
+        if self.description.parameters:
             arguments = (*arguments, self._parameter_array(parameters))
         elif parameters is not None:
-            self._model.parameter_values(dict(parameters))
+            self.description.parameter_values(dict(parameters))
         try:
-            return kernel.ufunc(*arguments, out=out) if out is not None else kernel.ufunc(*arguments)
+            return (
+                kernel.ufunc(*arguments, out=out) if out is not None else kernel.ufunc(*arguments)
+            )
         except (ValueError, TypeError) as error:
             explained = explain(error, kernel.inputs, arguments)
-            raise ShapeError(f"{self._model.name}.{variant.quantity.name}: {explained}") from None
+            name = f"{self.description.name}.{variant.quantity.name}"
+            raise ShapeError(f"{name}: {explained}") from None
 
     def _parameter_array(self, parameters: Any) -> Any:
         if parameters is None or isinstance(parameters, Mapping):
-            return self._model.parameter_values(parameters)
+            return self.description.parameter_values(parameters)
         return np.asarray(parameters)
+
+
+class Evaluator:
+    """What users hold of any system: its quantities, compiled when first asked for."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+
+    @property
+    def description(self) -> Any:
+        """The data this system is made of."""
+        return self._compiled.description
+
+    @property
+    def kind(self) -> Kind:
+        """The catalogue behind its quantities."""
+        return self._compiled.kind
+
+    def kernel(self, quantity: str, formulation: str | None = None, **choices: Any) -> np.ufunc:
+        """The compiled `numpy.ufunc` behind a quantity.
+
+        `choices` are static (``frame="tool"``) or name optional inputs (``tip_wrench=True``).
+
+        >>> import dalembert as dl
+        >>> isinstance(dl.load("planar_2r").kernel("mass_matrix"), np.ufunc)
+        True
+        """
+        return self._compiled.kernel(self._variant(quantity, formulation, choices)).ufunc
+
+    def program(self, quantity: str, formulation: str | None = None, **choices: Any) -> Program:
+        """The straight-line program of a quantity for this system."""
+        return self._compiled.program(self._variant(quantity, formulation, choices))
+
+    def operation_count(
+        self, quantity: str, formulation: str | None = None, **choices: Any
+    ) -> Count:
+        """Arithmetic of a quantity for this system, zeros and repetitions removed.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").operation_count("inverse_dynamics").trigonometric
+        1
+        """
+        from dalembert.kernels.count import count
+
+        return count(self.program(quantity, formulation, **choices))
+
+    def reference(
+        self, quantity: str, *inputs: Any, formulation: str | None = None, **choices: Any
+    ) -> Any:
+        """The formulation itself, run as plain NumPy on one state, nothing compiled."""
+        found = self.kind.quantity(quantity)
+        bound = self.description
+        if bound.parameters:
+            bound = bound.bind(bound.parameter_values())
+        arrays = {
+            name: np.asarray(x, dtype=float) for name, x in zip(found.inputs, inputs, strict=True)
+        }
+        return found.formulation(formulation).function(bound, **arrays, **choices)
+
+    def _variant(
+        self, quantity: str, formulation: str | None, choices: Mapping[str, Any]
+    ) -> Variant:
+        return Variant.of(self.kind.quantity(quantity), formulation, choices)
+
+    def _evaluate(
+        self,
+        quantity: str,
+        inputs: tuple[Any, ...],
+        optional: Mapping[str, Any],
+        formulation: str | None,
+        parameters: Parameters,
+        out: Any,
+        **static: str,
+    ) -> Any:
+        given = {name: value for name, value in optional.items() if value is not None}
+        chosen = {**static, **dict.fromkeys(given, True)}
+        variant = self._variant(quantity, formulation, chosen)
+        result = self._compiled.call(variant, (*inputs, *given.values()), parameters, out)
+        if formulation is None and not (given or static or self.description.parameters):
+            self._shorten(quantity, variant)
+        return result
+
+    def _shorten(self, quantity: str, variant: Variant) -> None:
+        """Put a builtin in front of the method, for calls with one plain state; see `fast_call`."""
+        if quantity not in self.__dict__ and hasattr(type(self), quantity):
+            method = getattr(self, quantity)
+            doc = getattr(type(self), quantity).__doc__
+            kernel = self._compiled.kernel(variant)
+            self.__dict__[quantity] = fast_call(kernel, method, quantity, doc)

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dalembert import formulations
-from dalembert.compiled import Compiled, Variant
+from dalembert.compiled import Compiled, Evaluator, Parameters
 from dalembert.importers import links_from_dh, links_from_screws
-from dalembert.kernels import fast_call
 from dalembert.model import JointInfo, Link, Model, build, link_from_mapping
 from dalembert.model.build import STANDARD_GRAVITY
 
-if TYPE_CHECKING:
-    from dalembert.kernels.count import Count
-    from dalembert.kernels.program import Program
-
 Array = np.ndarray
-Parameters = Mapping[str, float] | Array | None
 
 
-class Robot:
+class Robot(Evaluator):
     """A mechanism of rigid links, and everything that can be computed of it.
 
     Arrays are batch-first, ``(..., n)``, and broadcast like any ufunc; float32 stays float32. Every
@@ -35,8 +28,8 @@ class Robot:
     """
 
     def __init__(self, model: Model) -> None:
+        super().__init__(Compiled(model))
         self.model = model
-        self._compiled = Compiled(model)
 
     # builders
 
@@ -61,7 +54,9 @@ class Robot:
         >>> Robot.from_dh(rows, convention="standard").mass_matrix([0.0])
         array([[1.5]])
         """
-        return cls(build(links_from_dh(rows, convention), name=name, base=base, tool=tool, gravity=gravity))
+        return cls(
+            build(links_from_dh(rows, convention), name=name, base=base, tool=tool, gravity=gravity)
+        )
 
     @classmethod
     def from_screws(
@@ -117,7 +112,13 @@ class Robot:
         """
         made = [link if isinstance(link, Link) else link_from_mapping(link) for link in links]
         model = build(
-            made, name=name, base=base, tool=tool, tool_link=tool_link, frames=frames, gravity=gravity
+            made,
+            name=name,
+            base=base,
+            tool=tool,
+            tool_link=tool_link,
+            frames=frames,
+            gravity=gravity,
         )
         return cls(model)
 
@@ -306,7 +307,9 @@ class Robot:
 
     # energies and momenta
 
-    def kinetic_energy(self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None) -> Any:
+    def kinetic_energy(
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
+    ) -> Any:
         """K (...) = ½ q̇ᵀ M q̇, joules."""
         return self._evaluate("kinetic_energy", (q, qd), {}, None, parameters, out)
 
@@ -327,77 +330,6 @@ class Robot:
     ) -> Any:
         """p (..., nv) = ∂K/∂q̇ = M q̇."""
         return self._evaluate("generalized_momentum", (q, qd), {}, None, parameters, out)
-
-    # the machinery, open to everyone
-
-    def kernel(self, quantity: str, formulation: str | None = None, **choices: Any) -> np.ufunc:
-        """The compiled `numpy.ufunc` behind a quantity.
-
-        `choices` are static (``frame="tool"``) or name optional inputs (``tip_wrench=True``).
-
-        >>> import dalembert as dl
-        >>> isinstance(dl.load("planar_2r").kernel("mass_matrix"), np.ufunc)
-        True
-        """
-        return self._compiled.kernel(self._variant(quantity, formulation, choices)).ufunc
-
-    def program(self, quantity: str, formulation: str | None = None, **choices: Any) -> Program:
-        """The straight-line program of a quantity for this robot."""
-        return self._compiled.program(self._variant(quantity, formulation, choices))
-
-    def operation_count(
-        self, quantity: str, formulation: str | None = None, **choices: Any
-    ) -> Count:
-        """Arithmetic of a quantity for this robot, zeros and repetitions removed.
-
-        >>> import dalembert as dl
-        >>> dl.load("pendulum").operation_count("inverse_dynamics").trigonometric
-        1
-        """
-        from dalembert.kernels.count import count
-
-        return count(self.program(quantity, formulation, **choices))
-
-    def reference(
-        self, quantity: str, *inputs: Any, formulation: str | None = None, **choices: Any
-    ) -> Any:
-        """The formulation itself, run as plain NumPy on one state, nothing compiled."""
-        found = formulations.quantity(quantity)
-        model = self.model.bind(self.model.parameter_values()) if self.model.parameters else self.model
-        arrays = {
-            name: np.asarray(x, dtype=float) for name, x in zip(found.inputs, inputs, strict=True)
-        }
-        return found.formulation(formulation).function(model, **arrays, **choices)
-
-    def _variant(self, quantity: str, formulation: str | None, choices: Mapping[str, Any]) -> Variant:
-        found = formulations.quantity(quantity)
-        return Variant.of(found, formulation, choices)
-
-    def _evaluate(
-        self,
-        quantity: str,
-        inputs: tuple[Any, ...],
-        optional: Mapping[str, Any],
-        formulation: str | None,
-        parameters: Parameters,
-        out: Any,
-        **static: str,
-    ) -> Any:
-        given = {name: value for name, value in optional.items() if value is not None}
-        chosen = {**static, **dict.fromkeys(given, True)}
-        variant = self._variant(quantity, formulation, chosen)
-        result = self._compiled.call(variant, (*inputs, *given.values()), parameters, out)
-        if formulation is None and not (given or static or self.model.parameters):
-            self._shorten(quantity, variant)
-        return result
-
-    def _shorten(self, quantity: str, variant: Variant) -> None:
-        """Put a builtin in front of the method, for calls with one plain state; see `fast_call`."""
-        if quantity not in self.__dict__ and hasattr(type(self), quantity):
-            method = getattr(self, quantity)
-            doc = type(self).__dict__[quantity].__doc__
-            kernel = self._compiled.kernel(variant)
-            self.__dict__[quantity] = fast_call(kernel, method, quantity, doc)
 
 
 def _base(twist: Any, acceleration: Any) -> dict[str, Any]:

@@ -170,7 +170,9 @@ def _solid(axes: Any, s: Skeleton, radius: float, faded: float, zorder: int) -> 
 def _frame(axes: Any, low: np.ndarray, high: np.ndarray) -> None:
     """Equal scales, quiet panes, metres."""
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
-    axes.set_box_aspect(high - low, zoom=1.08)
+    extent = high - low
+    # matplotlib scales by the diagonal; this makes the longest edge alike for flat and cubic boxes
+    axes.set_box_aspect(extent, zoom=0.7 * np.linalg.norm(extent) / extent.max())
     axes.set_proj_type("ortho")
     axes.view_init(elev=20, azim=-60)
     for axis, name in zip((axes.xaxis, axes.yaxis, axes.zaxis), "xyz", strict=True):

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import UnknownNameError
 from dalembert.formulations.jacobian_mass import center_jacobians
 from dalembert.formulations.kinematics import body_poses
 from dalembert.formulations.sweep import inward, transforms
+from dalembert.formulations.weight import by_base
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
-
-WAYS = ("base", "potential")
 
 
 def gravity_torque(model: Model, q: Any) -> Any:
@@ -34,7 +32,7 @@ def gravity_torque_by_potential(model: Model, q: Any) -> Any:
     placed = transforms(model, q)
 
     def step(i: int, body: Body, children: list[tuple[int, Any]]) -> Any:
-        moment = np.concatenate([body.first_moment, (body.mass * np.ones(1))])
+        moment = np.concatenate([body.first_moment, body.mass * np.ones(1)])
         for child, carried in children:
             moment = moment + se3.pose(*placed[child]) @ carried
         return moment
@@ -50,8 +48,6 @@ def gravity_torque_by_potential(model: Model, q: Any) -> Any:
 
 def as_base_or_torque(model: Model, q: Any, gravity: str) -> tuple[Any, Any]:
     """(acceleration of the base (6,), torque (nv,)) that stand for gravity, one of them zero."""
-    if gravity not in WAYS:
-        raise UnknownNameError(f"gravity={gravity!r} must be one of {WAYS}")
-    if gravity == "potential":
-        return np.zeros(6), gravity_torque_by_potential(model, q)
-    return np.concatenate([-model.gravity, np.zeros(3)]), np.zeros(model.nv)
+    if by_base(gravity):
+        return np.concatenate([-model.gravity, np.zeros(3)]), np.zeros(model.nv)
+    return np.zeros(6), gravity_torque_by_potential(model, q)

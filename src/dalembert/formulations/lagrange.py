@@ -13,11 +13,12 @@ import numpy as np
 
 from dalembert.formulations.christoffel import coriolis_matrix
 from dalembert.formulations.drive import friction
-from dalembert.formulations.gravity import as_base_or_torque, gravity_torque_by_potential
+from dalembert.formulations.gravity import gravity_torque_by_potential
 from dalembert.formulations.jacobian_mass import mass_matrix
 from dalembert.formulations.kinematics import jacobian
 from dalembert.formulations.moving_base import with_base
 from dalembert.formulations.screw_sum import require_coordinates
+from dalembert.formulations.weight import by_base
 from dalembert.model import Model
 
 
@@ -34,9 +35,9 @@ def inverse_dynamics(
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; `gravity` as "base" motion or "potential"."""
     require_coordinates(model)
     held = model
-    fall, _ = as_base_or_torque(model, q, gravity)
-    if gravity == "base":
+    if by_base(gravity):
         held = replace(model, gravity=np.zeros(3))
+        fall = np.concatenate([-model.gravity, np.zeros(3)])
         base_acceleration = fall if base_acceleration is None else fall + base_acceleration
     moved = with_base(held, q, qd, qdd, base_twist, base_acceleration)
     tau = equations(moved.model, moved.q, moved.qd, moved.qdd)[moved.own] + friction(model, qd)

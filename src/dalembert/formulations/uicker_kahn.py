@@ -6,7 +6,9 @@ equation (1.1) becomes, the terms with ∂Ẇ/∂q cancelling as in (3.4),
     τ_i = Σ_{j ≥ i} [ tr(∂W_j/∂q_i J_j Ẅ_jᵀ) − m_j gᵀ ∂W_j/∂q_i r_j ]                      (1.2)
     Ẅ_j = Σ_k ∂W_j/∂q_k q̈_k + Σ_k Σ_l ∂²W_j/∂q_k∂q_l q̇_k q̇_l
 
-The derivatives are formed once; Ẅ_j is summed again in each τ_i, as the equation says.
+The derivatives are formed once, but the sums of Ẅ_j are gone through again for every i, with the
+trace inside them as Kahn has it: nothing is taken out of any sum. That is what Hollerbach (1980)
+counted.
 """
 
 from __future__ import annotations
@@ -16,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.formulations.chain4x4 import (
+    Moving,
     base_matrices,
     differentiation_matrices,
     inertia_matrix,
     link_matrices,
     mass_vector,
     tip_matrix,
-    trace_of_product,
 )
 from dalembert.formulations.drive import friction, rotors
 from dalembert.formulations.sweep import outward
@@ -54,14 +56,14 @@ def derivatives(model: Model, q: Any) -> list[Derivatives]:
     return outward(model, Derivatives(np.eye(4), {}, {}), step)
 
 
-def acceleration(link: Derivatives, qd: Any, qdd: Any) -> Any:
-    """Ẅ_j (4, 4) on a base at rest: both sums of the module's second equation, in full."""
-    total = np.zeros((4, 4))
+def inertial_force(link: Derivatives, J: Any, i: int, qd: Any, qdd: Any) -> Any:
+    """tr(∂W_j/∂q_i J_j Ẅ_jᵀ) on a base at rest, term by term."""
+    total: Any = 0.0
     for k, dW in link.first.items():
-        total = total + dW * qdd[k]
+        total = total + np.trace(link.first[i] @ J @ dW.T) * qdd[k]
         for l in link.first:
-            pair = (k, l) if (k, l) in link.second else (l, k)
-            total = total + link.second[pair] * (qd[k] * qd[l])
+            ddW = link.second[(k, l) if (k, l) in link.second else (l, k)]
+            total = total + np.trace(link.first[i] @ J @ ddW.T) * qd[k] * qd[l]
     return total
 
 
@@ -78,7 +80,7 @@ def inverse_dynamics(
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
     links = derivatives(model, q)
     base = base_matrices(model, base_twist, base_acceleration, gravity)
-    carried = [_carried(link, base.rate, base.acceleration, qd) for link in links]
+    carried = [_carried(link, base, qd) for link in links]
     tool = model.frame(model.tool)
 
     def generalized_force(i: int) -> Any:
@@ -86,19 +88,19 @@ def inverse_dynamics(
         for j, (body, link) in enumerate(zip(model.bodies, links, strict=True)):
             if i not in link.first:
                 continue
-            dW, W_ddot = link.first[i], carried[j] + acceleration(link, qd, qdd)
-            total = total + trace_of_product(dW @ inertia_matrix(body), W_ddot)
+            J, dW = inertia_matrix(body), link.first[i]
+            total = total + inertial_force(link, J, i, qd, qdd) + np.trace(dW @ J @ carried[j].T)
             if not by_base(gravity):
                 total = total - model.gravity @ (dW @ mass_vector(body))[0:3]
             if tip_wrench is not None and j == tool.body:
-                total = total + trace_of_product(dW, tip_matrix(model, link.W, tip_wrench).T)
+                total = total + np.trace(dW @ tip_matrix(model, link.W, tip_wrench))
         return total
 
     tau = np.stack([generalized_force(i) for i in range(model.nv)])
     return tau + rotors(model, qdd) + friction(model, qd)
 
 
-def _carried(link: Derivatives, rate: Any, acceleration: Any, qd: Any) -> Any:
+def _carried(link: Derivatives, base: Moving, qd: Any) -> Any:
     """Ẅ_0 W_j + 2 Ẇ_0 Ẇ_j (4, 4): what the base's known motion W_0(t) adds to Ẅ_j."""
     W_dot = sum(dW * qd[k] for k, dW in link.first.items())
-    return acceleration @ link.W + 2.0 * (rate @ W_dot)
+    return base.acceleration @ link.W + 2.0 * (base.rate @ W_dot)

@@ -3,8 +3,8 @@
     void dalembert_loop(char **args, intptr_t const *dimensions, intptr_t const *steps, void *data)
     void dalembert_one(void *const *in, void *const *out)
 
-A last incomplete register is filled by stepping back, so that some states are computed twice; only
-batches smaller than a register go number by number. Floating-point exception flags are left as they
+Full registers of states go first; what is left over goes number by number. No state is read after
+it was written, so `out=` may be one of the inputs. Floating-point exception flags are left as they
 were: kernels are quiet, NaN and infinity speak for themselves.
 """
 
@@ -85,13 +85,10 @@ def _range(program: Program, v: Vector, arguments: list[_Argument]) -> str:
     t.label("full")
     for walk in ports:
         walk.prepare()
-    last = t.let(f"sub i64 {count}, {v.width}")
-    blocks = t.let(f"udiv i64 {t.let(f'add i64 {count}, {v.width - 1}')}, {v.width}")
+    blocks = t.let(f"udiv i64 {count}, {v.width}")
 
     def block(index: str) -> None:
         state = t.let(f"mul i64 {index}, {v.width}")
-        beyond = t.let(f"icmp ugt i64 {state}, {last}")
-        state = t.let(f"select i1 {beyond}, i64 {last}, i64 {state}")
         for walk in ports:
             walk.register(state, "pack", "%x")
         t.do("call void @body(ptr %x, ptr %y)")
@@ -99,6 +96,11 @@ def _range(program: Program, v: Vector, arguments: list[_Argument]) -> str:
             walk.register(state, "unpack", "%y")
 
     t.loop(blocks, block)
+    # no state is read after it was written: out= may be an input, and NumPy makes no copy then
+    done = t.let(f"mul i64 {blocks}, {v.width}")
+    rest = t.let(f"add i64 %start, {done}")
+    left = t.let(f"icmp ult i64 {rest}, %stop")
+    t.when(left, lambda: t.do(f"call void @range(ptr %args, ptr %steps, i64 {rest}, i64 %stop)"))
     t.do("ret void")
     return t.function(
         "internal void @range(ptr %args, ptr %steps, i64 %start, i64 %stop) noinline #0"
