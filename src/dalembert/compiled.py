@@ -1,4 +1,4 @@
-"""The compiled quantities of one described system: which variant a call means, its kernel, its call.
+"""The compiled quantities of one system: which variant a call means, its kernel, and its call.
 
 A system is described by data (a robot's `Model`, the energies of a `Lagrangian`) and a catalogue of
 quantities, whose formulations are functions (description, **inputs). Everything here reads only the
@@ -8,7 +8,7 @@ quantities, whose formulations are functions (description, **inputs). Everything
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,9 +16,9 @@ import numpy as np
 
 from dalembert import formulations
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.formulations import Quantity
-from dalembert.formulations.regularity import require_regular_mass_matrix
+from dalembert.formulations import Quantity, coupled
 from dalembert.formulations.registry import INPUTS, SIZES, Formulation, Size, suggest
+from dalembert.formulations.regularity import require_regular_mass_matrix
 from dalembert.kernels import Kernel, Port, Program, build, explain, fast_call, source_digest
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Description(Protocol):
 
 @dataclass(frozen=True)
 class Variant:
-    """One kernel's worth: a quantity, a formulation, static choices and the optional inputs given."""
+    """One kernel's worth: a quantity, a formulation, static choices, the optional inputs given."""
 
     quantity: Quantity
     formulation: Formulation
@@ -88,7 +88,7 @@ class Kind:
 
     quantity: Callable[[str], Quantity]
     traced_from: tuple[str, ...] = TRACED_FROM
-    inputs: Mapping[str, tuple[Size, ...]] = INPUTS
+    inputs: Mapping[str, tuple[Size, ...]] = field(default_factory=lambda: INPUTS)
     require_regular: Callable[[Any], None] = require_regular_mass_matrix
 
     def shape(self, description: Any, sizes: tuple[Size, ...]) -> tuple[int, ...]:
@@ -103,6 +103,7 @@ class Kind:
 
 
 ROBOT = Kind(formulations.quantity)
+COUPLED = Kind(coupled.quantity, require_regular=coupled.require_regular)
 
 
 class Compiled:
@@ -131,7 +132,7 @@ class Compiled:
         return self._kernels[variant.key]
 
     def inputs(self, variant: Variant) -> tuple[Port, ...]:
-        """Ports of the kernel: required inputs, optional ones given, parameters if there are any."""
+        """Ports of the kernel: required inputs, optional ones given, parameters if any."""
         names = (*variant.quantity.inputs, *variant.optional)
         ports = [Port(name, self._shape(self.kind.inputs[name])) for name in names]
         if self.description.parameters:

@@ -1,8 +1,8 @@
-"""The arithmetic of a formulation: as its derivation writes it, and what is left for one robot.
+"""The arithmetic of a formulation: as its derivation writes it, and how it grows with the joints.
 
-As written: every number of the mechanism is a general symbol, nothing is known to be zero, and only
-what the derivation itself shares is shared. What depends on the mechanism alone (moments of mass,
-say) is done once and not counted.
+As written: nothing of the mechanism is known to be zero, and only what the derivation itself shares
+is shared. What depends on the mechanism alone (moments of mass, say) is done once and not counted;
+neither are the drives.
 """
 
 from __future__ import annotations
@@ -17,48 +17,24 @@ import numpy as np
 from dalembert import formulations
 from dalembert.errors import DalembertError
 from dalembert.formulations.registry import INPUTS, shape
-from dalembert.kernels.count import Count, count
-from dalembert.model import Body, Joint, Link, Model, build
-
-BODY_NUMBERS = 22  # rotation 9, translation 3, mass 1, centre 3, tensor 6
+from dalembert.kernels.count import Count
+from dalembert.kernels.tally import ABSENT, tally
+from dalembert.model import Joint, Link, Model, build
+from dalembert.spatial import exp_se3
 
 
 def as_written(model: Model, quantity: str, formulation: str | None = None, **choices: str) -> Count:
-    """Operations of a formulation for a general mechanism of this model's structure."""
-    from dalembert.kernels.trace import trace
-
+    """Operations of a formulation on a model of this structure, as its derivation writes them."""
     found = formulations.quantity(quantity)
     function = found.formulation(formulation).function
+    bound = model.bind(np.ones(len(model.parameters)))
+    absent = np.array([ABSENT] * model.nv, dtype=object)
+    undriven = replace(bound, drive=replace(bound.drive, **dict.fromkeys(vars(bound.drive), absent)))
 
-    def general(numbers: Any, **inputs: Any) -> Any:
-        return function(_general(model, numbers), **inputs, **choices)
+    def run(**state: Any) -> Any:
+        return function(undriven, **state, **choices)
 
-    state = {name: shape(model, INPUTS[name]) for name in found.inputs}
-    size = BODY_NUMBERS * len(model.bodies) + 3
-    program = trace(general, {**state, "numbers": (size,)}, optimise=False)
-    return count(program, varying=found.inputs)
-
-
-def _general(model: Model, numbers: Any) -> Model:
-    """The mechanism with its geometry, inertias and gravity replaced by symbols; no drives."""
-
-    def body(i: int, b: Body) -> Body:
-        x = numbers[BODY_NUMBERS * i : BODY_NUMBERS * (i + 1)]
-        xx, xy, xz, yy, yz, zz = (x[16 + k] for k in range(6))
-        rows = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-        return replace(
-            b,
-            rotation=x[0:9].reshape(3, 3),
-            translation=x[9:12],
-            offset=np.zeros(b.chart.nq),
-            mass=x[12],
-            com=x[13:16],
-            inertia=np.stack([np.stack(row) for row in rows]),
-        )
-
-    still = replace(model.drive, **{name: np.zeros(model.nv) for name in vars(model.drive)})
-    bodies = tuple(body(i, b) for i, b in enumerate(model.bodies))
-    return replace(model, bodies=bodies, gravity=numbers[-3:], drive=still, parameters={})
+    return tally(run, {name: shape(model, INPUTS[name]) for name in found.inputs})
 
 
 def general_chain(n: int) -> Model:
@@ -68,7 +44,7 @@ def general_chain(n: int) -> Model:
         Link(
             name=f"link{i}",
             parent=f"link{i - 1}" if i else None,
-            joint=Joint(),
+            joint=Joint(origin=exp_se3(rng.normal(size=6))),
             mass=1.0,
             com=rng.normal(size=3),
             inertia=np.eye(3),
@@ -106,11 +82,11 @@ class Growth:
 
 
 def count_growth(
-    formulation: str, n: Iterable[int] = range(2, 9), quantity: str = "inverse_dynamics", **choices: str
+    formulation: str, n: Iterable[int] = range(3, 10), quantity: str = "inverse_dynamics", **choices: str
 ) -> Growth:
     """Fit the exact polynomial in n that the as-written counts follow.
 
-    >>> growth = count_growth("newton_euler", n=range(2, 5))
+    >>> growth = count_growth("newton_euler", n=range(3, 6))
     >>> growth.degree
     1
     """

@@ -21,6 +21,18 @@ class SingularMassMatrixError(ModelError):
     """M(q) is singular, so the accelerations are not determined."""
 
 
+class ImportFileError(DalembertError, ValueError):
+    """A robot's file cannot be read as a robot; `file` and `line` say where, when known."""
+
+    def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
+        where = ", ".join(x for x in (file, f"line {line}" if line else None) if x)
+        super().__init__(f"{where}: {message}" if where else message)
+        self.message, self.file, self.line = message, file, line
+
+    def __reduce__(self) -> tuple[type, tuple[str, str | None, int | None]]:
+        return type(self), (self.message, self.file, self.line)
+
+
 class UnknownNameError(DalembertError, KeyError):
     """A robot, frame, quantity or formulation of that name does not exist."""
 
@@ -42,3 +54,7 @@ class SettingError(DalembertError, ValueError):
 
 class FormulationError(DalembertError, ValueError):
     """A formulation does not cover this mechanism or this input; another one does."""
+
+
+class EquationError(DalembertError, RuntimeError):
+    """Equations that cannot be written, or whose written form does not agree with the program."""

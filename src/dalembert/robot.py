@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.compiled import Compiled, Evaluator, Parameters
+from dalembert.compiled import COUPLED, ROBOT, Compiled, Evaluator, Parameters
 from dalembert.importers import links_from_dh, links_from_screws
 from dalembert.model import JointInfo, Link, Model, build, link_from_mapping
 from dalembert.model.build import STANDARD_GRAVITY
+
+if TYPE_CHECKING:
+    from dalembert.importers.xml_read import Source
+    from dalembert.model.notes import Notes
 
 Array = np.ndarray
 
@@ -28,7 +32,7 @@ class Robot(Evaluator):
     """
 
     def __init__(self, model: Model) -> None:
-        super().__init__(Compiled(model))
+        super().__init__(Compiled(model, ROBOT if model.coupling is None else COUPLED))
         self.model = model
 
     # builders
@@ -122,7 +126,78 @@ class Robot(Evaluator):
         )
         return cls(model)
 
+    @classmethod
+    def from_urdf(
+        cls,
+        source: Source,
+        *,
+        base: str = "fixed",
+        joints: Collection[str] | None = None,
+        posture: Mapping[str, Any] | None = None,
+        tip: str | None = None,
+        gravity: Any = None,
+        name: str | None = None,
+        strict: bool = False,
+    ) -> Robot:
+        """A tree from a URDF, a path or the text itself.
+
+        ``base="free"`` adds six degrees before the root link. `joints` names the joints to keep;
+        the others are held at `posture` (name → rad or m, default 0). The tool is the frame of the
+        link `tip`: by default one called "tool", or the last link. Joints with <mimic> follow and
+        have no coordinate. `notes` says what was merged, ignored and doubtful; `strict` turns the
+        doubtful into an error.
+
+        >>> text = '''<robot name="pendulum"><link name="base"/>
+        ...   <link name="bob"><inertial><origin xyz="0 0 -2"/><mass value="1"/>
+        ...     <inertia ixx="0" iyy="0" izz="0"/></inertial></link>
+        ...   <joint name="pivot" type="continuous"><parent link="base"/><child link="bob"/></joint>
+        ... </robot>'''
+        >>> Robot.from_urdf(text).reference("mass_matrix", [0.3])
+        array([[4.]])
+        """
+        from dalembert.importers.urdf import model_from_urdf
+
+        chosen = {"base": base, "joints": joints, "posture": posture, "tip": tip}
+        return cls(model_from_urdf(source, **chosen, gravity=gravity, name=name, strict=strict))
+
+    @classmethod
+    def from_mjcf(
+        cls, source: Source, *, tip: str | None = None, name: str | None = None, strict: bool = False
+    ) -> Robot:
+        """A tree from MJCF, a path or the text itself, through MuJoCo's own compiler.
+
+        Needs the extra ``mjcf``. Velocities of free joints are body twists here, quaternions
+        (x, y, z, w); MuJoCo has the linear velocity in the world and (w, x, y, z). Equality
+        constraints are kept in ``notes.equalities``. The tool is the frame of the body or site `tip`.
+        """
+        from dalembert.importers.mjcf import model_from_mjcf
+
+        return cls(model_from_mjcf(source, tip=tip, name=name, strict=strict))
+
+    def to_urdf(self) -> str:
+        """This robot as URDF text: reading it again gives the same dynamics.
+
+        >>> import dalembert as dl
+        >>> robot = dl.load("planar_2r")
+        >>> Robot.from_urdf(robot.to_urdf()).nv
+        2
+        """
+        from dalembert.importers.urdf_write import urdf_from_model
+
+        return urdf_from_model(self.model)
+
+    def to_mjcf(self) -> str:
+        """This robot as MJCF text: bodies, joints, inertias, drives, gravity; frames as sites."""
+        from dalembert.importers.mjcf_write import mjcf_from_model
+
+        return mjcf_from_model(self.model)
+
     # what it is
+
+    @property
+    def notes(self) -> Notes:
+        """What reading its file left to say: merged, ignored, warnings, equalities."""
+        return self.model.notes
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""What the tests of several formulations share: comparison, tracing, reframing, Ṁ along a motion."""
+"""What tests of several formulations share: comparison, tracing, reframing, Ṁ of a motion."""
 
 from dataclasses import replace
 from typing import Any

@@ -176,7 +176,8 @@ def test_arithmetic_falls_with_recursion_and_representation():
     assert totals == sorted(totals, reverse=True)
     for module in EVERY:
         ways = [sum(operations(module, model, gravity=gravity)) for gravity in GRAVITY]
-        assert ways[0] < ways[1]
+        # in (1.2) both are gᵀ ∂W_j/∂q_i m_j r_j for each pair of links: nothing is won there
+        assert ways[0] == ways[1] if module is uicker_kahn else ways[0] < ways[1]
 
 
 @pytest.mark.parametrize("module", EVERY, ids=name)

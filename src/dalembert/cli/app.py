@@ -5,6 +5,7 @@ What a command does is in the module it imports when it runs.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,7 +40,8 @@ class ListsCommand(TyperCommand):
 
 def complain(message: str) -> None:
     """One line on stderr, red where it is a terminal."""
-    label = "\033[1;31merror:\033[0m" if sys.stderr.isatty() else "error:"
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    label = "\033[1;31merror:\033[0m" if coloured else "error:"
     typer.echo(f"{label} {' '.join(message.split())}", err=True)
 
 
@@ -216,3 +218,18 @@ def demo(
     from dalembert.cli.demo import demo
 
     demo(out, robot, states)
+
+
+@app.command(epilog="Example: dalembert count puma560 --plot counts.png")
+def count(
+    robot: Name,
+    quantity: Annotated[str, typer.Option(help="Quantity to count.")] = "inverse_dynamics",
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw counts against the number of joints into this file.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Count the arithmetic of every formulation, beside the published figures."""
+    from dalembert.cli.count import count
+
+    count(robot, quantity, plot, json)

@@ -64,22 +64,18 @@ def bench(name: str, states: int, as_json: bool) -> None:
     console().print(made)
 
 
-def measure(
-    robot: Robot, quantity: str, states: int, seconds: float = SECONDS
-) -> Iterator[Measurement]:
+def measure(robot: Robot, quantity: str, states: int) -> Iterator[Measurement]:
     """One state on one thread, then `states` on one thread and on all of them."""
     found = find_quantity(quantity)
     formulation = found.formulations[0].name
     one = arguments(robot, found.inputs, None)
     getattr(robot, quantity)(*one)  # compiles
-    yield Measurement(
-        quantity, formulation, 1, 1, fastest(partial(getattr(robot, quantity), *one), seconds)
-    )
+    yield Measurement(quantity, formulation, 1, 1, fastest(partial(getattr(robot, quantity), *one)))
     many = arguments(robot, found.inputs, states)
     call = partial(getattr(robot, quantity), *many, out=getattr(robot, quantity)(*many))
     for threads in dict.fromkeys((1, dalembert.get_num_threads())):
         with using_threads(threads):
-            yield Measurement(quantity, formulation, threads, states, fastest(call, seconds))
+            yield Measurement(quantity, formulation, threads, states, fastest(call))
 
 
 def arguments(robot: Robot, names: tuple[str, ...], size: int | None) -> list[np.ndarray]:
@@ -92,10 +88,10 @@ def arguments(robot: Robot, names: tuple[str, ...], size: int | None) -> list[np
     return [values[name] for name in names]
 
 
-def fastest(call: Callable[[], Any], seconds: float) -> float:
+def fastest(call: Callable[[], Any]) -> float:
     """Seconds of one call: the least over groups that are long enough for the clock."""
     repeat, best = 1, np.inf
-    end = time.perf_counter() + seconds
+    end = time.perf_counter() + SECONDS
     while True:
         start = time.perf_counter()
         for _ in range(repeat):

@@ -50,17 +50,27 @@ def demo(folder: Path, name: str, states: int) -> None:
 
 
 def check(screen: Console, robot: Robot) -> int:
-    """The table of agreement; how many rows do not agree."""
-    title = "The same numbers on different ways, at random states"
-    made = table(title, "what", "by", "and by", "states", "worst relative error", left=3)
+    """The tables of agreement; how many rows do not agree."""
     failed = 0
-    for row in agreement.checks(robot):
+    title = f"Formulations: largest relative difference at {agreement.STATES:,} random states"
+    headings = ("quantity", "formulation", "source", "from the others", f"from NumPy ({agreement.REFERENCE_STATES})")
+    made = table(title, *headings, left=3)
+    for row in agreement.formulations(robot):
         failed += not row.holds
-        mark = "[green]✓[/]" if row.holds else "[bold red]✗[/]"
-        error = f"{row.error:.1e} {mark}"
-        made.add_row(row.claim, row.left, row.right, integer(row.states), error)
+        apart = "only one" if row.apart is None else error(row.apart)
+        made.add_row(row.quantity, row.formulation, row.citation, apart, error(row.compiled))
+    screen.print(made)
+    made = table("Laws between them, at the same states", "law", "by", "and", "difference", left=3)
+    for law in agreement.laws(robot):
+        failed += not law.holds
+        made.add_row(law.claim, law.left, law.right, error(law.error))
     screen.print(made)
     return failed
+
+
+def error(value: float) -> str:
+    """A relative error with a mark."""
+    return f"{value:.1e} {'[green]✓[/]' if agreement.small(value) else '[bold red]✗[/]'}"
 
 
 def evaluate(screen: Console, robot: Robot, states: int) -> None:
@@ -74,7 +84,7 @@ def evaluate(screen: Console, robot: Robot, states: int) -> None:
     )
     for threads in dict.fromkeys((1, dalembert.get_num_threads())):
         with using_threads(threads):
-            seconds = fastest(lambda: robot.inverse_dynamics(q, qd, qdd, out=out), seconds=1.0)
+            seconds = fastest(lambda: robot.inverse_dynamics(q, qd, qdd, out=out))
         rate = (f"{1e3 * seconds:.1f}", f"{1e9 * seconds / states:.1f}", integer(states / seconds))
         made.add_row(str(threads), *rate)
     screen.print(made)

@@ -172,7 +172,7 @@ def _frame(axes: Any, low: np.ndarray, high: np.ndarray) -> None:
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     extent = high - low
     # matplotlib scales by the diagonal; this makes the longest edge alike for flat and cubic boxes
-    axes.set_box_aspect(extent, zoom=0.7 * np.linalg.norm(extent) / extent.max())
+    axes.set_box_aspect(extent, zoom=0.67 * np.linalg.norm(extent) / extent.max())
     axes.set_proj_type("ortho")
     axes.view_init(elev=20, azim=-60)
     for axis, name in zip((axes.xaxis, axes.yaxis, axes.zaxis), "xyz", strict=True):

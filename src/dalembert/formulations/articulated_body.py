@@ -42,7 +42,7 @@ def forward_dynamics(
 ) -> Any:
     """q̈ (nv,) with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ."""
     placed = transforms(model, q)
-    moving = motions(model, q, qd, None, base_motion(model, base_twist, base_acceleration))
+    moving = motions(model, placed, qd, None, base_motion(model, base_twist, base_acceleration))
     drive = tau - friction(model, qd)
     tool = model.frame(model.tool)
 

@@ -22,5 +22,5 @@ def mass_matrix_derivative(model: Model, q: Any) -> Any:
     slopes = casadi.densify(casadi.jacobian(M, x))
     shape = (model.nv, model.nv, model.nq)
     if is_symbolic(q):
-        return casadi.array(casadi.substitute(slopes, x, q.to_casadi())).reshape(shape)
-    return np.array(casadi.Function("slopes", [x], [slopes])(q)).reshape(shape)
+        return casadi.array(casadi.substitute(slopes, x, q.to_casadi())).reshape(*shape)
+    return np.array(casadi.Function("slopes", [x], [slopes])(q)).reshape(*shape)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.formulations.body_wrench import acceleration_matrix, inertial_wrench
 from dalembert.formulations.drive import friction, rotors
-from dalembert.formulations.sweep import inward, outward, transforms
+from dalembert.formulations.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.weight import by_base, gravity_in_links, weight
 from dalembert.model import Body, Model
 
@@ -43,9 +43,8 @@ def base_motion(
     return Motion(omega, alpha, a, acceleration_matrix(omega, alpha))
 
 
-def motions(model: Model, q: Any, qd: Any, qdd: Any, base: Motion) -> list[Motion]:
+def motions(model: Model, placed: Placed, qd: Any, qdd: Any, base: Motion) -> list[Motion]:
     """Motion of every link, outward; `qdd` may be None for zero joint accelerations."""
-    placed = transforms(model, q)
 
     def step(i: int, body: Body, parent: Motion) -> Motion:
         R, p = placed[i]
@@ -65,13 +64,16 @@ def motions(model: Model, q: Any, qd: Any, qdd: Any, base: Motion) -> list[Motio
 
 
 def link_wrenches(
-    model: Model, q: Any, moving: list[Motion], tip_wrench: Any = None, g: list[Any] | None = None
+    model: Model,
+    placed: Placed,
+    moving: list[Motion],
+    tip_wrench: Any = None,
+    g: list[Any] | None = None,
 ) -> list[tuple[Any, Any]]:
     """(f, n) each joint exerts on its link, about the link frame's origin in its axes; inward.
 
     `g`, gravity in the axes of every link, makes the joints carry the links' weights too.
     """
-    placed = transforms(model, q)
     tool = model.frame(model.tool)
 
     def step(i: int, body: Body, children: list[tuple[int, tuple[Any, Any]]]) -> tuple[Any, Any]:
@@ -113,9 +115,11 @@ def inverse_dynamics(
     gravity: str = "base",
 ) -> Any:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
-    moving = motions(model, q, qd, qdd, base_motion(model, base_twist, base_acceleration, gravity))
-    g = None if by_base(gravity) else gravity_in_links(model, q)
-    tau = project(model, link_wrenches(model, q, moving, tip_wrench, g))
+    placed = transforms(model, q)
+    base = base_motion(model, base_twist, base_acceleration, gravity)
+    moving = motions(model, placed, qd, qdd, base)
+    g = None if by_base(gravity) else gravity_in_links(model, placed)
+    tau = project(model, link_wrenches(model, placed, moving, tip_wrench, g))
     return tau + rotors(model, qdd) + friction(model, qd)
 
 
@@ -129,8 +133,9 @@ def joint_wrenches(
     base_acceleration: Any = None,
 ) -> Any:
     """(joints, 6) wrench (force, moment) through every joint on its link; see `in_link_frames`."""
-    moving = motions(model, q, qd, qdd, base_motion(model, base_twist, base_acceleration))
-    return in_link_frames(model, link_wrenches(model, q, moving, tip_wrench))
+    placed = transforms(model, q)
+    moving = motions(model, placed, qd, qdd, base_motion(model, base_twist, base_acceleration))
+    return in_link_frames(model, link_wrenches(model, placed, moving, tip_wrench))
 
 
 def in_link_frames(model: Model, wrenches: list[tuple[Any, Any]]) -> Any:
@@ -147,8 +152,9 @@ def bias(
     model: Model, q: Any, qd: Any, base_twist: Any = None, base_acceleration: Any = None
 ) -> Any:
     """h (nv,) = C q̇ + N: the torques of a motion without joint accelerations, no friction."""
-    moving = motions(model, q, qd, None, base_motion(model, base_twist, base_acceleration))
-    return project(model, link_wrenches(model, q, moving))
+    placed = transforms(model, q)
+    moving = motions(model, placed, qd, None, base_motion(model, base_twist, base_acceleration))
+    return project(model, link_wrenches(model, placed, moving))
 
 
 def gravity_torque(model: Model, q: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.formulations.drive import friction, rotors
 from dalembert.formulations.newton_euler import base_motion, in_link_frames
-from dalembert.formulations.sweep import inward, outward, transforms
+from dalembert.formulations.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.symmetric import congruence
 from dalembert.formulations.weight import by_base
 from dalembert.model import Body, Model
@@ -33,7 +33,7 @@ class Motion(NamedTuple):
 
 def motions(
     model: Model,
-    q: Any,
+    placed: Placed,
     qd: Any,
     qdd: Any,
     base_twist: Any = None,
@@ -41,7 +41,6 @@ def motions(
     gravity: str = "base",
 ) -> list[Motion]:
     """Step 1: the motion of every link, outward, in base coordinates."""
-    placed = transforms(model, q)
     start = base_motion(model, base_twist, base_acceleration, gravity)
 
     def step(i: int, body: Body, parent: Motion) -> Motion:
@@ -100,7 +99,9 @@ def inverse_dynamics(
     gravity: str = "base",
 ) -> Any:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
-    moving = motions(model, q, qd, qdd, base_twist, base_acceleration, gravity)
+    moving = motions(
+        model, transforms(model, q), qd, qdd, base_twist, base_acceleration, gravity
+    )
     g = None if by_base(gravity) else model.gravity
     tau = []
     wrenches = link_wrenches(model, moving, tip_wrench, g)
@@ -120,7 +121,7 @@ def joint_wrenches(
     base_acceleration: Any = None,
 ) -> Any:
     """(joints, 6) wrench (force, moment) through every joint on its link, in link frames."""
-    moving = motions(model, q, qd, qdd, base_twist, base_acceleration)
+    moving = motions(model, transforms(model, q), qd, qdd, base_twist, base_acceleration)
     wrenches = link_wrenches(model, moving, tip_wrench)
     turned = [(m.R.T @ f, m.R.T @ n) for m, (f, n) in zip(moving, wrenches, strict=True)]
     return in_link_frames(model, turned)

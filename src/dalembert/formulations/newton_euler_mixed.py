@@ -12,6 +12,7 @@ from dalembert.formulations import newton_euler_base
 from dalembert.formulations.body_wrench import acceleration_matrix
 from dalembert.formulations.drive import friction, rotors
 from dalembert.formulations.newton_euler import Motion, in_link_frames, link_wrenches, project
+from dalembert.formulations.sweep import transforms
 from dalembert.formulations.weight import by_base
 from dalembert.model import Model
 
@@ -37,9 +38,10 @@ def inverse_dynamics(
 ) -> Any:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
     motions = newton_euler_base.motions
-    moving = motions(model, q, qd, qdd, base_twist, base_acceleration, gravity)
+    placed = transforms(model, q)
+    moving = motions(model, placed, qd, qdd, base_twist, base_acceleration, gravity)
     g = None if by_base(gravity) else [link.R.T @ model.gravity for link in moving]
-    tau = project(model, link_wrenches(model, q, in_links(moving), tip_wrench, g))
+    tau = project(model, link_wrenches(model, placed, in_links(moving), tip_wrench, g))
     return tau + rotors(model, qdd) + friction(model, qd)
 
 
@@ -53,5 +55,6 @@ def joint_wrenches(
     base_acceleration: Any = None,
 ) -> Any:
     """(joints, 6) wrench (force, moment) through every joint on its link, in link frames."""
-    moving = newton_euler_base.motions(model, q, qd, qdd, base_twist, base_acceleration)
-    return in_link_frames(model, link_wrenches(model, q, in_links(moving), tip_wrench))
+    placed = transforms(model, q)
+    moving = newton_euler_base.motions(model, placed, qd, qdd, base_twist, base_acceleration)
+    return in_link_frames(model, link_wrenches(model, placed, in_links(moving), tip_wrench))

@@ -30,7 +30,7 @@ from dalembert.errors import UnknownNameError
 from dalembert.formulations.body_wrench import acceleration_matrix, inertial_wrench
 from dalembert.formulations.drive import friction, rotors
 from dalembert.formulations.newton_euler import base_motion, in_link_frames
-from dalembert.formulations.sweep import inward, outward, transforms
+from dalembert.formulations.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.weight import by_base, gravity_in_links, weight
 from dalembert.model import Body, Model
 from dalembert.model.joint import Free
@@ -48,9 +48,10 @@ class Velocities(NamedTuple):
     U: Any
 
 
-def velocities(model: Model, q: Any, qd: Any, qdd: Any, base: Velocities) -> list[Velocities]:
+def velocities(
+    model: Model, placed: Placed, qd: Any, qdd: Any, base: Velocities
+) -> list[Velocities]:
     """(3.13) and (3.14) as a recursion, and its rate: what the joints so far add up to, outward."""
-    placed = transforms(model, q)
 
     def step(i: int, body: Body, before: Velocities) -> Velocities:
         R, p = placed[i]
@@ -70,10 +71,13 @@ def velocities(model: Model, q: Any, qd: Any, qdd: Any, base: Velocities) -> lis
 
 
 def inward_sums(
-    model: Model, q: Any, moving: list[Velocities], tip: Sums | None, g: list[Any] | None = None
+    model: Model,
+    placed: Placed,
+    moving: list[Velocities],
+    tip: Sums | None,
+    g: list[Any] | None = None,
 ) -> list[Sums]:
     """P_j and L_j of every link, inward; `tip` the term of the tool, `g` gravity in each link."""
-    placed = transforms(model, q)
     tool = model.frame(model.tool)
 
     def step(j: int, body: Body, beyond: list[tuple[int, Sums]]) -> Sums:
@@ -109,9 +113,10 @@ def inverse_dynamics(
     `tip="term"` adds the tool's wrench to the sums; `tip="link"` lets a fictitious link make it.
     """
     base = Velocities(*base_motion(model, base_twist, base_acceleration, gravity))
-    moving = velocities(model, q, qd, qdd, base)
-    g = None if by_base(gravity) else gravity_in_links(model, q)
-    sums = inward_sums(model, q, moving, tip_term(tip_wrench, tip), g)
+    placed = transforms(model, q)
+    moving = velocities(model, placed, qd, qdd, base)
+    g = None if by_base(gravity) else gravity_in_links(model, placed)
+    sums = inward_sums(model, placed, moving, tip_term(tip_wrench, tip), g)
     tau = []
     for body, (P, L) in zip(model.bodies, sums, strict=True):
         # τ_j = ẑ_j·P_j where the joint slides, ẑ_j·L_j where it turns
@@ -130,8 +135,9 @@ def joint_wrenches(
 ) -> Any:
     """(joints, 6) wrench through every joint on its link: the sums P_j, L_j, not yet projected."""
     base = Velocities(*base_motion(model, base_twist, base_acceleration))
-    moving = velocities(model, q, qd, qdd, base)
-    return in_link_frames(model, inward_sums(model, q, moving, tip_term(tip_wrench)))
+    placed = transforms(model, q)
+    moving = velocities(model, placed, qd, qdd, base)
+    return in_link_frames(model, inward_sums(model, placed, moving, tip_term(tip_wrench)))
 
 
 def tip_term(tip_wrench: Any, tip: str = "term") -> Sums | None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from dalembert.model import Body, Model
 
 T = TypeVar("T")
+Placed = list[tuple[Any, Any]]  # (R, p) of every body frame in its parent's
 
 
 def outward(model: Model, base: T, step: Callable[[int, Body, T], T]) -> list[T]:
@@ -30,6 +31,6 @@ def inward(model: Model, step: Callable[[int, Body, list[tuple[int, T]]], T]) ->
     return values
 
 
-def transforms(model: Model, q: Any) -> list[tuple[Any, Any]]:
+def transforms(model: Model, q: Any) -> Placed:
     """(R, p) of every body frame in its parent's."""
     return [body.transform(q) for body in model.bodies]

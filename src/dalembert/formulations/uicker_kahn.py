@@ -80,7 +80,8 @@ def inverse_dynamics(
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
     links = derivatives(model, q)
     base = base_matrices(model, base_twist, base_acceleration, gravity)
-    carried = [_carried(link, base, qd) for link in links]
+    at_rest = base_twist is None and base_acceleration is None and not by_base(gravity)
+    carried = None if at_rest else [_carried(link, base, qd) for link in links]
     tool = model.frame(model.tool)
 
     def generalized_force(i: int) -> Any:
@@ -89,7 +90,9 @@ def inverse_dynamics(
             if i not in link.first:
                 continue
             J, dW = inertia_matrix(body), link.first[i]
-            total = total + inertial_force(link, J, i, qd, qdd) + np.trace(dW @ J @ carried[j].T)
+            total = total + inertial_force(link, J, i, qd, qdd)
+            if carried is not None:
+                total = total + np.trace(dW @ J @ carried[j].T)
             if not by_base(gravity):
                 total = total - model.gravity @ (dW @ mass_vector(body))[0:3]
             if tip_wrench is not None and j == tool.body:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import UnknownNameError
-from dalembert.formulations.sweep import outward, transforms
+from dalembert.formulations.sweep import Placed, outward
 from dalembert.model import Body, Model
 
 GRAVITY = ("base", "potential")
@@ -20,9 +20,8 @@ def by_base(gravity: str) -> bool:
     return gravity == "base"
 
 
-def gravity_in_links(model: Model, q: Any) -> list[Any]:
+def gravity_in_links(model: Model, placed: Placed) -> list[Any]:
     """g (3,) in the axes of every link frame, outward."""
-    placed = transforms(model, q)
 
     def step(i: int, body: Body, parent: Any) -> Any:
         return placed[i][0].T @ parent

@@ -54,16 +54,18 @@ def build(
     tool_link: str | None = None,
     frames: Mapping[str, tuple[str, Any]] | None = None,
     gravity: Any = STANDARD_GRAVITY,
+    check_inertias: bool = True,
 ) -> Model:
     """A model from links in any order.
 
     `base` (4, 4) is the pose of the base in the world; `tool` (4, 4) the pose of the tool frame in
-    the frame of `tool_link` (default: the last link); `frames` maps names to (link, pose).
+    the frame of `tool_link` (default: the last link); `frames` maps names to (link, pose). Inertias
+    no body can have are errors, unless an importer has already judged them (`check_inertias`).
     """
     if not links:
         raise ModelError("a mechanism needs at least one link")
     links = ordered(links)
-    builder = _Builder(links)
+    builder = _Builder(links, check_inertias)
     builder.places[None] = _Place(-1, np.eye(3), np.zeros(3)).then(_pose(base, "base"))
     for link in links:
         builder.add(link)
@@ -85,8 +87,9 @@ def build(
 class _Builder:
     """Grows the bodies link by link; the links must come parents first."""
 
-    def __init__(self, links: Sequence[Link]) -> None:
+    def __init__(self, links: Sequence[Link], check_inertias: bool) -> None:
         self.links = links
+        self.check_inertias = check_inertias
         self.places: dict[str | None, _Place] = {}  # user's link frame
         self.bodies: list[Body] = []
         self.joints: list[JointInfo] = []
@@ -142,7 +145,7 @@ class _Builder:
         where = f"link {link.name!r}"
         mass, com = expression(link.mass), _vector(link.com, f"com of {where}")
         tensor = _square(link.inertia, f"inertia of {where}")
-        if not any(is_symbolic(x) for x in (mass, com, tensor)):
+        if self.check_inertias and not any(is_symbolic(x) for x in (mass, com, tensor)):
             check_inertia(mass, com, tensor, name=where)
         centre = place.translation + place.rotation @ com
         turned = rotate_tensor(tensor, place.rotation)

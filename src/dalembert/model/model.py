@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import ParameterError, UnknownNameError
+from dalembert.errors import UnknownNameError
+from dalembert.model.coupling import Coupling
 from dalembert.model.joint import Chart
+from dalembert.model.notes import Notes
+from dalembert.model.parameter import parameter_vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,16 +108,29 @@ class Model:
     drive: Drive
     gravity: Any  # (3,) m/s²
     parameters: Mapping[str, float | None] = field(default_factory=dict)
+    coupling: Coupling | None = None  # joints that follow others; bodies keep the tree's q and v
+    notes: Notes = field(default_factory=Notes)  # what its file left to say; no part of its content
 
     @property
     def nq(self) -> int:
         """Number of configuration coordinates."""
+        if self.coupling is not None:
+            return int(self.coupling.G_q.shape[1])
         return sum(body.chart.nq for body in self.bodies)
 
     @property
     def nv(self) -> int:
         """Number of velocity coordinates (degrees of freedom)."""
+        if self.coupling is not None:
+            return int(self.coupling.G.shape[1])
         return sum(body.chart.nv for body in self.bodies)
+
+    @cached_property
+    def tree(self) -> Model:
+        """This model with every joint moving on its own: what the formulations run on."""
+        if self.coupling is None:
+            return self
+        return replace(self, joints=self.coupling.joints, coupling=None)
 
     def frame(self, name: str) -> Frame:
         """The frame of that name, or an error that lists the names there are."""
@@ -138,18 +154,25 @@ class Model:
 
     def joint_of(self, body: int) -> JointInfo:
         """The user's joint that moves this body."""
-        return next(joint for joint in self.joints if body in joint.bodies)
+        return next(joint for joint in self.tree.joints if body in joint.bodies)
 
     def neutral(self) -> np.ndarray:
         """The reference configuration q (nq,)."""
-        return np.concatenate([np.zeros(0), *(b.chart.neutral() for b in self.bodies)])
+        neutral = np.concatenate([np.zeros(0), *(b.chart.neutral() for b in self.bodies)])
+        return neutral if self.coupling is None else self.coupling.own(neutral)
 
     def integrate(self, q: Any, step: Any) -> Any:
         """q moved by the velocity `step` (nv,) for unit time, each joint on its own manifold."""
+        if self.coupling is not None:
+            whole = self.coupling.expand(q), self.coupling.G @ step
+            return self.coupling.own(self.tree.integrate(*whole))
         return np.concatenate([b.chart.integrate(q[b.q], step[b.v]) for b in self.bodies])
 
     def rate(self, q: Any, qd: Any) -> Any:
         """dq/dt (nq,) for the velocity qd (nv,); the same vector except for quaternion joints."""
+        if self.coupling is not None:
+            whole = self.coupling.expand(q), self.coupling.G @ qd
+            return self.coupling.own(self.tree.rate(*whole))
         return np.concatenate([b.chart.rate(q[b.q], qd[b.v]) for b in self.bodies])
 
     @cached_property
@@ -166,6 +189,8 @@ class Model:
             list(self.parameters.items()),
         )
         digest = hashlib.sha256(repr(structure).encode())
+        if self.coupling is not None:
+            digest.update(repr((self.coupling.joints, dict(self.coupling.followers))).encode())
         digest.update(number_bytes(self))
         return digest.hexdigest()
 
@@ -184,16 +209,4 @@ class Model:
 
     def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
         """Vector of parameter values: the defaults, overridden by `given`."""
-        given = dict(given or {})
-        unknown = sorted(set(given) - set(self.parameters))
-        if unknown:
-            known = ", ".join(self.parameters) or "none"
-            raise ParameterError(f"{self.name} has no parameter {unknown[0]!r}; it has: {known}")
-        values = {name: given.get(name, default) for name, default in self.parameters.items()}
-        missing = [name for name, value in values.items() if value is None]
-        if missing:
-            raise ParameterError(
-                f"{self.name}: no value for parameter {missing[0]!r}; "
-                f"give parameters={{{missing[0]!r}: number}} or a default in Parameter(...)"
-            )
-        return np.array([float(v) for v in values.values() if v is not None])
+        return parameter_vector(self.name, self.parameters, given)

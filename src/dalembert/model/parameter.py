@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -118,3 +119,26 @@ def collect(expressions: Any) -> tuple[dict[str, float | None], list[Any]]:
             raise ParameterError(f"parameter {name!r} is given two values: {found[name]}, {value}")
         found[name] = value if found.get(name) is None else found[name]
     return found, symbols
+
+
+def parameter_vector(
+    owner: str, defaults: Mapping[str, float | None], given: Mapping[str, float] | None = None
+) -> np.ndarray:
+    """Values (n_parameters,) of the parameters of `owner`: the defaults, overridden by `given`.
+
+    >>> parameter_vector("arm", {"m": 1.0, "l": None}, {"l": 0.5})
+    array([1. , 0.5])
+    """
+    given = dict(given or {})
+    unknown = sorted(set(given) - set(defaults))
+    if unknown:
+        known = ", ".join(defaults) or "none"
+        raise ParameterError(f"{owner} has no parameter {unknown[0]!r}; it has: {known}")
+    values = {name: given.get(name, default) for name, default in defaults.items()}
+    missing = [name for name, value in values.items() if value is None]
+    if missing:
+        raise ParameterError(
+            f"{owner}: no value for parameter {missing[0]!r}; "
+            f"give parameters={{{missing[0]!r}: number}} or a default in Parameter(...)"
+        )
+    return np.array([float(v) for v in values.values() if v is not None])

@@ -12,9 +12,14 @@ dalembert.errors.UnknownNameError: no robot is called 'puma56'; did you mean 'pu
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
 from dalembert.errors import UnknownNameError
+from dalembert.importers.xml_read import read_xml
 from dalembert.robot import Robot
 from dalembert.zoo import (
     elbow_3r,
@@ -63,10 +68,26 @@ def entry(name: str) -> Entry:
     raise UnknownNameError(f"no robot is called {name!r}; {hint}The zoo has: {', '.join(names())}")
 
 
-def load(name: str) -> Robot:
-    """The robot of the zoo with this name, built with its default numbers.
+def load(name: str | PathLike[str], **options: Any) -> Robot:
+    """The robot of the zoo with this name, or the one in this file (URDF or MJCF).
+
+    `options` are those of `Robot.from_urdf` or `Robot.from_mjcf`, for files only.
 
     >>> load("planar_2r").nv
     2
     """
-    return entry(name).build()
+    if isinstance(name, str) and name in _ENTRIES:
+        return entry(name).build(**options)
+    if not _is_path(name):
+        entry(str(name))
+    document = read_xml(Path(name))
+    read = Robot.from_mjcf if document.root.tag == "mujoco" else Robot.from_urdf
+    return read(Path(name), **options)
+
+
+def _is_path(name: str | PathLike[str]) -> bool:
+    """A path by its type, its ending, a folder in it, or because it is there."""
+    if not isinstance(name, str):
+        return True
+    known = Path(name).suffix.lower() in (".urdf", ".xml", ".mjcf", ".xacro")
+    return known or "/" in name or os.sep in name or os.path.exists(name)

@@ -1,0 +1,111 @@
+"""`dalembert count`: what every formulation costs, beside the published figures."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+import dalembert
+from dalembert.cli.output import console, integer, print_json, table
+from dalembert.kernels.count import Count
+from dalembert.report import counts
+
+
+def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
+    """Tables of counts for one robot; the history of savings and the growth for inverse dynamics."""
+    robot = dalembert.load(name)
+    rows = counts.count_rows(robot, quantity)
+    if as_json:
+        print_json([_plain(row) for row in rows])
+        return
+    out = console()
+    _show_rows(out, robot.name, quantity, rows)
+    if quantity != "inverse_dynamics":
+        return
+    _show_history(out)
+    growths = _counted_growths(out)
+    _show_growths(out, growths)
+    if plot is not None:
+        counts.plot_growth(growths, plot)
+        out.print(f"picture: {plot}")
+
+
+def _plain(row: counts.Row) -> dict[str, Any]:
+    return {
+        "formulation": row.formulation,
+        "as_written": asdict(row.as_written) if row.as_written else None,
+        "customised": asdict(row.customised) if row.customised else None,
+        "published": row.published,
+        "note": row.note,
+    }
+
+
+def _pair(found: Count | tuple[int, int] | None) -> list[str]:
+    if found is None:
+        return ["–", "–"]
+    pair = found if isinstance(found, tuple) else (found.multiplications, found.additions)
+    return [integer(x) for x in pair]
+
+
+def _show_rows(out: Console, robot: str, quantity: str, rows: list[counts.Row]) -> None:
+    made = table(
+        f"{quantity.replace('_', ' ')} of {robot}",
+        "formulation", "as written ×", "+", "this robot ×", "+", "sin, cos", "published, n = 6 ×", "+",
+    )  # fmt: skip
+    for row in rows:
+        trigonometric = "–" if row.customised is None else str(row.customised.trigonometric)
+        made.add_row(
+            row.formulation,
+            *_pair(row.as_written),
+            *_pair(row.customised),
+            trigonometric,
+            *_pair(row.published),
+        )
+    out.print(made)
+    for row in rows:
+        if row.note:
+            out.print(f"  [cyan]{row.formulation}[/]: {row.note}")
+    out.print(
+        "  as written: general numbers, nothing known to be zero; this robot: zeros, ones and "
+        "repetitions removed.\n"
+    )
+
+
+def _show_history(out: Console) -> None:
+    made = table("where the savings come from, general chain of six", "variant", "×", "+")
+    for title, found in counts.history_rows():
+        made.add_row(title, *_pair(found))
+    out.print(made)
+
+
+def _counted_growths(out: Console) -> list[Any]:
+    columns = (SpinnerColumn(), TextColumn("counting {task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=out, transient=True) as progress:
+        task = progress.add_task("")
+        return counts.growths(progress=lambda name: progress.update(task, description=name))
+
+
+def _show_growths(out: Console, growths: list[Any]) -> None:
+    made = table(
+        "growth with the number of joints, exact", "formulation", "multiplications", "additions"
+    )
+    for growth in growths:
+        made.add_row(
+            growth.formulation,
+            counts.polynomial_text(growth.multiplications),
+            counts.polynomial_text(growth.additions),
+        )
+    out.print(made)
+    totals = {growth.formulation: sum(growth.at(counts.PUBLISHED_FOR)) for growth in growths}
+    known = [totals.get(name) for name in counts.PUBLISHED]
+    if all(known):
+        uicker, four, three, newton = known
+        out.print(
+            "  ratios at n = 6 (001 §1.4 says 15, 2, 5, 2½): "
+            f"uicker_kahn/4×4 {uicker / four:.1f}, 4×4/3×3 {four / three:.1f}, "
+            f"4×4/newton_euler {four / newton:.1f}, 3×3/newton_euler {three / newton:.1f}"
+        )

@@ -1,0 +1,186 @@
+"""URDF, as it is found in the wild: a path or text to a model.
+
+Coordinates come depth first, siblings in the order of the file. Links on fixed joints are merged
+into the link that carries them; all of them stay as named frames. A joint with <mimic> has no
+coordinate of its own. Meshes are never opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dalembert.errors import ImportFileError, ModelError, UnknownNameError
+from dalembert.importers.urdf_parts import (
+    Log,
+    UrdfJoint,
+    UrdfLink,
+    read_joint,
+    read_link,
+    read_meshes,
+    rotor_data,
+)
+from dalembert.importers.urdf_tree import depth_first, hold
+from dalembert.importers.xml_read import Document, Element, Source, read_xml, shown
+from dalembert.model import Joint, Link, Model, build
+from dalembert.model.build import STANDARD_GRAVITY, TOOL
+from dalembert.model.coupling import couple
+from dalembert.model.notes import Notes
+
+ROOT_JOINT = "root_joint"
+
+
+def model_from_urdf(
+    source: Source | Document,
+    *,
+    base: str = "fixed",
+    joints: Collection[str] | None = None,
+    posture: Mapping[str, Any] | None = None,
+    tip: str | None = None,
+    gravity: Any = None,
+    name: str | None = None,
+    strict: bool = False,
+) -> Model:
+    """A model from a path or text; see `Robot.from_urdf`."""
+    if base not in ("fixed", "free"):
+        raise ModelError(f"base={base!r} must be 'fixed' or 'free'")
+    document = source if isinstance(source, Document) else read_xml(source)
+    robot, log = document.root, Log()
+    _require_urdf(document)
+    links = [read_link(element, log) for element in robot.all("link")]
+    read = [read_joint(element, log) for element in robot.all("joint")]
+    root, ordered = depth_first(robot, links, read)
+    ordered, followers, held = hold(ordered, joints, posture, log)
+    meshes = tuple(mesh for link in links for mesh in read_meshes(link))
+    made = _links(links, root, ordered, _rotors(robot, read, log), base)
+    try:
+        model = build(
+            made,
+            name=name or robot.attributes.get("name", "").strip() or "robot",
+            tool_link=_tip(tip, made),
+            gravity=_gravity(robot) if gravity is None else gravity,
+            check_inertias=False,
+        )
+        model = couple(model, followers)
+    except ModelError as error:
+        still = base == "fixed" and all(joint.kind == "fixed" for joint in ordered)
+        hint = "; base='free' lets it move as one body" if still else ""
+        raise ImportFileError(f"{error}{hint}", document.file) from None
+    _warn_of_names(robot, model, made, tip, log)
+    notes = Notes(
+        source=document.file or "text",
+        merged=_merged(ordered),
+        locked=held,
+        ignored=_ignored(robot, log),
+        warnings=tuple(log.warnings),
+        meshes=meshes,
+    )
+    if strict and notes.warnings:
+        raise ImportFileError("; ".join(notes.warnings), document.file)
+    return replace(model, notes=notes)
+
+
+def _require_urdf(document: Document) -> None:
+    """The root is <robot>, and no macro is left in it."""
+    robot = document.root
+    if robot.tag != "robot":
+        hint = {
+            "mujoco": "; this is MJCF: use from_mjcf",
+            "sdf": "; this is SDF, which is not supported",
+            "html": "; this is a web page: download the raw file",
+        }.get(robot.tag.lower(), "")
+        raise robot.error(f"the root element is <{robot.tag[:60]}>, not <robot>{hint}")
+    for element in robot.walk():
+        if element.tag.startswith("xacro:"):
+            raise element.error(
+                f"<{element.tag[:60]}> is a xacro macro; expand the file first: "
+                "xacro robot.urdf.xacro > robot.urdf"
+            )
+
+
+def _rotors(
+    robot: Element, joints: Sequence[UrdfJoint], log: Log
+) -> dict[str, dict[str, float]]:
+    rotors = rotor_data(robot, log)
+    known = {joint.name for joint in joints}
+    for name in rotors:
+        if name not in known:
+            log.warnings.append(f"a transmission names joint {shown(name)}, which does not exist")
+    return rotors
+
+
+def _links(
+    links: Sequence[UrdfLink],
+    root: UrdfLink,
+    joints: Sequence[UrdfJoint],
+    rotors: Mapping[str, dict[str, float]],
+    base: str,
+) -> list[Link]:
+    """Our links: the root on its base, then one per joint."""
+    taken = {joint.name for joint in joints}
+    root_joint = ROOT_JOINT if ROOT_JOINT not in taken else f"{root.name}_{ROOT_JOINT}"
+    kind = "free" if base == "free" else "fixed"
+    made = [_link(root, None, Joint(kind=kind, name=root_joint))]
+    by_name = {link.name: link for link in links}
+    for joint in joints:
+        numbers = {} if joint.kind == "fixed" else {**joint.numbers, **rotors.get(joint.name, {})}
+        carried = Joint(
+            kind=joint.kind, name=joint.name, axis=joint.axis, origin=joint.origin, **numbers
+        )
+        made.append(_link(by_name[joint.child], joint.parent, carried))
+    return made
+
+
+def _link(link: UrdfLink, parent: str | None, joint: Joint) -> Link:
+    return Link(link.name, parent, joint, link.mass, link.com, link.inertia)
+
+
+def _tip(tip: str | None, links: Sequence[Link]) -> str | None:
+    """The link whose frame is the tool: the one asked for, one called "tool", or the last."""
+    names = [link.name for link in links]
+    if tip is not None and tip not in names:
+        raise UnknownNameError(f"there is no link {tip!r}; there are: {', '.join(names)}")
+    return tip or (TOOL if TOOL in names else None)
+
+
+def _gravity(robot: Element) -> tuple[float, ...]:
+    """m/s²; URDF has no gravity, `to_urdf` adds an element of its own when it is not standard."""
+    written = robot.one("dalembert:gravity")
+    if written is None:
+        return STANDARD_GRAVITY
+    return written.bounded("xyz", 3, None, "gravity")
+
+
+def _warn_of_names(
+    robot: Element, model: Model, links: Sequence[Link], tip: str | None, log: Log
+) -> None:
+    """Massless links that move, a missing name, a link hidden by the tool frame."""
+    names = {link.name for link in links}
+    carried = {body.parent for body in model.bodies}
+    for i, body in enumerate(model.bodies):
+        if body.name in names and float(body.mass) == 0.0:
+            beyond = "" if i in carried else ", nor does it carry anything"
+            log.warnings.append(f"link {shown(body.name)} moves but has no mass{beyond}")
+    if not robot.attributes.get("name", "").strip():
+        log.warn(robot, "the robot has no name")
+    if tip not in (None, TOOL) and TOOL in names:
+        log.warnings.append(f"the frame of link {TOOL!r} is hidden by the tool frame at {tip!r}")
+
+
+def _merged(joints: Sequence[UrdfJoint]) -> tuple[str, ...]:
+    """Links on fixed joints, each with the link it became part of."""
+    into: dict[str, str] = {}
+    for joint in joints:
+        if joint.kind == "fixed":
+            into[joint.child] = into.get(joint.parent, joint.parent)
+    return tuple(f"{child} into {parent}" for child, parent in into.items())
+
+
+def _ignored(robot: Element, log: Log) -> tuple[str, ...]:
+    known = ("link", "joint", "transmission", "dalembert:gravity")
+    for element in robot.children:
+        if element.tag not in known:
+            log.ignored[element.tag] += 1
+    return tuple(f"{tag} ({count})" for tag, count in log.ignored.items() if count)
+

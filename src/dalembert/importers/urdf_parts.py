@@ -1,0 +1,348 @@
+"""The parts of a URDF, each read on its own: links with their inertia, joints, rotors, meshes.
+
+Conventions of the format: rpy is Rz(yaw) Ry(pitch) Rx(roll); a joint's frame is its child's link
+frame; the inertia tensor is about the centre of mass, along the axes of the inertial origin, with
+the products −∫xy dm.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from math import pi
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from dalembert.importers.xml_read import Element, shown
+from dalembert.model.coupling import Follow
+from dalembert.model.notes import Mesh
+from dalembert.spatial.consistency import inertia_faults
+from dalembert.spatial.quaternions import matrix_from_quaternion
+from dalembert.spatial.rotations import rotation_from_rpy, snap
+
+KINDS = {
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "planar": "planar",
+    "floating": "free",
+}
+# Files print π/2 with eleven or more digits; within this of a quarter turn an angle is meant to be
+# one, and poses move by less than rounding in the file's own numbers. Ten digits are left alone:
+# several such joints in a chain would add up to more than 1e-9.
+QUARTER_TURN = 1e-11
+
+LINK_PARTS = frozenset({"inertial", "visual", "collision", "self_collision_checking", "contact"})
+JOINT_PARTS = frozenset(
+    "origin axis parent child limit dynamics mimic calibration safety_controller".split()
+)
+
+
+@dataclass
+class Log:
+    """What is found on the way and must be said at the end."""
+
+    warnings: list[str] = field(default_factory=list)
+    ignored: Counter[str] = field(default_factory=Counter)
+
+    def warn(self, element: Element, message: str) -> None:
+        """A warning that points at its line."""
+        self.warnings.append(f"line {element.line}: {message}")
+
+    def unknown_parts(self, element: Element, known: Collection[str], what: str) -> None:
+        """Count the tags of other tools; warn of one that looks misspelt."""
+        for child in element.children:
+            if child.tag not in known:
+                self._unknown(child, child.tag, f"<{shown(child.tag)[1:-1]}>", known, what)
+
+    def unknown_attributes(self, element: Element, known: str, what: str) -> None:
+        """Count the attributes of other tools; a misspelt one would silently be its default."""
+        for name in element.attributes:
+            if name not in known.split():
+                label = f"{element.tag} {shown(name)[1:-1]}="
+                self._unknown(element, name, label, known.split(), what)
+
+    def _unknown(
+        self, element: Element, name: str, label: str, known: Collection[str], what: str
+    ) -> None:
+        near = get_close_matches(name, known, n=1, cutoff=0.7)
+        if near:
+            self.warn(element, f"{what}: {label} is ignored; is it meant to be {near[0]!r}?")
+        else:
+            self.ignored[label] += 1
+
+
+@dataclass(frozen=True, eq=False)
+class UrdfLink:
+    """A link: its inertia in the link frame."""
+
+    name: str
+    element: Element
+    mass: float = 0.0
+    com: Any = field(default_factory=lambda: np.zeros(3))
+    inertia: Any = field(default_factory=lambda: np.zeros((3, 3)))
+
+
+@dataclass(frozen=True, eq=False)
+class UrdfJoint:
+    """A joint as the file has it, and the numbers `Joint` takes as they are."""
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    element: Element
+    origin: np.ndarray
+    axis: np.ndarray
+    numbers: dict[str, Any]
+    mimic: Follow | None = None
+
+
+def read_link(element: Element, log: Log) -> UrdfLink:
+    """A <link>."""
+    name = element.word("name", "a link")
+    what = f"link {shown(name)}"
+    log.unknown_parts(element, LINK_PARTS, what)
+    for child in element.children:
+        if child.tag in LINK_PARTS and child.tag != "inertial":
+            log.ignored[child.tag] += 1
+    inertial = element.one("inertial")
+    if inertial is None:
+        return UrdfLink(name, element)
+    log.unknown_parts(inertial, frozenset({"origin", "mass", "inertia"}), what)
+    pose = read_origin(inertial.one("origin"), log, what)
+    mass = _mass(inertial, log, what)
+    tensor = _tensor(inertial, log, what)
+    turned = pose[:3, :3] @ tensor @ pose[:3, :3].T
+    # exporters leave rounding where they mean zero: no link of 1 kg has 1e-12 kg m²
+    if np.abs(tensor).max() > 1e-12 * mass:
+        for fault in inertia_faults(mass, pose[:3, 3], tensor):
+            log.warn(inertial, f"{what}: {fault}")
+    return UrdfLink(name, element, mass, pose[:3, 3], 0.5 * (turned + turned.T))
+
+
+def _mass(inertial: Element, log: Log, what: str) -> float:
+    mass = inertial.one("mass")
+    if mass is None:
+        raise inertial.error(f"{what}: <inertial> has no <mass value=…>")
+    log.unknown_attributes(mass, "value", what)
+    (value,) = mass.bounded("value", 1, None, what)
+    if value < 0.0:
+        raise mass.error(f"{what}: mass {value:g} kg is negative")
+    return value
+
+
+def _tensor(inertial: Element, log: Log, what: str) -> np.ndarray:
+    tensor = inertial.one("inertia")
+    if tensor is None:
+        raise inertial.error(f"{what}: <inertial> has no <inertia ixx=… …>")
+    log.unknown_attributes(tensor, "ixx ixy ixz iyy iyz izz", what)
+    moments = {key: tensor.bounded(key, 1, None, what)[0] for key in ("ixx", "iyy", "izz")}
+    products = {key: tensor.bounded(key, 1, (0.0,), what)[0] for key in ("ixy", "ixz", "iyz")}
+    n = {**moments, **products}
+    return np.array(
+        [
+            [n["ixx"], n["ixy"], n["ixz"]],
+            [n["ixy"], n["iyy"], n["iyz"]],
+            [n["ixz"], n["iyz"], n["izz"]],
+        ]
+    )
+
+
+def read_origin(element: Element | None, log: Log, what: str) -> np.ndarray:
+    """The pose (4, 4) of an <origin>; none is the identity."""
+    pose = np.eye(4)
+    if element is None:
+        return pose
+    log.unknown_attributes(element, "xyz rpy quat_xyzw", what)
+    pose[:3, 3] = element.bounded("xyz", 3, (0.0, 0.0, 0.0), what)
+    if "quat_xyzw" in element.attributes:
+        quaternion = np.array(element.bounded("quat_xyzw", 4, None, what))
+        if "rpy" in element.attributes or not 0.5 < np.linalg.norm(quaternion) < 2.0:
+            raise element.error(f"{what}: give rpy, or a quat_xyzw of length one")
+        pose[:3, :3] = snap(matrix_from_quaternion(quaternion))
+    else:
+        rpy = element.bounded("rpy", 3, (0.0, 0.0, 0.0), what)
+        pose[:3, :3] = snap(rotation_from_rpy([quarter_turn(angle) for angle in rpy]))
+    return pose
+
+
+def quarter_turn(angle: float) -> float:
+    """The angle, or the exact quarter turn it is printed for.
+
+    >>> quarter_turn(1.57079632679) == np.pi / 2, quarter_turn(1.5708)
+    (True, 1.5708)
+    """
+    count = round(angle / (pi / 2)) if abs(angle) < 1e3 else 0
+    if abs(angle - count * (pi / 2)) > QUARTER_TURN:
+        return angle
+    return (0.0, pi / 2, pi, -pi / 2)[count % 4]
+
+
+def read_joint(element: Element, log: Log) -> UrdfJoint:
+    """A <joint> of the tree (not the one inside a <transmission>)."""
+    name = element.word("name", "a joint")
+    what = f"joint {shown(name)}"
+    kind = element.word("type", what)
+    if kind not in KINDS:
+        raise element.error(f"{what}: type {shown(kind)} is unknown; URDF has {', '.join(KINDS)}")
+    log.unknown_parts(element, JOINT_PARTS, what)
+    for tag in ("calibration", "safety_controller"):
+        log.ignored[tag] += sum(1 for _ in element.all(tag))
+    numbers = {} if kind == "fixed" else {**_limits(element, kind, log, what)}
+    if kind != "fixed":
+        numbers |= _dynamics(element, log, what)
+    return UrdfJoint(
+        name=name,
+        kind=KINDS[kind],
+        parent=_end(element, "parent", what),
+        child=_end(element, "child", what),
+        element=element,
+        origin=read_origin(element.one("origin"), log, what),
+        axis=_axis(element, log, what),
+        numbers=numbers,
+        mimic=None if kind == "fixed" else _mimic(element, log, what),
+    )
+
+
+def _end(element: Element, tag: str, what: str) -> str:
+    end = element.one(tag)
+    if end is None:
+        raise element.error(f"{what}: it needs a <{tag} link=…>")
+    return end.word("link", what)
+
+
+def _axis(element: Element, log: Log, what: str) -> np.ndarray:
+    """Unit axis in the joint frame; URDF's default is x."""
+    axis = element.one("axis")
+    if axis is None:
+        return np.array([1.0, 0.0, 0.0])
+    log.unknown_attributes(axis, "xyz", what)
+    vector = np.array(axis.bounded("xyz", 3, (1.0, 0.0, 0.0), what))
+    length = np.linalg.norm(vector)
+    if length < 1e-9:
+        if element.attributes.get("type") in ("fixed", "floating"):
+            return np.array([1.0, 0.0, 0.0])
+        raise axis.error(f"{what}: the axis is zero; it must point somewhere")
+    return vector / length
+
+
+def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
+    limit = element.one("limit")
+    if limit is None:
+        if kind in ("revolute", "prismatic"):
+            log.warn(element, f"{what}: a {kind} joint needs <limit>; taken as unlimited")
+        return {}
+    log.unknown_attributes(limit, "lower upper effort velocity", what)
+    numbers: dict[str, Any] = {}
+    for name in ("velocity", "effort"):
+        if name in limit.attributes:
+            value = limit.number(name, None, what)
+            if value < 0.0:
+                log.warn(limit, f"{what}: {name} limit {value:g} is negative; ignored")
+            else:
+                numbers[f"{name}_limit"] = value
+    lower, upper = limit.number("lower", 0.0, what), limit.number("upper", 0.0, what)
+    if kind not in ("revolute", "prismatic"):
+        return numbers
+    if lower > upper:
+        log.warn(limit, f"{what}: limits {lower:g} … {upper:g} are reversed; taken as unlimited")
+        return numbers
+    if lower == upper:
+        log.warn(limit, f"{what}: limits {lower:g} … {upper:g} leave it no room to move")
+    return {**numbers, "limits": (lower, upper)}
+
+
+def _dynamics(element: Element, log: Log, what: str) -> dict[str, Any]:
+    dynamics = element.one("dynamics")
+    if dynamics is None:
+        return {}
+    log.unknown_attributes(dynamics, "damping friction", what)
+    numbers: dict[str, Any] = {}
+    for name, ours in (("damping", "viscous"), ("friction", "coulomb")):
+        (value,) = dynamics.bounded(name, 1, (0.0,), what)
+        if value < 0.0:
+            raise dynamics.error(f"{what}: {name} {value:g} is negative; it would drive the joint")
+        numbers[ours] = value
+    if "dalembert:friction_negative" in dynamics.attributes:
+        (negative,) = dynamics.bounded("dalembert:friction_negative", 1, None, what)
+        if negative > 0.0:
+            raise dynamics.error(f"{what}: dalembert:friction_negative must not be positive")
+        numbers["coulomb"] = (numbers["coulomb"], negative)
+    return numbers
+
+
+def _mimic(element: Element, log: Log, what: str) -> Follow | None:
+    mimic = element.one("mimic")
+    if mimic is None:
+        return None
+    log.unknown_attributes(mimic, "joint multiplier offset", what)
+    (multiplier,) = mimic.bounded("multiplier", 1, (1.0,), what)
+    (offset,) = mimic.bounded("offset", 1, (0.0,), what)
+    return Follow(mimic.word("joint", what), multiplier, offset)
+
+
+def read_meshes(link: UrdfLink) -> list[Mesh]:
+    """The meshes of a link, by name only; one that climbs out of the robot's folder is an error."""
+    found = []
+    for element in link.element.walk():
+        if element.tag == "mesh" and "filename" in element.attributes:
+            filename = element.attributes["filename"]
+            if climbs(filename):
+                raise element.error(
+                    f"link {shown(link.name)}: mesh {shown(filename)} leaves the robot's folder"
+                )
+            found.append(Mesh(link.name, filename, element.line))
+    return found
+
+
+def climbs(filename: str) -> bool:
+    """True for a path that leaves the folder of the robot's package.
+
+    Packages keep ``urdf/`` and ``meshes/`` side by side, so one step up from the file is within.
+
+    >>> climbs("package://arm/meshes/a.stl"), climbs("../meshes/a.stl"), climbs("../../a.stl")
+    (False, False, True)
+    """
+    scheme, found, rest = unquote(filename).replace("\\", "/").partition("://")
+    if found and scheme != "file":
+        return posixpath.normpath(rest.lstrip("/")).startswith("..")
+    path = posixpath.normpath(rest if found else scheme)
+    return path == ".." or path.startswith("../..")
+
+
+def rotor_data(robot: Element, log: Log) -> dict[str, dict[str, float]]:
+    """Rotor inertia and gear ratio by joint, where a <transmission> gives a rotor inertia."""
+    rotors: dict[str, dict[str, float]] = {}
+    for transmission in robot.all("transmission"):
+        values = [_plain(part) for part in transmission.walk() if part.tag in _ROTOR]
+        if not values:
+            log.ignored["transmission"] += 1
+            continue
+        gears = [_plain(part) for part in transmission.walk() if part.tag in _GEAR]
+        joints = [joint.word("name", "a transmission") for joint in transmission.all("joint")]
+        if len(joints) != 1 or len(values) != 1 or len(gears) > 1:
+            log.warn(transmission, "a transmission with rotor data of several motors; ignored")
+            continue
+        if values[0] < 0.0:
+            raise transmission.error(f"rotor inertia {values[0]:g} kg m² is negative")
+        rotors[joints[0]] = {"rotor_inertia": values[0], "gear_ratio": (gears or [1.0])[0]}
+    return rotors
+
+
+_ROTOR = frozenset({"drake:rotor_inertia", "rotor_inertia", "rotorInertia", "motorInertia"})
+_GEAR = frozenset({"drake:gear_ratio", "gear_ratio", "gearRatio", "mechanicalReduction"})
+
+
+def _plain(part: Element) -> float:
+    """A number written as value="…" or as text."""
+    text = part.attributes.get("value", part.text)
+    copy = Element(part.tag, {"value": text}, part.line, part.file)
+    return copy.bounded("value", 1, None, "a transmission")[0]
+

@@ -1,0 +1,210 @@
+"""The tree of a URDF: checked, in depth-first order, with chosen joints held at a posture."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ShapeError, UnknownNameError
+from dalembert.importers.urdf_parts import Log, UrdfJoint, UrdfLink
+from dalembert.importers.xml_read import Element, shown
+from dalembert.model.coupling import Follow
+from dalembert.model.joint import align, factors
+from dalembert.spatial.rotations import snap
+
+MAX_LINKS = 2000
+
+
+def depth_first(
+    robot: Element, links: Sequence[UrdfLink], joints: Sequence[UrdfJoint]
+) -> tuple[UrdfLink, list[UrdfJoint]]:
+    """The root link, and the joints depth first with siblings in document order."""
+    if not links:
+        raise robot.error("the robot has no <link>")
+    if len(links) > MAX_LINKS:
+        raise robot.error(f"{len(links)} links; the limit is {MAX_LINKS}")
+    _reject_duplicates([(link.name, link.element) for link in links], "links")
+    _reject_duplicates([(joint.name, joint.element) for joint in joints], "joints")
+    known = {link.name for link in links}
+    carried: dict[str, UrdfJoint] = {}
+    children: dict[str, list[UrdfJoint]] = defaultdict(list)
+    for joint in joints:
+        for end, name in (("parent", joint.parent), ("child", joint.child)):
+            if name not in known:
+                raise joint.element.error(
+                    f"joint {shown(joint.name)}: its {end} {shown(name)} is no link of the file"
+                )
+        if joint.child in carried:
+            first = carried[joint.child]
+            raise joint.element.error(
+                f"link {shown(joint.child)} hangs on two joints, {shown(first.name)} (line "
+                f"{first.element.line}) and {shown(joint.name)}; a URDF is a tree"
+            )
+        carried[joint.child] = joint
+        children[joint.parent].append(joint)
+    root = _root(robot, links, carried)
+    return root, _ordered(root, children, joints)
+
+
+def _root(robot: Element, links: Sequence[UrdfLink], carried: Collection[str]) -> UrdfLink:
+    roots = [link for link in links if link.name not in carried]
+    if not roots:
+        raise robot.error("the joints form a cycle: no link is the root")
+    if len(roots) > 1:
+        names = ", ".join(shown(link.name) for link in roots[:4])
+        raise roots[1].element.error(
+            f"{len(roots)} links hang on no joint: {names}; a URDF has one root"
+        )
+    return roots[0]
+
+
+def _ordered(
+    root: UrdfLink, children: Mapping[str, list[UrdfJoint]], joints: Sequence[UrdfJoint]
+) -> list[UrdfJoint]:
+    ordered: list[UrdfJoint] = []
+    stack = list(reversed(children.get(root.name, [])))
+    while stack:
+        joint = stack.pop()
+        ordered.append(joint)
+        stack.extend(reversed(children.get(joint.child, [])))
+    if len(ordered) < len(joints):
+        reached = {joint.name for joint in ordered}
+        lost = next(joint for joint in joints if joint.name not in reached)
+        raise lost.element.error(
+            f"joint {shown(lost.name)} is part of a cycle that never reaches the root"
+        )
+    return ordered
+
+
+def _reject_duplicates(named: Sequence[tuple[str, Element]], what: str) -> None:
+    seen: dict[str, Element] = {}
+    for name, element in named:
+        if name in seen:
+            raise element.error(
+                f"two {what} are called {shown(name)}; the first is on line {seen[name].line}"
+            )
+        seen[name] = element
+
+
+def hold(
+    joints: Sequence[UrdfJoint],
+    keep: Collection[str] | None,
+    posture: Mapping[str, Any] | None,
+    log: Log,
+) -> tuple[list[UrdfJoint], dict[str, Follow], tuple[str, ...]]:
+    """The joints with all but `keep` fixed at their value in `posture`.
+
+    Returns the joints, what still follows what, and the names of the held ones. A joint that
+    follows a held one is held with it, at multiplier · value + offset.
+    """
+    by_name = {joint.name: joint for joint in joints}
+    moving = [joint.name for joint in joints if joint.kind != "fixed"]
+    for name in (*(keep or ()), *(posture or ())):
+        if name not in moving:
+            near = get_close_matches(str(name), moving, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UnknownNameError(f"there is no moving joint {name!r}{hint}")
+    followers = _followers(joints, by_name, log)
+    for name in keep or ():
+        if name in followers:
+            leader = followers[name].leader
+            raise UnknownNameError(f"joint {name!r} follows {leader!r}; choose that one instead")
+    values = _held_values(by_name, moving, followers, keep, posture or {}, log)
+    held = [_held(joint, values[joint.name]) if joint.name in values else joint for joint in joints]
+    following = {name: follow for name, follow in followers.items() if name not in values}
+    return held, following, tuple(values)
+
+
+def _followers(
+    joints: Sequence[UrdfJoint], by_name: Mapping[str, UrdfJoint], log: Log
+) -> dict[str, Follow]:
+    """What follows what; a leader that does not exist leaves its follower free, with a warning."""
+    followers: dict[str, Follow] = {}
+    for joint in joints:
+        if joint.mimic is None:
+            continue
+        if joint.mimic.leader in by_name:
+            followers[joint.name] = joint.mimic
+        else:
+            leader = shown(joint.mimic.leader)
+            message = f"joint {shown(joint.name)} mimics {leader}, which does not exist"
+            log.warn(joint.element, f"{message}; it moves on its own")
+    return followers
+
+
+def _held_values(
+    by_name: Mapping[str, UrdfJoint],
+    moving: Sequence[str],
+    followers: Mapping[str, Follow],
+    keep: Collection[str] | None,
+    posture: Mapping[str, Any],
+    log: Log,
+) -> dict[str, Any]:
+    """Values of the joints that do not move."""
+    values: dict[str, Any] = {}
+    for name in moving:
+        if name in followers:
+            factor, offset, leader = _leader(by_name, followers, name)
+            if by_name[leader].kind == "fixed":
+                message = f"joint {shown(name)} mimics {shown(leader)}, which is fixed; held"
+                log.warn(by_name[name].element, message)
+                values[name] = offset
+            elif keep is not None and leader not in keep:
+                values[name] = factor * _number(posture.get(leader, 0.0), leader) + offset
+        elif keep is not None and name not in keep:
+            values[name] = posture.get(name)
+    return values
+
+
+def _leader(
+    by_name: Mapping[str, UrdfJoint], followers: Mapping[str, Follow], name: str
+) -> tuple[float, float, str]:
+    """(multiplier, offset, joint that follows nobody) of a follower; circles are errors."""
+    element = by_name[name].element
+    factor, offset, at, seen = 1.0, 0.0, name, {name}
+    while at in followers:
+        follow = followers[at]
+        if follow.leader in seen:
+            raise element.error(f"joint {shown(name)} mimics itself, through {shown(at)}")
+        factor, offset = factor * follow.multiplier, offset + factor * follow.offset
+        at = follow.leader
+        seen.add(at)
+    for which in (name, at):
+        if by_name[which].kind in ("planar", "free"):
+            raise element.error(f"joint {shown(name)}: {shown(which)} has several degrees; no mimic")
+    if not (abs(factor) < 1e12 and abs(offset) < 1e12):
+        raise element.error(f"joint {shown(name)}: its mimic chain multiplies beyond 1e12")
+    return factor, offset, at
+
+
+def _held(joint: UrdfJoint, value: Any) -> UrdfJoint:
+    """The joint fixed where its value puts it (None: its neutral value)."""
+    pose = np.eye(4)
+    pieces = factors(joint.kind, joint.axis, None, 0.0)
+    size = sum(chart.nq for _, chart in pieces)
+    if value is not None:
+        given = np.atleast_1d(np.asarray(value, dtype=float))
+        if given.shape != (size,) or not np.isfinite(given).all():
+            raise ShapeError(f"posture of joint {joint.name!r} must be {size} finite numbers")
+        for axis, chart in pieces:
+            turn = align(axis)
+            rotation, translation = chart.transform(given[: chart.nq])
+            given = given[chart.nq :]
+            step = np.eye(4)
+            step[:3, :3], step[:3, 3] = turn @ rotation @ turn.T, turn @ translation
+            pose = pose @ step
+    origin = joint.origin @ pose
+    origin[:3, :3] = snap(origin[:3, :3])
+    return replace(joint, kind="fixed", origin=origin, numbers={}, mimic=None)
+
+
+def _number(value: Any, name: str) -> float:
+    number = np.asarray(value, dtype=float)
+    if number.size != 1 or not np.isfinite(number).all():
+        raise ShapeError(f"posture of joint {name!r} must be one finite number")
+    return float(number.reshape(()))

@@ -1,0 +1,252 @@
+"""XML as untrusted input: a small tree with line numbers, bounded in size, depth and time.
+
+Written on the standard library's expat, which reports lines. Nothing is ever expanded or fetched:
+entity declarations and external identifiers are errors.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from dalembert.errors import ImportFileError
+
+# The largest robot descriptions in use are a few hundred kilobytes, without meshes.
+MAX_BYTES = 16 * 2**20
+MAX_ELEMENTS = 200_000
+MAX_DEPTH = 256
+MAX_TEXT = 256
+
+Source = str | bytes | Path
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# Robots are of human scale: what is larger is a mistake that would overflow later.
+LARGEST = 1e12
+
+
+@dataclass(slots=True)
+class Element:
+    """One element: tag as written, attributes, children, the line it starts on, its file."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    file: str | None = None
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def all(self, tag: str) -> Iterator[Element]:
+        """Children with this tag."""
+        return (child for child in self.children if child.tag == tag)
+
+    def one(self, tag: str) -> Element | None:
+        """The child with this tag, if there is one; two are an error."""
+        found = list(self.all(tag))
+        if len(found) > 1:
+            raise found[1].error(f"a second <{tag}> in one <{self.tag}>; keep one of them")
+        return found[0] if found else None
+
+    def walk(self) -> Iterator[Element]:
+        """This element and everything below it, in document order."""
+        stack = [self]
+        while stack:
+            element = stack.pop()
+            yield element
+            stack.extend(reversed(element.children))
+
+    def error(self, message: str) -> ImportFileError:
+        """An error that points at this element."""
+        return ImportFileError(message, self.file, self.line)
+
+    def word(self, name: str, what: str) -> str:
+        """A required attribute that is not empty."""
+        value = self.attributes.get(name, "").strip()
+        if not value:
+            raise self.error(f"{what}: <{self.tag}> needs the attribute {name!r}")
+        return value
+
+    def numbers(
+        self, name: str, count: int, default: tuple[float, ...] | None, what: str
+    ) -> tuple[float, ...]:
+        """An attribute of `count` finite numbers; `default` None makes it required."""
+        text = self.attributes.get(name)
+        if text is None:
+            if default is None:
+                raise self.error(f"{what}: <{self.tag}> needs the attribute {name!r}")
+            return default
+        words = text.split()
+        if len(words) != count:
+            wanted = "one number" if count == 1 else f"{count} numbers"
+            raise self.error(f"{what}: {name}={shown(text)} must be {wanted}")
+        return tuple(self._number(word, name, what) for word in words)
+
+    def number(self, name: str, default: float | None, what: str) -> float:
+        """An attribute of one finite number; `default` None makes it required."""
+        given = None if default is None else (default,)
+        return self.numbers(name, 1, given, what)[0]
+
+    def _number(self, word: str, name: str, what: str) -> float:
+        value = float(word) if _NUMBER.fullmatch(word) else None
+        if value is None:
+            hint = "; expand the file with xacro first" if "$" in word else ""
+            raise self.error(f"{what}: {name}={shown(word)} is not a number{hint}")
+        if not abs(value) <= 1.8e308:
+            raise self.error(f"{what}: {name}={shown(word)} is too large for a number")
+        return value
+
+    def bounded(
+        self, name: str, count: int, default: tuple[float, ...] | None, what: str
+    ) -> tuple[float, ...]:
+        """`numbers` that enter the dynamics: none beyond 1e12 in SI units."""
+        values = self.numbers(name, count, default, what)
+        if max(map(abs, values)) > LARGEST:
+            raise self.error(f"{what}: {name}={shown(self.attributes[name])} is larger than 1e12")
+        return values
+
+
+@dataclass(frozen=True)
+class Document:
+    """A parsed file: its root element, and the folder it lies in (None for text)."""
+
+    root: Element
+    file: str | None
+    path: Path | None
+
+
+def read_xml(source: Source) -> Document:
+    """Parse a path, or text that starts with "<"."""
+    data, path = _bytes_of(source)
+    file = None if path is None else path.name
+    return Document(_Parser(file).parse(data), file, path)
+
+
+def is_text(source: Source) -> bool:
+    """True for XML itself, False for a path to it."""
+    if isinstance(source, Path):
+        return False
+    start = source[:4096].lstrip() if isinstance(source, (str, bytes)) else None
+    if start is None:
+        raise ImportFileError(f"give a path or XML text, not {type(source).__name__}")
+    if isinstance(start, bytes):
+        return True
+    return start.startswith(("<", "\ufeff")) or "\n" in start
+
+
+def _bytes_of(source: Source) -> tuple[bytes, Path | None]:
+    if is_text(source):
+        # a lone surrogate in a str has no UTF-8: it becomes invalid UTF-8, which expat refuses
+        data = source if isinstance(source, bytes) else str(source).encode(errors="surrogatepass")
+        if len(data) > MAX_BYTES:
+            raise ImportFileError(f"{_size(len(data))} of XML; the limit is {_size(MAX_BYTES)}")
+        return data, None
+    assert not isinstance(source, bytes)
+    path = Path(source)
+    return read_file(path), path
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a regular file within the limit; anything else is an error that names it."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ImportFileError("this is not a file", str(path))
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ImportFileError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ImportFileError(f"cannot be read: {reason}", str(path)) from None
+    if len(data) > MAX_BYTES:
+        raise ImportFileError(
+            f"{_size(status.st_size)} is more than a robot needs; the limit is {_size(MAX_BYTES)}",
+            path.name,
+        )
+    return data
+
+
+class _Parser:
+    """Builds the tree from expat's events, refusing what a robot's file never needs."""
+
+    def __init__(self, file: str | None) -> None:
+        self.file = file
+        self.open: list[Element] = []
+        self.root: Element | None = None
+        self.count = 0
+        self.expat: Any = expat.ParserCreate()
+        self.expat.buffer_text = True
+        self.expat.StartElementHandler = self._start
+        self.expat.EndElementHandler = self._end
+        self.expat.CharacterDataHandler = self._text
+        self.expat.StartDoctypeDeclHandler = self._doctype
+        self.expat.EntityDeclHandler = self._entity
+        self.expat.SkippedEntityHandler = self._entity
+        self.expat.ExternalEntityRefHandler = self._entity
+
+    def parse(self, data: bytes) -> Element:
+        if not data.strip():
+            raise ImportFileError("the file is empty", self.file)
+        try:
+            self.expat.Parse(data, True)
+        except expat.ExpatError as error:
+            raise self._malformed(error, data) from None
+        except (ValueError, LookupError, UnicodeError) as error:
+            if isinstance(error, ImportFileError):
+                raise
+            # expat asks Python for encodings it does not know
+            raise ImportFileError(f"its encoding cannot be read: {error}", self.file, 1) from None
+        assert self.root is not None  # expat accepts no document without an element
+        return self.root
+
+    def _malformed(self, error: expat.ExpatError, data: bytes) -> ImportFileError:
+        reason = expat.ErrorString(error.code) or "not well-formed"
+        if re.match(rb"\s*(<!doctype html|<html)", data[:4096], re.IGNORECASE):
+            return ImportFileError("this is a web page, not a robot; download the raw file", self.file)
+        return ImportFileError(f"this is not valid XML: {reason}", self.file, error.lineno)
+
+    def _error(self, message: str) -> ImportFileError:
+        return ImportFileError(message, self.file, self.expat.CurrentLineNumber)
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.count += 1
+        if self.count > MAX_ELEMENTS:
+            raise self._error(f"more than {MAX_ELEMENTS} elements")
+        if len(self.open) >= MAX_DEPTH:
+            raise self._error(f"elements nested more than {MAX_DEPTH} deep")
+        element = Element(tag, attributes, self.expat.CurrentLineNumber, self.file)
+        if self.open:
+            self.open[-1].children.append(element)
+        else:
+            self.root = element
+        self.open.append(element)
+
+    def _end(self, tag: str) -> None:
+        self.open.pop()
+
+    def _text(self, text: str) -> None:
+        # numbers and names only: prose and data are not kept
+        if self.open and len(self.open[-1].text) < MAX_TEXT and not text.isspace():
+            self.open[-1].text += text
+
+    def _doctype(self, name: str, system: str | None, public: str | None, subset: int) -> None:
+        if name.lower() == "html":
+            raise self._error("this is a web page, not a robot; download the raw file")
+        if system or public:
+            raise self._error("a DOCTYPE that refers to another file is refused")
+
+    def _entity(self, *_: Any) -> None:
+        raise self._error("entity declarations and references are refused; write the text itself")
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**20:.0f} MB"
+
+
+def shown(text: str, limit: int = 60) -> str:
+    """Text of a file inside a message: quoted, and short."""
+    return repr(text if len(text) <= limit else text[: limit - 1] + "…")

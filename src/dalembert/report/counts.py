@@ -1,0 +1,152 @@
+"""Operation counts of all formulations, beside the published ones, as a table and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dalembert import formulations
+from dalembert.counting import Growth, as_written, count_growth, general_chain
+from dalembert.errors import DalembertError, FormulationError
+from dalembert.kernels.count import Count
+from dalembert.robot import Robot
+
+# (multiplications, additions) of a general chain of six joints: Hollerbach 1980, table I
+PUBLISHED = {
+    "uicker_kahn": (66271, 51548),
+    "hollerbach_4x4": (4388, 3586),
+    "hollerbach_3x3": (2195, 1719),
+    "newton_euler": (852, 738),
+}
+PUBLISHED_FOR = 6  # joints
+WHY = {
+    "uicker_kahn": "fewer: the last row of every 4×4 matrix is known to be (0, 0, 0, 1) or zero, "
+    "and ∂W/∂q is formed by one product with the joint's differentiation matrix",
+    "hollerbach_4x4": "fewer: the last row of every 4×4 matrix is known to be (0, 0, 0, 1) or zero",
+    "hollerbach_3x3": "differs by the grouping of the products of J with Ẅ, which he leaves open",
+    "newton_euler": "fewer: moments are about the link's origin, with U = ω̇^ + ω^ω^ formed once",
+}
+# variants that show where the savings come from (001 §1.3, §3.2)
+HISTORY = (
+    ("newton_euler_base", {}, "Newton–Euler, everything in base coordinates"),
+    ("newton_euler_mixed", {}, "Newton–Euler, forces and moments in link frames"),
+    ("newton_euler", {"gravity": "potential"}, "Newton–Euler in link frames, weights"),
+    ("newton_euler", {}, "Newton–Euler in link frames, accelerated base"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Counts of one formulation for one robot."""
+
+    formulation: str
+    as_written: Count | None  # None: the formulation cannot treat this robot
+    customised: Count | None
+    published: tuple[int, int] | None
+    note: str
+
+
+def count_rows(robot: Robot, quantity: str = "inverse_dynamics") -> list[Row]:
+    """One row per formulation of the quantity, for this robot."""
+    published = PUBLISHED if quantity == "inverse_dynamics" else {}
+    rows = []
+    for formulation in formulations.quantity(quantity).formulations:
+        name = formulation.name
+        try:
+            written = as_written(robot.model, quantity, name)
+            customised = robot.operation_count(quantity, name)
+        except FormulationError as error:
+            rows.append(Row(name, None, None, published.get(name), str(error)))
+            continue
+        rows.append(Row(name, written, customised, published.get(name), WHY.get(name, "")))
+    return rows
+
+
+def history_rows(n: int = PUBLISHED_FOR) -> list[tuple[str, Count]]:
+    """001's history of savings, as written, for a general chain of n joints."""
+    chain = general_chain(n)
+    return [
+        (title, as_written(chain, "inverse_dynamics", name, **choices))
+        for name, choices, title in HISTORY
+    ]
+
+
+def growths(
+    sizes: Iterable[int] = range(3, 10), progress: Callable[[str], Any] = lambda name: None
+) -> list[Growth]:
+    """Exact growth of every formulation of inverse dynamics with the number of joints."""
+    found = []
+    for formulation in formulations.quantity("inverse_dynamics").formulations:
+        progress(formulation.name)
+        found.append(count_growth(formulation.name, sizes))
+    return found
+
+
+def polynomial_text(coefficients: tuple[Any, ...]) -> str:
+    """A polynomial in n, highest power first.
+
+    >>> polynomial_text((-48, 150))
+    '150 n − 48'
+    """
+    powers = {0: "", 1: " n", 2: " n²", 3: " n³", 4: " n⁴", 5: " n⁵"}
+    parts = [(c, powers[k]) for k, c in reversed(list(enumerate(coefficients))) if c]
+    text = "".join(f" {'−' if c < 0 else '+'} {abs(c)}{p}" for c, p in parts).strip()
+    return text.removeprefix("+ ").replace("− ", "−", 1) if text.startswith("−") else text.removeprefix("+ ")
+
+
+def plot_growth(found: list[Growth], path: Path, most: int = 40) -> None:
+    """Multiplications and additions against the number of joints, on log axes, as a picture."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise DalembertError("pictures need matplotlib: pip install 'dalembert[view]'") from None
+    figure = Figure(figsize=(8.0, 5.6), dpi=150, layout="constrained")
+    axes = figure.subplots()
+    sizes = range(2, most + 1)
+    ends = []
+    for number, growth in enumerate(found):
+        totals = [sum(growth.at(n)) for n in sizes]
+        color = f"C{number % 10}"
+        axes.loglog(sizes, totals, color=color, linewidth=1.6)
+        measured = [sum(growth.at(n)) for n in growth.counts]
+        axes.loglog(list(growth.counts), measured, "o", color=color, markersize=3)
+        ends.append((totals[-1], f"{growth.formulation} (n{_power(growth.degree)})", color))
+    _label_ends(axes, ends, most)
+    for name, (multiplications, additions) in PUBLISHED.items():
+        axes.plot(PUBLISHED_FOR, multiplications + additions, "x", color="0.35")
+        axes.annotate(
+            name, (PUBLISHED_FOR, multiplications + additions), (4, 3),
+            textcoords="offset points", fontsize=6.5, color="0.35",
+        )  # fmt: skip
+    axes.plot([], [], "x", color="0.35", label="Hollerbach 1980, n = 6")
+    axes.plot([], [], "o", color="0.35", markersize=3, label="counted")
+    axes.set_xlim(2, most * 3.2)
+    ticks = [n for n in (2, 3, 4, 6, 8, 12, 20, 40) if n <= most]
+    axes.set_xticks(ticks, [str(n) for n in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("joints of a general chain, n")
+    axes.set_ylabel("multiplications and additions, as written")
+    axes.set_title("Inverse dynamics: the same torques, by every formulation", fontsize=11)
+    axes.grid(True, which="major", color="0.9")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="upper left", frameon=False, fontsize=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+
+
+def _power(degree: int) -> str:
+    return {1: "", 2: "²", 3: "³", 4: "⁴", 5: "⁵"}.get(degree, f"^{degree}")
+
+
+def _label_ends(axes: Any, ends: list[tuple[float, str, str]], most: int) -> None:
+    """Names at the right ends of the curves, moved apart where they would overlap."""
+    lowest = 0.0
+    for value, label, color in sorted(ends):
+        height = max(value, lowest * 1.28)
+        axes.annotate(
+            label, (most, value), (most * 1.12, height), fontsize=8, color=color, va="center",
+            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.5},
+        )  # fmt: skip
+        lowest = height

@@ -1,0 +1,160 @@
+"""What every instruction of a program means in SymPy, and the conversion that uses nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy
+
+from dalembert.errors import EquationError
+from dalembert.kernels.program import BINARY, Op, Program
+
+# fractions that a textbook prints as such; other numbers are printed as decimals
+_DENOMINATORS = frozenset({1, 2, 3, 4, 6, 8, 12, 24})
+_ROUNDING = 8 * np.finfo(float).eps
+
+
+def exact(value: float) -> Fraction:
+    """The simplest fraction that this number, known to a few units of rounding, can stand for.
+
+    >>> exact(0.1 + 0.2), exact(1 / 12)
+    (Fraction(3, 10), Fraction(1, 12))
+    """
+    full = Fraction(value)
+    near = full.limit_denominator(1_000_000)
+    return near if abs(near - full) <= abs(full) * _ROUNDING else full
+
+
+def number(value: Fraction) -> sympy.Expr:
+    """An integer, a textbook's fraction, or a decimal."""
+    if value.denominator in _DENOMINATORS:
+        return sympy.Rational(value.numerator, value.denominator)
+    return sympy.Float(float(value))
+
+
+def _truth(relation: Any) -> Any:
+    return lambda a, b: sympy.Piecewise((1, relation(a, b)), (0, True))
+
+
+_MEANING = {
+    Op.NEG: lambda a: -a,
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a - b,
+    Op.MUL: lambda a, b: a * b,
+    Op.DIV: lambda a, b: a / b,
+    Op.SQ: lambda a: a**2,
+    Op.POW: lambda a, b: a**b,
+    Op.SQRT: sympy.sqrt,
+    Op.SIN: sympy.sin,
+    Op.COS: sympy.cos,
+    Op.TAN: sympy.tan,
+    Op.ASIN: sympy.asin,
+    Op.ACOS: sympy.acos,
+    Op.ATAN: sympy.atan,
+    Op.ATAN2: sympy.atan2,
+    Op.SINH: sympy.sinh,
+    Op.COSH: sympy.cosh,
+    Op.TANH: sympy.tanh,
+    Op.ASINH: sympy.asinh,
+    Op.ACOSH: sympy.acosh,
+    Op.ATANH: sympy.atanh,
+    Op.EXP: sympy.exp,
+    Op.EXPM1: lambda a: sympy.exp(a) - 1,
+    Op.LOG: sympy.log,
+    Op.LOG1P: lambda a: sympy.log(1 + a),
+    Op.HYPOT: lambda a, b: sympy.sqrt(a**2 + b**2),
+    Op.ERF: sympy.erf,
+    Op.ABS: sympy.Abs,
+    Op.SIGN: sympy.sign,
+    Op.FLOOR: sympy.floor,
+    Op.CEIL: sympy.ceiling,
+    Op.MIN: sympy.Min,
+    Op.MAX: sympy.Max,
+    Op.LT: _truth(sympy.Lt),
+    Op.LE: _truth(sympy.Le),
+    Op.EQ: _truth(sympy.Eq),
+    Op.NE: _truth(sympy.Ne),
+    Op.NOT: lambda a: sympy.Piecewise((1, sympy.Eq(a, 0)), (0, True)),
+    Op.SELECT0: lambda a, b: sympy.Piecewise((b, sympy.Ne(a, 0)), (0, True)),
+}
+
+
+def apply(op: Op, *arguments: sympy.Expr) -> sympy.Expr:
+    """One instruction on SymPy expressions."""
+    try:
+        meaning = _MEANING[op]
+    except KeyError:
+        raise EquationError(f"the operation {op.name} has no form in SymPy") from None
+    return meaning(*arguments)
+
+
+def input_symbols(
+    program: Program, symbols: Mapping[str, Sequence[sympy.Expr]] | None = None
+) -> dict[str, tuple[sympy.Expr, ...]]:
+    """A symbol for every entry of every input, in C order: the given ones, else `name1, name2, …`.
+
+    >>> from dalembert.kernels.trace import trace
+    >>> input_symbols(trace(lambda q, g: q * g, {"q": (2,), "g": ()}))
+    {'q': (q1, q2), 'g': (g,)}
+    """
+    given = dict(symbols or {})
+    made: dict[str, tuple[sympy.Expr, ...]] = {}
+    for port in program.inputs:
+        own = [port.name] if port.shape == () else [f"{port.name}{k + 1}" for k in range(port.size)]
+        made[port.name] = tuple(given.pop(port.name, map(sympy.Symbol, own)))
+        if len(made[port.name]) != port.size:
+            raise EquationError(
+                f"{program.name}: {port.name} needs {port.size} symbols, got {len(made[port.name])}"
+            )
+    if given:
+        raise EquationError(f"{program.name} has no input {next(iter(given))!r}")
+    return made
+
+
+def to_sympy(
+    program: Program, symbols: Mapping[str, Sequence[sympy.Expr]] | None = None
+) -> dict[str, Any]:
+    """Every output of a program as SymPy, instruction by instruction, nothing rewritten.
+
+    A 0-d output is an expression, a vector a column `Matrix`, a matrix a `Matrix`, anything more
+    an `ImmutableDenseNDimArray`. `symbols` maps input names to their symbols in C order.
+
+    >>> from dalembert.kernels.trace import trace
+    >>> p = trace(lambda q: q[0] * np.cos(q[1]), {"q": (2,)})
+    >>> to_sympy(p)["out"]
+    q1*cos(q2)
+    """
+    flat = [s for port in input_symbols(program, symbols).values() for s in port]
+    values: list[sympy.Expr] = []
+    instructions = zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
+    for op, a, b in instructions:
+        if op == Op.INPUT:
+            values.append(flat[a])
+        elif op == Op.CONST:
+            values.append(number(exact(float(program.constants[a]))))
+        else:
+            arguments = (values[a], values[b]) if op in BINARY else (values[a],)
+            values.append(apply(Op(op), *arguments))
+    return shaped(program, [values[k] for k in program.results.tolist()])
+
+
+def shaped(program: Program, entries: Sequence[sympy.Expr]) -> dict[str, Any]:
+    """The flat entries of all outputs as expressions, matrices and arrays."""
+    outputs, start = {}, 0
+    for port in program.outputs:
+        own = [sympy.sympify(entry) for entry in entries[start : start + port.size]]
+        outputs[port.name] = container(own, port.shape)
+        start += port.size
+    return outputs
+
+
+def container(entries: Sequence[sympy.Expr], shape: tuple[int, ...]) -> Any:
+    """Entries in C order as an expression, a `Matrix` or an array, by the number of dimensions."""
+    if shape == ():
+        return entries[0]
+    if len(shape) <= 2:
+        return sympy.ImmutableMatrix(shape[0], shape[1] if len(shape) == 2 else 1, list(entries))
+    return sympy.ImmutableDenseNDimArray(list(entries), shape)

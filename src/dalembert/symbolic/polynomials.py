@@ -1,0 +1,265 @@
+"""A program as polynomials in its inputs and in the cosines and sines of its angles.
+
+The arithmetic runs in one of SymPy's polynomial rings over the rationals, so that equal things
+cancel and zero is zero. Whatever is no polynomial (a root, a quotient) becomes a generator itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import sympy
+from sympy.polys.domains import QQ
+from sympy.polys.rings import PolyElement, PolyRing
+
+from dalembert.errors import EquationError
+from dalembert.kernels.program import BINARY, Op, Program
+from dalembert.symbolic.operations import apply, exact, input_symbols, number
+
+Affine = tuple[dict[int, Fraction], Fraction]  # coefficients by input, constant
+LIMIT = 60_000  # terms of one polynomial: more is nothing to read
+
+
+@dataclass(frozen=True)
+class Angle:
+    """Positions of cos and sin of an angle among the generators."""
+
+    cos: int
+    sin: int
+    argument: sympy.Expr
+
+
+@dataclass(frozen=True)
+class Polynomials:
+    """The outputs of a program, flat in C order, as elements of `ring`.
+
+    `generators[k]` is what generator k stands for; `angles` are reduced by sin² = 1 − cos².
+    """
+
+    ring: PolyRing
+    generators: tuple[sympy.Expr, ...]
+    angles: tuple[Angle, ...]
+    entries: tuple[PolyElement, ...]
+
+    def positions(self, symbols: Sequence[sympy.Expr]) -> tuple[int, ...]:
+        """Where these symbols are among the generators."""
+        return tuple(self.generators.index(symbol) for symbol in symbols)
+
+
+def polynomials(
+    program: Program, symbols: Mapping[str, Sequence[sympy.Expr]] | None = None
+) -> Polynomials:
+    """Run the program on polynomials.
+
+    >>> import numpy as np
+    >>> from dalembert.kernels.trace import trace
+    >>> p = trace(lambda q: np.cos(q) ** 2 + np.sin(q) ** 2, {"q": (1,)})
+    >>> polynomials(p).entries
+    (1,)
+    """
+    return _Machine(program, input_symbols(program, symbols)).run()
+
+
+def reduce_sines(f: PolyElement, angles: Sequence[Angle]) -> PolyElement:
+    """The polynomial with every sin² replaced by 1 − cos²."""
+    for angle in angles:
+        f = _reduce(f, angle.sin, angle.cos)
+    return f
+
+
+def _reduce(f: PolyElement, high: int, low: int) -> PolyElement:
+    """x² → 1 − y² for generators x (`high`) and y (`low`), until x is of degree one at most."""
+    if not any(monomial[high] > 1 for monomial in f):
+        return f
+    done: dict[tuple[int, ...], Any] = {}
+    work = dict(f)
+    while work:
+        left: dict[tuple[int, ...], Any] = {}
+        for monomial, coefficient in work.items():
+            if monomial[high] < 2:
+                done[monomial] = done.get(monomial, 0) + coefficient
+                continue
+            lower = list(monomial)
+            lower[high] -= 2
+            one = tuple(lower)
+            lower[low] += 2
+            other = tuple(lower)
+            left[one] = left.get(one, 0) + coefficient
+            left[other] = left.get(other, 0) - coefficient
+        work = left
+    return f.ring.from_dict({m: c for m, c in done.items() if c})
+
+
+class _Machine:
+    """Executes a program with polynomials for numbers."""
+
+    def __init__(self, program: Program, symbols: Mapping[str, tuple[sympy.Expr, ...]]):
+        self.program = program
+        self.inputs = [s for port in symbols.values() for s in port]
+        self.code = list(
+            zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
+        )
+        self.affine = self._affine()
+        # angles: an input, or the value number of an argument that is no integer sum of inputs
+        self.turned: dict[tuple[str, int], int] = {}
+        self.opaque: dict[int, int] = {}
+        for k, (op, a, _) in enumerate(self.code):
+            if op in (Op.SIN, Op.COS):
+                for key in self._angle_keys(a):
+                    self.turned.setdefault(key, len(self.turned))
+            elif not self._is_polynomial(k):
+                self.opaque[k] = len(self.opaque)
+        count = len(self.inputs) + 2 * len(self.turned) + len(self.opaque)
+        self.ring = PolyRing([f"x{k}" for k in range(count)], QQ, "lex")
+        self.meaning: list[Any] = [*self.inputs, *[None] * (count - len(self.inputs))]
+        self.values: list[PolyElement] = []
+        self.angles: list[Angle] = []
+
+    def run(self) -> Polynomials:
+        for key, k in self.turned.items():
+            at = len(self.inputs) + 2 * k
+            self.angles.append(Angle(at, at + 1, sympy.S.Zero))
+            if key[0] == "input":
+                self._name_angle(k, self.inputs[key[1]])
+        for k in range(len(self.code)):
+            self.values.append(self._step(k))
+            if len(self.values[-1]) > LIMIT:
+                raise EquationError(
+                    f"{self.program.name} has more than {LIMIT} terms; give numbers to some "
+                    "parameters, or print it from the program with to_sympy"
+                )
+        found = tuple(self.values[k] for k in self.program.results.tolist())
+        return Polynomials(self.ring, tuple(self.meaning), tuple(self.angles), found)
+
+    def _name_angle(self, k: int, argument: sympy.Expr) -> None:
+        at = self.angles[k].cos
+        self.angles[k] = Angle(at, at + 1, argument)
+        self.meaning[at], self.meaning[at + 1] = sympy.cos(argument), sympy.sin(argument)
+
+    def _affine(self) -> list[Affine | None]:
+        """Every value as Σ a_i x_i + b over the inputs, None where it is not."""
+        forms: list[Affine | None] = []
+        for op, a, b in self.code:
+            if op == Op.INPUT:
+                forms.append(({a: Fraction(1)}, Fraction(0)))
+            elif op == Op.CONST:
+                forms.append(({}, exact(float(self.program.constants[a]))))
+            elif op == Op.NEG:
+                forms.append(_combine(forms[a], -1, ({}, Fraction(0)), 0))
+            elif op in (Op.ADD, Op.SUB):
+                forms.append(_combine(forms[a], 1, forms[b], 1 if op == Op.ADD else -1))
+            elif op == Op.MUL:
+                forms.append(_scaled(forms[a], forms[b]))
+            else:
+                forms.append(None)
+        return forms
+
+    def _angle_keys(self, argument: int) -> list[tuple[str, int]]:
+        form = self.affine[argument]
+        if form and not form[1] and all(c.denominator == 1 for c in form[0].values()):
+            return [("input", k) for k in form[0]]
+        return [("value", argument)]
+
+    def _is_polynomial(self, k: int) -> bool:
+        op, _, b = self.code[k]
+        if op == Op.DIV:
+            return self.code[b][0] == Op.CONST
+        return op in (Op.INPUT, Op.CONST, Op.NEG, Op.ADD, Op.SUB, Op.MUL, Op.SQ)
+
+    def _step(self, k: int) -> PolyElement:
+        op, a, b = self.code[k]
+        if op == Op.INPUT:
+            return self.ring.gens[a]
+        if op == Op.CONST:
+            return self.ring(_rational(exact(float(self.program.constants[a]))))
+        if op in (Op.SIN, Op.COS):
+            return self._turn(a)[op == Op.SIN]
+        x = self.values[a]
+        y = self.values[b] if op in BINARY else x
+        if op == Op.NEG:
+            return -x
+        if op == Op.ADD:
+            return x + y
+        if op == Op.SUB:
+            return x - y
+        if op in (Op.MUL, Op.SQ):
+            return reduce_sines(x * y, self.angles)
+        if k not in self.opaque:  # a quotient by a number
+            return x * (1 / QQ(y.coeff(1)))
+        return self._atom(k, x, y)
+
+    def _turn(self, argument: int) -> tuple[PolyElement, PolyElement]:
+        """(cos, sin) of a value: of an integer sum of angles by their addition."""
+        keys = self._angle_keys(argument)
+        form = self.affine[argument]
+        if keys[0][0] == "value" or form is None:
+            k = self.turned[keys[0]]
+            self._name_angle(k, self.expression(self.values[argument]))
+            return self._pair(k)
+        cos, sin = self.ring.one, self.ring.zero
+        for key in keys:
+            times = int(form[0][key[1]])
+            c, s = self._pair(self.turned[key])
+            s = s if times > 0 else -s
+            for _ in range(abs(times)):
+                cos, sin = cos * c - sin * s, sin * c + cos * s
+                cos, sin = reduce_sines(cos, self.angles), reduce_sines(sin, self.angles)
+        return cos, sin
+
+    def _pair(self, k: int) -> tuple[PolyElement, PolyElement]:
+        angle = self.angles[k]
+        return self.ring.gens[angle.cos], self.ring.gens[angle.sin]
+
+    def _atom(self, k: int, x: PolyElement, y: PolyElement) -> PolyElement:
+        """A new generator for what is no polynomial; a quotient is a product with 1/y."""
+        op = Op(self.code[k][0])
+        at = len(self.inputs) + 2 * len(self.turned) + self.opaque[k]
+        if op == Op.DIV:
+            self.meaning[at] = 1 / self.expression(y)
+            return x * self.ring.gens[at]
+        arguments = (x, y) if op in BINARY else (x,)
+        self.meaning[at] = apply(op, *map(self.expression, arguments))
+        return self.ring.gens[at]
+
+    def expression(self, f: PolyElement) -> sympy.Expr:
+        return to_expression(f, self.meaning)
+
+
+def to_expression(f: PolyElement, meaning: Sequence[sympy.Expr]) -> sympy.Expr:
+    """The polynomial as a SymPy sum, with `meaning[k]` for generator k."""
+    return sympy.Add(*(term(m, c, meaning) for m, c in f.terms()))
+
+
+def term(monomial: Sequence[int], coefficient: Any, meaning: Sequence[sympy.Expr]) -> sympy.Expr:
+    """One term of a polynomial as a SymPy product."""
+    factors = [meaning[k] ** power for k, power in enumerate(monomial) if power]
+    return sympy.Mul(number(fraction(coefficient)), *factors)
+
+
+def fraction(coefficient: Any) -> Fraction:
+    """An element of QQ as a Python fraction."""
+    return Fraction(int(coefficient.numerator), int(coefficient.denominator))
+
+
+def _rational(value: Fraction) -> Any:
+    return QQ(value.numerator, value.denominator)
+
+
+def _combine(x: Affine | None, s: int, y: Affine | None, t: int) -> Affine | None:
+    if x is None or y is None:
+        return None
+    keys = [*x[0], *(k for k in y[0] if k not in x[0])]
+    sums = {k: s * x[0].get(k, Fraction(0)) + t * y[0].get(k, Fraction(0)) for k in keys}
+    return {k: c for k, c in sums.items() if c}, s * x[1] + t * y[1]
+
+
+def _scaled(x: Affine | None, y: Affine | None) -> Affine | None:
+    if x is None or y is None:
+        return None
+    if x[0] and y[0]:
+        return None
+    scale, form = (x[1], y) if not x[0] else (y[1], x)
+    return {k: scale * c for k, c in form[0].items() if scale}, scale * form[1]

@@ -1,0 +1,5 @@
+"""Anything with M, bias and potential: a robot, a Lagrangian, particles."""
+
+from dalembert.systems.lagrangian import Lagrangian
+
+__all__ = ["Lagrangian"]

@@ -1,0 +1,257 @@
+"""What a user's expressions are written in: coordinates, velocities and parameters, SymPy or CasADi."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError, ParameterError
+from dalembert.model.parameter import Parameter, collect
+
+# operations of CasADi whose derivative says nothing of the function
+_JUMPS = ("FLOOR", "CEIL", "SIGN", "FMOD", "REMAINDER", "COPYSIGN")
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """The user's symbols beside the ones that stand for them inside."""
+
+    names: tuple[str, ...]
+    parameters: Mapping[str, float | None]
+    given: Mapping[Any, Any]  # user's symbol → ours: SymPy nodes, or CasADi symbols by their hash
+    by_name: Mapping[str, Any]  # parameter name → our symbol
+    q: Any
+    qd: Any
+    p: Any
+
+    def name_of(self, symbol: Any) -> str:
+        """The coordinate that the user's symbol is; empty if none."""
+        import casadi
+
+        own = self.given.get(_key(plain(symbol)))
+        for name, ours in zip(self.names, casadi.vertsplit(self.q), strict=True):
+            if own is not None and own.element_hash() == ours.element_hash():
+                return name
+        return ""
+
+    def read(self, value: Any, what: str, smooth: bool = True) -> Any:
+        """A user's scalar expression as CasADi SX in our symbols."""
+        import casadi
+
+        value = plain(value)
+        if isinstance(value, Parameter):
+            return self.by_name[value.name]
+        if _library(value) == "sympy":
+            return self._read_sympy(value, what, smooth)
+        if isinstance(value, casadi.SX):
+            return self._read_casadi(value, what, smooth)
+        if isinstance(value, casadi.MX):
+            raise ModelError(f"{what} is a casadi.MX expression; write it with casadi.SX symbols")
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ModelError(f"{what}: {value!r} is neither an expression nor a number") from None
+        if not np.isfinite(number):
+            raise ModelError(f"{what} holds {number}; give finite numbers")
+        return casadi.SX(number)
+
+    def _read_sympy(self, value: Any, what: str, smooth: bool) -> Any:
+        import casadi
+
+        from dalembert.systems.sympy_read import loose_symbols, to_casadi
+
+        named = {s: self.by_name[s.name] for s in value.free_symbols if s.name in self.by_name}
+        table = {**named, **self.given}
+        self._require_known(loose_symbols(value, table, what), what)
+        return casadi.SX(to_casadi(value, table, what, smooth))
+
+    def _read_casadi(self, value: Any, what: str, smooth: bool) -> Any:
+        import casadi
+
+        if not value.is_scalar():
+            raise ModelError(f"{what} has shape {value.shape}; one number is expected")
+        symbols = casadi.symvar(value)
+        ours = [self.given.get(_key(s), self.by_name.get(s.name())) for s in symbols]
+        unknown = [s.name() for s, own in zip(symbols, ours, strict=True) if own is None]
+        self._require_known(unknown, what)
+        function = casadi.Function("read", symbols, [value])
+        operations = _operations(function)
+        if "CALL" in operations:
+            raise ModelError(f"{what} calls a function of CasADi that cannot be seen through")
+        if smooth and operations & set(_JUMPS):
+            jump = min(operations & set(_JUMPS)).lower()
+            raise ModelError(
+                f"{what} uses {jump}, which jumps: an energy must have a derivative. "
+                "Forces may jump; give this part as forces="
+            )
+        return function(*ours)
+
+    def _require_known(self, unknown: Sequence[str], what: str) -> None:
+        if unknown:
+            some = unknown[0]
+            raise ModelError(
+                f"{what} uses {', '.join(unknown)}, neither a coordinate nor a parameter; list "
+                f"{some} in q, or give parameters={{{some!r}: its value, or None}}"
+            )
+
+
+def alphabet(
+    q: Any, qd: Any, parameters: Any, names: Sequence[str] | None, expressions: Iterable[Any]
+) -> Alphabet:
+    """Settle what the symbols are; `expressions` are looked through for `Parameter` objects."""
+    import casadi
+
+    positions = entries(q)
+    if not positions:
+        raise ModelError("q is empty; give at least one coordinate")
+    velocities = _velocities(positions, qd)
+    labels = tuple(names) if names is not None else tuple(_label(x, "q") for x in positions)
+    if len(labels) != len(positions):
+        raise ModelError(f"names has {len(labels)} entries for {len(positions)} coordinates")
+    declared = _declared(parameters, expressions)
+    values = {name: value for name, (_, value) in declared.items()}
+    _require_distinct([*labels, *values], "coordinates and parameters")
+    ours = [casadi.SX.sym(name, size) for name, size in (("q", len(labels)), ("qd", len(labels)))]
+    p = casadi.SX.sym("parameters", len(values))
+    for velocity in velocities:
+        _label(
+            velocity.args[0]
+            if _library(velocity) == "sympy" and velocity.is_Derivative
+            else velocity,
+            "qd",
+        )
+    keys = [*positions, *velocities]
+    _require_distinct([_key(x) for x in keys], "symbols of q and qd", [str(x) for x in keys])
+    stacked = casadi.vertsplit(casadi.vertcat(*ours))
+    given = {_key(x): symbol for x, symbol in zip(keys, stacked, strict=True)}
+    given |= _derivatives(positions, casadi.vertsplit(ours[1]))
+    by_name = dict(zip(values, casadi.vertsplit(p) if values else [], strict=True))
+    given |= {_key(s): by_name[name] for name, (s, _) in declared.items() if s is not None}
+    return Alphabet(labels, values, given, by_name, *ours, p)
+
+
+def entries(value: Any) -> list[Any]:
+    """A column of scalars from a list, a SymPy matrix, or a CasADi or NumPy vector."""
+    value = plain(value)
+    if _library(value) == "casadi":
+        import casadi
+
+        return list(casadi.vertsplit(casadi.vec(value))) if value.numel() else []
+    if _library(value) == "sympy":
+        return list(value) if hasattr(value, "shape") else [value]
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return list(value)
+    return [value]
+
+
+def plain(value: Any) -> Any:
+    """CasADi's own type behind a `casadi.array`."""
+    return value.to_casadi() if hasattr(value, "to_casadi") else value
+
+
+def _library(value: Any) -> str:
+    return type(value).__module__.split(".")[0] if not isinstance(value, type) else ""
+
+
+def _key(symbol: Any) -> Any:
+    return symbol.element_hash() if _library(symbol) == "casadi" else symbol
+
+
+def _label(symbol: Any, what: str) -> str:
+    library = _library(plain(symbol))
+    if library == "casadi" and _is_sx(plain(symbol)):
+        return str(plain(symbol).name())
+    if library == "sympy" and (symbol.is_Symbol or _is_function(symbol)):
+        return str(symbol.name if symbol.is_Symbol else symbol.func)
+    if isinstance(symbol, Parameter):
+        return symbol.name
+    raise ModelError(f"{what} holds {symbol!r}, which is no symbol of SymPy or casadi.SX")
+
+
+def _is_sx(value: Any) -> bool:
+    import casadi
+
+    return isinstance(value, casadi.SX) and value.is_scalar() and value.is_symbolic()
+
+
+def _is_function(node: Any) -> bool:
+    from sympy.core.function import AppliedUndef
+
+    return isinstance(node, AppliedUndef)
+
+
+def _velocities(positions: list[Any], qd: Any) -> list[Any]:
+    if qd is not None:
+        velocities = entries(qd)
+        if len(velocities) != len(positions):
+            raise ModelError(f"qd has {len(velocities)} entries for {len(positions)} coordinates")
+        return velocities
+    if all(_library(x) == "sympy" and _is_function(x) for x in positions):
+        return [x.diff(x.args[0]) for x in positions]
+    if _library(positions[0]) == "sympy":
+        _label(positions[0], "q")
+        raise ModelError(
+            "qd is missing: give the symbols of the velocities, or write the coordinates as "
+            "functions of time, sympy.physics.mechanics.dynamicsymbols('theta')"
+        )
+    raise ModelError("qd is missing: give the symbols of the velocities, in the order of q")
+
+
+def _derivatives(positions: list[Any], ours: list[Any]) -> dict[Any, Any]:
+    """dq/dt of functions of time, whichever symbols the velocities have besides."""
+    rates = {}
+    for position, symbol in zip(positions, ours, strict=True):
+        if _library(position) == "sympy" and _is_function(position):
+            rates[position.diff(position.args[0])] = symbol
+    return rates
+
+
+def _declared(parameters: Any, expressions: Iterable[Any]) -> dict[str, tuple[Any, float | None]]:
+    """{name: (user's symbol if there is one, default value)}, in the order given."""
+    listed = list(parameters.items()) if isinstance(parameters, Mapping) else None
+    if listed is None:
+        listed = [(s, None) for s in (entries(parameters) if parameters is not None else [])]
+    found: dict[str, tuple[Any, float | None]] = {}
+    for symbol, value in listed:
+        name = symbol if isinstance(symbol, str) else _label(symbol, "parameters")
+        own = symbol.value if isinstance(symbol, Parameter) and value is None else value
+        if name in found:
+            raise ParameterError(f"parameter {name!r} is given twice")
+        if own is not None and not np.isfinite(float(own)):
+            raise ParameterError(f"parameter {name!r} has the value {own}; give a finite number")
+        kept = None if isinstance(symbol, str | Parameter) else plain(symbol)
+        found[name] = (kept, None if own is None else float(own))
+    for name, value in _parameters_in(expressions):
+        found.setdefault(name, (None, value))
+    return found
+
+
+def _parameters_in(expressions: Iterable[Any]) -> Iterable[tuple[str, float | None]]:
+    """`Parameter` objects, bare or inside CasADi expressions."""
+    import casadi
+
+    for value in map(plain, expressions):
+        if isinstance(value, Parameter):
+            yield value.name, value.value
+        elif isinstance(value, casadi.SX):
+            for symbol in casadi.symvar(value):
+                try:
+                    yield from collect(symbol)[0].items()
+                except ParameterError:
+                    continue  # a symbol of the user's own
+
+
+def _operations(function: Any) -> set[str]:
+    import casadi
+
+    names = {getattr(casadi, key): key[3:] for key in dir(casadi) if key[:3] == "OP_"}
+    return {names[function.instruction_id(k)] for k in range(function.n_instructions())}
+
+
+def _require_distinct(keys: list[Any], what: str, shown: list[str] | None = None) -> None:
+    for i, key in enumerate(keys):
+        if key in keys[:i]:
+            raise ModelError(f"{what}: {(shown or keys)[i]!r} stands twice")

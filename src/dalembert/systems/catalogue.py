@@ -1,0 +1,197 @@
+"""The catalogue of a Lagrangian system: its quantities with their formulations, first the default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dalembert.errors import UnknownNameError
+from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size, suggest
+from dalembert.systems import euler_lagrange, particle_motion
+
+STATE, SQUARE = ("q", "qd"), ("nv", "nv")
+MOTION, FORCED = ("q", "qd", "qdd"), ("q", "qd", "tau")
+CITATION = "000 p.8, p.22–24; 002"
+POINTS: tuple[Size, ...] = ("particles", "dimension")
+MORE_INPUTS = {**INPUTS, "forces": POINTS, "dq": ("nv",)}
+
+Way = tuple[str, Callable[..., Any], str]  # name, function, summary
+
+
+def _quantity(
+    name: str,
+    summary: str,
+    inputs: tuple[str, ...],
+    outputs: dict[str, tuple[Size, ...]],
+    *ways: Way,
+    inverts_mass: bool = False,
+    citation: str = CITATION,
+) -> Quantity:
+    made = tuple(Formulation(way, function, citation, how) for way, function, how in ways)
+    return Quantity(name, summary, inputs, outputs, made, inverts_mass=inverts_mass)
+
+
+_LAGRANGIAN = (
+    _quantity(
+        "inverse_dynamics",
+        "forces of a motion",
+        MOTION,
+        {"tau": ("nv",)},
+        ("euler_lagrange", euler_lagrange.inverse_dynamics, "d/dt ∂L/∂q̇ − ∂L/∂q − ψ"),
+        ("christoffel", euler_lagrange.inverse_dynamics_by_christoffel, "M q̈ + C q̇ + N − ψ"),
+    ),
+    _quantity(
+        "forward_dynamics",
+        "accelerations under forces",
+        FORCED,
+        {"qdd": ("nv",)},
+        ("ldl", euler_lagrange.forward_dynamics, "M = L D Lᵀ"),
+        ("cholesky", euler_lagrange.forward_dynamics_by_cholesky, "M = L Lᵀ"),
+        inverts_mass=True,
+    ),
+    _quantity(
+        "mass_matrix",
+        "M(q)",
+        ("q",),
+        {"M": SQUARE},
+        ("hessian", euler_lagrange.mass_matrix, "∂²T/∂q̇²"),
+    ),
+    _quantity(
+        "bias",
+        "C q̇ + N",
+        STATE,
+        {"h": ("nv",)},
+        ("euler_lagrange", euler_lagrange.bias, "d/dt ∂L/∂q̇ − ∂L/∂q at q̈ = 0"),
+        ("christoffel", euler_lagrange.bias_by_christoffel, "Γ q̇ q̇ + N"),
+    ),
+    _quantity(
+        "gravity_torque",
+        "N(q) = ∂V/∂q",
+        ("q",),
+        {"N": ("nv",)},
+        ("gradient", euler_lagrange.potential_slope, "∂V/∂q"),
+    ),
+    _quantity(
+        "generalized_forces",
+        "ψ(q, q̇), the forces without potential",
+        STATE,
+        {"psi": ("nv",)},
+        ("given", euler_lagrange.generalized_forces, "as given, or Σ f·∂r/∂q"),
+    ),
+    _quantity(
+        "christoffel",
+        "Γ_ijk(q)",
+        ("q",),
+        {"Gamma": ("nv", "nv", "nv")},
+        ("hessian", euler_lagrange.christoffel, "slopes of ∂²T/∂q̇²"),
+    ),
+    _quantity(
+        "coriolis_matrix",
+        "C(q, q̇), Ṁ − 2C skew",
+        STATE,
+        {"C": SQUARE},
+        ("christoffel", euler_lagrange.coriolis_matrix, "Σ Γ_ijk q̇_k"),
+    ),
+    _quantity(
+        "kinetic_energy",
+        "T",
+        STATE,
+        {"T": ()},
+        ("given", euler_lagrange.kinetic_energy, "as given"),
+    ),
+    _quantity(
+        "potential_energy",
+        "V",
+        ("q",),
+        {"V": ()},
+        ("given", euler_lagrange.potential_energy, "as given"),
+    ),
+    _quantity(
+        "generalized_momentum",
+        "∂T/∂q̇",
+        STATE,
+        {"p": ("nv",)},
+        ("gradient", euler_lagrange.generalized_momentum, "∂T/∂q̇"),
+    ),
+    _quantity(
+        "inverse_dynamics_derivatives",
+        "∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈",
+        MOTION,
+        {"dq": SQUARE, "dqd": SQUARE, "dqdd": SQUARE},
+        (
+            "euler_lagrange",
+            euler_lagrange.inverse_dynamics_derivatives,
+            "of d/dt ∂L/∂q̇ − ∂L/∂q − ψ",
+        ),
+    ),
+    _quantity(
+        "forward_dynamics_derivatives",
+        "∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ",
+        FORCED,
+        {"dq": SQUARE, "dqd": SQUARE, "dtau": SQUARE},
+        ("ldl", euler_lagrange.forward_dynamics_derivatives, "−M⁻¹ times those of τ"),
+        inverts_mass=True,
+    ),
+)
+_PARTICLES = (
+    _quantity(
+        "positions",
+        "r_i(q)",
+        ("q",),
+        {"r": POINTS},
+        ("given", particle_motion.positions, "as given"),
+    ),
+    _quantity(
+        "velocities",
+        "ṙ_i = Σ ∂r_i/∂q_j q̇_j",
+        STATE,
+        {"v": POINTS},
+        ("chain_rule", particle_motion.velocities, "∂r/∂q q̇"),
+    ),
+    _quantity(
+        "accelerations",
+        "r̈_i",
+        MOTION,
+        {"a": POINTS},
+        ("chain_rule", particle_motion.accelerations, "∂r/∂q q̈ + d/dt(∂r/∂q) q̇"),
+    ),
+    _quantity(
+        "applied_forces",
+        "f_i(q, q̇), weight included",
+        STATE,
+        {"f": POINTS},
+        ("given", particle_motion.applied_forces, "weight and the forces given"),
+    ),
+    _quantity(
+        "virtual_displacements",
+        "δr_i = Σ ∂r_i/∂q_j δq_j",
+        ("q", "dq"),
+        {"dr": POINTS},
+        ("chain_rule", particle_motion.virtual_displacements, "∂r/∂q δq"),
+    ),
+    _quantity(
+        "virtual_work",
+        "Σ f_i·δr_i",
+        ("q", "forces", "dq"),
+        {"work": ()},
+        ("definition", particle_motion.virtual_work, "Σ f_i·δr_i"),
+    ),
+    _quantity(
+        "dalembert",
+        "Σ (f_i − m_i r̈_i)·∂r_i/∂q_j",
+        MOTION,
+        {"residual": ("nv",)},
+        ("definition", particle_motion.dalembert, "from forces and accelerations of the particles"),
+    ),
+)
+LAGRANGIAN = {quantity.name: quantity for quantity in _LAGRANGIAN}
+PARTICLES = {**LAGRANGIAN, **{quantity.name: quantity for quantity in _PARTICLES}}
+
+
+def find(name: str, catalogue: dict[str, Quantity] = LAGRANGIAN) -> Quantity:
+    """The quantity of that name, or an error that suggests the nearest."""
+    try:
+        return catalogue[name]
+    except KeyError:
+        hint = suggest(name, list(catalogue))
+        raise UnknownNameError(f"there is no quantity {name!r}{hint}") from None

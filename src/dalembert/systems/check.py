@@ -1,0 +1,152 @@
+"""Is this a Lagrangian system? Asked when it is made; is M regular? asked before it is inverted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError, SingularMassMatrixError
+from dalembert.systems.energies import Energies, Symbols
+from dalembert.systems.euler_lagrange import mass_matrix
+
+# what rounding leaves of a zero, after a few dozen operations on numbers of order one
+ROUNDING = 1e-10
+# a direction with this little inertia beside that of its coordinates is rounding, not inertia
+RELATIVE_INERTIA = 1e-13
+
+
+def require_lagrangian(energies: Energies) -> None:
+    """T must be a quadratic form in q̇, V a function of q alone; an error says what is not."""
+    import casadi
+
+    s = Symbols(energies)
+    for rate, symbol in zip(energies.coordinates, casadi.vertsplit(s["qd"]), strict=True):
+        if casadi.depends_on(s["potential"], symbol):
+            raise ModelError(
+                f"{energies.name}: the potential energy depends on the velocity of {rate}; give "
+                "forces that depend on velocities as forces="
+            )
+    slope = casadi.gradient(s["kinetic"], s["qd"])
+    inertia = casadi.densify(casadi.jacobian(slope, s["qd"]))
+    probe = casadi.Function(
+        "probe", [s["q"], s["qd"], s.parameters], [s["kinetic"], slope, inertia, s["potential"]]
+    )
+    seen = 0
+    for q, qd, values in _states(energies):
+        T, p, M, V = (np.asarray(x, dtype=float) for x in probe(q, qd, values))
+        other = np.asarray(probe(q, -1.7 * qd[::-1], values)[2], dtype=float)
+        if not all(np.isfinite(x).all() for x in (T, p, M, V, other)):
+            continue
+        seen += 1
+        _require_quadratic(energies, T, p[:, 0], M, other, qd)
+    if not seen:
+        raise ModelError(
+            f"{energies.name}: the energies have no finite value at any of the random states "
+            "tried; check roots, logarithms and divisions"
+        )
+
+
+def _require_quadratic(
+    energies: Energies, T: Any, p: np.ndarray, M: np.ndarray, other: np.ndarray, qd: np.ndarray
+) -> None:
+    """T = ½ q̇ᵀ M q̇ and ∂T/∂q̇ = M q̇ with M the same at another q̇."""
+    scale = ROUNDING * (np.abs(M).max() + np.abs(p).max() + 1e-300)
+    wrong = np.abs(M - other).max(axis=1) > scale
+    if wrong.any():
+        named = " and ".join(np.array(energies.coordinates)[wrong])
+        raise ModelError(
+            f"{energies.name}: the kinetic energy is not quadratic in the velocities: ∂²T/∂q̇² "
+            f"changes with them in the rows of {named}"
+        )
+    linear = np.abs(p - M @ qd) > scale * (1.0 + np.abs(qd).sum())
+    if linear.any():
+        named = " and ".join(np.array(energies.coordinates)[linear])
+        raise ModelError(
+            f"{energies.name}: the kinetic energy has a part linear in the velocity of {named}; it "
+            "must be a quadratic form"
+        )
+    if abs(T.item() - 0.5 * qd @ M @ qd) > scale * (1.0 + np.abs(qd).sum()) ** 2:
+        raise ModelError(
+            f"{energies.name}: the kinetic energy has a part without velocities; put minus this "
+            "part into the potential energy"
+        )
+
+
+def _states(energies: Energies, count: int = 24) -> Iterator[tuple[np.ndarray, ...]]:
+    """Random q, q̇ and parameters: defaults where there are any, else positive; large and small q."""
+    rng = np.random.default_rng(0)
+    defaults = energies.parameters.values()
+    for k in range(count):
+        free = rng.uniform(0.5, 1.5, len(energies.parameters))
+        known = [x if d is None else d for x, d in zip(free, defaults, strict=True)]
+        reach = (1.0, 0.1, 0.01, 0.001)[k % 4]
+        q = reach * rng.uniform(-1.0, 1.0, energies.nq)
+        yield q, rng.uniform(0.5, 1.5, energies.nq), np.array(known, dtype=float)
+
+
+def require_regular(energies: Energies) -> None:
+    """Raise if M(q) is singular at every one of some random states, naming the null direction."""
+    lightest = None
+    for q, _, values in _states(energies):
+        M = mass_matrix(energies.bind(values), q)
+        if not np.isfinite(M).all():
+            continue
+        inertia, direction = least_inertia(M)
+        if inertia > RELATIVE_INERTIA:
+            return
+        lightest = (inertia, direction)
+    if lightest is not None:
+        raise singular(energies, *lightest)
+
+
+def least_inertia(M: np.ndarray) -> tuple[float, np.ndarray]:
+    """The smallest eigenvalue of M beside its diagonal, 1 for a diagonal M, and its direction.
+
+    >>> inertia, direction = least_inertia(np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    >>> abs(inertia) < 1e-15, direction / direction[0]
+    (True, array([1., 1.]))
+    """
+    diagonal = np.diag(M)
+    weightless = np.flatnonzero(np.abs(diagonal) <= RELATIVE_INERTIA * np.abs(M).max())
+    if weightless.size:
+        return float(diagonal[weightless[0]] * 0.0), np.eye(len(M))[weightless[0]]
+    if diagonal.min() < 0.0:
+        return -1.0, np.eye(len(M))[diagonal.argmin()]
+    root = np.sqrt(diagonal)
+    values, vectors = np.linalg.eigh(M / np.outer(root, root))
+    return float(values[0]), vectors[:, 0] / root
+
+
+def singular(
+    energies: Energies, inertia: float, direction: np.ndarray, where: str = ""
+) -> SingularMassMatrixError:
+    """The error that names the direction in which nothing, or less than nothing, resists."""
+    what = "singular" if inertia >= -ROUNDING else "not positive definite"
+    named = combination(direction, energies.coordinates)
+    return SingularMassMatrixError(
+        f"{energies.name}: M(q) is {what}{where}: the kinetic energy does not grow with the "
+        f"velocity {named}, so the accelerations are not determined; give this motion inertia, "
+        "leave out a coordinate or choose others"
+    )
+
+
+def combination(direction: np.ndarray, names: tuple[str, ...]) -> str:
+    """A direction in the names of the coordinates.
+
+    >>> combination(np.array([0.5, 0.0, -1.0]), ("x", "y", "z"))
+    '0.5 ẋ − 1 ż'
+    >>> combination(np.array([0.0, 2.0]), ("x", "theta"))
+    'thetȧ'
+    """
+    scaled = direction / direction[np.abs(direction).argmax()]
+    parts = [
+        (value, f"{name}\u0307")
+        for value, name in zip(scaled, names, strict=True)
+        if abs(value) > 1e-6
+    ]
+    if len(parts) == 1:
+        return parts[0][1]
+    text = " ".join(f"{'−' if v < 0 else '+'} {abs(v):.4g} {name}" for v, name in parts)
+    return text.removeprefix("+ ")

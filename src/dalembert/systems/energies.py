@@ -1,0 +1,126 @@
+"""The data of a Lagrangian system: T, V and ψ as one function of (q, q̇, parameters)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.model.parameter import is_symbolic, parameter_vector
+
+if TYPE_CHECKING:
+    import casadi
+
+
+class Symbols:
+    """CasADi symbols of every input a formula may use, and the system's own functions of them."""
+
+    def __init__(self, energies: Energies) -> None:
+        import casadi
+
+        for name, size in energies.sizes.items():
+            setattr(self, name, casadi.SX.sym(name, size))
+        self.parameters = casadi.SX.sym("parameters", energies.function.size1_in(2))
+        found = energies.function(self["q"], self["qd"], self.parameters)
+        for name, value in zip(energies.function.name_out(), found, strict=True):
+            setattr(self, name, value)
+
+    def __getitem__(self, name: str) -> casadi.SX:
+        return getattr(self, name)
+
+
+Formula = Callable[[Symbols], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Energies:
+    """A system by its energies: ``function`` is (q, qd, parameters) → (kinetic, potential, forces).
+
+    For particles it also returns positions, masses and applied forces, each of all `dimension`
+    components of every particle. `parameters` holds the default of every named parameter; `bind`
+    puts numbers (or symbols) in.
+    """
+
+    name: str
+    coordinates: tuple[str, ...]
+    function: casadi.Function
+    parameters: Mapping[str, float | None]
+    dimension: int = 0
+    values: Any = field(default_factory=lambda: np.zeros(0))
+    derived: dict[Any, casadi.Function] = field(default_factory=dict, repr=False)
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return len(self.coordinates)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities: the rates of the coordinates."""
+        return len(self.coordinates)
+
+    @property
+    def particles(self) -> int:
+        """Number of particles."""
+        return self.function.size1_out("positions") // self.dimension if self.dimension else 0
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Length of every input a formula may use."""
+        return dict.fromkeys(("q", "qd", "qdd", "tau", "dq"), self.nq)
+
+    def neutral(self) -> np.ndarray:
+        """q = 0 (nq,)."""
+        return np.zeros(self.nq)
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        """q + step (nq,)."""
+        return q + step
+
+    def rate(self, q: Any, qd: Any) -> Any:
+        """dq/dt (nq,): the velocity itself."""
+        return qd
+
+    @cached_property
+    def content(self) -> str:
+        """A digest of everything that shapes the numbers: equal systems have equal digests."""
+        named = (self.name, self.coordinates, list(self.parameters.items()), self.dimension)
+        text = f"{named!r}\n{self.function.serialize()}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def bind(self, values: Any) -> Energies:
+        """These energies with parameters `values` (n_parameters,), floats or symbols."""
+        return replace(self, values=values, parameters={})
+
+    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
+        """Vector of parameter values: the defaults, overridden by `given`."""
+        return parameter_vector(self.name, self.parameters, given)
+
+    def evaluate(self, formula: Formula, shape: tuple[int, ...], **inputs: Any) -> Any:
+        """The formula at these inputs, as an array of that shape: numbers or symbols, as they are."""
+        key = (formula, *inputs)
+        if key not in self.derived:
+            self.derived[key] = self._derive(formula, tuple(inputs))
+        arguments = (*inputs.values(), self.values)
+        if any(map(is_symbolic, arguments)):
+            import casadi
+
+            flat = [x.ravel().to_casadi() if is_symbolic(x) else np.ravel(x) for x in arguments]
+            return casadi.array(casadi.SX(self.derived[key](*flat))).reshape(shape)
+        found = self.derived[key](*map(np.ravel, arguments))
+        return np.asarray(found, dtype=float).reshape(shape)
+
+    def _derive(self, formula: Formula, names: tuple[str, ...]) -> casadi.Function:
+        import casadi
+
+        symbols = Symbols(self)
+        arguments = [*(symbols[name] for name in names), symbols.parameters]
+        return casadi.Function("formula", arguments, [casadi.densify(formula(symbols))])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = (self.name, self.coordinates, self.function, dict(self.parameters))
+        return Energies, (*state, self.dimension, self.values)

@@ -1,0 +1,177 @@
+"""Lagrange's equations of a system given by T, V and ψ (000 p.8, p.23; 002).
+
+d/dt ∂T/∂q̇ − ∂T/∂q + ∂V/∂q = τ + ψ, with T = ½ q̇ᵀ M(q) q̇, is M q̈ + C q̇ + N = τ + ψ. Formulas (with a
+leading underscore) are written on symbols and differentiated by CasADi; functions take arrays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.formulations.triangular import cholesky_solve
+from dalembert.systems.ldl import ldl_solve
+
+if TYPE_CHECKING:
+    from dalembert.systems.energies import Energies, Symbols
+
+
+def _kinetic(s: Symbols) -> Any:
+    return s["kinetic"]
+
+
+def _potential(s: Symbols) -> Any:
+    return s["potential"]
+
+
+def _forces(s: Symbols) -> Any:
+    return s["forces"]
+
+
+def _mass_matrix(s: Symbols) -> Any:
+    import casadi
+
+    M, _ = casadi.hessian(s["kinetic"], s["qd"])
+    # T is quadratic, so M is the same at every q̇ even where its expression mentions q̇
+    return casadi.substitute(M, s["qd"], casadi.DM.ones(s["qd"].shape[0]))
+
+
+def _momentum(s: Symbols) -> Any:
+    import casadi
+
+    return casadi.gradient(s["kinetic"], s["qd"])
+
+
+def _potential_slope(s: Symbols) -> Any:
+    import casadi
+
+    return casadi.gradient(s["potential"], s["q"])
+
+
+def _bias(s: Symbols) -> Any:
+    import casadi
+
+    # d/dt ∂T/∂q̇ at q̈ = 0, less ∂T/∂q
+    carried = casadi.jtimes(_momentum(s), s["q"], s["qd"]) - casadi.gradient(s["kinetic"], s["q"])
+    return carried + _potential_slope(s)
+
+
+def _mass_slopes(s: Symbols) -> Any:
+    """∂M_ij/∂q_k as an (n, n·n) matrix, column j n + k."""
+    import casadi
+
+    n = s["q"].shape[0]
+    M = _mass_matrix(s)
+    rows = [casadi.jacobian(M[i, :].T, s["q"]) for i in range(n)]
+    return casadi.vertcat(*(casadi.reshape(row.T, 1, n * n) for row in rows))
+
+
+def _residual(s: Symbols) -> Any:
+    return _mass_matrix(s) @ s["qdd"] + _bias(s) - s["forces"]
+
+
+def _residual_by_position(s: Symbols) -> Any:
+    import casadi
+
+    return casadi.jacobian(_residual(s), s["q"])
+
+
+def _residual_by_velocity(s: Symbols) -> Any:
+    import casadi
+
+    return casadi.jacobian(_residual(s), s["qd"])
+
+
+def mass_matrix(energies: Energies, q: Any) -> Any:
+    """M_ij (n, n) = ∂²T/∂q̇_i ∂q̇_j (000 p.22)."""
+    return energies.evaluate(_mass_matrix, (energies.nv, energies.nv), q=q)
+
+
+def bias(energies: Energies, q: Any, qd: Any) -> Any:
+    """h (n,) = d/dt ∂T/∂q̇ |_{q̈=0} − ∂T/∂q + ∂V/∂q = C q̇ + N."""
+    return energies.evaluate(_bias, (energies.nv,), q=q, qd=qd)
+
+
+def christoffel(energies: Energies, q: Any) -> Any:
+    """Γ_ijk (n, n, n) = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_kj/∂q_i), i the row (000 p.23)."""
+    n = energies.nv
+    D = energies.evaluate(_mass_slopes, (n, n, n), q=q)
+    return 0.5 * (D + np.transpose(D, (0, 2, 1)) - np.transpose(D, (2, 1, 0)))
+
+
+def coriolis_matrix(energies: Energies, q: Any, qd: Any) -> Any:
+    """C_ij (n, n) = Σ_k Γ_ijk q̇_k, for which Ṁ − 2C is skew (000 p.23–24)."""
+    return christoffel(energies, q) @ qd
+
+
+def bias_by_christoffel(energies: Energies, q: Any, qd: Any) -> Any:
+    """h (n,) = C(q, q̇) q̇ + N(q)."""
+    return coriolis_matrix(energies, q, qd) @ qd + potential_slope(energies, q)
+
+
+def potential_slope(energies: Energies, q: Any) -> Any:
+    """N (n,) = ∂V/∂q."""
+    return energies.evaluate(_potential_slope, (energies.nv,), q=q)
+
+
+def generalized_forces(energies: Energies, q: Any, qd: Any) -> Any:
+    """ψ (n,): the forces that come from no potential."""
+    return energies.evaluate(_forces, (energies.nv,), q=q, qd=qd)
+
+
+def inverse_dynamics(energies: Energies, q: Any, qd: Any, qdd: Any) -> Any:
+    """τ (n,) = d/dt ∂L/∂q̇ − ∂L/∂q − ψ."""
+    return energies.evaluate(_residual, (energies.nv,), q=q, qd=qd, qdd=qdd)
+
+
+def inverse_dynamics_by_christoffel(energies: Energies, q: Any, qd: Any, qdd: Any) -> Any:
+    """τ (n,) = M q̈ + C q̇ + N − ψ."""
+    h = bias_by_christoffel(energies, q, qd) - generalized_forces(energies, q, qd)
+    return mass_matrix(energies, q) @ qdd + h
+
+
+def _excess(energies: Energies, q: Any, qd: Any, tau: Any) -> Any:
+    return tau + generalized_forces(energies, q, qd) - bias(energies, q, qd)
+
+
+def forward_dynamics(energies: Energies, q: Any, qd: Any, tau: Any) -> Any:
+    """q̈ (n,) with M q̈ = τ + ψ − h, M = L D Lᵀ: no square roots."""
+    return ldl_solve(mass_matrix(energies, q), _excess(energies, q, qd, tau))
+
+
+def forward_dynamics_by_cholesky(energies: Energies, q: Any, qd: Any, tau: Any) -> Any:
+    """q̈ (n,) with M q̈ = τ + ψ − h, M = L Lᵀ."""
+    return cholesky_solve(mass_matrix(energies, q), _excess(energies, q, qd, tau))
+
+
+def inverse_dynamics_derivatives(energies: Energies, q: Any, qd: Any, qdd: Any) -> tuple[Any, ...]:
+    """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = M, each (n, n)."""
+    square = (energies.nv, energies.nv)
+    state = {"q": q, "qd": qd, "qdd": qdd}
+    by_position = energies.evaluate(_residual_by_position, square, **state)
+    by_velocity = energies.evaluate(_residual_by_velocity, square, **state)
+    return by_position, by_velocity, mass_matrix(energies, q)
+
+
+def forward_dynamics_derivatives(energies: Energies, q: Any, qd: Any, tau: Any) -> tuple[Any, ...]:
+    """∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M⁻¹ ∂τ/∂q̇ and ∂q̈/∂τ = M⁻¹, each (n, n)."""
+    qdd = forward_dynamics(energies, q, qd, tau)
+    by_position, by_velocity, M = inverse_dynamics_derivatives(energies, q, qd, qdd)
+    unit = np.eye(energies.nv)
+    return ldl_solve(M, -by_position), ldl_solve(M, -by_velocity), ldl_solve(M, unit)
+
+
+def kinetic_energy(energies: Energies, q: Any, qd: Any) -> Any:
+    """T, joules."""
+    return energies.evaluate(_kinetic, (), q=q, qd=qd)
+
+
+def potential_energy(energies: Energies, q: Any) -> Any:
+    """V, joules."""
+    return energies.evaluate(_potential, (), q=q)
+
+
+def generalized_momentum(energies: Energies, q: Any, qd: Any) -> Any:
+    """p (n,) = ∂T/∂q̇ (000 p.7)."""
+    return energies.evaluate(_momentum, (energies.nv,), q=q, qd=qd)

@@ -1,0 +1,263 @@
+"""`Lagrangian`: any system given by coordinates, T, V and forces, with a robot's interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalembert.compiled import Compiled, Evaluator, Kind, Parameters
+from dalembert.errors import ModelError
+from dalembert.systems.alphabet import Alphabet, alphabet, entries
+from dalembert.systems.catalogue import find
+from dalembert.systems.check import least_inertia, require_lagrangian, require_regular, singular
+from dalembert.systems.energies import Energies
+
+TRACED_FROM = ("dalembert.formulations", "dalembert.systems")
+KIND = Kind(find, TRACED_FROM, require_regular=require_regular)
+
+
+class Lagrangian(Evaluator):
+    """A system with M(q) q̈ + C(q, q̇) q̇ + N(q) = τ + ψ, from its energies (000 p.8; 002).
+
+    `q` are SymPy symbols, functions of time (`dynamicsymbols`) or CasADi SX symbols; `qd` their
+    velocities (functions of time have their derivatives). `kinetic` and `potential` are
+    expressions in joules, `forces` the generalised forces ψ(q, q̇) without potential, one for each
+    coordinate or a mapping {coordinate: force}. `parameters` are other symbols: {symbol: value},
+    or a list; one without value is given at the call. Arrays are as in `Robot`.
+
+    >>> import sympy
+    >>> from sympy.physics.mechanics import dynamicsymbols
+    >>> theta, m, l, g = dynamicsymbols("theta"), *sympy.symbols("m l g")
+    >>> pendulum = Lagrangian(
+    ...     [theta],
+    ...     kinetic=m * l**2 * theta.diff() ** 2 / 2,
+    ...     potential=m * g * l * (1 - sympy.cos(theta)),
+    ...     parameters={m: 1.0, l: 1.0, g: 9.81},
+    ... )
+    >>> pendulum.inverse_dynamics([np.pi / 2], [0.0], [2.0])  # m l² θ̈ + m g l sin θ
+    array([11.81])
+    """
+
+    def __init__(
+        self,
+        q: Any,
+        kinetic: Any,
+        potential: Any = 0.0,
+        forces: Any = None,
+        parameters: Any = None,
+        qd: Any = None,
+        names: Sequence[str] | None = None,
+        name: str = "system",
+    ) -> None:
+        listed = list(forces.values()) if isinstance(forces, Mapping) else _listed(forces)
+        letters = alphabet(q, qd, parameters, names, [kinetic, potential, *listed])
+        parts = {
+            "kinetic": letters.read(kinetic, "the kinetic energy"),
+            "potential": letters.read(potential, "the potential energy"),
+            "forces": _generalized(letters, forces),
+        }
+        self._start(described(name, letters, parts), KIND)
+
+    def _start(self, energies: Energies, kind: Kind) -> None:
+        require_lagrangian(energies)
+        super().__init__(Compiled(energies, kind))
+
+    @property
+    def name(self) -> str:
+        """The system's name."""
+        return self.description.name
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return self.description.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities; the same."""
+        return self.description.nv
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates."""
+        return self.description.coordinates
+
+    def neutral(self) -> np.ndarray:
+        """q = 0 (nq,)."""
+        return self.description.neutral()
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        """q + step (..., nq)."""
+        return np.add(q, step)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {', '.join(self.coordinates)}>"
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Lagrangian) and type(other) is type(self)
+        return same and self.description.content == other.description.content
+
+    def __hash__(self) -> int:
+        return hash(self.description.content)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.description, self.kind)
+
+    # dynamics
+
+    def inverse_dynamics(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """τ (..., nv) = d/dt ∂L/∂q̇ − ∂L/∂q − ψ."""
+        return self._evaluate("inverse_dynamics", (q, qd, qdd), {}, formulation, parameters, out)
+
+    def forward_dynamics(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """q̈ (..., nv) with M q̈ + C q̇ + N = τ + ψ; a state where M is singular is an error."""
+        variant = self._variant("forward_dynamics", formulation, {})
+        # where M is singular the kernel divides by zero; that is said below, in words
+        with np.errstate(all="ignore"):
+            found = self._compiled.call(variant, (q, qd, tau), parameters, out)
+        if not np.isfinite(found).all():
+            self._explain(q, qd, tau, parameters)
+        return found
+
+    def _explain(self, q: Any, qd: Any, tau: Any, parameters: Parameters) -> None:
+        """Raise if finite arguments met a singular M."""
+        finite = [np.isfinite(x).all(axis=-1) for x in (q, qd, tau)]
+        M = self.mass_matrix(q, parameters=parameters)
+        usable = np.broadcast_arrays(finite[0] & np.isfinite(M).all(axis=(-2, -1)), *finite[1:])
+        q, M = np.asarray(q), np.asarray(M)
+        for index in np.argwhere(usable[0]):
+            here = tuple(index[-(q.ndim - 1) :]) if q.ndim > 1 else ()
+            inertia, direction = least_inertia(M[here])
+            if inertia <= 1e-12:
+                raise singular(self.description, inertia, direction, f" at q = {q[here]}")
+
+    def mass_matrix(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """M (..., nv, nv) = ∂²T/∂q̇², full and symmetric."""
+        return self._evaluate("mass_matrix", (q,), {}, None, parameters, out)
+
+    def bias(
+        self,
+        q: Any,
+        qd: Any,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """h (..., nv) = C q̇ + N, without ψ."""
+        return self._evaluate("bias", (q, qd), {}, formulation, parameters, out)
+
+    def gravity_torque(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """N (..., nv) = ∂V/∂q: the forces that hold the system still against its potential."""
+        return self._evaluate("gravity_torque", (q,), {}, None, parameters, out)
+
+    def generalized_forces(
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """ψ (..., nv): the forces without potential, on the side of τ."""
+        return self._evaluate("generalized_forces", (q, qd), {}, None, parameters, out)
+
+    def christoffel(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """Γ_ijk (..., nv, nv, nv), i the row (000 p.23)."""
+        return self._evaluate("christoffel", (q,), {}, None, parameters, out)
+
+    def coriolis_matrix(
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """C (..., nv, nv), for which Ṁ − 2C is skew (000 p.24)."""
+        return self._evaluate("coriolis_matrix", (q, qd), {}, None, parameters, out)
+
+    # energies, momenta, derivatives
+
+    def kinetic_energy(
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """T (...), joules."""
+        return self._evaluate("kinetic_energy", (q, qd), {}, None, parameters, out)
+
+    def potential_energy(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """V (...), joules."""
+        return self._evaluate("potential_energy", (q,), {}, None, parameters, out)
+
+    def generalized_momentum(
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """p (..., nv) = ∂T/∂q̇ = M q̇."""
+        return self._evaluate("generalized_momentum", (q, qd), {}, None, parameters, out)
+
+    def inverse_dynamics_derivatives(
+        self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None
+    ) -> Any:
+        """(∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈), each (..., nv, nv); the last is M."""
+        name = "inverse_dynamics_derivatives"
+        return self._evaluate(name, (q, qd, qdd), {}, None, parameters, None)
+
+    def forward_dynamics_derivatives(
+        self, q: Any, qd: Any, tau: Any, parameters: Parameters = None
+    ) -> Any:
+        """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ), each (..., nv, nv); the last is M⁻¹."""
+        name = "forward_dynamics_derivatives"
+        return self._evaluate(name, (q, qd, tau), {}, None, parameters, None)
+
+
+def described(
+    name: str, letters: Alphabet, parts: Mapping[str, Any], dimension: int = 0
+) -> Energies:
+    """The description of a system from its expressions in our symbols."""
+    import casadi
+
+    dense = [casadi.densify(part) for part in parts.values()]
+    inputs = [letters.q, letters.qd, letters.p]
+    function = casadi.Function("energies", inputs, dense, ["q", "qd", "parameters"], list(parts))
+    return Energies(name, letters.names, function, letters.parameters, dimension)
+
+
+def _restore(cls: type[Lagrangian], energies: Energies, kind: Kind) -> Lagrangian:
+    made = cls.__new__(cls)
+    Evaluator.__init__(made, Compiled(energies, kind))
+    return made
+
+
+def _listed(forces: Any) -> list[Any]:
+    return [] if forces is None else entries(forces)
+
+
+def _generalized(letters: Alphabet, forces: Any) -> Any:
+    """ψ (n,) from a list, or from a mapping by coordinate."""
+    import casadi
+
+    n = len(letters.names)
+    if isinstance(forces, Mapping):
+        given = {_coordinate(letters, key): value for key, value in forces.items()}
+        listed = [given.get(name, 0.0) for name in letters.names]
+    else:
+        listed = _listed(forces) or [0.0] * n
+    if len(listed) != n:
+        raise ModelError(f"forces has {len(listed)} entries for {n} coordinates")
+    named = zip(letters.names, listed, strict=True)
+    return casadi.vertcat(*(letters.read(f, f"the force on {x}", smooth=False) for x, f in named))
+
+
+def _coordinate(letters: Alphabet, key: Any) -> str:
+    name = key if isinstance(key, str) else letters.name_of(key)
+    if name not in letters.names:
+        known = ", ".join(letters.names)
+        raise ModelError(f"forces names {key!r}, which is no coordinate; there are: {known}")
+    return name

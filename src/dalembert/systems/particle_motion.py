@@ -1,0 +1,85 @@
+"""Particles r_i(q) under forces f_i: d'Alembert's principle, term by term (002).
+
+Nothing here uses T or Lagrange's equations, so it is a second way to the same motion.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dalembert.systems.energies import Energies, Symbols
+
+
+def _positions(s: Symbols) -> Any:
+    return s["positions"]
+
+
+def _velocities(s: Symbols) -> Any:
+    import casadi
+
+    return casadi.jtimes(s["positions"], s["q"], s["qd"])
+
+
+def _accelerations(s: Symbols) -> Any:
+    import casadi
+
+    v = _velocities(s)
+    return casadi.jtimes(v, s["q"], s["qd"]) + casadi.jtimes(v, s["qd"], s["qdd"])
+
+
+def _applied(s: Symbols) -> Any:
+    return s["applied"]
+
+
+def _displacements(s: Symbols) -> Any:
+    import casadi
+
+    return casadi.jtimes(s["positions"], s["q"], s["dq"])
+
+
+def _dalembert(s: Symbols) -> Any:
+    import casadi
+
+    lost = s["applied"] - s["masses"] * _accelerations(s)
+    return casadi.jtimes(s["positions"], s["q"], lost, True)
+
+
+def _shape(points: Energies) -> tuple[int, int]:
+    return points.particles, points.dimension
+
+
+def positions(points: Energies, q: Any) -> Any:
+    """r_i (k, d), metres."""
+    return points.evaluate(_positions, _shape(points), q=q)
+
+
+def velocities(points: Energies, q: Any, qd: Any) -> Any:
+    """ṙ_i (k, d) = Σ ∂r_i/∂q_j q̇_j."""
+    return points.evaluate(_velocities, _shape(points), q=q, qd=qd)
+
+
+def accelerations(points: Energies, q: Any, qd: Any, qdd: Any) -> Any:
+    """r̈_i (k, d)."""
+    return points.evaluate(_accelerations, _shape(points), q=q, qd=qd, qdd=qdd)
+
+
+def applied_forces(points: Energies, q: Any, qd: Any) -> Any:
+    """f_i (k, d): weight and the forces given, newtons."""
+    return points.evaluate(_applied, _shape(points), q=q, qd=qd)
+
+
+def virtual_displacements(points: Energies, q: Any, dq: Any) -> Any:
+    """δr_i (k, d) = Σ ∂r_i/∂q_j δq_j."""
+    return points.evaluate(_displacements, _shape(points), q=q, dq=dq)
+
+
+def virtual_work(points: Energies, q: Any, forces: Any, dq: Any) -> Any:
+    """Σ f_i·δr_i for forces (k, d), joules."""
+    displaced = virtual_displacements(points, q, dq).ravel()
+    return forces.ravel() @ displaced
+
+
+def dalembert(points: Energies, q: Any, qd: Any, qdd: Any) -> Any:
+    """Σ (f_i − m_i r̈_i)·∂r_i/∂q_j (n,): zero along a motion that nothing else drives."""
+    return points.evaluate(_dalembert, (points.nv,), q=q, qd=qd, qdd=qdd)

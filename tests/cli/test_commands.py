@@ -1,0 +1,196 @@
+"""Every command: what it prints, its JSON, and that both are the library's own numbers."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dalembert as dl
+from dalembert.cli.app import app
+
+Q = [0.1, -1.2, 1.1, 0.3, -0.4, 0.5]
+QD = [0.2, -0.1, 0.4, 0.0, 0.3, -0.2]
+QDD = [1.0, 0.5, -0.5, 0.2, 0.1, 0.0]
+
+
+def text(values):
+    return ",".join(map(repr, values))
+
+
+def run(*args):
+    result = CliRunner().invoke(app, [str(arg) for arg in args])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def run_json(*args):
+    return json.loads(run(*args, "--json"))
+
+
+@pytest.fixture(scope="module")
+def ur5():
+    return dl.load("ur5")
+
+
+@pytest.fixture
+def mixed(monkeypatch):
+    """A robot with a quaternion and a compound joint, under the name `mixed`."""
+    solid = {"mass": 1.0, "com": (0.0, 0.1, 0.2), "inertia": np.eye(3)}
+    links = [
+        {"name": "ball", "joint": {"type": "spherical", "name": "socket"}, **solid},
+        {"name": "cross", "parent": "ball", "joint": {"type": "cylindrical"}, **solid},
+    ]
+    robot = dl.Robot.from_links(links, name="mixed")
+    monkeypatch.setattr(dl, "load", lambda name: robot)
+    return robot
+
+
+def test_version():
+    assert run("--version").strip() == f"dalembert {dl.__version__}"
+
+
+def test_help_names_every_command_and_has_examples():
+    shown = run("--help")
+    for command in ("zoo", "info", "inverse", "forward", "matrices", "bench", "demo"):
+        assert command in shown
+        assert "Usage" in run(command, "--help")
+    assert "Example: dalembert inverse" in run("inverse", "--help")
+
+
+def test_zoo():
+    rows = run_json("zoo")
+    assert [row["name"] for row in rows] == list(dl.zoo.names())
+    assert all(set(row) == {"name", "joints", "dof", "title", "citation"} for row in rows)
+    panda = next(row for row in rows if row["name"] == "panda")
+    assert (panda["joints"], panda["dof"]) == (7, 7)
+    assert all(row["name"] in run("zoo") for row in rows)
+
+
+def test_info(ur5):
+    facts = run_json("info", "ur5")
+    assert [joint["name"] for joint in facts["joints"]] == [joint.name for joint in ur5.joints]
+    assert facts["total_mass"] == pytest.approx(sum(joint["mass"] for joint in facts["joints"]))
+    assert [joint["parent"] for joint in facts["joints"]][:2] == ["base", "shoulder_link"]
+    assert facts["gravity"] == [0.0, 0.0, -9.81]
+    assert set(facts["frames"]) == set(ur5.frames)
+    counts = facts["operation_counts"]["inverse_dynamics"]
+    assert counts["multiplications"] == ur5.operation_count("inverse_dynamics").multiplications
+    shown = run("info", "ur5")
+    for expected in ("Universal Robots UR5", "elbow_joint", "revolute", "8.393", "150 N m", "tool"):
+        assert expected in shown
+
+
+def test_info_writes_missing_limits_as_null():
+    joint = run_json("info", "pendulum")["joints"][0]
+    assert joint["lower"] == [None]
+    assert joint["effort_limit"] is None
+
+
+def test_inverse(ur5):
+    given = ("--q", text(Q), "--qd", text(QD), "--qdd", text(QDD))
+    data = run_json("inverse", "ur5", *given)
+    assert list(data) == ["robot", "formulation", "joints", "q", "qd", "qdd", "tau", "units"]
+    assert data["tau"] == ur5.inverse_dynamics(Q, QD, QDD).tolist()  # every digit survives
+    assert data["units"] == ["N m"] * 6
+    shown = run("inverse", "ur5", *given)
+    assert all(f"{torque:.6g}" in shown for torque in data["tau"])
+
+
+def test_omitted_motion_is_rest(ur5):
+    data = run_json("inverse", "ur5", "--q", text(Q))
+    np.testing.assert_allclose(data["tau"], ur5.gravity_torque(Q), rtol=1e-12, atol=1e-12)
+    assert run_json("inverse", "ur5")["q"] == ur5.neutral().tolist()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--q", "10,-20"],
+        ["--q", "10 -20"],
+        ["--q", "10", "-20"],
+        ["--q", "10,", "-20"],
+        ["--q=10", "-20"],
+        ["--q", "1e1,-2e1"],
+    ],
+)
+def test_lists_are_separated_by_commas_or_spaces(words):
+    data = run_json("inverse", *words, "planar_2r", "--deg")
+    np.testing.assert_allclose(data["q"], np.radians([10.0, -20.0]), rtol=1e-15)
+
+
+def test_degrees_leave_lengths_alone():
+    data = run_json("inverse", "rp", "--q", "90,0.5", "--qd", "180,2", "--deg")
+    np.testing.assert_allclose(data["q"], [np.pi / 2, 0.5], rtol=1e-15)
+    np.testing.assert_allclose(data["qd"], [np.pi, 2.0], rtol=1e-15)
+    assert data["units"] == ["N m", "N"]
+    shown = run("inverse", "rp", "--q", "90,0.5", "--deg")
+    assert "0.5 m" in shown
+    assert "1.5708 rad" in shown
+
+
+def test_tip_wrench_and_formulation(ur5):
+    wrench = [1.0, 2.0, 3.0, 0.1, 0.2, 0.3]
+    args = ("--q", text(Q), "--tip-wrench", text(wrench), "--formulation", "newton_euler")
+    data = run_json("inverse", "ur5", *args)
+    zero = np.zeros(6)
+    assert data["tip_wrench"] == wrench
+    assert data["tau"] == ur5.inverse_dynamics(Q, zero, zero, tip_wrench=wrench).tolist()
+
+
+def test_forward_undoes_inverse(ur5):
+    tau = ur5.inverse_dynamics(Q, QD, QDD)
+    given = ("--q", text(Q), "--qd", text(QD), "--tau", text(tau.tolist()))
+    data = run_json("forward", "ur5", *given)
+    assert list(data) == ["robot", "formulation", "joints", "q", "qd", "tau", "qdd", "units"]
+    np.testing.assert_allclose(data["qdd"], QDD, rtol=1e-10, atol=1e-12)
+    assert "rad/s²" in run("forward", "ur5", *given)
+
+
+def test_matrices(ur5):
+    data = run_json("matrices", "ur5", "--q", text(Q), "--qd", text(QD), "--frame", "ee_link")
+    assert data["mass_matrix"] == ur5.mass_matrix(Q).tolist()
+    assert data["bias"] == ur5.bias(Q, QD).tolist()
+    assert data["gravity_torque"] == ur5.gravity_torque(Q).tolist()
+    assert data["kinetic_energy"] == ur5.kinetic_energy(Q, QD)
+    assert data["potential_energy"] == ur5.potential_energy(Q)
+    assert data["pose"] == ur5.pose(Q, frame="ee_link").tolist()
+    assert data["jacobian"] == ur5.jacobian(Q, frame="ee_link").tolist()
+    shown = run("matrices", "ur5", "--q", text(Q))
+    for expected in ("Mass matrix", "gravity", "Pose of 'tool'", "Body Jacobian", "kinetic energy"):
+        assert expected in shown
+
+
+def test_quaternions_and_compound_joints(mixed):
+    q = [0.0, 0.0, 0.0, 1.0, 0.3, 90.0]
+    data = run_json("inverse", "mixed", "--q", text(q), "--qd", "0 0 90 1 0", "--deg")
+    assert data["joints"] == [*(f"socket[{k}]" for k in range(3)), "cross[0]", "cross[1]"]
+    assert data["units"] == ["N m", "N m", "N m", "N", "N m"]
+    np.testing.assert_allclose(data["q"], [0.0, 0.0, 0.0, 1.0, 0.3, np.pi / 2])
+    np.testing.assert_allclose(data["qd"], [0.0, 0.0, np.pi / 2, 1.0, 0.0])
+    shown = run("inverse", "mixed")
+    assert "socket[3]" in shown  # q has a table of its own
+    assert "spherical" in run("info", "mixed")
+    assert run_json("info", "mixed")["joints"][1]["depth"] == 1
+    assert "kinetic energy" in run("matrices", "mixed")
+
+
+def test_bench(monkeypatch):
+    monkeypatch.setattr("dalembert.cli.bench.SECONDS", 0.01)
+    results = run_json("bench", "planar_2r", "-n", "2000")["results"]
+    assert {row["quantity"] for row in results} == {
+        "inverse_dynamics",
+        "forward_dynamics",
+        "mass_matrix",
+    }
+    threads = dl.get_num_threads()
+    assert {(row["states"], row["threads"]) for row in results} == {
+        (1, 1),
+        (2000, 1),
+        (2000, threads),
+    }
+    for row in results:
+        assert row["seconds"] > 0
+        assert row["ns_per_state"] * row["states_per_second"] == pytest.approx(1e9)
+    assert "states/s" in run("bench", "planar_2r", "-n", "100")
+    assert dl.get_num_threads() == threads

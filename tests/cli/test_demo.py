@@ -1,0 +1,168 @@
+"""The demo: its checks, its motion and its picture."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dalembert as dl
+from dalembert.cli import agreement
+from dalembert.cli.app import app
+from dalembert.cli.motion import POSTURES, move, postures
+from dalembert.cli.skeleton import between_axes, body_poses, skeleton
+from dalembert.cli.solids import ball, tube
+
+
+def run(*args):
+    return CliRunner().invoke(app, ["demo", *args])
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr("dalembert.cli.bench.SECONDS", 0.01)
+
+
+@pytest.fixture(scope="module")
+def ball_and_slide():
+    solid = {"mass": 1.0, "com": (0.0, 0.1, 0.2), "inertia": np.eye(3)}
+    links = [
+        {"name": "ball", "joint": {"type": "spherical"}, **solid},
+        {"name": "arm", "parent": "ball", "joint": {"type": "cylindrical"}, **solid},
+    ]
+    return dl.Robot.from_links(links, name="ball_and_slide")
+
+
+@pytest.mark.parametrize("name", ["ur5", "rp"])
+def test_demo_writes_the_picture_it_names(tmp_path, name):
+    result = run("--out", str(tmp_path / "new" / "folder"), "--robot", name, "--states", "5000")
+    assert result.exit_code == 0, result.output
+    path = tmp_path / "new" / "folder" / "demo.png"
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert 50_000 < path.stat().st_size < 300_000
+    assert result.stdout.rstrip().endswith(f"Now open {path}")
+    assert "5,000 states" in result.stdout
+    assert "forward ∘ inverse = identity" in result.stdout
+    assert "✗" not in result.stdout
+
+
+def test_demo_fails_when_a_check_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(agreement, "TOLERANCE", 0.0)
+    result = run("--out", str(tmp_path), "--robot", "planar_2r", "--states", "100")
+    assert result.exit_code == 1
+    assert "✗" in result.stdout
+    assert "checks exceed" in result.stderr
+
+
+def test_demo_without_matplotlib_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run("--out", str(tmp_path), "--robot", "pendulum", "--states", "100")
+    assert result.exit_code == 1
+    assert "dalembert[view]" in result.stderr
+
+
+def test_demo_says_where_it_cannot_write(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    result = run("--out", str(tmp_path / "file"), "--robot", "pendulum", "--states", "100")
+    assert result.exit_code == 1
+    assert "cannot write" in result.stderr
+
+
+def test_every_formulation_is_checked():
+    robot = dl.load("planar_2r")
+    rows = list(agreement.formulations(robot))
+    expected = [
+        (quantity.replace("_", " "), name)
+        for quantity in agreement.COMPARED
+        for name in dl.formulations(quantity)
+    ]
+    assert [(row.quantity, row.formulation) for row in rows] == expected
+    assert all(row.holds for row in rows)
+    laws = list(agreement.laws(robot))
+    assert len(laws) == 4
+    assert all(law.holds for law in laws)
+
+
+def test_formulations_that_differ_are_found(monkeypatch):
+    """A second mass matrix with one entry changed is seen, and so is the honest one beside it."""
+    quantity = dl.formulations.quantity("mass_matrix")
+    good = quantity.formulations[0]
+    bump = np.diag([1e-9, 0.0])
+    bad = replace(good, name="bad", function=lambda model, q: good.function(model, q) + bump)
+    both = replace(quantity, formulations=(good, bad))
+    monkeypatch.setitem(dl.formulations.QUANTITIES, "mass_matrix", both)
+    rows = [r for r in agreement.formulations(dl.load("planar_2r")) if r.quantity == "mass matrix"]
+    assert [row.holds for row in rows] == [False, False]
+    assert rows[1].apart == pytest.approx(1e-9, rel=1.0)
+    assert rows[1].compiled < 1e-12
+
+
+def test_nan_is_a_failure():
+    assert not agreement.Law("claim", "a", "b", float("nan")).holds
+    assert not agreement.Agreement("q", "f", "c", float("nan"), 0.0).holds
+
+
+def test_relative_error_is_per_state():
+    a, b = np.array([[1e9, 0.0], [1.0, 0.0]]), np.array([[1e9, 0.0], [1.0, 1e-3]])
+    assert agreement.relative_error(a, b) == pytest.approx(1e-3)
+    assert agreement.relative_error(np.zeros((2, 3)), np.zeros((2, 3))) == 0.0
+
+
+@pytest.mark.parametrize("name", ["ur5", "puma560", "rp"])
+def test_energy_balance_closes(name):
+    robot = dl.load(name)
+    motion = move(robot)
+    # Simpson's rule with 1 ms steps on a smooth motion of some 100 J
+    assert motion.residual < 1e-8
+    assert motion.has_friction == (name == "puma560")
+    assert np.abs(motion.qd[[0, -1]]).max() < 1e-12
+    assert np.abs(motion.work).max() > 1.0
+
+
+def test_velocity_of_a_quaternion_motion_is_its_derivative(ball_and_slide):
+    assert move(ball_and_slide).residual < 1e-8
+
+
+@pytest.mark.parametrize("name", POSTURES)
+def test_postures_are_within_the_limits(name):
+    robot = dl.load(name)
+    for posture in postures(robot):
+        for joint in robot.joints:
+            assert joint.lower <= tuple(posture[joint.q]) <= joint.upper
+
+
+def test_skeleton_joints_lie_on_their_axes():
+    robot = dl.load("puma560")
+    q = np.array(POSTURES["puma560"][0])
+    shape = skeleton(robot, q)
+    assert len(shape.paths) == robot.nv + 1
+    np.testing.assert_allclose(shape.paths[-1][-1], robot.pose(q)[:3, 3], atol=1e-12)
+    # turning a joint moves neither its origin nor its axis
+    for i in range(robot.nv):
+        turned = body_poses(robot, q + 0.3 * np.eye(robot.nv)[i])
+        np.testing.assert_allclose(turned[i, :3, 3], shape.joints[i], atol=1e-12)
+        np.testing.assert_allclose(turned[i, :3, 2], shape.axes[i], atol=1e-12)
+
+
+def test_skeleton_of_compound_joints(ball_and_slide):
+    shape = skeleton(ball_and_slide, ball_and_slide.neutral())
+    assert len(shape.joints) == len(ball_and_slide.model.bodies)
+    assert shape.slides.tolist() == [False, True, False]
+
+
+def test_links_follow_common_normals():
+    x, _, z = np.eye(3)
+    path = between_axes(np.zeros(3), z, np.array([0.4, 0.0, 0.1]), z)
+    np.testing.assert_allclose(path, [[0, 0, 0], [0.4, 0, 0], [0.4, 0, 0.1]], atol=1e-15)
+    path = between_axes(np.zeros(3), z, np.array([3.0, 2.0, 1.0]), x)
+    np.testing.assert_allclose(path, [[0, 0, 0], [0, 0, 1], [0, 2, 1], [3, 2, 1]], atol=1e-15)
+
+
+def test_solids_point_outward():
+    centre = np.array([1.0, 2.0, 3.0])
+    up = np.array([0.0, 0.0, 1.0])
+    faces = np.concatenate([ball(centre, 0.5), tube(centre - up, centre + up, 0.2, capped=True)])
+    normal = np.cross(faces[:, 2] - faces[:, 0], faces[:, 3] - faces[:, 1])
+    outward = faces.mean(axis=1) - centre
+    assert (np.einsum("ij,ij->i", normal, outward) > 0).all()

@@ -1,0 +1,48 @@
+"""The code of the README runs, in order, and the files it points to exist."""
+
+import re
+from pathlib import Path
+
+README = Path(__file__).parents[1] / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+
+
+def test_code_blocks_run(capsys):
+    blocks = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 2
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(README), "exec"), names)
+    assert names["tau"].shape == (1_000_000, 6)
+    assert names["h"].shape == (1000, 500, 6)
+    assert names["holding"].shape == (100, 2)
+    assert "multiplications" in capsys.readouterr().out
+
+
+def test_links_lead_somewhere():
+    links = re.findall(r"\]\(([^)#]+)\)", TEXT)
+    assert "docs/images/demo.png" in links
+    missing = [link for link in links if not (README.parent / link).exists()]
+    assert not missing
+
+
+def test_picture_is_small():
+    assert (README.parent / "docs/images/demo.png").stat().st_size < 300_000
+
+
+def test_commands_of_the_shell_block_work():
+    from typer.testing import CliRunner
+
+    from dalembert.cli.app import app
+
+    lines = re.findall(r"^    dalembert (.+?)(?:\s+#.*)?$", TEXT, flags=re.MULTILINE)
+    assert len(lines) >= 4
+    for line in lines:
+        result = CliRunner().invoke(app, line.split())
+        assert result.exit_code == 0, (line, result.output)
+
+
+def test_every_robot_of_the_zoo_is_named():
+    from dalembert import zoo
+
+    assert all(f"`{name}`" in TEXT for name in zoo.names())
