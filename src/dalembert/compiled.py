@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dalembert import formulations
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.errors import DalembertError, FormulationError, ShapeError
 from dalembert.formulations import Quantity, coupled
 from dalembert.formulations.registry import INPUTS, SIZES, Formulation, Size, suggest
 from dalembert.formulations.regularity import require_regular_mass_matrix
@@ -65,9 +65,13 @@ class Variant:
                 raise DalembertError(
                     f"{quantity.name} takes no {name!r}{suggest(name, list(known))}"
                 )
+        chosen = quantity.formulation(formulation)
+        for name in choices:
+            if name in quantity.static and not chosen.takes(name):
+                raise FormulationError(f"{quantity.name} by {chosen.name} has no choice of {name!r}")
         return Variant(
             quantity,
-            quantity.formulation(formulation),
+            chosen,
             tuple((name, choices[name]) for name in quantity.static if name in choices),
             tuple(name for name in quantity.optional if choices.get(name)),
         )

@@ -40,6 +40,10 @@ class UnknownNameError(DalembertError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class ConvergenceError(DalembertError, ArithmeticError):
+    """An iteration found no solution; the message says how near it came."""
+
+
 class ParameterError(DalembertError, ValueError):
     """A named parameter is missing, unknown or has no value."""
 

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.compiled import COUPLED, ROBOT, Compiled, Evaluator, Parameters
+from dalembert.compiled import COUPLED, ROBOT, Compiled
 from dalembert.importers import links_from_dh, links_from_screws
+from dalembert.methods.dynamics import DynamicsMethods
+from dalembert.methods.kinematics import KinematicMethods
+from dalembert.methods.matrices import MatrixMethods
 from dalembert.model import JointInfo, Link, Model, build, link_from_mapping
 from dalembert.model.build import STANDARD_GRAVITY
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 
-class Robot(Evaluator):
+class Robot(DynamicsMethods, MatrixMethods, KinematicMethods):
     """A mechanism of rigid links, and everything that can be computed of it.
 
     Arrays are batch-first, ``(..., n)``, and broadcast like any ufunc; float32 stays float32. Every
@@ -246,166 +249,3 @@ class Robot(Evaluator):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Robot, (self.model,)
-
-    # dynamics
-
-    def inverse_dynamics(
-        self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
-        tip_wrench: Any = None,
-        formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
-        parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
-        """τ (..., nv) = M q̈ + C q̇ + N + J_tᵀ F_t + friction, in N m or N.
-
-        `tip_wrench` (..., 6) is what the tool exerts on its environment, in the tool frame;
-        `base_twist` and `base_acceleration` (..., 6) the base's known motion V_0, V̇_0 in its frame.
-
-        >>> import dalembert as dl
-        >>> dl.load("planar_2r").inverse_dynamics([0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
-        array([0., 0.])
-        """
-        given = {"tip_wrench": tip_wrench, **_base(base_twist, base_acceleration)}
-        return self._evaluate("inverse_dynamics", (q, qd, qdd), given, formulation, parameters, out)
-
-    def forward_dynamics(
-        self,
-        q: Any,
-        qd: Any,
-        tau: Any,
-        tip_wrench: Any = None,
-        formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
-        parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
-        """q̈ (..., nv) with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ.
-
-        >>> import dalembert as dl
-        >>> dl.load("pendulum").forward_dynamics([np.pi / 2], [0.0], [0.0])  # −g/l
-        array([-9.81])
-        """
-        given = {"tip_wrench": tip_wrench, **_base(base_twist, base_acceleration)}
-        return self._evaluate("forward_dynamics", (q, qd, tau), given, formulation, parameters, out)
-
-    def joint_wrenches(
-        self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
-        tip_wrench: Any = None,
-        formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
-        parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
-        """(..., joints, 6) force and moment each joint exerts on its link (001 §1.3, steps 3–4).
-
-        Moments are about the joint's origin; components along the axes of the link frame.
-        """
-        given = {"tip_wrench": tip_wrench, **_base(base_twist, base_acceleration)}
-        return self._evaluate("joint_wrenches", (q, qd, qdd), given, formulation, parameters, out)
-
-    def mass_matrix(
-        self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
-        """M (..., nv, nv), full and symmetric, rotor inertia included."""
-        return self._evaluate("mass_matrix", (q,), {}, formulation, parameters, out)
-
-    def bias(
-        self,
-        q: Any,
-        qd: Any,
-        formulation: str | None = None,
-        base_twist: Any = None,
-        base_acceleration: Any = None,
-        parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
-        """h (..., nv) = C q̇ + N, without friction."""
-        given = _base(base_twist, base_acceleration)
-        return self._evaluate("bias", (q, qd), given, formulation, parameters, out)
-
-    def gravity_torque(
-        self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
-        """N (..., nv) = ∂U/∂q: the torques that hold the robot still."""
-        return self._evaluate("gravity_torque", (q,), {}, formulation, parameters, out)
-
-    # kinematics
-
-    def pose(
-        self, q: Any, frame: str = "tool", parameters: Parameters = None, out: Any = None
-    ) -> Any:
-        """(..., 4, 4) pose of a named frame in the world."""
-        return self._evaluate("pose", (q,), {}, None, parameters, out, frame=frame)
-
-    def jacobian(
-        self,
-        q: Any,
-        frame: str = "tool",
-        expressed_in: str = "body",
-        parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
-        """J (..., 6, nv) of a named frame: V = J q̇, (linear, angular).
-
-        ``expressed_in`` is "body" (body twist), "spatial" (about the world's origin) or "world"
-        (velocity of the frame's origin, along the world's axes).
-        """
-        chosen = {"frame": frame, "expressed_in": expressed_in}
-        return self._evaluate("jacobian", (q,), {}, None, parameters, out, **chosen)
-
-    def jacobian_rate(
-        self,
-        q: Any,
-        qd: Any,
-        frame: str = "tool",
-        expressed_in: str = "body",
-        parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
-        """dJ/dt (..., 6, nv) along q̇, in the views of `jacobian`."""
-        chosen = {"frame": frame, "expressed_in": expressed_in}
-        return self._evaluate("jacobian_rate", (q, qd), {}, None, parameters, out, **chosen)
-
-    def integrate(self, q: Any, step: Any) -> Any:
-        """q (..., nq) moved by the velocity `step` (..., nv) for unit time, on its manifold."""
-        return self._evaluate("integrate", (q, step), {}, None, None, None)
-
-    # energies and momenta
-
-    def kinetic_energy(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
-    ) -> Any:
-        """K (...) = ½ q̇ᵀ M q̇, joules."""
-        return self._evaluate("kinetic_energy", (q, qd), {}, None, parameters, out)
-
-    def potential_energy(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
-        """U (...) = −Σ m gᵀ p_C, joules."""
-        return self._evaluate("potential_energy", (q,), {}, None, parameters, out)
-
-    def center_of_mass(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
-        """(..., 3) centre of mass in the world, metres."""
-        return self._evaluate("center_of_mass", (q,), {}, None, parameters, out)
-
-    def momentum(self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None) -> Any:
-        """(..., 6) linear and angular momentum about the world's origin, along its axes."""
-        return self._evaluate("momentum", (q, qd), {}, None, parameters, out)
-
-    def generalized_momentum(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
-    ) -> Any:
-        """p (..., nv) = ∂K/∂q̇ = M q̇."""
-        return self._evaluate("generalized_momentum", (q, qd), {}, None, parameters, out)
-
-
-def _base(twist: Any, acceleration: Any) -> dict[str, Any]:
-    return {"base_twist": twist, "base_acceleration": acceleration}

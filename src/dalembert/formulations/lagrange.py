@@ -1,7 +1,8 @@
 """Lagrange's equations in coordinates: M(θ) θ̈ + C(θ, θ̇) θ̇ + N(θ) = τ (000 p.21–24, p.31; 002).
 
-M from the body Jacobians, C from the Christoffel symbols of the closed form of ∂M/∂θ, N from the
-potential. All joints must have one degree each: the velocity of a ball is no rate of coordinates.
+M from the body Jacobians J_i, written in the spatial frame as Property 2 has them, C from the
+Christoffel symbols of its closed form of ∂M/∂θ, N from the potential. All joints must have one
+degree each: the velocity of a ball is no rate of coordinates.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ import numpy as np
 from dalembert.formulations.christoffel import coriolis_matrix
 from dalembert.formulations.drive import friction
 from dalembert.formulations.gravity import gravity_torque_by_potential
-from dalembert.formulations.jacobian_mass import mass_matrix
 from dalembert.formulations.kinematics import jacobian
 from dalembert.formulations.moving_base import with_base
-from dalembert.formulations.screw_sum import require_coordinates
+from dalembert.formulations.screw_sum import mass_matrix, require_coordinates
 from dalembert.formulations.weight import by_base
 from dalembert.model import Model
 

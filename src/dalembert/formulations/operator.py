@@ -97,11 +97,8 @@ def coriolis_matrix_printed(model: Model, q: Any, qd: Any) -> Any:
 
     C q̇ is right, but Ṁ − 2C is not skew; `coriolis_matrix` has the term that is missing.
     """
-    op = operators(model, q)
-    J = op.G @ op.xi
-    ad_xi, ad_V = -stacked_ad(op.xi @ qd), stacked_ad(J @ qd)
-    MJ = op.M @ J
-    return J.T @ (op.M @ (op.G @ (ad_xi @ (op.Gamma @ J))) - ad_V.T @ MJ)
+    J, F, _ = _coriolis_factors(model, q, qd)
+    return J.T @ F
 
 
 def coriolis_matrix(model: Model, q: Any, qd: Any) -> Any:
@@ -110,10 +107,17 @@ def coriolis_matrix(model: Model, q: Any, qd: Any) -> Any:
     The last term, diag(ad_{V_i}) with its true sign, adds nothing to C q̇, since ad_V V = 0. With
     J = G ξ and J̇ = G ad_{ξθ̇} Γ J, C = Jᵀ M J̇ + Jᵀ (M ad_V − (M ad_V)ᵀ) J.
     """
+    J, F, added = _coriolis_factors(model, q, qd)
+    return J.T @ (F + added)
+
+
+def _coriolis_factors(model: Model, q: Any, qd: Any) -> tuple[Any, Any, Any]:
+    """J = G ξ, (M G ad_{ξθ̇} Γ + ad_Vᵀ M) J and M ad_V J, each (6n, nv)."""
     op = operators(model, q)
     J = op.G @ op.xi
-    ad_V = stacked_ad(J @ qd)
-    return coriolis_matrix_printed(model, q, qd) + J.T @ (op.M @ (ad_V @ J))
+    ad_xi, ad_V = -stacked_ad(op.xi @ qd), stacked_ad(J @ qd)
+    F = op.M @ (op.G @ (ad_xi @ (op.Gamma @ J))) - ad_V.T @ (op.M @ J)
+    return J, F, op.M @ (ad_V @ J)
 
 
 def stacked_wrenches(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from inspect import signature
 from typing import Any
 
 from dalembert.errors import UnknownNameError
@@ -20,6 +21,7 @@ SIZES: Mapping[str, Callable[[Model], int]] = {
     "nv": lambda model: model.nv,
     "joints": lambda model: len(model.joints),
     "pairs": lambda model: model.nv * (model.nv - 1) // 2,
+    "inertial": lambda model: 10 * len(model.bodies),
 }
 INPUTS: Mapping[str, tuple[Size, ...]] = {
     "q": ("nq",),
@@ -41,6 +43,11 @@ class Formulation:
     function: Callable[..., Any]
     citation: str
     summary: str
+
+    def takes(self, choice: str) -> bool:
+        """Whether its function has an argument of this name (or takes any)."""
+        arguments = signature(self.function).parameters.values()
+        return any(a.name == choice or a.kind is a.VAR_KEYWORD for a in arguments)
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,9 @@ class Product(NamedTuple):
         return sympy.Mul(number(self.number), *more, *single, *sums)
 
     @property
-    def is_plain_sum(self) -> bool:
-        """Nothing factors out: one sum and no letter before it."""
-        return [power for _, power in self.factors] == [1] and not any(self.monomial)
-
-    @property
-    def is_factored(self) -> bool:
-        """At least two sums multiplied."""
-        return sum(power for _, power in self.factors) > 1
+    def sums(self) -> int:
+        """How many sums are multiplied."""
+        return sum(power for _, power in self.factors)
 
 
 def product(f: PolyElement, deep: bool) -> Product:
@@ -57,10 +52,22 @@ def product(f: PolyElement, deep: bool) -> Product:
     if len(rest) == 1:
         return Product(scale * fraction(rest.LC), monomial, ())
     factors = [(rest, 1)]
-    if deep and len(rest) <= LARGEST:
+    if deep and len(rest) <= LARGEST and not _surely_irreducible(rest):
         unit, factors = _irreducible(rest)
         scale *= unit
     return _signed(Product(scale, monomial, tuple(factors)))
+
+
+def _surely_irreducible(f: PolyElement) -> bool:
+    """True if some generator x has f = A x + B with A or B a single term.
+
+    A factor without x would divide both, so it would be a monomial, and f has no monomial factor.
+    """
+    for k in range(f.ring.ngens):
+        degrees = [m[k] for m in f]
+        if max(degrees) == 1 and 1 in (sum(degrees), len(degrees) - sum(degrees)):
+            return True
+    return False
 
 
 def _irreducible(f: PolyElement) -> tuple[Fraction, list[tuple[PolyElement, int]]]:

@@ -1,4 +1,4 @@
-"""What a user's expressions are written in: coordinates, velocities and parameters, SymPy or CasADi."""
+"""The letters of a user's expressions, SymPy or CasADi: coordinates, velocities, parameters."""
 
 from __future__ import annotations
 
@@ -116,21 +116,15 @@ def alphabet(
     _require_distinct([*labels, *values], "coordinates and parameters")
     ours = [casadi.SX.sym(name, size) for name, size in (("q", len(labels)), ("qd", len(labels)))]
     p = casadi.SX.sym("parameters", len(values))
-    for velocity in velocities:
-        _label(
-            velocity.args[0]
-            if _library(velocity) == "sympy" and velocity.is_Derivative
-            else velocity,
-            "qd",
-        )
     keys = [*positions, *velocities]
     _require_distinct([_key(x) for x in keys], "symbols of q and qd", [str(x) for x in keys])
-    stacked = casadi.vertsplit(casadi.vertcat(*ours))
-    given = {_key(x): symbol for x, symbol in zip(keys, stacked, strict=True)}
-    given |= _derivatives(positions, casadi.vertsplit(ours[1]))
+    split = [casadi.vertsplit(symbols) for symbols in ours]
+    given = {_key(x): symbol for x, symbol in zip(positions, split[0], strict=True)}
+    given |= {_key(x): symbol for x, symbol in zip(velocities, split[1], strict=False)}
+    given |= _derivatives(positions, split[1])
     by_name = dict(zip(values, casadi.vertsplit(p) if values else [], strict=True))
     given |= {_key(s): by_name[name] for name, (s, _) in declared.items() if s is not None}
-    return Alphabet(labels, values, given, by_name, *ours, p)
+    return Alphabet(labels, values, given, by_name, ours[0], ours[1], p)
 
 
 def entries(value: Any) -> list[Any]:
@@ -153,7 +147,9 @@ def plain(value: Any) -> Any:
 
 
 def _library(value: Any) -> str:
-    return type(value).__module__.split(".")[0] if not isinstance(value, type) else ""
+    # functions of time have a class of their own, made on the fly, without a module
+    modules = [str(base.__module__).split(".")[0] for base in type(value).__mro__]
+    return next((name for name in modules if name in ("sympy", "casadi")), "")
 
 
 def _key(symbol: Any) -> Any:
@@ -188,6 +184,8 @@ def _velocities(positions: list[Any], qd: Any) -> list[Any]:
         velocities = entries(qd)
         if len(velocities) != len(positions):
             raise ModelError(f"qd has {len(velocities)} entries for {len(positions)} coordinates")
+        for velocity in velocities:
+            _label(velocity.args[0] if getattr(velocity, "is_Derivative", 0) else velocity, "qd")
         return velocities
     if all(_library(x) == "sympy" and _is_function(x) for x in positions):
         return [x.diff(x.args[0]) for x in positions]

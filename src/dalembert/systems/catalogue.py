@@ -1,4 +1,4 @@
-"""The catalogue of a Lagrangian system: its quantities with their formulations, first the default."""
+"""The catalogue of a Lagrangian system: quantities with their formulations, first the default."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _require_quadratic(
 
 
 def _states(energies: Energies, count: int = 24) -> Iterator[tuple[np.ndarray, ...]]:
-    """Random q, q̇ and parameters: defaults where there are any, else positive; large and small q."""
+    """Random q (large and small), velocities, and parameters: defaults or positive numbers."""
     rng = np.random.default_rng(0)
     defaults = energies.parameters.values()
     for k in range(count):
@@ -127,26 +127,24 @@ def singular(
     named = combination(direction, energies.coordinates)
     return SingularMassMatrixError(
         f"{energies.name}: M(q) is {what}{where}: the kinetic energy does not grow with the "
-        f"velocity {named}, so the accelerations are not determined; give this motion inertia, "
-        "leave out a coordinate or choose others"
+        f"velocity along {named}, so the accelerations are not determined; give this motion "
+        "inertia, leave out a coordinate or choose others"
     )
 
 
 def combination(direction: np.ndarray, names: tuple[str, ...]) -> str:
-    """A direction in the names of the coordinates.
+    """A direction in the names of the coordinates, its largest component one.
 
     >>> combination(np.array([0.5, 0.0, -1.0]), ("x", "y", "z"))
-    '0.5 ẋ − 1 ż'
+    '0.5 x − z'
     >>> combination(np.array([0.0, 2.0]), ("x", "theta"))
-    'thetȧ'
+    'theta'
     """
-    scaled = direction / direction[np.abs(direction).argmax()]
-    parts = [
-        (value, f"{name}\u0307")
-        for value, name in zip(scaled, names, strict=True)
-        if abs(value) > 1e-6
-    ]
-    if len(parts) == 1:
-        return parts[0][1]
-    text = " ".join(f"{'−' if v < 0 else '+'} {abs(v):.4g} {name}" for v, name in parts)
+    scaled = direction / np.abs(direction).max()
+    kept = [(v, name) for v, name in zip(scaled, names, strict=True) if abs(v) > 1e-6]
+    flip = np.sign(kept[0][0])
+    text = " ".join(
+        f"{'+' if v * flip > 0 else '−'} {name if abs(v) > 1 - 1e-6 else f'{abs(v):.4g} {name}'}"
+        for v, name in kept
+    )
     return text.removeprefix("+ ")

@@ -101,7 +101,7 @@ class Energies:
         return parameter_vector(self.name, self.parameters, given)
 
     def evaluate(self, formula: Formula, shape: tuple[int, ...], **inputs: Any) -> Any:
-        """The formula at these inputs, as an array of that shape: numbers or symbols, as they are."""
+        """The formula at these inputs, as an array of that shape; of symbols if any is symbolic."""
         key = (formula, *inputs)
         if key not in self.derived:
             self.derived[key] = self._derive(formula, tuple(inputs))
@@ -110,7 +110,7 @@ class Energies:
             import casadi
 
             flat = [x.ravel().to_casadi() if is_symbolic(x) else np.ravel(x) for x in arguments]
-            return casadi.array(casadi.SX(self.derived[key](*flat))).reshape(shape)
+            return casadi.array(casadi.SX(self.derived[key](*flat))).reshape(*shape)
         found = self.derived[key](*map(np.ravel, arguments))
         return np.asarray(found, dtype=float).reshape(shape)
 

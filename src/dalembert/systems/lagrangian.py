@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from dalembert.systems.check import least_inertia, require_lagrangian, require_r
 from dalembert.systems.energies import Energies
 
 TRACED_FROM = ("dalembert.formulations", "dalembert.systems")
-KIND = Kind(find, TRACED_FROM, require_regular=require_regular)
 
 
 class Lagrangian(Evaluator):
@@ -40,6 +39,8 @@ class Lagrangian(Evaluator):
     array([11.81])
     """
 
+    KIND: ClassVar[Kind] = Kind(find, TRACED_FROM, require_regular=require_regular)
+
     def __init__(
         self,
         q: Any,
@@ -58,11 +59,11 @@ class Lagrangian(Evaluator):
             "potential": letters.read(potential, "the potential energy"),
             "forces": _generalized(letters, forces),
         }
-        self._start(described(name, letters, parts), KIND)
+        self._start(described(name, letters, parts))
 
-    def _start(self, energies: Energies, kind: Kind) -> None:
+    def _start(self, energies: Energies) -> None:
         require_lagrangian(energies)
-        super().__init__(Compiled(energies, kind))
+        super().__init__(Compiled(energies, self.KIND))
 
     @property
     def name(self) -> str:
@@ -96,14 +97,15 @@ class Lagrangian(Evaluator):
         return f"<{type(self).__name__} {self.name}: {', '.join(self.coordinates)}>"
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Lagrangian) and type(other) is type(self)
-        return same and self.description.content == other.description.content
+        if not isinstance(other, Lagrangian) or type(other) is not type(self):
+            return False
+        return self.description.content == other.description.content
 
     def __hash__(self) -> int:
         return hash(self.description.content)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.description, self.kind)
+        return _restore, (type(self), self.description)
 
     # dynamics
 
@@ -229,9 +231,9 @@ def described(
     return Energies(name, letters.names, function, letters.parameters, dimension)
 
 
-def _restore(cls: type[Lagrangian], energies: Energies, kind: Kind) -> Lagrangian:
+def _restore(cls: type[Lagrangian], energies: Energies) -> Lagrangian:
     made = cls.__new__(cls)
-    Evaluator.__init__(made, Compiled(energies, kind))
+    Evaluator.__init__(made, Compiled(energies, cls.KIND))
     return made
 
 

@@ -48,7 +48,7 @@ def loose_symbols(expression: Any, table: Mapping[Any, Any], what: str) -> list[
         )
     functions = expression.atoms(_undefined())
     loose = {str(f) for f in functions if f not in table}
-    known = {node: Dummy() for node in table if node in functions or getattr(node, "args", ())}
+    known = {node: Dummy() for node in table if hasattr(node, "args") and node.args}
     bare = expression.xreplace(known)
     times = {arg for f in functions for arg in f.free_symbols}
     symbols = bare.free_symbols - set(known.values()) - set(table)

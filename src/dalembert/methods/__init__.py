@@ -1,0 +1,1 @@
+"""The quantities of a robot as methods, by theme; `Robot` inherits them all."""

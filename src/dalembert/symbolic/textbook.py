@@ -1,0 +1,133 @@
+"""Polynomials as a textbook prints them: collected, factored, in sums of angles, constants named.
+
+Three ways of collecting: "parameters", for a mass matrix, with short sums multiplied out:
+I + m r² + m l r c₃ + m (l c₂ + r c₂₃)²; "bodies", for an energy: m₂ g (l₀ − r₁ s₂) + m₃ g (…);
+"angles", for what has been differentiated: (I_y − I_z − m r²) c₂ s₂.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy
+from sympy.polys.rings import PolyElement
+
+from dalembert.symbolic.angles import Angles, Form, split
+from dalembert.symbolic.budget import Budget
+from dalembert.symbolic.constants import Constants
+from dalembert.symbolic.factors import Product, product
+from dalembert.symbolic.polynomials import Polynomials, term, to_expression
+
+STYLES = ("parameters", "bodies", "angles")
+SHORT_SUM = 3  # a coefficient that is one sum of so many terms is multiplied out
+
+
+class Writer:
+    """Writes the entries of one program.
+
+    `linear` are symbols in which everything is linear (masses, moments), by which terms are
+    collected; `constant` the symbols that do not move. While the budget lasts, factors are found.
+    """
+
+    def __init__(
+        self,
+        source: Polynomials,
+        linear: Sequence[sympy.Expr],
+        constant: Sequence[sympy.Expr],
+        budget: Budget,
+        deep: bool = True,
+    ) -> None:
+        self.source = source
+        self.budget = budget
+        self.deep = deep
+        self.angles = Angles(source)
+        self.linear = frozenset(source.positions([s for s in linear if s in source.generators]))
+        self.constant = frozenset(source.positions([s for s in constant if s in source.generators]))
+        trig = [p for angle in source.angles for p in (angle.cos, angle.sin)]
+        moving = {k for k, g in enumerate(source.generators) if k not in self.constant}
+        fixed = {p for p in trig if not _moves(source.generators[p], source, moving)}
+        self.constant |= fixed
+        self.trig = frozenset(trig) - fixed
+        self.angles.learn(c for f in set(source.entries) for c in self._coefficients(f).values())
+        self._known: dict[tuple[PolyElement, str], sympy.Expr] = {}
+
+    def write(self, f: PolyElement, style: str) -> sympy.Expr:
+        """One entry, collected in one of the `STYLES`."""
+        if (f, style) not in self._known:
+            longest = SHORT_SUM if style == "parameters" else 0
+            by_angles = style == "angles"
+            self._known[f, style] = (
+                self._by_angles(f) if by_angles else self._by_parameters(f, longest)
+            )
+        return self._known[f, style]
+
+    def write_grouped(self, f: PolyElement, constants: Constants) -> sympy.Expr:
+        """One entry as Σ constant × function of the configuration, the constants by name."""
+        form = self.angles.shortest(f, squares=False)
+        meaning = form.meaning(self.source)
+        parts = split(form.polynomial, lambda k: k not in self.constant)
+        ordered = sorted(parts.items(), key=lambda part: _order(part[0]))
+        return sympy.Add(
+            *(
+                sympy.Mul(constants.name(c, meaning, self.linear), term(m, f.ring.domain.one, meaning))
+                for m, c in ordered
+            )
+        )
+
+    def is_simple(self, f: PolyElement) -> bool:
+        """True if, constants named, f is linear in sines and cosines and has nothing else."""
+        form = self.angles.shortest(f, squares=False)
+        moving = split(form.polynomial, lambda k: k not in self.constant)
+        return all(sum(m) <= 1 and all(k in self.trig for k, e in enumerate(m) if e) for m in moving)
+
+    def _coefficients(self, f: PolyElement) -> dict[tuple[int, ...], PolyElement]:
+        return split(f, lambda k: k in self.linear)
+
+    def _product(self, form: Form) -> Product:
+        return product(form.polynomial, deep=self.deep and not self.budget.exhausted())
+
+    def _by_parameters(self, f: PolyElement, longest: int) -> sympy.Expr:
+        """Collected; coefficients that are one sum of at most `longest` terms multiplied out."""
+        terms = []
+        for monomial, coefficient in self._coefficients(f).items():
+            form = self.angles.shortest(coefficient)
+            meaning = form.meaning(self.source)
+            parameter = term(monomial, f.ring.domain.one, meaning)
+            found = self._product(form)
+            if found.sums == 1 and len(form.polynomial) <= longest:
+                terms += [parameter * term(m, c, meaning) for m, c in form.polynomial.terms()]
+            else:
+                terms.append(found.expression(meaning, parameter))
+        return sympy.Add(*terms)
+
+    def _by_angles(self, f: PolyElement) -> sympy.Expr:
+        """Sums times sums or sines stand alone; other terms are collected by sines and cosines."""
+        terms: list[sympy.Expr] = []
+        pool: dict[sympy.Expr, PolyElement] = {}
+        for monomial, coefficient in self._coefficients(f).items():
+            form = self.angles.shortest(coefficient)
+            meaning = form.meaning(self.source)
+            found = self._product(form)
+            parameter = f.ring.from_dict({monomial: f.ring.domain.one})
+            turning = any(found.monomial[k] for k in self.trig)
+            if found.sums + (turning and found.sums) > 1:
+                terms.append(found.expression(meaning, to_expression(parameter, meaning)))
+                continue
+            for m, c in split(form.polynomial, lambda k: k in self.trig).items():
+                turned = term(m, f.ring.domain.one, meaning)
+                pool[turned] = pool.get(turned, f.ring.zero) + c * parameter
+        for turned, c in pool.items():
+            if c:
+                terms.append(self._product(Form(c, ())).expression(self.source.generators, turned))
+        return sympy.Add(*terms)
+
+
+def _moves(turned: sympy.Expr, source: Polynomials, moving: set[int]) -> bool:
+    """True if the argument of this sine or cosine holds a symbol that moves."""
+    names = {source.generators[k] for k in moving if source.generators[k].is_Symbol}
+    return bool(turned.free_symbols & names)
+
+
+def _order(monomial: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    """Constants first, then by degree, then in the order of the coordinates."""
+    return sum(monomial), tuple(-e for e in monomial)
