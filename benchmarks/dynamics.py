@@ -87,6 +87,8 @@ def single_table(rounds: int) -> Table:
             "empty": lambda s=(q, qd, qdd): None,
         }
         best = interleaved(pair, rounds)
-        times = [f"{(best[who] - best['empty']) * 1e6:.2f}" for who in ("method", "ufunc", "pinocchio")]
+        times = [
+            f"{(best[who] - best['empty']) * 1e6:.2f}" for who in ("method", "ufunc", "pinocchio")
+        ]
         table.add_row(name, *times)
     return table

@@ -36,7 +36,12 @@ def _run(cache: str, imports: str) -> tuple[float, float, bool, bool]:
 def startup_table(repeats: int = 5) -> Table:
     """Best of several fresh processes, milliseconds."""
     table = Table(title="first use of the UR5's inverse dynamics, ms")
-    for column in ("import dalembert", "compile, no cache", "from the cache", "casadi imported then"):
+    for column in (
+        "import dalembert",
+        "compile, no cache",
+        "from the cache",
+        "casadi imported then",
+    ):
         table.add_column(column, justify="right")
     with tempfile.TemporaryDirectory() as cache:
         cold = [_run("off", COLD) for _ in range(repeats)]

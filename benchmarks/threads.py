@@ -52,6 +52,8 @@ def _bandwidth(threads: int, rounds: int) -> float:
     parts = list(zip(np.array_split(source, threads), np.array_split(target, threads), strict=True))
     with ThreadPoolExecutor(threads) as pool:
         best = interleaved(
-            {"copy": lambda: list(pool.map(lambda pair: np.copyto(pair[1], pair[0]), parts))}, rounds, 0.0
+            {"copy": lambda: list(pool.map(lambda pair: np.copyto(pair[1], pair[0]), parts))},
+            rounds,
+            0.0,
         )
     return 2 * source.nbytes / best["copy"] / 1e9

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from tests.oracles.pinocchio_urdf import Errors, Peer, compare, described
 
 from dalembert.errors import ImportFileError
 from dalembert.robot import Robot
+from tests.oracles.pinocchio_urdf import Errors, Peer, compare, described
 
 AGREEMENT = 1e-9
 COLUMNS = ("mass_matrix", "inverse", "forward", "pose", "jacobian")

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.formulations.mechanisms import random_model, random_state, seeds
 
 import dalembert as dl
 from dalembert.kernels.interpret import interpret
 from dalembert.robot import Robot
 from dalembert.zoo import names
+from tests.formulations.mechanisms import random_model, random_state, seeds
 
 QUANTITIES = {
     "inverse_dynamics": ("q", "qd", "qdd"),

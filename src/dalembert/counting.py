@@ -23,13 +23,17 @@ from dalembert.model import Joint, Link, Model, build
 from dalembert.spatial import exp_se3
 
 
-def as_written(model: Model, quantity: str, formulation: str | None = None, **choices: str) -> Count:
+def as_written(
+    model: Model, quantity: str, formulation: str | None = None, **choices: str
+) -> Count:
     """Operations of a formulation on a model of this structure, as its derivation writes them."""
     found = formulations.quantity(quantity)
     function = found.formulation(formulation).function
     bound = model.bind(np.ones(len(model.parameters)))
     absent = np.array([ABSENT] * model.nv, dtype=object)
-    undriven = replace(bound, drive=replace(bound.drive, **dict.fromkeys(vars(bound.drive), absent)))
+    undriven = replace(
+        bound, drive=replace(bound.drive, **dict.fromkeys(vars(bound.drive), absent))
+    )
 
     def run(**state: Any) -> Any:
         return function(undriven, **state, **choices)
@@ -82,7 +86,10 @@ class Growth:
 
 
 def count_growth(
-    formulation: str, n: Iterable[int] = range(3, 10), quantity: str = "inverse_dynamics", **choices: str
+    formulation: str,
+    n: Iterable[int] = range(3, 10),
+    quantity: str = "inverse_dynamics",
+    **choices: str,
 ) -> Growth:
     """Fit the exact polynomial in n that the as-written counts follow.
 

@@ -33,6 +33,10 @@ class ImportFileError(DalembertError, ValueError):
         return type(self), (self.message, self.file, self.line)
 
 
+class ConstraintError(DalembertError, ValueError):
+    """A constraint that makes no sense, conflicts with others, or is not met; it is named."""
+
+
 class UnknownNameError(DalembertError, KeyError):
     """A robot, frame, quantity or formulation of that name does not exist."""
 

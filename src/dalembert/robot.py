@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert import counting
 from dalembert.compiled import COUPLED, ROBOT, Compiled
 from dalembert.importers import links_from_dh, links_from_screws
+from dalembert.methods.derivatives import DerivativeMethods
 from dalembert.methods.dynamics import DynamicsMethods
+from dalembert.methods.export import ExportMethods
 from dalembert.methods.kinematics import KinematicMethods
 from dalembert.methods.matrices import MatrixMethods
 from dalembert.model import JointInfo, Link, Model, build, link_from_mapping
@@ -17,12 +20,16 @@ from dalembert.model.build import STANDARD_GRAVITY
 
 if TYPE_CHECKING:
     from dalembert.importers.xml_read import Source
+    from dalembert.kernels.count import Count
     from dalembert.model.notes import Notes
+    from dalembert.symbolic.equations import Equations
 
 Array = np.ndarray
 
 
-class Robot(DynamicsMethods, MatrixMethods, KinematicMethods):
+class Robot(
+    DynamicsMethods, MatrixMethods, KinematicMethods, DerivativeMethods, ExportMethods
+):
     """A mechanism of rigid links, and everything that can be computed of it.
 
     Arrays are batch-first, ``(..., n)``, and broadcast like any ufunc; float32 stays float32. Every
@@ -165,7 +172,12 @@ class Robot(DynamicsMethods, MatrixMethods, KinematicMethods):
 
     @classmethod
     def from_mjcf(
-        cls, source: Source, *, tip: str | None = None, name: str | None = None, strict: bool = False
+        cls,
+        source: Source,
+        *,
+        tip: str | None = None,
+        name: str | None = None,
+        strict: bool = False,
     ) -> Robot:
         """A tree from MJCF, a path or the text itself, through MuJoCo's own compiler.
 
@@ -249,3 +261,65 @@ class Robot(DynamicsMethods, MatrixMethods, KinematicMethods):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Robot, (self.model,)
+
+    def equations(
+        self,
+        quantities: Sequence[str] = ("M", "C", "g"),
+        simplify: str = "full",
+        timeout: float | None = 10.0,
+        group: bool | None = None,
+        coordinates: Sequence[str] | None = None,
+        constants: Sequence[str] | None = None,
+        progress: bool = True,
+    ) -> Equations:
+        """The equations of motion as SymPy matrices in textbook form, from the robot's programs.
+
+        `quantities` are of "M", "C", "g", "Gamma" (Christoffel), "K", "U", "B" and "Csq" (Khatib).
+        "full" also looks for factors, until `timeout` seconds are over; "fast" does not. `group`
+        names the constants (α + 2β cos θ₂); None does so if a few of them say all of M.
+        `coordinates` and `constants` are names to use instead of θ₁, d₂, … and α, β, ….
+
+        >>> from dalembert.equations import symbolic_robot
+        >>> print(symbolic_robot("planar_2r").equations(["M"]))
+        Mass matrix
+        M = ⎡ α + 2 β cos θ₂   δ + β cos θ₂ ⎤
+            ⎣ δ + β cos θ₂     δ            ⎦
+        <BLANKLINE>
+        with
+        α = Iz₁ + Iz₂ + m₁ r₁² + m₂ (l₁² + r₂²)
+        β = m₂ l₁ r₂
+        δ = Iz₂ + m₂ r₂²
+        """
+        from dalembert.equations import robot_equations
+
+        return robot_equations(
+            self,
+            quantities,
+            coordinates,
+            simplify=simplify,
+            timeout=timeout,
+            group=group,
+            constants=constants,
+            progress=progress,
+        )
+
+    def operation_count(
+        self,
+        quantity: str,
+        formulation: str | None = None,
+        as_written: bool = False,
+        **choices: Any,
+    ) -> Count:
+        """Arithmetic of a quantity for this robot, zeros and repetitions removed.
+
+        With ``as_written=True``, what the derivation itself does: nothing is known to be zero, and
+        nothing is shared that the formulation does not share.
+
+        >>> import dalembert as dl
+        >>> robot = dl.load("puma560")
+        >>> robot.operation_count("inverse_dynamics", "silver", as_written=True).multiplications
+        846
+        """
+        if as_written:
+            return counting.as_written(self.model, quantity, formulation, **choices)
+        return super().operation_count(quantity, formulation, **choices)

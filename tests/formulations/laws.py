@@ -34,7 +34,7 @@ def traced(function: Any, model: Model, **inputs: np.ndarray) -> tuple[np.ndarra
 def mass_matrix_rate(model: Model, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """Ṁ = Σ ∂M/∂q dq/dt by automatic differentiation, quaternion joints included."""
     x = casadi.SX.sym("x", model.nq)
-    M = mass_matrix(model, casadi.array(x).ravel()).ravel().to_casadi()
+    M = casadi.SX(mass_matrix(model, casadi.array(x).ravel()).ravel())
     slopes = casadi.Function("slopes", [x], [casadi.densify(casadi.jacobian(M, x))])
     return (np.array(slopes(q)) @ model.rate(q, qd)).reshape(model.nv, model.nv)
 

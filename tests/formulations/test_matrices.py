@@ -1,9 +1,8 @@
-"""M, ∂M/∂q, the velocity terms, gravity and the roots of M: laws, and agreement of all routes."""
+"""M, ∂M/∂q, the velocity terms and gravity: laws, and agreement of all routes."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dalembert.errors import FormulationError
 from dalembert.formulations import (
@@ -15,9 +14,7 @@ from dalembert.formulations import (
     newton_euler,
     operator,
     screw_sum,
-    square_root,
 )
-from dalembert.formulations.triangular import upper_cholesky
 from tests.formulations.laws import ZOO, assert_close, asymmetry, mass_matrix_rate, traced
 from tests.formulations.mechanisms import SCREW_KINDS, random_model, random_state, seeds
 
@@ -45,9 +42,6 @@ OF_Q = {
     "mass_matrix_derivative by automatic": automatic.mass_matrix_derivative,
     "christoffel": christoffel.christoffel,
     "coriolis_centrifugal": christoffel.coriolis_centrifugal,
-    "square_root": square_root.square_root,
-    "square_root_inverse": square_root.square_root_inverse,
-    "symmetric_root": square_root.symmetric_root,
 }
 OF_MOTION = {
     **{f"coriolis_matrix by {key}": function for key, function in CORIOLIS.items()},
@@ -93,8 +87,6 @@ def test_zoo(robot):
         newton_euler.gravity_torque(model, q),
         newton_euler.bias(model, q, qd),
     )
-    W = square_root.square_root(model, q)
-    assert_close(W @ W.T, M)
     for mass_matrix in MASS.values():
         assert_close(mass_matrix(model, q), M)
     for gravity_torque in GRAVITY.values():
@@ -122,6 +114,16 @@ def test_derivative_in_closed_form(seed):
     model, q, _ = mechanism(seed, one_degree=True)
     expected = automatic.mass_matrix_derivative(model, q)
     assert_close(screw_sum.mass_matrix_derivative(model, q), expected)
+
+
+def test_slides_alone_have_a_constant_mass_matrix():
+    rng = np.random.default_rng(9)
+    model = random_model(rng, ("prismatic",), n=3)
+    q, qd, _ = random_state(model, rng)
+    for derivative in (screw_sum.mass_matrix_derivative, automatic.mass_matrix_derivative):
+        assert_close(derivative(model, q), np.zeros((3, 3, 3)))
+        assert_close(*traced(derivative, model, q=q), np.zeros((3, 3, 3)))
+    assert_close(christoffel.coriolis_matrix(model, q, qd), np.zeros((3, 3)))
 
 
 @few
@@ -219,47 +221,6 @@ def test_gravity_torques_agree(seed):
     expected = newton_euler.gravity_torque(model, q)
     for gravity_torque in GRAVITY.values():
         assert_close(gravity_torque(model, q), expected)
-
-
-# square roots
-
-
-@few
-@given(seeds)
-def test_square_root(seed):
-    """W Wᵀ = M; W is the one upper triangular root with a positive diagonal."""
-    model, q, _ = mechanism(seed)
-    M, W = composite_body.mass_matrix(model, q), square_root.square_root(model, q)
-    assert_close(W @ W.T, M)
-    assert_close(W, upper_cholesky(M), 1e-10)  # of a matrix with a condition number up to 1e4
-    assert_close(square_root.square_root_inverse(model, q) @ W, np.eye(model.nv))
-
-
-@few
-@given(seeds)
-def test_identity_of_articulated_inertias(seed):
-    """M = M̂ − ΓᵀM̂Γ + ΓᵀM̂ξ D⁻¹ ξᵀM̂Γ (000 p.50), with D the pivots and the rotors in them."""
-    model, q, _ = mechanism(seed)
-    op, M_hat, D, U_inverse = square_root.factors(model, q)
-    through = op.Gamma.T @ M_hat
-    carried = through @ op.xi
-    assert_close(M_hat - through @ op.Gamma + carried @ np.linalg.solve(D, carried.T), op.M)
-    assert_close(D, op.xi.T @ M_hat @ op.xi + np.diag(model.drive.rotor))
-    assert_close(U_inverse @ D @ U_inverse.T, np.eye(model.nv))
-
-
-@given(seeds, st.integers(1, 9), st.floats(0.0, 12.0))
-def test_symmetric_roots_against_eigenvalues(seed, n, decades):
-    """Any spectrum over up to twelve decades; the error grows with cond(M)^{1/2} ε."""
-    rng = np.random.default_rng(seed)
-    vectors, _ = np.linalg.qr(rng.normal(size=(n, n)))
-    values = 10.0 ** rng.uniform(-decades / 2, decades / 2, n)
-    root, inverse = square_root.symmetric_roots((vectors * values) @ vectors.T)
-    condition = np.sqrt(values.max() / values.min())
-    tolerance = 1e-15 * 100 * condition
-    np.testing.assert_array_equal(root, root.T)
-    assert_close(root, (vectors * np.sqrt(values)) @ vectors.T, tolerance)
-    assert_close(root @ inverse, np.eye(n), tolerance * condition)
 
 
 # tracing and errors

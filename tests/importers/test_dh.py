@@ -36,7 +36,11 @@ def expected(rows, q, convention):
             d = d + value + r.get("offset", 0.0)
         turn, twist = pose(rotation_z(theta)), pose(rotation_x(r["alpha"]))
         along, across = translation(0.0, d), translation(r["a"], 0.0)
-        parts = (turn, along, across, twist) if convention == "standard" else (twist, across, turn, along)
+        parts = (
+            (turn, along, across, twist)
+            if convention == "standard"
+            else (twist, across, turn, along)
+        )
         g = compose(g, *parts)
     return g
 
@@ -54,7 +58,13 @@ def test_forward_kinematics(convention):
 def test_both_conventions_describe_one_arm():
     """Standard frames, shifted by one, are modified frames: same inertias, same torques."""
     standard = [
-        {"a": 0.4, "alpha": 0.3, "d": 0.2, "mass": 1.5, "com": (-0.4, -0.2 * np.sin(0.3), -0.2 * np.cos(0.3))},
+        {
+            "a": 0.4,
+            "alpha": 0.3,
+            "d": 0.2,
+            "mass": 1.5,
+            "com": (-0.4, -0.2 * np.sin(0.3), -0.2 * np.cos(0.3)),
+        },
         {"a": 0.3, "alpha": 0.0, "d": 0.0, "mass": 1.0, "com": (-0.3, 0.0, 0.0)},
     ]
     # both masses sit at their joint's origin: of no moment about z₁, whatever the frames

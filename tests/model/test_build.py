@@ -58,7 +58,12 @@ def test_bad_inertia_names_the_link(mass, tensor, message):
 
 
 def test_parents_come_first_and_order_is_kept():
-    links = [Link("c", "b", **BODY), Link("a", **BODY), Link("b", "a", **BODY), Link("d", "a", **BODY)]
+    links = [
+        Link("c", "b", **BODY),
+        Link("a", **BODY),
+        Link("b", "a", **BODY),
+        Link("d", "a", **BODY),
+    ]
     assert [joint.link for joint in build(links).joints] == ["a", "b", "c", "d"]
 
 
@@ -151,7 +156,9 @@ def test_robots_pickle_compare_and_hash_by_content():
 
 
 def test_integration_stays_on_the_manifold():
-    robot = Robot(build([Link("ball", joint=Joint("spherical"), **BODY), Link("arm", "ball", **BODY)]))
+    robot = Robot(
+        build([Link("ball", joint=Joint("spherical"), **BODY), Link("arm", "ball", **BODY)])
+    )
     q = robot.integrate(robot.neutral(), [0.3, -2.0, 1.0, 0.5])
     assert np.isclose(np.linalg.norm(q[:4]), 1.0, rtol=1e-15)
     assert q[4] == 0.5

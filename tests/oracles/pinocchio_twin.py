@@ -39,5 +39,7 @@ def configuration(model: Model, q: np.ndarray) -> np.ndarray:
 def friction(model: Model, qd: np.ndarray) -> np.ndarray:
     """Joint friction, which Pinocchio's inverse dynamics leaves to the caller."""
     drive = model.drive
-    coulomb = np.where(qd > 0, drive.coulomb_positive, np.where(qd < 0, drive.coulomb_negative, 0.0))
+    coulomb = np.where(
+        qd > 0, drive.coulomb_positive, np.where(qd < 0, drive.coulomb_negative, 0.0)
+    )
     return drive.viscous * qd + coulomb

@@ -4,12 +4,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import given, settings
-from tests.formulations.mechanisms import random_model, random_state, seeds
-from tests.oracles.pinocchio_twin import configuration, friction, twin
 
 from dalembert.model import Joint, Link, build
 from dalembert.robot import Robot
 from dalembert.spatial import exp_se3
+from tests.formulations.mechanisms import random_model, random_state, seeds
+from tests.oracles.pinocchio_twin import configuration, friction, twin
 
 
 def close(ours: np.ndarray, theirs: np.ndarray, tolerance: float = 1e-10) -> None:

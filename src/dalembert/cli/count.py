@@ -16,7 +16,7 @@ from dalembert.report import counts
 
 
 def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
-    """Tables of counts for one robot; the history of savings and the growth for inverse dynamics."""
+    """Counts for one robot; for inverse dynamics also the history of savings and the growth."""
     robot = dalembert.load(name)
     rows = counts.count_rows(robot, quantity)
     if as_json:
@@ -54,8 +54,9 @@ def _pair(found: Count | tuple[int, int] | None) -> list[str]:
 def _show_rows(out: Console, robot: str, quantity: str, rows: list[counts.Row]) -> None:
     made = table(
         f"{quantity.replace('_', ' ')} of {robot}",
-        "formulation", "as written ×", "+", "this robot ×", "+", "sin, cos", "published, n = 6 ×", "+",
-    )  # fmt: skip
+        *("formulation", "as written ×", "+", "this robot ×", "+", "sin, cos"),
+        *("published, n = 6 ×", "+"),
+    )
     for row in rows:
         trigonometric = "–" if row.customised is None else str(row.customised.trigonometric)
         made.add_row(
@@ -101,9 +102,8 @@ def _show_growths(out: Console, growths: list[Any]) -> None:
         )
     out.print(made)
     totals = {growth.formulation: sum(growth.at(counts.PUBLISHED_FOR)) for growth in growths}
-    known = [totals.get(name) for name in counts.PUBLISHED]
-    if all(known):
-        uicker, four, three, newton = known
+    if all(name in totals for name in counts.PUBLISHED):
+        uicker, four, three, newton = (totals[name] for name in counts.PUBLISHED)
         out.print(
             "  ratios at n = 6 (001 §1.4 says 15, 2, 5, 2½): "
             f"uicker_kahn/4×4 {uicker / four:.1f}, 4×4/3×3 {four / three:.1f}, "

@@ -17,7 +17,6 @@ from dalembert.formulations.newton_euler import base_motion, motions
 from dalembert.formulations.sweep import inward, outward, transforms
 from dalembert.formulations.symmetric import congruence, symmetric
 from dalembert.model import Body, Model
-from dalembert.spatial.inertia import spatial_inertia
 from dalembert.spatial.rotations import hat
 
 
@@ -47,7 +46,7 @@ def forward_dynamics(
     tool = model.frame(model.tool)
 
     def gather(i: int, body: Body, children: list[tuple[int, Articulated]]) -> Articulated:
-        inertia = spatial_inertia(body.mass, body.com, body.inertia)
+        inertia = body.spatial_inertia
         bias = np.concatenate(inertial_wrench(body, moving[i].a, moving[i].U))
         for child, beyond in children:
             R, p = placed[child]

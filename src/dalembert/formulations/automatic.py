@@ -18,9 +18,11 @@ def mass_matrix_derivative(model: Model, q: Any) -> Any:
 
     require_coordinates(model)
     x = casadi.SX.sym("x", model.nq)
-    M = mass_matrix(model, casadi.array(x).ravel()).ravel().to_casadi()
-    slopes = casadi.densify(casadi.jacobian(M, x))
+    M = mass_matrix(model, casadi.array(x).ravel()).ravel()
     shape = (model.nv, model.nv, model.nq)
+    if not is_symbolic(M):  # slides alone: M is constant
+        return np.zeros(shape)
+    slopes = casadi.densify(casadi.jacobian(M.to_casadi(), x))
     if is_symbolic(q):
         return casadi.array(casadi.substitute(slopes, x, q.to_casadi())).reshape(*shape)
     return np.array(casadi.Function("slopes", [x], [slopes])(q)).reshape(*shape)

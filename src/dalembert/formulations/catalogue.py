@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dalembert.errors import UnknownNameError
-from dalembert.formulations import catalogue_dynamics, catalogue_kinematics, catalogue_matrices
-from dalembert.formulations.catalogue_derivatives import DERIVATIVES
+from dalembert.formulations import (
+    catalogue_derivatives,
+    catalogue_dynamics,
+    catalogue_kinematics,
+    catalogue_matrices,
+)
 from dalembert.formulations.registry import Quantity, suggest
 
-_PARTS = (catalogue_dynamics, catalogue_matrices, catalogue_kinematics)
+_PARTS = (catalogue_dynamics, catalogue_matrices, catalogue_kinematics, catalogue_derivatives)
 QUANTITIES = {quantity.name: quantity for part in _PARTS for quantity in part.QUANTITIES}
 
 

@@ -9,7 +9,7 @@ from dalembert.formulations.registry import Formulation, Quantity
 _BASE = ("base_twist", "base_acceleration")
 _SQUARE = ("nv", "nv")
 
-DERIVATIVES = (
+QUANTITIES = (
     Quantity(
         "inverse_dynamics_derivatives",
         "∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = M",

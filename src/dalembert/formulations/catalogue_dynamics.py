@@ -197,9 +197,7 @@ GRAVITY = Quantity(
             "Khatib, lecture notes on dynamics",
             "−Σ J_vᵀ m g",
         ),
-        Formulation(
-            "potential", gravity.gravity_torque_by_potential, f"{SLIDES} p.29", "∂U/∂q"
-        ),
+        Formulation("potential", gravity.gravity_torque_by_potential, f"{SLIDES} p.29", "∂U/∂q"),
         Formulation("operator", operator.gravity_torque, f"{SLIDES} p.47", "φ = ξᵀGᵀMGP₀V̇₀"),
     ),
 )

@@ -120,9 +120,7 @@ ROOT = Quantity(
             f"{SLIDES} p.48–50",
             "triangular, from articulated inertias",
         ),
-        Formulation(
-            "symmetric", square_root.symmetric_root, NOTES, "the symmetric root M^½"
-        ),
+        Formulation("symmetric", square_root.symmetric_root, NOTES, "the symmetric root M^½"),
     ),
     inverts_mass=True,
 )

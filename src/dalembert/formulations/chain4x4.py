@@ -17,7 +17,7 @@ import numpy as np
 
 from dalembert.formulations.weight import by_base
 from dalembert.model import Body, Model
-from dalembert.spatial.inertia import pseudo_inertia
+from dalembert.spatial.inertia import silver_tensor
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import hat_se3, pose
 
@@ -53,7 +53,9 @@ def base_matrices(model: Model, base_twist: Any, base_acceleration: Any, gravity
 
 def inertia_matrix(body: Body) -> Any:
     """Uicker's J = ∫ (r, 1)(r, 1)ᵀ dm (4, 4), in link coordinates."""
-    return pseudo_inertia(body.mass, body.com, body.inertia)
+    h = body.first_moment.reshape(3, 1)
+    J = silver_tensor(body.inertia_about_origin)
+    return np.block([[J, h], [h.T, body.mass * np.ones((1, 1))]])
 
 
 def mass_vector(body: Body) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ _SAME = frozenset({"integrate"})  # the model itself knows its coordinates
 _ITS_OWN = frozenset({"forward_dynamics", "joint_wrenches"})
 
 
-@lru_cache(maxsize=None)
+@cache
 def quantity(name: str) -> Quantity:
     """The quantity of that name for coupled models; one that does not carry over is an error."""
     found = catalogue.quantity(name)
@@ -107,7 +107,9 @@ def _contract(model: Model, x: Any, sizes: tuple[Size, ...]) -> Any:
         return G.T @ x @ G
     if along == [0, 1, 2]:
         slices = [_contract(model, x[:, :, k], ("nv", "nv")) for k in range(G.shape[0])]
-        return np.stack([sum(g * s for g, s in zip(column, slices, strict=True)) for column in G.T], axis=2)
+        return np.stack(
+            [sum(g * s for g, s in zip(column, slices, strict=True)) for column in G.T], axis=2
+        )
     return x
 
 

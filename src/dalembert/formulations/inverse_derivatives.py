@@ -149,9 +149,7 @@ def _add(X: Pair, Y: Pair) -> Pair:
     return X[0] + Y[0], X[1] + Y[1]
 
 
-def _columns(
-    body: Body, place: Pair, qd: Any, moving: list[Motion], base: Motion
-) -> list[Column]:
+def _columns(body: Body, place: Pair, qd: Any, moving: list[Motion], base: Motion) -> list[Column]:
     """The body's coordinates, with velocities relative to the velocity of its origin."""
     R, p = place
     parent = _parent_motion(body, moving, base)
@@ -213,9 +211,7 @@ def _inward(
     while model.bodies[i].parent >= 0:
         R, p = placed[i]
         f_I, f_q, f_v = R @ f_I, R @ f_q, R @ f_v
-        n_I, n_q, n_v = (
-            R @ n + np.cross(p, f) for n, f in ((n_I, f_I), (n_q, f_q), (n_v, f_v))
-        )
+        n_I, n_q, n_v = (R @ n + np.cross(p, f) for n, f in ((n_I, f_I), (n_q, f_q), (n_v, f_v)))
         # relative to the parent's origin all particles are faster by u
         b = R @ b + 2.0 * np.cross(shifts[i], f_I)
         i = model.bodies[i].parent

@@ -53,8 +53,8 @@ def motions(model: Model, placed: Placed, qd: Any, qdd: Any, base: Motion) -> li
         carried = R.T @ parent.omega
         omega = carried + w_rel
         alpha = R.T @ parent.alpha + np.cross(carried, w_rel)
-        # a = Rᵀ(a + U p) + (2 Rᵀω + ω_rel) × v_rel + (S q̈)_linear
-        a = R.T @ (parent.a + parent.U @ p) + np.cross(2.0 * carried + w_rel, v_rel)
+        # a = Rᵀ(a + U p) + (2 Rᵀω + ω_rel) × v_rel + (S q̈)_linear, and Rᵀω + ω_rel is the new ω
+        a = R.T @ (parent.a + parent.U @ p) + np.cross(carried + omega, v_rel)
         if qdd is not None:
             gained = body.subspace @ qdd[body.v]
             a, alpha = a + gained[0:3], alpha + gained[3:6]

@@ -99,9 +99,7 @@ def inverse_dynamics(
     gravity: str = "base",
 ) -> Any:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
-    moving = motions(
-        model, transforms(model, q), qd, qdd, base_twist, base_acceleration, gravity
-    )
+    moving = motions(model, transforms(model, q), qd, qdd, base_twist, base_acceleration, gravity)
     g = None if by_base(gravity) else model.gravity
     tau = []
     wrenches = link_wrenches(model, moving, tip_wrench, g)

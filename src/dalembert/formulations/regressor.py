@@ -13,14 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.formulations.inertial import PER_BODY, UPPER
 from dalembert.formulations.newton_euler import Motion, base_motion, motions
 from dalembert.formulations.sweep import transforms
-from dalembert.model import Body, Model
-
-NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
-PER_BODY = len(NAMES)
-# upper entries of the tensor, in the order of NAMES
-UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+from dalembert.model import Model
 
 
 def regressor(
@@ -65,21 +61,3 @@ def _weights(s: Any, w: Any, motion: Motion) -> Any:
     ]
     moment = motion.U.T @ s + np.cross(a, w)
     return np.stack([s @ a, moment[0], moment[1], moment[2], *tensor])
-
-
-def parameters(model: Model) -> Any:
-    """θ (10 bodies,) of the model as it is; SI units."""
-    return np.concatenate([body_parameters(body) for body in model.bodies])
-
-
-def body_parameters(body: Body) -> Any:
-    """(10,): m, h, I about the origin."""
-    tensor, h = body.inertia_about_origin, body.first_moment
-    return np.stack([body.mass, h[0], h[1], h[2], *(tensor[i, j] for i, j in UPPER)])
-
-
-def tensor_of(six: Any) -> Any:
-    """The symmetric (3, 3) matrix of its six upper entries."""
-    xx, xy, xz, yy, yz, zz = (six[k] for k in range(6))
-    rows = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    return np.stack([np.stack(row) for row in rows])

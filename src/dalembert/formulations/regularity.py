@@ -8,8 +8,8 @@ from dalembert.errors import SingularMassMatrixError
 from dalembert.formulations.articulated_body import inertia_in_parent, through_joint
 from dalembert.formulations.sweep import inward, transforms
 from dalembert.model import Body, Model
-from dalembert.spatial.inertia import spatial_inertia
 
+Pair = tuple[np.ndarray, np.ndarray]  # articulated and composite inertia
 # a pivot this far below the inertia it is left over from is rounding, not inertia
 RELATIVE_PIVOT = 1e-13
 
@@ -44,11 +44,12 @@ def _weak_joints(model: Model, q: np.ndarray) -> set[int]:
     placed = transforms(model, q)
     weak: set[int] = set()
 
-    def step(i: int, body: Body, children: list) -> tuple[np.ndarray, np.ndarray]:
-        articulated = composite = spatial_inertia(body.mass, body.com, body.inertia)
+    def step(i: int, body: Body, children: list[tuple[int, Pair]]) -> Pair:
+        articulated = composite = body.spatial_inertia
         for child, (beyond, carried) in children:
-            articulated = articulated + inertia_in_parent(*placed[child], beyond)
-            composite = composite + inertia_in_parent(*placed[child], carried)
+            R, p = placed[child]
+            articulated = articulated + inertia_in_parent(R, p, beyond)
+            composite = composite + inertia_in_parent(R, p, carried)
         S, rotor = body.subspace, np.diag(model.drive.rotor[body.v])
         pivot, whole = S.T @ articulated @ S + rotor, S.T @ composite @ S + rotor
         if np.linalg.eigvalsh(pivot)[0] <= RELATIVE_PIVOT * np.trace(whole):

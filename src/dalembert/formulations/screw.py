@@ -26,7 +26,6 @@ from dalembert.formulations.sweep import inward, outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.body import newton_euler_body
-from dalembert.spatial.inertia import spatial_inertia
 
 
 class Twist(NamedTuple):
@@ -49,7 +48,7 @@ def tool_adjoint(model: Model) -> Any:
 
 def inertia(body: Body) -> Any:
     """M_i (6, 6) in C_i (000 p.38)."""
-    return spatial_inertia(body.mass, body.com, body.inertia)
+    return body.spatial_inertia
 
 
 def twists(model: Model, A: list[Any], qd: Any, qdd: Any, base: Twist) -> list[Twist]:

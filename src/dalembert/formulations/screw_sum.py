@@ -15,7 +15,6 @@ from dalembert.formulations.kinematics import body_poses
 from dalembert.formulations.symmetric import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
-from dalembert.spatial.inertia import spatial_inertia
 
 
 class Screws(NamedTuple):
@@ -97,7 +96,7 @@ def require_coordinates(model: Model) -> None:
 def _inertia_in_space(body: Body, g: Any) -> Any:
     """M' = Ad_{g⁻¹}ᵀ M Ad_{g⁻¹} (6, 6), the link's inertia in S."""
     A = se3.Ad_inv(g)
-    return A.T @ spatial_inertia(body.mass, body.com, body.inertia) @ A
+    return A.T @ body.spatial_inertia @ A
 
 
 def _plus_transpose(half: Any) -> Any:

@@ -4,7 +4,8 @@ With the articulated inertias M̂, stacked as in `operator`, and the pivots D = 
 
     M = M̂ − Γᵀ M̂ Γ + Γᵀ M̂ ξ D⁻¹ ξᵀ M̂ Γ    so that    ξᵀ Gᵀ M G ξ = (ξᵀ Gᵀ M̂ ξ) D⁻¹ (ξᵀ M̂ G ξ)
 
-Rotor inertias R add to the pivots, D = ξᵀ M̂ ξ + R, and M(θ) = (ξᵀ Gᵀ M̂ ξ + R) D⁻¹ (ξᵀ M̂ G ξ + R).
+Rotor inertias R add to the pivots, D = ξᵀ M̂ ξ + R; with G = I + Γ G, the first factor becomes
+D + ξᵀ (Γ G)ᵀ M̂ ξ, the last one its transpose, and the product M(θ) with the rotors on its diagonal.
 """
 
 from __future__ import annotations
@@ -57,29 +58,31 @@ class Factors(NamedTuple):
     op: Operators
     M_hat: Any  # M̂ (6n, 6n)
     D: Any  # ξᵀ M̂ ξ + R (nv, nv)
-    U_inverse: Any  # D⁻¹ = U⁻ᵀ U⁻¹
+    U: Any  # upper triangular, D = U Uᵀ
+    U_inverse: Any
 
 
 def factors(model: Model, q: Any) -> Factors:
-    """M̂, D and U⁻¹ as block-diagonal matrices, with the operators they work between."""
+    """M̂, D, U and U⁻¹ as block-diagonal matrices, with the operators they work between."""
     seen = articulated(model, q)
     return Factors(
         operators(model, q),
         diagonal([body.M_hat for body in seen]),
         diagonal([body.D for body in seen]),
+        diagonal([body.U for body in seen]),
         diagonal([body.U_inverse for body in seen]),
     )
 
 
 def square_root(model: Model, q: Any) -> Any:
-    """W (nv, nv), upper triangular, with W Wᵀ = M: W = (ξᵀ Gᵀ M̂ ξ + R) U⁻ᵀ (000 p.50).
+    """W (nv, nv), upper triangular, with W Wᵀ = M: W = (D + ξᵀ (Γ G)ᵀ M̂ ξ) D^{−1/2} (000 p.50).
 
     The pivots' root D^{1/2} is the triangular U with U Uᵀ = D, the plain square root where a joint
-    has one degree.
+    has one degree; so W = U + ξᵀ (Γ G)ᵀ M̂ ξ U⁻ᵀ.
     """
-    op, M_hat, _, U_inverse = factors(model, q)
-    K = (op.G @ op.xi).T @ (M_hat @ op.xi) + np.diag(model.drive.rotor)
-    return K @ U_inverse.T
+    op, M_hat, _, U, U_inverse = factors(model, q)
+    carried = (op.Gamma @ (op.G @ op.xi)).T @ (M_hat @ op.xi)
+    return U + carried @ U_inverse.T
 
 
 def square_root_inverse(model: Model, q: Any) -> Any:
@@ -87,7 +90,7 @@ def square_root_inverse(model: Model, q: Any) -> Any:
 
     Ψ = (I − (1 − ξ D⁻¹ ξᵀ M̂) Γ)⁻¹ carries twists outward through joints that are free.
     """
-    op, M_hat, _, U_inverse = factors(model, q)
+    op, M_hat, _, _, U_inverse = factors(model, q)
     gain = M_hat @ (op.xi @ (U_inverse.T @ U_inverse))
     passed = op.Gamma - op.xi @ (gain.T @ op.Gamma)
     n = op.G.shape[0]

@@ -25,7 +25,11 @@ def turned(body: Body, q: Any, A: Any, is_symmetric: bool) -> Any:
         inner = _about_z(R[0, 0], R[1, 0], A, is_symmetric)
     else:
         inner = congruence(R, A) if is_symmetric else R @ A @ R.T
-    return congruence(body.rotation, inner) if is_symmetric else body.rotation @ inner @ body.rotation.T
+    return (
+        congruence(body.rotation, inner)
+        if is_symmetric
+        else body.rotation @ inner @ body.rotation.T
+    )
 
 
 def _about_z(c: Any, s: Any, A: Any, is_symmetric: bool) -> Any:

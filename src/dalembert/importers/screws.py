@@ -27,14 +27,21 @@ def links_from_screws(
     n = len(screws)
     parents = list(range(-1, n - 1)) if parents is None else list(parents)
     names = [f"link{i + 1}" for i in range(n)] if names is None else list(names)
-    for what, given in (("frames", frames), ("inertias", inertias), ("parents", parents), ("names", names)):
+    for what, given in (
+        ("frames", frames),
+        ("inertias", inertias),
+        ("parents", parents),
+        ("names", names),
+    ):
         if len(given) != n:
             raise ModelError(f"{n} screws but {len(given)} {what}; give one per joint")
     poses = [_pose(frame, name) for frame, name in zip(frames, names, strict=True)]
     links = []
     for i, name in enumerate(names):
         if not -1 <= parents[i] < n or parents[i] == i:
-            raise ModelError(f"parent {parents[i]} of link {name!r} is no index of a link (−1: base)")
+            raise ModelError(
+                f"parent {parents[i]} of link {name!r} is no index of a link (−1: base)"
+            )
         kind, axis, point, pitch = screw_axis(expression(screws[i]), poses[i][0:3, 3], name)
         at_axis = pose(None, point)
         below = inverse(poses[parents[i]]) if parents[i] >= 0 else np.eye(4)
@@ -43,7 +50,9 @@ def links_from_screws(
             Link(
                 name=name,
                 parent=names[parents[i]] if parents[i] >= 0 else None,
-                joint=Joint(kind=kind, name=f"{name}_joint", axis=axis, pitch=pitch, origin=below @ at_axis),
+                joint=Joint(
+                    kind=kind, name=f"{name}_joint", axis=axis, pitch=pitch, origin=below @ at_axis
+                ),
                 mass=mass,
                 inertia=tensor,
                 frame=inverse(at_axis) @ poses[i],
@@ -81,7 +90,9 @@ def _numbers(part: Any, name: str) -> np.ndarray:
 
         value = casadi.SX(part.to_casadi())
         if not value.is_constant():
-            raise ModelError(f"the axis direction of {name!r} holds a parameter; it must be numbers")
+            raise ModelError(
+                f"the axis direction of {name!r} holds a parameter; it must be numbers"
+            )
         part = np.array(casadi.DM(value)).ravel()
     if not np.isfinite(part).all():
         raise ModelError(f"the screw of {name!r} is not finite: {part}")

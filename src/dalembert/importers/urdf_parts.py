@@ -37,6 +37,7 @@ KINDS = {
 # one, and poses move by less than rounding in the file's own numbers. Ten digits are left alone:
 # several such joints in a chain would add up to more than 1e-9.
 QUARTER_TURN = 1e-11
+UNLIMITED = 1e15  # files write such numbers where they mean no limit
 
 LINK_PARTS = frozenset({"inertial", "visual", "collision", "self_collision_checking", "contact"})
 JOINT_PARTS = frozenset(
@@ -246,9 +247,9 @@ def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
             value = limit.number(name, None, what)
             if value < 0.0:
                 log.warn(limit, f"{what}: {name} limit {value:g} is negative; ignored")
-            else:
+            elif value < UNLIMITED:
                 numbers[f"{name}_limit"] = value
-    lower, upper = limit.number("lower", 0.0, what), limit.number("upper", 0.0, what)
+    lower, upper = (limit.number(name, 0.0, what) for name in ("lower", "upper"))
     if kind not in ("revolute", "prismatic"):
         return numbers
     if lower > upper:
@@ -256,14 +257,15 @@ def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
         return numbers
     if lower == upper:
         log.warn(limit, f"{what}: limits {lower:g} … {upper:g} leave it no room to move")
-    return {**numbers, "limits": (lower, upper)}
+    reach = (lower if lower > -UNLIMITED else -np.inf, upper if upper < UNLIMITED else np.inf)
+    return {**numbers, "limits": reach}
 
 
 def _dynamics(element: Element, log: Log, what: str) -> dict[str, Any]:
     dynamics = element.one("dynamics")
     if dynamics is None:
         return {}
-    log.unknown_attributes(dynamics, "damping friction", what)
+    log.unknown_attributes(dynamics, "damping friction dalembert:friction_negative", what)
     numbers: dict[str, Any] = {}
     for name, ours in (("damping", "viscous"), ("friction", "coulomb")):
         (value,) = dynamics.bounded(name, 1, (0.0,), what)

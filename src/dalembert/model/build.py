@@ -102,7 +102,9 @@ class _Builder:
         joint = link.joint
         label = joint.name or link.name
         place = self.places[link.parent].then(_pose(joint.origin, f"origin of joint {label!r}"))
-        pieces = _unit_axes(factors(joint.kind, joint.axis, joint.axis2, expression(joint.pitch)), label)
+        pieces = _unit_axes(
+            factors(joint.kind, joint.axis, joint.axis2, expression(joint.pitch)), label
+        )
         first = len(self.bodies)
         for number, (axis, chart) in enumerate(pieces):
             place = self._grow(link, label, place, axis, chart, number, len(pieces))
@@ -114,7 +116,14 @@ class _Builder:
             self.moving.append((link, sum(chart.nv for _, chart in pieces)))
 
     def _grow(
-        self, link: Link, label: str, place: _Place, axis: Any, chart: Chart, number: int, count: int
+        self,
+        link: Link,
+        label: str,
+        place: _Place,
+        axis: Any,
+        chart: Chart,
+        number: int,
+        count: int,
     ) -> _Place:
         """One more body at the end of `place`, moving by `chart` about `axis`."""
         turn = snap(align(axis))
@@ -222,7 +231,9 @@ def _unit_axes(pieces: Factors, label: str) -> Factors:
     for axis, chart in pieces:
         length = np.linalg.norm(axis) if np.shape(axis) == (3,) else np.nan
         if not np.isfinite(length) or length < 1e-9:
-            raise ModelError(f"joint {label!r}: axis {np.asarray(axis)} must be three numbers, not all zero")
+            raise ModelError(
+                f"joint {label!r}: axis {np.asarray(axis)} must be three numbers, not all zero"
+            )
         unit.append((snap(axis / length), chart))
     return unit
 
@@ -236,7 +247,9 @@ def _pose(value: Any, what: str) -> Any:
         raise ModelError(f"{what} must be a 4×4 pose, not an array of shape {pose.shape}")
     if not is_symbolic(pose):
         rotation = pose[:3, :3]
-        proper = np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6) and np.linalg.det(rotation) > 0
+        proper = (
+            np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6) and np.linalg.det(rotation) > 0
+        )
         if not np.isfinite(pose).all() or not proper or np.any(pose[3] != (0, 0, 0, 1)):
             raise ModelError(f"{what} is not a rigid pose: rotation part\n{rotation}")
         return np.block([[snap(rotation), pose[:3, 3:]], [pose[3:]]])

@@ -35,7 +35,11 @@ def _joint_drive(joint: Joint, link: str) -> tuple[Any, Any, Any, Any]:
     viscous = _number(joint.viscous, label, "viscous")
     viscous_motor = _number(joint.viscous_motor, label, "viscous_motor")
     rotor = _number(joint.rotor_inertia, label, "rotor_inertia")
-    for what, value in (("viscous", viscous), ("viscous_motor", viscous_motor), ("rotor_inertia", rotor)):
+    for what, value in (
+        ("viscous", viscous),
+        ("viscous_motor", viscous_motor),
+        ("rotor_inertia", rotor),
+    ):
         if not is_symbolic(value) and value < 0:
             raise ModelError(f"joint {label!r}: {what} is {value}; it cannot be negative")
     return (

@@ -130,9 +130,10 @@ REVOLUTE, PRISMATIC = Screw(), Screw(turn=0.0, slide=1.0)
 X, Y, Z = np.eye(3)
 
 Factors = list[tuple[np.ndarray, Chart]]
+Axis = Sequence[float] | np.ndarray
 
 
-def factors(kind: str, axis: Sequence[float], axis2: Sequence[float] | None, pitch: Any) -> Factors:
+def factors(kind: str, axis: Axis, axis2: Axis | None, pitch: Any) -> Factors:
     """The sequence of (axis in the joint frame, chart) that makes a joint of this kind.
 
     Order of coordinates: cylindrical (slide, turn), universal (about `axis`, then about `axis2`),
@@ -145,21 +146,20 @@ def factors(kind: str, axis: Sequence[float], axis2: Sequence[float] | None, pit
     if kind == "planar":
         frame = align(first)
         return [(frame[:, 0], PRISMATIC), (frame[:, 1], PRISMATIC), (first, REVOLUTE)]
-    try:
-        charts = {
-            "revolute": [REVOLUTE],
-            "continuous": [REVOLUTE],
-            "prismatic": [PRISMATIC],
-            "helical": [Screw(turn=1.0, slide=pitch)],
-            "cylindrical": [PRISMATIC, REVOLUTE],
-            "spherical": [Ball()],
-            "free": [Free()],
-            "fixed": [],
-        }[kind]
-    except KeyError:
-        raise ModelError(f"joint type {kind!r} is unknown; known types: {', '.join(KINDS)}") from None
+    known: dict[str, list[Chart]] = {
+        "revolute": [REVOLUTE],
+        "continuous": [REVOLUTE],
+        "prismatic": [PRISMATIC],
+        "helical": [Screw(turn=1.0, slide=pitch)],
+        "cylindrical": [PRISMATIC, REVOLUTE],
+        "spherical": [Ball()],
+        "free": [Free()],
+        "fixed": [],
+    }
+    if kind not in known:
+        raise ModelError(f"joint type {kind!r} is unknown; known types: {', '.join(KINDS)}")
     oriented = kind not in ("spherical", "free")
-    return [(first if oriented else Z, chart) for chart in charts]
+    return [(first if oriented else Z, chart) for chart in known[kind]]
 
 
 KINDS = (

@@ -74,4 +74,6 @@ def _reject_unknown(given: Mapping[str, Any], cls: type, where: str) -> None:
     known = {f.name for f in fields(cls)}
     unknown = sorted(set(given) - known)
     if unknown:
-        raise ModelError(f"{where}: unknown key {unknown[0]!r}; known keys: {', '.join(sorted(known))}")
+        raise ModelError(
+            f"{where}: unknown key {unknown[0]!r}; known keys: {', '.join(sorted(known))}"
+        )

@@ -15,6 +15,7 @@ from dalembert.model.coupling import Coupling
 from dalembert.model.joint import Chart
 from dalembert.model.notes import Notes
 from dalembert.model.parameter import parameter_vector
+from dalembert.spatial.rotations import hat
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,9 @@ class Body:
     mass: Any  # kg
     com: Any  # (3,) centre of mass in the body frame, m
     inertia: Any  # (3, 3) about the centre of mass, body axes, kg m²
+    # (3,) kg m: given instead of `com` (which is then NaN) where mass was moved to other links, so
+    # that there is no centre; `inertia` is then about the origin
+    moment: Any = None
 
     @property
     def subspace(self) -> Any:
@@ -48,14 +52,22 @@ class Body:
 
     @property
     def first_moment(self) -> Any:
-        """m c (3,), kg m."""
-        return self.mass * self.com
+        """h = m c (3,), kg m."""
+        return self.mass * self.com if self.moment is None else self.moment
 
     @property
     def inertia_about_origin(self) -> Any:
         """I + m (cᵀc 1 − c cᵀ) (3, 3): the tensor about the body frame's origin, kg m²."""
+        if self.moment is not None:
+            return self.inertia
         c = self.com
         return self.inertia + self.mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+
+    @property
+    def spatial_inertia(self) -> Any:
+        """[[m 1, −ĥ], [ĥ, I_o]] (6, 6) about the body frame's origin (000 p.38)."""
+        H = hat(self.first_moment)
+        return np.block([[self.mass * np.eye(3), -H], [H, self.inertia_about_origin]])
 
 
 @dataclass(frozen=True)

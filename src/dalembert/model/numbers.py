@@ -19,7 +19,8 @@ def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
     """The model with `function` applied to each of its arrays, always in the same order."""
 
     def body(b: Body) -> Body:
-        changed = {name: function(getattr(b, name)) for name in _BODY}
+        names = _BODY if b.moment is None else (*_BODY, "moment")
+        changed = {name: function(getattr(b, name)) for name in names}
         if isinstance(b.chart, Screw):
             turn, slide = function(b.chart.turn), function(b.chart.slide)
             changed["chart"] = replace(b.chart, turn=turn, slide=slide)
@@ -40,8 +41,13 @@ def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
 def flatten(model: Model) -> Any:
     """One vector of all numbers of the model."""
     parts: list[Any] = []
-    map_numbers(model, lambda x: (parts.append(x if is_symbolic(x) else np.asarray(x)), x)[1])
-    return np.concatenate([part.ravel() for part in parts])
+
+    def note(x: Any) -> Any:
+        parts.append(x.ravel() if is_symbolic(x) else np.ravel(x))
+        return x
+
+    map_numbers(model, note)
+    return np.concatenate(parts)
 
 
 def unflatten(model: Model, flat: Any) -> Model:
@@ -94,7 +100,7 @@ def _thaw(state: dict[str, Any], parameters: dict[str, float | None], numbers: A
 
     from dalembert.model.parameter import Parameter
 
-    symbols = np.stack([Parameter(name, value).symbol() for name, value in parameters.items()])
+    symbols: Any = np.stack([Parameter(name, value).symbol() for name, value in parameters.items()])
     flat = casadi.array(casadi.Function.deserialize(numbers)(symbols.to_casadi())).ravel()
     return replace(unflatten(model, flat), parameters=parameters)
 

@@ -31,7 +31,7 @@ class Parameter:
     __array_ufunc__ = None  # let `array * parameter` reach __rmul__
 
     def __init__(self, name: str, value: float | None = None) -> None:
-        if not isinstance(name, str) or not name.isidentifier():
+        if not str(name).isidentifier():
             raise ParameterError(f"parameter name {name!r} is not an identifier such as 'm1'")
         if value is not None and not np.isfinite(value):
             raise ParameterError(f"parameter {name!r} has the value {value}; give a finite number")
@@ -45,7 +45,7 @@ class Parameter:
         key = (self.name, self.value)
         if key not in _SYMBOLS:
             _SYMBOLS[key] = casadi.SX.sym(self.name)
-        return casadi.array(_SYMBOLS[key]).reshape(())
+        return casadi.array(_SYMBOLS[key]).reshape()
 
     def __repr__(self) -> str:
         return f"Parameter({self.name!r}, {self.value!r})"

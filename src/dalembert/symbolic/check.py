@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
@@ -57,39 +57,54 @@ def _apply(expression: sympy.Expr, parts: list[np.ndarray], values: Values) -> n
     return compiled(*(values[s] for s in symbols))
 
 
-def random_inputs(program: Program, seed: int = 0) -> list[np.ndarray]:
-    """Positive numbers of order one for every input, at several points."""
-    rng = np.random.default_rng(seed)
-    return [rng.uniform(0.3, 2.3, (POINTS, *port.shape)) for port in program.inputs]
+class Sample(NamedTuple):
+    """A program at random points: the values of its symbols and of its outputs."""
+
+    name: str
+    symbols: Values
+    outputs: dict[str, np.ndarray]
+
+
+def sample(
+    program: Program,
+    symbols: Mapping[str, Sequence[sympy.Expr]],
+    others: Sequence[sympy.Symbol] = (),
+) -> Sample:
+    """Interpret the program at positive numbers of order one; `others` get numbers as well."""
+    rng = np.random.default_rng(0)
+    values: Values = {}
+    arrays = []
+    for port in program.inputs:
+        flat = rng.uniform(0.3, 2.3, (POINTS, port.size))
+        values |= {s: flat[:, k] for k, s in enumerate(symbols[port.name])}
+        arrays.append(flat.reshape(POINTS, *port.shape))
+    values |= {s: rng.uniform(-2.0, 2.0, POINTS) for s in others if s not in values}
+    names = [port.name for port in program.outputs]
+    outputs = dict(zip(names, interpret(program, *arrays), strict=True))
+    return Sample(program.name, values, outputs)
 
 
 def require_agreement(
-    program: Program,
-    symbols: Mapping[str, Sequence[sympy.Expr]],
+    found: Sample,
     written: Mapping[str, Any],
-    definitions: Mapping[sympy.Symbol, sympy.Expr],
+    definitions: Mapping[sympy.Symbol, sympy.Expr] | None = None,
 ) -> None:
-    """Raise unless every written output equals the program's, relative 1e-9, at random points."""
-    arrays = random_inputs(program)
-    expected = interpret(program, *arrays)
-    values: Values = {}
-    for port, array in zip(program.inputs, arrays, strict=True):
-        flat = array.reshape(POINTS, port.size)
-        values |= {s: flat[:, k] for k, s in enumerate(symbols[port.name])}
-    for symbol, definition in definitions.items():
+    """Raise unless every written form equals the output of its name, relative 1e-9."""
+    values = dict(found.symbols)
+    for symbol, definition in (definitions or {}).items():
         values[symbol] = evaluate(definition, values)
-    for port, reference in zip(program.outputs, expected, strict=True):
-        entries = _entries(written[port.name])
-        flat = reference.reshape(POINTS, port.size)
+    for name, form in written.items():
+        reference = found.outputs[name]
+        shape = reference.shape[1:]
+        flat = reference.reshape(POINTS, math.prod(shape))
         scale = max(float(np.max(np.abs(flat), initial=0.0)), np.finfo(float).tiny)
-        for k, entry in enumerate(entries):
-            error = np.max(np.abs(evaluate(entry, values) - flat[:, k]))
+        for k, entry in enumerate(_entries(form)):
+            error = float(np.max(np.abs(evaluate(entry, values) - flat[:, k])))
             if not error <= RELATIVE * scale:
-                where = np.unravel_index(k, port.shape) if port.shape else ()
-                index = ", ".join(str(i + 1) for i in where)
+                where = ", ".join(str(i + 1) for i in np.unravel_index(k, shape)) if shape else ""
                 raise EquationError(
-                    f"{program.name}: the written form of {port.name}[{index}] differs from the "
-                    f"program by {error / scale:.1e} of its size; it is withheld. "
+                    f"{found.name}: the written form of {name}[{where}] differs from the program "
+                    f"by {error / scale:.1e} of its size; it is withheld. "
                     'simplify="fast" may succeed; please report this model'
                 )
 
@@ -98,5 +113,5 @@ def _entries(value: Any) -> list[sympy.Expr]:
     if isinstance(value, sympy.MatrixBase):
         return list(value)
     if isinstance(value, sympy.NDimArray):
-        return list(sympy.flatten(value))
+        return value.reshape(len(value)).tolist()
     return [value]

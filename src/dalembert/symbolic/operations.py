@@ -115,12 +115,15 @@ def input_symbols(
 
 
 def to_sympy(
-    program: Program, symbols: Mapping[str, Sequence[sympy.Expr]] | None = None
+    program: Program,
+    symbols: Mapping[str, Sequence[sympy.Expr]] | None = None,
+    definitions: dict[sympy.Symbol, sympy.Expr] | None = None,
 ) -> dict[str, Any]:
     """Every output of a program as SymPy, instruction by instruction, nothing rewritten.
 
     A 0-d output is an expression, a vector a column `Matrix`, a matrix a `Matrix`, anything more
-    an `ImmutableDenseNDimArray`. `symbols` maps input names to their symbols in C order.
+    an `ImmutableDenseNDimArray`. `symbols` maps input names to their symbols in C order. With
+    `definitions`, every value used more than once gets a name w1, w2, …, defined there.
 
     >>> from dalembert.kernels.trace import trace
     >>> p = trace(lambda q: q[0] * np.cos(q[1]), {"q": (2,)})
@@ -128,6 +131,7 @@ def to_sympy(
     q1*cos(q2)
     """
     flat = [s for port in input_symbols(program, symbols).values() for s in port]
+    uses = np.bincount(np.concatenate([_operands(program), program.results]), minlength=len(program))
     values: list[sympy.Expr] = []
     instructions = zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
     for op, a, b in instructions:
@@ -138,7 +142,17 @@ def to_sympy(
         else:
             arguments = (values[a], values[b]) if op in BINARY else (values[a],)
             values.append(apply(Op(op), *arguments))
+            if definitions is not None and uses[len(values) - 1] > 1:
+                name = sympy.Symbol(f"w{len(definitions) + 1}")
+                definitions[name], values[-1] = values[-1], name
     return shaped(program, [values[k] for k in program.results.tolist()])
+
+
+def _operands(program: Program) -> np.ndarray:
+    """Value numbers that instructions read, with repetition."""
+    inner = ~np.isin(program.op, [Op.CONST, Op.INPUT])
+    operands = np.concatenate([program.a[inner], program.b[inner]])
+    return operands[operands >= 0]
 
 
 def shaped(program: Program, entries: Sequence[sympy.Expr]) -> dict[str, Any]:

@@ -17,10 +17,16 @@ from sympy.polys.rings import PolyElement, PolyRing
 
 from dalembert.errors import EquationError
 from dalembert.kernels.program import BINARY, Op, Program
+from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.operations import apply, exact, input_symbols, number
 
 Affine = tuple[dict[int, Fraction], Fraction]  # coefficients by input, constant
 LIMIT = 60_000  # terms of one polynomial: more is nothing to read
+WORK = 3_000_000  # products of terms in one multiplication
+
+
+class TooLargeError(EquationError):
+    """Multiplied out, the program is too large, or the time for it is over."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +56,11 @@ class Polynomials:
 
 
 def polynomials(
-    program: Program, symbols: Mapping[str, Sequence[sympy.Expr]] | None = None
+    program: Program,
+    symbols: Mapping[str, Sequence[sympy.Expr]] | None = None,
+    budget: Budget | None = None,
 ) -> Polynomials:
-    """Run the program on polynomials.
+    """Run the program on polynomials; `TooLargeError` if that leads nowhere.
 
     >>> import numpy as np
     >>> from dalembert.kernels.trace import trace
@@ -60,7 +68,7 @@ def polynomials(
     >>> polynomials(p).entries
     (1,)
     """
-    return _Machine(program, input_symbols(program, symbols)).run()
+    return _Machine(program, input_symbols(program, symbols)).run(budget or Budget(None))
 
 
 def reduce_sines(f: PolyElement, angles: Sequence[Angle]) -> PolyElement:
@@ -118,7 +126,7 @@ class _Machine:
         self.values: list[PolyElement] = []
         self.angles: list[Angle] = []
 
-    def run(self) -> Polynomials:
+    def run(self, budget: Budget) -> Polynomials:
         for key, k in self.turned.items():
             at = len(self.inputs) + 2 * k
             self.angles.append(Angle(at, at + 1, sympy.S.Zero))
@@ -126,11 +134,9 @@ class _Machine:
                 self._name_angle(k, self.inputs[key[1]])
         for k in range(len(self.code)):
             self.values.append(self._step(k))
-            if len(self.values[-1]) > LIMIT:
-                raise EquationError(
-                    f"{self.program.name} has more than {LIMIT} terms; give numbers to some "
-                    "parameters, or print it from the program with to_sympy"
-                )
+            if len(self.values[-1]) > LIMIT or budget.exhausted():
+                raise TooLargeError(f"{self.program.name} is too large to be multiplied out")
+            budget.report(f"{self.program.name}: multiplying out", k, len(self.code))
         found = tuple(self.values[k] for k in self.program.results.tolist())
         return Polynomials(self.ring, tuple(self.meaning), tuple(self.angles), found)
 
@@ -186,6 +192,8 @@ class _Machine:
         if op == Op.SUB:
             return x - y
         if op in (Op.MUL, Op.SQ):
+            if len(x) * len(y) > WORK:
+                raise TooLargeError(f"{self.program.name} is too large to be multiplied out")
             return reduce_sines(x * y, self.angles)
         if k not in self.opaque:  # a quotient by a number
             return x * (1 / QQ(y.coeff(1)))

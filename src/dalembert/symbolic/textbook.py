@@ -83,6 +83,11 @@ class Writer:
     def _coefficients(self, f: PolyElement) -> dict[tuple[int, ...], PolyElement]:
         return split(f, lambda k: k in self.linear)
 
+    def _form(self, f: PolyElement) -> Form:
+        if self.budget.exhausted():
+            return Form(f, tuple(angle.argument for angle in self.source.angles))
+        return self.angles.shortest(f)
+
     def _product(self, form: Form) -> Product:
         return product(form.polynomial, deep=self.deep and not self.budget.exhausted())
 
@@ -90,7 +95,7 @@ class Writer:
         """Collected; coefficients that are one sum of at most `longest` terms multiplied out."""
         terms = []
         for monomial, coefficient in self._coefficients(f).items():
-            form = self.angles.shortest(coefficient)
+            form = self._form(coefficient)
             meaning = form.meaning(self.source)
             parameter = term(monomial, f.ring.domain.one, meaning)
             found = self._product(form)
@@ -105,7 +110,7 @@ class Writer:
         terms: list[sympy.Expr] = []
         pool: dict[sympy.Expr, PolyElement] = {}
         for monomial, coefficient in self._coefficients(f).items():
-            form = self.angles.shortest(coefficient)
+            form = self._form(coefficient)
             meaning = form.meaning(self.source)
             found = self._product(form)
             parameter = f.ring.from_dict({monomial: f.ring.domain.one})

@@ -99,7 +99,12 @@ class Alphabet:
 
 
 def alphabet(
-    q: Any, qd: Any, parameters: Any, names: Sequence[str] | None, expressions: Iterable[Any]
+    q: Any,
+    qd: Any,
+    parameters: Any,
+    names: Sequence[str] | None,
+    expressions: Iterable[Any],
+    velocities_needed: bool = True,
 ) -> Alphabet:
     """Settle what the symbols are; `expressions` are looked through for `Parameter` objects."""
     import casadi
@@ -107,8 +112,9 @@ def alphabet(
     positions = entries(q)
     if not positions:
         raise ModelError("q is empty; give at least one coordinate")
-    velocities = _velocities(positions, qd)
-    labels = tuple(names) if names is not None else tuple(_label(x, "q") for x in positions)
+    labels = tuple(_label(x, "q") for x in positions)
+    labels = tuple(names) if names is not None else labels
+    velocities = _velocities(positions, qd, velocities_needed)
     if len(labels) != len(positions):
         raise ModelError(f"names has {len(labels)} entries for {len(positions)} coordinates")
     declared = _declared(parameters, expressions)
@@ -179,7 +185,7 @@ def _is_function(node: Any) -> bool:
     return isinstance(node, AppliedUndef)
 
 
-def _velocities(positions: list[Any], qd: Any) -> list[Any]:
+def _velocities(positions: list[Any], qd: Any, needed: bool) -> list[Any]:
     if qd is not None:
         velocities = entries(qd)
         if len(velocities) != len(positions):
@@ -189,8 +195,9 @@ def _velocities(positions: list[Any], qd: Any) -> list[Any]:
         return velocities
     if all(_library(x) == "sympy" and _is_function(x) for x in positions):
         return [x.diff(x.args[0]) for x in positions]
+    if not needed:
+        return []
     if _library(positions[0]) == "sympy":
-        _label(positions[0], "q")
         raise ModelError(
             "qd is missing: give the symbols of the velocities, or write the coordinates as "
             "functions of time, sympy.physics.mechanics.dynamicsymbols('theta')"

@@ -42,7 +42,9 @@ def _dalembert(s: Symbols) -> Any:
     import casadi
 
     lost = s["applied"] - s["masses"] * _accelerations(s)
-    return casadi.jtimes(s["positions"], s["q"], lost, True)
+    work = casadi.jtimes(s["positions"], s["q"], lost, True)
+    # a potential besides gravity's (springs) acts on the coordinates themselves
+    return work - casadi.gradient(s["stored"], s["q"])
 
 
 def _shape(points: Energies) -> tuple[int, int]:

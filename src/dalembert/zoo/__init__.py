@@ -24,6 +24,7 @@ from dalembert.robot import Robot
 from dalembert.zoo import (
     elbow_3r,
     iiwa14,
+    kinova_gen3,
     panda,
     pendulum,
     planar_2r,
@@ -32,7 +33,11 @@ from dalembert.zoo import (
     rx90,
     scara,
     stanford,
+    two_bar_arm,
+    ur3,
     ur5,
+    ur10,
+    xarm7,
 )
 from dalembert.zoo.entry import Entry
 
@@ -43,13 +48,18 @@ _MODULES = (
     planar_2r,
     elbow_3r,
     rp,
+    two_bar_arm,
     scara,
     stanford,
     puma560,
     rx90,
+    ur3,
     ur5,
+    ur10,
     panda,
     iiwa14,
+    xarm7,
+    kinova_gen3,
 )
 _ENTRIES = {module.ENTRY.name: module.ENTRY for module in _MODULES}
 

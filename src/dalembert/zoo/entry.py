@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-from dalembert.robot import Robot
+from typing import Any, Generic, TypeVar
 
 LECTURE = (
     "Li and Wu, Lecture Notes for A Geometrical Introduction to Robotics and Manipulation "
@@ -14,14 +12,17 @@ LECTURE = (
 )
 
 
+Built = TypeVar("Built", covariant=True)  # a Robot, or another system
+
+
 @dataclass(frozen=True)
-class Entry:
+class Entry(Generic[Built]):
     """One named robot. `build()` makes it; textbook models take their lengths and masses."""
 
     name: str
     title: str
     citation: str
-    build: Callable[..., Robot]
+    build: Callable[..., Built]
 
 
 def shift(x: Any = 0.0, y: Any = 0.0, z: Any = 0.0) -> list[list[Any]]:

@@ -1,0 +1,82 @@
+"""Constraints as data: equations of the configuration, of the velocity, and of time.
+
+A kind says `position(posture)`, a column h(q, t) that stays zero, or `velocity(posture)`, a pair
+(A, b) with A(q, t) q̇ = b(q, t), or both. Jacobians, Ȧ q̇ and drift come from automatic differentiation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dalembert.constraints.posture import Posture
+from dalembert.constraints.read import matrix_of, rows_of
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint:
+    """Base of all kinds; `name` is how errors and reactions call it."""
+
+    def position(self, at: Posture) -> Any:
+        """h (k,) as casadi.SX, or None."""
+        return None
+
+    def velocity(self, at: Posture) -> Any:
+        """(A (k, nv), b (k,)) as casadi.SX, or None."""
+        return None
+
+    def wrench(self, at: Posture, lam: Any) -> Any:
+        """(6,) force and moment about its point ON the second body, world axes, or None."""
+        return None
+
+    @property
+    def label(self) -> str:
+        """The name, or the kind where none was given."""
+        return getattr(self, "name", None) or type(self).__name__.lower()
+
+
+@dataclass(frozen=True, eq=False)
+class Holonomic(Constraint):
+    """h(q) = 0: a function of q (nq,) in NumPy or CasADi, or SymPy or CasADi expressions.
+
+    Symbols in expressions are coordinates and parameters of the system, by name.
+
+    >>> import sympy
+    >>> x, y = sympy.symbols("x y")
+    >>> Holonomic((x**2 + y**2 - 1) / 2, name="rod").label
+    'rod'
+    """
+
+    h: Any
+    name: str | None = None
+
+    def position(self, at: Posture) -> Any:
+        return rows_of(self.h, (at.q,), at.names, f"constraint {self.label!r}: h(q)")
+
+
+@dataclass(frozen=True, eq=False)
+class Pfaffian(Constraint):
+    """A(q) q̇ = b(q, t), A (k, nv): functions of q (b of q and t), matrices or expressions."""
+
+    A: Any
+    b: Any = 0.0
+    name: str | None = None
+
+    def velocity(self, at: Posture) -> Any:
+        import casadi
+
+        what = f"constraint {self.label!r}"
+        A = matrix_of(self.A, (at.q,), at.names, at.system.nv, f"{what}: A")
+        b = rows_of(self.b, (at.q, at.t), at.names, f"{what}: b")
+        return A, casadi.repmat(b, A.shape[0]) if b.numel() == 1 else b
+
+
+@dataclass(frozen=True, eq=False)
+class Driver(Constraint):
+    """f(q, t) = 0: a motion prescribed in time; its λ are the driving forces."""
+
+    f: Any
+    name: str | None = None
+
+    def position(self, at: Posture) -> Any:
+        return rows_of(self.f, (at.q, at.t), at.names, f"constraint {self.label!r}: f(q, t)")

@@ -1,0 +1,61 @@
+"""The inertias of a model as a vector θ, ten numbers per body, and models with another θ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ShapeError
+from dalembert.model import Body, Model
+from dalembert.model.parameter import is_symbolic
+from dalembert.spatial.inertia import parallel_axis
+
+NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+PER_BODY = len(NAMES)
+# upper entries of the tensor, in the order of NAMES
+UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+
+
+def inertial_parameters(model: Model) -> Any:
+    """θ (10 bodies,): per body its mass, first moment, and tensor about the origin of its frame.
+
+    The frame has its origin and z on the joint axis; the tensor's products are its entries.
+    """
+    return np.concatenate([_of_body(body) for body in model.bodies])
+
+
+def _of_body(body: Body) -> Any:
+    tensor, h = body.inertia_about_origin, body.first_moment
+    return np.stack([body.mass, h[0], h[1], h[2], *(tensor[i, j] for i, j in UPPER)])
+
+
+def inertial_names(model: Model) -> tuple[str, ...]:
+    """What the entries of θ are: ``link:m``, ``link:mx``, …, ``link:Izz``."""
+    return tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
+
+
+def with_inertial_parameters(model: Model, theta: Any) -> Model:
+    """The model with the inertias of θ (10 bodies,), floats or symbols; nothing is checked of them."""
+    size = PER_BODY * len(model.bodies)
+    theta = theta if is_symbolic(theta) else np.asarray(theta, dtype=float)
+    if theta.shape != (size,):
+        raise ShapeError(f"{model.name} has {size} inertial parameters, not {theta.shape}")
+    rows = [theta[PER_BODY * i : PER_BODY * (i + 1)] for i in range(len(model.bodies))]
+    bodies = [_with(body, row) for body, row in zip(model.bodies, rows, strict=True)]
+    return replace(model, bodies=tuple(bodies))
+
+
+def _with(body: Body, row: Any) -> Body:
+    mass, h, tensor = row[0], row[1:4], _tensor(row[4:10])
+    if is_symbolic(row) or (mass == 0.0 and h.any()):
+        return replace(body, mass=mass, com=np.full(3, np.nan), inertia=tensor, moment=h)
+    com = h / mass if mass != 0.0 else np.zeros(3)
+    return replace(body, mass=mass, com=com, inertia=parallel_axis(tensor, -mass, com), moment=None)
+
+
+def _tensor(six: Any) -> Any:
+    xx, xy, xz, yy, yz, zz = (six[k] for k in range(6))
+    rows = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    return np.stack([np.stack(row) for row in rows])

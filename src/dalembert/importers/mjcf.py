@@ -1,0 +1,226 @@
+"""MJCF through MuJoCo's own compiler: defaults, includes and inertia from geoms are its work.
+
+What is read is the compiled model. Signs that differ: MuJoCo turns a hinge by q − ref, its free
+joint holds the pose in the world and the linear velocity in the world, its quaternions are
+(w, x, y, z). Here velocities of free joints are body twists, quaternions (x, y, z, w).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ImportFileError, ModelError, UnknownNameError
+from dalembert.importers.mjcf_files import MAX_BODIES, check_files, require_mujoco
+from dalembert.importers.mjcf_notes import report
+from dalembert.importers.xml_read import Document, Source, read_xml
+from dalembert.model import Joint, Link, Model, build
+from dalembert.model.build import BASE, TOOL
+from dalembert.spatial.quaternions import matrix_from_quaternion
+from dalembert.spatial.rotations import snap
+
+FREE, BALL, SLIDE, HINGE = range(4)  # MuJoCo's mjtJoint
+COULOMB = "dalembert coulomb "  # and a joint: a <numeric> that MuJoCo passes through
+KIND = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
+
+
+def model_from_mjcf(
+    source: Source, *, tip: str | None = None, name: str | None = None, strict: bool = False
+) -> Model:
+    """A model from a path or text; see `Robot.from_mjcf`."""
+    document = read_xml(source)
+    require_mujoco(document)
+    check_files(document)
+    mujoco = _mujoco()
+    m = compiled(mujoco, document, source)
+    if m.nbody < 2:
+        raise ImportFileError("the model has no body besides the world", document.file)
+    if m.nbody > MAX_BODIES:
+        raise ImportFileError(f"{m.nbody} bodies; the limit is {MAX_BODIES}", document.file)
+    bodies = _Bodies(mujoco, m)
+    frames = bodies.frames()
+    tool_link, tool = bodies.tool(frames, tip)
+    try:
+        model = build(
+            [*bodies.links(), *_base_link(frames)],
+            name=name or document.root.attributes.get("model", "").strip() or "robot",
+            tool=tool,
+            tool_link=tool_link,
+            frames=frames,
+            gravity=np.zeros(3) if _disabled(mujoco, m, "GRAVITY") else np.array(m.opt.gravity),
+            check_inertias=False,
+        )
+    except ModelError as error:
+        raise ImportFileError(str(error), document.file) from None
+    notes = report(mujoco, m, bodies.names, bodies.joints, document.file or "text")
+    if strict and notes.warnings:
+        raise ImportFileError("; ".join(notes.warnings), document.file)
+    return replace(model, notes=notes)
+
+
+def _mujoco() -> ModuleType:
+    try:
+        import mujoco
+    except ImportError:
+        raise ImportError(
+            "reading MJCF needs the package mujoco: pip install 'dalembert[mjcf]'"
+        ) from None
+    return mujoco
+
+
+def compiled(mujoco: ModuleType, document: Document, source: Source) -> Any:
+    """The mjModel; what MuJoCo refuses is said again with the file and its line."""
+    try:
+        if document.path is not None:
+            return mujoco.MjModel.from_xml_path(str(document.path))
+        text = source.decode() if isinstance(source, bytes) else str(source)
+        return mujoco.MjModel.from_xml_string(text)
+    except (ValueError, mujoco.FatalError) as error:
+        message = " ".join(str(error).split())
+        line = re.search(r"line (\d+)", message)
+        message = re.sub(r"^Error: ", "", message)
+        raise ImportFileError(
+            f"MuJoCo refuses it: {message}", document.file, int(line[1]) if line else None
+        ) from None
+
+
+def _disabled(mujoco: ModuleType, m: Any, name: str) -> bool:
+    """Whether the file switches this part of the physics off (flags differ between versions)."""
+    flag = getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", None)
+    return flag is not None and bool(m.opt.disableflags & flag.value)
+
+
+class _Bodies:
+    """Names and links of a compiled model."""
+
+    def __init__(self, mujoco: ModuleType, m: Any) -> None:
+        self.m = m
+        self.damped = not (_disabled(mujoco, m, "DAMPER") or _disabled(mujoco, m, "PASSIVE"))
+        self.names = _names(mujoco, m, mujoco.mjtObj.mjOBJ_BODY, m.nbody, "body")
+        self.joints = _names(mujoco, m, mujoco.mjtObj.mjOBJ_JOINT, m.njnt, "joint")
+        self.sites = _names(mujoco, m, mujoco.mjtObj.mjOBJ_SITE, m.nsite, "site")
+        self.numerics = _names(mujoco, m, mujoco.mjtObj.mjOBJ_NUMERIC, m.nnumeric, "numeric")
+
+    def links(self) -> list[Link]:
+        """One link per joint, the last of a body carrying its inertia; bodies depth first."""
+        made: list[Link] = []
+        for i in range(1, self.m.nbody):
+            parent = self._parent(i)
+            count, first = int(self.m.body_jntnum[i]), int(self.m.body_jntadr[i])
+            here = _pose(self.m.body_pos[i], self.m.body_quat[i])
+            load = self._inertia(i)
+            if count == 0:
+                fixed = Joint(kind="fixed", name=f"{self.names[i]}_fixed", origin=here)
+                made.append(Link(self.names[i], parent, fixed, **load))
+            for k in range(first, first + count):
+                last = k == first + count - 1
+                name = self.names[i] if last else f"{self.names[i]}_{self.joints[k]}"
+                joint, frame = self._joint(k, here if k == first else np.eye(4))
+                made.append(Link(name, parent, joint, frame=frame, **(load if last else {})))
+                parent = name
+        return made
+
+    def _parent(self, i: int) -> str | None:
+        parent = int(self.m.body_parentid[i])
+        return self.names[parent] if parent > 0 else None
+
+    def _inertia(self, i: int) -> dict[str, Any]:
+        turn = _rotation(self.m.body_iquat[i])
+        tensor = turn @ np.diag(self.m.body_inertia[i]) @ turn.T
+        com = np.array(self.m.body_ipos[i])
+        return {"mass": float(self.m.body_mass[i]), "com": com, "inertia": 0.5 * (tensor + tensor.T)}
+
+    def _joint(self, k: int, here: np.ndarray) -> tuple[Joint, np.ndarray]:
+        """The joint, and the body frame as it moves with it."""
+        m, kind = self.m, int(self.m.jnt_type[k])
+        dof, q = int(m.jnt_dofadr[k]), int(m.jnt_qposadr[k])
+        anchor = np.eye(4)
+        if kind in (HINGE, BALL):
+            anchor[:3, 3] = m.jnt_pos[k]
+        simple = kind in (HINGE, SLIDE)
+        limited = simple and bool(m.jnt_limited[k])
+        joint = Joint(
+            kind="continuous" if kind == HINGE and not limited else KIND[kind],
+            name=self.joints[k],
+            axis=np.array(m.jnt_axis[k]),
+            origin=np.eye(4) if kind == FREE else here @ anchor,
+            offset=-float(m.qpos0[q]) if simple else 0.0,
+            limits=(float(m.jnt_range[k, 0]), float(m.jnt_range[k, 1])) if limited else None,
+            viscous=float(m.dof_damping[dof]) if self.damped else 0.0,
+            coulomb=self._coulomb(k, dof),
+            rotor_inertia=float(m.dof_armature[dof]),
+        )
+        back = np.eye(4)
+        back[:3, 3] = -anchor[:3, 3]
+        return joint, back
+
+    def _coulomb(self, k: int, dof: int) -> Any:
+        """One number, or the pair `to_mjcf` kept beside MuJoCo's symmetric loss."""
+        name = COULOMB + self.joints[k]
+        if name in self.numerics:
+            at = int(self.m.numeric_adr[self.numerics.index(name)])
+            return tuple(float(x) for x in self.m.numeric_data[at : at + 2])
+        return float(self.m.dof_frictionloss[dof])
+
+    def frames(self) -> dict[str, tuple[str | None, np.ndarray]]:
+        """Sites by name: the body they are on (None: the world) and their pose there."""
+        bodies = set(self.names[1:])
+        placed: dict[str, tuple[str | None, np.ndarray]] = {}
+        for i, site in enumerate(self.sites):
+            at = int(self.m.site_bodyid[i])
+            here = _pose(self.m.site_pos[i], self.m.site_quat[i])
+            name = site if site not in bodies else f"{site}_site"
+            placed[name] = (self.names[at] if at > 0 else None, here)
+        return placed
+
+    def tool(
+        self, frames: dict[str, tuple[str | None, np.ndarray]], tip: str | None
+    ) -> tuple[str, np.ndarray | None]:
+        """Body and pose of the tool: `tip`, else what is called "tool", else the last body."""
+        names = self.names[1:]
+        called = frames.pop(TOOL, (None, None))
+        if tip is not None and tip not in names and frames.get(tip, called)[0] is None:
+            known = ", ".join([*names, *frames])
+            raise UnknownNameError(f"no body and no site on a body is called {tip!r}; try: {known}")
+        wanted = tip or TOOL
+        link, here = (called if wanted == TOOL else frames.get(wanted, (None, None)))
+        if link is not None:
+            return link, here
+        return (wanted if wanted in names else names[-1]), None
+
+
+def _base_link(frames: dict[str, tuple[str | None, np.ndarray]]) -> list[Link]:
+    """A site called "base" takes the name of the base's own frame: it must be a link."""
+    if BASE not in frames:
+        return []
+    at, here = frames.pop(BASE)
+    return [Link(BASE, at, Joint(kind="fixed", name=f"{BASE}_site", origin=here))]
+
+
+def _names(mujoco: ModuleType, m: Any, kind: Any, count: int, word: str) -> list[str]:
+    """Names by index; what has none gets one that is free."""
+    given = [mujoco.mj_id2name(m, kind, i) or "" for i in range(count)]
+    taken = set(given)
+    for i, name in enumerate(given):
+        if not name:
+            made = f"{word}{i}"
+            while made in taken:
+                made += "_"
+            taken.add(made)
+            given[i] = made
+    return given
+
+
+def _rotation(quaternion: Any) -> np.ndarray:
+    w, x, y, z = quaternion
+    return snap(matrix_from_quaternion(np.array([x, y, z, w])))
+
+
+def _pose(position: Any, quaternion: Any) -> np.ndarray:
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = _rotation(quaternion), position
+    return pose

@@ -1,0 +1,105 @@
+"""What an MJCF file would make MuJoCo open, checked before MuJoCo sees it.
+
+MuJoCo's compiler reads includes, meshes, height fields and textures on its own. Here every file the
+XML names must lie in the folder of the main file, and counts that multiply bodies are bounded.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dalembert.errors import ImportFileError
+from dalembert.importers.xml_read import Document, Element, read_xml, shown
+
+MAX_INCLUDES = 64
+MAX_COPIES = 2000  # of one body, by nested <replicate> and <composite>
+MAX_BODIES = 2000
+
+_FOLDERS = ("assetdir", "meshdir", "texturedir")
+
+
+def check_files(document: Document) -> list[Element]:
+    """The roots of the main file and all it includes, or an error at the offending element."""
+    roots = _with_includes(document)
+    folders = _folders(roots)
+    for root in roots:
+        _check_copies(root)
+        for element in root.walk():
+            if element.tag in ("plugin", "extension"):
+                raise element.error(f"<{element.tag}> would load foreign code; it is refused")
+            for name, value in element.attributes.items():
+                if element.tag != "include" and name.startswith("file"):
+                    _check_asset(element, value, document.path, folders)
+    return roots
+
+
+def _with_includes(document: Document) -> list[Element]:
+    roots, seen = [document.root], 0
+    pending = list(roots)
+    while pending:
+        for element in pending.pop().walk():
+            if element.tag != "include":
+                continue
+            seen += 1
+            if seen > MAX_INCLUDES:
+                raise element.error(f"more than {MAX_INCLUDES} includes, or includes in a circle")
+            path = inside(element, element.word("file", "an include"), document.path)
+            included = read_xml(path).root
+            roots.append(included)
+            pending.append(included)
+    return roots
+
+
+def _folders(roots: list[Element]) -> list[str]:
+    """Folders that <compiler> puts before file names; none is always possible."""
+    found = [""]
+    for root in roots:
+        for element in root.walk():
+            if element.tag == "compiler":
+                found += [element.attributes[k] for k in _FOLDERS if k in element.attributes]
+    return found
+
+
+def _check_asset(element: Element, value: str, main: Path | None, folders: list[str]) -> None:
+    if value.strip():
+        for folder in folders:
+            inside(element, f"{folder}/{value}" if folder else value, main)
+
+
+def inside(element: Element, name: str, main: Path | None) -> Path:
+    """The path of a file named in the XML; outside the main file's folder is an error."""
+    if main is None:
+        raise element.error(f"{shown(name)}: XML given as text has no folder to find files in")
+    try:
+        home = main.resolve().parent
+        path = (home / name.replace("\\", "/")).resolve()
+    except (OSError, ValueError, RuntimeError):
+        raise element.error(f"{shown(name)} is not a path") from None
+    if not path.is_relative_to(home):
+        raise element.error(f"{shown(name)} is outside the robot's folder; it is not opened")
+    return path
+
+
+def _check_copies(root: Element) -> None:
+    """Nested <replicate> and <composite> multiply: bound the product on every path."""
+    stack = [(root, 1)]
+    while stack:
+        element, copies = stack.pop()
+        if element.tag in ("replicate", "composite", "flexcomp"):
+            for word in element.attributes.get("count", "1").split():
+                digits = word.lstrip("+").split(".")[0]
+                copies *= int(digits) if digits.isdecimal() and len(digits) < 9 else MAX_COPIES + 1
+            if copies > MAX_COPIES:
+                raise element.error(f"<{element.tag}> makes more than {MAX_COPIES} copies")
+        stack.extend((child, copies) for child in element.children)
+
+
+def require_mujoco(document: Document) -> None:
+    """The root must be <mujoco>."""
+    if document.root.tag != "mujoco":
+        hint = "; this is URDF: use from_urdf" if document.root.tag == "robot" else ""
+        raise ImportFileError(
+            f"the root element is <{document.root.tag[:60]}>, not <mujoco>{hint}",
+            document.file,
+            document.root.line,
+        )

@@ -1,0 +1,159 @@
+"""A model as MJCF: one body per moving body in its link frame, further frames as sites.
+
+MuJoCo refuses moving bodies without mass or inertia; where ours have none it is asked to put 1e-14
+there. Followers become equalities. Friction that depends on the direction is its mean for MuJoCo,
+and exact in a <numeric> that our reader knows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.importers.mjcf import COULOMB
+from dalembert.importers.write import (
+    Placed,
+    inertia_of,
+    numbers,
+    numeric,
+    origin_of,
+    other_frames,
+    place_bodies,
+    quoted,
+)
+from dalembert.model.joint import PRISMATIC, REVOLUTE, Ball, Free
+from dalembert.model.model import Body, Model
+from dalembert.spatial.quaternions import quaternion_from_matrix
+
+LEAST = 1e-14  # kg, kg m²: above MuJoCo's smallest number, below what double precision resolves
+
+
+def mjcf_from_model(model: Model) -> str:
+    """The text; joints that MuJoCo does not have (helical) are errors that name them."""
+    model = numeric(model)
+    placed = place_bodies(model, on_axis=False)
+    sites: dict[int, list[str]] = defaultdict(list)
+    for name, at, here in other_frames(model, placed):
+        sites[at].append(f"<site name={quoted(name)} {_pose(here)}/>")
+    bound = f'boundmass="{LEAST}" boundinertia="{LEAST}" ' if _degenerate(model) else ""
+    lines = [
+        f"<mujoco model={quoted(model.name)}>",
+        f'  <compiler angle="radian" inertiafromgeom="false" {bound}/>',
+        f'  <option gravity="{numbers(model.gravity)}"/>',
+        "  <worldbody>",
+        *(f"    {site}" for site in sites[-1]),
+    ]
+    for i in model.children(-1):
+        lines += _bodies(model, placed, sites, i)
+    return "\n".join([*lines, "  </worldbody>", *_equalities(model), *_custom(model, placed), "</mujoco>", ""])
+
+
+def _bodies(
+    model: Model, placed: list[Placed], sites: dict[int, list[str]], root: int
+) -> list[str]:
+    """A body and all it carries; by a stack, since chains may be long."""
+    lines: list[str] = []
+    stack: list[tuple[int, bool]] = [(root, False)]
+    while stack:
+        i, done = stack.pop()
+        pad = "  " * (len(model.supports[i]) + 1)
+        if done:
+            lines.append(f"{pad}</body>")
+            continue
+        here = origin_of(model, placed, i)
+        lines.append(f"{pad}<body name={quoted(placed[i].name)} {_pose(here)}>")
+        lines += [f"{pad}  {part}" for part in _parts(model, placed, i, here)]
+        lines += [f"{pad}  {site}" for site in sites[i]]
+        stack.append((i, True))
+        stack += [(child, False) for child in reversed(model.children(i))]
+    return lines
+
+
+def _parts(model: Model, placed: list[Placed], i: int, here: np.ndarray) -> list[str]:
+    body, item = model.bodies[i], placed[i]
+    mass, com, tensor = inertia_of(body, item.frame)
+    moments, turn = _principal(tensor, item.name)
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = turn, com
+    return [
+        f'<inertial mass="{numbers([mass])}" {_pose(pose)} diaginertia="{numbers(moments)}"/>',
+        _joint(model, body, item, here),
+    ]
+
+
+def _principal(tensor: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Principal moments and axes; MuJoCo insists on I₁ + I₂ ≥ I₃ to the last bit."""
+    if np.array_equal(tensor, np.diag(np.diag(tensor))):
+        moments, axes = np.diag(tensor).copy(), np.eye(3)
+    else:
+        moments, axes = np.linalg.eigh(tensor)
+        axes = axes * np.sign(np.linalg.det(axes))
+    moments = np.where(np.abs(moments) < 1e-15 * np.abs(moments).max(), 0.0, moments)
+    largest = int(np.argmax(moments))
+    others = float(np.delete(moments, largest).sum())
+    if moments.min() < 0.0 or moments[largest] > others * (1.0 + 1e-12):
+        raise ModelError(f"link {name!r}: MuJoCo takes no inertia that a body cannot have")
+    moments[largest] = min(moments[largest], others)
+    return moments, axes
+
+
+def _joint(model: Model, body: Body, item: Placed, here: np.ndarray) -> str:
+    name = quoted(item.joint)
+    drive = model.drive
+    damping, rotor = (np.asarray(x, float)[body.v] for x in (drive.viscous, drive.rotor))
+    loss = 0.5 * (np.asarray(drive.coulomb_positive) - np.asarray(drive.coulomb_negative))[body.v]
+    driven = "".join(
+        f' {word}="{numbers([value[0]])}"'
+        for word, value in (("armature", rotor), ("damping", damping), ("frictionloss", loss))
+        if value[0] != 0.0
+    )
+    if isinstance(body.chart, Free):
+        if body.parent >= 0 or not np.allclose(here, np.eye(4), atol=1e-15, rtol=0.0):
+            raise ModelError(f"joint {item.joint!r}: MuJoCo's free joints start at the world's origin")
+        return f'<joint name={name} type="free"{driven}/>'
+    if isinstance(body.chart, Ball):
+        return f'<joint name={name} type="ball"{driven}/>'
+    kinds = {REVOLUTE: "hinge", PRISMATIC: "slide"}
+    if body.chart not in kinds:
+        raise ModelError(f"joint {item.joint!r}: MuJoCo has no {item.info.kind} joint")
+    at = -item.frame[:3, :3].T @ item.frame[:3, 3]
+    axis = f'pos="{numbers(at)}" axis="{numbers(item.frame[2, :3])}"'
+    reach = (item.info.lower[item.number], item.info.upper[item.number])
+    limited = f' range="{numbers(reach)}"' if np.isfinite(reach).all() and reach[0] < reach[1] else ""
+    return f'<joint name={name} type="{kinds[body.chart]}" {axis}{limited}{driven}/>'
+
+
+def _equalities(model: Model) -> list[str]:
+    if model.coupling is None:
+        return []
+    lines = [
+        f"    <joint joint1={quoted(name)} joint2={quoted(follow.leader)} "
+        f'polycoef="{numbers([follow.offset, follow.multiplier, 0, 0, 0])}"/>'
+        for name, follow in model.coupling.followers.items()
+    ]
+    return ["  <equality>", *lines, "  </equality>"]
+
+
+def _custom(model: Model, placed: list[Placed]) -> list[str]:
+    """Coulomb friction (positive, negative) of joints where the two differ in size."""
+    drive, lines = model.drive, []
+    for body, item in zip(model.bodies, placed, strict=True):
+        pair = [float(x[body.v.start]) for x in (drive.coulomb_positive, drive.coulomb_negative)]
+        if pair[0] != -pair[1]:
+            lines.append(f'    <numeric name={quoted(COULOMB + item.joint)} data="{numbers(pair)}"/>')
+    return ["  <custom>", *lines, "  </custom>"] if lines else []
+
+
+def _degenerate(model: Model) -> bool:
+    """Whether some body has no mass, or none about some axis."""
+    return any(
+        float(b.mass) < LEAST or np.linalg.eigvalsh(np.asarray(b.inertia, float))[0] < LEAST
+        for b in model.bodies
+    )
+
+
+def _pose(here: np.ndarray) -> str:
+    x, y, z, w = quaternion_from_matrix(here[:3, :3])
+    return f'pos="{numbers(here[:3, 3])}" quat="{numbers([w, x, y, z])}"'

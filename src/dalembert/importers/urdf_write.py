@@ -1,0 +1,157 @@
+"""A model as URDF: one link per body, further frames as links on fixed joints.
+
+What the format lacks is written in namespaces of its own: rotor inertias as Drake's transmissions,
+gravity that is not standard and friction that depends on the direction as `dalembert:` parts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.importers.write import (
+    Placed,
+    inertia_of,
+    numbers,
+    numeric,
+    origin_of,
+    other_frames,
+    place_bodies,
+    quoted,
+    unique,
+)
+from dalembert.model.build import STANDARD_GRAVITY
+from dalembert.model.joint import PRISMATIC, REVOLUTE, Free
+from dalembert.model.model import Body, Model
+from dalembert.spatial.rotations import rpy_from_rotation
+
+UNLIMITED = 1e16  # URDF has no infinity; the reader takes what is beyond 1e15 as none
+NAMESPACES = 'xmlns:dalembert="urn:dalembert" xmlns:drake="https://drake.mit.edu"'
+
+
+def urdf_from_model(model: Model) -> str:
+    """The text; joints that URDF does not have (ball, helical) are errors that name them."""
+    model = numeric(model)
+    placed = place_bodies(model, on_axis=True)
+    frames = other_frames(model, placed)
+    taken = {item.joint for item in placed}
+    root = _root(model, {item.name for item in placed})
+    lines = [f"<robot name={quoted(model.name)} {NAMESPACES}>"]
+    if not np.array_equal(model.gravity, STANDARD_GRAVITY):
+        lines.append(f'  <dalembert:gravity xyz="{numbers(model.gravity)}"/>')
+    lines.append(f"  <link name={quoted(root)}/>")
+    for i, (body, item) in enumerate(zip(model.bodies, placed, strict=True)):
+        lines += _link(body, item)
+        parent = placed[body.parent].name if body.parent >= 0 else root
+        lines += _joint(model, placed, i, parent)
+    for name, at, here in frames:
+        if name != root:
+            parent = placed[at].name if at >= 0 else root
+            lines += _fixed(name, unique(f"{name}_fixed", taken), parent, here)
+    return "\n".join([*lines, "</robot>", ""])
+
+
+def _root(model: Model, used: set[str]) -> str:
+    """A frame that is the world itself, or a new name for it."""
+    for name, frame in model.frames.items():
+        here = np.array_equal(frame.rotation, np.eye(3)) and not np.any(frame.translation)
+        if frame.body < 0 and here and name != model.tool:
+            return name
+    return unique("world", {*used, *model.frames})
+
+
+def _link(body: Body, item: Placed) -> list[str]:
+    mass, com, I = inertia_of(body, item.frame)
+    if mass == 0.0 and not I.any():
+        return [f"  <link name={quoted(item.name)}/>"]
+    moments = f'ixx="{numbers([I[0, 0]])}" iyy="{numbers([I[1, 1]])}" izz="{numbers([I[2, 2]])}"'
+    products = f'ixy="{numbers([I[0, 1]])}" ixz="{numbers([I[0, 2]])}" iyz="{numbers([I[1, 2]])}"'
+    return [
+        f"  <link name={quoted(item.name)}>",
+        f'    <inertial><origin xyz="{numbers(com)}"/><mass value="{numbers([mass])}"/>',
+        f"      <inertia {moments} {products}/></inertial>",
+        "  </link>",
+    ]
+
+
+def _joint(model: Model, placed: list[Placed], i: int, parent: str) -> list[str]:
+    body, item = model.bodies[i], placed[i]
+    kind = _kind(body, item)
+    lines = [
+        f"  <joint name={quoted(item.joint)} type={quoted(kind)}>",
+        f"    <parent link={quoted(parent)}/><child link={quoted(item.name)}/>",
+        f"    {_origin(origin_of(model, placed, i))}",
+    ]
+    if kind != "floating":
+        lines.append(f'    <axis xyz="{numbers(item.frame[2, :3])}"/>')
+        lines.append(f"    {_limit(item)}")
+        lines += _dynamics(model, body)
+        lines += _mimic(model, item)
+    return [*lines, "  </joint>", *_transmission(model, body, item)]
+
+
+def _kind(body: Body, item: Placed) -> str:
+    if isinstance(body.chart, Free):
+        return "floating"
+    if body.chart == PRISMATIC:
+        return "prismatic"
+    if body.chart == REVOLUTE:
+        limited = np.isfinite([item.info.lower[item.number], item.info.upper[item.number]]).any()
+        return "revolute" if limited else "continuous"
+    raise ModelError(f"joint {item.joint!r}: URDF has no {item.info.kind} joint; try to_mjcf")
+
+
+def _origin(here: np.ndarray) -> str:
+    return f'<origin xyz="{numbers(here[:3, 3])}" rpy="{numbers(rpy_from_rotation(here[:3, :3]))}"/>'
+
+
+def _limit(item: Placed) -> str:
+    info = item.info
+    values = (info.lower[item.number], info.upper[item.number])
+    lower, upper = np.clip(values, -UNLIMITED, UNLIMITED)
+    effort, velocity = (min(x, UNLIMITED) for x in (info.effort_limit, info.velocity_limit))
+    reach = f'lower="{numbers([lower])}" upper="{numbers([upper])}"'
+    return f'<limit {reach} effort="{numbers([effort])}" velocity="{numbers([velocity])}"/>'
+
+
+def _dynamics(model: Model, body: Body) -> list[str]:
+    drive, v = model.drive, body.v.start
+    viscous, positive = float(drive.viscous[v]), float(drive.coulomb_positive[v])
+    negative = float(drive.coulomb_negative[v])
+    if viscous == positive == negative == 0.0:
+        return []
+    text = f'    <dynamics damping="{numbers([viscous])}" friction="{numbers([positive])}"'
+    if negative != -positive:
+        text += f' dalembert:friction_negative="{numbers([negative])}"'
+    return [f"{text}/>"]
+
+
+def _mimic(model: Model, item: Placed) -> list[str]:
+    follow = model.coupling.followers.get(item.joint) if model.coupling is not None else None
+    if follow is None:
+        return []
+    by = f'multiplier="{numbers([follow.multiplier])}" offset="{numbers([follow.offset])}"'
+    return [f"    <mimic joint={quoted(follow.leader)} {by}/>"]
+
+
+def _transmission(model: Model, body: Body, item: Placed) -> list[str]:
+    rotor = np.asarray(model.drive.rotor, float)[body.v]
+    if not rotor.any():
+        return []
+    if len(rotor) > 1:
+        raise ModelError(f"joint {item.joint!r}: URDF cannot hold the rotor of a free joint")
+    name = quoted(f"{item.joint}_transmission")
+    return [
+        f"  <transmission name={name}><joint name={quoted(item.joint)}/><actuator name={name}>",
+        f'    <drake:gear_ratio value="1.0"/><drake:rotor_inertia value="{numbers(rotor)}"/>',
+        "  </actuator></transmission>",
+    ]
+
+
+def _fixed(name: str, joint: str, parent: str, here: np.ndarray) -> list[str]:
+    return [
+        f"  <link name={quoted(name)}/>",
+        f'  <joint name={quoted(joint)} type="fixed">',
+        f"    <parent link={quoted(parent)}/><child link={quoted(name)}/>{_origin(here)}",
+        "  </joint>",
+    ]

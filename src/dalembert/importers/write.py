@@ -1,0 +1,120 @@
+"""What the writers share: where each link's frame sits, XML's words for numbers and names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.model.joint import Screw
+from dalembert.model.model import Body, JointInfo, Model
+from dalembert.spatial.se3 import inverse, pose
+
+_FORBIDDEN = re.compile("[\x00-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A moving body as files see it: its name, its frame in the body frame, its joint."""
+
+    name: str
+    frame: np.ndarray  # (4, 4) the file's link frame in the body frame
+    joint: str
+    info: JointInfo
+    number: int  # which of the joint's bodies this is
+
+
+def numeric(model: Model) -> Model:
+    """The model with its parameters at their default values."""
+    return model.bind(model.parameter_values()) if model.parameters else model
+
+
+def place_bodies(model: Model, on_axis: bool) -> list[Placed]:
+    """The link frame of every body; where a format cannot hold it, the body frame instead.
+
+    `on_axis` says that the format wants it on the joint's axis. A link frame that must stay aside
+    is written as a further frame, and its body gets a name of its own.
+    """
+    taken = {*model.frames, *(body.name for body in model.bodies)}
+    placed = []
+    for i, body in enumerate(model.bodies):
+        info = model.joint_of(i)
+        number = info.bodies.index(i)
+        joint = info.name if len(info.bodies) == 1 else f"{info.name}_{number + 1}"
+        frame = model.frames.get(body.name)
+        if frame is None or frame.body != i:
+            name = unique(body.name, taken) if body.name in model.frames else body.name
+            placed.append(Placed(name, np.eye(4), joint, info, number))
+            continue
+        here = pose(np.asarray(frame.rotation, float), np.asarray(frame.translation, float))
+        if _fits(body, here, on_axis):
+            placed.append(Placed(body.name, here, joint, info, number))
+        else:
+            name = unique(f"{body.name}_at_joint", taken)
+            placed.append(Placed(name, np.eye(4), joint, info, number))
+    return placed
+
+
+def _fits(body: Body, frame: np.ndarray, on_axis: bool) -> bool:
+    """Whether the joint's coordinates are the same, seen from that frame."""
+    if not isinstance(body.chart, Screw):
+        return bool(np.array_equal(frame, np.eye(4)))
+    return not on_axis or not frame[:3, 3].any()
+
+
+def origin_of(model: Model, placed: list[Placed], i: int) -> np.ndarray:
+    """The file's frame of body i at q = 0, in that of its parent."""
+    body = model.bodies[i]
+    zero = np.asarray(body.offset, float) if isinstance(body.chart, Screw) else body.chart.neutral()
+    rotation, translation = body.chart.transform(zero)
+    here = pose(np.asarray(body.rotation, float), np.asarray(body.translation, float))
+    parent = placed[body.parent].frame if body.parent >= 0 else np.eye(4)
+    return inverse(parent) @ here @ pose(rotation, translation) @ placed[i].frame
+
+
+def inertia_of(body: Body, frame: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass, centre and central tensor of a body in the file's link frame."""
+    rotation, translation = frame[:3, :3], frame[:3, 3]
+    com = rotation.T @ (np.asarray(body.com, float) - translation)
+    tensor = rotation.T @ np.asarray(body.inertia, float) @ rotation
+    return float(body.mass), com, 0.5 * (tensor + tensor.T)
+
+
+def other_frames(model: Model, placed: list[Placed]) -> list[tuple[str, int, np.ndarray]]:
+    """(name, body, pose in the file's frame of that body) of the frames no body stands for."""
+    named = {item.name for item in placed}
+    found = []
+    for name, frame in model.frames.items():
+        if name in named:
+            continue
+        at = placed[frame.body].frame if frame.body >= 0 else np.eye(4)
+        here = pose(np.asarray(frame.rotation, float), np.asarray(frame.translation, float))
+        found.append((name, frame.body, inverse(at) @ here))
+    return found
+
+
+def unique(name: str, taken: set[str]) -> str:
+    """The name, or with the first number that makes it new; remembered as taken."""
+    made, count = name, 1
+    while made in taken:
+        count += 1
+        made = f"{name}_{count}"
+    taken.add(made)
+    return made
+
+
+def quoted(name: str) -> str:
+    """A name as an attribute's value; one that XML cannot hold is an error."""
+    if _FORBIDDEN.search(name) or name != name.strip():
+        raise ModelError(f"the name {name!r} has characters that XML cannot hold; rename it")
+    return quoteattr(name)
+
+
+def numbers(values: Iterable[Any]) -> str:
+    """Numbers that read back as the same floats; −0 is written 0."""
+    return " ".join(repr(float(value) + 0.0) for value in values)

@@ -1,0 +1,200 @@
+"""What is integrated: a system under a torque law, as traceable functions of one state.
+
+The state is (q, q̇, z, W, H): z belongs to the controller, W is the work of the torques and H the
+energy that friction (or any other force without potential) has taken away, so that
+
+    T + V = T₀ + V₀ + W − H
+
+holds along every exact solution, and measures the error of every other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.formulations import coupled
+from dalembert.formulations.drive import friction
+from dalembert.formulations.triangular import cholesky_solve
+from dalembert.model import Model
+from dalembert.simulation.law import Controller, unpack
+from dalembert.simulation.manifold import dexp_inverse
+from dalembert.systems import Dynamics, System, dynamics
+
+# up to this size, M by composite bodies and Cholesky takes less arithmetic than articulated bodies
+FEW_JOINTS = 8
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What the equations of motion say at one state."""
+
+    qdd: Any
+    zdot: Any
+    tau: Any  # (nv,) what the drives exert, the controller's part included
+    power: Any  # τ·q̇, W
+    loss: Any  # −ψ·q̇ + friction·q̇, W
+    held: Any = 0.0  # (nv,) torque that holds locked joints, on the side of friction
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A system and its controller; every method takes arrays of numbers or of symbols."""
+
+    system: System
+    controller: Controller | None = None
+    smooth: bool = False  # Coulomb friction rises over the velocity `width`, an input
+
+    @cached_property
+    def dynamics(self) -> Dynamics:
+        """The traceable side of the system, friction without its Coulomb part."""
+        return dynamics(self.system)
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return self.system.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return self.system.nv
+
+    @property
+    def nz(self) -> int:
+        """Length of the controller's own state."""
+        return 0 if self.controller is None else len(self.controller.initial)
+
+    @property
+    def size(self) -> int:
+        """Length of the state (q, q̇, z, W, H)."""
+        return self.nq + self.nv + self.nz + 2
+
+    def parts(self, x: Any) -> tuple[Any, Any, Any, Any]:
+        """(q, q̇, z, (W, H)) of a state x (..., size)."""
+        q, v = self.nq, self.nq + self.nv
+        if isinstance(x, np.ndarray):
+            return x[..., :q], x[..., q:v], x[..., v:-2], x[..., -2:]
+        return x[:q], x[q:v], x[v : self.size - 2], x[self.size - 2 : self.size]
+
+    def bound(self, parameters: Any) -> tuple[Dynamics, Any, Any]:
+        """(dynamics without Coulomb friction, its torque at positive and at negative velocity)."""
+        whole = self.dynamics if parameters is None else self.dynamics.bind(parameters)
+        model = whole.description
+        if not isinstance(model, Model):
+            return whole, None, None
+        if model.coupling is not None:  # its friction stays with the joints of the tree
+            return replace(whole, quantity=_coupled_quantity), None, None
+        drive = model.drive
+        none = np.zeros(model.nv)
+        bare = replace(model, drive=replace(drive, coulomb_positive=none, coulomb_negative=none))
+        return (
+            replace(whole, description=bare),
+            drive.coulomb_positive,
+            drive.coulomb_negative,
+        )
+
+    @cached_property
+    def coulomb(self) -> np.ndarray:
+        """(2, nv) Coulomb friction at positive and negative velocity, parameters at defaults."""
+        values = self.dynamics.parameters
+        known = None if not values or None in values.values() else self.dynamics.parameter_values()
+        if values and known is None:
+            return np.zeros((2, self.nv))
+        _, positive, negative = self.bound(known)
+        return np.zeros((2, self.nv)) if positive is None else np.stack([positive, negative])
+
+    def torque(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, law: Any) -> tuple[Any, Any]:
+        """(τ, ż): what was given plus what the controller asks for."""
+        if self.controller is None:
+            return tau, np.zeros(0)
+        constants = unpack(self.controller.constants, law)
+        asked, zdot = self.controller.law(t, q, qd, z, constants)
+        return tau + asked, zdot
+
+    def motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Mapping[str, Any]) -> Motion:
+        """q̈ with M q̈ + h = τ + ψ − Coulomb friction, and the powers."""
+        bare, positive, negative = self.bound(given.get("parameters"))
+        total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
+        rubbing = self.rubbing(qd, positive, negative, given)
+        qdd = bare.compute("forward_dynamics", self._way(bare), q=q, qd=qd, tau=total - rubbing)
+        loss = (rubbing - self.forces(bare, q, qd)) @ qd
+        return Motion(qdd, zdot, total, total @ qd, loss)
+
+    def rubbing(self, qd: Any, positive: Any, negative: Any, given: Mapping[str, Any]) -> Any:
+        """Coulomb friction (nv,): plain signs, or rising linearly over ±`width`."""
+        if positive is None or not np.any(self.coulomb):
+            return np.zeros(self.nv)
+        if not self.smooth:
+            return (qd > 0) * positive + (qd < 0) * negative
+        share = np.minimum(np.maximum(qd / given["width"], -1.0), 1.0)
+        return np.maximum(share, 0.0) * positive - np.minimum(share, 0.0) * negative
+
+    def locked_motion(
+        self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Mapping[str, Any]
+    ) -> Motion:
+        """The same with joints held (`locked` 0 or 1) and slipping in the `direction` −1, 0, 1.
+
+        Rows and columns of held joints leave M; what holds them is the rest of their equation.
+        """
+        bare, positive, negative = self.bound(given.get("parameters"))
+        total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
+        locked, direction = given["locked"], given["direction"]
+        rubbing = np.zeros(self.nv)
+        if positive is not None:
+            rubbing = (direction > 0) * positive + (direction < 0) * negative
+        psi = self.forces(bare, q, qd)
+        M = bare.mass_matrix(q)
+        b = total - bare.bias(q, qd) + psi - rubbing
+        free = 1.0 - locked
+        reduced = np.outer(free, free) * M + np.diag(locked)
+        qdd = cholesky_solve(reduced, free * b)
+        held = locked * (b - M @ qdd)
+        return Motion(qdd, zdot, total, total @ qd, (rubbing - psi) @ qd, held)
+
+    def forces(self, bare: Dynamics, q: Any, qd: Any) -> Any:
+        """ψ (nv,), without Coulomb friction where that is known by itself."""
+        model = bare.description
+        if isinstance(model, Model) and model.coupling is not None:
+            G = model.coupling.G
+            return -(G.T @ friction(model.tree, G @ qd))
+        return bare.generalized_forces(q, qd)
+
+    def _way(self, bare: Dynamics) -> str | None:
+        model = bare.description
+        few = isinstance(model, Model) and model.coupling is None and model.nv <= FEW_JOINTS
+        return "composite_body" if few else None
+
+    # on the manifold: x ⊞ d, and the slope of d
+
+    def moved(self, x: Any, d: Any) -> Any:
+        """x ⊞ d: q along its manifold by d[:nv], everything else by addition."""
+        q, qd, z, energy = self.parts(x)
+        nv = self.nv
+        own = self.dynamics.integrate(q, d[:nv])
+        rest = np.concatenate([qd, z, energy]) + d[nv:]
+        return np.concatenate([own, rest])
+
+    def slope(self, x: Any, d: Any, t: Any, tau: Any, given: Mapping[str, Any]) -> Any:
+        """ḋ at x ⊞ d (nv + nv + nz + 2,): the velocity pulled back to where d is measured."""
+        q, qd, z, _ = self.parts(self.moved(x, d))
+        m = self.motion(t, q, qd, z, tau, given)
+        rate = dexp_inverse(self.dynamics.description, d[: self.nv], qd)
+        powers = np.stack([m.power, m.loss])
+        return np.concatenate([rate, m.qdd, m.zdot, powers])
+
+    def rate(self, x: Any, t: Any, tau: Any, given: Mapping[str, Any]) -> Any:
+        """ẋ (size,), with the derivatives of quaternions themselves."""
+        q, qd, z, _ = self.parts(x)
+        locked = "locked" in given
+        m = (self.locked_motion if locked else self.motion)(t, q, qd, z, tau, given)
+        powers = np.stack([m.power, m.loss])
+        return np.concatenate([self.dynamics.rate(q, qd), m.qdd, m.zdot, powers])
+
+
+def _coupled_quantity(name: str) -> Any:
+    return coupled.quantity(name)

@@ -1,0 +1,200 @@
+"""Written equations: SymPy matrices with the names they use, to read, print and evaluate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import sympy
+
+from dalembert.errors import EquationError
+from dalembert.symbolic import printing
+from dalembert.symbolic.constants import GREEK
+
+ALIASES = {
+    "mass_matrix": "M",
+    "coriolis_matrix": "C",
+    "gravity_torque": "g",
+    "christoffel": "Gamma",
+    "coriolis_products": "B",
+    "centrifugal_squares": "Csq",
+    "kinetic_energy": "K",
+    "potential_energy": "U",
+}
+TITLES = {key: long.replace("_", " ").capitalize() for long, key in ALIASES.items()} | {
+    "Gamma": "Christoffel symbols"
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """M q̈ + C q̇ + g = τ in letters; every form has been checked against its program.
+
+    Quantities are attributes: `M`, `C` (Ṁ − 2C skew), `g` = ∂U/∂q, `Gamma` (i, j, k), `K`, `U`,
+    Khatib's `B` and `Csq`. `definitions` says what α, β, … stand for. `complete` is False if the
+    time was over before the shortest forms were found; `note` then says what that means.
+    """
+
+    name: str
+    quantities: Mapping[str, Any]
+    definitions: Mapping[sympy.Symbol, sympy.Expr]
+    q: tuple[sympy.Symbol, ...]
+    qd: tuple[sympy.Symbol, ...]
+    parameters: tuple[sympy.Symbol, ...] = ()
+    defaults: Mapping[str, float | None] = field(default_factory=dict)
+    complete: bool = True
+    note: str = ""
+
+    def __getattr__(self, name: str) -> Any:
+        quantities = self.__dict__.get("quantities", {})
+        if ALIASES.get(name, name) in quantities:
+            return quantities[ALIASES.get(name, name)]
+        if name in TITLES or name in ALIASES:
+            key = ALIASES.get(name, name)
+            raise EquationError(f"{key} was not asked for; write equations(quantities=[{key!r}])")
+        raise AttributeError(f"equations have no {name!r}")
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def text(self, quantity: str | None = None, width: int = 100, short: bool | None = None) -> str:
+        """Unicode text at most `width` wide where sums allow; with `short`, c₂₃ = cos(θ₂ + θ₃)."""
+        return printing.text(self, self._keys(quantity), width, self._short(short))
+
+    def latex(self, quantity: str | None = None, short: bool | None = None) -> str:
+        """LaTeX of one quantity, or of all of them as an `aligned` block."""
+        return printing.latex(self, self._keys(quantity), self._short(short))
+
+    def html(self, title: str | None = None, short: bool | None = None) -> str:
+        """A page that browsers draw without network or scripts."""
+        return printing.html_page(self, title or self.name, self._short(short))
+
+    def latex_document(self, title: str | None = None, short: bool | None = None) -> str:
+        """A document for `pdflatex`."""
+        return printing.latex_document(self, title or self.name, self._short(short))
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<Equations of {self.name}: {', '.join(self.quantities)}>"
+
+    def expanded(self) -> Equations:
+        """The same with every defined name replaced by what it stands for."""
+        values: dict[sympy.Expr, sympy.Expr] = {}
+        for symbol, definition in self.definitions.items():
+            values[symbol] = definition.xreplace(values)
+        return self._replaced(values, {})
+
+    def where(self, **numbers: float) -> Equations:
+        """With numbers for some symbols; constants that become numbers are put in, too.
+
+        >>> import dalembert as dl
+        >>> from dalembert.equations import symbolic_robot
+        >>> symbolic_robot("pendulum").equations(["M"]).where(m=2.0, l=3.0).M
+        Matrix([[18]])
+        """
+        known = {s.name: s for s in (*self.q, *self.qd, *self.parameters)}
+        for name in numbers:
+            if name not in known:
+                raise EquationError(f"{self.name} has no symbol {name!r}; it has: {', '.join(known)}")
+        values: dict[sympy.Expr, sympy.Expr] = {
+            known[name]: sympy.nsimplify(float(value), rational=True) for name, value in numbers.items()
+        }
+        definitions = {}
+        for symbol, definition in self.definitions.items():
+            found = definition.xreplace(values)
+            if found.free_symbols:
+                definitions[symbol] = found
+            else:
+                values[symbol] = found
+        kept = tuple(s for s in self.parameters if s.name not in numbers)
+        return replace(self._replaced(values, definitions), parameters=kept)
+
+    def lambdify(self, quantity: str) -> Callable[..., np.ndarray]:
+        """A NumPy function f(q, qd, **parameters) of one quantity at one state.
+
+        `qd` may be left out where the quantity does not depend on it; parameters have the model's
+        values unless given.
+
+        >>> from dalembert.equations import symbolic_robot
+        >>> float(symbolic_robot("pendulum").equations(["g"]).lambdify("g")([np.pi / 2])[0])
+        9.81
+        """
+        value = self.expanded()[quantity]
+        shape = value.shape if hasattr(value, "shape") else ()
+        shape = shape[:1] if ALIASES.get(quantity, quantity) == "g" else shape
+        arguments = (self.q, self.qd, self.parameters)
+        compiled = sympy.lambdify(arguments, entries_of(value), "numpy", cse=True)
+
+        def function(q: Any, qd: Any = None, **given: float) -> np.ndarray:
+            rates = np.zeros(len(self.qd)) if qd is None else qd
+            values = compiled(np.asarray(q, float), rates, self._values(given))
+            return np.array(values, dtype=float).reshape(shape)
+
+        return function
+
+    def with_needed_constants(self) -> Equations:
+        """Products that are named but used only once put back, and the names in order again."""
+        uses: Counter[sympy.Expr] = Counter()
+        for value in (*self.quantities.values(), *self.definitions.values()):
+            uses.update(s for e in entries_of(value) for s in e.atoms(sympy.Symbol))
+        values: dict[sympy.Expr, sympy.Expr] = {}
+        kept: dict[sympy.Symbol, sympy.Expr] = {}
+        names = iter([n for n in GREEK if n not in {s.name for s in (*self.q, *self.parameters)}])
+        for symbol, definition in self.definitions.items():
+            if not definition.is_Add and uses[symbol] <= 1:
+                values[symbol] = definition
+            elif symbol.name in GREEK:
+                renamed = sympy.Symbol(next(names))
+                values[symbol] = renamed
+                kept[renamed] = definition
+            else:
+                kept[symbol] = definition
+        return self._replaced(values, {s: d.xreplace(values) for s, d in kept.items()})
+
+    def _replaced(
+        self, values: Mapping[sympy.Expr, sympy.Expr], definitions: Mapping[sympy.Symbol, sympy.Expr]
+    ) -> Equations:
+        made = {key: _replaced(value, values) for key, value in self.quantities.items()}
+        return replace(self, quantities=made, definitions=dict(definitions))
+
+    def _values(self, given: Mapping[str, float]) -> list[float]:
+        for name in given:
+            if name not in [s.name for s in self.parameters]:
+                raise EquationError(f"{self.name} has no parameter {name!r}")
+        values = [given.get(s.name, self.defaults.get(s.name)) for s in self.parameters]
+        missing = [s.name for s, v in zip(self.parameters, values, strict=True) if v is None]
+        if missing:
+            raise EquationError(f"{self.name}: no value for parameter {missing[0]!r}")
+        return [float(v) for v in values if v is not None]
+
+    def _keys(self, quantity: str | None) -> tuple[str, ...]:
+        if quantity is None:
+            return tuple(self.quantities)
+        self[quantity]
+        return (ALIASES.get(quantity, quantity),)
+
+    def _short(self, short: bool | None) -> bool:
+        return len(self.q) > 2 if short is None else short
+
+
+def entries_of(value: Any) -> list[sympy.Expr]:
+    """All entries of an expression, a matrix or an array, in C order."""
+    if isinstance(value, sympy.MatrixBase):
+        return list(value)
+    if isinstance(value, sympy.NDimArray):
+        return value.reshape(len(value)).tolist()
+    return [value]
+
+
+def _replaced(value: Any, values: Mapping[sympy.Expr, sympy.Expr]) -> Any:
+    if isinstance(value, sympy.NDimArray):
+        return value.applyfunc(lambda e: e.xreplace(values))
+    return value.xreplace(values)

@@ -1,0 +1,181 @@
+"""How a printed expression is put together in plain text, in LaTeX and in MathML.
+
+The three have the same few methods, each from strings to a string; `Printer` decides what goes where.
+SymPy's own printers are not used: its MathML needs `mfenced`, which browsers no longer draw, and
+all three must agree on the order of terms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Protocol
+
+GREEK = {
+    name: chr(code)
+    for code, name in enumerate(
+        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho "
+        "_ sigma tau upsilon phi chi psi omega".split(),
+        start=0x3B1,
+    )
+    if name != "_"
+} | {"Gamma": "Γ", "Delta": "Δ", "Omega": "Ω", "Phi": "Φ", "Psi": "Ψ"}
+_NAME = re.compile(rf"^({'|'.join(sorted(GREEK, key=len, reverse=True))}|[A-Za-z])_?([a-z]*)_?(\d*)$")
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+DOT = "\u0307"
+
+
+def parts(name: str) -> tuple[str, str]:
+    """A name as letter and subscript; a name that is a word stays one.
+
+    >>> parts("Iz1"), parts("theta12"), parts("m_b"), parts("payload2"), parts("payload")
+    (('I', 'z1'), ('theta', '12'), ('m', 'b'), ('payload', '2'), ('payload', ''))
+    """
+    found = _NAME.match(name)
+    if found and (len(found[2]) <= 2 or found[1] in GREEK):
+        return found[1], found[2] + found[3]
+    word = re.match(r"^(.*?)_?(\d*)$", name)
+    return (word[1], word[2]) if word and word[1] else (name, "")
+
+
+class Marks(Protocol):
+    """What a `Printer` needs to write in one language."""
+
+    times: str
+
+    def number(self, digits: str) -> str: ...
+    def name(self, name: str, dot: bool = False) -> str: ...
+    def operator(self, sign: str, first: bool) -> str: ...
+    def parentheses(self, inner: str) -> str: ...
+    def power(self, base: str, exponent: str) -> str: ...
+    def fraction(self, above: str, below: str) -> str: ...
+    def function(self, name: str, inner: str, exponent: str, bare: bool) -> str: ...
+    def root(self, inner: str) -> str: ...
+
+
+class Text:
+    """Unicode for a terminal: m₃(l₁c₂ + r₂c₂₃)²."""
+
+    times = " "
+
+    def number(self, digits: str) -> str:
+        return digits
+
+    def name(self, name: str, dot: bool = False) -> str:
+        base, index = parts(name)
+        letters = index.rstrip("0123456789")
+        base = GREEK.get(base, base) + (DOT if dot else "")
+        return base + letters + index[len(letters) :].translate(_SUBSCRIPTS)
+
+    def operator(self, sign: str, first: bool) -> str:
+        mark = "−" if sign == "-" else "+"
+        return ("−" if sign == "-" else "") if first else f" {mark} "
+
+    def parentheses(self, inner: str) -> str:
+        return f"({inner})"
+
+    def power(self, base: str, exponent: str) -> str:
+        plain = exponent.lstrip("-").isdigit()
+        return base + (exponent.translate(_SUPERSCRIPTS) if plain else f"^({exponent})")
+
+    def fraction(self, above: str, below: str) -> str:
+        vulgar = {("1", "2"): "½", ("1", "3"): "⅓", ("1", "4"): "¼", ("3", "2"): "3/2"}
+        wrapped = f"({below})" if " " in below else below
+        return vulgar.get((above, below), f"{above}/{wrapped}")
+
+    def function(self, name: str, inner: str, exponent: str, bare: bool) -> str:
+        raised = self.power(name, exponent) if exponent else name
+        return f"{raised} {inner}" if bare else f"{raised}({inner})"
+
+    def root(self, inner: str) -> str:
+        return f"√({inner})"
+
+
+class Latex:
+    """LaTeX mathematics."""
+
+    times = " "
+
+    def number(self, digits: str) -> str:
+        mantissa, _, exponent = digits.partition("e")
+        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else digits
+
+    def name(self, name: str, dot: bool = False) -> str:
+        base, index = parts(name)
+        letter = f"\\{base}" if base in GREEK else base
+        letter = letter if len(base) == 1 or base in GREEK else rf"\mathrm{{{base}}}"
+        letter = rf"\dot{{{letter}}}" if dot else letter
+        return f"{letter}_{{{index}}}" if index else letter
+
+    def operator(self, sign: str, first: bool) -> str:
+        return ("-" if sign == "-" else "") if first else f" {sign} "
+
+    def parentheses(self, inner: str) -> str:
+        return f"({inner})"
+
+    def power(self, base: str, exponent: str) -> str:
+        return f"{base}^{{{exponent}}}"
+
+    def fraction(self, above: str, below: str) -> str:
+        return rf"\tfrac{{{above}}}{{{below}}}"
+
+    def function(self, name: str, inner: str, exponent: str, bare: bool) -> str:
+        known = ("sin", "cos", "tan", "exp", "log", "sinh", "cosh", "tanh")
+        head = f"\\{name}" if name in known else rf"\operatorname{{{name}}}"
+        head = f"{head}^{{{exponent}}}" if exponent else head
+        return f"{head} {inner}" if bare else f"{head}({inner})"
+
+    def root(self, inner: str) -> str:
+        return rf"\sqrt{{{inner}}}"
+
+
+class MathML:
+    """MathML Core, which browsers draw without any script."""
+
+    times = '<mo lspace="0" rspace="0.1em">&#x2062;</mo>'
+
+    def number(self, digits: str) -> str:
+        return f"<mn>{digits}</mn>"
+
+    def name(self, name: str, dot: bool = False) -> str:
+        base, index = parts(name)
+        letter = f"<mi>{escape(GREEK.get(base, base))}</mi>"
+        if dot:
+            letter = f'<mover accent="true">{letter}<mo stretchy="false">˙</mo></mover>'
+        letters = index.rstrip("0123456789")
+        digits = index[len(letters) :]
+        pieces = (f"<mi>{escape(letters)}</mi>" if letters else "") + (
+            f"<mn>{digits}</mn>" if digits else ""
+        )
+        return f"<msub>{letter}<mrow>{pieces}</mrow></msub>" if pieces else letter
+
+    def operator(self, sign: str, first: bool) -> str:
+        mark = "−" if sign == "-" else "+"
+        if first:
+            return '<mo form="prefix">−</mo>' if sign == "-" else ""
+        return f'<mo form="infix">{mark}</mo>'
+
+    def parentheses(self, inner: str) -> str:
+        return f'<mo stretchy="false">(</mo>{inner}<mo stretchy="false">)</mo>'
+
+    def power(self, base: str, exponent: str) -> str:
+        return f"<msup><mrow>{base}</mrow><mrow>{exponent}</mrow></msup>"
+
+    def fraction(self, above: str, below: str) -> str:
+        return f"<mfrac><mrow>{above}</mrow><mrow>{below}</mrow></mfrac>"
+
+    def function(self, name: str, inner: str, exponent: str, bare: bool) -> str:
+        head = f"<mi>{name}</mi>"
+        head = f"<msup>{head}<mrow>{exponent}</mrow></msup>" if exponent else head
+        argument = f'<mspace width="0.17em"/>{inner}' if bare else self.parentheses(inner)
+        return f"<mrow>{head}{argument}</mrow>"
+
+    def root(self, inner: str) -> str:
+        return f"<msqrt>{inner}</msqrt>"
+
+
+def join(items: Sequence[str], marks: Marks) -> str:
+    """Factors side by side."""
+    return marks.times.join(item for item in items if item)

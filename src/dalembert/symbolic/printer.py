@@ -1,0 +1,179 @@
+"""From SymPy to print, in the order in which books write: constants, lengths, sums, sines, rates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import sympy
+
+from dalembert.symbolic.marks import Marks, Text, join, parts
+
+
+class Printer:
+    """Writes expressions with given `marks`.
+
+    `rates` maps velocity symbols to the coordinates they are rates of, printed with a dot; `first`
+    are symbols that lead a product, such as masses. With `short`, cos(θ₂ + θ₃) is c₂₃.
+    """
+
+    def __init__(
+        self,
+        marks: Marks,
+        rates: Mapping[sympy.Symbol, sympy.Symbol],
+        first: Collection[sympy.Symbol] = (),
+        short: bool = False,
+    ) -> None:
+        self.marks = marks
+        self.rates = dict(rates)
+        self.coordinates = set(rates.values())
+        self.first = set(first)
+        self.short = short
+
+    def expression(self, e: sympy.Expr) -> str:
+        """The whole expression."""
+        if e.is_Add:
+            return self._sum(e)
+        if e.is_Mul:
+            return self._product(e)
+        return self._single(e)
+
+    def pieces(self, e: sympy.Expr, width: int) -> list[str]:
+        """The expression as pieces between which a line may end; see `lines`."""
+        found: list[str] = []
+        for k, term in enumerate(self.ordered_terms(e)):
+            found += self._term_pieces(term, k == 0, width)
+        return found
+
+    def ordered_terms(self, e: sympy.Expr) -> list[sympy.Expr]:
+        """Terms of a sum: without sines first, a positive one in front if there is any."""
+        terms = sorted(e.as_ordered_terms(), key=lambda t: bool(t.has(sympy.sin, sympy.cos)))
+        lead = next((k for k, t in enumerate(terms) if not t.could_extract_minus_sign()), 0)
+        return [terms[lead], *terms[:lead], *terms[lead + 1 :]]
+
+    def _sum(self, e: sympy.Expr) -> str:
+        return "".join(self._signed(t, k == 0) for k, t in enumerate(self.ordered_terms(e)))
+
+    def _signed(self, term: sympy.Expr, first: bool) -> str:
+        coefficient, _ = term.as_coeff_Mul()
+        negative = bool(coefficient < 0)
+        body = self.expression(-term) if negative else self.expression(term)
+        if negative and (-term).is_Add:
+            body = self.marks.parentheses(body)
+        return self.marks.operator("-" if negative else "+", first) + body
+
+    def _term_pieces(self, term: sympy.Expr, first: bool, width: int) -> list[str]:
+        """One term; if it is longer than a line and holds one long sum, that sum in pieces."""
+        whole = self._signed(term, first)
+        text = self if isinstance(self.marks, Text) else self._as_text()
+        sums = [f for f in term.args if f.is_Add] if term.is_Mul else []
+        if len(text._signed(term, first)) <= width or not sums:
+            return [whole]
+        longest = max(sums, key=lambda f: len(f.args))
+        mark = sympy.Dummy("sum")
+        around = self._signed(term.xreplace({longest: mark}), first)
+        before, _, after = around.partition(self.marks.name(mark.name))
+        opening, closing = self.marks.parentheses("\0").split("\0")
+        inner = [self._signed(t, k == 0) for k, t in enumerate(self.ordered_terms(longest))]
+        return [before + opening + inner[0], *inner[1:-1], inner[-1] + closing + after]
+
+    def _as_text(self) -> Printer:
+        return Printer(Text(), self.rates, self.first, self.short)
+
+    def _product(self, e: sympy.Expr) -> str:
+        coefficient, rest = e.as_coeff_Mul()
+        if coefficient < 0:
+            return self._signed(e, first=True)
+        above, below = sympy.fraction(rest)
+        factors = sorted(sympy.Mul.make_args(above), key=self._rank)
+        written = [] if coefficient == 1 else [self._single(coefficient)]
+        written += [self._factor(f) for f in factors if f != 1]
+        if below == 1:
+            return join(written, self.marks)
+        return self.marks.fraction(join(written, self.marks) or "1", self.expression(below))
+
+    def _rank(self, f: sympy.Expr) -> tuple[int, bool, str]:
+        """Place of a factor within a product."""
+        base = f.as_base_exp()[0]
+        if f.free_symbols & self.rates.keys():
+            place = 5
+        elif isinstance(base, (sympy.sin, sympy.cos)):
+            place = 4
+        elif base.is_Add:
+            place = 3
+        elif base in self.coordinates:
+            place = 2
+        else:
+            place = 1 if base.is_Symbol else 3
+        return place, base not in self.first, str(base)
+
+    def _factor(self, f: sympy.Expr) -> str:
+        return self.marks.parentheses(self._sum(f)) if f.is_Add else self._single(f)
+
+    def _single(self, e: sympy.Expr) -> str:
+        if e.is_Rational and not e.is_Integer:
+            sign = "-" if e < 0 else ""
+            body = self.marks.fraction(self._digits(abs(e.p)), self._digits(e.q))
+            return self.marks.operator("-", True) + body if sign else body
+        if e.is_Number:
+            return self._number(e)
+        if e.is_Symbol:
+            rate = e in self.rates
+            return self.marks.name((self.rates[e] if rate else e).name, dot=rate)
+        if e.is_Pow:
+            return self._power(*e.as_base_exp())
+        if e.is_Add or e.is_Mul:
+            return self.expression(e)
+        return self._function(e, "")
+
+    def _digits(self, value: int) -> str:
+        return self.marks.number(str(value))
+
+    def _number(self, e: sympy.Number) -> str:
+        body = self.marks.number(repr(float(abs(e))) if e.is_Float else str(abs(e)))
+        return self.marks.operator("-", True) + body if e < 0 else body
+
+    def _power(self, base: sympy.Expr, exponent: sympy.Expr) -> str:
+        if exponent == sympy.Rational(1, 2):
+            return self.marks.root(self.expression(base))
+        if exponent.is_negative:
+            return self.marks.fraction(self._digits(1), self.expression(base**-exponent))
+        raised = self.expression(exponent)
+        if isinstance(base, (sympy.sin, sympy.cos)):
+            return self._function(base, raised)
+        bare = self._single(base) if base.is_Symbol else None
+        return self.marks.power(bare or self.marks.parentheses(self.expression(base)), raised)
+
+    def _function(self, e: sympy.Expr, exponent: str) -> str:
+        name = type(e).__name__
+        if name in ("sin", "cos") and self.short:
+            label = short_label(e.args[0], self.coordinates)
+            if label is not None:
+                body = self.marks.name(f"{name[0]}{label}")
+                return self.marks.power(body, exponent) if exponent else body
+        inner = ", ".join(self.expression(a) for a in e.args)
+        return self.marks.function(name, inner, exponent, e.args[0].is_Symbol)
+
+
+def short_label(argument: sympy.Expr, coordinates: Collection[sympy.Symbol]) -> str | None:
+    """The subscript of c or s for a sum of numbered angles: 23 for θ₂ + θ₃; None for others."""
+    symbols = sympy.Add.make_args(argument)
+    if not all(s in coordinates for s in symbols):
+        return None
+    indices = [parts(s.name)[1] for s in symbols]
+    if not all(len(index) == 1 and index.isdigit() for index in indices):
+        return None
+    return "".join(sorted(indices))
+
+
+def lines(pieces: list[str], lengths: list[int], width: int) -> list[str]:
+    """Pieces joined into as few lines as their lengths allow."""
+    made: list[str] = []
+    used = width + 1
+    for piece, length in zip(pieces, lengths, strict=True):
+        if used + length > width:
+            made.append(piece)
+            used = length
+        else:
+            made[-1] += piece
+            used += length
+    return made

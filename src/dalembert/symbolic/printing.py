@@ -1,0 +1,257 @@
+"""Equations as text, LaTeX and pages: which entries stand where, and how long lines are broken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sympy
+
+from dalembert.symbolic.marks import DOT, Latex, Marks, MathML, Text
+from dalembert.symbolic.page import page
+from dalembert.symbolic.printer import Printer, lines, short_label
+
+if TYPE_CHECKING:
+    from dalembert.symbolic.equations import Equations
+
+MATRIX_WIDTH = 96  # characters of a matrix in text that still stands as a matrix
+PAGE_WIDTH = 84  # characters of a line on a page or in a document
+
+
+class Line(NamedTuple):
+    """label = … over one or more lines; equal entries share it: Γ_112 = Γ_121 = …"""
+
+    labels: tuple[str, ...]
+    rows: tuple[str, ...]
+
+
+def _printer(eq: Equations, marks: Marks, short: bool) -> Printer:
+    rates = dict(zip(eq.qd, eq.q, strict=False))
+    leading = [s for s in eq.parameters if s.name[0] in "mIJ"]
+    return Printer(marks, rates, [*eq.definitions, *leading], short)
+
+
+def _label(key: str, index: tuple[int, ...], marks: Marks) -> str:
+    numbers = [str(i + 1) for i in index]
+    joined = "".join(numbers) if all(len(n) == 1 for n in numbers) else "_".join(numbers)
+    return marks.name(f"{key}{joined}" if joined.isdigit() else f"{key}_{joined}")
+
+
+def _nonzero(key: str, value: Any) -> list[tuple[tuple[tuple[int, ...], ...], sympy.Expr]]:
+    """Indices and value of the entries that are not zero, equal symmetric ones together."""
+    if not hasattr(value, "shape"):
+        return [(((),), value)]
+    column = isinstance(value, sympy.MatrixBase) and value.shape[1] == 1 and key == "g"
+    found: dict[tuple[Any, sympy.Expr], list[tuple[int, ...]]] = {}
+    shape = value.shape
+    flat = list(value) if len(shape) == 2 else value.reshape(len(value)).tolist()
+    for k, entry in enumerate(flat):
+        index = _unravel(k, shape)
+        mirrored = tuple(sorted(index)) if key == "M" else (index[0], *sorted(index[1:]))
+        if entry != 0:
+            family = mirrored if key in ("M", "Gamma") else index
+            found.setdefault((family, entry), []).append(index[:1] if column else index)
+    return [(tuple(indices), entry) for (_, entry), indices in found.items()]
+
+
+def _unravel(k: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    index = []
+    for size in reversed(shape):
+        k, rest = divmod(k, size)
+        index.append(rest)
+    return tuple(reversed(index))
+
+
+def _broken(printer: Printer, reader: Printer, e: sympy.Expr, width: int) -> tuple[str, ...]:
+    lengths = [_width(piece) for piece in reader.pieces(e, width)]
+    return tuple(lines(printer.pieces(e, width), lengths, width))
+
+
+def _lines(eq: Equations, key: str, marks: Marks, width: int, short: bool) -> list[Line]:
+    """The entries of a quantity, one after the other."""
+    printer, reader = _printer(eq, marks, short), _printer(eq, Text(), short)
+    return [
+        Line(tuple(_label(key, i, marks) for i in indices), _broken(printer, reader, e, width))
+        for indices, e in _nonzero(key, eq.quantities[key])
+    ]
+
+
+def _definition_lines(eq: Equations, marks: Marks, width: int, short: bool) -> list[Line]:
+    printer, reader = _printer(eq, marks, short), _printer(eq, Text(), short)
+    return [
+        Line((marks.name(s.name),), _broken(printer, reader, e, width))
+        for s, e in eq.definitions.items()
+    ]
+
+
+def _as_matrix(eq: Equations, key: str, marks: Marks, short: bool) -> list[list[str]] | None:
+    """Rows of a matrix narrow enough to stand as one, else None."""
+    value = eq.quantities[key]
+    if not isinstance(value, sympy.MatrixBase) or 0 in value.shape:
+        return None
+    reader = _printer(eq, Text(), short)
+    cells = [[reader.expression(e) for e in row] for row in value.tolist()]
+    if sum(max(map(len, column)) + 3 for column in zip(*cells, strict=True)) > MATRIX_WIDTH:
+        return None
+    printer = _printer(eq, marks, short)
+    return [[printer.expression(e) for e in row] for row in value.tolist()]
+
+
+def abbreviations(eq: Equations, keys: Sequence[str], marks: Marks) -> list[Line]:
+    """c₂₃ = cos(θ₂ + θ₃) for the sums of angles that occur."""
+    found: dict[str, sympy.Expr] = {}
+    for key in keys:
+        value = eq.quantities[key]
+        for turned in value.atoms(sympy.sin, sympy.cos) if hasattr(value, "atoms") else ():
+            label = short_label(turned.args[0], set(eq.q))
+            if label is not None and turned.args[0].is_Add:
+                found[f"{type(turned).__name__[0]}{label}"] = turned
+    plain = _printer(eq, marks, short=False)
+    return [Line((marks.name(name),), (plain.expression(found[name]),)) for name in sorted(found)]
+
+
+def _zeros(eq: Equations, key: str) -> str:
+    value = eq.quantities[key]
+    if 0 in getattr(value, "shape", ()):
+        return "There are no entries: there is only one coordinate."
+    if not hasattr(value, "shape") or all(e != 0 for e in sympy.flatten(value.tolist())):
+        return ""
+    nonzero = bool(_nonzero(key, value))
+    return "All other entries are zero." if nonzero else "All entries are zero."
+
+
+def text(eq: Equations, keys: Sequence[str], width: int, short: bool) -> str:
+    """Every quantity under its title, then what the names mean."""
+    from dalembert.symbolic.equations import TITLES
+
+    marks, blocks = Text(), []
+    for key in keys:
+        rows = _as_matrix(eq, key, marks, short)
+        if rows is not None:
+            body = _text_matrix(f"{marks.name(key)} = ", rows)
+        else:
+            found = _lines(eq, key, marks, width - 12, short)
+            body = "\n".join([*map(_text_line, found), *filter(None, [_zeros(eq, key)])])
+        blocks.append(f"{TITLES[key]}\n{body}")
+    named = _definition_lines(eq, marks, width - 12, short)
+    named += abbreviations(eq, keys, marks) if short else []
+    if named:
+        blocks.append("with\n" + "\n".join(map(_text_line, named)))
+    return "\n\n".join([*blocks, *filter(None, [eq.note])])
+
+
+def _text_line(line: Line) -> str:
+    head = " = ".join(line.labels) + " = "
+    return head + ("\n" + " " * min(len(head), 12)).join(line.rows)
+
+
+def _text_matrix(head: str, rows: list[list[str]]) -> str:
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    made = []
+    for k, row in enumerate(rows):
+        left, right = _brackets(k, len(rows))
+        cells = "   ".join(c + " " * (w - _width(c)) for c, w in zip(row, widths, strict=True))
+        lead = head if k == (len(rows) - 1) // 2 else " " * len(head)
+        made.append(f"{lead}{left} {cells} {right}")
+    return "\n".join(made)
+
+
+def _width(printed: str) -> int:
+    """Columns on a terminal: a combining dot takes none."""
+    return len(printed) - printed.count(DOT)
+
+
+def _brackets(k: int, count: int) -> tuple[str, str]:
+    if count == 1:
+        return "[", "]"
+    return ("⎡", "⎤") if k == 0 else ("⎣", "⎦") if k == count - 1 else ("⎢", "⎥")
+
+
+def latex(eq: Equations, keys: Sequence[str], short: bool) -> str:
+    """One `aligned` block of every quantity and of what the names mean."""
+    marks, rows = Latex(), []
+    for key in keys:
+        rows += _latex_rows(eq, key, marks, short)
+    named = _definition_lines(eq, marks, PAGE_WIDTH, short)
+    named += abbreviations(eq, keys, marks) if short else []
+    rows += [row for line in named for row in _latex_line(line)]
+    return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+
+def _latex_rows(eq: Equations, key: str, marks: Latex, short: bool) -> list[str]:
+    matrix = _as_matrix(eq, key, marks, short)
+    if matrix is not None:
+        cells = " \\\\ ".join(" & ".join(row) for row in matrix)
+        return [f"{marks.name(key)} &= \\begin{{bmatrix}} {cells} \\end{{bmatrix}}"]
+    found = [row for line in _lines(eq, key, marks, PAGE_WIDTH, short) for row in _latex_line(line)]
+    zeros = _zeros(eq, key)
+    return [*found, f"&\\text{{{zeros}}}"] if zeros else found
+
+
+def _latex_line(line: Line) -> list[str]:
+    first, *rest = line.rows
+    return [f"{' = '.join(line.labels)} &= {first}", *(f"&\\quad {row}" for row in rest)]
+
+
+def latex_document(eq: Equations, title: str, short: bool) -> str:
+    """A complete document for pdflatex; long forms run over lines and pages."""
+    from dalembert.symbolic.equations import TITLES
+
+    marks = Latex()
+    parts = []
+    for key in eq.quantities:
+        rows = " \\\\\n".join(_latex_rows(eq, key, marks, short))
+        parts.append(f"\\section*{{{TITLES[key]}}}\n\\begin{{align*}}\n{rows}\n\\end{{align*}}")
+    named = _definition_lines(eq, marks, PAGE_WIDTH, short)
+    named += abbreviations(eq, list(eq.quantities), marks) if short else []
+    if named:
+        rows = " \\\\\n".join(row for line in named for row in _latex_line(line))
+        parts.append(f"\\section*{{Names}}\n\\begin{{align*}}\n{rows}\n\\end{{align*}}")
+    name = title.replace("_", r"\_")
+    return (
+        "\\documentclass{article}\n\\usepackage{amsmath}\n\\usepackage[margin=2cm]{geometry}\n"
+        f"\\allowdisplaybreaks\n\\title{{{name}}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n"
+        + "\n".join([*parts, *filter(None, [eq.note])])
+        + "\n\\end{document}\n"
+    )
+
+
+def html_page(eq: Equations, title: str, short: bool = True) -> str:
+    """A page of MathML, without scripts and without network."""
+    from dalembert.symbolic.equations import TITLES
+
+    marks, sections = MathML(), []
+    for key in eq.quantities:
+        matrix = _as_matrix(eq, key, marks, short)
+        if matrix is not None:
+            body = _mathml_matrix(marks.name(key), matrix)
+        else:
+            body = _mathml_lines(_lines(eq, key, marks, PAGE_WIDTH, short)) + _zeros(eq, key)
+        sections.append((TITLES[key], body))
+    named = _definition_lines(eq, marks, PAGE_WIDTH, short)
+    named += abbreviations(eq, list(eq.quantities), marks) if short else []
+    if named:
+        sections.append(("Names", _mathml_lines(named)))
+    return page(escape(title), sections, escape(eq.note))
+
+
+def _mathml_matrix(label: str, rows: list[list[str]]) -> str:
+    cells = "".join(
+        "<mtr>" + "".join(f"<mtd>{cell}</mtd>" for cell in row) + "</mtr>" for row in rows
+    )
+    table = f'<mtable class="matrix">{cells}</mtable>'
+    return f'<math display="block"><mrow>{label}<mo>=</mo>{table}</mrow></math>'
+
+
+def _mathml_lines(found: Sequence[Line]) -> str:
+    rows = []
+    for line in found:
+        left = "<mo>=</mo>".join(line.labels)
+        for k, row in enumerate(line.rows):
+            head = f"<mrow>{left}</mrow>" if k == 0 else ""
+            sign = "<mo>=</mo>" if k == 0 else ""
+            rows.append(
+                f"<mtr><mtd>{head}</mtd><mtd>{sign}</mtd><mtd><mrow>{row}</mrow></mtd></mtr>"
+            )
+    return f'<math display="block"><mtable class="lines">{"".join(rows)}</mtable></math>'

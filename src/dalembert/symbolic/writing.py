@@ -1,0 +1,286 @@
+"""The equations of a mechanical system, written from its programs and checked against them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.polys.rings import PolyElement
+
+from dalembert.errors import EquationError
+from dalembert.kernels.program import Program
+from dalembert.symbolic.budget import Budget
+from dalembert.symbolic.check import require_agreement, sample
+from dalembert.symbolic.constants import Constants
+from dalembert.symbolic.equations import ALIASES, TITLES, Equations, entries_of
+from dalembert.symbolic.operations import container, input_symbols, shaped, to_sympy
+from dalembert.symbolic.polynomials import TooLargeError, fraction, polynomials
+from dalembert.symbolic.textbook import Writer
+
+# the program that a quantity is written from, and checked against
+SOURCES = {
+    "M": "mass_matrix",
+    "C": "christoffel",
+    "g": "gravity_torque",
+    "Gamma": "christoffel",
+    "B": "christoffel",
+    "Csq": "christoffel",
+    "K": "kinetic_energy",
+    "U": "potential_energy",
+}
+STYLES = {"mass_matrix": "parameters", "kinetic_energy": "bodies", "potential_energy": "bodies"}
+FEW = 4  # constants that may stand for the whole mass matrix without being asked for
+
+
+@dataclass
+class System:
+    """What there is to write from: programs by the name of their quantity, and their symbols.
+
+    Inputs of the programs are named "q", "qd" and "parameters". `linear` are the parameters in
+    which M is linear: masses and moments.
+    """
+
+    name: str
+    programs: Mapping[str, Program]
+    q: tuple[sympy.Symbol, ...]
+    qd: tuple[sympy.Symbol, ...]
+    parameters: tuple[sympy.Symbol, ...] = ()
+    linear: tuple[sympy.Symbol, ...] = ()
+    defaults: Mapping[str, float | None] = field(default_factory=dict)
+
+    def symbols(self, program: Program) -> dict[str, tuple[sympy.Symbol, ...]]:
+        """The symbols of a program's inputs."""
+        known = {"q": self.q, "qd": self.qd, "parameters": self.parameters}
+        return {port.name: known[port.name] for port in program.inputs}
+
+
+def write_equations(
+    system: System,
+    quantities: Sequence[str] = ("M", "C", "g"),
+    simplify: str = "full",
+    timeout: float | None = 10.0,
+    group: bool | None = None,
+    constants: Sequence[str] | None = None,
+    progress: bool = True,
+) -> Equations:
+    """Write, check and return the equations; see `Robot.equations` for the arguments."""
+    if simplify not in ("fast", "full"):
+        raise EquationError(f"simplify={simplify!r} must be 'fast' or 'full'")
+    keys = tuple(dict.fromkeys(map(quantity_key, quantities)))
+    with Budget(timeout, progress) as budget:
+        author = _Author(system, simplify == "full", budget, constants)
+        author.decide(group)
+        for done, key in enumerate(keys):
+            budget.report(f"{system.name}: {TITLES[key]}", done, len(keys))
+            author.write(key)
+        return author.equations(keys)
+
+
+def quantity_key(name: str) -> str:
+    """The short name of a quantity: "M" for "mass_matrix"."""
+    key = ALIASES.get(name, name)
+    if key not in SOURCES:
+        known = ", ".join(f"{key} ({long})" for long, key in ALIASES.items())
+        raise EquationError(f"there are no equations for {name!r}; there are: {known}")
+    return key
+
+
+class _Author:
+    """Writes one quantity after the other, with the constants in common."""
+
+    def __init__(
+        self, system: System, deep: bool, budget: Budget, names: Sequence[str] | None
+    ) -> None:
+        self.system, self.deep, self.budget = system, deep, budget
+        taken = [str(s) for s in (*system.q, *system.qd, *system.parameters)]
+        self.constants = Constants(names, taken)
+        self.asked = names is not None
+        self.group = False
+        self.writers: dict[str, Writer] = {}
+        self.plain: dict[sympy.Symbol, sympy.Expr] = {}  # of programs too large to write out
+        self.written: dict[str, Any] = {}
+        self.notes: list[str] = []
+
+    def decide(self, group: bool | None) -> None:
+        """Name constants if asked, or if a few of them, used repeatedly, say all of M."""
+        if group is not None or self.asked:
+            self.group = True if group is None else group
+            return
+        writer = self._writer("mass_matrix") if "mass_matrix" in self.system.programs else None
+        if writer is None or not all(map(writer.is_simple, writer.source.entries)):
+            return
+        trial = Constants()
+        entries = [writer.write_grouped(f, trial) for f in writer.source.entries]
+        n = len(self.system.qd)
+        upper = [entries[i * n + j] for i in range(n) for j in range(i, n)]
+        repeated = [s for s in trial.definitions if sum(s in e.free_symbols for e in upper) > 1]
+        self.group = bool(repeated) and len(trial.definitions) <= FEW
+
+    def write(self, key: str) -> None:
+        """One quantity, kept only if it agrees with the program it is written from."""
+        program = self._program(SOURCES[key])
+        writer = self._writer(SOURCES[key])
+        symbols = self.system.symbols(program)
+        if writer is None:
+            entries = entries_of(next(iter(to_sympy(program, symbols, self.plain).values())))
+        else:
+            entries = list(writer.source.entries)
+        made = self._form(key, writer, entries, program.outputs[0].shape)
+        found = sample(program, symbols, self.system.qd)
+        value = next(iter(found.outputs.values()))
+        rates = np.stack([found.symbols[s] for s in self.system.qd], axis=-1)
+        expected = found._replace(outputs={key: _derived(key, value, rates)})
+        require_agreement(expected, {key: made}, {**self.plain, **self.constants.definitions})
+        self.written[key] = made
+
+    def equations(self, keys: Sequence[str]) -> Equations:
+        """Everything written, constants of a single product used once put back."""
+        definitions = {**self.plain, **self.constants.definitions}
+        made = Equations(
+            name=self.system.name,
+            quantities={key: self.written[key] for key in keys},
+            definitions=definitions,
+            q=self.system.q,
+            qd=self.system.qd,
+            parameters=self.system.parameters,
+            defaults=dict(self.system.defaults),
+            complete=not (self.budget.overrun or self.notes),
+            note=self._note(),
+        )
+        return made if self.asked else made.with_needed_constants()
+
+    def _note(self) -> str:
+        notes = list(self.notes)
+        if self.budget.overrun:
+            notes.append(
+                f"The time of {self.budget.seconds:g} s was over before all forms were factored; "
+                "every form is correct. Give a larger timeout for shorter ones."
+            )
+        return " ".join(notes)
+
+    def _program(self, name: str) -> Program:
+        try:
+            return self.system.programs[name]
+        except KeyError:
+            raise EquationError(f"{self.system.name} has no program of {name!r}") from None
+
+    def _writer(self, name: str) -> Writer | None:
+        """The writer of a program; None if it is too large to be multiplied out."""
+        if name not in self.writers:
+            program = self._program(name)
+            try:
+                source = polynomials(program, self.system.symbols(program), self.budget)
+            except TooLargeError as error:
+                self.notes.append(f"{error}: it is given as the program computes it.")
+                return None
+            system = self.system
+            self.writers[name] = Writer(
+                source, system.linear, system.parameters, self.budget, self.deep
+            )
+        return self.writers[name]
+
+    def _entry(self, key: str, writer: Writer | None, f: Any) -> sympy.Expr:
+        if writer is None:
+            return f
+        if self.group:
+            return writer.write_grouped(f, self.constants)
+        return writer.write(f, STYLES.get(SOURCES[key], "angles"))
+
+    def _form(
+        self, key: str, writer: Writer | None, entries: list[Any], shape: tuple[int, ...]
+    ) -> Any:
+        """The quantity out of the entries of its program: polynomials, or plain expressions."""
+        n = len(self.system.qd)
+        if key == "C":
+            rows = [entries[k * n : k * n + n] for k in range(n * n)]
+            return container([self._contracted(writer, row) for row in rows], (n, n))
+        if key in ("B", "Csq"):
+            pairs = _pairs(n) if key == "B" else [(j, j) for j in range(n)]
+            scale = 2 if key == "B" else 1
+            entries = [scale * entries[(i * n + j) * n + k] for i in range(n) for j, k in pairs]
+            shape = (n, len(pairs))
+        forms = []
+        for done, f in enumerate(entries):
+            forms.append(self._entry(key, writer, f))
+            self.budget.report(f"{self.system.name}: {TITLES[key]}", done, len(entries))
+        return container(forms, shape)
+
+    def _contracted(self, writer: Writer | None, row: Sequence[Any]) -> sympy.Expr:
+        """C_ij = Σ_k Γ_ijk q̇_k, equal symbols taken together: −β s₂ (θ̇₁ + θ̇₂)."""
+        groups: list[tuple[Any, list[sympy.Expr]]] = []
+        for f, rate in zip(row, self.system.qd, strict=True):
+            if not f:
+                continue
+            for base, rates in groups:
+                ratio = _ratio(f, base)
+                if ratio is not None:
+                    rates.append(ratio * rate)
+                    break
+            else:
+                groups.append((f, [rate]))
+        return sympy.Add(
+            *(
+                sympy.Mul(self._entry("C", writer, base), sympy.Add(*rates))
+                for base, rates in groups
+            )
+        )
+
+
+def _ratio(f: Any, base: Any) -> sympy.Rational | None:
+    """f / base if that is an integer, else None."""
+    if f == base:
+        return sympy.S.One
+    if not isinstance(f, PolyElement) or f.keys() != base.keys():
+        return None
+    scale = f.LC / base.LC
+    if scale.denominator != 1 or f != base * scale:
+        return None
+    return sympy.Integer(fraction(scale).numerator)
+
+
+def _pairs(n: int) -> list[tuple[int, int]]:
+    return list(combinations(range(n), 2))
+
+
+def _derived(key: str, value: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """What a quantity is in numbers, from those of its program: C, B and Csq from Γ."""
+    if key == "C":
+        return np.einsum("pijk,pk->pij", value, rates)
+    if key == "B":
+        pairs = _pairs(rates.shape[1])
+        columns = [2 * value[:, :, j, k] for j, k in pairs]
+        return np.stack(columns, axis=-1) if pairs else value[:, :, 0, :0]
+    if key == "Csq":
+        return np.einsum("pijj->pij", value)
+    return value
+
+
+def textbook(
+    program: Program,
+    symbols: Mapping[str, Sequence[sympy.Expr]] | None = None,
+    style: str = "angles",
+    linear: Sequence[sympy.Expr] = (),
+    parameters: Sequence[sympy.Expr] = (),
+    simplify: str = "full",
+    timeout: float | None = 10.0,
+) -> dict[str, Any]:
+    """Every output of any program in textbook form, checked; see `textbook.Writer` for styles.
+
+    >>> import numpy as np
+    >>> from dalembert.kernels.trace import trace
+    >>> def f(q):
+    ...     return np.cos(q[0]) * np.cos(q[1]) - np.sin(q[0]) * np.sin(q[1])
+    >>> textbook(trace(f, {"q": (2,)}))["out"]
+    cos(q1 + q2)
+    """
+    named = input_symbols(program, symbols)
+    budget = Budget(timeout)
+    source = polynomials(program, named, budget)
+    writer = Writer(source, linear, parameters, budget, simplify == "full")
+    written = shaped(program, [writer.write(f, style) for f in source.entries])
+    require_agreement(sample(program, named), written)
+    return written

@@ -1,0 +1,24 @@
+"""A particle in the vertical plane: the first example of Lagrange's equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalembert.systems import Particles
+from dalembert.zoo.entry import LECTURE, Entry
+
+
+def build(m: Any = 1.0, g: Any = 9.81) -> Particles:
+    """m ẍ = F_x and m ÿ = F_y − m g (000 p.7); m in kg, y upward."""
+    import casadi
+
+    q = [casadi.SX.sym("x"), casadi.SX.sym("y")]
+    return Particles([m], [q], q, gravity=[0.0, -g], name="particle")
+
+
+ENTRY = Entry(
+    name="particle",
+    title="Particle in the vertical plane",
+    citation=f"{LECTURE}, p. 7; unit mass",
+    build=build,
+)

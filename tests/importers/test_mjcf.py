@@ -1,0 +1,253 @@
+"""MJCF against MuJoCo itself, constraints switched off, on every joint kind."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from dalembert.errors import ImportFileError, UnknownNameError
+from dalembert.robot import Robot
+
+# Unit quaternions and inertias from geoms pass through MuJoCo's compiler: nothing is lost but bits.
+AGREEMENT = 1e-9
+FREE, BALL = 0, 1
+
+TREE = """
+<mujoco model="tree">
+  <compiler angle="degree"/>
+  <option gravity="0.3 -0.2 -9.5"/>
+  <default>
+    <joint armature="0.02" damping="0.4"/>
+    <default class="stiff"><joint damping="1.5" armature="0.1"/></default>
+  </default>
+  <worldbody>
+    <geom type="plane" size="1 1 .1"/>
+    <body name="trunk" pos="0.1 0.2 0.3" quat="0.8 0.1 0.5 -0.2">
+      <freejoint name="root"/>
+      <geom type="box" size=".2 .1 .05" pos="0.02 0 0.01" euler="10 20 30"/>
+      <site name="imu" pos="0 0.1 0.2" euler="30 0 45"/>
+      <body name="arm" pos="0.2 0 0.1" euler="0 40 10">
+        <joint name="shoulder" axis="1 2 3" pos="0.01 0.02 -0.03" ref="25"/>
+        <joint name="slide" type="slide" axis="0 1 1" ref="0.1" class="stiff"/>
+        <joint name="twist" axis="0 0 1" pos="0 0 0.05" range="-90 100"/>
+        <inertial mass="0.7" pos="0.01 0.03 0.05" fullinertia="0.01 0.012 0.008 0.001 -0.002 0.0005"/>
+        <body name="tip" pos="0 0 0.3" euler="15 0 0">
+          <geom type="capsule" size=".02" fromto="0 0 0 0.1 0 0.2"/>
+        </body>
+      </body>
+      <body name="leg" pos="-0.1 0 -0.1">
+        <joint name="hip" type="ball" pos="0 0 0.02" frictionloss="0.1"/>
+        <geom type="sphere" size=".06" pos="0 0 -0.1"/>
+        <geom type="cylinder" size=".02 .1" pos="0 0.02 -0.2"/>
+        <body name="shin" pos="0 0 -0.3">
+          <joint name="knee" axis="0 1 0" class="stiff" frictionloss="0.3"/>
+          <geom type="capsule" size=".03" fromto="0 0 0 0 0 -.3"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <equality>
+    <connect name="closed" body1="shin" body2="tip" anchor="0 0 0"/>
+    <weld name="glued" body1="tip"/>
+    <joint name="geared" joint1="knee" joint2="twist" polycoef="0.1 2 0 0 0"/>
+  </equality>
+</mujoco>
+"""
+FIXED = TREE.replace('<freejoint name="root"/>', "")
+UNNAMED = """
+<mujoco><option><flag gravity="disable"/></option><worldbody>
+  <body><joint axis="0 1 0"/><geom size="0.1" pos="0.2 0 0"/>
+    <body pos="1 0 0"><joint type="slide"/><geom size="0.1"/></body></body>
+</worldbody></mujoco>
+"""
+
+
+class Peer:
+    """MuJoCo's coordinates and forces in our terms."""
+
+    def __init__(self, text: str) -> None:
+        self.m = mujoco.MjModel.from_xml_string(text)
+        self.m.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+        self.d = mujoco.MjData(self.m)
+
+    def set(self, q, qd):
+        """Put a state of ours; returns T with v_ours = T v, and the rate Ṫ v of its free joint."""
+        m, d = self.m, self.d
+        T, drift = np.eye(m.nv), np.zeros(m.nv)
+        d.qpos[:] = q
+        v = qd.copy()
+        for kind, a, i in zip(m.jnt_type, m.jnt_qposadr, m.jnt_dofadr, strict=True):
+            if kind in (FREE, BALL):
+                a = a + 3 if kind == FREE else a
+                d.qpos[a : a + 4] = np.roll(q[a : a + 4], 1)
+            if kind == FREE:
+                R = np.zeros(9)
+                mujoco.mju_quat2Mat(R, d.qpos[a : a + 4])
+                R = R.reshape(3, 3)
+                T[i : i + 3, i : i + 3] = R.T
+                v[i : i + 3] = R @ qd[i : i + 3]
+                drift[i : i + 3] = -np.cross(qd[i + 3 : i + 6], qd[i : i + 3])
+        d.qvel[:] = v
+        return T, drift
+
+    def dynamics(self, q, qd, qdd, tau):
+        """M, the torques of qdd and the accelerations under tau, as ours."""
+        m, d = self.m, self.d
+        T, drift = self.set(q, qd)
+        mujoco.mj_forward(m, d)
+        M = np.zeros((m.nv, m.nv))
+        mujoco.mj_fullM(m, d, M)
+        back = np.linalg.inv(T)
+        d.qacc[:] = back @ (qdd - drift)
+        mujoco.mj_inverse(m, d)
+        inverse = back.T @ d.qfrc_inverse
+        d.qfrc_applied[:] = T.T @ tau
+        mujoco.mj_forward(m, d)
+        return back.T @ M @ back, inverse, T @ d.qacc + drift
+
+
+def friction(robot, qd):
+    """Coulomb friction, which MuJoCo makes a constraint: off here."""
+    drive = robot.model.drive
+    return np.where(qd > 0, drive.coulomb_positive, drive.coulomb_negative)
+
+
+def close(ours, theirs):
+    scale = max(1.0, np.abs(theirs).max())
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=AGREEMENT * scale)
+
+
+@pytest.mark.parametrize("text", [TREE, FIXED, UNNAMED], ids=["free", "fixed", "unnamed"])
+def test_dynamics_and_poses_are_mujocos(text):
+    robot, peer = Robot.from_mjcf(text), Peer(text)
+    rng = np.random.default_rng(2)
+    assert (robot.nq, robot.nv) == (peer.m.nq, peer.m.nv)
+    for _ in range(20):
+        q = robot.model.integrate(robot.neutral(), rng.uniform(-3, 3, robot.nv))
+        qd, qdd, tau = rng.normal(size=(3, robot.nv))
+        M, inverse, forward = peer.dynamics(q, qd, qdd, tau)
+        loss = friction(robot, qd)
+        close(robot.reference("mass_matrix", q), M)
+        close(robot.reference("inverse_dynamics", q, qd, qdd) - loss, inverse)
+        close(robot.reference("forward_dynamics", q, qd, tau + loss), forward)
+        for i in range(1, peer.m.nbody):
+            name = mujoco.mj_id2name(peer.m, mujoco.mjtObj.mjOBJ_BODY, i) or f"body{i}"
+            pose = robot.reference("pose", q, frame=name)
+            close(pose[:3, :3], peer.d.xmat[i].reshape(3, 3))
+            close(pose[:3, 3], peer.d.xpos[i])
+
+
+def test_sites_limits_drives_and_tip():
+    robot = Robot.from_mjcf(TREE, tip="imu")
+    peer = Peer(TREE)
+    q = robot.model.integrate(robot.neutral(), np.linspace(-1, 1, robot.nv))
+    peer.set(q, np.zeros(robot.nv))
+    mujoco.mj_forward(peer.m, peer.d)
+    tool = robot.reference("pose", q)
+    close(tool[:3, 3], peer.d.site("imu").xpos)
+    np.testing.assert_array_equal(tool, robot.reference("pose", q, frame="imu"))
+    joints = {joint.name: joint for joint in robot.joints}
+    np.testing.assert_allclose(joints["twist"].upper, np.deg2rad(100))
+    assert joints["knee"].kind == "continuous" and joints["hip"].kind == "spherical"
+    assert robot.model.drive.viscous[joints["slide"].v] == [1.5]
+    assert robot.model.drive.rotor[joints["knee"].v] == [0.1]
+    assert robot.model.drive.coulomb_positive[joints["knee"].v] == [0.3]
+    with pytest.raises(UnknownNameError, match="called 'nowhere'"):
+        Robot.from_mjcf(TREE, tip="nowhere")
+
+
+def test_equalities_are_kept_and_reported():
+    notes = Robot.from_mjcf(TREE).notes
+    assert [(e.kind, e.name, e.first, e.second) for e in notes.equalities] == [
+        ("connect", "closed", "shin", "tip"),
+        ("weld", "glued", "tip", None),
+        ("joint", "geared", "knee", "twist"),
+    ]
+    assert notes.equalities[2].data[:2] == (0.1, 2.0)
+    assert any("not enforced" in warning for warning in notes.warnings)
+    assert notes.merged == ("tip into arm",)
+    assert "geom (6)" in notes.ignored
+    with pytest.raises(ImportFileError, match="not enforced"):
+        Robot.from_mjcf(TREE, strict=True)
+
+
+def test_what_a_tree_of_bodies_cannot_hold_is_a_warning():
+    text = UNNAMED.replace("<joint axis", '<joint stiffness="3" axis').replace(
+        "<option>", '<option density="1000">'
+    )
+    warnings = Robot.from_mjcf(text).notes.warnings
+    assert warnings == (
+        "joint 'joint0': its spring is ignored",
+        "the fluid around the robot (density, viscosity) is ignored",
+    )
+
+
+def test_includes_of_the_folder_are_read(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "arm.xml").write_text(
+        '<mujoco><worldbody><body name="arm"><joint name="j"/><geom size=".1" pos="1 0 0"/></body>'
+        "</worldbody></mujoco>"
+    )
+    main = tmp_path / "robot.xml"
+    main.write_text('<mujoco model="two"><include file="parts/arm.xml"/></mujoco>')
+    robot = Robot.from_mjcf(main)
+    assert robot.name == "two" and [joint.name for joint in robot.joints] == ["j"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<robot name='x'/>", "use from_urdf"),
+        ("<mujoco/>", "no body besides the world"),
+        ("<mujoco>\n<worldbody>\n<bdy/></worldbody></mujoco>", "line 3: MuJoCo refuses it"),
+        ("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>", "mass and inertia"),
+        ("<mujoco><worldbody><body><geom size='1'/></body></worldbody></mujoco>", "fixed"),
+        ("<mujoco><include file='a.xml'/></mujoco>", "has no folder"),
+        ("<mujoco><extension/></mujoco>", "foreign code"),
+        (
+            "<mujoco><worldbody><replicate count='1000'><replicate count='1000'><body/>"
+            "</replicate></replicate></worldbody></mujoco>",
+            "more than 2000 copies",
+        ),
+    ],
+)
+def test_bad_text_is_a_typed_error(text, message):
+    with pytest.raises(ImportFileError, match=message):
+        Robot.from_mjcf(text)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        '<include file="../secret.xml"/>',
+        '<include file="/etc/passwd"/>',
+        '<asset><mesh file="../../secret.stl"/></asset>',
+        '<compiler meshdir=".."/><asset><mesh file="secret.stl"/></asset>',
+        '<asset><texture type="cube" fileright="/etc/passwd"/></asset>',
+    ],
+)
+def test_no_file_outside_the_folder(tmp_path, inside):
+    (tmp_path / "secret.xml").write_text("<mujoco/>")
+    folder = tmp_path / "robot"
+    folder.mkdir()
+    main = folder / "robot.xml"
+    main.write_text(f"<mujoco>{inside}</mujoco>")
+    with pytest.raises(ImportFileError, match=r"robot\.xml, line 1: .* outside the robot's folder"):
+        Robot.from_mjcf(main)
+
+
+def test_a_link_out_of_the_folder_is_followed_and_refused(tmp_path):
+    (tmp_path / "secret.xml").write_text("<mujoco/>")
+    folder = tmp_path / "robot"
+    folder.mkdir()
+    (folder / "inner.xml").symlink_to(tmp_path / "secret.xml")
+    main = folder / "robot.xml"
+    main.write_text('<mujoco><include file="inner.xml"/></mujoco>')
+    with pytest.raises(ImportFileError, match="outside"):
+        Robot.from_mjcf(main)
+
+
+def test_includes_in_a_circle_end(tmp_path):
+    main = tmp_path / "robot.xml"
+    main.write_text('<mujoco><include file="robot.xml"/></mujoco>')
+    with pytest.raises(ImportFileError, match="in a circle"):
+        Robot.from_mjcf(main)
