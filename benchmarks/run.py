@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100, help="turns per candidate")
     rounds = parser.parse_args().rounds
     console = Console()
+    most = dl.get_num_threads()
     target = native()
     console.print(
         f"dalembert {dl.__version__}, pinocchio {pin.__version__}, NumPy {np.__version__}, "
@@ -30,7 +31,7 @@ def main() -> None:
     for table in (
         lambda: batch_table(rounds),
         lambda: single_table(rounds),
-        lambda: thread_table(max(5, rounds // 5)),
+        lambda: thread_table(max(5, rounds // 5), most),
         startup_table,
     ):
         console.print(table())

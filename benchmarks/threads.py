@@ -11,10 +11,9 @@ import dalembert as dl
 STATES = 2**20
 
 
-def thread_table(rounds: int) -> Table:
-    """Rates of UR5 kernels on 2²⁰ states with one and with all threads, and the bytes they move."""
+def thread_table(rounds: int, most: int) -> Table:
+    """Rates of UR5 kernels on 2²⁰ states with one and with `most` threads, and their bytes."""
     robot = dl.load("ur5")
-    most = dl.get_num_threads()
     rng = np.random.default_rng(0)
     states = [rng.normal(size=(STATES, robot.nv)) for _ in range(3)]
     table = Table(title=f"ur5, {STATES} states, {most} threads against one")

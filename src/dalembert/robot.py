@@ -10,9 +10,9 @@ import numpy as np
 from dalembert import counting
 from dalembert.compiled import COUPLED, ROBOT, Compiled
 from dalembert.importers import links_from_dh, links_from_screws
-from dalembert.methods.derivatives import DerivativeMethods
 from dalembert.methods.dynamics import DynamicsMethods
 from dalembert.methods.export import ExportMethods
+from dalembert.methods.inertias import InertialMethods
 from dalembert.methods.kinematics import KinematicMethods
 from dalembert.methods.matrices import MatrixMethods
 from dalembert.model import JointInfo, Link, Model, build, link_from_mapping
@@ -28,7 +28,7 @@ Array = np.ndarray
 
 
 class Robot(
-    DynamicsMethods, MatrixMethods, KinematicMethods, DerivativeMethods, ExportMethods
+    DynamicsMethods, MatrixMethods, KinematicMethods, InertialMethods, ExportMethods
 ):
     """A mechanism of rigid links, and everything that can be computed of it.
 
@@ -167,8 +167,17 @@ class Robot(
         """
         from dalembert.importers.urdf import model_from_urdf
 
-        chosen = {"base": base, "joints": joints, "posture": posture, "tip": tip}
-        return cls(model_from_urdf(source, **chosen, gravity=gravity, name=name, strict=strict))
+        model = model_from_urdf(
+            source,
+            base=base,
+            joints=joints,
+            posture=posture,
+            tip=tip,
+            gravity=gravity,
+            name=name,
+            strict=strict,
+        )
+        return cls(model)
 
     @classmethod
     def from_mjcf(

@@ -22,6 +22,9 @@ CLOSE = {"rtol": 1e-12, "atol": 1e-12}  # a dozen operations on numbers of order
 ANGLES = st.lists(st.floats(-3, 3), min_size=2, max_size=2).map(np.array)
 
 
+DOUBLE = double_pendulum()
+
+
 def states(n, count=20):
     return tuple(RNG.uniform(-2, 2, (count, n)) for _ in range(3))
 
@@ -165,7 +168,7 @@ def test_formulations_agree(make, quantity, ways):
 
 @given(ANGLES, ANGLES, ANGLES)
 def test_forward_undoes_inverse(q, qd, qdd):
-    system = double_pendulum()
+    system = DOUBLE
     tau = system.inverse_dynamics(q, qd, qdd)
     # M of these bobs has a condition below 50 everywhere
     np.testing.assert_allclose(system.forward_dynamics(q, qd, tau), qdd, rtol=1e-10, atol=1e-10)
@@ -174,7 +177,7 @@ def test_forward_undoes_inverse(q, qd, qdd):
 @given(ANGLES, ANGLES)
 def test_laws_of_the_matrices(q, qd):
     """Ṁ − 2C is skew, h = C q̇ + N, p = M q̇, T = ½ q̇ᵀ M q̇ (000 p.24)."""
-    system = double_pendulum()
+    system = DOUBLE
     M, C = system.mass_matrix(q), system.coriolis_matrix(q, qd)
     step = 1e-6
     M_dot = (system.mass_matrix(q + step * qd) - system.mass_matrix(q - step * qd)) / (2 * step)
@@ -337,3 +340,13 @@ def test_the_digest_does_not_depend_on_the_process():
     ]
     assert runs[0] == runs[1]
     assert planar_2r().description.content == runs[0].split()[0]
+
+
+def test_source_and_casadi_function():
+    """What can be done with a robot's quantities can be done with these."""
+    system = spherical_pendulum.build()
+    assert "void dalembert_spherical_pendulum_bias(" in system.source("bias")
+    function = system.casadi_function("bias")
+    q, qd = np.array([0.4, 0.1]), np.array([0.5, 1.2])
+    found = np.asarray(function(q, qd), dtype=float).ravel()
+    np.testing.assert_allclose(found, system.bias(q, qd), **CLOSE)

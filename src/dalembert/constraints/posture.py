@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +18,11 @@ from dalembert.systems import Dynamics
 class Posture:
     """A system at a configuration q (nq,), numbers or symbols, and at a time t."""
 
-    def __init__(self, system: Dynamics, q: Any, t: Any = 0.0) -> None:
+    def __init__(
+        self, system: Dynamics, q: Any, t: Any = 0.0, names: Mapping[str, Any] | None = None
+    ) -> None:
         self.system, self.q, self.t = system, q, t
+        self.names = names or {}  # symbols of coordinates, time and parameters
 
     def coordinate(self, name: str) -> Any:
         """The coordinate of that name."""

@@ -132,7 +132,11 @@ class _Bodies:
         turn = _rotation(self.m.body_iquat[i])
         tensor = turn @ np.diag(self.m.body_inertia[i]) @ turn.T
         com = np.array(self.m.body_ipos[i])
-        return {"mass": float(self.m.body_mass[i]), "com": com, "inertia": 0.5 * (tensor + tensor.T)}
+        return {
+            "mass": float(self.m.body_mass[i]),
+            "com": com,
+            "inertia": 0.5 * (tensor + tensor.T),
+        }
 
     def _joint(self, k: int, here: np.ndarray) -> tuple[Joint, np.ndarray]:
         """The joint, and the body frame as it moves with it."""
@@ -187,7 +191,7 @@ class _Bodies:
             known = ", ".join([*names, *frames])
             raise UnknownNameError(f"no body and no site on a body is called {tip!r}; try: {known}")
         wanted = tip or TOOL
-        link, here = (called if wanted == TOOL else frames.get(wanted, (None, None)))
+        link, here = called if wanted == TOOL else frames.get(wanted, (None, None))
         if link is not None:
             return link, here
         return (wanted if wanted in names else names[-1]), None

@@ -12,9 +12,7 @@ from dalembert.model.notes import Equality, Notes
 KINDS = {"mjEQ_CONNECT": "connect", "mjEQ_WELD": "weld", "mjEQ_JOINT": "joint"}
 
 
-def report(
-    mujoco: ModuleType, m: Any, bodies: list[str], joints: list[str], source: str
-) -> Notes:
+def report(mujoco: ModuleType, m: Any, bodies: list[str], joints: list[str], source: str) -> Notes:
     """The notes of a model; `bodies` and `joints` are names by index."""
     equalities, others = _equalities(mujoco, m, bodies, joints)
     warnings = [*_springs(mujoco, m, joints), *_surroundings(m, bodies), *_massless(m, bodies)]
@@ -58,7 +56,9 @@ def _springs(mujoco: ModuleType, m: Any, joints: list[str]) -> list[str]:
     found = []
     for k, name in enumerate(joints):
         dof = int(m.jnt_dofadr[k])
-        if m.jnt_stiffness[k] != 0.0 or np.any(getattr(m, "jnt_stiffnesspoly", [[0.0]] * m.njnt)[k]):
+        if m.jnt_stiffness[k] != 0.0 or np.any(
+            getattr(m, "jnt_stiffnesspoly", [[0.0]] * m.njnt)[k]
+        ):
             found.append(f"joint {name!r}: its spring is ignored")
         if np.any(getattr(m, "dof_dampingpoly", [[0.0]] * m.nv)[dof]):
             found.append(f"joint {name!r}: damping that is not linear is ignored")

@@ -47,7 +47,9 @@ def mjcf_from_model(model: Model) -> str:
     ]
     for i in model.children(-1):
         lines += _bodies(model, placed, sites, i)
-    return "\n".join([*lines, "  </worldbody>", *_equalities(model), *_custom(model, placed), "</mujoco>", ""])
+    return "\n".join(
+        [*lines, "  </worldbody>", *_equalities(model), *_custom(model, placed), "</mujoco>", ""]
+    )
 
 
 def _bodies(
@@ -111,7 +113,9 @@ def _joint(model: Model, body: Body, item: Placed, here: np.ndarray) -> str:
     )
     if isinstance(body.chart, Free):
         if body.parent >= 0 or not np.allclose(here, np.eye(4), atol=1e-15, rtol=0.0):
-            raise ModelError(f"joint {item.joint!r}: MuJoCo's free joints start at the world's origin")
+            raise ModelError(
+                f"joint {item.joint!r}: MuJoCo's free joints start at the world's origin"
+            )
         return f'<joint name={name} type="free"{driven}/>'
     if isinstance(body.chart, Ball):
         return f'<joint name={name} type="ball"{driven}/>'
@@ -121,7 +125,9 @@ def _joint(model: Model, body: Body, item: Placed, here: np.ndarray) -> str:
     at = -item.frame[:3, :3].T @ item.frame[:3, 3]
     axis = f'pos="{numbers(at)}" axis="{numbers(item.frame[2, :3])}"'
     reach = (item.info.lower[item.number], item.info.upper[item.number])
-    limited = f' range="{numbers(reach)}"' if np.isfinite(reach).all() and reach[0] < reach[1] else ""
+    limited = (
+        f' range="{numbers(reach)}"' if np.isfinite(reach).all() and reach[0] < reach[1] else ""
+    )
     return f'<joint name={name} type="{kinds[body.chart]}" {axis}{limited}{driven}/>'
 
 
@@ -142,7 +148,9 @@ def _custom(model: Model, placed: list[Placed]) -> list[str]:
     for body, item in zip(model.bodies, placed, strict=True):
         pair = [float(x[body.v.start]) for x in (drive.coulomb_positive, drive.coulomb_negative)]
         if pair[0] != -pair[1]:
-            lines.append(f'    <numeric name={quoted(COULOMB + item.joint)} data="{numbers(pair)}"/>')
+            lines.append(
+                f'    <numeric name={quoted(COULOMB + item.joint)} data="{numbers(pair)}"/>'
+            )
     return ["  <custom>", *lines, "  </custom>"] if lines else []
 
 

@@ -99,9 +99,7 @@ def _require_urdf(document: Document) -> None:
             )
 
 
-def _rotors(
-    robot: Element, joints: Sequence[UrdfJoint], log: Log
-) -> dict[str, dict[str, float]]:
+def _rotors(robot: Element, joints: Sequence[UrdfJoint], log: Log) -> dict[str, dict[str, float]]:
     rotors = rotor_data(robot, log)
     known = {joint.name for joint in joints}
     for name in rotors:
@@ -183,4 +181,3 @@ def _ignored(robot: Element, log: Log) -> tuple[str, ...]:
         if element.tag not in known:
             log.ignored[element.tag] += 1
     return tuple(f"{tag} ({count})" for tag, count in log.ignored.items() if count)
-

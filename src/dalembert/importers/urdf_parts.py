@@ -347,4 +347,3 @@ def _plain(part: Element) -> float:
     text = part.attributes.get("value", part.text)
     copy = Element(part.tag, {"value": text}, part.line, part.file)
     return copy.bounded("value", 1, None, "a transmission")[0]
-

@@ -176,7 +176,9 @@ def _leader(
         seen.add(at)
     for which in (name, at):
         if by_name[which].kind in ("planar", "free"):
-            raise element.error(f"joint {shown(name)}: {shown(which)} has several degrees; no mimic")
+            raise element.error(
+                f"joint {shown(name)}: {shown(which)} has several degrees; no mimic"
+            )
     if not (abs(factor) < 1e12 and abs(offset) < 1e12):
         raise element.error(f"joint {shown(name)}: its mimic chain multiplies beyond 1e12")
     return factor, offset, at

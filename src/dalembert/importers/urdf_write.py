@@ -102,7 +102,9 @@ def _kind(body: Body, item: Placed) -> str:
 
 
 def _origin(here: np.ndarray) -> str:
-    return f'<origin xyz="{numbers(here[:3, 3])}" rpy="{numbers(rpy_from_rotation(here[:3, :3]))}"/>'
+    return (
+        f'<origin xyz="{numbers(here[:3, 3])}" rpy="{numbers(rpy_from_rotation(here[:3, :3]))}"/>'
+    )
 
 
 def _limit(item: Placed) -> str:

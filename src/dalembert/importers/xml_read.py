@@ -206,7 +206,9 @@ class _Parser:
     def _malformed(self, error: expat.ExpatError, data: bytes) -> ImportFileError:
         reason = expat.ErrorString(error.code) or "not well-formed"
         if re.match(rb"\s*(<!doctype html|<html)", data[:4096], re.IGNORECASE):
-            return ImportFileError("this is a web page, not a robot; download the raw file", self.file)
+            return ImportFileError(
+                "this is a web page, not a robot; download the raw file", self.file
+            )
         return ImportFileError(f"this is not valid XML: {reason}", self.file, error.lineno)
 
     def _error(self, message: str) -> ImportFileError:

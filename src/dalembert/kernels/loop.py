@@ -16,6 +16,9 @@ from dalembert.kernels.target import Target
 from dalembert.kernels.text import Text, Vector
 
 
+CACHE_LINE = 64  # bytes
+
+
 @dataclass(frozen=True)
 class _Argument:
     """One argument of the loop: where its strides and its part of the tile are."""
@@ -38,6 +41,7 @@ def loops(program: Program, v: Vector, target: Target) -> str:
     threaded = not target.is_windows
     return "\n".join(
         [
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             layout.functions(v, shapes),
             _quiet(target),
             _range(program, v, arguments),
@@ -91,6 +95,7 @@ def _range(program: Program, v: Vector, arguments: list[_Argument]) -> str:
         state = t.let(f"mul i64 {index}, {v.width}")
         for walk in ports:
             walk.register(state, "pack", "%x")
+            walk.expect(state)
         t.do("call void @body(ptr %x, ptr %y)")
         for walk in ports:
             walk.register(state, "unpack", "%y")
@@ -136,6 +141,26 @@ class _Walk:
         if self.argument.tile == "%x":
             same = t.let(f"icmp eq i64 {self.mode}, {layout.SAME}")
             t.when(same, lambda: self.call("pack_same", self.base, 1))
+
+    def expect(self, state: str) -> None:
+        """Ask for the cache lines that the next register of states will be written to.
+
+        Rows of results lie side by side, so they are one stretch of memory; while the body
+        computes, its lines arrive. Asking beyond the end of an array is harmless.
+        """
+        if self.argument.tile != "%y":
+            return
+        t = self.t
+        rows = t.let(f"icmp eq i64 {self.mode}, {layout.ROWS}")
+        stretch = self.v.width * self.argument.port.size * self.v.size
+
+        def lines() -> None:
+            ahead = t.let(f"add i64 {state}, {self.v.width}")
+            start = t.at(self.base, t.let(f"mul i64 {ahead}, {self.outer}"))
+            for offset in range(0, stretch, CACHE_LINE):
+                t.do(f"call void @llvm.prefetch.p0(ptr {t.at(start, offset)}, i32 1, i32 3, i32 1)")
+
+        t.when(rows, lines)
 
     def register(self, state: str, move: str, tile: str) -> None:
         if self.argument.tile != tile:

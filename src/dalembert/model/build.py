@@ -52,14 +52,15 @@ def build(
     base: Any = None,
     tool: Any = None,
     tool_link: str | None = None,
-    frames: Mapping[str, tuple[str, Any]] | None = None,
+    frames: Mapping[str, tuple[str | None, Any]] | None = None,
     gravity: Any = STANDARD_GRAVITY,
     check_inertias: bool = True,
 ) -> Model:
     """A model from links in any order.
 
     `base` (4, 4) is the pose of the base in the world; `tool` (4, 4) the pose of the tool frame in
-    the frame of `tool_link` (default: the last link); `frames` maps names to (link, pose). Inertias
+    the frame of `tool_link` (default: the last link); `frames` maps names to (link, pose), link None being
+    the base. Inertias
     no body can have are errors, unless an importer has already judged them (`check_inertias`).
     """
     if not links:
@@ -168,7 +169,9 @@ class _Builder:
             merged.append(replace(body, mass=mass, com=com, inertia=tensor))
         return merged
 
-    def name_frames(self, extra: Mapping[str, tuple[str, Any]], tool: Any, tool_link: str) -> None:
+    def name_frames(
+        self, extra: Mapping[str, tuple[str | None, Any]], tool: Any, tool_link: str
+    ) -> None:
         """Every link's frame under its name, the extra ones, the base and the tool."""
         named: dict[str, _Place] = {BASE: self.places[None]}
         named |= {str(key): place for key, place in self.places.items() if key is not None}

@@ -50,7 +50,8 @@ class Coupling:
 def couple(model: Model, followers: Mapping[str, Follow]) -> Model:
     """The model with some joints of one degree following others.
 
-    The remaining coordinates keep their order. A leader may follow in turn; a circle, an unknown name or a joint of several degrees is an error.
+    The remaining coordinates keep their order. A leader may follow in turn; a circle, an unknown
+    name or a joint of several degrees is an error.
     """
     if not followers:
         return model

@@ -11,28 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.model import Model
+from dalembert.model import JointInfo, Model
 from dalembert.spatial import se3
+
+
+def turning(description: Any) -> list[JointInfo]:
+    """The joints whose configuration is not a vector: their q ends in a quaternion."""
+    if not isinstance(description, Model):
+        return []
+    return [j for j in description.joints if j.q.stop - j.q.start != j.v.stop - j.v.start]
 
 
 def dexp_inverse(description: Any, step: Any, velocity: Any) -> Any:
     """Ω̇ (nv,) for Ω = `step` (nv,), joint by joint; the velocity itself for plain coordinates."""
-    if not curved(description):
+    groups = turning(description)
+    if not groups:
         return velocity
-    rates = [
-        velocity[body.v]
-        if body.chart.nq == body.chart.nv
-        else _pulled_back(step[body.v], velocity[body.v])
-        for body in description.bodies
-    ]
+    starts = {joint.v.start: joint.v for joint in groups}
+    rates, k = [], 0
+    while k < velocity.shape[0]:
+        own = starts.get(k, slice(k, k + 1))
+        v = velocity[own]
+        rates.append(_pulled_back(step[own], v) if k in starts else v)
+        k = own.stop
     return np.concatenate(rates)
-
-
-def curved(description: Any) -> bool:
-    """Whether any joint's configuration is not a vector."""
-    return isinstance(description, Model) and any(
-        body.chart.nq != body.chart.nv for body in description.bodies
-    )
 
 
 def _pulled_back(omega: Any, V: Any) -> Any:
@@ -43,11 +45,11 @@ def _pulled_back(omega: Any, V: Any) -> Any:
 
 def normalised(description: Any, q: np.ndarray) -> np.ndarray:
     """q (..., nq) with quaternions of unit length."""
-    if not curved(description):
+    groups = turning(description)
+    if not groups:
         return q
     q = np.array(q, dtype=float)
-    for body in description.bodies:
-        if body.chart.nq != body.chart.nv:
-            turn = slice(body.q.stop - 4, body.q.stop)
-            q[..., turn] /= np.linalg.norm(q[..., turn], axis=-1, keepdims=True)
+    for joint in groups:
+        turn = slice(joint.q.stop - 4, joint.q.stop)
+        q[..., turn] /= np.linalg.norm(q[..., turn], axis=-1, keepdims=True)
     return q

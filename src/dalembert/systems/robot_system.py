@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from dalembert import formulations
 from dalembert.formulations import Formulation, Quantity
 from dalembert.formulations.drive import friction
 from dalembert.model import Model
@@ -12,7 +12,10 @@ from dalembert.model import Model
 
 def generalized_forces(model: Model, q: Any, qd: Any) -> Any:
     """ψ (nv,) = −friction: with it, M q̈ + h = τ + ψ holds for a robot as for any system."""
-    return -friction(model, qd)
+    if model.coupling is None:
+        return -friction(model, qd)
+    G = model.coupling.G  # joints that follow others rub too: τ = Gᵀ τ_tree
+    return -(G.T @ friction(model.tree, G @ qd))
 
 
 _FORCES = Quantity(
@@ -24,9 +27,9 @@ _FORCES = Quantity(
 )
 
 
-def robot_quantity(name: str) -> Quantity:
+def robot_quantity(catalogue: Callable[[str], Quantity], name: str) -> Quantity:
     """The quantity of a robot's catalogue, and the forces that act on any system."""
-    return _FORCES if name == _FORCES.name else formulations.quantity(name)
+    return _FORCES if name == _FORCES.name else catalogue(name)
 
 
 def coordinate_names(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -143,6 +144,7 @@ def dynamics(system: System) -> Dynamics:
     sources = system.kind.traced_from
     if isinstance(system, Robot):
         q, v = coordinate_names(system.model)
-        return Dynamics(system.model, robot_quantity, (*sources, "dalembert.systems"), q, v)
+        catalogue = partial(robot_quantity, system.kind.quantity)
+        return Dynamics(system.model, catalogue, (*sources, "dalembert.systems"), q, v)
     names = system.description.coordinates
     return Dynamics(system.description, system.kind.quantity, sources, names, names)

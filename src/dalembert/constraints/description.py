@@ -1,0 +1,249 @@
+"""The data of a constrained system: its dynamics, and all rows as one function of (q, q̇, t)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.posture import Posture
+from dalembert.errors import ConstraintError
+from dalembert.model.parameter import collect, is_symbolic, parameter_vector
+from dalembert.systems import Dynamics
+
+if TYPE_CHECKING:
+    import casadi
+
+
+class Rows(NamedTuple):
+    """The constraints at a state: h = 0, A q̇ = b, A q̈ = γ with γ = ḃ − Ȧ q̇."""
+
+    h: Any  # (held,) of the constraints on positions
+    A: Any  # (rows, nv)
+    b: Any  # (rows,)
+    drift: Any  # γ (rows,)
+
+
+class Pivots(NamedTuple):
+    """Which rows are independent, and the coordinates they determine, in elimination order."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    @property
+    def key(self) -> str:
+        """As text, for the name of a compiled variant."""
+        return "|".join(",".join(map(str, part)) for part in self)
+
+    @staticmethod
+    def parse(text: str) -> Pivots:
+        """The pivots a key stands for."""
+        return Pivots(*(tuple(map(int, part.split(","))) if part else () for part in text.split("|")))
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedDynamics:
+    """M q̈ + h + Aᵀλ = τ + ψ with A q̈ = γ; `function` is (q, qd, t, parameters) → `Rows`."""
+
+    name: str
+    dynamics: Dynamics
+    constraints: Mapping[str, Constraint]
+    slices: Mapping[str, slice]  # rows of every constraint
+    held: int  # rows that hold a position
+    positions: tuple[int, ...]  # which rows these are
+    function: casadi.Function
+    parameters: Mapping[str, float | None]
+    moving: bool  # depends on time
+    pivots: Pivots | None = None
+    values: Any = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def nq(self) -> int:
+        """Number of configuration coordinates."""
+        return self.dynamics.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities of the system without constraints."""
+        return self.dynamics.nv
+
+    @property
+    def rows(self) -> int:
+        """Number of constraint equations, redundant ones included: the length of λ."""
+        return self.function.size1_out(1)
+
+    @property
+    def rank(self) -> int:
+        """Independent rows at the reference posture."""
+        return len(self.require_pivots().rows)
+
+    @property
+    def freedoms(self) -> int:
+        """Degrees of freedom that are left."""
+        return self.nv - self.rank
+
+    @property
+    def balanced(self) -> bool:
+        """Whether rows may be weighted one by one: no redundancy, so λ is unique."""
+        return self.pivots is not None and len(self.pivots.rows) == self.rows
+
+    def require_pivots(self) -> Pivots:
+        """The pivots, once the rank is known."""
+        if self.pivots is None:
+            raise ConstraintError(f"{self.name}: the rank of the constraints has not been found yet")
+        return self.pivots
+
+    @cached_property
+    def content(self) -> str:
+        """Digest of everything that shapes the numbers."""
+        named = (self.name, list(self.slices.items()), list(self.parameters.items()), self.pivots)
+        text = f"{self.dynamics.content}{named!r}{self.function.serialize()}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
+        """Vector of parameter values: the defaults, overridden by `given`."""
+        return parameter_vector(self.name, self.parameters, given)
+
+    def bind(self, values: Any) -> ConstrainedDynamics:
+        """The same with parameters `values` (n_parameters,), numbers or symbols."""
+        own = len(self.dynamics.parameters)
+        bound = self.dynamics.bind(values[:own]) if own else self.dynamics
+        return replace(self, dynamics=bound, values=values, parameters={})
+
+    def at(self, q: Any, qd: Any = None, t: Any = None) -> Rows:
+        """The constraints at a state; symbols in, symbols out."""
+        import casadi
+
+        qd = np.zeros(self.nv) if qd is None else qd
+        inputs = (q, qd, np.zeros(1) if t is None else t, self.values)
+        if any(map(is_symbolic, inputs)):
+            flat = [x.ravel().to_casadi() if is_symbolic(x) else np.ravel(x) for x in inputs]
+            found = [casadi.array(casadi.SX(x)) for x in self.function(*flat)]
+            return Rows(*(x if k == 1 else x.ravel() for k, x in enumerate(found)))
+        found = [np.asarray(x, dtype=float) for x in self.function(*map(np.ravel, inputs))]
+        return Rows(*(x if k == 1 else x.ravel() for k, x in enumerate(found)))
+
+    def row_names(self) -> tuple[str, ...]:
+        """A name for every row: the constraint's, numbered where it has several."""
+        names = []
+        for name, rows in self.slices.items():
+            count = rows.stop - rows.start
+            names += [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
+        return tuple(names)
+
+
+def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> ConstrainedDynamics:
+    """The description, with Jacobians and drift derived; shapes and dependence are checked."""
+    import casadi
+
+    q, v = casadi.SX.sym("q", system.nq), casadi.SX.sym("v", system.nv)
+    t, p = casadi.SX.sym("t"), casadi.SX.sym("p", len(system.parameters))
+    letters = dict(zip(system.parameters, casadi.vertsplit(p) if system.parameters else [], strict=True))
+    names = dict(zip(system.coordinates, casadi.vertsplit(q), strict=True)) | letters | {"t": t}
+    at = Posture(system, casadi.array(q).ravel(), casadi.array(t).reshape(()), names)
+    named = _named(constraints)
+    rate = _sx(system.rate(at.q, casadi.array(v).ravel()))
+    parts, slices, start = [], {}, 0
+    for label, constraint in named.items():
+        part = _rows(label, constraint, at, q, v, t, rate)
+        parts.append(part)
+        slices[label] = slice(start, start + part[1].shape[0])
+        start += part[1].shape[0]
+    h, A, b = (casadi.vertcat(*column) for column in zip(*parts, strict=True))
+    positions = [
+        rows.start + k
+        for rows, part in zip(slices.values(), parts, strict=True)
+        for k in range(part[0].shape[0])
+    ]
+    # w = A v − b stays zero: A v̇ = γ = −(∂w/∂q q̇ + ∂w/∂t)
+    w = A @ v - b
+    drift = -(casadi.jtimes(w, q, rate) + casadi.jacobian(w, t))
+    outputs, parameters, p = _parameters(system, [h, A, b, drift], [q, v, t], letters, p)
+    function = casadi.Function("rows", [q, v, t, p], [casadi.densify(x) for x in outputs])
+    moving = bool(casadi.depends_on(casadi.vertcat(h, casadi.vec(A), b), t))
+    return ConstrainedDynamics(
+        name, system, named, slices, len(positions), tuple(positions), function, parameters, moving
+    )
+
+
+def _rows(
+    label: str, constraint: Constraint, at: Posture, q: Any, v: Any, t: Any, rate: Any
+) -> tuple[Any, Any, Any]:
+    """(h, A, b) of one constraint."""
+    import casadi
+
+    n = at.system.nv
+    held, rolled = constraint.position(at), constraint.velocity(at)
+    h = casadi.SX(0, 1) if held is None else _sx(held)
+    A, b = casadi.SX(0, n), casadi.SX(0, 1)
+    if held is not None:
+        # ḣ = ∂h/∂q q̇ + ∂h/∂t with q̇ = (∂q̇/∂v) v
+        A, b = casadi.jacobian(h, q) @ casadi.jacobian(rate, v), -casadi.jacobian(h, t)
+    if rolled is not None:
+        A2, b2 = (_sx(x) for x in rolled)
+        if A2.shape[1] != n or b2.numel() != A2.shape[0]:
+            raise ConstraintError(
+                f"constraint {label!r}: A has shape {A2.shape} and b {b2.numel()} entries; "
+                f"expected (k, {n}) and k"
+            )
+        A, b = casadi.vertcat(A, A2), casadi.vertcat(b, b2)
+    for k in range(A.shape[0]):
+        if A[k, :].is_zero():
+            what = "h does not depend on q" if k < h.numel() else "its row of A is zero"
+            raise ConstraintError(f"constraint {label!r}, equation {k}: {what}, so it holds nothing")
+    return h, A, b
+
+
+def _named(constraints: Sequence[Constraint]) -> dict[str, Constraint]:
+    """Constraints by name; unnamed ones are numbered by kind."""
+    if not constraints:
+        raise ConstraintError("there is no constraint; use the system itself")
+    named: dict[str, Constraint] = {}
+    for constraint in constraints:
+        if not isinstance(constraint, Constraint):
+            raise ConstraintError(f"{constraint!r} is no constraint such as dl.Holonomic(h)")
+        label = constraint.label
+        if getattr(constraint, "name", None) is None:
+            number = sum(type(other) is type(constraint) for other in named.values()) + 1
+            label = f"{label}{number}"
+        if label in named:
+            raise ConstraintError(f"two constraints are called {label!r}; give them different names")
+        named[label] = constraint
+    return named
+
+
+def _parameters(
+    system: Dynamics, outputs: list[Any], own: list[Any], letters: Mapping[str, Any], p: Any
+) -> tuple[list[Any], dict[str, float | None], Any]:
+    """`Parameter` symbols met in the rows become entries of one vector, the system's first."""
+    import casadi
+
+    known = {s.element_hash() for x in (*own, p) for s in casadi.symvar(x)}
+    every = casadi.symvar(casadi.vertcat(*(casadi.vec(x) for x in outputs)))
+    loose = [s for s in every if s.element_hash() not in known]
+    parameters = dict(system.parameters)
+    targets, more = [], []
+    for symbol in loose:
+        ((name, value),) = collect(symbol)[0].items()
+        if name not in parameters:
+            parameters[name] = value
+            letters = {**letters, name: casadi.SX.sym(name)}
+            more.append(letters[name])
+        targets.append(letters[name])
+    if loose:
+        packed = [casadi.vertcat(*loose), casadi.vertcat(*targets)]
+        outputs = [casadi.substitute(x, *packed) for x in outputs]
+    return outputs, parameters, casadi.vertcat(p, *more)
+
+
+def _sx(value: Any) -> casadi.SX:
+    import casadi
+
+    if isinstance(value, casadi.ArrayInterface):
+        return casadi.SX(value.to_casadi())
+    return casadi.SX(value)

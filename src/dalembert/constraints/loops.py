@@ -1,0 +1,135 @@
+"""Closing a tree: two frames held together, at a distance, or two joints geared to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.posture import Posture
+from dalembert.errors import ConstraintError
+from dalembert.formulations.registry import suggest
+from dalembert.model.parameter import expression
+
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+DIRECTIONS = {
+    "point": ("x", "y", "z"),
+    "revolute": ("x", "y", "z", "rx", "ry"),
+    "prismatic": ("x", "y", "rx", "ry", "rz"),
+    "cylindrical": ("x", "y", "rx", "ry"),
+    "planar": ("z", "rx", "ry"),
+    "parallel": ("rx", "ry"),
+    "pin": ("x", "y"),  # a revolute joint of a mechanism that is planar already
+    "weld": AXES,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Loop(Constraint):
+    """Frame b may not move against frame a along and about these axes of frame a.
+
+    `directions` is one of "point", "revolute" (about z), "prismatic" (along z), "cylindrical",
+    "planar" (in x–y), "parallel" (z axes), "pin" (x and y), "weld", or a tuple of "x", "y", "z",
+    "rx", "ry", "rz". `pose_a`, `pose_b` (4, 4) move the frames within their bodies. λ holds forces
+    and moments along these axes: b receives −λ, a receives +λ.
+    """
+
+    frame_a: str
+    frame_b: str
+    directions: str | tuple[str, ...] = "point"
+    pose_a: Any = None
+    pose_b: Any = None
+    name: str | None = None
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The constrained axes, in the order of the rows."""
+        if isinstance(self.directions, str):
+            if self.directions not in DIRECTIONS:
+                raise ConstraintError(
+                    f"loop {self.label!r}: no directions {self.directions!r}"
+                    f"{suggest(self.directions, list(DIRECTIONS))}"
+                )
+            return DIRECTIONS[self.directions]
+        unknown = [axis for axis in self.directions if axis not in AXES]
+        if unknown or not self.directions or len(set(self.directions)) != len(self.directions):
+            raise ConstraintError(
+                f"loop {self.label!r}: directions {self.directions!r} must be different ones of "
+                f"{', '.join(AXES)}"
+            )
+        return tuple(axis for axis in AXES if axis in self.directions)
+
+    def position(self, at: Posture) -> Any:
+        (R_a, p_a), (R_b, p_b) = at.pose(self.frame_a, self.pose_a), at.pose(self.frame_b, self.pose_b)
+        offset, R = R_a.T @ (p_b - p_a), R_a.T @ R_b
+        turns = _turns(R, self.axes)
+        return np.stack([turns[a] if a in turns else offset["xyz".index(a)] for a in self.axes])
+
+    def wrench(self, at: Posture, lam: Any) -> Any:
+        R_a, p_a = at.pose(self.frame_a, self.pose_a)
+        _, p_b = at.pose(self.frame_b, self.pose_b)
+        parts = dict(zip(self.axes, [-lam[i] for i in range(len(self.axes))], strict=True))
+        six = [parts.get(axis, 0.0 * lam[0]) for axis in AXES]
+        # the rows x, y, z turn with frame a, so a force at b's origin is all there is
+        return np.concatenate([R_a @ np.stack(six[0:3]), R_a @ np.stack(six[3:6])])
+
+
+def _turns(R: Any, axes: tuple[str, ...]) -> dict[str, Any]:
+    """Rotations of b against a whose rates are ω along a's axes where they vanish.
+
+    With one axis left free, the other axes' rows are those of its direction, so that any turn about
+    it is allowed; otherwise ½ vee(R − Rᵀ).
+    """
+    turns = [axis for axis in axes if axis.startswith("r")]
+    if len(turns) == 2:
+        free = "xyz".index(next(a[1] for a in ("rx", "ry", "rz") if a not in turns))
+        i, j = (free + 1) % 3, (free + 2) % 3
+        # axis `free` of b: its components along i and j grow with ω_j and −ω_i
+        return {f"r{'xyz'[j]}": R[i, free], f"r{'xyz'[i]}": -R[j, free]}
+    skew = {"rx": R[2, 1] - R[1, 2], "ry": R[0, 2] - R[2, 0], "rz": R[1, 0] - R[0, 1]}
+    return {axis: 0.5 * skew[axis] for axis in turns}
+
+
+@dataclass(frozen=True, eq=False)
+class Distance(Constraint):
+    """A massless rod of this length between the origins of two frames: ½ (d² − l²) = 0, λ l its pull."""
+
+    frame_a: str
+    frame_b: str
+    length: Any
+    pose_a: Any = None
+    pose_b: Any = None
+    name: str | None = None
+
+    def position(self, at: Posture) -> Any:
+        if isinstance(self.length, int | float) and not self.length > 0.0:
+            raise ConstraintError(
+                f"distance {self.label!r}: length {self.length} must be positive; frames that "
+                "coincide are a Loop with directions='point'"
+            )
+        d = self._between(at)
+        l = expression(self.length)
+        return np.stack([0.5 * (d @ d - l * l)])
+
+    def _between(self, at: Posture) -> Any:
+        return at.pose(self.frame_b, self.pose_b)[1] - at.pose(self.frame_a, self.pose_a)[1]
+
+    def wrench(self, at: Posture, lam: Any) -> Any:
+        return np.concatenate([-lam[0] * self._between(at), np.zeros(3)])
+
+
+@dataclass(frozen=True, eq=False)
+class JointCoupling(Constraint):
+    """A gear between coordinates: q_follower = ratio · q_leader + offset."""
+
+    follower: str
+    leader: str
+    ratio: Any = 1.0
+    offset: Any = 0.0
+    name: str | None = None
+
+    def position(self, at: Posture) -> Any:
+        driven, driving = at.coordinate(self.follower), at.coordinate(self.leader)
+        return np.stack([driven - expression(self.ratio) * driving - expression(self.offset)])

@@ -1,0 +1,48 @@
+"""Explicit Runge–Kutta methods as data; a tableau checks its own sums when it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalembert.errors import SettingError
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """c | a over b of an explicit method of the given order."""
+
+    name: str
+    order: int
+    a: tuple[tuple[float, ...], ...]  # strictly lower triangular, row by row
+    b: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        stages = len(self.b)
+        b, c = np.array(self.b), self.c
+        A = np.zeros((stages, stages))
+        for i, row in enumerate(self.a):
+            A[i + 1, : len(row)] = row
+        conditions = {1: [(b.sum(), 1)], 2: [(b @ c, 1 / 2)], 3: [(b @ c**2, 1 / 3)]}
+        conditions[3] += [(b @ A @ c, 1 / 6)]
+        conditions[4] = [(b @ c**3, 1 / 4), (b @ (c * (A @ c)), 1 / 8)]
+        conditions[4] += [(b @ A @ c**2, 1 / 12), (b @ A @ A @ c, 1 / 24)]
+        sums = [pair for order in range(1, self.order + 1) for pair in conditions[order]]
+        if len(self.a) != stages - 1 or any(abs(x - y) > 1e-14 for x, y in sums):
+            raise SettingError(f"the tableau of {self.name!r} is not of order {self.order}")
+
+    @property
+    def c(self) -> np.ndarray:
+        """When each stage is taken, as a share of the step."""
+        return np.array([0.0, *(sum(row) for row in self.a)])
+
+
+TABLEAUX = {
+    method.name: method
+    for method in (
+        Tableau("euler", 1, (), (1.0,)),
+        Tableau("heun", 2, ((1.0,),), (1 / 2, 1 / 2)),
+        Tableau("rk4", 4, ((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6)),
+    )
+}

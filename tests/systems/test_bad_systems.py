@@ -1,0 +1,134 @@
+"""What a Lagrangian refuses, and in which words; before anything is computed."""
+
+import casadi
+import numpy as np
+import pytest
+import sympy
+from sympy.physics.mechanics import dynamicsymbols
+
+import dalembert as dl
+from dalembert.zoo import spherical_pendulum
+
+X, Y, VX, VY, M, T = sympy.symbols("x y vx vy m t")
+TH, PSI = dynamicsymbols("theta psi")
+CX, CV, CK = (casadi.SX.sym(name) for name in ("x", "v", "k"))
+F = sympy.Function("f")
+
+
+def sx(kinetic, potential=0.0, **more):
+    return dl.Lagrangian([CX], kinetic, potential, qd=[CV], **more)
+
+
+def plane(kinetic=(VX**2 + VY**2) / 2, potential=0, **more):
+    return dl.Lagrangian([X, Y], kinetic, potential, **{"qd": [VX, VY], **more})
+
+
+BAD = {
+    "cubic": (lambda: plane(VX**2 + VY**3), "not quadratic .* rows of y"),
+    "relativistic": (lambda: plane(-sympy.sqrt(1 - VX**2 / 100) + VY**2), "not quadratic .* of x"),
+    "linear": (lambda: plane(VX**2 + VY**2 + X * VY), "linear in the velocity of y"),
+    "constant": (lambda: plane(VX**2 + VY**2 + X**2), "part without velocities"),
+    "potential": (lambda: plane(potential=X * VY), "potential energy depends on the velocity of y"),
+    "undefined": (lambda: plane(M * VX**2 + VY**2), "kinetic energy uses m, neither"),
+    "undefined casadi": (lambda: sx(CV**2, CK * CX), "potential energy uses k, neither"),
+    "missing coordinate": (
+        lambda: dl.Lagrangian([TH], TH.diff() ** 2 + PSI.diff() ** 2),
+        "uses Derivative.psi.t., t., which is no velocity",
+    ),
+    "missing function": (
+        lambda: dl.Lagrangian([TH], TH.diff() ** 2, sympy.cos(PSI)),
+        r"uses psi\(t\), neither",
+    ),
+    "acceleration": (lambda: dl.Lagrangian([TH], TH.diff().diff() ** 2), "no velocity"),
+    "time": (
+        lambda: dl.Lagrangian([TH], TH.diff() ** 2, TH * dynamicsymbols._t),
+        "depends on the time t explicitly",
+    ),
+    "no velocities": (lambda: dl.Lagrangian([X], VX**2), "qd is missing.*dynamicsymbols"),
+    "no velocities casadi": (lambda: dl.Lagrangian([CX], CV**2), "qd is missing"),
+    "one velocity": (lambda: plane(qd=[VX]), "qd has 1 entries for 2"),
+    "no coordinates": (lambda: dl.Lagrangian([], 0, qd=[]), "q is empty"),
+    "no symbol": (lambda: dl.Lagrangian([X**2], VX**2, qd=[VX]), "no symbol"),
+    "number": (lambda: dl.Lagrangian([1.0], VX**2, qd=[VX]), "no symbol"),
+    "twice": (lambda: dl.Lagrangian([X, X], VX**2, qd=[VX, VY]), "'x' stands twice"),
+    "same symbols": (lambda: dl.Lagrangian([X], X**2, qd=[X], names=["a"]), "'x' stands twice"),
+    "names": (lambda: plane(names=["a"]), "names has 1 entries"),
+    "name of a parameter": (lambda: plane(parameters={"x": 1.0}), "'x' stands twice"),
+    "forces": (lambda: plane(forces=[1.0]), "forces has 1 entries for 2"),
+    "force on nothing": (lambda: plane(forces={"z": 1.0}), "'z', which is no coordinate"),
+    "infinite": (lambda: plane(potential=sympy.oo * X), "not finite"),
+    "nan": (lambda: plane(potential=float("nan")), "finite"),
+    "complex": (lambda: plane(potential=sympy.I * X), "not finite and real"),
+    "text": (lambda: plane(potential="x**2"), "neither an expression nor a number"),
+    "list": (lambda: plane(potential=[X]), "neither an expression nor a number"),
+    "sign": (lambda: plane(potential=sympy.sign(X)), "sign, which jumps"),
+    "floor": (lambda: plane(potential=sympy.floor(X)), "floor, which jumps"),
+    "floor casadi": (lambda: sx(CV**2, casadi.floor(CX)), "floor, which jumps"),
+    "unknown function": (lambda: plane(potential=F(X)), r"uses f\(x\), neither"),
+    "special function": (lambda: plane(potential=sympy.gamma(X)), "gamma .* cannot differentiate"),
+    "integral": (lambda: plane(potential=sympy.Integral(Y, (Y, 0, X))), "Integral"),
+    "open piece": (lambda: plane(potential=sympy.Piecewise((X, X > 0))), "no value elsewhere"),
+    "nowhere": (lambda: plane(potential=sympy.sqrt(-1 - X**2)), "no finite value"),
+    "matrix": (lambda: sx(casadi.SX.ones(2, 1) * CV**2), "shape"),
+    "mx": (lambda: dl.Lagrangian([casadi.MX.sym("x")], 0, qd=[CV]), "casadi.SX"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_refused(case):
+    make, message = BAD[case]
+    with pytest.raises(dl.ModelError, match=message):
+        make()
+
+
+def test_bad_parameters():
+    with pytest.raises(dl.ParameterError, match="'m' is given twice"):
+        plane(parameters=[M, "m"])
+    with pytest.raises(dl.ParameterError, match="'m' has the value inf"):
+        plane(parameters={M: np.inf})
+
+
+def test_unused_parameters_and_names_are_fine():
+    system = plane(parameters={M: 1.0}, names=["east", "north"])
+    assert system.coordinates == ("east", "north")
+    np.testing.assert_array_equal(system.mass_matrix([0, 0]), np.eye(2))
+
+
+def test_forces_may_jump():
+    system = plane(forces=[-sympy.sign(VX), -sympy.floor(VY)])
+    found = system.generalized_forces([0, 0], [-2.0, 1.5])
+    np.testing.assert_array_equal(found, [1.0, -1.0])
+
+
+SINGULAR = {
+    "weightless": (lambda: plane(VX**2, X * Y), "along y,"),
+    "combination": (lambda: plane((VX - 2 * VY) ** 2 * (1 + X**2)), "along x [+] 0.5 y,"),
+    "no inertia": (lambda: plane(0, X**2), "along x,"),
+    "negative": (lambda: plane(VX**2 - VY**2), "not positive definite.* along y,"),
+}
+
+
+@pytest.mark.parametrize("case", SINGULAR)
+def test_singular_mass_matrix_names_the_direction(case):
+    """Found before anything is compiled; what needs no inverse still works."""
+    make, message = SINGULAR[case]
+    system = make()
+    assert system.inverse_dynamics([0.1, 0.2], [0, 0], [1, 1]).shape == (2,)
+    for call in (system.forward_dynamics, system.forward_dynamics_derivatives):
+        with pytest.raises(dl.SingularMassMatrixError, match=message):
+            call([0.1, 0.2], [0, 0], [0, 0])
+
+
+def test_singular_state_names_direction_and_state():
+    """The polar chart has its pole where the pendulum hangs at rest."""
+    system = spherical_pendulum.build()
+    with pytest.raises(dl.SingularMassMatrixError, match=r"at q = \[0.  0.2\].* along phi,"):
+        system.forward_dynamics([0.0, 0.2], [1.0, 1.0], [0.0, 0.0])
+    batch = np.array([[0.5, 0.2], [0.0, 0.3]])
+    with pytest.raises(dl.SingularMassMatrixError, match=r"at q = \[0.  0.3\]"):
+        system.forward_dynamics(batch, [1.0, 1.0], np.zeros((4, 2, 2)))
+
+
+def test_nan_in_is_nan_out():
+    found = spherical_pendulum.build().forward_dynamics([0.5, 0.2], [np.nan, 0.0], [0.0, 0.0])
+    assert np.isnan(found).any()

@@ -1,0 +1,111 @@
+"""One interface over robots and Lagrangians: traceable on one side, evaluated on the other."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.compiled import Compiled, Kind, Variant
+from dalembert.formulations import Formulation, Quantity
+from dalembert.kernels.trace import trace
+from dalembert.model.coupling import Follow, couple
+from dalembert.systems import dynamics
+from dalembert.zoo import spherical_pendulum
+from tests.systems.examples import double_pendulum, pendulum
+
+
+def ball():
+    link = {"name": "ball", "joint": {"type": "spherical"}, "mass": 2.0, "com": (0.1, 0.0, -0.5)}
+    return dl.Robot.from_links([{**link, "inertia": np.diag([0.1, 0.2, 0.3])}])
+
+
+def gear():
+    """The second joint turns twice as far as the first, and both rub."""
+    links = [
+        {
+            "name": f"link{i}",
+            "parent": parent,
+            "joint": {"type": "revolute", "name": f"j{i}", "axis": (0, 1, 0), "viscous": 0.3 * i},
+            "mass": 1.0,
+            "com": (0.4, 0.0, 0.0),
+            "inertia": 0.1 * np.eye(3),
+        }
+        for i, parent in ((1, None), (2, "link1"))
+    ]
+    return dl.Robot(couple(dl.Robot.from_links(links).model, {"j2": Follow("j1", 2.0, 0.1)}))
+
+
+SYSTEMS = {
+    "gear": gear,
+    "puma560": lambda: dl.load("puma560"),
+    "ball": ball,
+    "double_pendulum": double_pendulum,
+    "spherical_pendulum": spherical_pendulum.build,
+    "driven": lambda: pendulum(0.3),
+}
+
+
+def state(system):
+    rng = np.random.default_rng(5)
+    q = system.integrate(system.neutral(), rng.uniform(0.2, 1.0, system.nv))
+    return q, *rng.normal(size=(2, system.nv))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_equation_of_motion(name):
+    """M q̈ + h = τ + ψ, by the traceable functions, is what the system itself computes."""
+    system = SYSTEMS[name]()
+    seen = dynamics(system)
+    seen = seen.bind(seen.parameter_values()) if seen.parameters else seen
+    q, qd, qdd = state(system)
+    tau = seen.mass_matrix(q) @ qdd + seen.bias(q, qd) - seen.generalized_forces(q, qd)
+    close = {"rtol": 1e-11, "atol": 1e-11}
+    np.testing.assert_allclose(tau, system.inverse_dynamics(q, qd, qdd), **close)
+    np.testing.assert_allclose(seen.forward_dynamics(q, qd, tau), qdd, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(seen.kinetic_energy(q, qd), system.kinetic_energy(q, qd), **close)
+    np.testing.assert_allclose(seen.potential_energy(q), system.potential_energy(q), **close)
+    assert (len(seen.coordinates), len(seen.velocities)) == (system.nq, system.nv)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_rate_is_the_slope_of_integrate(name):
+    system = SYSTEMS[name]()
+    seen, (q, qd, _) = dynamics(system), state(system)
+    h = 1e-6
+    slope = (seen.integrate(q, h * qd) - seen.integrate(q, -h * qd)) / (2 * h)
+    np.testing.assert_allclose(seen.rate(q, qd), slope, atol=1e-8)  # ε/h and h²
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_dynamics_traces(name):
+    """What is built on `Dynamics` becomes one program: here the energy's rate of a free motion."""
+    system = SYSTEMS[name]()
+    seen = dynamics(system)
+    seen = seen.bind(seen.parameter_values()) if seen.parameters else seen
+
+    def power(q, qd):
+        free = seen.forward_dynamics(q, qd, np.zeros(seen.nv))
+        return (seen.mass_matrix(q) @ free) @ qd + seen.rate(q, qd) @ np.ones(seen.nq)
+
+    program = trace(power, {"q": (seen.nq,), "qd": (seen.nv,)})
+    assert program.signature == f"({seen.nq}),({seen.nv})->()"
+
+
+def test_a_kind_of_its_own():
+    """Later layers compile their quantities from a description with the same class."""
+    seen = dynamics(double_pendulum())
+
+    def drift(description, q, qd):
+        return description.rate(q, qd) + 1.0
+
+    made = Formulation("plain", drift, "here", "adds one")
+    quantity = Quantity("drift", "q̇ + 1", ("q", "qd"), {"rate": ("nq",)}, (made,))
+    compiled = Compiled(seen, Kind(lambda name: quantity, seen.traced_from))
+    variant = Variant.of(quantity, None, {})
+    found = compiled.call(variant, (np.zeros(2), np.array([[1.0, 2.0]])), None, None)
+    np.testing.assert_array_equal(found, [[2.0, 3.0]])
+
+
+def test_names_of_coordinates():
+    assert dynamics(ball()).coordinates == tuple(f"ball[{k}]" for k in range(4))
+    assert dynamics(ball()).velocities == tuple(f"ball[{k}]" for k in range(3))
+    assert dynamics(spherical_pendulum.build()).coordinates == ("theta", "phi")
