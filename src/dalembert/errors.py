@@ -66,3 +66,11 @@ class FormulationError(DalembertError, ValueError):
 
 class EquationError(DalembertError, RuntimeError):
     """Equations that cannot be written, or whose written form does not agree with the program."""
+
+
+class SimulationError(DalembertError, RuntimeError):
+    """A run that cannot be started or gone on with; the message says why and what to do."""
+
+
+class TrajectoryError(DalembertError, ValueError):
+    """A motion that cannot be made within its limits, or is not well described."""

@@ -127,6 +127,8 @@ def test_singular_state_names_direction_and_state():
     batch = np.array([[0.5, 0.2], [0.0, 0.3]])
     with pytest.raises(dl.SingularMassMatrixError, match=r"at q = \[0.  0.3\]"):
         system.forward_dynamics(batch, [1.0, 1.0], np.zeros((4, 2, 2)))
+    with pytest.raises(dl.SingularMassMatrixError, match=r"at q = \[0.  0.3\]"):
+        system.forward_dynamics(batch[1:], np.ones((5, 2)), [0.0, 0.0])
 
 
 def test_nan_in_is_nan_out():

@@ -139,6 +139,7 @@ def test_work_of_applied_forces_is_the_change_of_energy():
 
 X = sympy.symbols("x y")
 BAD = {
+    "mass": ({"masses": [-1.0]}, "mass of particle 1 is -1.0 kg"),
     "one each": ({"masses": [1, 2]}, "2 masses and 1 positions"),
     "components": ({"positions": [[X[0], X[1], 0, 0]]}, "4 components"),
     "force components": ({"forces": [[1.0]]}, "force on particle 1 has 1 components"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ConstraintError
-from dalembert.model.parameter import Parameter
+from dalembert.model.parameter import Expression
 from dalembert.systems.sympy_read import loose_symbols, to_casadi
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _entries(value: Any) -> Iterable[Any]:
 def _scalar(value: Any, names: Mapping[str, Any], what: str) -> casadi.SX:
     import casadi
 
-    if isinstance(value, Parameter):
+    if isinstance(value, Expression):
         value = value.symbol()
     if isinstance(value, casadi.ArrayInterface):
         value = casadi.SX(value.to_casadi())

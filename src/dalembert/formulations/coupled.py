@@ -28,6 +28,8 @@ _LINEAR = frozenset(
         "gravity_torque",
         "coriolis_matrix",
         "christoffel",
+        "mass_matrix_derivative",
+        "inverse_dynamics_derivatives",
         "pose",
         "jacobian",
         "jacobian_rate",
@@ -106,10 +108,9 @@ def _contract(model: Model, x: Any, sizes: tuple[Size, ...]) -> Any:
     if along == [0, 1]:
         return G.T @ x @ G
     if along == [0, 1, 2]:
-        slices = [_contract(model, x[:, :, k], ("nv", "nv")) for k in range(G.shape[0])]
-        return np.stack(
-            [sum(g * s for g, s in zip(column, slices, strict=True)) for column in G.T], axis=2
-        )
+        planes = [G.T @ x[:, :, k] @ G for k in range(G.shape[0])]
+        summed = [sum(g * p for g, p in zip(column, planes, strict=True)) for column in G.T]
+        return np.stack(summed, axis=2)
     return x
 
 

@@ -40,11 +40,13 @@ def _equalities(
             others.append((kind.removeprefix("mjEQ_").lower(), name))
             continue
         first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
+        ends: tuple[str, str | None]
         if kind == "mjEQ_JOINT":
             ends = joints[first], joints[second] if second >= 0 else None
         elif int(m.eq_objtype[i]) == mujoco.mjtObj.mjOBJ_SITE:
             site = mujoco.mjtObj.mjOBJ_SITE
-            ends = tuple(mujoco.mj_id2name(m, site, k) or f"site{k}" for k in (first, second))
+            names = [mujoco.mj_id2name(m, site, k) or f"site{k}" for k in (first, second)]
+            ends = names[0], names[1]
         else:
             ends = bodies[first], bodies[second] if second > 0 else None
         data = tuple(float(x) for x in m.eq_data[i])

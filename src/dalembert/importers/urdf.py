@@ -12,15 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
-from dalembert.importers.urdf_parts import (
-    Log,
-    UrdfJoint,
-    UrdfLink,
-    read_joint,
-    read_link,
-    read_meshes,
-    rotor_data,
-)
+from dalembert.importers.urdf_extras import read_meshes, rotor_data
+from dalembert.importers.urdf_parts import Log, UrdfJoint, UrdfLink, read_joint, read_link
 from dalembert.importers.urdf_tree import depth_first, hold
 from dalembert.importers.xml_read import Document, Element, Source, read_xml, shown
 from dalembert.model import Joint, Link, Model, build

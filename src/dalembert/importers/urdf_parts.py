@@ -1,4 +1,4 @@
-"""The parts of a URDF, each read on its own: links with their inertia, joints, rotors, meshes.
+"""The parts of a URDF, each read on its own: links with their inertia, joints with their limits.
 
 Conventions of the format: rpy is Rz(yaw) Ry(pitch) Rx(roll); a joint's frame is its child's link
 frame; the inertia tensor is about the centre of mass, along the axes of the inertial origin, with
@@ -7,20 +7,17 @@ the products −∫xy dm.
 
 from __future__ import annotations
 
-import posixpath
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from math import pi
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 
 from dalembert.importers.xml_read import Element, shown
 from dalembert.model.coupling import Follow
-from dalembert.model.notes import Mesh
 from dalembert.spatial.consistency import inertia_faults
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.rotations import rotation_from_rpy, snap
@@ -41,7 +38,8 @@ UNLIMITED = 1e15  # files write such numbers where they mean no limit
 
 LINK_PARTS = frozenset({"inertial", "visual", "collision", "self_collision_checking", "contact"})
 JOINT_PARTS = frozenset(
-    "origin axis parent child limit dynamics mimic calibration safety_controller".split()
+    {"origin", "axis", "parent", "child", "limit", "dynamics", "mimic"}
+    | {"calibration", "safety_controller"}
 )
 
 
@@ -288,62 +286,3 @@ def _mimic(element: Element, log: Log, what: str) -> Follow | None:
     (multiplier,) = mimic.bounded("multiplier", 1, (1.0,), what)
     (offset,) = mimic.bounded("offset", 1, (0.0,), what)
     return Follow(mimic.word("joint", what), multiplier, offset)
-
-
-def read_meshes(link: UrdfLink) -> list[Mesh]:
-    """The meshes of a link, by name only; one that climbs out of the robot's folder is an error."""
-    found = []
-    for element in link.element.walk():
-        if element.tag == "mesh" and "filename" in element.attributes:
-            filename = element.attributes["filename"]
-            if climbs(filename):
-                raise element.error(
-                    f"link {shown(link.name)}: mesh {shown(filename)} leaves the robot's folder"
-                )
-            found.append(Mesh(link.name, filename, element.line))
-    return found
-
-
-def climbs(filename: str) -> bool:
-    """True for a path that leaves the folder of the robot's package.
-
-    Packages keep ``urdf/`` and ``meshes/`` side by side, so one step up from the file is within.
-
-    >>> climbs("package://arm/meshes/a.stl"), climbs("../meshes/a.stl"), climbs("../../a.stl")
-    (False, False, True)
-    """
-    scheme, found, rest = unquote(filename).replace("\\", "/").partition("://")
-    if found and scheme != "file":
-        return posixpath.normpath(rest.lstrip("/")).startswith("..")
-    path = posixpath.normpath(rest if found else scheme)
-    return path == ".." or path.startswith("../..")
-
-
-def rotor_data(robot: Element, log: Log) -> dict[str, dict[str, float]]:
-    """Rotor inertia and gear ratio by joint, where a <transmission> gives a rotor inertia."""
-    rotors: dict[str, dict[str, float]] = {}
-    for transmission in robot.all("transmission"):
-        values = [_plain(part) for part in transmission.walk() if part.tag in _ROTOR]
-        if not values:
-            log.ignored["transmission"] += 1
-            continue
-        gears = [_plain(part) for part in transmission.walk() if part.tag in _GEAR]
-        joints = [joint.word("name", "a transmission") for joint in transmission.all("joint")]
-        if len(joints) != 1 or len(values) != 1 or len(gears) > 1:
-            log.warn(transmission, "a transmission with rotor data of several motors; ignored")
-            continue
-        if values[0] < 0.0:
-            raise transmission.error(f"rotor inertia {values[0]:g} kg m² is negative")
-        rotors[joints[0]] = {"rotor_inertia": values[0], "gear_ratio": (gears or [1.0])[0]}
-    return rotors
-
-
-_ROTOR = frozenset({"drake:rotor_inertia", "rotor_inertia", "rotorInertia", "motorInertia"})
-_GEAR = frozenset({"drake:gear_ratio", "gear_ratio", "gearRatio", "mechanicalReduction"})
-
-
-def _plain(part: Element) -> float:
-    """A number written as value="…" or as text."""
-    text = part.attributes.get("value", part.text)
-    copy = Element(part.tag, {"value": text}, part.line, part.file)
-    return copy.bounded("value", 1, None, "a transmission")[0]

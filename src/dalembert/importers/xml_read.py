@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from xml.parsers import expat
 
 from dalembert.errors import ImportFileError
@@ -127,13 +127,13 @@ def read_xml(source: Source) -> Document:
 
 def is_text(source: Source) -> bool:
     """True for XML itself, False for a path to it."""
+    if not isinstance(source, (str, bytes, Path)):
+        raise ImportFileError(f"give a path or XML text, not {type(source).__name__}")
     if isinstance(source, Path):
         return False
-    start = source[:4096].lstrip() if isinstance(source, (str, bytes)) else None
-    if start is None:
-        raise ImportFileError(f"give a path or XML text, not {type(source).__name__}")
-    if isinstance(start, bytes):
+    if isinstance(source, bytes):
         return True
+    start = source[:4096].lstrip()
     return start.startswith(("<", "\ufeff")) or "\n" in start
 
 
@@ -241,7 +241,7 @@ class _Parser:
         if system or public:
             raise self._error("a DOCTYPE that refers to another file is refused")
 
-    def _entity(self, *_: Any) -> None:
+    def _entity(self, *_: Any) -> NoReturn:
         raise self._error("entity declarations and references are refused; write the text itself")
 
 

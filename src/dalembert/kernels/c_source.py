@@ -26,7 +26,7 @@ def c_source(
     `units` what the numbers of a port are.
 
     >>> from dalembert.kernels.trace import trace
-    >>> print(c_source(trace(lambda x: x[0] * x[1], {"x": (2,)}), "product").splitlines()[-9])
+    >>> print(c_source(trace(lambda x: x[0] * x[1], {"x": (2,)}), "product").splitlines()[-7])
     void product(const double *restrict x, double *restrict out)
     """
     scalar, function = Scalar.of(dtype), identifier(name or program.name)

@@ -15,7 +15,6 @@ from dalembert.kernels.program import Port, Program
 from dalembert.kernels.target import Target
 from dalembert.kernels.text import Text, Vector
 
-
 CACHE_LINE = 64  # bytes
 
 

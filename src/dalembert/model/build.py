@@ -59,9 +59,8 @@ def build(
     """A model from links in any order.
 
     `base` (4, 4) is the pose of the base in the world; `tool` (4, 4) the pose of the tool frame in
-    the frame of `tool_link` (default: the last link); `frames` maps names to (link, pose), link None being
-    the base. Inertias
-    no body can have are errors, unless an importer has already judged them (`check_inertias`).
+    the frame of `tool_link` (default: the last link); `frames` maps names to (link, pose), with None
+    for the base. Inertias no body can have are errors, unless an importer has judged them already.
     """
     if not links:
         raise ModelError("a mechanism needs at least one link")

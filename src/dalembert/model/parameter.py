@@ -14,21 +14,72 @@ from dalembert.errors import ParameterError
 _SYMBOLS: dict[tuple[str, float | None], Any] = {}
 
 
-class Parameter:
+class Expression:
+    """Arithmetic of parameters, numbers and arrays; it may stand wherever a model takes a number."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def symbol(self) -> Any:
+        """This expression as a `casadi.array`."""
+        return self._value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape as an array, () for a number."""
+        return tuple(self.symbol().shape)
+
+    def __getitem__(self, index: Any) -> Expression:
+        return Expression(self.symbol()[index])
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's functions, so that np.cos(l) and array * l are expressions too."""
+        if method != "__call__" or options:
+            return NotImplemented
+        return Expression(ufunc(*(expression(x) for x in inputs)))
+
+    def __repr__(self) -> str:
+        return f"Expression({self.symbol()})"
+
+    def __neg__(self) -> Expression:
+        return Expression(-self.symbol())
+
+    def __pos__(self) -> Expression:
+        return self
+
+
+def _binary(function: Any) -> tuple[Any, Any]:
+    def forward(self: Expression, other: Any) -> Expression:
+        return Expression(function(self.symbol(), expression(other)))
+
+    def reflected(self: Expression, other: Any) -> Expression:
+        return Expression(function(expression(other), self.symbol()))
+
+    return forward, reflected
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    _forward, _reflected = _binary(getattr(operator, _name))
+    setattr(Expression, f"__{_name}__", _forward)
+    setattr(Expression, f"__r{_name}__", _reflected)
+
+
+class Parameter(Expression):
     """A number of a model that has a name; optionally with the value used when none is given.
 
     Arithmetic with parameters gives expressions, so ``2 * Parameter("l")`` may stand wherever a
     number may. Parameters of the same name are the same number.
 
-    >>> length = Parameter("l", 0.5)
+    >>> mass, length = Parameter("m", 2.0), Parameter("l", 0.5)
     >>> length
     Parameter('l', 0.5)
-    >>> (2 * length + 1).shape
+    >>> (mass * length * length + 1).shape
     ()
     """
 
     __slots__ = ("name", "value")
-    __array_ufunc__ = None  # let `array * parameter` reach __rmul__
 
     def __init__(self, name: str, value: float | None = None) -> None:
         if not str(name).isidentifier():
@@ -56,32 +107,13 @@ class Parameter:
     def __hash__(self) -> int:
         return hash((self.name, self.value))
 
-    def __neg__(self) -> Any:
-        return -self.symbol()
-
-    def __pos__(self) -> Any:
-        return self.symbol()
-
-
-def _binary(function: Any) -> tuple[Any, Any]:
-    def forward(self: Parameter, other: Any) -> Any:
-        return function(self.symbol(), expression(other))
-
-    def reflected(self: Parameter, other: Any) -> Any:
-        return function(expression(other), self.symbol())
-
-    return forward, reflected
-
-
-for _name in ("add", "sub", "mul", "truediv", "pow"):
-    _forward, _reflected = _binary(getattr(operator, _name))
-    setattr(Parameter, f"__{_name}__", _forward)
-    setattr(Parameter, f"__r{_name}__", _reflected)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parameter, (self.name, self.value)
 
 
 def expression(value: Any) -> Any:
-    """Numbers as they are, a parameter as its symbol, nested sequences as one array."""
-    if isinstance(value, Parameter):
+    """Numbers as they are, parameters as their symbols, nested sequences as one array."""
+    if isinstance(value, Expression):
         return value.symbol()
     if is_symbolic(value):
         return value
@@ -98,7 +130,7 @@ def is_symbolic(value: Any) -> bool:
 def _contains_symbol(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_contains_symbol(item) for item in value)
-    return isinstance(value, Parameter) or is_symbolic(value)
+    return isinstance(value, Expression) or is_symbolic(value)
 
 
 def collect(expressions: Any) -> tuple[dict[str, float | None], list[Any]]:

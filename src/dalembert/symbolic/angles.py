@@ -104,12 +104,27 @@ class Angles:
         return any(g is not None and len(self._squares(g)) < length for g in moved)
 
     def _squares(self, f: PolyElement) -> PolyElement:
-        """Each angle's squares as sines or as cosines, whichever gives fewer terms."""
+        """1 − cos² as sin² where that saves terms, here and there or for an angle as a whole."""
+        best = self._paired(f)
         for angle in self.angles:
             if any(m[angle.cos] > 1 for m in f):
                 other = _reduce(f, angle.cos, angle.sin)
                 f = other if len(other) < len(f) else f
-        return f
+        other = self._paired(f)
+        return other if len(other) < len(best) else best
+
+    def _paired(self, f: PolyElement) -> PolyElement:
+        """x − x cos² → x sin², term by term."""
+        terms = dict(f)
+        for angle in self.angles:
+            for monomial in list(terms):
+                coefficient = terms.get(monomial)
+                partner = _raised(monomial, angle.cos)
+                if coefficient is not None and terms.get(partner) == -coefficient:
+                    del terms[monomial], terms[partner]
+                    sine = _raised(monomial, angle.sin)
+                    terms[sine] = terms.get(sine, 0) + coefficient
+        return f if len(terms) == len(f) else f.ring.from_dict({m: c for m, c in terms.items() if c})
 
     def _moved(self, f: PolyElement, move: Move) -> PolyElement | None:
         """f with θ_b = ψ − sign·θ_a, the pair of b now that of ψ; None if it lacks one of them."""
@@ -136,6 +151,10 @@ class Angles:
             cos, sin = cp * ca + sp * sa, sp * ca - cp * sa
             self._powers[move, i, j] = reduce_sines(cos**i * sin**j, (a, b))
         return self._powers[move, i, j]
+
+
+def _raised(monomial: tuple[int, ...], k: int) -> tuple[int, ...]:
+    return (*monomial[:k], monomial[k] + 2, *monomial[k + 1 :])
 
 
 def _shifted(arguments: tuple[sympy.Expr, ...], move: Move) -> tuple[sympy.Expr, ...]:

@@ -23,6 +23,7 @@ from dalembert.symbolic.operations import apply, exact, input_symbols, number
 Affine = tuple[dict[int, Fraction], Fraction]  # coefficients by input, constant
 LIMIT = 60_000  # terms of one polynomial: more is nothing to read
 WORK = 3_000_000  # products of terms in one multiplication
+QUICK = 200_000  # products of terms that are made even when the time is over
 
 
 class TooLargeError(EquationError):
@@ -125,6 +126,7 @@ class _Machine:
         self.meaning: list[Any] = [*self.inputs, *[None] * (count - len(self.inputs))]
         self.values: list[PolyElement] = []
         self.angles: list[Angle] = []
+        self.work = 0
 
     def run(self, budget: Budget) -> Polynomials:
         for key, k in self.turned.items():
@@ -134,7 +136,8 @@ class _Machine:
                 self._name_angle(k, self.inputs[key[1]])
         for k in range(len(self.code)):
             self.values.append(self._step(k))
-            if len(self.values[-1]) > LIMIT or budget.exhausted():
+            late = self.work > QUICK and budget.exhausted()
+            if late or len(self.values[-1]) > LIMIT:
                 raise TooLargeError(f"{self.program.name} is too large to be multiplied out")
             budget.report(f"{self.program.name}: multiplying out", k, len(self.code))
         found = tuple(self.values[k] for k in self.program.results.tolist())
@@ -192,6 +195,7 @@ class _Machine:
         if op == Op.SUB:
             return x - y
         if op in (Op.MUL, Op.SQ):
+            self.work += len(x) * len(y)
             if len(x) * len(y) > WORK:
                 raise TooLargeError(f"{self.program.name} is too large to be multiplied out")
             return reduce_sines(x * y, self.angles)

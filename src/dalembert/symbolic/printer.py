@@ -28,14 +28,20 @@ class Printer:
         self.coordinates = set(rates.values())
         self.first = set(first)
         self.short = short
+        # the order of terms is that of their text, in whichever language they are written
+        self.reader = self if isinstance(marks, Text) else Printer(Text(), rates, first, short)
+        self._known: dict[sympy.Expr, str] = {}
 
     def expression(self, e: sympy.Expr) -> str:
         """The whole expression."""
-        if e.is_Add:
-            return self._sum(e)
-        if e.is_Mul:
-            return self._product(e)
-        return self._single(e)
+        if e not in self._known:
+            if e.is_Add:
+                self._known[e] = self._sum(e)
+            elif e.is_Mul:
+                self._known[e] = self._product(e)
+            else:
+                self._known[e] = self._single(e)
+        return self._known[e]
 
     def pieces(self, e: sympy.Expr, width: int) -> list[str]:
         """The expression as pieces between which a line may end; see `lines`."""
@@ -46,9 +52,15 @@ class Printer:
 
     def ordered_terms(self, e: sympy.Expr) -> list[sympy.Expr]:
         """Terms of a sum: without sines first, a positive one in front if there is any."""
-        terms = sorted(e.as_ordered_terms(), key=lambda t: bool(t.has(sympy.sin, sympy.cos)))
-        lead = next((k for k, t in enumerate(terms) if not t.could_extract_minus_sign()), 0)
-        return [terms[lead], *terms[:lead], *terms[lead + 1 :]]
+        split = [(t.as_coeff_Mul()[0] < 0, t) for t in sympy.Add.make_args(e)]
+        ordered = sorted(split, key=lambda pair: self.reader.order(pair[1]))
+        lead = next((k for k, (negative, _) in enumerate(ordered) if not negative), 0)
+        ordered.insert(0, ordered.pop(lead))
+        return [term for _, term in ordered]
+
+    def order(self, term: sympy.Expr) -> tuple[bool, str]:
+        """Place of a term within a sum: sines and cosines last, else as in a dictionary."""
+        return term.has(sympy.sin, sympy.cos), self.expression(term.as_coeff_Mul()[1])
 
     def _sum(self, e: sympy.Expr) -> str:
         return "".join(self._signed(t, k == 0) for k, t in enumerate(self.ordered_terms(e)))
@@ -64,9 +76,8 @@ class Printer:
     def _term_pieces(self, term: sympy.Expr, first: bool, width: int) -> list[str]:
         """One term; if it is longer than a line and holds one long sum, that sum in pieces."""
         whole = self._signed(term, first)
-        text = self if isinstance(self.marks, Text) else self._as_text()
         sums = [f for f in term.args if f.is_Add] if term.is_Mul else []
-        if len(text._signed(term, first)) <= width or not sums:
+        if not sums or len(self.reader.expression(term)) <= width:
             return [whole]
         longest = max(sums, key=lambda f: len(f.args))
         mark = sympy.Dummy("sum")
@@ -75,9 +86,6 @@ class Printer:
         opening, closing = self.marks.parentheses("\0").split("\0")
         inner = [self._signed(t, k == 0) for k, t in enumerate(self.ordered_terms(longest))]
         return [before + opening + inner[0], *inner[1:-1], inner[-1] + closing + after]
-
-    def _as_text(self) -> Printer:
-        return Printer(Text(), self.rates, self.first, self.short)
 
     def _product(self, e: sympy.Expr) -> str:
         coefficient, rest = e.as_coeff_Mul()

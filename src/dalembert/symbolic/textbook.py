@@ -99,7 +99,8 @@ class Writer:
             meaning = form.meaning(self.source)
             parameter = term(monomial, f.ring.domain.one, meaning)
             found = self._product(form)
-            if found.sums == 1 and len(form.polynomial) <= longest:
+            turning = any(found.monomial[k] for k in self.trig)
+            if found.sums == 1 and not turning and len(form.polynomial) <= longest:
                 terms += [parameter * term(m, c, meaning) for m, c in form.polynomial.terms()]
             else:
                 terms.append(found.expression(meaning, parameter))

@@ -100,7 +100,8 @@ class _Author:
         self.constants = Constants(names, taken)
         self.asked = names is not None
         self.group = False
-        self.writers: dict[str, Writer] = {}
+        self.writers: dict[str, Writer | None] = {}
+        self.unwritten: dict[str, list[sympy.Expr]] = {}
         self.plain: dict[sympy.Symbol, sympy.Expr] = {}  # of programs too large to write out
         self.written: dict[str, Any] = {}
         self.notes: list[str] = []
@@ -125,10 +126,7 @@ class _Author:
         program = self._program(SOURCES[key])
         writer = self._writer(SOURCES[key])
         symbols = self.system.symbols(program)
-        if writer is None:
-            entries = entries_of(next(iter(to_sympy(program, symbols, self.plain).values())))
-        else:
-            entries = list(writer.source.entries)
+        entries = self._plain(program) if writer is None else list(writer.source.entries)
         made = self._form(key, writer, entries, program.outputs[0].shape)
         found = sample(program, symbols, self.system.qd)
         value = next(iter(found.outputs.values()))
@@ -176,12 +174,20 @@ class _Author:
                 source = polynomials(program, self.system.symbols(program), self.budget)
             except TooLargeError as error:
                 self.notes.append(f"{error}: it is given as the program computes it.")
+                self.writers[name] = None
                 return None
             system = self.system
             self.writers[name] = Writer(
                 source, system.linear, system.parameters, self.budget, self.deep
             )
         return self.writers[name]
+
+    def _plain(self, program: Program) -> list[sympy.Expr]:
+        """Entries as the program computes them, repeated values named."""
+        if program.name not in self.unwritten:
+            forms = to_sympy(program, self.system.symbols(program), self.plain)
+            self.unwritten[program.name] = entries_of(next(iter(forms.values())))
+        return self.unwritten[program.name]
 
     def _entry(self, key: str, writer: Writer | None, f: Any) -> sympy.Expr:
         if writer is None:

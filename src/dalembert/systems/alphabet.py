@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError, ParameterError
-from dalembert.model.parameter import Parameter, collect
+from dalembert.model.parameter import Expression, Parameter, collect
 
 # operations of CasADi whose derivative says nothing of the function
 _JUMPS = ("FLOOR", "CEIL", "SIGN", "FMOD", "REMAINDER", "COPYSIGN")
@@ -148,7 +148,9 @@ def entries(value: Any) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """CasADi's own type behind a `casadi.array`."""
+    """CasADi's own type behind a `casadi.array` or arithmetic of parameters."""
+    if isinstance(value, Expression) and not isinstance(value, Parameter):
+        value = value.symbol()
     return value.to_casadi() if hasattr(value, "to_casadi") else value
 
 

@@ -12,7 +12,13 @@ from dalembert.errors import ModelError
 from dalembert.methods.export import ExportMethods
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
 from dalembert.systems.catalogue import find
-from dalembert.systems.check import least_inertia, require_lagrangian, require_regular, singular
+from dalembert.systems.check import (
+    RELATIVE_INERTIA,
+    least_inertia,
+    require_lagrangian,
+    require_regular,
+    singular,
+)
 from dalembert.systems.energies import Energies
 
 TRACED_FROM = ("dalembert.formulations", "dalembert.systems")
@@ -25,7 +31,8 @@ class Lagrangian(ExportMethods):
     velocities (functions of time have their derivatives). `kinetic` and `potential` are
     expressions in joules, `forces` the generalised forces ψ(q, q̇) without potential, one for each
     coordinate or a mapping {coordinate: force}. `parameters` are other symbols: {symbol: value},
-    or a list; one without value is given at the call. Arrays are as in `Robot`.
+    or a list; one without value is given at the call. `names` of the coordinates default to those
+    of their symbols. Arrays are as in `Robot`; every quantity is compiled when first asked for.
 
     >>> import sympy
     >>> from sympy.physics.mechanics import dynamicsymbols
@@ -137,20 +144,19 @@ class Lagrangian(ExportMethods):
         with np.errstate(all="ignore"):
             found = self._compiled.call(variant, (q, qd, tau), parameters, out)
         if not np.isfinite(found).all():
-            self._explain(q, qd, tau, parameters)
+            self._explain(found, q, parameters)
         return found
 
-    def _explain(self, q: Any, qd: Any, tau: Any, parameters: Parameters) -> None:
-        """Raise if finite arguments met a singular M."""
-        finite = [np.isfinite(x).all(axis=-1) for x in (q, qd, tau)]
-        M = self.mass_matrix(q, parameters=parameters)
-        usable = np.broadcast_arrays(finite[0] & np.isfinite(M).all(axis=(-2, -1)), *finite[1:])
-        q, M = np.asarray(q), np.asarray(M)
-        for index in np.argwhere(usable[0]):
-            here = tuple(index[-(q.ndim - 1) :]) if q.ndim > 1 else ()
-            inertia, direction = least_inertia(M[here])
-            if inertia <= 1e-12:
-                raise singular(self.description, inertia, direction, f" at q = {q[here]}")
+    def _explain(self, found: Any, q: Any, parameters: Parameters) -> None:
+        """Raise if a state whose accelerations are not finite has a singular M."""
+        M = np.broadcast_to(self.mass_matrix(q, parameters=parameters), (*found.shape, self.nv))
+        postures = np.broadcast_to(q, found.shape)
+        wrong = np.argwhere(~np.isfinite(found).all(axis=-1) & np.isfinite(M).all(axis=(-2, -1)))
+        for index in map(tuple, wrong[:100]):
+            inertia, direction = least_inertia(M[index])
+            if inertia <= RELATIVE_INERTIA:
+                where = f" at q = {postures[index]}"
+                raise singular(self.description, inertia, direction, where)
 
     def mass_matrix(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
         """M (..., nv, nv) = ∂²T/∂q̇², full and symmetric."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from dalembert.compiled import Kind, Parameters
-from dalembert.errors import ModelError
+from dalembert.errors import InertiaError, ModelError
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
 from dalembert.systems.catalogue import MORE_INPUTS, PARTICLES, find
 from dalembert.systems.check import require_regular
@@ -127,6 +127,9 @@ def _parts(
 
     d = len(fall)
     m = column([[mass] * d for mass in masses], "the mass")
+    for i, mass in enumerate(casadi.vertsplit(m)[::d], 1):
+        if mass.is_constant() and float(mass) < 0.0:
+            raise InertiaError(f"the mass of particle {i} is {float(mass)} kg; give a positive one")
     r, f = column(points, "the position"), column(pushes, "the force", smooth=False)
     for what, value in (("position", r), ("mass", m)):
         if casadi.depends_on(value, letters.qd):

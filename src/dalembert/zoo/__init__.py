@@ -26,12 +26,14 @@ from dalembert.zoo import (
     iiwa14,
     kinova_gen3,
     panda,
+    particle,
     pendulum,
     planar_2r,
     puma560,
     rp,
     rx90,
     scara,
+    spherical_pendulum,
     stanford,
     two_bar_arm,
     ur3,
@@ -41,7 +43,7 @@ from dalembert.zoo import (
 )
 from dalembert.zoo.entry import Entry
 
-__all__ = ["Entry", "entry", "load", "names"]
+__all__ = ["Entry", "entry", "load", "names", "systems"]
 
 _MODULES = (
     pendulum,
@@ -61,27 +63,43 @@ _MODULES = (
     xarm7,
     kinova_gen3,
 )
-_ENTRIES = {module.ENTRY.name: module.ENTRY for module in _MODULES}
+_SYSTEMS = (particle, spherical_pendulum)
+_ROBOTS = {module.ENTRY.name: module.ENTRY for module in _MODULES}
+_ENTRIES: dict[str, Entry[Any]] = {
+    **_ROBOTS,
+    **{module.ENTRY.name: module.ENTRY for module in _SYSTEMS},
+}
 
 
 def names() -> tuple[str, ...]:
     """Names of all robots of the zoo, from the simplest to the largest."""
-    return tuple(_ENTRIES)
+    return tuple(_ROBOTS)
 
 
-def entry(name: str) -> Entry:
+def systems() -> tuple[str, ...]:
+    """Names of the systems of the zoo that are no robots: given by their energies.
+
+    >>> systems()
+    ('particle', 'spherical_pendulum')
+    """
+    return tuple(name for name in _ENTRIES if name not in _ROBOTS)
+
+
+def entry(name: str) -> Entry[Any]:
     """The entry of this name; an unknown one is an error that suggests the nearest."""
     if name in _ENTRIES:
         return _ENTRIES[name]
     near = get_close_matches(str(name).lower(), _ENTRIES, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise UnknownNameError(f"no robot is called {name!r}; {hint}The zoo has: {', '.join(names())}")
+    listed = ", ".join(_ENTRIES)
+    raise UnknownNameError(f"no robot is called {name!r}; {hint}The zoo has: {listed}")
 
 
-def load(name: str | PathLike[str], **options: Any) -> Robot:
-    """The robot of the zoo with this name, or the one in this file (URDF or MJCF).
+def load(name: str | PathLike[str], **options: Any) -> Any:
+    """The robot or system of the zoo with this name, or the robot in this file (URDF or MJCF).
 
-    `options` are those of `Robot.from_urdf` or `Robot.from_mjcf`, for files only.
+    `options` are the numbers of a textbook model (``load("pendulum", l=2.0)``), or those of
+    `Robot.from_urdf` and `Robot.from_mjcf`.
 
     >>> load("planar_2r").nv
     2

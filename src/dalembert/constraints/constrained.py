@@ -1,0 +1,242 @@
+"""`Constrained`: any system held by constraints, with a robot's interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dalembert.compiled import Compiled, Evaluator, Kind, Parameters
+from dalembert.constraints import rank
+from dalembert.constraints.assembly import STARTS, assemble
+from dalembert.constraints.catalogue import CONSTRAINED_INPUTS, find
+from dalembert.constraints.check import explain, require_regular, require_state
+from dalembert.constraints.description import ConstrainedDynamics, describe
+from dalembert.constraints.inverse import internal_forces, selected
+from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.posture import index
+from dalembert.systems import System, dynamics
+
+TRACED_FROM = (
+    "dalembert.spatial",
+    "dalembert.model",
+    "dalembert.formulations",
+    "dalembert.systems",
+    "dalembert.constraints",
+)
+SWITCHING = ("elimination", "gauge")  # routes whose pivots may have to be chosen again
+
+
+class Constrained(Evaluator):
+    """A robot or another system with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and constraints h = 0, A q̇ = b.
+
+    `guess` (nq,) is where to begin looking for an assembled posture, default the neutral one;
+    `independent` names coordinates that elimination should keep. Arrays are as in `Robot`.
+
+    >>> import dalembert as dl
+    >>> rod = dl.Holonomic(lambda q: 0.5 * (q @ q - 1.0), name="rod")
+    >>> particle = dl.load("pendulum_constrained").system
+    >>> pendulum = Constrained(particle, [rod], guess=[0.0, -1.0])
+    >>> qdd, lam = pendulum.forward_dynamics([0.0, -1.0], [0.0, 0.0], [0.0, 0.0])
+    >>> lam  # at rest at the bottom the tension is m g
+    array([9.81])
+    """
+
+    KIND: ClassVar[Kind] = Kind(find, TRACED_FROM, CONSTRAINED_INPUTS, require_regular)
+
+    def __init__(
+        self,
+        system: System,
+        constraints: Sequence[Constraint],
+        guess: Any = None,
+        independent: Sequence[str] = (),
+        name: str | None = None,
+    ) -> None:
+        made = describe(name or system.name, dynamics(system), list(constraints))
+        self.system = system
+        self._guess = np.asarray(system.neutral() if guess is None else guess, dtype=float)
+        self._independent = [
+            index(made.dynamics.velocities, x, f"{made.name} has no velocity") for x in independent
+        ]
+        self._reference, chosen = _reference(made, self._guess, self._independent)
+        super().__init__(Compiled(replace(made, pivots=chosen), self.KIND))
+
+    def __repr__(self) -> str:
+        held = ", ".join(self.constraints)
+        return f"<Constrained {self.name}: {self.freedoms} degrees of freedom, held by {held}>"
+
+    @property
+    def name(self) -> str:
+        """The system's name."""
+        return self.description.name
+
+    @property
+    def nq(self) -> int:
+        """Number of configuration coordinates."""
+        return self.description.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities, dependent ones included."""
+        return self.description.nv
+
+    @property
+    def rows(self) -> int:
+        """Number of constraint equations: the length of λ."""
+        return self.description.rows
+
+    @property
+    def freedoms(self) -> int:
+        """Degrees of freedom that the constraints leave."""
+        return self.description.freedoms
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Names of the constraints."""
+        return tuple(self.description.constraints)
+
+    def neutral(self) -> np.ndarray:
+        """An assembled posture (nq,), the one nearest to the guess."""
+        return self._reference.copy()
+
+    # dynamics
+
+    def forward_dynamics(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        t: Any = None,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        **choices: str,
+    ) -> Any:
+        """(q̈ (..., nv), λ (..., rows)) with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and A q̈ = ḃ − Ȧ q̇.
+
+        `formulation` is "multiplier", "elimination", "projection" or "gauge"; `choices` of gauge
+        are ``root`` ("cholesky", "articulated", "symmetric") and ``basis`` ("gram_schmidt",
+        "householder"). λ is the one of least norm where constraints are redundant, to 1e-7. A state
+        at which the constraints contradict each other is an error that names them.
+        """
+        found = self._call("forward_dynamics", (q, qd, tau), {"t": t}, formulation, parameters, out, choices)
+        if np.isfinite(np.add.reduce(found[1], axis=None)):
+            return found
+        if formulation in SWITCHING and "pivots" not in choices:
+            found = self._switch(found, (q, qd, tau), t, formulation, parameters, choices)
+        if not np.isfinite(found[1]).all():
+            explain(self, q, qd, tau, t, found[1], parameters)
+        return found
+
+    def inverse_dynamics(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        actuators: Sequence[str] | None = None,
+        lam: Any = None,
+        weights: Any = None,
+        t: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """(τ (..., nv), λ (..., rows)) that give a motion the constraints allow.
+
+        Only the `actuators` (names of velocities; default all) drive. Where they are redundant,
+        Σ w τ² is least, `weights` (..., nv) one by default, or, with `lam` (..., rows), λ comes as
+        near to it as the actuators can bring it. A motion they cannot give is an error.
+        """
+        chosen = {} if actuators is None else {"actuators": ",".join(actuators)}
+        given = {"lam": lam, "weights": weights, "t": t}
+        found = self._call("inverse_dynamics", (q, qd, qdd), given, None, parameters, out, chosen)
+        require_state(self, found, (q, qd, qdd), actuators)
+        return found
+
+    def internal_forces(self, q: Any, actuators: Sequence[str] | None = None, t: float = 0.0) -> Any:
+        """Orthonormal torques (n_actuators, k) that move nothing and only load the mechanism."""
+        names = None if actuators is None else ",".join(actuators)
+        columns = selected(self.description, names)
+        return internal_forces(self._bound(), np.asarray(q, dtype=float), columns, t)
+
+    def _call(
+        self,
+        quantity: str,
+        inputs: tuple[Any, ...],
+        optional: dict[str, Any],
+        formulation: str | None,
+        parameters: Parameters,
+        out: Any,
+        choices: dict[str, str],
+    ) -> Any:
+        given = {name: value for name, value in optional.items() if value is not None}
+        variant = self._variant(quantity, formulation, {**choices, **dict.fromkeys(given, True)})
+        # divisions by zero at singular postures are reported in words, by whoever calls this
+        with np.errstate(all="ignore"):
+            return self._compiled.call(variant, (*inputs, *given.values()), parameters, out)
+
+    def _switch(
+        self,
+        found: tuple[np.ndarray, np.ndarray],
+        inputs: tuple[Any, ...],
+        t: Any,
+        formulation: str,
+        parameters: Parameters,
+        choices: dict[str, str],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same states with pivots chosen there, one after the other until none is NaN."""
+        qdd, lam = (np.array(x) for x in found)
+        shape = lam.shape[:-1]
+        times = 0.0 if t is None else t
+        arrays = [np.broadcast_to(x, (*shape, np.shape(x)[-1])) for x in map(np.asarray, inputs)]
+        clock = np.broadcast_to(times, shape)
+        bound = self._bound(parameters)
+        tried: set[str] = set()
+        for where in map(tuple, np.argwhere(~np.isfinite(lam).all(axis=-1))):
+            if np.isfinite(lam[where]).all() or not all(np.isfinite(x[where]).all() for x in arrays):
+                continue
+            A = bound.at(arrays[0][where], None, clock[where]).A
+            key = rank.pivots(A, self._independent).key
+            if key in tried:
+                continue
+            tried.add(key)
+            weak = ~np.isfinite(lam).all(axis=-1)
+            again = tuple(x[weak] for x in arrays)
+            given = {"t": None if t is None else clock[weak]}
+            chosen = {**choices, "pivots": key}
+            part = self._call("forward_dynamics", again, given, formulation, parameters, None, chosen)
+            qdd[weak], lam[weak] = part
+        return qdd, lam
+
+    def _bound(self, parameters: Parameters = None) -> ConstrainedDynamics:
+        """The description with numbers for all parameters."""
+        made = self.description
+        if not made.parameters:
+            return made
+        values = (
+            parameters if isinstance(parameters, np.ndarray) else made.parameter_values(parameters)
+        )
+        return made.bind(values)
+
+    # the constraints
+
+    def jacobian(self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None) -> Any:
+        """A (..., rows, nv)."""
+        return self._evaluate("jacobian", (q,), {"t": t}, None, parameters, out)
+
+    def residual(self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None) -> Any:
+        """h(q, t) (..., held): how far the constraints on positions are from being met."""
+        return self._evaluate("residual", (q,), {"t": t}, None, parameters, out)
+
+    def velocity_residual(
+        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """A q̇ − b (..., rows)."""
+        return self._evaluate("velocity_residual", (q, qd), {"t": t}, None, parameters, out)
+
+    def drift(
+        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """γ (..., rows) = ḃ − Ȧ q̇."""
+        return self._evaluate("drift", (q, qd), {"t": t}, None, parameters, out)

@@ -1,0 +1,78 @@
+"""Lagrange–d'Alembert with the dependent coordinates eliminated (000 p.58–60).
+
+A = [A₁ A₂] with A₂ regular: δq₂ = −A₂⁻¹ A₁ δq₁, so q̈ = T q̈₁ + c and Tᵀ (M q̈ − f) = 0 with T = [1; −A₂⁻¹A₁].
+Rows and columns of A₂ are chosen by complete pivoting at the reference posture; where A₂ comes near
+a singular matrix the result is NaN, and `Constrained.forward_dynamics` chooses again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.constraints import linear
+from dalembert.constraints.description import ConstrainedDynamics, Pivots
+from dalembert.constraints.multiplier import consistent
+from dalembert.constraints.terms import terms
+
+# of a pivot beside the largest: below it, other coordinates are better ones
+WEAK_PIVOT = 1e-4
+
+
+def forward_dynamics(
+    system: ConstrainedDynamics,
+    q: Any,
+    qd: Any,
+    tau: Any,
+    t: Any = None,
+    pivots: str | None = None,
+) -> tuple[Any, Any]:
+    """(q̈ (nv,), λ (rows,)); NaN where this choice of coordinates is a bad one."""
+    M, f, A, drift = terms(system, q, qd, tau, t)
+    chosen = system.require_pivots() if pivots is None else Pivots.parse(pivots)
+    rows, columns = list(chosen.rows), list(chosen.columns)
+    free = [k for k in range(system.nv) if k not in columns]
+    order = np.argsort([*free, *columns])
+    A2 = linear.lu(A[rows][:, columns])
+    c2 = linear.lu_solve(A2, drift[rows])
+    c = np.concatenate([np.zeros(len(free)), c2])[order] if free else c2[order]
+    if free:
+        B = linear.lu_solve(A2, A[rows][:, free])
+        T = np.concatenate([np.eye(len(free)), -B])[order]
+        # Tᵀ M T q̈₁ = Tᵀ (f − M c)
+        reduced = linear.factor(T.T @ (M @ T))
+        qdd = T @ linear.solve(reduced, T.T @ (f - M @ c)) + c
+    else:
+        qdd = c
+    basic = linear.lu_transpose_solve(A2, (f - M @ qdd)[columns])
+    lam, left = spread(A, drift, chosen, A2, basic, qdd)
+    weakest, strongest = pivot_range(A2)
+    ok = (weakest >= WEAK_PIVOT * strongest) * consistent(left, A @ qdd, drift)
+    return linear.flagged(ok, qdd, lam)
+
+
+def pivot_range(A2: linear.Lower) -> tuple[Any, Any]:
+    """Smallest and largest |pivot|."""
+    sizes = [np.abs(A2.U[k][k]) for k in range(len(A2.U))]
+    low = high = sizes[0]
+    for size in sizes[1:]:
+        low, high = np.minimum(low, size), np.maximum(high, size)
+    return low, high
+
+
+def spread(
+    A: Any, drift: Any, chosen: Pivots, A2: linear.Lower, basic: Any, qdd: Any
+) -> tuple[Any, Any]:
+    """λ of least norm from the multipliers of the independent rows, and A q̈ − γ of the others.
+
+    The other rows are L times the independent ones; λ = G (GᵀG)⁻¹ λ_basic with G = [1; L].
+    """
+    rows, columns = list(chosen.rows), list(chosen.columns)
+    others = [k for k in range(A.shape[0]) if k not in rows]
+    if not others:
+        return basic[np.argsort(rows)], np.zeros(1)
+    L = linear.lu_transpose_solve(A2, A[others][:, columns].T).T
+    weights = linear.solve(linear.factor(np.eye(len(rows)) + L.T @ L), basic)
+    lam = np.concatenate([weights, L @ weights])[np.argsort([*rows, *others])]
+    return lam, A[others] @ qdd - drift[others]

@@ -1,0 +1,188 @@
+"""Aghili's gauge-invariant formulation (000 p.82–88).
+
+M = W Wᵀ, v = Wᵀ q̇, Λ = A W⁻ᵀ and an orthogonal V = [V₁ V₂] with Λ V = [Λ_r 0]: motion and constraint
+force decouple, v̇_r + Γ_r v_r = u_r and Γ_o v_r + Λ_rᵀλ = u_o. Neither q̈ nor λ depends on which root W
+(`root`) or which V (`basis`) is used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.constraints import linear
+from dalembert.constraints.description import ConstrainedDynamics, Pivots
+from dalembert.constraints.elimination import WEAK_PIVOT
+from dalembert.constraints.multiplier import consistent
+from dalembert.constraints.orthonormal import gram_schmidt, householder
+from dalembert.constraints.terms import terms
+from dalembert.errors import FormulationError
+from dalembert.formulations.square_root import symmetric_roots
+from dalembert.formulations.triangular import lower_inverse, upper_cholesky
+from dalembert.model import Model
+from dalembert.systems import Dynamics
+
+ROOTS = ("cholesky", "articulated", "symmetric")
+BASES = ("gram_schmidt", "householder")
+
+
+def roots(plant: Dynamics, q: Any, M: Any, root: str = "cholesky") -> tuple[Any, Any]:
+    """(W, W⁻¹), each (nv, nv), with M = W Wᵀ."""
+    if root == "cholesky":
+        W = np.linalg.cholesky(M)
+        return W, lower_inverse(W)
+    if root == "articulated":
+        # for a robot, the root of the articulated inertias (000 p.50); it is upper triangular
+        robot = isinstance(plant.description, Model) and plant.description.coupling is None
+        W = plant.compute("square_root", "articulated", q=q) if robot else upper_cholesky(M)
+        return W, lower_inverse(W.T).T
+    if root == "symmetric":
+        return symmetric_roots(M)
+    raise FormulationError(f"there is no square root {root!r}; there are: {', '.join(ROOTS)}")
+
+
+def complement(rows: Any, x: Any, basis: str) -> tuple[Any, Any]:
+    """(V₁, V₂ V₂ᵀ x) for independent rows (r, n)."""
+    if basis == "gram_schmidt":
+        V1 = gram_schmidt(rows)
+        once = x - V1 @ (V1.T @ x)
+        return V1, once - V1 @ (V1.T @ once)
+    if basis == "householder":
+        V1, V2 = householder(rows)
+        return V1, V2 @ (V2.T @ x)
+    raise FormulationError(f"there is no basis {basis!r}; there are: {', '.join(BASES)}")
+
+
+def forward_dynamics(
+    system: ConstrainedDynamics,
+    q: Any,
+    qd: Any,
+    tau: Any,
+    t: Any = None,
+    root: str = "cholesky",
+    basis: str = "gram_schmidt",
+    pivots: str | None = None,
+) -> tuple[Any, Any]:
+    """(q̈ (nv,), λ (rows,)): q̈ = W⁻ᵀ (V₁ y + V₂ u_r), Λ_r y = γ, Λ_rᵀ λ = u_o − y."""
+    M, f, A, drift = terms(system, q, qd, tau, t)
+    chosen = system.require_pivots() if pivots is None else Pivots.parse(pivots)
+    rows = list(chosen.rows)
+    _, W_inverse = roots(system.dynamics, q, M, root)
+    Lambda, u = A @ W_inverse.T, W_inverse @ f
+    V1, along = complement(Lambda[rows], u, basis)
+    Lambda_r = Lambda[rows] @ V1  # triangular, as it comes from independent rows in order
+    factors = linear.lu(Lambda_r)
+    y = linear.lu_solve(factors, drift[rows])
+    qdd = W_inverse.T @ (V1 @ y + along)
+    basic = linear.lu_transpose_solve(factors, V1.T @ u - y)
+    lam, left = _spread(Lambda, V1, drift, rows, factors, basic, qdd, A)
+    low, high = _diagonal_range(Lambda_r)
+    ok = (low >= WEAK_PIVOT * high) * consistent(left, A @ qdd, drift)
+    return linear.flagged(ok, qdd, lam)
+
+
+def _spread(
+    Lambda: Any,
+    V1: Any,
+    drift: Any,
+    rows: list[int],
+    factors: linear.Lower,
+    basic: Any,
+    qdd: Any,
+    A: Any,
+) -> tuple[Any, Any]:
+    """λ of least norm: the other rows are L times the independent ones, L = Λ_others V₁ Λ_r⁻¹."""
+    others = [k for k in range(A.shape[0]) if k not in rows]
+    if not others:
+        return basic[np.argsort(rows)], np.zeros(1)
+    L = linear.lu_transpose_solve(factors, (Lambda[others] @ V1).T).T
+    weights = linear.solve(linear.factor(np.eye(len(rows)) + L.T @ L), basic)
+    lam = np.concatenate([weights, L @ weights])[np.argsort([*rows, *others])]
+    return lam, A[others] @ qdd - drift[others]
+
+
+def _diagonal_range(Lambda_r: Any) -> tuple[Any, Any]:
+    sizes = [np.abs(Lambda_r[k, k]) for k in range(Lambda_r.shape[0])]
+    low = high = sizes[0]
+    for size in sizes[1:]:
+        low, high = np.minimum(low, size), np.maximum(high, size)
+    return low, high
+
+
+class Decoupled(NamedTuple):
+    """The decoupled equations at a state; r independent constraints, m = nv − r freedoms."""
+
+    W: Any  # (nv, nv)
+    V1: Any  # (nv, r)
+    V2: Any  # (nv, m)
+    Lambda_r: Any  # (r, r) of the independent rows
+    Gamma_o: Any  # (r, m)
+    Gamma_r: Any  # (m, m)
+    v_r: Any  # (m,)
+    u_o: Any  # (r,)
+    u_r: Any  # (m,)
+
+
+def decoupled(
+    system: ConstrainedDynamics,
+    q: Any,
+    qd: Any,
+    tau: Any,
+    t: Any = None,
+    root: str = "cholesky",
+) -> Decoupled:
+    """W, V, Λ_r, Γ_o, Γ_r, v_r = V₂ᵀ Wᵀ q̇, u_o and u_r of `v̇_r + Γ_r v_r = u_r` (000 p.82–85).
+
+    Γ = W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ, with C the Christoffel matrix, is skew and has the same Γ v as the Γ of
+    p.82; Γ_ij = V_iᵀ (Γ V_j + V̇_j). u takes in the forces N and ψ with τ. W and V are
+    differentiated along q̇ by automatic differentiation.
+    """
+    plant = system.dynamics
+    rows = list(system.require_pivots().rows)
+
+    def frame(at: Any) -> tuple[Any, ...]:
+        W, W_inverse = roots(plant, at, plant.mass_matrix(at), root)
+        Lambda = system.at(at, None, t).A[rows] @ W_inverse.T
+        V1, V2 = householder(Lambda)
+        return W, V1, V2, Lambda @ V1
+
+    (W, V1, V2, Lambda_r), (W_dot, _, V2_dot, _) = along(plant, frame, q, qd)
+    W_inverse = np.linalg.inv(W)
+    C = plant.compute("coriolis_matrix", q=q, qd=qd)
+    Gamma = W_inverse @ C @ W_inverse.T - W_dot.T @ W_inverse.T
+    still = np.zeros(system.nv)
+    u = W_inverse @ (tau + plant.generalized_forces(q, qd) - plant.bias(q, still))
+    turned = Gamma @ V2 + V2_dot
+    return Decoupled(
+        W, V1, V2, Lambda_r, V1.T @ turned, V2.T @ turned, V2.T @ (W.T @ qd), V1.T @ u, V2.T @ u
+    )
+
+
+def along(plant: Dynamics, function: Any, q: Any, qd: Any) -> tuple[list[Any], list[Any]]:
+    """(values, rates) of array functions of q as q moves with the velocity q̇."""
+    import casadi
+
+    x, v = casadi.SX.sym("x", plant.nq), casadi.SX.sym("v", plant.nv)
+    position, velocity = casadi.array(x).ravel(), casadi.array(v).ravel()
+    found = function(position)
+    rate = plant.rate(position, velocity).to_casadi()
+    flat = [_column(part) for part in found]
+    rates = [casadi.densify(casadi.jtimes(part, x, rate)) for part in flat]
+    evaluate = casadi.Function("along", [x, v], [*flat, *rates])
+    if hasattr(q, "to_casadi") or hasattr(qd, "to_casadi"):
+        given = [y.to_casadi() if hasattr(y, "to_casadi") else y for y in (q, qd)]
+        values = [casadi.array(casadi.SX(y)) for y in evaluate(*given)]
+    else:
+        values = [np.asarray(y, dtype=float) for y in evaluate(q, qd)]
+    shaped = [y.reshape(*part.shape) for y, part in zip(values, [*found, *found], strict=True)]
+    return shaped[: len(found)], shaped[len(found) :]
+
+
+def _column(part: Any) -> Any:
+    """All entries in C order as SX, also where they are numbers."""
+    import casadi
+
+    if hasattr(part, "to_casadi"):
+        return casadi.SX(casadi.densify(part.ravel().to_casadi()))
+    return casadi.SX(casadi.DM(part.ravel()))

@@ -1,0 +1,85 @@
+"""Which torques at the chosen actuators give a motion, and what the constraints then carry.
+
+B u = f + Aᵀλ with f = M q̈ + C q̇ + N − ψ and B the columns of the actuators (000 p.80–81). The motion fixes
+P_ω B u = P_ω f; what is left of u does no work on it, and is of least norm or gives a wanted λ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.constraints import linear
+from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.multiplier import INCONSISTENT
+from dalembert.constraints.posture import index
+from dalembert.constraints.projection import metric
+
+
+def selected(system: ConstrainedDynamics, actuators: str | None) -> list[int]:
+    """Velocities of the actuators, from names joined by commas; None is all of them."""
+    if actuators is None:
+        return list(range(system.nv))
+    names = system.dynamics.velocities
+    what = f"{system.name} has no velocity"
+    return [index(names, name, what) for name in actuators.split(",")]
+
+
+def inverse_dynamics(
+    system: ConstrainedDynamics,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    lam: Any = None,
+    weights: Any = None,
+    t: Any = None,
+    actuators: str | None = None,
+) -> tuple[Any, Any]:
+    """(τ (nv,), λ (rows,)): zero but at the actuators, Σ w u² least, or λ nearest to `lam`.
+
+    NaN where the actuators cannot give this motion.
+    """
+    plant, columns = system.dynamics, selected(system, actuators)
+    M, A = plant.mass_matrix(q), system.at(q, None, t).A
+    f = M @ qdd + plant.bias(q, qd) - plant.generalized_forces(q, qd)
+    maps = metric(system, M, A)
+    B = np.eye(system.nv)[:, columns]
+    scale = None if weights is None else 1.0 / np.sqrt(weights[columns])
+    B = B if scale is None else B * scale.reshape(1, -1)
+    # M⁻¹ P_ω is symmetric: the normal equations of P_ω B u = P_ω f in the metric M⁻¹
+    P = np.eye(system.nv) - maps.K.T @ maps.A_sharp
+    X = linear.solve(maps.M, P @ B)
+    G = B.T @ X
+    u, _ = linear.least_norm(G, X.T @ f)
+    if lam is not None:
+        u = u + _toward(maps, G, B, f + A.T @ lam - B @ u)
+    carried = B @ u - f
+    missed = P @ carried
+    ok = linear.largest(missed) <= INCONSISTENT * (1e-9 + linear.largest(P @ f))
+    tau = B @ u if scale is None else np.eye(system.nv)[:, columns] @ (scale * u)
+    found = maps.K @ linear.solve(maps.M, carried)
+    return linear.flagged(ok, tau, found)
+
+
+def _toward(maps: Any, G: Any, B: Any, wanted: Any) -> Any:
+    """The internal u (P_ω B u = 0) that brings B u nearest to `wanted` in the metric M⁻¹."""
+    n = B.shape[1]
+    inside = np.eye(n) - linear.least_norm(G, G)[0]
+    H = inside.T @ (B.T @ linear.solve(maps.M, B @ inside))
+    u, _ = linear.least_norm(H, inside.T @ (B.T @ linear.solve(maps.M, wanted)))
+    return inside @ u
+
+
+def internal_forces(
+    system: ConstrainedDynamics, q: np.ndarray, columns: list[int], t: float
+) -> np.ndarray:
+    """Orthonormal actuator forces (len(columns), k) that move nothing: Nᵀ B u = 0 with A N = 0."""
+    A = system.at(q, None, t).A
+    _, sizes, Vt = np.linalg.svd(A)
+    N = Vt[int((sizes > 1e-8 * sizes[0]).sum()) :].T
+    working = N[columns].T
+    if not working.size:
+        return np.eye(len(columns))
+    _, sizes, Vt = np.linalg.svd(working)
+    return Vt[int((sizes > 1e-8).sum()) :].T

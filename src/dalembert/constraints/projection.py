@@ -1,0 +1,83 @@
+"""Liu and Li's projections onto T*Q and T*Q⊥ (000 p.65–74).
+
+P_ω = 1 − Aᵀ (A M⁻¹ Aᵀ)⁺ A M⁻¹ takes forces to T*Q, P_T = P_ωᵀ velocities to TQ. Dynamics in T*Q:
+P_ω (M q̈ + C q̇ + N − τ) = 0; dynamics in T*Q⊥: M S(q̇, q̇) = (1 − P_ω)(τ − N) − Aᵀλ, with the second
+fundamental form S(q̇, q̇) = (1 − P_T)(q̈ + M⁻¹ C q̇).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.constraints import linear
+from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.multiplier import consistent
+from dalembert.constraints.terms import terms
+
+
+class Metric(NamedTuple):
+    """The maps between T*E, TE and the space of the constraints (000 p.67)."""
+
+    M: linear.Factor
+    A_sharp: Any  # A M♯ (rows, nv): h_* ∘ M♯
+    K: Any  # (M₂♯)⁺ A (rows, nv): M₂♭ ∘ h_*
+    S: Any  # M₂♯ = A M⁻¹ Aᵀ (rows, rows)
+
+
+def metric(system: ConstrainedDynamics, M: Any, A: Any) -> Metric:
+    """M♯ and M₂♯ = h_* ∘ M♯ ∘ h*, with M₂♭ its pseudo-inverse where rows are redundant."""
+    mass = linear.factor(M)
+    Y = linear.half_solve(mass, A.T)
+    S = linear.gram(mass, Y)
+    A_sharp = linear.full_solve(mass, Y).T
+    return Metric(mass, A_sharp, linear.least_norm(S, A, system.balanced)[0], S)
+
+
+def projectors(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
+    """(P_ω, P_T), each (nv, nv) (000 p.68–70)."""
+    A = system.at(q, None, t).A
+    P_w = _projector(metric(system, system.dynamics.mass_matrix(q), A))
+    return P_w, P_w.T
+
+
+def _projector(maps: Metric) -> Any:
+    n = maps.K.shape[1]
+    return np.eye(n) - maps.K.T @ maps.A_sharp
+
+
+def forward_dynamics(
+    system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None
+) -> tuple[Any, Any]:
+    """(q̈ (nv,), λ (rows,)): P_ω f is the inertia force in T*Q, the drift gives the one in T*Q⊥."""
+    M, f, A, drift = terms(system, q, qd, tau, t)
+    maps = metric(system, M, A)
+    # (1 − P_ω) M q̈ = Aᵀ M₂♭ A q̈ = Aᵀ M₂♭ γ
+    normal, left = linear.least_norm(maps.S, drift, system.balanced)
+    inertial = _projector(maps) @ f + A.T @ normal
+    qdd = linear.solve(maps.M, inertial)
+    lam = maps.K @ linear.solve(maps.M, f) - normal
+    return linear.flagged(consistent(left, drift, maps.A_sharp @ f), qdd, lam)
+
+
+def second_fundamental_form(
+    system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None
+) -> tuple[Any, Any]:
+    """(S(q̇, q̇) (nv,), M S(q̇, q̇)): acceleration normal to Q and the centrifugal force (000 p.72)."""
+    plant = system.dynamics
+    rows, M = system.at(q, qd, t), plant.mass_matrix(q)
+    maps = metric(system, M, rows.A)
+    coriolis = plant.bias(q, qd) - plant.bias(q, np.zeros(system.nv))
+    # A (q̈ + M⁻¹ C q̇) with A q̈ = γ, whatever q̈ is along Q
+    normal, _ = linear.least_norm(maps.S, rows.drift + maps.A_sharp @ coriolis, system.balanced)
+    force = rows.A.T @ normal
+    return linear.solve(maps.M, force), force
+
+
+def project_velocity(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
+    """The velocity (nv,) nearest to q̇ in the metric M with A q̇ = b."""
+    rows, M = system.at(q, None, t), system.dynamics.mass_matrix(q)
+    maps = metric(system, M, rows.A)
+    excess, _ = linear.least_norm(maps.S, rows.A @ qd - rows.b, system.balanced)
+    return qd - maps.A_sharp.T @ excess

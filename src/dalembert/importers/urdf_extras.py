@@ -1,0 +1,69 @@
+"""What a URDF says beside its tree: meshes, which nobody opens, and the rotors of transmissions."""
+
+from __future__ import annotations
+
+import posixpath
+from urllib.parse import unquote
+
+from dalembert.importers.urdf_parts import Log, UrdfLink
+from dalembert.importers.xml_read import Element, shown
+from dalembert.model.notes import Mesh
+
+# no standard names exist: Drake's, and the ones found in files
+_ROTOR = frozenset({"drake:rotor_inertia", "rotor_inertia", "rotorInertia", "motorInertia"})
+_GEAR = frozenset({"drake:gear_ratio", "gear_ratio", "gearRatio", "mechanicalReduction"})
+
+
+def read_meshes(link: UrdfLink) -> list[Mesh]:
+    """The meshes of a link, by name only; one that climbs out of the robot's folder is an error."""
+    found = []
+    for element in link.element.walk():
+        if element.tag == "mesh" and "filename" in element.attributes:
+            filename = element.attributes["filename"]
+            if climbs(filename):
+                raise element.error(
+                    f"link {shown(link.name)}: mesh {shown(filename)} leaves the robot's folder"
+                )
+            found.append(Mesh(link.name, filename, element.line))
+    return found
+
+
+def climbs(filename: str) -> bool:
+    """True for a path that leaves the folder of the robot's package.
+
+    Packages keep ``urdf/`` and ``meshes/`` side by side, so one step up from the file is within.
+
+    >>> climbs("package://arm/meshes/a.stl"), climbs("../meshes/a.stl"), climbs("../../a.stl")
+    (False, False, True)
+    """
+    scheme, found, rest = unquote(filename).replace("\\", "/").partition("://")
+    if found and scheme != "file":
+        return posixpath.normpath(rest.lstrip("/")).startswith("..")
+    path = posixpath.normpath(rest if found else scheme)
+    return path == ".." or path.startswith("../..")
+
+
+def rotor_data(robot: Element, log: Log) -> dict[str, dict[str, float]]:
+    """Rotor inertia and gear ratio by joint, where a <transmission> gives a rotor inertia."""
+    rotors: dict[str, dict[str, float]] = {}
+    for transmission in robot.all("transmission"):
+        values = [_plain(part) for part in transmission.walk() if part.tag in _ROTOR]
+        if not values:
+            log.ignored["transmission"] += 1
+            continue
+        gears = [_plain(part) for part in transmission.walk() if part.tag in _GEAR]
+        joints = [joint.word("name", "a transmission") for joint in transmission.all("joint")]
+        if len(joints) != 1 or len(values) != 1 or len(gears) > 1:
+            log.warn(transmission, "a transmission with rotor data of several motors; ignored")
+            continue
+        if values[0] < 0.0:
+            raise transmission.error(f"rotor inertia {values[0]:g} kg m² is negative")
+        rotors[joints[0]] = {"rotor_inertia": values[0], "gear_ratio": (gears or [1.0])[0]}
+    return rotors
+
+
+def _plain(part: Element) -> float:
+    """A number written as value="…" or as text."""
+    text = part.attributes.get("value", part.text)
+    copy = Element(part.tag, {"value": text}, part.line, part.file)
+    return copy.bounded("value", 1, None, "a transmission")[0]

@@ -1,0 +1,106 @@
+"""Torques as users give them: constant, sampled in time, or a function of time and state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from dalembert.errors import ShapeError
+from dalembert.simulation.law import Controller
+
+Function = Callable[[float, np.ndarray, np.ndarray], Any]
+
+
+class Torques(Protocol):
+    """τ (..., nv) at a time and state."""
+
+    def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """The same torques all the time, (nv,) or one row for each sample (N, nv)."""
+
+    value: np.ndarray
+
+    def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Torques `values` (K, nv) or (K, N, nv) at `times` (K,), linear in between, held outside.
+
+    >>> Samples([0.0, 1.0], [[0.0], [2.0]]).at(0.25, None, None)
+    array([0.5])
+    """
+
+    times: Any
+    values: Any
+
+    def __post_init__(self) -> None:
+        times, values = np.asarray(self.times, dtype=float), np.asarray(self.values, dtype=float)
+        if times.ndim != 1 or len(times) < 1 or len(times) != len(values):
+            raise ShapeError(
+                f"Samples needs one row of values for each time; got times {times.shape} and "
+                f"values {values.shape}"
+            )
+        if not (np.isfinite(times).all() and np.isfinite(values).all()):
+            raise ShapeError("Samples: times and values must be finite")
+        if (np.diff(times) <= 0).any():
+            raise ShapeError("Samples: times must increase")
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "values", values)
+
+    def at(self, t: float, q: Any, qd: Any) -> np.ndarray:
+        """The torques at time t."""
+        if len(self.times) == 1:
+            return self.values[0]
+        last = int(np.clip(np.searchsorted(self.times, t), 1, len(self.times) - 1))
+        begin, end = self.times[last - 1], self.times[last]
+        share = min(max((t - begin) / (end - begin), 0.0), 1.0)
+        return (1.0 - share) * self.values[last - 1] + share * self.values[last]
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """A function of (t, q, q̇) that returns the torques of all samples it is given."""
+
+    function: Function
+    shape: tuple[int, ...]  # of one answer
+
+    def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        value = np.asarray(self.function(t, q, qd), dtype=float)
+        if value.shape != self.shape:
+            raise ShapeError(
+                f"the torque function returned an array of shape {value.shape} at t = {t:g}; "
+                f"it must be {self.shape}"
+            )
+        return value
+
+
+def torques(tau: Any, shape: tuple[int, ...]) -> tuple[Torques, Controller | None]:
+    """What `tau` means for states whose velocities have this shape, (nv,) or (N, nv)."""
+    if tau is None:
+        return Constant(np.zeros(shape[-1])), None
+    if hasattr(tau, "law"):
+        return Constant(np.zeros(shape[-1])), tau
+    if isinstance(tau, Samples):
+        _require(tau.values.shape[1:], shape, "tau: each row of Samples")
+        return tau, None
+    if callable(tau):
+        return Computed(tau, shape), None
+    value = np.asarray(tau, dtype=float)
+    _require(value.shape, shape, "tau")
+    if not np.isfinite(value).all():
+        raise ShapeError("tau has entries that are not finite")
+    return Constant(value), None
+
+
+def _require(found: tuple[int, ...], shape: tuple[int, ...], what: str) -> None:
+    if found not in (shape, shape[-1:]):
+        each = f" or {shape}" if len(shape) > 1 else ""
+        raise ShapeError(f"{what} has the shape {found}; it must be {shape[-1:]}{each}")

@@ -1,0 +1,131 @@
+"""Joints that follow others: a reduced coordinate, with the tree's own dynamics behind it."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from dalembert.errors import FormulationError, ModelError, SingularMassMatrixError, UnknownNameError
+from dalembert.model.coupling import Follow, couple
+from dalembert.robot import Robot
+from dalembert.zoo import load
+
+FOLLOWERS = {
+    "elbow_joint": Follow("shoulder_lift_joint", -2.0, 0.3),
+    "wrist_3_joint": Follow("elbow_joint", 0.5, -0.1),
+}
+RNG = np.random.default_rng(4)
+
+
+@pytest.fixture(scope="module")
+def arms():
+    tree = load("ur5")
+    return Robot(couple(tree.model, FOLLOWERS)), tree
+
+
+def expand(q, qd):
+    """By hand: q_3 = −2 q_2 + 0.3, q_6 = ½ q_3 − 0.1."""
+    elbow = -2 * q[1] + 0.3
+    whole = np.array([q[0], q[1], elbow, q[2], q[3], 0.5 * elbow - 0.1])
+    return whole, np.array([qd[0], qd[1], -2 * qd[1], qd[2], qd[3], -qd[1]])
+
+
+def test_coordinates(arms):
+    robot, tree = arms
+    assert (robot.nq, robot.nv, tree.nv) == (4, 4, 6)
+    names = ["shoulder_pan_joint", "shoulder_lift_joint", "wrist_1_joint", "wrist_2_joint"]
+    assert [joint.name for joint in robot.joints] == names
+    assert [joint.v for joint in robot.joints] == [slice(i, i + 1) for i in range(4)]
+    assert robot.model.tree.nv == 6 and robot != tree
+    np.testing.assert_allclose(
+        robot.model.integrate(robot.neutral(), np.arange(4.0)), np.arange(4.0)
+    )
+
+
+def test_energies_forces_and_jacobians(arms):
+    robot, tree = arms
+    q, qd, qdd = RNG.normal(size=(3, 4))
+    whole, speed = expand(q, qd)
+    _, acceleration = expand(q, qdd)
+    K = tree.reference("kinetic_energy", whole, speed)
+    assert robot.reference("kinetic_energy", q, qd) == pytest.approx(K, rel=1e-14)
+    M = robot.reference("mass_matrix", q)
+    assert 0.5 * qd @ M @ qd == pytest.approx(K, rel=1e-13)
+    pose, J = robot.reference("pose", q), robot.reference("jacobian", q)
+    np.testing.assert_allclose(pose, tree.reference("pose", whole), atol=1e-15)
+    np.testing.assert_allclose(J @ qd, tree.reference("jacobian", whole) @ speed, atol=1e-14)
+    # power of the torques: qdᵀ τ = q̇_treeᵀ τ_tree
+    tau = robot.reference("inverse_dynamics", q, qd, qdd)
+    whole_tau = tree.reference("inverse_dynamics", whole, speed, acceleration)
+    assert qd @ tau == pytest.approx(speed @ whole_tau, rel=1e-12)
+    np.testing.assert_allclose(robot.reference("forward_dynamics", q, qd, tau), qdd, atol=1e-10)
+    skew = 1e-6
+    M_dot = (
+        robot.reference("mass_matrix", q + skew * qd)
+        - robot.reference("mass_matrix", q - skew * qd)
+    ) / (2 * skew)
+    C = robot.reference("coriolis_matrix", q, qd)
+    np.testing.assert_allclose(C + C.T, M_dot, atol=1e-8)
+    np.testing.assert_allclose(
+        np.einsum("ijk,j,k->i", robot.reference("christoffel", q), qd, qd),
+        robot.reference("bias", q, qd) - robot.reference("gravity_torque", q),
+        atol=1e-12,
+    )
+    assert robot.reference("joint_wrenches", q, qd, qdd).shape == (4, 6)
+
+
+def test_compiled_is_the_reference(arms):
+    robot, _ = arms
+    q, qd, qdd = RNG.normal(size=(3, 4))
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    np.testing.assert_allclose(tau, robot.reference("inverse_dynamics", q, qd, qdd), rtol=1e-12)
+    np.testing.assert_allclose(robot.forward_dynamics(q, qd, tau), qdd, atol=1e-9)
+    np.testing.assert_allclose(robot.integrate(q, qd), q + qd, atol=1e-15)
+
+
+def test_what_does_not_carry_over_says_so(arms):
+    robot, _ = arms
+    with pytest.raises(FormulationError, match="square_root is not available"):
+        robot.reference("square_root", np.zeros(4))
+    with pytest.raises(UnknownNameError, match="no formulation 'articulated_body'"):
+        robot.reference("forward_dynamics", *np.zeros((3, 4)), formulation="articulated_body")
+
+
+def test_models_without_followers_are_untouched():
+    model = load("ur5").model
+    assert couple(model, {}) is model and model.coupling is None and model.tree is model
+
+
+def test_pickle_keeps_the_coupling(arms):
+    robot, tree = arms
+    again = pickle.loads(pickle.dumps(robot))
+    assert again == robot and again.nv == 4
+    assert again.model.content != tree.model.content
+
+
+@pytest.mark.parametrize(
+    ("followers", "message"),
+    [
+        ({"elbow_joint": Follow("elbow_joint", 1.0, 0.0)}, "follows itself"),
+        ({"elbow_joint": Follow("nobody", 1.0, 0.0)}, "'nobody' is no moving joint"),
+        ({"nobody": Follow("elbow_joint", 1.0, 0.0)}, "'nobody' is no moving joint"),
+        ({"elbow_joint": Follow("wrist_1_joint", np.inf, 0.0)}, "not finite"),
+    ],
+)
+def test_bad_couplings(followers, message):
+    with pytest.raises(ModelError, match=message):
+        couple(load("ur5").model, followers)
+
+
+def test_a_singular_reduced_mass_matrix_is_named():
+    """Two slides along the same line, the second undoing the first: nothing moves."""
+    body = {"mass": 0.0}
+    tree = Robot.from_links(
+        [
+            {"name": "a", "joint": {"type": "prismatic"}, **body},
+            {"name": "b", "parent": "a", "joint": {"type": "prismatic"}, "mass": 1.0},
+        ]
+    )
+    stuck = Robot(couple(tree.model, {"b": Follow("a", -1.0, 0.0)}))
+    with pytest.raises(SingularMassMatrixError, match="nothing resists"):
+        stuck.forward_dynamics([0.0], [0.0], [1.0])
