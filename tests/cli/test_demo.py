@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 import dalembert as dl
-from dalembert.cli import agreement
 from dalembert.cli.app import app
-from dalembert.cli.motion import POSTURES, move, postures
-from dalembert.cli.skeleton import between_axes, body_poses, skeleton
-from dalembert.cli.solids import ball, tube
+from dalembert.report import agreement
+from dalembert.report.motion import POSTURES, move, postures
+from dalembert.report.skeleton import between_axes, body_poses, skeleton
+from dalembert.report.solids import ball, tube
 
 
 def run(*args):

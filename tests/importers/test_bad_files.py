@@ -112,7 +112,7 @@ BAD = {
     "negative mass": (mass("-1"), "mass -1 kg is negative"),
     "not a number": (mass("nan"), "'nan' is not a number"),
     "infinite": (mass("inf"), "'inf' is not a number"),
-    "overflowing": (mass("1e999"), "too large"),
+    "overflowing": (mass("1e999"), "too large for a number"),
     "absurd": (mass("1e300"), "larger than 1e12"),
     "hexadecimal": (mass("0x10"), "not a number"),
     "underscore": (mass("1_000"), "not a number"),

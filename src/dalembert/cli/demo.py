@@ -11,12 +11,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 import dalembert
-from dalembert.cli import agreement, picture
 from dalembert.cli.bench import arguments, fastest, using_threads
-from dalembert.cli.motion import move
 from dalembert.cli.output import console, integer, table
-from dalembert.cli.robots import describe, show
+from dalembert.cli.robots import show
 from dalembert.errors import DalembertError
+from dalembert.report import agreement, picture
+from dalembert.report.facts import describe
+from dalembert.report.motion import move
 from dalembert.robot import Robot
 
 STEPS = ("reading the robot", "checking formulations", "evaluating states", "drawing the motion")

@@ -9,14 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 import dalembert
-from dalembert.cli.coordinates import coordinates
 from dalembert.cli.output import console, number, print_json, table
-from dalembert.formulations import quantity as find_quantity
-from dalembert.model import JointInfo, Model
-from dalembert.robot import Robot
+from dalembert.report.facts import describe
 from dalembert.zoo import entry, names
-
-COUNTED = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity_torque")
 
 
 def zoo(as_json: bool) -> None:
@@ -47,27 +42,6 @@ def info(name: str, as_json: bool) -> None:
         print_json(facts)
         return
     show(console(), facts)
-
-
-def describe(robot: Robot) -> dict[str, Any]:
-    """Everything `info` says, as plain data."""
-    model = (
-        robot.model.bind(robot.model.parameter_values()) if robot.model.parameters else robot.model
-    )
-    known = entry(robot.name) if robot.name in names() else None
-    return {
-        "name": robot.name,
-        "title": known.title if known else None,
-        "citation": known.citation if known else None,
-        "nq": robot.nq,
-        "nv": robot.nv,
-        "total_mass": sum(float(body.mass) for body in model.bodies),
-        "gravity": np.asarray(model.gravity, dtype=float),
-        "joints": [_joint(robot, model, joint) for joint in model.joints],
-        "frames": list(robot.frames),
-        "parameters": dict(robot.model.parameters),
-        "operation_counts": {quantity: _count(robot, quantity) for quantity in COUNTED},
-    }
 
 
 def show(screen: Console, facts: dict[str, Any]) -> None:
@@ -123,39 +97,6 @@ def _zoo_row(name: str) -> dict[str, Any]:
         "title": known.title,
         "citation": known.citation,
     }
-
-
-def _joint(robot: Robot, model: Model, joint: JointInfo) -> dict[str, Any]:
-    first = model.bodies[joint.bodies[0]]
-    rates = coordinates(robot, "qd")[joint.v]
-    drive = model.drive
-    return {
-        "name": joint.name,
-        "type": joint.kind,
-        "link": joint.link,
-        "parent": model.joint_of(first.parent).link if first.parent >= 0 else "base",
-        "depth": len({model.joint_of(i).name for i in model.supports[joint.bodies[0]]}) - 1,
-        "mass": float(sum(model.bodies[i].mass for i in joint.bodies)),
-        "units": {
-            "q": coordinates(robot, "q")[joint.q][0].unit("q"),
-            "qd": rates[0].unit("qd"),
-            "tau": rates[0].unit("tau"),
-        },
-        "lower": joint.lower,
-        "upper": joint.upper,
-        "velocity_limit": joint.velocity_limit,
-        "effort_limit": joint.effort_limit,
-        "viscous": np.asarray(drive.viscous, dtype=float)[joint.v],
-        "coulomb_positive": np.asarray(drive.coulomb_positive, dtype=float)[joint.v],
-        "coulomb_negative": np.asarray(drive.coulomb_negative, dtype=float)[joint.v],
-        "reflected_rotor_inertia": np.asarray(drive.rotor, dtype=float)[joint.v],
-    }
-
-
-def _count(robot: Robot, quantity: str) -> dict[str, Any]:
-    count = robot.operation_count(quantity)
-    default = find_quantity(quantity).formulations[0].name
-    return {"formulation": default, **vars(count), "total": count.total}
 
 
 def _range(joint: dict[str, Any]) -> str:

@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.compiled import Compiled, Evaluator, Kind, Parameters
+from dalembert.compiled import Compiled, Kind, Parameters
 from dalembert.constraints import rank
-from dalembert.constraints.assembly import STARTS, assemble
 from dalembert.constraints.catalogue import CONSTRAINED_INPUTS, find
 from dalembert.constraints.check import explain, require_regular, require_state
-from dalembert.constraints.description import ConstrainedDynamics, describe
+from dalembert.constraints.description import describe
 from dalembert.constraints.inverse import internal_forces, selected
 from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
+from dalembert.constraints.reference import reference
 from dalembert.systems import System, dynamics
 
 TRACED_FROM = (
@@ -29,7 +30,7 @@ TRACED_FROM = (
 SWITCHING = ("elimination", "gauge")  # routes whose pivots may have to be chosen again
 
 
-class Constrained(Evaluator):
+class Constrained(ConstraintMethods):
     """A robot or another system with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and constraints h = 0, A q̇ = b.
 
     `guess` (nq,) is where to begin looking for an assembled posture, default the neutral one;
@@ -60,46 +61,12 @@ class Constrained(Evaluator):
         self._independent = [
             index(made.dynamics.velocities, x, f"{made.name} has no velocity") for x in independent
         ]
-        self._reference, chosen = _reference(made, self._guess, self._independent)
+        self._reference, chosen = reference(made, self._guess, self._independent)
         super().__init__(Compiled(replace(made, pivots=chosen), self.KIND))
 
     def __repr__(self) -> str:
         held = ", ".join(self.constraints)
         return f"<Constrained {self.name}: {self.freedoms} degrees of freedom, held by {held}>"
-
-    @property
-    def name(self) -> str:
-        """The system's name."""
-        return self.description.name
-
-    @property
-    def nq(self) -> int:
-        """Number of configuration coordinates."""
-        return self.description.nq
-
-    @property
-    def nv(self) -> int:
-        """Number of velocities, dependent ones included."""
-        return self.description.nv
-
-    @property
-    def rows(self) -> int:
-        """Number of constraint equations: the length of λ."""
-        return self.description.rows
-
-    @property
-    def freedoms(self) -> int:
-        """Degrees of freedom that the constraints leave."""
-        return self.description.freedoms
-
-    @property
-    def constraints(self) -> tuple[str, ...]:
-        """Names of the constraints."""
-        return tuple(self.description.constraints)
-
-    def neutral(self) -> np.ndarray:
-        """An assembled posture (nq,), the one nearest to the guess."""
-        return self._reference.copy()
 
     # dynamics
 
@@ -208,35 +175,3 @@ class Constrained(Evaluator):
             part = self._call("forward_dynamics", again, given, formulation, parameters, None, chosen)
             qdd[weak], lam[weak] = part
         return qdd, lam
-
-    def _bound(self, parameters: Parameters = None) -> ConstrainedDynamics:
-        """The description with numbers for all parameters."""
-        made = self.description
-        if not made.parameters:
-            return made
-        values = (
-            parameters if isinstance(parameters, np.ndarray) else made.parameter_values(parameters)
-        )
-        return made.bind(values)
-
-    # the constraints
-
-    def jacobian(self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None) -> Any:
-        """A (..., rows, nv)."""
-        return self._evaluate("jacobian", (q,), {"t": t}, None, parameters, out)
-
-    def residual(self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None) -> Any:
-        """h(q, t) (..., held): how far the constraints on positions are from being met."""
-        return self._evaluate("residual", (q,), {"t": t}, None, parameters, out)
-
-    def velocity_residual(
-        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
-        """A q̇ − b (..., rows)."""
-        return self._evaluate("velocity_residual", (q, qd), {"t": t}, None, parameters, out)
-
-    def drift(
-        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
-    ) -> Any:
-        """γ (..., rows) = ḃ − Ȧ q̇."""
-        return self._evaluate("drift", (q, qd), {"t": t}, None, parameters, out)

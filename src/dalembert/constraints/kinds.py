@@ -11,6 +11,7 @@ from typing import Any
 
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.read import matrix_of, rows_of
+from dalembert.errors import ConstraintError
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +27,17 @@ class Constraint:
         return None
 
     def wrench(self, at: Posture, lam: Any) -> Any:
-        """(6,) force and moment about its point ON the second body, world axes, or None."""
-        return None
+        """(6,) force and moment about its point ON the second body, along world axes."""
+        raise ConstraintError(f"constraint {self.label!r} acts at no frame")
+
+    @property
+    def at_frames(self) -> bool:
+        """Whether it acts between frames of bodies, so that it has a wrench."""
+        return type(self).wrench is not Constraint.wrench
+
+    def terms(self, F: Any) -> dict[str, Any]:
+        """Its physical terms, from wrenches (..., 6)."""
+        return {"force": F[..., 0:3], "moment": F[..., 3:6]}
 
     @property
     def label(self) -> str:

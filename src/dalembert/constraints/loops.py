@@ -119,6 +119,10 @@ class Distance(Constraint):
     def wrench(self, at: Posture, lam: Any) -> Any:
         return np.concatenate([-lam[0] * self._between(at), np.zeros(3)])
 
+    def terms(self, F: Any) -> dict[str, Any]:
+        """The force on b; a positive tension pulls the frames together."""
+        return {"force": F[..., 0:3], "tension": np.linalg.norm(F[..., 0:3], axis=-1)}
+
 
 @dataclass(frozen=True, eq=False)
 class JointCoupling(Constraint):

@@ -6,7 +6,6 @@ from typing import Any
 
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.posture import Posture
-from dalembert.errors import ConstraintError
 
 
 def wrench(
@@ -14,7 +13,4 @@ def wrench(
 ) -> Any:
     """(6,) force and moment ON the second body of a constraint, at its point, along world axes."""
     own = lam[system.slices[constraint]]
-    found = system.constraints[constraint].wrench(Posture(system.dynamics, q, t), own)
-    if found is None:
-        raise ConstraintError(f"constraint {constraint!r} acts at no frame; see constraint_force")
-    return found
+    return system.constraints[constraint].wrench(Posture(system.dynamics, q, t), own)

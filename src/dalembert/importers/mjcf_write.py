@@ -22,8 +22,9 @@ from dalembert.importers.write import (
     other_frames,
     place_bodies,
     quoted,
+    screw_kind,
 )
-from dalembert.model.joint import PRISMATIC, REVOLUTE, Ball, Free
+from dalembert.model.joint import Ball, Free
 from dalembert.model.model import Body, Model
 from dalembert.spatial.quaternions import quaternion_from_matrix
 
@@ -119,8 +120,8 @@ def _joint(model: Model, body: Body, item: Placed, here: np.ndarray) -> str:
         return f'<joint name={name} type="free"{driven}/>'
     if isinstance(body.chart, Ball):
         return f'<joint name={name} type="ball"{driven}/>'
-    kinds = {REVOLUTE: "hinge", PRISMATIC: "slide"}
-    if body.chart not in kinds:
+    kind = {"revolute": "hinge", "prismatic": "slide"}.get(screw_kind(body) or "")
+    if kind is None:
         raise ModelError(f"joint {item.joint!r}: MuJoCo has no {item.info.kind} joint")
     at = -item.frame[:3, :3].T @ item.frame[:3, 3]
     axis = f'pos="{numbers(at)}" axis="{numbers(item.frame[2, :3])}"'
@@ -128,7 +129,7 @@ def _joint(model: Model, body: Body, item: Placed, here: np.ndarray) -> str:
     limited = (
         f' range="{numbers(reach)}"' if np.isfinite(reach).all() and reach[0] < reach[1] else ""
     )
-    return f'<joint name={name} type="{kinds[body.chart]}" {axis}{limited}{driven}/>'
+    return f'<joint name={name} type="{kind}" {axis}{limited}{driven}/>'
 
 
 def _equalities(model: Model) -> list[str]:

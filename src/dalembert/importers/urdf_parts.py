@@ -70,7 +70,8 @@ class Log:
     def _unknown(
         self, element: Element, name: str, label: str, known: Collection[str], what: str
     ) -> None:
-        near = get_close_matches(name, known, n=1, cutoff=0.7)
+        like = [word for word in known if abs(len(word) - len(name)) <= 2]
+        near = get_close_matches(name, like, n=1, cutoff=0.65)
         if near:
             self.warn(element, f"{what}: {label} is ignored; is it meant to be {near[0]!r}?")
         else:

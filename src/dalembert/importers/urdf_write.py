@@ -18,10 +18,11 @@ from dalembert.importers.write import (
     other_frames,
     place_bodies,
     quoted,
+    screw_kind,
     unique,
 )
 from dalembert.model.build import STANDARD_GRAVITY
-from dalembert.model.joint import PRISMATIC, REVOLUTE, Free
+from dalembert.model.joint import Free
 from dalembert.model.model import Body, Model
 from dalembert.spatial.rotations import rpy_from_rotation
 
@@ -93,9 +94,10 @@ def _joint(model: Model, placed: list[Placed], i: int, parent: str) -> list[str]
 def _kind(body: Body, item: Placed) -> str:
     if isinstance(body.chart, Free):
         return "floating"
-    if body.chart == PRISMATIC:
-        return "prismatic"
-    if body.chart == REVOLUTE:
+    kind = screw_kind(body)
+    if kind == "prismatic":
+        return kind
+    if kind == "revolute":
         limited = np.isfinite([item.info.lower[item.number], item.info.upper[item.number]]).any()
         return "revolute" if limited else "continuous"
     raise ModelError(f"joint {item.joint!r}: URDF has no {item.info.kind} joint; try to_mjcf")

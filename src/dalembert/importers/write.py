@@ -67,6 +67,14 @@ def _fits(body: Body, frame: np.ndarray, on_axis: bool) -> bool:
     return not on_axis or not frame[:3, 3].any()
 
 
+def screw_kind(body: Body) -> str | None:
+    """ "revolute" or "prismatic", if the body's joint is one of them."""
+    if not isinstance(body.chart, Screw):
+        return None
+    kinds = {(1.0, 0.0): "revolute", (0.0, 1.0): "prismatic"}
+    return kinds.get((float(body.chart.turn), float(body.chart.slide)))
+
+
 def origin_of(model: Model, placed: list[Placed], i: int) -> np.ndarray:
     """The file's frame of body i at q = 0, in that of its parent."""
     body = model.bodies[i]

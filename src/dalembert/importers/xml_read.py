@@ -10,6 +10,7 @@ import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
 from xml.parsers import expat
@@ -95,7 +96,7 @@ class Element:
         if value is None:
             hint = "; expand the file with xacro first" if "$" in word else ""
             raise self.error(f"{what}: {name}={shown(word)} is not a number{hint}")
-        if not abs(value) <= 1.8e308:
+        if not isfinite(value):
             raise self.error(f"{what}: {name}={shown(word)} is too large for a number")
         return value
 
@@ -133,8 +134,8 @@ def is_text(source: Source) -> bool:
         return False
     if isinstance(source, bytes):
         return True
-    start = source[:4096].lstrip()
-    return start.startswith(("<", "\ufeff")) or "\n" in start
+    start = source[:4096]
+    return start.lstrip().startswith(("<", "\ufeff")) or "\n" in start
 
 
 def _bytes_of(source: Source) -> tuple[bytes, Path | None]:

@@ -38,14 +38,14 @@ def c_source(
 
     def store(k: int, value: str) -> str:
         port, place = outputs[k]
-        return f"{_output(port, program)}[{place}] = {value};"
+        return f"{output_name(port, program)}[{place}] = {value};"
 
     read = {inputs[a][0].name for op, a in zip(program.op, program.a, strict=True) if op == 1}
     unused = [port for port in program.inputs if port.name not in read]
     body = [f"(void){identifier(port.name)};" for port in unused]
     body += list(statements(program, scalar, load, store))
     lines = [
-        *_comment(program, scalar, about, units or {}),
+        *comment(program, scalar, about, units or {}),
         "#include <math.h>",
         "",
         f"{_prototype(program, scalar, function, '')};",
@@ -70,7 +70,7 @@ def c_header(
     scalar, function = Scalar.of(dtype), identifier(name or program.name)
     guard = f"{function.upper()}_H"
     lines = [
-        *_comment(program, scalar, about, units or {}),
+        *comment(program, scalar, about, units or {}),
         f"#ifndef {guard}",
         f"#define {guard}",
         "",
@@ -86,7 +86,7 @@ def c_header(
 
 def _prototype(program: Program, scalar: Scalar, function: str, restrict: str) -> str:
     inputs = [f"const {scalar.type} *{restrict}{identifier(p.name)}" for p in program.inputs]
-    outputs = [f"{scalar.type} *{restrict}{_output(p, program)}" for p in program.outputs]
+    outputs = [f"{scalar.type} *{restrict}{output_name(p, program)}" for p in program.outputs]
     arguments = [*inputs, *outputs]
     line = f"void {function}({', '.join(arguments)})"
     if len(line) <= _WIDTH:
@@ -94,16 +94,18 @@ def _prototype(program: Program, scalar: Scalar, function: str, restrict: str) -
     return f"void {function}(\n    " + ",\n    ".join(arguments) + ")"
 
 
-def _output(port: Port, program: Program) -> str:
+def output_name(port: Port, program: Program) -> str:
     """An output's name, told apart from an input of the same name."""
     taken = {identifier(p.name) for p in program.inputs}
     name = identifier(port.name)
     return f"{name}_out" if name in taken else name
 
 
-def _comment(
+def comment(
     program: Program, scalar: Scalar, about: Sequence[str], units: Mapping[str, str]
 ) -> list[str]:
+    """The opening comment: what the function is, and every argument."""
+
     def row(kind: str, port: Port, name: str) -> str:
         shape = " x ".join(map(str, port.shape)) or "1"
         order = ", row-major" if len(port.shape) > 1 else ""
@@ -114,7 +116,7 @@ def _comment(
         "/*",
         *(f" * {line}".rstrip() for line in about),
         *(row("in ", p, identifier(p.name)) for p in program.inputs),
-        *(row("out", p, _output(p, program)) for p in program.outputs),
+        *(row("out", p, output_name(p, program)) for p in program.outputs),
         " * The arrays must not overlap. No allocation, no state, no loops: safe to call anywhere.",
         " */",
     ]

@@ -71,21 +71,33 @@ def identifier(text: str) -> str:
 
 
 def statements(
-    program: Program, scalar: Scalar, load: Callable[[int], str], store: Callable[[int, str], str]
+    program: Program,
+    scalar: Scalar,
+    load: Callable[[int], str],
+    store: Callable[[int, str], str],
+    sincos: str = "",
 ) -> Iterator[str]:
     """Every value as a constant, and every output as soon as its value is there.
 
     `load(k)` spells entry k of the inputs, `store(k, x)` the statement that sets output entry k.
+    With `sincos`, a function (angle, &sine, &cosine), each angle's sine and cosine come together.
     """
     places: dict[int, list[int]] = {}
     for place, k in enumerate(program.results.tolist()):
         places.setdefault(k, []).append(place)
     names: list[str] = []
+    angles: set[int] = set()
     rows = zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
     for k, (code, a, b) in enumerate(rows):
         op = Op(code)
         if op == Op.CONST:
             names.append(scalar.literal(float(program.constants[a])))
+        elif sincos and op in (Op.SIN, Op.COS):
+            if a not in angles:
+                angles.add(a)
+                yield f"{scalar.type} s{a}, c{a};"
+                yield f"{sincos}({names[a]}, &s{a}, &c{a});"
+            names.append(f"s{a}" if op == Op.SIN else f"c{a}")
         else:
             names.append(f"v{k}")
             operands = [] if op == Op.INPUT else [names[j] for j in (a, b) if j >= 0]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -42,4 +41,3 @@ class Notes:
     warnings: tuple[str, ...] = ()  # what is probably a mistake
     equalities: tuple[Equality, ...] = ()
     meshes: tuple[Mesh, ...] = ()
-    details: dict[str, Any] = field(default_factory=dict)

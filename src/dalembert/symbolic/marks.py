@@ -141,14 +141,13 @@ class MathML:
 
     def name(self, name: str, dot: bool = False) -> str:
         base, index = parts(name)
-        letter = f"<mi>{escape(GREEK.get(base, base))}</mi>"
-        if dot:
-            letter = f'<mover accent="true">{letter}<mo stretchy="false">˙</mo></mover>'
+        upright = ' mathvariant="normal"' if base in GREEK and base[0].isupper() else ""
+        letter = f"<mi{upright}>{escape(GREEK.get(base, base))}</mi>"
+        letter = dotted(letter) if dot else letter
         letters = index.rstrip("0123456789")
         digits = index[len(letters) :]
-        pieces = (f"<mi>{escape(letters)}</mi>" if letters else "") + (
-            f"<mn>{digits}</mn>" if digits else ""
-        )
+        pieces = "".join(f"<mi>{c}</mi>" for c in letters)
+        pieces += f"<mn>{digits}</mn>" if digits else ""
         return f"<msub>{letter}<mrow>{pieces}</mrow></msub>" if pieces else letter
 
     def operator(self, sign: str, first: bool) -> str:
@@ -161,7 +160,10 @@ class MathML:
         return f'<mo stretchy="false">(</mo>{inner}<mo stretchy="false">)</mo>'
 
     def power(self, base: str, exponent: str) -> str:
-        return f"<msup><mrow>{base}</mrow><mrow>{exponent}</mrow></msup>"
+        raised = f"<mrow>{exponent}</mrow>"
+        if base.startswith("<msub>") and base.count("<msub>") == 1:
+            return f"<msubsup>{base[len('<msub>') : -len('</msub>')]}{raised}</msubsup>"
+        return f"<msup><mrow>{base}</mrow>{raised}</msup>"
 
     def fraction(self, above: str, below: str) -> str:
         return f"<mfrac><mrow>{above}</mrow><mrow>{below}</mrow></mfrac>"
@@ -174,6 +176,11 @@ class MathML:
 
     def root(self, inner: str) -> str:
         return f"<msqrt>{inner}</msqrt>"
+
+
+def dotted(letter: str, dots: str = "˙") -> str:
+    """A letter of MathML with one dot above it, or more."""
+    return f'<mover>{letter}<mo stretchy="false" lspace="0" rspace="0">{dots}</mo></mover>'
 
 
 def join(items: Sequence[str], marks: Marks) -> str:

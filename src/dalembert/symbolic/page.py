@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dalembert.symbolic.marks import dotted
+
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2430; --paper: #fbfbf9; --box: #ffffff;
   --line: #dcdfe4; --faint: #667085; --accent: #2456a6; }
@@ -29,14 +31,12 @@ mtable.lines mtd { padding: .22em .25em; text-align: left; vertical-align: basel
 mtable.lines mtd:first-child { text-align: right; white-space: nowrap; }
 """
 
+_OPEN, _CLOSE = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
+_Q, _RATE, _ACCELERATION = "<mi>q</mi>", dotted("<mi>q</mi>"), dotted("<mi>q</mi>", "¨")
 _MOTION = (
-    '<math><mrow><mi>M</mi><mo stretchy="false">(</mo><mi>q</mi><mo stretchy="false">)</mo>'
-    '<mover accent="true"><mi>q</mi><mo stretchy="false">¨</mo></mover><mo>+</mo><mi>C</mi>'
-    '<mo stretchy="false">(</mo><mi>q</mi><mo separator="true">,</mo>'
-    '<mover accent="true"><mi>q</mi><mo stretchy="false">˙</mo></mover>'
-    '<mo stretchy="false">)</mo><mover accent="true"><mi>q</mi><mo stretchy="false">˙</mo></mover>'
-    '<mo>+</mo><mi>g</mi><mo stretchy="false">(</mo><mi>q</mi><mo stretchy="false">)</mo>'
-    "<mo>=</mo><mi>τ</mi></mrow></math>"
+    f"<math><mrow><mi>M</mi>{_OPEN}{_Q}{_CLOSE}{_ACCELERATION}<mo>+</mo>"
+    f'<mi>C</mi>{_OPEN}{_Q}<mo separator="true">,</mo>{_RATE}{_CLOSE}{_RATE}<mo>+</mo>'
+    f"<mi>g</mi>{_OPEN}{_Q}{_CLOSE}<mo>=</mo><mi>τ</mi></mrow></math>"
 )
 
 

@@ -22,7 +22,7 @@ from dalembert.symbolic.operations import apply, exact, input_symbols, number
 
 Affine = tuple[dict[int, Fraction], Fraction]  # coefficients by input, constant
 LIMIT = 60_000  # terms of one polynomial: more is nothing to read
-WORK = 3_000_000  # products of terms in one multiplication
+WORK = 1_000_000  # products of terms in one multiplication
 QUICK = 200_000  # products of terms that are made even when the time is over
 
 

@@ -43,12 +43,10 @@ class Printer:
                 self._known[e] = self._single(e)
         return self._known[e]
 
-    def pieces(self, e: sympy.Expr, width: int) -> list[str]:
-        """The expression as pieces between which a line may end; see `lines`."""
-        found: list[str] = []
-        for k, term in enumerate(self.ordered_terms(e)):
-            found += self._term_pieces(term, k == 0, width)
-        return found
+    def pieces(self, e: sympy.Expr, width: int) -> list[list[str]]:
+        """The terms, each in pieces between which a line may end; see `lines`."""
+        terms = self.ordered_terms(e)
+        return [self._term_pieces(term, k == 0, width) for k, term in enumerate(terms)]
 
     def ordered_terms(self, e: sympy.Expr) -> list[sympy.Expr]:
         """Terms of a sum: without sines first, a positive one in front if there is any."""
@@ -112,7 +110,7 @@ class Printer:
             place = 2
         else:
             place = 1 if base.is_Symbol else 3
-        return place, base not in self.first, str(base)
+        return place, base not in self.first, self.reader.expression(base)
 
     def _factor(self, f: sympy.Expr) -> str:
         return self.marks.parentheses(self._sum(f)) if f.is_Add else self._single(f)
@@ -173,15 +171,18 @@ def short_label(argument: sympy.Expr, coordinates: Collection[sympy.Symbol]) -> 
     return "".join(sorted(indices))
 
 
-def lines(pieces: list[str], lengths: list[int], width: int) -> list[str]:
-    """Pieces joined into as few lines as their lengths allow."""
+def lines(terms: list[list[str]], lengths: list[list[int]], width: int) -> list[str]:
+    """Pieces joined into lines; a term that takes several lines begins and ends with its own."""
     made: list[str] = []
     used = width + 1
-    for piece, length in zip(pieces, lengths, strict=True):
-        if used + length > width:
-            made.append(piece)
-            used = length
-        else:
-            made[-1] += piece
-            used += length
+    for pieces, sizes in zip(terms, lengths, strict=True):
+        used = width + 1 if len(pieces) > 1 else used
+        for piece, size in zip(pieces, sizes, strict=True):
+            if used + size > width:
+                made.append(piece)
+                used = size
+            else:
+                made[-1] += piece
+                used += size
+        used = width + 1 if len(pieces) > 1 else used
     return made

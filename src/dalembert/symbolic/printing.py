@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dalembert.symbolic.equations import Equations
 
 MATRIX_WIDTH = 96  # characters of a matrix in text that still stands as a matrix
-PAGE_WIDTH = 84  # characters of a line on a page or in a document
+PAGE_WIDTH = 96  # characters of a line on a page or in a document
 
 
 class Line(NamedTuple):
@@ -64,7 +64,7 @@ def _unravel(k: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _broken(printer: Printer, reader: Printer, e: sympy.Expr, width: int) -> tuple[str, ...]:
-    lengths = [_width(piece) for piece in reader.pieces(e, width)]
+    lengths = [[_width(piece) for piece in term] for term in reader.pieces(e, width)]
     return tuple(lines(printer.pieces(e, width), lengths, width))
 
 
@@ -227,7 +227,8 @@ def html_page(eq: Equations, title: str, short: bool = True) -> str:
         if matrix is not None:
             body = _mathml_matrix(marks.name(key), matrix)
         else:
-            body = _mathml_lines(_lines(eq, key, marks, PAGE_WIDTH, short)) + _zeros(eq, key)
+            body = _mathml_lines(_lines(eq, key, marks, PAGE_WIDTH, short))
+            body += f"<p>{_zeros(eq, key)}</p>" if _zeros(eq, key) else ""
         sections.append((TITLES[key], body))
     named = _definition_lines(eq, marks, PAGE_WIDTH, short)
     named += abbreviations(eq, list(eq.quantities), marks) if short else []
@@ -254,4 +255,6 @@ def _mathml_lines(found: Sequence[Line]) -> str:
             rows.append(
                 f"<mtr><mtd>{head}</mtd><mtd>{sign}</mtd><mtd><mrow>{row}</mrow></mtd></mtr>"
             )
+    if not rows:
+        return ""
     return f'<math display="block"><mtable class="lines">{"".join(rows)}</mtable></math>'

@@ -48,7 +48,8 @@ class Writer:
         fixed = {p for p in trig if not _moves(source.generators[p], source, moving)}
         self.constant |= fixed
         self.trig = frozenset(trig) - fixed
-        self.angles.learn(c for f in set(source.entries) for c in self._coefficients(f).values())
+        if not budget.exhausted():
+            self.angles.learn(c for f in set(source.entries) for c in self._coefficients(f).values())
         self._known: dict[tuple[PolyElement, str], sympy.Expr] = {}
 
     def write(self, f: PolyElement, style: str) -> sympy.Expr:

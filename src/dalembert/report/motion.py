@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalembert.cli.coordinates import coordinates
+from dalembert.report.coordinates import coordinates
 from dalembert.robot import Robot
 
 SECONDS_PER_LEG = 1.2

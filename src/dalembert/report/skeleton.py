@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dalembert.model import Model
 from dalembert.robot import Robot
 
 
@@ -23,7 +24,7 @@ class Skeleton:
 
 def skeleton(robot: Robot, q: np.ndarray) -> Skeleton:
     """The posture at one q (nq,)."""
-    model = robot.model
+    model = numbers_of(robot)
     poses = body_poses(robot, q)
     origins, axes = poses[:, :3, 3], poses[:, :3, 2]
     base, tool = robot.pose(q, frame="base"), robot.pose(q, frame="tool")
@@ -40,20 +41,22 @@ def skeleton(robot: Robot, q: np.ndarray) -> Skeleton:
     return Skeleton(paths, depths, origins, axes, slides, tool)
 
 
+def numbers_of(robot: Robot) -> Model:
+    """The model with the defaults of its parameters in place."""
+    model = robot.model
+    return model.bind(model.parameter_values()) if model.parameters else model
+
+
 def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """(bodies, 4, 4) frames whose z is the joint axis, from the poses of the links."""
-    model, poses = robot.model, {}
-    for joint in robot.joints:
-        frame = model.frames[joint.link]
+    """(bodies, 4, 4) frames whose z is the joint axis, at one q (nq,)."""
+    model = numbers_of(robot)
+    whole = q if model.coupling is None else model.coupling.expand(q)
+    poses: list[np.ndarray] = []
+    for body in model.bodies:
         local = np.eye(4)
-        local[:3, :3], local[:3, 3] = frame.rotation, frame.translation
-        poses[frame.body] = robot.pose(q, frame=joint.link) @ np.linalg.inv(local)
-    for i, body in enumerate(model.bodies):  # the massless bodies inside compound joints
-        if i not in poses:
-            R, p = body.transform(q)
-            parent = poses[body.parent] if body.parent >= 0 else np.eye(4)
-            poses[i] = parent @ np.block([[R, p[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
-    return np.stack([poses[i] for i in range(len(model.bodies))])
+        local[:3, :3], local[:3, 3] = body.transform(whole)
+        poses.append(poses[body.parent] @ local if body.parent >= 0 else local)
+    return np.stack(poses)
 
 
 def between_axes(p: np.ndarray, u: np.ndarray, r: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.cli.coordinates import coordinates
-from dalembert.cli.motion import Motion
-from dalembert.cli.skeleton import Skeleton, skeleton
-from dalembert.cli.solids import ball, shaded, tube
 from dalembert.errors import DalembertError
+from dalembert.report.coordinates import coordinates
+from dalembert.report.motion import Motion
+from dalembert.report.skeleton import Skeleton, skeleton
+from dalembert.report.solids import ball, shaded, tube
 from dalembert.robot import Robot
 
 GHOSTS = 7

@@ -1,0 +1,96 @@
+"""Bad states said in words: which constraint contradicts, which posture is singular."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.constraints import rank
+from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.errors import ConstraintError, SingularMassMatrixError
+
+if TYPE_CHECKING:
+    from dalembert.compiled import Parameters
+    from dalembert.constraints.constrained import Constrained
+
+REGULAR = 1e-13  # of the smallest eigenvalue of M beside its diagonal
+STATES = 6
+
+
+def require_regular(system: ConstrainedDynamics) -> None:
+    """Raise if M(q) is singular at all of some random postures."""
+    if system.parameters:
+        if None in system.parameters.values():
+            return
+        system = system.bind(system.parameter_values())
+    rng, plant = np.random.default_rng(0), system.dynamics
+    for _ in range(STATES):
+        q = plant.integrate(plant.neutral(), rng.uniform(-1.0, 1.0, system.nv))
+        M = np.asarray(plant.mass_matrix(q), dtype=float)
+        size = np.sqrt(np.abs(np.diag(M)))
+        if np.isfinite(M).all() and size.min() > 0.0:
+            values, vectors = np.linalg.eigh(M / np.outer(size, size))
+            if values[0] > REGULAR:
+                return
+            lightest = int(np.abs(vectors[:, 0] / size).argmax())
+        else:
+            lightest = int(size.argmin())
+    raise SingularMassMatrixError(
+        f"{system.name}: M(q) is singular: nothing resists {plant.velocities[lightest]!r}; give it "
+        "mass or inertia"
+    )
+
+
+def explain(
+    closed: Constrained, q: Any, qd: Any, tau: Any, t: Any, lam: np.ndarray, parameters: Parameters
+) -> None:
+    """Raise for the first state with finite inputs that has no λ."""
+    shape = lam.shape[:-1]
+    arrays = [np.broadcast_to(x, (*shape, np.shape(x)[-1])) for x in map(np.asarray, (q, qd, tau))]
+    clock = np.broadcast_to(0.0 if t is None else t, shape)
+    for where in map(tuple, np.argwhere(~np.isfinite(lam).all(axis=-1))):
+        if not all(np.isfinite(x[where]).all() for x in arrays):
+            continue
+        system = closed._bound(parameters)
+        rows = system.at(arrays[0][where], arrays[1][where], clock[where])
+        _raise(closed, system, rows.A, rows.drift, arrays[0][where])
+
+
+def _raise(
+    closed: Constrained, system: ConstrainedDynamics, A: np.ndarray, drift: Any, q: Any
+) -> None:
+    found, generic = rank.rank(A), system.rank
+    # least squares with small singular values left out says which rows cannot be met
+    left = A @ np.linalg.lstsq(A, drift, rcond=1e-4)[0] - drift
+    size = np.abs(left)
+    named = ", ".join(map(repr, rank.named_rows(system, np.flatnonzero(size > 0.1 * size.max()))))
+    if found < generic or np.linalg.cond(rank.scaled(A)[list(system.require_pivots().rows)]) > 1e3:
+        raise ConstraintError(
+            f"{closed.name}: q = {q} is at or near a singular posture: the constraints have rank "
+            f"{found} of {generic} there, and the velocity asks {named} for an acceleration that "
+            "does not exist. Start elsewhere, or with a velocity from project_velocity"
+        )
+    raise ConstraintError(
+        f"{closed.name}: the constraints {named} contradict each other at q = {q}: no acceleration "
+        "meets all of them. Remove one, or start from assemble() and project_velocity()"
+    )
+
+
+def require_state(
+    closed: Constrained,
+    found: tuple[np.ndarray, np.ndarray],
+    inputs: tuple[Any, ...],
+    actuators: Sequence[str] | None,
+) -> None:
+    """Raise where finite inputs gave no torques."""
+    if np.isfinite(np.add.reduce(found[1], axis=None)) or np.isfinite(found[1]).all():
+        return
+    if all(np.isfinite(x).all() for x in map(np.asarray, inputs)):
+        chosen = "all of them" if actuators is None else ", ".join(actuators)
+        raise ConstraintError(
+            f"{closed.name}: the actuators ({chosen}) cannot give this motion: they do not reach "
+            f"all {closed.freedoms} degrees of freedom. Choose other actuators, or a motion that "
+            "meets the equations of the undriven ones"
+        )

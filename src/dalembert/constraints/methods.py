@@ -1,0 +1,190 @@
+"""What a constrained system is: sizes, rows, projectors, mobility, reactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalembert.compiled import Evaluator, Parameters
+from dalembert.constraints import rank
+from dalembert.constraints.assembly import STARTS, assemble
+from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.gauge import Decoupled, decoupled
+from dalembert.constraints.posture import index
+from dalembert.systems import System
+
+
+class ConstraintMethods(Evaluator):
+    """Everything of a constrained system but its forward and inverse dynamics."""
+
+    system: System
+    _reference: np.ndarray
+
+    @property
+    def name(self) -> str:
+        """The system's name."""
+        return self.description.name
+
+    @property
+    def nq(self) -> int:
+        """Number of configuration coordinates."""
+        return self.description.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities, dependent ones included."""
+        return self.description.nv
+
+    @property
+    def rows(self) -> int:
+        """Number of constraint equations: the length of λ."""
+        return self.description.rows
+
+    @property
+    def freedoms(self) -> int:
+        """Degrees of freedom that the constraints leave."""
+        return self.description.freedoms
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Names of the constraints."""
+        return tuple(self.description.constraints)
+
+    def neutral(self) -> np.ndarray:
+        """An assembled posture (nq,), found from the guess."""
+        return self._reference.copy()
+
+    def _bound(self, parameters: Parameters = None) -> ConstrainedDynamics:
+        """The description with numbers for all parameters."""
+        made = self.description
+        if not made.parameters:
+            return made
+        given = isinstance(parameters, np.ndarray)
+        return made.bind(parameters if given else made.parameter_values(parameters))
+
+    # the rows
+
+    def jacobian(self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None) -> Any:
+        """A (..., rows, nv)."""
+        return self._evaluate("jacobian", (q,), {"t": t}, None, parameters, out)
+
+    def residual(self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None) -> Any:
+        """h(q, t) (..., held): how far the constraints on positions are from being met."""
+        return self._evaluate("residual", (q,), {"t": t}, None, parameters, out)
+
+    def velocity_residual(
+        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """A q̇ − b (..., rows)."""
+        return self._evaluate("velocity_residual", (q, qd), {"t": t}, None, parameters, out)
+
+    def drift(
+        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """γ (..., rows) = ḃ − Ȧ q̇: what A q̈ must be."""
+        return self._evaluate("drift", (q, qd), {"t": t}, None, parameters, out)
+
+    # geometry
+
+    def projectors(self, q: Any, t: Any = None, parameters: Parameters = None) -> Any:
+        """(P_ω, P_T), each (..., nv, nv): forces to T*Q, velocities to TQ (000 p.68)."""
+        return self._evaluate("projectors", (q,), {"t": t}, None, parameters, None)
+
+    def second_fundamental_form(
+        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None
+    ) -> Any:
+        """(S(q̇, q̇), M S(q̇, q̇)), each (..., nv): normal acceleration, centrifugal force (000 p.72)."""
+        return self._evaluate("second_fundamental_form", (q, qd), {"t": t}, None, parameters, None)
+
+    def decoupled(
+        self, q: Any, qd: Any, tau: Any, root: str = "cholesky", parameters: Parameters = None
+    ) -> Decoupled:
+        """W, V, Λ_r, Γ_o, Γ_r, v_r, u_o, u_r of one state: v̇_r + Γ_r v_r = u_r (000 p.82–85)."""
+        state = (np.asarray(x, dtype=float) for x in (q, qd, tau))
+        return decoupled(self._bound(parameters), *state, root=root)
+
+    def project_velocity(
+        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """The velocity (..., nv) the constraints allow that is nearest to q̇ in the metric M."""
+        return self._evaluate("project_velocity", (q, qd), {"t": t}, None, parameters, out)
+
+    def assemble(
+        self,
+        guess: Any = None,
+        fixed: Sequence[str] = (),
+        t: float = 0.0,
+        parameters: Parameters = None,
+        starts: int = STARTS,
+    ) -> np.ndarray:
+        """q (nq,) with h(q, t) = 0 found from `guess`; the velocities `fixed` keep their place.
+
+        Where Newton's method fails from the guess, `starts` random postures around it are tried.
+        """
+        made = self._bound(parameters)
+        first = np.asarray(self._reference if guess is None else guess, dtype=float)
+        what = f"{self.name} has no velocity"
+        held = tuple(index(made.dynamics.velocities, x, what) for x in fixed)
+        return assemble(made, first, t, held, starts)
+
+    def mobility(
+        self, q: Any = None, qd: Any = None, t: float = 0.0, parameters: Parameters = None
+    ) -> rank.Mobility:
+        """Freedoms left at q (nq,), against Grübler's count; redundant constraints named."""
+        at = np.asarray(self._reference if q is None else q, dtype=float)
+        moving = np.zeros(self.nv) if qd is None else np.asarray(qd, dtype=float)
+        return rank.mobility(self._bound(parameters), at, moving, t, self.description.rank)
+
+    # forces
+
+    def constraint_force(
+        self, q: Any, lam: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """−Aᵀλ (..., nv): the generalised force of the constraints on the system."""
+        return self._evaluate("constraint_force", (q, lam), {"t": t}, None, parameters, out)
+
+    def reactions(
+        self, q: Any, lam: Any, t: Any = None, parameters: Parameters = None
+    ) -> dict[str, dict[str, Any]]:
+        """What each constraint exerts, by name, from λ of `forward_dynamics`.
+
+        Constraints between frames give "force" and "moment" (..., 3) ON the second frame's body at
+        its point, along world axes; a `Distance` its "tension"; all give "generalized" (..., nv).
+        """
+        lam = np.asarray(lam, dtype=float)
+        found: dict[str, dict[str, Any]] = {}
+        for name, constraint in self.description.constraints.items():
+            own = np.zeros_like(lam)
+            own[..., self.description.slices[name]] = lam[..., self.description.slices[name]]
+            found[name] = {"generalized": self.constraint_force(q, own, t, parameters)}
+            if constraint.at_frames:
+                choice = {"constraint": name}
+                F = self._evaluate("wrench", (q, own), {"t": t}, None, parameters, None, **choice)
+                found[name] |= constraint.terms(F)
+        return found
+
+    # the system's own
+
+    def mass_matrix(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """M (..., nv, nv) of the system without constraints."""
+        return self._evaluate("mass_matrix", (q,), {}, None, parameters, out)
+
+    def bias(self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """C q̇ + N (..., nv) of the system without constraints."""
+        return self._evaluate("bias", (q, qd), {}, None, parameters, out)
+
+    def kinetic_energy(
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """T (...), joules."""
+        return self._evaluate("kinetic_energy", (q, qd), {}, None, parameters, out)
+
+    def potential_energy(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """V (...), joules."""
+        return self._evaluate("potential_energy", (q,), {}, None, parameters, out)
+
+    def integrate(self, q: Any, step: Any, out: Any = None) -> Any:
+        """q (..., nq) moved by the velocity `step` for unit time; constraints are not enforced."""
+        return self._evaluate("integrate", (q, step), {}, None, None, out)

@@ -1,0 +1,136 @@
+"""A moving mechanism as plain data for the viewer: parts fixed to bodies, and poses in time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dalembert.model import Model
+from dalembert.model.joint import Ball, Free
+from dalembert.model.model import Body
+from dalembert.report.skeleton import between_axes, body_poses, numbers_of
+from dalembert.robot import Robot
+from dalembert.spatial.quaternions import quaternion_from_matrix
+
+ORIGIN, Z = np.zeros(3), np.eye(3)[2]
+SLENDER = 0.026  # radius of a link over the size of the mechanism
+
+
+def scene(robot: Robot, t: np.ndarray, q: np.ndarray) -> dict[str, Any]:
+    """Everything the viewer draws: times (frames,) in s, configurations (frames, nq).
+
+    Parts are capsules and cylinders from `a` to `b` in the frame of a body (−1: the world).
+    """
+    model = numbers_of(robot)
+    poses = np.stack([body_poses(robot, one) for one in q])
+    tool = model.frame(model.tool)
+    carried = poses[:, tool.body] if tool.body >= 0 else np.broadcast_to(np.eye(4), (len(q), 4, 4))
+    way = carried[:, :3, :3] @ np.asarray(tool.translation, float) + carried[:, :3, 3]
+    corners = np.concatenate([poses[:, :, :3, 3].reshape(-1, 3), way, _base(model)[0][None]])
+    size = max(float(np.ptp(corners, axis=0).max()), 1e-3)
+    radius = SLENDER * size
+    turns = quaternion_from_matrix(poses[..., :3, :3])
+    return {
+        "t": _plain(t),
+        "poses": _plain(np.concatenate([poses[..., :3, 3], turns], axis=-1).reshape(len(q), -1)),
+        "bodies": [body.name for body in model.bodies],
+        "parts": _parts(model, radius),
+        "sliders": _sliders(model, radius),
+        "ellipsoids": [found for i in range(len(model.bodies)) if (found := ellipsoid(model, i))],
+        "way": _plain(way),
+        "low": _plain(corners.min(axis=0)),
+        "high": _plain(corners.max(axis=0)),
+        "radius": radius,
+        "gravity": _plain(np.asarray(model.gravity, dtype=float)),
+    }
+
+
+def ellipsoid(model: Model, index: int) -> dict[str, Any] | None:
+    """The uniform ellipsoid of the same mass and inertia: a² = 5 (I_y + I_z − I_x) / (2 m).
+
+    None where the body has no mass, or its centre is not known.
+    """
+    body = model.bodies[index]
+    mass = float(body.mass)
+    if mass <= 0.0 or body.moment is not None:
+        return None
+    moments, axes = np.linalg.eigh(np.asarray(body.inertia, dtype=float))
+    axes = axes * np.sign(np.linalg.det(axes))
+    squares = 2.5 / mass * (moments.sum() - 2.0 * moments)
+    return {
+        "body": index,
+        "centre": _plain(np.asarray(body.com, dtype=float)),
+        "turn": _plain(quaternion_from_matrix(axes)),
+        "axes": _plain(np.sqrt(np.maximum(squares, 0.0))),
+    }
+
+
+def _parts(model: Model, radius: float) -> list[dict[str, Any]]:
+    parts = []
+    for i, body in enumerate(model.bodies):
+        depth = len(model.supports[i]) - 1
+        r = thickness(radius, depth)
+        if not isinstance(body.chart, Free):
+            for a, b in pairwise(_path(model, body)):
+                parts.append(_part("link", body.parent, a, b, r))
+        if isinstance(body.chart, Ball | Free):
+            parts.append(_part("ball", i, ORIGIN, ORIGIN, 1.7 * r))
+            continue
+        slides = not np.asarray(body.subspace, dtype=float)[3:6].any()
+        half, wide = (2.2 * r, 1.2 * r) if slides else (1.6 * r, 1.42 * r)
+        kind = "rail" if slides else "drum"
+        parts.append(_part(kind, i, -half * Z, half * Z, wide))
+    tool = model.frame(model.tool)
+    if tool.body >= 0:
+        r = thickness(radius, len(model.supports[tool.body]))
+        end, axis = np.asarray(tool.translation, float), np.asarray(tool.rotation, float)[:, 2]
+        for a, b in pairwise(between_axes(ORIGIN, Z, end, axis)):
+            parts.append(_part("link", tool.body, a, b, r))
+        parts.append(_part("tip", tool.body, end, end, 1.15 * r))
+    return parts
+
+
+def thickness(radius: float, depth: int) -> float:
+    """Links get thinner away from the base."""
+    return radius * max(0.55, 1.25 - 0.12 * depth)
+
+
+def _path(model: Model, body: Body) -> np.ndarray:
+    """From the parent's axis to the joint's, in the parent's frame."""
+    end, axis = np.asarray(body.translation, float), np.asarray(body.rotation, float)[:, 2]
+    start, along = _base(model) if body.parent < 0 else (ORIGIN, Z)
+    if isinstance(body.chart, Ball):
+        return np.stack([start, end])[: 2 if np.linalg.norm(end - start) > 1e-9 else 1]
+    return between_axes(start, along, end, axis)
+
+
+def _sliders(model: Model, radius: float) -> list[dict[str, Any]]:
+    """Rods between a sliding joint's zero and where it is now."""
+    return [
+        {
+            "parent": body.parent,
+            "child": i,
+            "a": _plain(np.asarray(body.translation, dtype=float)),
+            "r": 0.8 * thickness(radius, len(model.supports[i]) - 1),
+        }
+        for i, body in enumerate(model.bodies)
+        if not isinstance(body.chart, Free) and np.asarray(body.subspace, float)[:3].any()
+    ]
+
+
+def _base(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    frame = model.frames.get("base")
+    if frame is None or frame.body >= 0:
+        return ORIGIN, Z
+    return np.asarray(frame.translation, float), np.asarray(frame.rotation, float)[:, 2]
+
+
+def _part(kind: str, body: int, a: np.ndarray, b: np.ndarray, r: float) -> dict[str, Any]:
+    return {"kind": kind, "body": body, "a": _plain(a), "b": _plain(b), "r": float(f"{r:.5g}")}
+
+
+def _plain(array: np.ndarray) -> list[Any]:
+    """Lists with five decimals: a hundredth of a millimetre."""
+    return np.round(np.asarray(array, dtype=float), 5).tolist()

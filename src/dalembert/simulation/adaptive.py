@@ -1,0 +1,302 @@
+"""Runs with SciPy's adaptive methods on the compiled right-hand side, with located events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.simulation.drive import Finished, Stalled, State
+from dalembert.simulation.inline import compiled
+from dalembert.simulation.manifold import normalised
+from dalembert.simulation.modes import (
+    KINDS,
+    LOWER,
+    SLIP,
+    UPPER,
+    Joints,
+    Modes,
+    impact,
+    released,
+    stuck,
+)
+from dalembert.simulation.plant import Plant
+from dalembert.simulation.torque import Constant, Torques
+
+ADAPTIVE = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
+LOOKS = 9  # points inside a step where events are looked for
+NEAR = 1e-12  # a margin this far below zero is rounding of an event just passed
+PATIENCE = 200  # events at one time before the run is given up
+
+
+@dataclass(frozen=True)
+class Field:
+    """The compiled right-hand side of a plant, and what holds its locked joints."""
+
+    plant: Plant
+    locking: bool
+
+    @cached_property
+    def given(self) -> dict[str, tuple[int, ...]]:
+        """Inputs besides state, time and torques."""
+        from dalembert.simulation.step import Stepper
+
+        modes = {"direction": (self.plant.nv,), "locked": (self.plant.nv,)} if self.locking else {}
+        return {**Stepper(self.plant, "rk4").given, **modes}
+
+    @cached_property
+    def rate(self) -> np.ufunc:
+        """(x, t, τ, …) → ẋ."""
+
+        def function(x: Any, t: Any, tau: Any, **given: Any) -> Any:
+            return self.plant.rate(x, t, tau, given)
+
+        return compiled("rate", function, self._shapes).ufunc
+
+    @cached_property
+    def held(self) -> np.ufunc:
+        """(x, t, τ, …) → torques that hold the locked joints (nv,), and q̈ (nv,)."""
+
+        def function(x: Any, t: Any, tau: Any, **given: Any) -> Any:
+            q, qd, z, _ = self.plant.parts(x)
+            motion = self.plant.locked_motion(t, q, qd, z, tau, given)
+            return {"held": motion.held, "qdd": motion.qdd}
+
+        return compiled("held", function, self._shapes).ufunc
+
+    @property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"x": (self.plant.size,), "t": (), "tau": (self.plant.nv,), **self.given}
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """One step of the solver, cut where an event ends it."""
+
+    end: float
+    y: np.ndarray  # at the end, before the event
+    at: Callable[[float], np.ndarray]
+
+
+@dataclass(eq=False)
+class AdaptiveRun:
+    """A run of one state; between chunks nothing but its `State` is carried on."""
+
+    field: Field
+    torques: Torques
+    given: Mapping[str, np.ndarray]
+    joints: Joints
+    mass_matrix: Callable[[np.ndarray], np.ndarray]
+    method: str
+    rtol: float
+    atol: float
+    dt: float
+    save_every: int
+    steps: int
+    chunk: int
+    until: Callable[[float, np.ndarray, np.ndarray], float] | None = None
+    _solver: Any = field(default=None, init=False)
+    _segment: Segment | None = field(default=None, init=False)
+    _modes: Any = field(default=None, init=False)
+    _sign: float = field(default=0.0, init=False)
+    _log: list[tuple[float, int, int]] = field(default_factory=list, init=False)
+    _h: float = field(default=0.0, init=False)
+
+    @property
+    def plant(self) -> Plant:
+        """What is integrated."""
+        return self.field.plant
+
+    @property
+    def saves(self) -> int:
+        """How many states are saved, the first and the last included."""
+        return 1 + -(-self.steps // self.save_every)
+
+    def time(self, index: int) -> float:
+        """Time of the saved state of this index."""
+        return min(index * self.save_every, self.steps) * self.dt
+
+    def start(self, x: np.ndarray) -> State:
+        """The state at t = 0, with modes that agree with the forces."""
+        q, qd, *_ = self.plant.parts(x)
+        if self.field.locking:
+            self._modes = self._settled(0.0, x, self.joints.start(q, qd))
+        self._sign = 0.0 if self.until is None else float(np.sign(self.until(0.0, q, qd)))
+        self._h, self._log = 0.0, []
+        return self._state(0.0, x)
+
+    def observe(self, state: State) -> np.ndarray:
+        """(q, q̇, z, W, H), quaternions of unit length."""
+        y = np.array(state["y"])
+        nq = self.plant.nq
+        y[:nq] = normalised(self.plant.dynamics.description, y[:nq])
+        return y
+
+    def advance(self, state: State, index: int) -> State:
+        """From the saved state `index` to the next one; a new solver at the begin of each chunk."""
+        target = self.time(index + 1)
+        if index % self.chunk == 0 or self._segment is None:
+            self._restore(state)
+            last = self.time(min((index // self.chunk + 1) * self.chunk, self.saves - 1))
+            self._solver = self._new_solver(float(state["t"]), state["y"], last)
+            self._segment = Segment(float(state["t"]), state["y"], lambda t: state["y"])
+        while self._segment.end < target:
+            self._segment = self._next_segment()
+        done = self._segment
+        y = done.y if done.end == target else done.at(target)
+        return self._state(target, y)
+
+    def _state(self, t: float, y: np.ndarray) -> State:
+        log = np.array(self._log, dtype=float).reshape(-1, 3)
+        kept = {"t": np.array(t), "y": np.array(y), "h": np.array(self._h), "events": log}
+        kept["sign"] = np.array(self._sign)
+        if self._modes is not None:
+            parts = (self._modes.direction, self._modes.locked, self._modes.stop)
+            kept["modes"] = np.stack(parts)
+        return kept
+
+    def _restore(self, state: State) -> None:
+        self._h, self._sign = float(state["h"]), float(state["sign"])
+        self._log = [(t, int(j), int(k)) for t, j, k in state["events"].tolist()]
+        if "modes" in state:
+            self._modes = Modes(*state["modes"])
+
+    # the solver
+
+    def _new_solver(self, t: float, y: np.ndarray, end: float) -> Any:
+        from scipy import integrate
+
+        solver = getattr(integrate, self.method)
+        first = min(self._h, end - t) if self._h > 0.0 else None
+        options = {"rtol": self.rtol, "atol": self.atol, "first_step": first}
+        return solver(self._rate, t, np.array(y), end, **options)
+
+    def _rate(self, t: float, y: np.ndarray) -> np.ndarray:
+        return self.field.rate(y, t, self._tau(t, y), *self._inputs())
+
+    def _tau(self, t: float, y: np.ndarray) -> np.ndarray:
+        if isinstance(self.torques, Constant):
+            return self.torques.value
+        q, qd, *_ = self.plant.parts(y)
+        return self.torques.at(t, q, qd)
+
+    def _inputs(self) -> tuple[np.ndarray, ...]:
+        if self._modes is None:
+            return tuple(self.given.values())
+        return (*self.given.values(), self._modes.direction, self._modes.locked)
+
+    def _next_segment(self) -> Segment:
+        solver = self._solver
+        before = getattr(solver, "h_abs", 0.0)
+        message = solver.step()
+        if solver.status == "failed" or not np.isfinite(solver.y).all():
+            reason = message or "the state is not finite any more"
+            raise Stalled(f"{self.method} cannot go on from t = {solver.t:g} s: {reason}")
+        # the step that ends a chunk is cut short and says nothing about the next one
+        self._h = before if solver.status == "finished" else getattr(solver, "h_abs", 0.0)
+        dense = solver.dense_output()
+        whole = Segment(solver.t, solver.y, dense)
+        if self._modes is None and self.until is None:
+            return whole
+        found = self._first_event(solver.t_old, solver.t, dense)
+        return whole if found is None else self._cut(dense, *found)
+
+    # events
+
+    def _margins(self, t: Any, y: np.ndarray) -> np.ndarray:
+        """All margins at times t (k,) and states y (k, size); the last column belongs to `until`."""
+        q, qd, *_ = self.plant.parts(y)
+        columns = []
+        if self._modes is not None:
+            held = np.zeros_like(qd)
+            if self._modes.locked.any():
+                tau = np.stack([self._tau(ti, yi) for ti, yi in zip(t, y, strict=True)])
+                held, _ = self.field.held(y, t, tau, *self._inputs())
+            columns.append(self.joints.margins(self._modes, q, qd, held))
+        if self.until is not None:
+            values = [self.until(ti, *s) for ti, *s in zip(t, q, qd, strict=True)]
+            if self._sign == 0.0:
+                self._sign = float(np.sign(values[-1]))
+            columns.append(self._sign * np.array(values, dtype=float)[:, None])
+        return np.concatenate(columns, axis=1)
+
+    def _first_event(self, begin: float, end: float, dense: Any) -> tuple[float, int] | None:
+        """(time, index of the margin) of the first event inside a step, or None."""
+        from scipy.optimize import brentq
+
+        times = np.linspace(begin, end, LOOKS + 2)
+        margins = self._margins(times, dense(times).T)
+        below = margins < -NEAR
+        if not below.any():
+            return None
+        k = int(np.argmax(below.any(axis=1)))
+        found = []
+        for index in np.flatnonzero(below[k]):
+
+            def margin(t: float, index: int = int(index)) -> float:
+                return float(self._margins(np.array([t]), dense(np.array([t])).T)[0, index])
+
+            low = times[max(k - 1, 0)]
+            if k == 0 or not margin(low) > 0.0:
+                found.append((float(low), int(index)))
+            else:
+                found.append((brentq(margin, low, times[k], xtol=1e-15, rtol=1e-14), int(index)))
+        return min(found)
+
+    def _cut(self, dense: Any, t: float, index: int) -> Segment:
+        """The segment up to the event; the solver starts again behind it."""
+        y = np.array(dense(t))
+        nv = self.plant.nv
+        kind, joint = divmod(index, nv) if self._modes is not None else (4, 0)
+        if kind == 4:
+            message = f"the event of `until` happened at t = {t:.9g} s"
+            raise Finished(self._state(t, y), t, message)
+        recent = [entry for entry in self._log[-PATIENCE:] if t - entry[0] < 1e-9]
+        if len(recent) >= PATIENCE:
+            raise Stalled(f"joint {self.joints.names[joint]!r} chatters at t = {t:g} s")
+        self._log.append((t, joint, kind))
+        after = self._after(t, y.copy(), kind, joint)
+        self._solver = self._new_solver(t, after, self._solver.t_bound)
+        return Segment(t, after, dense)
+
+    def _after(self, t: float, y: np.ndarray, kind: int, joint: int) -> np.ndarray:
+        q, qd, _, energy = self.plant.parts(y)  # views of y
+        if kind in (UPPER, LOWER):
+            side = 1.0 if kind == UPPER else -1.0
+            q[joint] = self.joints.upper[joint] if kind == UPPER else self.joints.lower[joint]
+            M = self.mass_matrix(q)
+            before = 0.5 * qd @ M @ qd
+            qd[:], modes = impact(self.joints, M, q, qd, joint, side)
+            energy[1] += before - 0.5 * qd @ M @ qd
+        elif kind == SLIP:
+            qd[joint] = 0.0
+            modes = stuck(self._modes, joint)
+        else:
+            modes = self._modes
+        self._modes = self._settled(t, y, modes)
+        return y
+
+    def _settled(self, t: float, y: np.ndarray, modes: Modes) -> Modes:
+        """Modes in which every held joint can be held: the worst one is let go, again and again."""
+        for _ in range(2 * self.plant.nv):
+            self._modes = modes
+            if not modes.locked.any():
+                break
+            held, _ = self.field.held(y, t, self._tau(t, y), *self._inputs())
+            least, largest = self.joints.bounds(modes)
+            over, under = held - largest, least - held
+            excess = np.where(modes.locked == 1.0, np.maximum(over, under), -np.inf)
+            worst = int(np.argmax(excess))
+            if excess[worst] < -NEAR:
+                break
+            way = 1.0 if over[worst] > under[worst] else -1.0
+            modes = released(modes, worst, way * self.joints.rubs[worst])
+        return modes
+
+
+def event_names(log: np.ndarray) -> list[str]:
+    """The kinds of logged events in words."""
+    return [KINDS[int(kind)] for kind in log[:, 2]]

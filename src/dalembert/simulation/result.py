@@ -1,0 +1,131 @@
+"""Runs as labelled arrays: names, units, energies, and where the numbers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.model import Model
+from dalembert.simulation.inline import compiled
+from dalembert.simulation.plant import Plant
+
+if TYPE_CHECKING:
+    import xarray
+
+_UNITS = {
+    "q": {"angle": "rad", "length": "m", "quaternion": "1", "": ""},
+    "qd": {"angle": "rad/s", "length": "m/s", "": ""},
+    "tau": {"angle": "N m", "length": "N", "": ""},
+}
+_LONG = {
+    "q": "configuration",
+    "qd": "velocity",
+    "tau": "torque or force of the drives",
+    "kinetic": "kinetic energy",
+    "potential": "potential energy",
+    "work": "work of the drives since the start",
+    "dissipated": "energy taken by friction, impacts and other forces without potential",
+    "balance": "work − dissipated − change of kinetic and potential energy",
+    "controller": "the controller's own state",
+}
+
+
+def kinds(plant: Plant) -> tuple[list[str], list[str]]:
+    """What every entry of q, and of q̇ and τ, is: angle, length, quaternion or unknown.
+
+    >>> import dalembert as dl
+    >>> kinds(Plant(dl.load("rp")))
+    (['angle', 'length'], ['angle', 'length'])
+    """
+    model = plant.dynamics.description
+    if not isinstance(model, Model):
+        return [""] * plant.nq, [""] * plant.nv
+    of_q: list[str] = []
+    of_v: list[str] = []
+    for joint in model.joints:
+        rates: list[str] = []
+        for index in joint.bodies:
+            columns = model.bodies[index].chart.subspace.T
+            rates += ["angle" if _turns(column) else "length" for column in columns]
+        of_v += rates
+        turning = joint.q.stop - joint.q.start != joint.v.stop - joint.v.start
+        of_q += [*rates[:-3], *["quaternion"] * 4] if turning else rates
+    return of_q, of_v
+
+
+def _turns(column: Any) -> bool:
+    return not isinstance(column, np.ndarray) or bool(column[3:6].any())
+
+
+def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> np.ufunc:
+    """(x, t, τ, …) → (τ with the controller's part, T, V)."""
+
+    def function(x: Any, t: Any, tau: Any, **values: Any) -> dict[str, Any]:
+        q, qd, z, _ = plant.parts(x)
+        bare, *_ = plant.bound(values.get("parameters"))
+        total, _ = plant.torque(t, q, qd, z, tau, values.get("law"))
+        kinetic, potential = bare.kinetic_energy(q, qd), bare.potential_energy(q)
+        return {"tau": total, "kinetic": kinetic, "potential": potential}
+
+    shapes = {"x": (plant.size,), "t": (), "tau": (plant.nv,), **given}
+    return compiled("outputs", function, shapes).ufunc
+
+
+def dataset(
+    plant: Plant,
+    times: np.ndarray,
+    states: np.ndarray,
+    computed: tuple[np.ndarray, np.ndarray, np.ndarray],
+    attributes: Mapping[str, Any],
+    events: np.ndarray | None = None,
+) -> xarray.Dataset:
+    """States (time, [sample,] size) as an `xarray.Dataset`."""
+    import xarray
+
+    batch = ["sample"] if states.ndim == 3 else []
+    names = plant.dynamics
+    coords: dict[str, Any] = {"time": ("time", times, {"units": "s"})}
+    coords["joint"] = list(names.velocities)
+    along = "joint" if plant.nq == plant.nv else "coordinate"
+    coords[along] = list(names.coordinates)
+    if batch:
+        coords["sample"] = np.arange(states.shape[1])
+    q, qd, z, energy = plant.parts(states)
+    tau, kinetic, potential = computed
+    total = kinetic + potential
+    dims = ("time", *batch)
+    of_q, of_v = kinds(plant)
+    fields: dict[str, Any] = {
+        "q": ((*dims, along), q, _units("q", of_q)),
+        "qd": ((*dims, "joint"), qd, _units("qd", of_v)),
+        "tau": ((*dims, "joint"), tau, _units("tau", of_v)),
+    }
+    scalars = {"kinetic": kinetic, "potential": potential}
+    scalars |= {"work": energy[..., 0], "dissipated": energy[..., 1]}
+    scalars["balance"] = energy[..., 0] - energy[..., 1] - (total - total[:1])
+    fields |= {name: (dims, value, {"units": "J"}) for name, value in scalars.items()}
+    if plant.nz:
+        fields["controller"] = ((*dims, "state"), z, {})
+    for name, entry in fields.items():
+        entry[2]["long_name"] = _LONG[name]
+    if events is not None and len(events):
+        fields |= _events(plant, events)
+    return xarray.Dataset(fields, coords, dict(attributes))
+
+
+def _units(quantity: str, found: list[str]) -> dict[str, str]:
+    units = [_UNITS[quantity][kind] for kind in found]
+    return {"units": units[0] if len(set(units)) == 1 else ", ".join(units)}
+
+
+def _events(plant: Plant, events: np.ndarray) -> dict[str, Any]:
+    from dalembert.simulation.adaptive import event_names
+
+    joints = [plant.dynamics.velocities[int(j)] for j in events[:, 1]]
+    return {
+        "event_time": ("event", events[:, 0], {"units": "s"}),
+        "event_joint": ("event", joints),
+        "event_kind": ("event", event_names(events)),
+    }
