@@ -5,12 +5,12 @@ BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench docs clean
 
 help:   ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.with-view  ## load a robot, check it, evaluate a million states, draw a picture
+demo: $(VENV)/.with-view  ## a robot in motion: checks, a million states, a page to open
 	@$(BIN)/dalembert demo
 
 test: $(VENV)/.with-test  ## all tests and the doctests of src, warnings as errors
@@ -25,8 +25,12 @@ lint: $(VENV)/.with-lint  ## style, types, and the order of the layers
 bench: $(VENV)/.with-test  ## compare with Pinocchio on this machine
 	@$(BIN)/python benchmarks/run.py
 
+docs: $(VENV)/.with-docs  ## the documentation, warnings as errors
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "Now open docs/_build/html/index.html"
+
 clean:  ## remove .venv and every cache in this folder
-	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache build dist
+	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache build dist docs/_build
 
 # One stamp per extra; a changed pyproject.toml makes all of them old.
 $(VENV)/.with-%: pyproject.toml | $(VENV)/.made

@@ -7,6 +7,7 @@ import platform
 
 import numpy as np
 import pinocchio as pin
+from derivatives import derivatives_table
 from dynamics import batch_table, single_table
 from rich.console import Console
 from startup import startup_table
@@ -32,6 +33,7 @@ def main() -> None:
         lambda: batch_table(rounds),
         lambda: single_table(rounds),
         lambda: thread_table(max(5, rounds // 5), most),
+        lambda: derivatives_table(max(10, rounds // 4)),
         startup_table,
     ):
         console.print(table())

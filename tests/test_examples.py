@@ -10,7 +10,7 @@ SCRIPTS = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
 def test_there_are_examples():
-    assert len(SCRIPTS) >= 3
+    assert len(SCRIPTS) >= 10
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

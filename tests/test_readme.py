@@ -7,30 +7,36 @@ README = Path(__file__).parents[1] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 
 
-def test_code_blocks_run(capsys):
+def test_code_blocks_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
-    assert len(blocks) >= 2
+    assert len(blocks) >= 3
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, str(README), "exec"), names)
     assert names["tau"].shape == (1_000_000, 6)
     assert names["h"].shape == (1000, 500, 6)
     assert names["holding"].shape == (100, 2)
+    assert names["M"].shape == (1000, 6, 6)
     assert "multiplications" in capsys.readouterr().out
+    assert (tmp_path / "run.html").stat().st_size > 500_000
 
 
 def test_links_lead_somewhere():
     links = re.findall(r"\]\(([^)#]+)\)", TEXT)
-    assert "docs/images/demo.png" in links
-    missing = [link for link in links if not (README.parent / link).exists()]
+    assert "docs/images/page.png" in links
+    files = [link for link in links if "://" not in link]
+    missing = [link for link in files if not (README.parent / link).exists()]
     assert not missing
 
 
-def test_picture_is_small():
-    assert (README.parent / "docs/images/demo.png").stat().st_size < 300_000
+def test_pictures_are_small():
+    for picture in (README.parent / "docs/images").iterdir():
+        assert picture.stat().st_size < 300_000
 
 
-def test_commands_of_the_shell_block_work():
+def test_commands_of_the_shell_block_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     from typer.testing import CliRunner
 
     from dalembert.cli.app import app

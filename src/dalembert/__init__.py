@@ -11,23 +11,52 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dalembert.version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from dalembert import formulations
+    from dalembert import control, formulations
+    from dalembert.constraints import (
+        Constrained,
+        ContactBody,
+        Cylinder,
+        Distance,
+        Driver,
+        Ellipsoid,
+        Holonomic,
+        JointCoupling,
+        Loop,
+        Network,
+        Pfaffian,
+        Plane,
+        PointOnSurface,
+        Rolling,
+        Sphere,
+        Surface,
+        is_holonomic,
+        nonholonomic_trap,
+    )
     from dalembert.counting import count_growth
+    from dalembert.equations import symbolic_model
     from dalembert.errors import (
         CompileError,
+        ConstraintError,
         ConvergenceError,
         DalembertError,
+        ImportFileError,
         InertiaError,
         ModelError,
         ParameterError,
         ShapeError,
+        SimulationError,
         SingularMassMatrixError,
         UnknownNameError,
     )
+    from dalembert.general import compile
     from dalembert.kernels import get_num_threads, set_num_threads
+    from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
     from dalembert.model import Joint, Link, Parameter
     from dalembert.robot import Robot
+    from dalembert.simulation import Samples, SimulationWarning, simulate
     from dalembert.systems import (
         Lagrangian,
         Particles,
@@ -37,67 +66,125 @@ if TYPE_CHECKING:
     )
     from dalembert.zoo import load
 
-__version__ = "0.1.0"
 
 # where each public name lives; imported when first asked for, so that `import dalembert` is quick
 _PUBLIC = {
     "CompileError": "errors",
+    "Constrained": "constraints",
+    "ConstraintError": "errors",
+    "ContactBody": "constraints",
     "ConvergenceError": "errors",
+    "Cylinder": "constraints",
     "DalembertError": "errors",
+    "Distance": "constraints",
+    "Driver": "constraints",
+    "Ellipsoid": "constraints",
+    "Holonomic": "constraints",
+    "ImportFileError": "errors",
     "InertiaError": "errors",
     "Joint": "model",
+    "JointCoupling": "constraints",
     "Lagrangian": "systems",
     "Link": "model",
+    "Loop": "constraints",
     "ModelError": "errors",
+    "Network": "constraints",
     "Parameter": "model",
     "ParameterError": "errors",
     "Particles": "systems",
+    "Pfaffian": "constraints",
+    "PlanarMechanism": "mechanisms",
+    "Plane": "constraints",
+    "PointOnSurface": "constraints",
     "Robot": "robot",
+    "Rolling": "constraints",
+    "Samples": "simulation",
     "ShapeError": "errors",
+    "SimulationError": "errors",
+    "SimulationWarning": "simulation",
     "SingularMassMatrixError": "errors",
+    "SpatialMechanism": "mechanisms",
+    "Sphere": "constraints",
+    "Surface": "constraints",
     "UnknownNameError": "errors",
+    "compile": "general",
     "count_growth": "counting",
     "equilibria": "systems",
     "equilibrium": "systems",
     "get_num_threads": "kernels",
+    "is_holonomic": "constraints",
     "load": "zoo",
+    "nonholonomic_trap": "constraints",
     "set_num_threads": "kernels",
+    "simulate": "simulation",
+    "symbolic_model": "equations",
     "virtual_work": "systems",
 }
 
 __all__ = [
     "CompileError",
+    "Constrained",
+    "ConstraintError",
+    "ContactBody",
     "ConvergenceError",
+    "Cylinder",
     "DalembertError",
+    "Distance",
+    "Driver",
+    "Ellipsoid",
+    "Holonomic",
+    "ImportFileError",
     "InertiaError",
     "Joint",
+    "JointCoupling",
     "Lagrangian",
     "Link",
+    "Loop",
     "ModelError",
+    "Network",
     "Parameter",
     "ParameterError",
     "Particles",
+    "Pfaffian",
+    "PlanarMechanism",
+    "Plane",
+    "PointOnSurface",
     "Robot",
+    "Rolling",
+    "Samples",
     "ShapeError",
+    "SimulationError",
+    "SimulationWarning",
     "SingularMassMatrixError",
+    "SpatialMechanism",
+    "Sphere",
+    "Surface",
     "UnknownNameError",
+    "compile",
+    "control",
     "count_growth",
     "equilibria",
     "equilibrium",
     "formulations",
     "get_num_threads",
+    "is_holonomic",
     "load",
+    "nonholonomic_trap",
     "set_num_threads",
+    "simulate",
+    "symbolic_model",
     "virtual_work",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "formulations":
-        return import_module("dalembert.formulations")
+    if name in ("control", "formulations"):
+        return import_module(f"dalembert.{name}")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
     value = getattr(import_module(f"dalembert.{_PUBLIC[name]}"), name)
+    if name == "simulate":
+        import_module("dalembert.report.accessor")  # runs have `.dl`
     globals()[name] = value
     return value
 

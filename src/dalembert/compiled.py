@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dalembert import formulations
+from dalembert.device import DeviceKernel, on_device
 from dalembert.errors import DalembertError, FormulationError, ShapeError
 from dalembert.formulations import Quantity, coupled
 from dalembert.formulations.registry import INPUTS, SIZES, Formulation, Size, suggest
@@ -118,6 +119,7 @@ class Compiled:
         self.kind = kind
         self._kernels: dict[str, Kernel] = {}
         self._programs: dict[str, Program] = {}
+        self._devices: dict[str, DeviceKernel] = {}
 
     def kernel(self, variant: Variant) -> Kernel:
         """The kernel of a variant, compiled or from the cache on disk."""
@@ -168,6 +170,13 @@ class Compiled:
             self._programs[variant.key] = trace(function, ports, name=variant.quantity.name)
         return self._programs[variant.key]
 
+    def device_kernel(self, variant: Variant) -> DeviceKernel:
+        """The CUDA kernels of a variant, compiled when the first array on a GPU arrives."""
+        if variant.key not in self._devices:
+            made = DeviceKernel(self.program(variant), variant.quantity.name)
+            self._devices[variant.key] = made
+        return self._devices[variant.key]
+
     def call(self, variant: Variant, arguments: tuple[Any, ...], parameters: Any, out: Any) -> Any:
         """Evaluate; what NumPy refuses is said again in the user's terms."""
         kernel = self._kernels.get(variant.key) or self.kernel(variant)
@@ -180,6 +189,8 @@ class Compiled:
                 kernel.ufunc(*arguments, out=out) if out is not None else kernel.ufunc(*arguments)
             )
         except (ValueError, TypeError) as error:
+            if on_device(arguments):
+                return self.device_kernel(variant)(arguments, out)
             explained = explain(error, kernel.inputs, arguments)
             name = f"{self.description.name}.{variant.quantity.name}"
             raise ShapeError(f"{name}: {explained}") from None

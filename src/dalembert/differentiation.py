@@ -85,7 +85,7 @@ class Derived:
         if name == "q":
             return (self._compiled.description.nv,)
         if name == _INERTIA:
-            return tuple(inertial_parameters(self._compiled.description).shape)
+            return tuple(inertial_parameters(self._model).shape)
         return next(port.shape for port in inputs if port.name == name)
 
     def _function(self, variant: Variant, mode: str, wrt: tuple[str, ...]) -> Callable[..., Any]:
@@ -99,7 +99,7 @@ class Derived:
         }[mode]()
 
         def at_point(d_q: Any = None, **given: Any) -> Mapping[str, Any]:
-            model = self._compiled.description
+            model = self._model
             if _STEP in names:
                 given[_STEP] = np.zeros(model.nv)
                 if d_q is not None:
@@ -110,13 +110,17 @@ class Derived:
 
         return at_point
 
+    @property
+    def _model(self) -> Any:
+        return self._compiled.description
+
     def _plain(self, variant: Variant) -> Traceable:
         """The formulation itself, as a function of everything that may vary."""
 
         def function(
             parameters: Any = None, inertia: Any = None, delta: Any = None, **inputs: Any
         ) -> dict[str, Any]:
-            model = self._compiled.description
+            model = self._model
             model = model if parameters is None else model.bind(parameters)
             model = model if inertia is None else with_inertial_parameters(model, inertia)
             if delta is not None:

@@ -1,75 +1,40 @@
-"""Equations of a robot: its programs and its letters, handed to `symbolic`."""
+"""Robots with letters for their numbers, whose equations are those of a textbook.
+
+>>> symbolic_model("pendulum").equations(["g"]).g
+Matrix([[g*l*m*sin(theta)]])
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from dalembert.errors import EquationError, FormulationError
+from dalembert.errors import EquationError
 from dalembert.model import Model
 from dalembert.model.joint import Screw
-from dalembert.model.parameter import Parameter, collect, is_symbolic
-from dalembert.symbolic.writing import SOURCES, System, quantity_key, write_equations
-
-if TYPE_CHECKING:
-    import sympy
-
-    from dalembert.kernels.program import Program
-    from dalembert.robot import Robot
-    from dalembert.symbolic.equations import Equations
+from dalembert.model.parameter import Parameter
+from dalembert.robot import Robot
 
 
-def robot_equations(
-    robot: Robot,
-    quantities: Sequence[str] = ("M", "C", "g"),
-    coordinates: Sequence[str] | None = None,
-    **options: Any,
-) -> Equations:
-    """The equations of a robot; `Robot.equations` says what the arguments are."""
-    if isinstance(quantities, str):
-        raise EquationError(f"quantities={quantities!r} must be a list, such as ['M', 'g']")
-    keys = [quantity_key(name) for name in quantities]
-    system = system_of(robot, keys, coordinates)
-    return write_equations(system, keys, **options)
-
-
-def system_of(
-    robot: Robot, keys: Iterable[str] = SOURCES, coordinates: Sequence[str] | None = None
-) -> System:
-    """Programs and symbols of a robot, for the quantities of these short names."""
-    import sympy
-
-    needed = dict.fromkeys(["mass_matrix", *(SOURCES[key] for key in keys)])
-    q, qd = _coordinates(robot.model, coordinates)
-    return System(
-        name=robot.name,
-        programs={name: _program(robot, name) for name in needed},
-        q=tuple(map(sympy.Symbol, q)),
-        qd=tuple(map(sympy.Symbol, qd)),
-        parameters=tuple(map(sympy.Symbol, robot.model.parameters)),
-        linear=tuple(map(sympy.Symbol, _inertial(robot.model))),
-        defaults=robot.model.parameters,
-    )
-
-
-def symbolic_robot(name: str) -> Robot:
-    """A robot of the zoo with letters for its numbers; each keeps its number as default.
+def symbolic_model(name: str) -> Any:
+    """A robot or system of the zoo with letters for its numbers, which they keep as defaults.
 
     Textbook models have the letters of their builder. Others get m, x y z (centre of mass), Ixx …,
     Jm (rotor), a b d (offsets) with the number of the link; what is zero stays zero.
 
-    >>> list(symbolic_robot("pendulum").model.parameters)
+    >>> list(symbolic_model("pendulum").model.parameters)
     ['m', 'l', 'g']
     """
     from dalembert import zoo
 
     build = zoo.entry(name).build
-    arguments = inspect.signature(build).parameters
-    if arguments:
-        return build(**{key: Parameter(key, a.default) for key, a in arguments.items()})
+    arguments = inspect.signature(build).parameters.items()
+    numbers = {key: a.default for key, a in arguments if isinstance(a.default, float)}
+    if numbers:
+        return build(**{key: Parameter(key, value) for key, value in numbers.items()})
     return with_letters(build())
 
 
@@ -79,8 +44,6 @@ def with_letters(robot: Robot) -> Robot:
     Frames keep their directions; offsets, masses, centres and tensors, in the model's body frames,
     and gravity become letters. Drives keep only the inertia of the rotors.
     """
-    from dalembert.robot import Robot
-
     model = robot.model
     if model.parameters:
         raise EquationError(f"{robot.name} has parameters already: {', '.join(model.parameters)}")
@@ -88,7 +51,8 @@ def with_letters(robot: Robot) -> Robot:
     tool = model.frame(model.tool)
     gravity = _letters([f"g{axis}" for axis in "xyz"], model.gravity)
     if np.count_nonzero(model.gravity) == 1:
-        gravity = [Parameter("g", abs(v)) * float(np.sign(v)) if v else 0.0 for v in model.gravity]
+        letter = Parameter("g", float(np.abs(model.gravity).max()))
+        gravity = [-letter if v < 0 else letter if v else 0.0 for v in model.gravity]
     return Robot.from_links(
         links, tool=_pose(tool.rotation, tool.translation), gravity=gravity, name=robot.name
     )
@@ -112,7 +76,7 @@ def _lettered_link(model: Model, i: int) -> dict[str, Any]:
         "name": body.name,
         "parent": model.bodies[body.parent].name if body.parent >= 0 else None,
         "mass": _letter(f"m{number}", body.mass),
-        "com": _letters([f"{axis}{number}" for axis in "xyz"], body.com),
+        "com": _letters([f"{axis}{number}" for axis in "xyz"], body.center),
         "inertia": tensor,
         "joint": {
             "name": f"joint{number}",
@@ -135,47 +99,3 @@ def _letters(names: Sequence[str], values: Any) -> list[Any]:
 def _pose(rotation: Any, translation: Any) -> list[list[Any]]:
     rows = np.asarray(rotation, dtype=float).tolist()
     return [[*row, t] for row, t in zip(rows, translation, strict=True)] + [[0.0, 0.0, 0.0, 1.0]]
-
-
-def _program(robot: Robot, name: str) -> Program:
-    try:
-        return robot.program(name)
-    except FormulationError as error:
-        raise EquationError(f"{name} has no equations: {error}") from error
-
-
-def _coordinates(model: Model, given: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """Names of q and of its rates: θ for turns and d for slides, numbered if there are several."""
-    if given is not None and len(given) != model.nq:
-        raise EquationError(f"{model.name} has {model.nq} coordinates, not {len(given)}")
-    scalar = all(isinstance(body.chart, Screw) for body in model.bodies)
-    if given is None:
-        given = list(_default_names(model)) if scalar else [f"q{k + 1}" for k in range(model.nq)]
-    rates = [f"d{name}" for name in given] if scalar else [f"v{k + 1}" for k in range(model.nv)]
-    clash = sorted({*given, *rates} & set(model.parameters))
-    if clash or len({*given, *rates}) < len(given) + len(rates):
-        what = f"parameter {clash[0]!r}" if clash else "another one"
-        raise EquationError(f"{model.name}: a coordinate has the name of {what}; give coordinates=")
-    return list(given), rates
-
-
-def _default_names(model: Model) -> Iterator[str]:
-    for k, body in enumerate(model.bodies):
-        number = str(k + 1) if model.nq > 1 else ""
-        name = f"theta{number}" if body.chart.turn else f"d{number}"
-        yield f"q{number}" if name in model.parameters else name
-
-
-def _inertial(model: Model) -> list[str]:
-    """Parameters that are masses or moments of bodies or rotors, in their order."""
-    values = [v for body in model.bodies for v in (body.mass, body.inertia)]
-    found = {name for value in [*values, model.drive.rotor] for name in _parameters_in(value)}
-    lengths = [v for body in model.bodies for v in (body.com, body.translation)]
-    found -= {name for value in lengths for name in _parameters_in(value)}
-    return [name for name in model.parameters if name in found]
-
-
-def _parameters_in(value: Any) -> Mapping[str, Any]:
-    if not is_symbolic(value):
-        return {}
-    return collect(value.ravel().to_casadi() if value.shape else value.reshape(1).to_casadi())[0]

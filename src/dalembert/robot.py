@@ -10,11 +10,14 @@ import numpy as np
 from dalembert import counting
 from dalembert.compiled import COUPLED, ROBOT, Compiled
 from dalembert.importers import links_from_dh, links_from_screws
+from dalembert.methods.display import DisplayMethods
 from dalembert.methods.dynamics import DynamicsMethods
+from dalembert.methods.equations import EquationMethods
 from dalembert.methods.export import ExportMethods
 from dalembert.methods.inertias import InertialMethods
 from dalembert.methods.kinematics import KinematicMethods
 from dalembert.methods.matrices import MatrixMethods
+from dalembert.methods.rollout import RolloutMethods
 from dalembert.model import JointInfo, Link, Model, build, link_from_mapping
 from dalembert.model.build import STANDARD_GRAVITY
 
@@ -22,13 +25,19 @@ if TYPE_CHECKING:
     from dalembert.importers.xml_read import Source
     from dalembert.kernels.count import Count
     from dalembert.model.notes import Notes
-    from dalembert.symbolic.equations import Equations
 
 Array = np.ndarray
 
 
 class Robot(
-    DynamicsMethods, MatrixMethods, KinematicMethods, InertialMethods, ExportMethods
+    DynamicsMethods,
+    MatrixMethods,
+    KinematicMethods,
+    InertialMethods,
+    RolloutMethods,
+    ExportMethods,
+    EquationMethods,
+    DisplayMethods,
 ):
     """A mechanism of rigid links, and everything that can be computed of it.
 
@@ -270,47 +279,6 @@ class Robot(
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Robot, (self.model,)
-
-    def equations(
-        self,
-        quantities: Sequence[str] = ("M", "C", "g"),
-        simplify: str = "full",
-        timeout: float | None = 10.0,
-        group: bool | None = None,
-        coordinates: Sequence[str] | None = None,
-        constants: Sequence[str] | None = None,
-        progress: bool = True,
-    ) -> Equations:
-        """The equations of motion as SymPy matrices in textbook form, from the robot's programs.
-
-        `quantities` are of "M", "C", "g", "Gamma" (Christoffel), "K", "U", "B" and "Csq" (Khatib).
-        "full" also looks for factors, until `timeout` seconds are over; "fast" does not. `group`
-        names the constants (α + 2β cos θ₂); None does so if a few of them say all of M.
-        `coordinates` and `constants` are names to use instead of θ₁, d₂, … and α, β, ….
-
-        >>> from dalembert.equations import symbolic_robot
-        >>> print(symbolic_robot("planar_2r").equations(["M"]))
-        Mass matrix
-        M = ⎡ α + 2 β cos θ₂   δ + β cos θ₂ ⎤
-            ⎣ δ + β cos θ₂     δ            ⎦
-        <BLANKLINE>
-        with
-        α = Iz₁ + Iz₂ + m₁ r₁² + m₂ (l₁² + r₂²)
-        β = m₂ l₁ r₂
-        δ = Iz₂ + m₂ r₂²
-        """
-        from dalembert.equations import robot_equations
-
-        return robot_equations(
-            self,
-            quantities,
-            coordinates,
-            simplify=simplify,
-            timeout=timeout,
-            group=group,
-            constants=constants,
-            progress=progress,
-        )
 
     def operation_count(
         self,

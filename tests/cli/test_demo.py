@@ -35,13 +35,15 @@ def ball_and_slide():
 
 
 @pytest.mark.parametrize("name", ["ur5", "rp"])
-def test_demo_writes_the_picture_it_names(tmp_path, name):
+def test_demo_writes_the_page_it_names(tmp_path, name):
     result = run("--out", str(tmp_path / "new" / "folder"), "--robot", name, "--states", "5000")
     assert result.exit_code == 0, result.output
     path = tmp_path / "new" / "folder" / "demo.png"
     assert path.read_bytes().startswith(b"\x89PNG")
     assert 50_000 < path.stat().st_size < 300_000
-    assert result.stdout.rstrip().endswith(f"Now open {path}")
+    page = path.with_suffix(".html")
+    assert 500_000 < page.stat().st_size < 3_000_000
+    assert result.stdout.rstrip().endswith(f"Now open {page}")
     assert "5,000 states" in result.stdout
     assert "forward ∘ inverse = identity" in result.stdout
     assert "✗" not in result.stdout
@@ -82,6 +84,14 @@ def test_every_formulation_is_checked():
     laws = list(agreement.laws(robot))
     assert len(laws) == 4
     assert all(law.holds for law in laws)
+
+
+def test_formulations_that_cannot_treat_the_joints_are_left_out(ball_and_slide):
+    rows = list(agreement.formulations(ball_and_slide))
+    names = {row.formulation for row in rows if row.quantity == "inverse dynamics"}
+    assert "newton_euler" in names
+    assert "lagrange" not in names
+    assert all(row.holds for row in rows)
 
 
 def test_formulations_that_differ_are_found(monkeypatch):

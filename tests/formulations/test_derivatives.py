@@ -4,8 +4,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import given, settings
-from tests.formulations.mechanisms import random_model, random_motion, random_state, seeds
-from tests.oracles.pinocchio_twin import configuration, friction, twin
 
 import dalembert as dl
 from dalembert.formulations import automatic_derivatives
@@ -15,6 +13,8 @@ from dalembert.formulations.newton_euler import inverse_dynamics
 from dalembert.formulations.tree_inverse import tree_inverse
 from dalembert.model import Model
 from dalembert.robot import Robot
+from tests.formulations.mechanisms import random_model, random_motion, random_state, seeds
+from tests.oracles.pinocchio_twin import configuration, friction, twin
 
 
 def close(ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> None:
@@ -106,7 +106,9 @@ def test_automatic_agrees(seed):
         (forward_dynamics_derivatives, automatic_derivatives.forward_dynamics_derivatives),
     )
     for recursive, automatic in pairs:
-        results = zip(recursive(model, *state, **known), automatic(model, *state, **known), strict=True)
+        results = zip(
+            recursive(model, *state, **known), automatic(model, *state, **known), strict=True
+        )
         for mine, other in results:
             close(mine, other, 1e-8)
 

@@ -81,6 +81,16 @@ def test_compiled_is_the_reference(arms):
     np.testing.assert_allclose(tau, robot.reference("inverse_dynamics", q, qd, qdd), rtol=1e-12)
     np.testing.assert_allclose(robot.forward_dynamics(q, qd, tau), qdd, atol=1e-9)
     np.testing.assert_allclose(robot.integrate(q, qd), q + qd, atol=1e-15)
+    for quantity in ("christoffel", "mass_matrix_derivative"):
+        ours, theirs = robot.kernel(quantity)(q), robot.reference(quantity, q)
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
+    step = 1e-6 * np.eye(4)
+    slopes = [
+        (robot.reference("mass_matrix", q + h) - robot.reference("mass_matrix", q - h)) / 2e-6
+        for h in step
+    ]
+    dM = robot.reference("mass_matrix_derivative", q)
+    np.testing.assert_allclose(dM, np.stack(slopes, axis=2), atol=1e-7)
 
 
 def test_what_does_not_carry_over_says_so(arms):

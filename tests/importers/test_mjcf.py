@@ -181,6 +181,14 @@ def test_what_a_tree_of_bodies_cannot_hold_is_a_warning():
     )
 
 
+def test_nan_is_an_error_and_no_log_is_written(tmp_path, monkeypatch, capfd):
+    """MuJoCo itself would only print a warning and write it into the current folder."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ImportFileError, match="a number in it is NaN"):
+        Robot.from_mjcf(UNNAMED.replace('"1 0 0"', '"nan 0 0"'))
+    assert list(tmp_path.iterdir()) == [] and capfd.readouterr().err == ""
+
+
 def test_includes_of_the_folder_are_read(tmp_path):
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "arm.xml").write_text(
@@ -203,6 +211,10 @@ def test_includes_of_the_folder_are_read(tmp_path):
         ("<mujoco><worldbody><body><geom size='1'/></body></worldbody></mujoco>", "fixed"),
         ("<mujoco><include file='a.xml'/></mujoco>", "has no folder"),
         ("<mujoco><extension/></mujoco>", "foreign code"),
+        (UNNAMED.replace('"1 0 0"', '"1e300 0 0"'), r"body_pos .* beyond 1e12"),
+        (UNNAMED.replace("<option>", '<option gravity="0 0 -1e13">'), "gravity is beyond"),
+        (UNNAMED.replace("<body pos", '<body quat="1 0 0 1e308" pos'), "unit length"),
+        (UNNAMED.replace("<joint axis", '<joint class="%s%n" axis'), "may crash on a '%'"),
         (
             "<mujoco><worldbody><replicate count='1000'><replicate count='1000'><body/>"
             "</replicate></replicate></worldbody></mujoco>",
@@ -223,6 +235,7 @@ def test_bad_text_is_a_typed_error(text, message):
         '<asset><mesh file="../../secret.stl"/></asset>',
         '<compiler meshdir=".."/><asset><mesh file="secret.stl"/></asset>',
         '<asset><texture type="cube" fileright="/etc/passwd"/></asset>',
+        '<asset><model file="../secret.xml"/></asset>',
     ],
 )
 def test_no_file_outside_the_folder(tmp_path, inside):
@@ -243,6 +256,14 @@ def test_a_link_out_of_the_folder_is_followed_and_refused(tmp_path):
     main = folder / "robot.xml"
     main.write_text('<mujoco><include file="inner.xml"/></mujoco>')
     with pytest.raises(ImportFileError, match="outside"):
+        Robot.from_mjcf(main)
+
+
+def test_an_attached_model_is_looked_through(tmp_path):
+    (tmp_path / "part.xml").write_text('<mujoco>\n<include file="../secret.xml"/></mujoco>')
+    main = tmp_path / "robot.xml"
+    main.write_text('<mujoco><asset><model file="part.xml"/></asset></mujoco>')
+    with pytest.raises(ImportFileError, match=r"part\.xml, line 2: .* outside"):
         Robot.from_mjcf(main)
 
 

@@ -34,7 +34,9 @@ def compiled(text: str, folder: Path, compiler: str, *flags: str) -> ctypes.CDLL
     return ctypes.CDLL(str(library))
 
 
-def call(function: ctypes._CFuncPtr, program: Program, arrays: list[np.ndarray]) -> list[np.ndarray]:
+def call(
+    function: ctypes._CFuncPtr, program: Program, arrays: list[np.ndarray]
+) -> list[np.ndarray]:
     """Call `void f(inputs…, outputs…)` on one state; outputs start as NaN."""
     dtype = arrays[0].dtype
     outputs = [np.full(port.shape, np.nan, dtype) for port in program.outputs]
@@ -61,7 +63,9 @@ def test_to_the_last_bit(tmp_path, monkeypatch, compiler, quantity):
     for _ in range(20):
         state = [rng.uniform(-3, 3, port.shape) for port in program.inputs]
         function = library[f"dalembert_ur5_{quantity}"]
-        for mine, other in zip(call(function, program, state), interpret(program, *state), strict=True):
+        for mine, other in zip(
+            call(function, program, state), interpret(program, *state), strict=True
+        ):
             np.testing.assert_array_equal(mine, other)
 
 
@@ -75,7 +79,9 @@ def test_beside_the_library(tmp_path, dtype):
     rng, eps = np.random.default_rng(1), np.finfo(dtype).eps
     for _ in range(50):
         state = [rng.uniform(-2, 2, 7).astype(dtype) for _ in range(3)]
-        (tau,) = call(library.dalembert_panda_inverse_dynamics, robot.program("inverse_dynamics"), state)
+        (tau,) = call(
+            library.dalembert_panda_inverse_dynamics, robot.program("inverse_dynamics"), state
+        )
         ours = robot.inverse_dynamics(*state)
         assert ours.dtype == tau.dtype == np.dtype(dtype)
         # some two hundred sums lie between the wrist and the base

@@ -47,3 +47,16 @@ def test_stanford_arm_slides_on_its_third_joint():
     np.testing.assert_allclose(J[3:, 2], 0.0, atol=1e-15)
     np.testing.assert_allclose(np.linalg.norm(J[:3, 2]), 1.0)
     assert robot.joints[2].lower[0] == pytest.approx(12 * stanford.INCH)
+
+
+def test_every_name_is_in_its_file():
+    """The table of names must agree with the files; a file may not hold a name the table lacks."""
+    from importlib import import_module
+
+    from dalembert import zoo
+
+    listed = {*zoo.names(), *zoo.systems(), *zoo.mechanisms(), *zoo.bodies()}
+    assert {zoo.entry(name).name for name in listed} == listed
+    files = {import_module(f"dalembert.zoo.{file}") for file in zoo._FILES.values()}
+    held = {made.name for file in files for made in getattr(file, "ENTRIES", None) or [file.ENTRY]}
+    assert held == listed

@@ -17,7 +17,7 @@ from dalembert.errors import DalembertError, ParameterError, ShapeError, Unknown
 
 FAILURE, USAGE = 1, 2
 WRONG_USE = (ParameterError, ShapeError, UnknownNameError)
-LISTS = ("--q", "--qd", "--qdd", "--tau", "--tip-wrench")
+LISTS = ("--q", "--qd", "--qdd", "--tau", "--tip-wrench", "--target")
 
 
 class Commands(TyperGroup):
@@ -90,7 +90,12 @@ def numbers(help: str) -> Any:
 
 
 Name = Annotated[
-    str, typer.Argument(metavar="ROBOT", help="A robot of the zoo.", autocompletion=complete_robot)
+    str,
+    typer.Argument(
+        metavar="ROBOT",
+        help="A robot of the zoo, or a URDF or MJCF file.",
+        autocompletion=complete_robot,
+    ),
 ]
 Q = Annotated[str | None, numbers("Joint positions; default: the reference posture.")]
 QD = Annotated[str | None, numbers("Joint velocities; default: zero.")]
@@ -129,7 +134,7 @@ def root(
     """
 
 
-@app.command()
+@app.command(epilog="Example: dalembert zoo --json")
 def zoo(json: Json = False) -> None:
     """List the robots that come with the package, with their sources."""
     from dalembert.cli.robots import zoo
@@ -138,11 +143,17 @@ def zoo(json: Json = False) -> None:
 
 
 @app.command(epilog="Example: dalembert info ur5")
-def info(robot: Name, json: Json = False) -> None:
-    """Show a robot: joints, links, limits, frames, and what its dynamics cost."""
+def info(
+    robot: Name,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Warnings about a file are errors.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show a robot: joints, links, limits, frames, what its file said, what its dynamics cost."""
     from dalembert.cli.robots import info
 
-    info(robot, json)
+    info(robot, strict, json)
 
 
 @app.command(cls=ListsCommand, epilog="Example: dalembert inverse ur5 --q 0,-90,90,0,45,0 --deg")
@@ -208,13 +219,13 @@ def bench(
 
 @app.command(epilog="Example: dalembert demo --robot puma560")
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("out"),
+    out: Annotated[Path, typer.Option(help="Folder for the page and the picture.")] = Path("out"),
     robot: Annotated[
         str, typer.Option(help="A robot of the zoo.", autocompletion=complete_robot)
     ] = "ur5",
     states: Annotated[int, typer.Option(min=1, help="States to evaluate.")] = 2**20,
 ) -> None:
-    """Show a robot, check it, evaluate a million states, and draw it in motion."""
+    """Show a robot, check it, evaluate a million states, and write a page of it in motion."""
     from dalembert.cli.demo import demo
 
     demo(out, robot, states)
@@ -233,3 +244,133 @@ def count(
     from dalembert.cli.count import count
 
     count(robot, quantity, plot, json)
+
+
+@app.command(epilog="Examples: dalembert report puma560; dalembert report run.nc --robot ur5")
+def report(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="ROBOT|RUN.nc",
+            help="A robot of the zoo, a URDF or MJCF file, or a run stored as NetCDF.",
+            autocompletion=complete_robot,
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The page to write; default: out/NAME.html.")
+    ] = None,
+    robot: Annotated[
+        str | None, typer.Option(help="The robot of a run, if the zoo does not have it.")
+    ] = None,
+) -> None:
+    """Write one page: the moving arm, plots, equations, agreement and operation counts."""
+    from dalembert.cli.report import report
+
+    report(subject, out, robot)
+
+
+@app.command(
+    cls=ListsCommand,
+    epilog="Example: dalembert simulate puma560 --duration 2 --q 0 45 -90 0 0 0 --deg --out run.nc",
+)
+def simulate(
+    robot: Name,
+    duration: Annotated[float, typer.Option(help="Seconds to simulate.")],
+    q: Q = None,
+    qd: QD = None,
+    tau: Tau = None,
+    controller: Annotated[
+        str, typer.Option(help="none, pd_gravity or computed_torque.")
+    ] = "none",
+    target: Annotated[str | None, numbers("Where the controller goes; default: it holds.")] = None,
+    kp: Annotated[float, typer.Option(help="Position gain of the controller.")] = 100.0,
+    kd: Annotated[float, typer.Option(help="Velocity gain of the controller.")] = 20.0,
+    method: Annotated[
+        str | None, typer.Option(help="Integrator; default: DOP853, adaptive.")
+    ] = None,
+    dt: Annotated[float, typer.Option(help="Step of fixed-step methods, s.")] = 1e-3,
+    save_every: Annotated[
+        int | None, typer.Option(min=1, help="Steps between saved states; default: about 200.")
+    ] = None,
+    restitution: Annotated[
+        float | None, typer.Option(help="Make the joints' limits stops of this restitution, 0 … 1.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the result, .nc or .zarr.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder from which a run that was cut short goes on.")
+    ] = None,
+    deg: Degrees = False,
+    json: Json = False,
+) -> None:
+    """Simulate a robot: let go, under torques, or under a controller."""
+    from dalembert.cli.simulate import Options, simulate
+
+    options = Options(
+        *(duration, controller, target, kp, kd, method, dt, save_every),
+        *(restitution, out, checkpoint),
+    )
+    simulate(robot, {"q": q, "qd": qd, "tau": tau}, options, deg, json)
+
+
+@app.command(epilog="Example: dalembert mechanism four_bar.toml --simulate 10 --plot")
+def mechanism(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|NAME", help="A TOML file, a mechanism of the zoo, or a scenario."
+        ),
+    ],
+    simulate: Annotated[float | None, typer.Option(help="Seconds to simulate.")] = None,
+    dt: Annotated[float, typer.Option(help="Time between samples, or the fixed step, s.")] = 1e-2,
+    method: Annotated[
+        str, typer.Option(help="dop853, rk4, baumgarte or generalized_alpha.")
+    ] = "dop853",
+    plot: Annotated[bool, typer.Option("--plot", help="Draw the motion and the forces.")] = False,
+    animate: Annotated[bool, typer.Option("--animate", help="Write a GIF of the motion.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for pictures.")] = Path("out"),
+    json: Json = False,
+) -> None:
+    """Show a mechanism in absolute coordinates: mobility, joint forces, motion."""
+    from dalembert.cli.mechanism import Options, mechanism
+
+    mechanism(subject, Options(simulate, dt, method, plot, animate, out), json)
+
+
+@app.command(epilog="Example: dalembert equations elbow_3r --html --out elbow.html")
+def equations(
+    robot: Name,
+    latex: Annotated[bool, typer.Option("--latex", help="As LaTeX.")] = False,
+    html: Annotated[bool, typer.Option("--html", help="As a page that needs no network.")] = False,
+    pdf_ready: Annotated[
+        bool, typer.Option("--pdf-ready", help="As a whole LaTeX document.")
+    ] = False,
+    quantity: Annotated[
+        list[str] | None,
+        typer.Option(help="M, C, g, Gamma, K, U, B or Csq; may be repeated. Default: M, C, g."),
+    ] = None,
+    simplify: Annotated[str, typer.Option(help="full or fast.")] = "full",
+    timeout: Annotated[float, typer.Option(help="Seconds to look for shorter forms.")] = 30.0,
+    out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+) -> None:
+    """Print the equations of motion in letters, as a textbook would."""
+    from dalembert.cli.equations import equations
+
+    chosen = [name for name, wanted in (("latex", latex), ("html", html)) if wanted]
+    form = (chosen + ["pdf-ready"] * pdf_ready + ["text"])[0]
+    equations(robot, form, quantity or ["M", "C", "g"], simplify, timeout, out)
+
+
+@app.command(epilog="Example: dalembert export ur5 --quantity inverse_dynamics --target c")
+def export(
+    robot: Name,
+    quantity: Annotated[str, typer.Option(help="What to export.")] = "inverse_dynamics",
+    target: Annotated[str, typer.Option(help="c, cuda or casadi.")] = "c",
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("out"),
+    dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    layout: Annotated[str, typer.Option(help="row or column, for CUDA.")] = "row",
+    formulation: Chosen = None,
+) -> None:
+    """Write a quantity as C, CUDA or a CasADi function that stands on its own."""
+    from dalembert.cli.export import export
+
+    export(robot, quantity, target, out, dtype, layout, formulation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,29 +18,40 @@ from dalembert.errors import DalembertError
 from dalembert.report import agreement, picture
 from dalembert.report.facts import describe
 from dalembert.report.motion import move
+from dalembert.report.page import robot_page, write_page
 from dalembert.robot import Robot
 
-STEPS = ("reading the robot", "checking formulations", "evaluating states", "drawing the motion")
+STEPS = (
+    "reading the robot",
+    "checking formulations",
+    "evaluating states",
+    "drawing the motion",
+    "writing the page",
+)
 
 
 def demo(folder: Path, name: str, states: int) -> None:
-    """Load, show, check, evaluate, draw."""
+    """Load, show, check, evaluate, draw, and write the page."""
     screen, start = console(), time.perf_counter()
-    path = folder / "demo.png"
+    path = folder / "demo.html"
     with steps(screen) as step:
         step()
         robot = dalembert.load(name)
         facts = describe(robot)
         show(screen, facts)
         step()
-        failed = check(screen, robot)
+        checks = (list(agreement.formulations(robot)), list(agreement.laws(robot)))
+        failed = show_checks(screen, *checks)
         step()
         evaluate(screen, robot, states)
         step()
         motion = move(robot)
-        picture.draw(robot, facts["title"] or robot.name, motion, path)
+        picture.draw(robot, facts["title"] or robot.name, motion, folder / "demo.png")
+        step()
+        write_page(robot_page(robot, motion, checks), path)
     balance = "the energy gained and lost" if motion.has_friction else "the energy gained"
     screen.print(f"Along the motion drawn, ∫ τ·q̇ dt is {balance}, to {motion.residual:.0e} J.\n")
+    screen.print(f"Picture: {folder / 'demo.png'}", soft_wrap=True)
     screen.print(
         f"Done in {time.perf_counter() - start:.0f} s. Now open [bold]{path}[/]", soft_wrap=True
     )
@@ -50,7 +61,9 @@ def demo(folder: Path, name: str, states: int) -> None:
         )
 
 
-def check(screen: Console, robot: Robot) -> int:
+def show_checks(
+    screen: Console, rows: Sequence[agreement.Agreement], laws: Sequence[agreement.Law]
+) -> int:
     """The tables of agreement; how many rows do not agree."""
     failed = 0
     title = (
@@ -59,13 +72,13 @@ def check(screen: Console, robot: Robot) -> int:
     )
     headings = ("quantity", "formulation", "source", "from the others", "from plain NumPy")
     made = table(title, *headings, left=3)
-    for row in agreement.formulations(robot):
+    for row in rows:
         failed += not row.holds
         apart = "only one" if row.apart is None else error(row.apart)
         made.add_row(row.quantity, row.formulation, row.citation, apart, error(row.compiled))
     screen.print(made)
     made = table("Laws between them, at the same states", "law", "by", "and", "difference", left=3)
-    for law in agreement.laws(robot):
+    for law in laws:
         failed += not law.holds
         made.add_row(law.claim, law.left, law.right, error(law.error))
     screen.print(made)

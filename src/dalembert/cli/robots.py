@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import dalembert
@@ -34,9 +35,9 @@ def zoo(as_json: bool) -> None:
     console().print(listing)
 
 
-def info(name: str, as_json: bool) -> None:
-    """One robot: tree, masses, limits, frames, gravity, operation counts."""
-    robot = dalembert.load(name)
+def info(name: str, strict: bool, as_json: bool) -> None:
+    """One robot: tree, masses, limits, frames, gravity, what its file said, operation counts."""
+    robot = dalembert.load(name, **({"strict": True} if strict and name not in names() else {}))
     facts = describe(robot)
     if as_json:
         print_json(facts)
@@ -54,7 +55,7 @@ def show(screen: Console, facts: dict[str, Any]) -> None:
     for joint in facts["joints"]:
         tree.add_row(
             "  " * joint["depth"] + "└ " + joint["name"],
-            joint["type"],
+            joint["type"] + (", follows" if joint["follows"] else ""),
             joint["link"],
             number(joint["mass"]),
             _range(joint),
@@ -70,8 +71,25 @@ def show(screen: Console, facts: dict[str, Any]) -> None:
     if facts["parameters"]:
         listing.add_row("parameters", ", ".join(facts["parameters"]))
     screen.print(listing)
+    _show_notes(screen, facts)
     screen.print()
-    _show_counts(screen, facts["operation_counts"])
+    if facts["operation_counts"]:
+        _show_counts(screen, facts["operation_counts"])
+    else:
+        screen.print(f"Operations: see [cyan]dalembert count {facts['name']}[/] (takes a while).")
+
+
+def _show_notes(screen: Console, facts: dict[str, Any]) -> None:
+    """What reading the file left to say: warnings first, all of them."""
+    for warning in facts["warnings"]:
+        screen.print(f"[yellow]warning:[/] {escape(warning)}")
+    for title in ("merged", "locked", "ignored"):
+        if facts[title]:
+            screen.print(f"[cyan]{title}:[/] {escape('; '.join(facts[title]))}")
+    for equality in facts["equalities"]:
+        pair = f"{equality['first']} – {equality['second'] or 'world'}"
+        said = escape(f"{equality['kind']} constraint {equality['name']} ({pair})")
+        screen.print(f"[cyan]kept:[/] {said}")
 
 
 def _show_counts(screen: Console, operation_counts: dict[str, dict[str, Any]]) -> None:

@@ -1,16 +1,38 @@
 """Constraints on any system: kinds, routes to motion and forces, closed chains, contacts."""
 
 from dalembert.constraints.constrained import Constrained
+from dalembert.constraints.contact_body import ContactBody
+from dalembert.constraints.holonomy import Holonomy, growth_vector, is_holonomic
 from dalembert.constraints.kinds import Constraint, Driver, Holonomic, Pfaffian
 from dalembert.constraints.loops import Distance, JointCoupling, Loop
+from dalembert.constraints.network import Network
+from dalembert.constraints.rank import Mobility
+from dalembert.constraints.rolling import PointOnSurface, Rolling
+from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface
+from dalembert.constraints.trap import Trap, nonholonomic_trap
 
 __all__ = [
     "Constrained",
     "Constraint",
+    "ContactBody",
+    "Cylinder",
     "Distance",
     "Driver",
+    "Ellipsoid",
     "Holonomic",
+    "Holonomy",
     "JointCoupling",
     "Loop",
+    "Mobility",
+    "Network",
     "Pfaffian",
+    "Plane",
+    "PointOnSurface",
+    "Rolling",
+    "Sphere",
+    "Surface",
+    "Trap",
+    "growth_vector",
+    "is_holonomic",
+    "nonholonomic_trap",
 ]

@@ -131,9 +131,7 @@ QUANTITIES = (
     ),
     _plain("mass_matrix", "M(q)", ("q",), {"M": SQUARE}, quantities.mass_matrix, optional=()),
     _plain("bias", "C q̇ + N", ("q", "qd"), {"h": VECTOR}, quantities.bias, optional=()),
-    _plain(
-        "kinetic_energy", "T", ("q", "qd"), {"T": ()}, quantities.kinetic_energy, optional=()
-    ),
+    _plain("kinetic_energy", "T", ("q", "qd"), {"T": ()}, quantities.kinetic_energy, optional=()),
     _plain("potential_energy", "V", ("q",), {"V": ()}, quantities.potential_energy, optional=()),
     _plain(
         "integrate",

@@ -65,7 +65,9 @@ def _raise(
     # least squares with small singular values left out says which rows cannot be met
     left = A @ np.linalg.lstsq(A, drift, rcond=1e-4)[0] - drift
     size = np.abs(left)
-    named = ", ".join(map(repr, rank.named_rows(system, np.flatnonzero(size > 0.1 * size.max()))))
+    named = ", ".join(
+        map(repr, rank.named_rows(system, np.flatnonzero(size > 0.1 * size.max()).tolist()))
+    )
     if found < generic or np.linalg.cond(rank.scaled(A)[list(system.require_pivots().rows)]) > 1e3:
         raise ConstraintError(
             f"{closed.name}: q = {q} is at or near a singular posture: the constraints have rank "

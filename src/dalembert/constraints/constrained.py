@@ -85,14 +85,20 @@ class Constrained(ConstraintMethods):
 
         `formulation` is "multiplier", "elimination", "projection" or "gauge"; `choices` of gauge
         are ``root`` ("cholesky", "articulated", "symmetric") and ``basis`` ("gram_schmidt",
-        "householder"). λ is the one of least norm where constraints are redundant, to 1e-7. A state
-        at which the constraints contradict each other is an error that names them.
+        "householder"). λ is the one of least norm where constraints are redundant, to 1e-7 (in double
+        precision). A state at which the constraints contradict each other is an error that names
+        them; the bare kernel gives NaN there.
         """
-        found = self._call("forward_dynamics", (q, qd, tau), {"t": t}, formulation, parameters, out, choices)
+        inputs = (q, qd, tau)
+        found = self._call(
+            "forward_dynamics", inputs, {"t": t}, formulation, parameters, out, choices
+        )
         if np.isfinite(np.add.reduce(found[1], axis=None)):
             return found
         if formulation in SWITCHING and "pivots" not in choices:
-            found = self._switch(found, (q, qd, tau), t, formulation, parameters, choices)
+            again = self._switch(found, inputs, t, formulation, parameters, choices)
+            for kept, new in zip(found, again, strict=True):
+                np.copyto(kept, new)
         if not np.isfinite(found[1]).all():
             explain(self, q, qd, tau, t, found[1], parameters)
         return found
@@ -121,7 +127,9 @@ class Constrained(ConstraintMethods):
         require_state(self, found, (q, qd, qdd), actuators)
         return found
 
-    def internal_forces(self, q: Any, actuators: Sequence[str] | None = None, t: float = 0.0) -> Any:
+    def internal_forces(
+        self, q: Any, actuators: Sequence[str] | None = None, t: float = 0.0
+    ) -> Any:
         """Orthonormal torques (n_actuators, k) that move nothing and only load the mechanism."""
         names = None if actuators is None else ",".join(actuators)
         columns = selected(self.description, names)
@@ -161,7 +169,9 @@ class Constrained(ConstraintMethods):
         bound = self._bound(parameters)
         tried: set[str] = set()
         for where in map(tuple, np.argwhere(~np.isfinite(lam).all(axis=-1))):
-            if np.isfinite(lam[where]).all() or not all(np.isfinite(x[where]).all() for x in arrays):
+            if np.isfinite(lam[where]).all() or not all(
+                np.isfinite(x[where]).all() for x in arrays
+            ):
                 continue
             A = bound.at(arrays[0][where], None, clock[where]).A
             key = rank.pivots(A, self._independent).key
@@ -172,6 +182,8 @@ class Constrained(ConstraintMethods):
             again = tuple(x[weak] for x in arrays)
             given = {"t": None if t is None else clock[weak]}
             chosen = {**choices, "pivots": key}
-            part = self._call("forward_dynamics", again, given, formulation, parameters, None, chosen)
+            part = self._call(
+                "forward_dynamics", again, given, formulation, parameters, None, chosen
+            )
             qdd[weak], lam[weak] = part
         return qdd, lam

@@ -43,7 +43,9 @@ class Pivots(NamedTuple):
     @staticmethod
     def parse(text: str) -> Pivots:
         """The pivots a key stands for."""
-        return Pivots(*(tuple(map(int, part.split(","))) if part else () for part in text.split("|")))
+        return Pivots(
+            *(tuple(map(int, part.split(","))) if part else () for part in text.split("|"))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,9 @@ class ConstrainedDynamics:
     def require_pivots(self) -> Pivots:
         """The pivots, once the rank is known."""
         if self.pivots is None:
-            raise ConstraintError(f"{self.name}: the rank of the constraints has not been found yet")
+            raise ConstraintError(
+                f"{self.name}: the rank of the constraints has not been found yet"
+            )
         return self.pivots
 
     @cached_property
@@ -120,7 +124,8 @@ class ConstrainedDynamics:
         import casadi
 
         qd = np.zeros(self.nv) if qd is None else qd
-        inputs = (q, qd, np.zeros(1) if t is None else t, self.values)
+        inputs: tuple[Any, ...] = (q, qd, np.zeros(1) if t is None else t, self.values)
+        found: list[Any]
         if any(map(is_symbolic, inputs)):
             flat = [x.ravel().to_casadi() if is_symbolic(x) else np.ravel(x) for x in inputs]
             found = [casadi.array(casadi.SX(x)) for x in self.function(*flat)]
@@ -143,9 +148,11 @@ def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> 
 
     q, v = casadi.SX.sym("q", system.nq), casadi.SX.sym("v", system.nv)
     t, p = casadi.SX.sym("t"), casadi.SX.sym("p", len(system.parameters))
-    letters = dict(zip(system.parameters, casadi.vertsplit(p) if system.parameters else [], strict=True))
+    letters = dict(
+        zip(system.parameters, casadi.vertsplit(p) if system.parameters else [], strict=True)
+    )
     names = dict(zip(system.coordinates, casadi.vertsplit(q), strict=True)) | letters | {"t": t}
-    at = Posture(system, casadi.array(q).ravel(), casadi.array(t).reshape(()), names)
+    at = Posture(system, casadi.array(q).ravel(), casadi.array(t).ravel()[0], names)
     named = _named(constraints)
     rate = _sx(system.rate(at.q, casadi.array(v).ravel()))
     parts, slices, start = [], {}, 0
@@ -192,10 +199,13 @@ def _rows(
                 f"expected (k, {n}) and k"
             )
         A, b = casadi.vertcat(A, A2), casadi.vertcat(b, b2)
-    for k in range(A.shape[0]):
-        if A[k, :].is_zero():
+    empty = [k for k in range(A.shape[0]) if A[k, :].is_zero()]
+    if constraint.every_row_counts or len(empty) == A.shape[0]:
+        for k in empty:
             what = "h does not depend on q" if k < h.numel() else "its row of A is zero"
-            raise ConstraintError(f"constraint {label!r}, equation {k}: {what}, so it holds nothing")
+            raise ConstraintError(
+                f"constraint {label!r}, equation {k}: {what}, so it holds nothing"
+            )
     return h, A, b
 
 
@@ -204,15 +214,18 @@ def _named(constraints: Sequence[Constraint]) -> dict[str, Constraint]:
     if not constraints:
         raise ConstraintError("there is no constraint; use the system itself")
     named: dict[str, Constraint] = {}
-    for constraint in constraints:
-        if not isinstance(constraint, Constraint):
-            raise ConstraintError(f"{constraint!r} is no constraint such as dl.Holonomic(h)")
-        label = constraint.label
+    for given in constraints:
+        if not isinstance(given, Constraint):
+            raise ConstraintError(f"{given!r} is no constraint such as dl.Holonomic(h)")
+        constraint, label = given, given.label
         if getattr(constraint, "name", None) is None:
             number = sum(type(other) is type(constraint) for other in named.values()) + 1
             label = f"{label}{number}"
+            constraint = replace(constraint, name=label)  # type: ignore[call-arg]  # every kind has one
         if label in named:
-            raise ConstraintError(f"two constraints are called {label!r}; give them different names")
+            raise ConstraintError(
+                f"two constraints are called {label!r}; give them different names"
+            )
         named[label] = constraint
     return named
 

@@ -1,6 +1,7 @@
 """Lagrange–d'Alembert with the dependent coordinates eliminated (000 p.58–60).
 
-A = [A₁ A₂] with A₂ regular: δq₂ = −A₂⁻¹ A₁ δq₁, so q̈ = T q̈₁ + c and Tᵀ (M q̈ − f) = 0 with T = [1; −A₂⁻¹A₁].
+A = [A₁ A₂] with A₂ regular: δq₂ = −A₂⁻¹ A₁ δq₁, so q̈ = T q̈₁ + c and Tᵀ (M q̈ − f) = 0 with
+T = [1; −A₂⁻¹A₁].
 Rows and columns of A₂ are chosen by complete pivoting at the reference posture; where A₂ comes near
 a singular matrix the result is NaN, and `Constrained.forward_dynamics` chooses again.
 """
@@ -16,7 +17,7 @@ from dalembert.constraints.description import ConstrainedDynamics, Pivots
 from dalembert.constraints.multiplier import consistent
 from dalembert.constraints.terms import terms
 
-# of a pivot beside the largest: below it, other coordinates are better ones
+# of a pivot beside the largest entry of its row: below it, other coordinates are better ones
 WEAK_PIVOT = 1e-4
 
 
@@ -47,18 +48,10 @@ def forward_dynamics(
         qdd = c
     basic = linear.lu_transpose_solve(A2, (f - M @ qdd)[columns])
     lam, left = spread(A, drift, chosen, A2, basic, qdd)
-    weakest, strongest = pivot_range(A2)
-    ok = (weakest >= WEAK_PIVOT * strongest) * consistent(left, A @ qdd, drift)
+    ok = consistent(left, A @ qdd, drift)
+    for k, row in enumerate(rows):
+        ok = ok * (np.abs(A2.U[k][k]) >= WEAK_PIVOT * linear.largest(A[row]))
     return linear.flagged(ok, qdd, lam)
-
-
-def pivot_range(A2: linear.Lower) -> tuple[Any, Any]:
-    """Smallest and largest |pivot|."""
-    sizes = [np.abs(A2.U[k][k]) for k in range(len(A2.U))]
-    low = high = sizes[0]
-    for size in sizes[1:]:
-        low, high = np.minimum(low, size), np.maximum(high, size)
-    return low, high
 
 
 def spread(

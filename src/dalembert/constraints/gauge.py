@@ -35,7 +35,7 @@ def roots(plant: Dynamics, q: Any, M: Any, root: str = "cholesky") -> tuple[Any,
     if root == "articulated":
         # for a robot, the root of the articulated inertias (000 p.50); it is upper triangular
         robot = isinstance(plant.description, Model) and plant.description.coupling is None
-        W = plant.compute("square_root", "articulated", q=q) if robot else upper_cholesky(M)
+        W = plant.compute("square_root", "articulated_body", q=q) if robot else upper_cholesky(M)
         return W, lower_inverse(W.T).T
     if root == "symmetric":
         return symmetric_roots(M)
@@ -77,8 +77,9 @@ def forward_dynamics(
     qdd = W_inverse.T @ (V1 @ y + along)
     basic = linear.lu_transpose_solve(factors, V1.T @ u - y)
     lam, left = _spread(Lambda, V1, drift, rows, factors, basic, qdd, A)
-    low, high = _diagonal_range(Lambda_r)
-    ok = (low >= WEAK_PIVOT * high) * consistent(left, A @ qdd, drift)
+    ok = consistent(left, A @ qdd, drift)
+    for k in range(len(rows)):
+        ok = ok * (Lambda_r[k, k] ** 2 >= WEAK_PIVOT**2 * (Lambda_r[k] @ Lambda_r[k]))
     return linear.flagged(ok, qdd, lam)
 
 
@@ -100,14 +101,6 @@ def _spread(
     weights = linear.solve(linear.factor(np.eye(len(rows)) + L.T @ L), basic)
     lam = np.concatenate([weights, L @ weights])[np.argsort([*rows, *others])]
     return lam, A[others] @ qdd - drift[others]
-
-
-def _diagonal_range(Lambda_r: Any) -> tuple[Any, Any]:
-    sizes = [np.abs(Lambda_r[k, k]) for k in range(Lambda_r.shape[0])]
-    low = high = sizes[0]
-    for size in sizes[1:]:
-        low, high = np.minimum(low, size), np.maximum(high, size)
-    return low, high
 
 
 class Decoupled(NamedTuple):
@@ -170,6 +163,7 @@ def along(plant: Dynamics, function: Any, q: Any, qd: Any) -> tuple[list[Any], l
     flat = [_column(part) for part in found]
     rates = [casadi.densify(casadi.jtimes(part, x, rate)) for part in flat]
     evaluate = casadi.Function("along", [x, v], [*flat, *rates])
+    values: list[Any]
     if hasattr(q, "to_casadi") or hasattr(qd, "to_casadi"):
         given = [y.to_casadi() if hasattr(y, "to_casadi") else y for y in (q, qd)]
         values = [casadi.array(casadi.SX(y)) for y in evaluate(*given)]

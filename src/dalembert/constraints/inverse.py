@@ -1,7 +1,8 @@
 """Which torques at the chosen actuators give a motion, and what the constraints then carry.
 
-B u = f + Aᵀλ with f = M q̈ + C q̇ + N − ψ and B the columns of the actuators (000 p.80–81). The motion fixes
-P_ω B u = P_ω f; what is left of u does no work on it, and is of least norm or gives a wanted λ.
+B u = f + Aᵀλ with f = M q̈ + C q̇ + N − ψ and B the columns of the actuators (000 p.80–81). The
+motion fixes P_ω B u = P_ω f; what is left of u does no work on it, and is of least norm or gives a
+wanted λ.
 """
 
 from __future__ import annotations
@@ -48,17 +49,16 @@ def inverse_dynamics(
     scale = None if weights is None else 1.0 / np.sqrt(weights[columns])
     B = B if scale is None else B * scale.reshape(1, -1)
     # M⁻¹ P_ω is symmetric: the normal equations of P_ω B u = P_ω f in the metric M⁻¹
-    P = np.eye(system.nv) - maps.K.T @ maps.A_sharp
-    X = linear.solve(maps.M, P @ B)
+    X = linear.solve(maps.M, maps.project(B))
     G = B.T @ X
     u, _ = linear.least_norm(G, X.T @ f)
     if lam is not None:
         u = u + _toward(maps, G, B, f + A.T @ lam - B @ u)
     carried = B @ u - f
-    missed = P @ carried
-    ok = linear.largest(missed) <= INCONSISTENT * (1e-9 + linear.largest(P @ f))
+    found = maps.normal(carried)
+    missed = carried - A.T @ found
+    ok = linear.largest(missed) <= INCONSISTENT * (1e-9 + linear.largest(maps.project(f)))
     tau = B @ u if scale is None else np.eye(system.nv)[:, columns] @ (scale * u)
-    found = maps.K @ linear.solve(maps.M, carried)
     return linear.flagged(ok, tau, found)
 
 

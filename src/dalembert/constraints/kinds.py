@@ -7,7 +7,7 @@ A kind says `position(posture)`, a column h(q, t) that stays zero, or `velocity(
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.read import matrix_of, rows_of
@@ -17,6 +17,9 @@ from dalembert.errors import ConstraintError
 @dataclass(frozen=True, eq=False)
 class Constraint:
     """Base of all kinds; `name` is how errors and reactions call it."""
+
+    # whether an equation that no coordinate enters is a mistake, or a row that the system meets anyway
+    every_row_counts: ClassVar[bool] = True
 
     def position(self, at: Posture) -> Any:
         """h (k,) as casadi.SX, or None."""
@@ -35,8 +38,8 @@ class Constraint:
         """Whether it acts between frames of bodies, so that it has a wrench."""
         return type(self).wrench is not Constraint.wrench
 
-    def terms(self, F: Any) -> dict[str, Any]:
-        """Its physical terms, from wrenches (..., 6)."""
+    def terms(self, F: Any, lam: Any) -> dict[str, Any]:
+        """Its physical terms, from wrenches (..., 6) and its own λ."""
         return {"force": F[..., 0:3], "moment": F[..., 3:6]}
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,14 +33,18 @@ class Loop(Constraint):
     `directions` is one of "point", "revolute" (about z), "prismatic" (along z), "cylindrical",
     "planar" (in x–y), "parallel" (z axes), "pin" (x and y), "weld", or a tuple of "x", "y", "z",
     "rx", "ry", "rz". `pose_a`, `pose_b` (4, 4) move the frames within their bodies. λ holds forces
-    and moments along these axes: b receives −λ, a receives +λ.
+    and moments along these axes: b receives −λ, a receives +λ. Points that coincide may also be
+    held ``along="world"`` axes, which is shorter.
     """
+
+    every_row_counts: ClassVar[bool] = False  # a planar mechanism meets rows out of its plane
 
     frame_a: str
     frame_b: str
     directions: str | tuple[str, ...] = "point"
     pose_a: Any = None
     pose_b: Any = None
+    along: str = "frame"
     name: str | None = None
 
     @property
@@ -62,14 +66,27 @@ class Loop(Constraint):
         return tuple(axis for axis in AXES if axis in self.directions)
 
     def position(self, at: Posture) -> Any:
-        (R_a, p_a), (R_b, p_b) = at.pose(self.frame_a, self.pose_a), at.pose(self.frame_b, self.pose_b)
+        (R_a, p_a), (R_b, p_b) = (
+            at.pose(self.frame_a, self.pose_a),
+            at.pose(self.frame_b, self.pose_b),
+        )
+        R_a = self._rotation(R_a)
         offset, R = R_a.T @ (p_b - p_a), R_a.T @ R_b
         turns = _turns(R, self.axes)
         return np.stack([turns[a] if a in turns else offset["xyz".index(a)] for a in self.axes])
 
+    def _rotation(self, R_a: Any) -> Any:
+        """The axes the rows belong to."""
+        if self.along == "frame":
+            return R_a
+        if self.along != "world" or any(axis.startswith("r") for axis in self.axes):
+            raise ConstraintError(
+                f"loop {self.label!r}: along={self.along!r} must be 'frame', or 'world' for points"
+            )
+        return np.eye(3)
+
     def wrench(self, at: Posture, lam: Any) -> Any:
-        R_a, p_a = at.pose(self.frame_a, self.pose_a)
-        _, p_b = at.pose(self.frame_b, self.pose_b)
+        R_a = self._rotation(at.pose(self.frame_a, self.pose_a)[0])
         parts = dict(zip(self.axes, [-lam[i] for i in range(len(self.axes))], strict=True))
         six = [parts.get(axis, 0.0 * lam[0]) for axis in AXES]
         # the rows x, y, z turn with frame a, so a force at b's origin is all there is
@@ -94,7 +111,7 @@ def _turns(R: Any, axes: tuple[str, ...]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Distance(Constraint):
-    """A massless rod of this length between the origins of two frames: ½ (d² − l²) = 0, λ l its pull."""
+    """A massless rod between the origins of two frames: ½ (d² − l²) = 0; its tension is λ l."""
 
     frame_a: str
     frame_b: str
@@ -119,9 +136,10 @@ class Distance(Constraint):
     def wrench(self, at: Posture, lam: Any) -> Any:
         return np.concatenate([-lam[0] * self._between(at), np.zeros(3)])
 
-    def terms(self, F: Any) -> dict[str, Any]:
-        """The force on b; a positive tension pulls the frames together."""
-        return {"force": F[..., 0:3], "tension": np.linalg.norm(F[..., 0:3], axis=-1)}
+    def terms(self, F: Any, lam: Any) -> dict[str, Any]:
+        """The force on b, and the tension: positive where the rod pulls."""
+        tension = np.sign(lam[..., 0]) * np.linalg.norm(F[..., 0:3], axis=-1)
+        return {"force": F[..., 0:3], "tension": tension}
 
 
 @dataclass(frozen=True, eq=False)

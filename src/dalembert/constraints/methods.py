@@ -66,11 +66,15 @@ class ConstraintMethods(Evaluator):
 
     # the rows
 
-    def jacobian(self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None) -> Any:
+    def jacobian(
+        self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
         """A (..., rows, nv)."""
         return self._evaluate("jacobian", (q,), {"t": t}, None, parameters, out)
 
-    def residual(self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None) -> Any:
+    def residual(
+        self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
         """h(q, t) (..., held): how far the constraints on positions are from being met."""
         return self._evaluate("residual", (q,), {"t": t}, None, parameters, out)
 
@@ -102,8 +106,8 @@ class ConstraintMethods(Evaluator):
         self, q: Any, qd: Any, tau: Any, root: str = "cholesky", parameters: Parameters = None
     ) -> Decoupled:
         """W, V, Λ_r, Γ_o, Γ_r, v_r, u_o, u_r of one state: v̇_r + Γ_r v_r = u_r (000 p.82–85)."""
-        state = (np.asarray(x, dtype=float) for x in (q, qd, tau))
-        return decoupled(self._bound(parameters), *state, root=root)
+        q, qd, tau = (np.asarray(x, dtype=float) for x in (q, qd, tau))
+        return decoupled(self._bound(parameters), q, qd, tau, root=root)
 
     def project_velocity(
         self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
@@ -156,13 +160,14 @@ class ConstraintMethods(Evaluator):
         lam = np.asarray(lam, dtype=float)
         found: dict[str, dict[str, Any]] = {}
         for name, constraint in self.description.constraints.items():
+            rows = self.description.slices[name]
             own = np.zeros_like(lam)
-            own[..., self.description.slices[name]] = lam[..., self.description.slices[name]]
+            own[..., rows] = lam[..., rows]
             found[name] = {"generalized": self.constraint_force(q, own, t, parameters)}
             if constraint.at_frames:
                 choice = {"constraint": name}
                 F = self._evaluate("wrench", (q, own), {"t": t}, None, parameters, None, **choice)
-                found[name] |= constraint.terms(F)
+                found[name] |= constraint.terms(F, lam[..., rows])
         return found
 
     # the system's own

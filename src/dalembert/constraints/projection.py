@@ -21,9 +21,22 @@ class Metric(NamedTuple):
     """The maps between T*E, TE and the space of the constraints (000 p.67)."""
 
     M: linear.Factor
-    A_sharp: Any  # A M♯ (rows, nv): h_* ∘ M♯
-    K: Any  # (M₂♯)⁺ A (rows, nv): M₂♭ ∘ h_*
+    A: Any  # h_* (rows, nv)
+    A_sharp: Any  # h_* ∘ M♯ = A M⁻¹ (rows, nv)
     S: Any  # M₂♯ = A M⁻¹ Aᵀ (rows, rows)
+    inverse: linear.Proximal  # by which M₂♭ = S⁺ is applied
+
+    def flat(self, a: Any) -> tuple[Any, Any]:
+        """(M₂♭ a, what no constraint force can do of a), for a (rows,) or (rows, m)."""
+        return self.inverse.solve(a)
+
+    def normal(self, f: Any) -> Any:
+        """M₂♭ h_* M♯ f (rows,) or (rows, m): Aᵀ times it is (1 − P_ω) f."""
+        return self.flat(self.A_sharp @ f)[0]
+
+    def project(self, f: Any) -> Any:
+        """P_ω f, for f (nv,) or (nv, m)."""
+        return f - self.A.T @ self.normal(f)
 
 
 def metric(system: ConstrainedDynamics, M: Any, A: Any) -> Metric:
@@ -32,19 +45,19 @@ def metric(system: ConstrainedDynamics, M: Any, A: Any) -> Metric:
     Y = linear.half_solve(mass, A.T)
     S = linear.gram(mass, Y)
     A_sharp = linear.full_solve(mass, Y).T
-    return Metric(mass, A_sharp, linear.least_norm(S, A, system.balanced)[0], S)
+    return Metric(mass, A, A_sharp, S, linear.proximal(S, system.balanced))
 
 
 def projectors(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
     """(P_ω, P_T), each (nv, nv) (000 p.68–70)."""
     A = system.at(q, None, t).A
-    P_w = _projector(metric(system, system.dynamics.mass_matrix(q), A))
+    P_w = projector(metric(system, system.dynamics.mass_matrix(q), A))
     return P_w, P_w.T
 
 
-def _projector(maps: Metric) -> Any:
-    n = maps.K.shape[1]
-    return np.eye(n) - maps.K.T @ maps.A_sharp
+def projector(maps: Metric) -> Any:
+    """P_ω (nv, nv) = 1 − Aᵀ M₂♭ A M♯."""
+    return np.eye(maps.A.shape[1]) - maps.flat(maps.A)[0].T @ maps.A_sharp
 
 
 def forward_dynamics(
@@ -54,10 +67,11 @@ def forward_dynamics(
     M, f, A, drift = terms(system, q, qd, tau, t)
     maps = metric(system, M, A)
     # (1 − P_ω) M q̈ = Aᵀ M₂♭ A q̈ = Aᵀ M₂♭ γ
-    normal, left = linear.least_norm(maps.S, drift, system.balanced)
-    inertial = _projector(maps) @ f + A.T @ normal
-    qdd = linear.solve(maps.M, inertial)
-    lam = maps.K @ linear.solve(maps.M, f) - normal
+    normal, left = maps.flat(drift)
+    P_w = projector(maps)
+    qdd = linear.solve(maps.M, P_w @ f + A.T @ normal)
+    # (1 − P_ω) f = Aᵀ (λ + M₂♭ γ)
+    lam = maps.normal(f - P_w @ f) - normal
     return linear.flagged(consistent(left, drift, maps.A_sharp @ f), qdd, lam)
 
 
@@ -70,7 +84,7 @@ def second_fundamental_form(
     maps = metric(system, M, rows.A)
     coriolis = plant.bias(q, qd) - plant.bias(q, np.zeros(system.nv))
     # A (q̈ + M⁻¹ C q̇) with A q̈ = γ, whatever q̈ is along Q
-    normal, _ = linear.least_norm(maps.S, rows.drift + maps.A_sharp @ coriolis, system.balanced)
+    normal, _ = maps.flat(rows.drift + maps.A_sharp @ coriolis)
     force = rows.A.T @ normal
     return linear.solve(maps.M, force), force
 
@@ -79,5 +93,5 @@ def project_velocity(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None
     """The velocity (nv,) nearest to q̇ in the metric M with A q̇ = b."""
     rows, M = system.at(q, None, t), system.dynamics.mass_matrix(q)
     maps = metric(system, M, rows.A)
-    excess, _ = linear.least_norm(maps.S, rows.A @ qd - rows.b, system.balanced)
+    excess, _ = maps.flat(rows.A @ qd - rows.b)
     return qd - maps.A_sharp.T @ excess

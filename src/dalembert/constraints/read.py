@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import ConstraintError
+from dalembert.errors import ConstraintError, DalembertError
 from dalembert.model.parameter import Expression
 from dalembert.systems.sympy_read import loose_symbols, to_casadi
 
 if TYPE_CHECKING:
     import casadi
+
+# what a function may raise when it is given arrays of symbols it was not written for
+UNTRACEABLE = (TypeError, NotImplementedError, AttributeError, RuntimeError, IndexError, ValueError)
 
 
 def rows_of(
@@ -27,6 +30,8 @@ def rows_of(
     value = _called(given, arguments, what) if callable(given) else given
     try:
         flat = [_scalar(x, names, what) for x in _entries(value)]
+    except DalembertError:
+        raise
     except (TypeError, ValueError, NotImplementedError) as error:
         raise ConstraintError(f"{what} gives {value!r}, which is no column of numbers") from error
     if not flat:
@@ -56,11 +61,11 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...], what: str)
     """Its value on casadi arrays, or on SX where it is written with CasADi's own functions."""
     try:
         return function(*arguments)
-    except (TypeError, NotImplementedError, AttributeError, RuntimeError):
+    except UNTRACEABLE:
         plain = [x.to_casadi() if hasattr(x, "to_casadi") else x for x in arguments]
     try:
         return function(*plain)
-    except (TypeError, NotImplementedError, AttributeError, RuntimeError, IndexError) as error:
+    except UNTRACEABLE as error:
         raise ConstraintError(
             f"{what} cannot be traced: {error}. Write it with NumPy functions of the array q "
             "(np.stack for new arrays) or with CasADi"

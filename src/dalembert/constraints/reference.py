@@ -27,7 +27,7 @@ def reference(
     best = max(A, key=_quality)
     for name, rows in system.slices.items():
         empty = np.abs(best[rows]).max(axis=1) == 0.0
-        if empty.any():
+        if empty.all() or (empty.any() and system.constraints[name].every_row_counts):
             raise ConstraintError(
                 f"constraint {name!r}, equation {int(empty.argmax())}: it does not depend on q at "
                 "any posture tried, so it holds nothing"

@@ -80,9 +80,7 @@ def _change(convert: Any) -> np.ndarray:
 def grouping(model: Model, seed: int = 0) -> Grouping:
     """The base parameters of a model (with numbers for its parameters), from random motions."""
     Y = _stacked(model, np.random.default_rng(seed)) @ back_transformation(model)
-    order = [
-        PER_BODY * i + NAMES.index(name) for i in range(len(model.bodies)) for name in _ORDER
-    ]
+    order = [PER_BODY * i + NAMES.index(name) for i in range(len(model.bodies)) for name in _ORDER]
     kept, rest = _independent(Y, order)
     G = np.zeros((len(kept), Y.shape[1]))
     G[range(len(kept)), kept] = 1.0
@@ -141,4 +139,8 @@ def reduced(model: Model, found: Grouping | None = None) -> Model:
     # what cancels leaves rounding of the sums it is left over from
     noise = 1e-15 * (abs(found.matrix) @ abs(phi)).max(initial=0.0)
     grouped[abs(grouped) <= noise] = 0.0
-    return with_inertial_parameters(model, back_transformation(model) @ grouped)
+    if np.count_nonzero(grouped) >= np.count_nonzero(
+        phi
+    ):  # massless links can be better as they are
+        return model
+    return with_inertial_parameters(model, back_transformation(model) @ grouped, regrouped=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,7 @@ def _wrapped(found: Quantity, finish: Callable[[Model, tuple[Any, ...]], Any]) -
     """The quantity with its formulations run on the tree, and their results finished."""
 
     def around(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
         def coupled(model: Model, **given: Any) -> Any:
             result = function(model.tree, **_expanded(model, given))
             return finish(model, result if isinstance(result, tuple) else (result,))
@@ -108,9 +109,11 @@ def _contract(model: Model, x: Any, sizes: tuple[Size, ...]) -> Any:
     if along == [0, 1]:
         return G.T @ x @ G
     if along == [0, 1, 2]:
-        planes = [G.T @ x[:, :, k] @ G for k in range(G.shape[0])]
-        summed = [sum(g * p for g, p in zip(column, planes, strict=True)) for column in G.T]
-        return np.stack(summed, axis=2)
+        # casadi arrays of three axes can only be reshaped: the last axis first, then plane by plane
+        n, m = G.shape
+        last = x.reshape(n * n, n) @ G
+        planes = [(G.T @ last[:, k].reshape(n, n) @ G).ravel() for k in range(m)]
+        return np.stack(planes).T.reshape(m, m, m)
     return x
 
 

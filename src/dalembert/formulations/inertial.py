@@ -36,20 +36,24 @@ def inertial_names(model: Model) -> tuple[str, ...]:
     return tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
 
 
-def with_inertial_parameters(model: Model, theta: Any) -> Model:
-    """The model with the inertias of θ (10 bodies,), floats or symbols; nothing is checked of them."""
+def with_inertial_parameters(model: Model, theta: Any, regrouped: bool = False) -> Model:
+    """The model with the inertias of θ (10 bodies,), floats or symbols; nothing is checked of them.
+
+    Real bodies get their centre of mass; `regrouped` ones, and those that have moments without mass,
+    keep θ itself, to the last bit.
+    """
     size = PER_BODY * len(model.bodies)
     theta = theta if is_symbolic(theta) else np.asarray(theta, dtype=float)
     if theta.shape != (size,):
         raise ShapeError(f"{model.name} has {size} inertial parameters, not {theta.shape}")
     rows = [theta[PER_BODY * i : PER_BODY * (i + 1)] for i in range(len(model.bodies))]
-    bodies = [_with(body, row) for body, row in zip(model.bodies, rows, strict=True)]
+    bodies = [_with(body, row, regrouped) for body, row in zip(model.bodies, rows, strict=True)]
     return replace(model, bodies=tuple(bodies))
 
 
-def _with(body: Body, row: Any) -> Body:
+def _with(body: Body, row: Any, regrouped: bool) -> Body:
     mass, h, tensor = row[0], row[1:4], _tensor(row[4:10])
-    if is_symbolic(row) or (mass == 0.0 and h.any()):
+    if regrouped or is_symbolic(row) or (mass == 0.0 and h.any()):
         return replace(body, mass=mass, com=np.full(3, np.nan), inertia=tensor, moment=h)
     com = h / mass if mass != 0.0 else np.zeros(3)
     return replace(body, mass=mass, com=com, inertia=parallel_axis(tensor, -mass, com), moment=None)

@@ -23,7 +23,7 @@ def body_jacobians(model: Model, q: Any) -> list[Any]:
     columns = columns_of_all(model, poses)
     jacobians = []
     for i, (body, (R, p)) in enumerate(zip(model.bodies, poses, strict=True)):
-        to_link = se3.Ad_inv(se3.pose(R, p + R @ body.com))
+        to_link = se3.Ad_inv(se3.pose(R, p + R @ body.center))
         carrying = {v for j in model.supports[i] for v in _coordinates(model.bodies[j])}
         twists = [to_link @ c if v in carrying else np.zeros(6) for v, c in enumerate(columns)]
         jacobians.append(np.stack(twists).T)
@@ -47,7 +47,7 @@ def center_jacobians(model: Model, q: Any) -> list[tuple[Any, Any]]:
     slopes = differentiated_poses(model, q)
     axes = _axes(model, [pose for pose, _ in slopes])
     for body, (_, slope) in zip(model.bodies, slopes, strict=True):
-        center = np.concatenate([body.com, np.ones(1)])
+        center = np.concatenate([body.center, np.ones(1)])
         zero = np.zeros(3)
         linear = [(slope[v] @ center)[0:3] if v in slope else zero for v in range(model.nv)]
         angular = [axes[v] if v in slope else zero for v in range(model.nv)]

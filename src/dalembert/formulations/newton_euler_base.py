@@ -59,7 +59,7 @@ def motions(
 
 def body_wrench(body: Body, link: Motion, g: Any = None) -> Wrench:
     """Step 2: F = m v̇ (− m g) at the centre of mass, N = I ω̇ + ω × I ω; about the link's origin."""
-    r = link.R @ body.com
+    r = link.R @ body.center
     swung = np.cross(link.alpha, r) + np.cross(link.omega, np.cross(link.omega, r))
     v_dot = link.a + swung
     F = body.mass * (v_dot if g is None else v_dot - g)

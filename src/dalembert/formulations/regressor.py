@@ -1,8 +1,8 @@
-"""Inverse dynamics as it depends on inertias: linearly, τ = Y(q, q̇, q̈) θ (Khalil and Dombre 2002, ch. 12).
+"""Inverse dynamics as it depends on inertias: linearly, τ = Y(q, q̇, q̈) θ.
 
-θ holds ten numbers per body, in its frame (origin and z on the joint axis): the mass m, the first
-moment h = m c and the tensor about the origin I_xx, I_xy, I_xz, I_yy, I_yz, I_zz. A joint whose twist at
-the body is (s, w) feels of that body
+Khalil and Dombre 2002, ch. 12. θ holds ten numbers per body, in its frame (origin and z on the joint
+axis): the mass m, the first moment h = m c and the tensor about the origin I_xx, I_xy, I_xz, I_yy,
+I_yz, I_zz. A joint whose twist at the body is (s, w) feels of that body
 
     τ = m (s·a) + h·(Uᵀ s + a × w) + I : (w αᵀ + (w × ω) ωᵀ)
 """

@@ -17,7 +17,7 @@ import numpy as np
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
 from dalembert.importers.mjcf_files import MAX_BODIES, check_files, require_mujoco
 from dalembert.importers.mjcf_notes import report
-from dalembert.importers.xml_read import Document, Source, read_xml
+from dalembert.importers.xml_read import LARGEST, Document, Source, read_xml
 from dalembert.model import Joint, Link, Model, build
 from dalembert.model.build import BASE, TOOL
 from dalembert.spatial.quaternions import matrix_from_quaternion
@@ -25,6 +25,11 @@ from dalembert.spatial.rotations import snap
 
 FREE, BALL, SLIDE, HINGE = range(4)  # MuJoCo's mjtJoint
 COULOMB = "dalembert coulomb "  # and a joint: a <numeric> that MuJoCo passes through
+_NUMBERS = (
+    *("body_pos", "body_quat", "body_mass", "body_ipos", "body_iquat", "body_inertia"),
+    *("jnt_pos", "jnt_axis", "qpos0", "dof_armature", "dof_damping", "dof_frictionloss"),
+    *("site_pos", "site_quat"),
+)
 KIND = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
 
 
@@ -36,17 +41,21 @@ def model_from_mjcf(
     require_mujoco(document)
     check_files(document)
     mujoco = _mujoco()
-    m = compiled(mujoco, document, source)
+    m, heard = compiled(mujoco, document, source)
     if m.nbody < 2:
         raise ImportFileError("the model has no body besides the world", document.file)
     if m.nbody > MAX_BODIES:
         raise ImportFileError(f"{m.nbody} bodies; the limit is {MAX_BODIES}", document.file)
+    if any("NaN" in text for text in heard):
+        raise ImportFileError("a number in it is NaN", document.file)
+    _check_numbers(m, document.file)
     bodies = _Bodies(mujoco, m)
     frames = bodies.frames()
-    tool_link, tool = bodies.tool(frames, tip)
+    still = _still_links(frames)
+    tool_link, tool = bodies.tool(frames, [link.name for link in still], tip)
     try:
         model = build(
-            [*bodies.links(), *_base_link(frames)],
+            [*bodies.links(), *still],
             name=name or document.root.attributes.get("model", "").strip() or "robot",
             tool=tool,
             tool_link=tool_link,
@@ -57,6 +66,8 @@ def model_from_mjcf(
     except ModelError as error:
         raise ImportFileError(str(error), document.file) from None
     notes = report(mujoco, m, bodies.names, bodies.joints, document.file or "text")
+    said = tuple(f"MuJoCo: {' '.join(text.split())}" for text in heard)
+    notes = replace(notes, warnings=(*notes.warnings, *said))
     if strict and notes.warnings:
         raise ImportFileError("; ".join(notes.warnings), document.file)
     return replace(model, notes=notes)
@@ -72,20 +83,38 @@ def _mujoco() -> ModuleType:
     return mujoco
 
 
-def compiled(mujoco: ModuleType, document: Document, source: Source) -> Any:
-    """The mjModel; what MuJoCo refuses is said again with the file and its line."""
+def compiled(mujoco: ModuleType, document: Document, source: Source) -> tuple[Any, list[str]]:
+    """The mjModel and MuJoCo's warnings; what it refuses is said with the file and its line."""
+    heard: list[str] = []
+    # left alone, MuJoCo would print its warnings and write a log into the current folder
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(heard.append)
     try:
         if document.path is not None:
-            return mujoco.MjModel.from_xml_path(str(document.path))
+            return mujoco.MjModel.from_xml_path(str(document.path)), heard
         text = source.decode() if isinstance(source, bytes) else str(source)
-        return mujoco.MjModel.from_xml_string(text)
+        return mujoco.MjModel.from_xml_string(text), heard
     except (ValueError, mujoco.FatalError) as error:
-        message = " ".join(str(error).split())
+        message = " ".join(str(error).split()).removeprefix("Error: ")
         line = re.search(r"line (\d+)", message)
-        message = re.sub(r"^Error: ", "", message)
         raise ImportFileError(
-            f"MuJoCo refuses it: {message}", document.file, int(line[1]) if line else None
+            f"MuJoCo refuses it: {message[:500]}", document.file, int(line[1]) if line else None
         ) from None
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
+def _check_numbers(m: Any, file: str | None) -> None:
+    """What enters the dynamics must be finite and of human scale, as in a URDF."""
+    for name in _NUMBERS:
+        if not np.all(np.abs(getattr(m, name)) <= LARGEST):
+            raise ImportFileError(f"{name} of the compiled model has a number beyond 1e12", file)
+    for name in ("body_quat", "body_iquat", "site_quat", "jnt_axis"):
+        # MuJoCo makes them of unit length, unless that overflows
+        if not np.allclose(np.linalg.norm(getattr(m, name), axis=1), 1.0, atol=1e-6):
+            raise ImportFileError(f"{name} of the compiled model is not of unit length", file)
+    if not np.all(np.abs(m.opt.gravity) <= LARGEST):
+        raise ImportFileError("gravity is beyond 1e12 m/s²", file)
 
 
 def _disabled(mujoco: ModuleType, m: Any, name: str) -> bool:
@@ -182,10 +211,10 @@ class _Bodies:
         return placed
 
     def tool(
-        self, frames: dict[str, tuple[str | None, np.ndarray]], tip: str | None
+        self, frames: dict[str, tuple[str | None, np.ndarray]], still: list[str], tip: str | None
     ) -> tuple[str, np.ndarray | None]:
         """Body and pose of the tool: `tip`, else what is called "tool", else the last body."""
-        names = self.names[1:]
+        names = [*self.names[1:], *still]
         called = frames.pop(TOOL, (None, None))
         if tip is not None and tip not in names and frames.get(tip, called)[0] is None:
             known = ", ".join([*names, *frames])
@@ -194,15 +223,17 @@ class _Bodies:
         link, here = called if wanted == TOOL else frames.get(wanted, (None, None))
         if link is not None:
             return link, here
-        return (wanted if wanted in names else names[-1]), None
+        return (wanted if wanted in names else self.names[-1]), None
 
 
-def _base_link(frames: dict[str, tuple[str | None, np.ndarray]]) -> list[Link]:
-    """A site called "base" takes the name of the base's own frame: it must be a link."""
-    if BASE not in frames:
-        return []
-    at, here = frames.pop(BASE)
-    return [Link(BASE, at, Joint(kind="fixed", name=f"{BASE}_site", origin=here))]
+def _still_links(frames: dict[str, tuple[str | None, np.ndarray]]) -> list[Link]:
+    """Sites that must be links: "base", whose name the base's own frame has, and a tool at rest."""
+    made = []
+    for name in (BASE, TOOL):
+        if name in frames and (name == BASE or frames[name][0] is None):
+            at, here = frames.pop(name)
+            made.append(Link(name, at, Joint(kind="fixed", name=f"{name}_site", origin=here)))
+    return made
 
 
 def _names(mujoco: ModuleType, m: Any, kind: Any, count: int, word: str) -> list[str]:

@@ -28,6 +28,9 @@ def check_files(document: Document) -> list[Element]:
             if element.tag in ("plugin", "extension"):
                 raise element.error(f"<{element.tag}> would load foreign code; it is refused")
             for name, value in element.attributes.items():
+                if "%" in value:
+                    # MuJoCo prints some words of the file as formats: '%n' ends the process
+                    raise element.error(f"{name}={shown(value)}: MuJoCo may crash on a '%'; rename")
                 if element.tag != "include" and name.startswith("file"):
                     _check_asset(element, value, document.path, folders)
     return roots
@@ -38,7 +41,10 @@ def _with_includes(document: Document) -> list[Element]:
     pending = list(roots)
     while pending:
         for element in pending.pop().walk():
-            if element.tag != "include":
+            # <model> in <asset> is a whole robot to attach: it may name files in turn
+            if element.tag != "include" and not (
+                element.tag == "model" and "file" in element.attributes
+            ):
                 continue
             seen += 1
             if seen > MAX_INCLUDES:

@@ -88,7 +88,7 @@ def origin_of(model: Model, placed: list[Placed], i: int) -> np.ndarray:
 def inertia_of(body: Body, frame: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass, centre and central tensor of a body in the file's link frame."""
     rotation, translation = frame[:3, :3], frame[:3, 3]
-    com = rotation.T @ (np.asarray(body.com, float) - translation)
+    com = rotation.T @ (np.asarray(body.center, float) - translation)
     tensor = rotation.T @ np.asarray(body.inertia, float) @ rotation
     return float(body.mass), com, 0.5 * (tensor + tensor.T)
 

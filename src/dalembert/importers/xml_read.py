@@ -200,7 +200,8 @@ class _Parser:
             if isinstance(error, ImportFileError):
                 raise
             # expat asks Python for encodings it does not know
-            raise ImportFileError(f"its encoding cannot be read: {error}", self.file, 1) from None
+            reason = shown(str(error))
+            raise ImportFileError(f"its encoding cannot be read: {reason}", self.file, 1) from None
         assert self.root is not None  # expat accepts no document without an element
         return self.root
 

@@ -76,11 +76,13 @@ def statements(
     load: Callable[[int], str],
     store: Callable[[int, str], str],
     sincos: str = "",
+    also: str = "",
 ) -> Iterator[str]:
     """Every value as a constant, and every output as soon as its value is there.
 
     `load(k)` spells entry k of the inputs, `store(k, x)` the statement that sets output entry k.
-    With `sincos`, a function (angle, &sine, &cosine), each angle's sine and cosine come together.
+    With `sincos`, a function (angle, &sine, &cosine), each angle's sine and cosine come together;
+    `also` is one more argument of it.
     """
     places: dict[int, list[int]] = {}
     for place, k in enumerate(program.results.tolist()):
@@ -96,7 +98,8 @@ def statements(
             if a not in angles:
                 angles.add(a)
                 yield f"{scalar.type} s{a}, c{a};"
-                yield f"{sincos}({names[a]}, &s{a}, &c{a});"
+                more = f", {also}" if also else ""
+                yield f"{sincos}({names[a]}, &s{a}, &c{a}{more});"
             names.append(f"s{a}" if op == Op.SIN else f"c{a}")
         else:
             names.append(f"v{k}")

@@ -15,43 +15,84 @@ from dalembert.kernels.program import Port
 LANES = 32
 SHARED_LIMIT = 48 * 1024  # bytes of shared memory a block may have without asking
 
-# |x| < 48000: x - k π/2 in three fused steps (Cody and Waite), then Taylor-like minimax polynomials on
-# ±π/4; both within 1.6 units in the last place. Larger angles go to the library.
-_SINCOS_FLOAT = """static __device__ __forceinline__ void {name}(const float x, float *s, float *c)
+# x - k π/2 in three fused steps (Cody and Waite), then polynomials on ±π/4 (fdlibm's in double): both
+# within 1.6 units in the last place. Angles beyond `most`, and those that are none, are not for these.
+_SINCOS = """static __device__ __forceinline__ void {name}(const {T} x, {T} *s, {T} *c{far})
 {{
-    if (fabsf(x) > 48000.0f) {{
-        sincosf(x, s, c);
-        return;
-    }}
-    const float k = rintf(x * 0.636619772f);
-    float r = fmaf(k, -1.57079601e+00f, x);
-    r = fmaf(k, -3.13916473e-07f, r);
-    r = fmaf(k, -5.39030253e-15f, r);
-    const float t = r * r;
-    float p = fmaf(2.86567956e-06f, t, -1.98559923e-04f);
-    p = fmaf(p, t, 8.33338592e-03f);
-    p = fmaf(p, t, -1.66666672e-01f);
-    p = fmaf(p, t * r, r);
-    float w = fmaf(2.44677067e-05f, t, -1.38877297e-03f);
-    w = fmaf(w, t, 4.16666567e-02f);
-    w = fmaf(w, t, -0.5f);
-    w = fmaf(w, t, 1.0f);
+{guard}
+    const {T} k = rint{f}(x * {two_over_pi});
+    {T} r = fma{f}(k, -{high}, x);
+    r = fma{f}(k, -{middle}, r);
+    r = fma{f}(k, -{low}, r);
+    const {T} t = r * r;
+{polynomials}
     const int quarter = (int)k;
-    const float a = (quarter & 1) ? w : p;
-    const float b = (quarter & 1) ? p : w;
-    *s = (quarter & 2) ? -a : a;
-    *c = ((quarter + 1) & 2) ? -b : b;
+    const {T} a = ((quarter & 1) != 0) ? w : p;
+    const {T} b = ((quarter & 1) != 0) ? p : w;
+    *s = ((quarter & 2) != 0) ? -a : a;
+    *c = (((quarter + 1) & 2) != 0) ? -b : b;
 }}"""
+_FLOAT = {
+    "T": "float",
+    "f": "f",
+    "most": "48000.0f",
+    "two_over_pi": "0.636619772f",
+    "high": "1.57079601e+00f",
+    "middle": "3.13916473e-07f",
+    "low": "5.39030253e-15f",
+}
+_DOUBLE = {
+    "T": "double",
+    "f": "",
+    "most": "1048576.0",
+    "two_over_pi": "0.63661977236758138",
+    "high": "1.5707963267948966",
+    "middle": "6.123233995736766e-17",
+    "low": "(-1.4973849048591833e-33)",
+}
+# highest power first: sine after r³, cosine after 1 − r²/2
+_SINE = {
+    "float": ("2.86567956e-06", "-1.98559923e-04", "8.33338592e-03", "-1.66666672e-01"),
+    "double": (
+        *("1.58969099521155010221e-10", "-2.50507602534068634195e-08"),
+        *("2.75573137070700676789e-06", "-1.98412698298579493134e-04"),
+        *("8.33333333332248946124e-03", "-1.66666666666666324348e-01"),
+    ),
+}
+_COSINE = {
+    "float": ("2.44677067e-05", "-1.38877297e-03", "4.16666567e-02"),
+    "double": (
+        *("-1.13596475577881948265e-11", "2.08757232129817482790e-09"),
+        *("-2.75573143513906633035e-07", "2.48015872894767294178e-05"),
+        *("-1.38888888888741095749e-03", "4.16666666666666019037e-02"),
+    ),
+}
 
-_SINCOS_DOUBLE = """static __device__ __forceinline__ void {name}(const double x, double *s, double *c)
-{{
-    sincos(x, s, c);
-}}"""
+
+# beyond: ask the library at once, or only note it, so that the code stays free of branches
+_ASK = """    if (!(fabs{f}(x) <= {most})) {{
+        sincos{f}(x, s, c);
+        return;
+    }}"""
+_NOTE = "    *far |= !(fabs{f}(x) <= {most});"
 
 
-def sincos(name: str, scalar: Scalar) -> str:
-    """`void name(x, &sine, &cosine)`."""
-    return (_SINCOS_FLOAT if scalar.suffix else _SINCOS_DOUBLE).format(name=name)
+def sincos(name: str, scalar: Scalar, notes: bool = False) -> str:
+    """`void name(x, &sine, &cosine)`; with `notes`, a fourth argument `bool *far` is set beyond."""
+    constants = _FLOAT if scalar.suffix else _DOUBLE
+    f, T = scalar.suffix, scalar.type
+
+    def horner(variable: str, coefficients: tuple[str, ...]) -> list[str]:
+        first, *rest = coefficients
+        start = f"{T} {variable} = {first}{f};"
+        return [start, *(f"{variable} = fma{f}({variable}, t, {c}{f});" for c in rest)]
+
+    lines = [*horner("p", _SINE[T]), f"p = fma{f}(p, t * r, r);"]
+    lines += [*horner("w", _COSINE[T]), *(f"w = fma{f}(w, t, {c}{f});" for c in ("-0.5", "1.0"))]
+    text = "\n".join(f"    {line}" for line in lines)
+    guard = (_NOTE if notes else _ASK).format(**constants)
+    far = ", bool *far" if notes else ""
+    return _SINCOS.format(name=name, polynomials=text, guard=guard, far=far, **constants)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import CompileError
@@ -24,7 +25,35 @@ def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
     import casadi
 
     inputs = [casadi.SX.sym(port.name, *_matrix(port)) for port in program.inputs]
-    flat = casadi.vertcat(*(casadi.vec(x.T) for x in inputs))
+    values = evaluate(program, casadi.vertcat(*(casadi.vec(x.T) for x in inputs)))
+    outputs = []
+    for port, column in zip(program.outputs, values, strict=True):
+        m, n = _matrix(port)
+        outputs.append(casadi.reshape(column, n, m).T)
+    names_in, names_out = (
+        [port.name for port in side] for side in (program.inputs, program.outputs)
+    )
+    # a function may not have an output of an input's name
+    names_out = [f"{key}_out" if key in names_in else key for key in names_out]
+    return casadi.Function(name or program.name, inputs, outputs, names_in, names_out)
+
+
+def replay(program: Program, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """The program's outputs as casadi arrays, from inputs given by name: to trace it once more."""
+    import casadi
+
+    flat = casadi.vertcat(*(_column(arrays[port.name]) for port in program.inputs))
+    columns = evaluate(program, flat)
+    return {
+        port.name: casadi.array(column).reshape(*port.shape)
+        for port, column in zip(program.outputs, columns, strict=True)
+    }
+
+
+def evaluate(program: Program, flat: casadi.SX) -> list[casadi.SX]:
+    """Every output as one column, from all inputs as one column, both in C order."""
+    import casadi
+
     values: list[Any] = []
     rows = zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
     for code, a, b in rows:
@@ -37,14 +66,17 @@ def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
             values.append(_apply(op, *((values[a], values[b]) if op in BINARY else (values[a],))))
     outputs, start = [], 0
     for port in program.outputs:
-        column = casadi.vertcat(*(values[k] for k in program.results[start : start + port.size]))
-        m, n = _matrix(port)
-        outputs.append(casadi.reshape(column, n, m).T)
+        outputs.append(
+            casadi.vertcat(*(values[k] for k in program.results[start : start + port.size]))
+        )
         start += port.size
-    names_in, names_out = ([port.name for port in side] for side in (program.inputs, program.outputs))
-    # a function may not have an output of an input's name
-    names_out = [f"{key}_out" if key in names_in else key for key in names_out]
-    return casadi.Function(name or program.name, inputs, outputs, names_in, names_out)
+    return outputs
+
+
+def _column(value: Any) -> casadi.SX:
+    import casadi
+
+    return casadi.SX(casadi.densify(value.ravel().to_casadi()))
 
 
 def _matrix(port: Port) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import CompileError
+from dalembert.kernels.order import ordered
 from dalembert.kernels.program import BINARY, Op, Port, Program, program
 from dalembert.kernels.simplify import simplify
 
@@ -55,15 +56,15 @@ def trace(
         inputs=tuple(Port(key, tuple(shape)) for key, shape in inputs.items()),
         outputs=tuple(Port(key, _dimensions(value)) for key, value in named.items()),
     )
-    return simplify(traced) if optimise else traced
+    return ordered(simplify(traced)) if optimise else traced
 
 
 def from_casadi(function: casadi.Function) -> Program:
     """The program of a CasADi function; (n, 1) matrices become vectors and (1, 1) scalars."""
     if function.is_a("SXFunction"):
-        return simplify(_read(function))
+        return ordered(simplify(_read(function)))
     try:
-        return simplify(_read(function.expand()))
+        return ordered(simplify(_read(function.expand())))
     except RuntimeError as error:
         message = f"{function.name()} cannot be written as scalar operations: {error}"
         raise CompileError(message) from error

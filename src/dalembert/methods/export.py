@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dalembert.compiled import Evaluator
-from dalembert.errors import UnknownNameError
-from dalembert.formulations.registry import suggest
 
 if TYPE_CHECKING:
     import casadi
 
-TARGETS = ("c", "h", "cuda")
+    from dalembert.device import DeviceKernel
+
 # what the numbers of a port are; ports of other names speak for themselves
 UNITS = {
     "q": "rad or m, quaternions x, y, z, w",
@@ -59,21 +58,15 @@ class ExportMethods(Evaluator):
         """
         program = self.program(quantity, formulation, **choices)
         name = f"dalembert_{self.description.name}_{quantity}"
-        if target not in TARGETS:
-            raise UnknownNameError(f"target={target!r} is unknown{suggest(target, list(TARGETS))}")
         variant = self._variant(quantity, formulation, choices)
         about = [
             f"{variant.quantity.name} of {self.description.name}: {ascii_of(variant.quantity.summary)}",
             f"Formulation {variant.formulation.name} ({ascii_of(variant.formulation.citation)}).",
             "SI units and radians; twists and wrenches are (linear, angular).",
         ]
-        if target == "cuda":
-            from dalembert.kernels.cuda_source import cuda_source
+        from dalembert.kernels.source import source
 
-            return cuda_source(program, name, dtype, layout, about, UNITS).text
-        from dalembert.kernels.c_source import c_header, c_source
-
-        return (c_source if target == "c" else c_header)(program, name, dtype, about, UNITS)
+        return source(program, target, name, dtype, layout, about, UNITS)
 
     def casadi_function(
         self, quantity: str, formulation: str | None = None, **choices: Any
@@ -87,6 +80,15 @@ class ExportMethods(Evaluator):
         from dalembert.kernels.to_casadi import to_casadi
 
         return to_casadi(self.program(quantity, formulation, **choices), quantity)
+
+    def device_kernel(
+        self, quantity: str, formulation: str | None = None, **choices: Any
+    ) -> DeviceKernel:
+        """The CUDA kernels of a quantity; ``.report()`` has their registers, spills and launch.
+
+        Methods called with CuPy arrays use them by themselves.
+        """
+        return self._compiled.device_kernel(self._variant(quantity, formulation, choices))
 
 
 _PLAIN = {"∂": "d", "τ": "tau", "q̇": "qd", "q̈": "qdd", "⁻¹": "^-1", "θ": "theta", "ᵀ": "^T"}

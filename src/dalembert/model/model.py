@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import UnknownNameError
+from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.model.coupling import Coupling
 from dalembert.model.joint import Chart
 from dalembert.model.notes import Notes
@@ -49,6 +49,17 @@ class Body:
         """(R, p) of this body's frame in its parent's, from the whole configuration q."""
         rotation, translation = self.chart.transform(q[self.q] + self.offset)
         return self.rotation @ rotation, self.translation + self.rotation @ translation
+
+    @property
+    def center(self) -> Any:
+        """Centre of mass (3,) in the body frame; an error where mass was moved to other links."""
+        if self.moment is not None:
+            raise FormulationError(
+                f"link {self.name!r} of a reduced robot has no centre of mass of its own; use a "
+                "formulation that works with moments of mass, such as newton_euler or "
+                "composite_body, or the robot it was reduced from"
+            )
+        return self.com
 
     @property
     def first_moment(self) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dalembert import formulations
 from dalembert.counting import Growth, as_written, count_growth, general_chain
-from dalembert.errors import DalembertError, FormulationError
+from dalembert.errors import CompileError, DalembertError, FormulationError
 from dalembert.kernels.count import Count
 from dalembert.robot import Robot
 
@@ -62,7 +62,7 @@ def count_rows(robot: Robot, quantity: str = "inverse_dynamics") -> list[Row]:
         try:
             written = as_written(robot.model, quantity, name)
             customised = robot.operation_count(quantity, name)
-        except FormulationError as error:
+        except (FormulationError, CompileError) as error:
             rows.append(Row(name, None, None, published.get(name), str(error)))
             continue
         rows.append(Row(name, written, customised, published.get(name), WHY.get(name, "")))

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.formulations import quantity as find_quantity
 from dalembert.model import JointInfo, Model
 from dalembert.report.coordinates import coordinates
 from dalembert.robot import Robot
 from dalembert.zoo import entry, names
 
 COUNTED = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity_torque")
+MOST_COUNTED = 12  # bodies; counting means tracing, which takes seconds for a humanoid
 
 
 def describe(robot: Robot) -> dict[str, Any]:
@@ -20,7 +20,9 @@ def describe(robot: Robot) -> dict[str, Any]:
     model = (
         robot.model.bind(robot.model.parameter_values()) if robot.model.parameters else robot.model
     )
-    known = entry(robot.name) if robot.name in names() else None
+    notes = robot.notes
+    known = entry(robot.name) if robot.name in names() and not notes.source else None
+    counted = COUNTED if len(model.bodies) <= MOST_COUNTED else ()
     return {
         "name": robot.name,
         "title": known.title if known else None,
@@ -29,16 +31,22 @@ def describe(robot: Robot) -> dict[str, Any]:
         "nv": robot.nv,
         "total_mass": sum(float(body.mass) for body in model.bodies),
         "gravity": np.asarray(model.gravity, dtype=float),
-        "joints": [_joint(robot, model, joint) for joint in model.joints],
+        "joints": [_joint(robot, model, joint) for joint in model.tree.joints],
         "frames": list(robot.frames),
         "parameters": dict(robot.model.parameters),
-        "operation_counts": {quantity: _count(robot, quantity) for quantity in COUNTED},
+        "operation_counts": {quantity: _count(robot, quantity) for quantity in counted},
+        "source": notes.source,
+        "merged": list(notes.merged),
+        "locked": list(notes.locked),
+        "ignored": list(notes.ignored),
+        "warnings": list(notes.warnings),
+        "equalities": [vars(equality) for equality in notes.equalities],
     }
 
 
 def _joint(robot: Robot, model: Model, joint: JointInfo) -> dict[str, Any]:
     first = model.bodies[joint.bodies[0]]
-    rates = coordinates(robot, "qd")[joint.v]
+    follows = model.coupling is not None and joint.name in model.coupling.followers
     drive = model.drive
     return {
         "name": joint.name,
@@ -47,11 +55,8 @@ def _joint(robot: Robot, model: Model, joint: JointInfo) -> dict[str, Any]:
         "parent": model.joint_of(first.parent).link if first.parent >= 0 else "base",
         "depth": len({model.joint_of(i).name for i in model.supports[joint.bodies[0]]}) - 1,
         "mass": float(sum(model.bodies[i].mass for i in joint.bodies)),
-        "units": {
-            "q": coordinates(robot, "q")[joint.q][0].unit("q"),
-            "qd": rates[0].unit("qd"),
-            "tau": rates[0].unit("tau"),
-        },
+        "follows": follows,
+        "units": _units(robot, joint),
         "lower": joint.lower,
         "upper": joint.upper,
         "velocity_limit": joint.velocity_limit,
@@ -63,7 +68,18 @@ def _joint(robot: Robot, model: Model, joint: JointInfo) -> dict[str, Any]:
     }
 
 
+def _units(robot: Robot, joint: JointInfo) -> dict[str, str]:
+    """Units of a joint's coordinates; one that follows others has none of its own and theirs."""
+    own = next((j for j in robot.joints if j.name == joint.name), None)
+    if own is None:
+        unit = "m" if joint.kind == "prismatic" else "rad"
+        return {"q": unit, "qd": f"{unit}/s", "tau": "N" if unit == "m" else "N m"}
+    rate = coordinates(robot, "qd")[own.v][0]
+    place = coordinates(robot, "q")[own.q][0]
+    return {"q": place.unit("q"), "qd": rate.unit("qd"), "tau": rate.unit("tau")}
+
+
 def _count(robot: Robot, quantity: str) -> dict[str, Any]:
     count = robot.operation_count(quantity)
-    default = find_quantity(quantity).formulations[0].name
+    default = robot.kind.quantity(quantity).formulations[0].name
     return {"formulation": default, **vars(count), "total": count.total}

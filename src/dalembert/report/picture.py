@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -79,20 +80,25 @@ def arm(axes: Any, robot: Robot, motion: Motion) -> None:
     """Postures along the motion, the last one solid, and the way of the tool."""
     chosen = np.linspace(0, len(motion.t) - 1, GHOSTS).round().astype(int)
     figures = [skeleton(robot, motion.q[i]) for i in chosen]
-    points = np.concatenate([np.concatenate([*s.paths, s.joints]) for s in figures])
     way = robot.pose(motion.q, frame="tool")[:, :3, 3]
+    low, high, radius = limits_of(figures)
+    axes.computed_zorder = False
+    frame_box(axes, low, high)
+    for number, s in enumerate(figures):
+        faded = 0.0 if number == GHOSTS - 1 else 0.8 - 0.35 * number / GHOSTS
+        solid_posture(axes, s, radius, faded, zorder=2 + number)
+    axes.plot(*way.T, color=PALETTE[1], linewidth=2.0, zorder=2 + GHOSTS, solid_capstyle="round")
+    axes.scatter(*way[-1], color=PALETTE[1], s=22, zorder=3 + GHOSTS, depthshade=False)
+
+
+def limits_of(shapes: Sequence[Skeleton]) -> tuple[np.ndarray, np.ndarray, float]:
+    """Corners (3,) of a box around all postures, and the radius of the first link, m."""
+    points = np.concatenate([np.concatenate([*s.paths, s.joints]) for s in shapes])
     size = float(np.ptp(points, axis=0).max())
     radius = 0.024 * size
     # at least 0.7 of the largest extent each way, so that flat and slender arms have room
     slack = np.maximum(3 * radius, (0.7 * size - np.ptp(points, axis=0)) / 2)
-    low, high = points.min(axis=0) - slack * (1, 1, 0), points.max(axis=0) + slack
-    axes.computed_zorder = False
-    _frame(axes, low, high)
-    for number, s in enumerate(figures):
-        faded = 0.0 if number == GHOSTS - 1 else 0.8 - 0.35 * number / GHOSTS
-        _solid(axes, s, radius, faded, zorder=2 + number)
-    axes.plot(*way.T, color=PALETTE[1], linewidth=2.0, zorder=2 + GHOSTS, solid_capstyle="round")
-    axes.scatter(*way[-1], color=PALETTE[1], s=22, zorder=3 + GHOSTS, depthshade=False)
+    return points.min(axis=0) - slack * (1, 1, 0), points.max(axis=0) + slack, radius
 
 
 def torques(axes: Any, robot: Robot, motion: Motion) -> None:
@@ -137,8 +143,8 @@ def _finish(axes: Any, motion: Motion, label: str, title: str) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9, handlelength=1.6)
 
 
-def _solid(axes: Any, s: Skeleton, radius: float, faded: float, zorder: int) -> None:
-    """One posture as shaded faces; `faded` mixes it with the paper."""
+def solid_posture(axes: Any, s: Skeleton, radius: float, faded: float, zorder: int) -> Any:
+    """One posture as shaded faces, added to the axes; `faded` mixes it with the paper."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     faces, colours = [], []
@@ -164,10 +170,10 @@ def _solid(axes: Any, s: Skeleton, radius: float, faded: float, zorder: int) -> 
     mesh.set_facecolor(np.concatenate(colours))
     mesh.set_edgecolor(np.concatenate(colours))
     mesh.set_linewidth(0.3)
-    axes.add_collection3d(mesh)
+    return axes.add_collection3d(mesh)
 
 
-def _frame(axes: Any, low: np.ndarray, high: np.ndarray) -> None:
+def frame_box(axes: Any, low: np.ndarray, high: np.ndarray) -> None:
     """Equal scales, quiet panes, metres."""
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     extent = high - low

@@ -10,12 +10,10 @@ import numpy as np
 from dalembert.model import Model
 from dalembert.model.joint import Ball, Free
 from dalembert.model.model import Body
-from dalembert.report.skeleton import between_axes, body_poses, numbers_of
+from dalembert.report.skeleton import ORIGIN, Z, between_axes, body_poses, ends, numbers_of
 from dalembert.robot import Robot
-from dalembert.spatial.quaternions import quaternion_from_matrix
 
-ORIGIN, Z = np.zeros(3), np.eye(3)[2]
-SLENDER = 0.026  # radius of a link over the size of the mechanism
+SLENDER = 0.029  # radius of a link over the size of the mechanism
 
 
 def scene(robot: Robot, t: np.ndarray, q: np.ndarray) -> dict[str, Any]:
@@ -28,10 +26,10 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray) -> dict[str, Any]:
     tool = model.frame(model.tool)
     carried = poses[:, tool.body] if tool.body >= 0 else np.broadcast_to(np.eye(4), (len(q), 4, 4))
     way = carried[:, :3, :3] @ np.asarray(tool.translation, float) + carried[:, :3, 3]
-    corners = np.concatenate([poses[:, :, :3, 3].reshape(-1, 3), way, _base(model)[0][None]])
+    corners = np.concatenate([_corners(model, poses), way, _base(model)[0][None]])
     size = max(float(np.ptp(corners, axis=0).max()), 1e-3)
     radius = SLENDER * size
-    turns = quaternion_from_matrix(poses[..., :3, :3])
+    turns = _quaternions(poses[..., :3, :3])
     return {
         "t": _plain(t),
         "poses": _plain(np.concatenate([poses[..., :3, 3], turns], axis=-1).reshape(len(q), -1)),
@@ -45,6 +43,15 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray) -> dict[str, Any]:
         "radius": radius,
         "gravity": _plain(np.asarray(model.gravity, dtype=float)),
     }
+
+
+def _corners(model: Model, poses: np.ndarray) -> np.ndarray:
+    """(points, 3) of all joints and tips at all instants, in the world."""
+    found = [poses[:, :, :3, 3].reshape(-1, 3)]
+    for i in range(len(model.bodies)):
+        for path in ends(model, i):
+            found.append(poses[:, i, :3, :3] @ path[-1] + poses[:, i, :3, 3])
+    return np.concatenate(found)
 
 
 def ellipsoid(model: Model, index: int) -> dict[str, Any] | None:
@@ -62,19 +69,27 @@ def ellipsoid(model: Model, index: int) -> dict[str, Any] | None:
     return {
         "body": index,
         "centre": _plain(np.asarray(body.com, dtype=float)),
-        "turn": _plain(quaternion_from_matrix(axes)),
+        "turn": _plain(_quaternions(axes)),
         "axes": _plain(np.sqrt(np.maximum(squares, 0.0))),
     }
 
 
 def _parts(model: Model, radius: float) -> list[dict[str, Any]]:
     parts = []
+    roots = [body for body in model.bodies if body.parent < 0]
+    if len(roots) == 1 and not isinstance(roots[0].chart, Free):
+        foot, along = _base(model)
+        parts.append(_part("drum", -1, foot - 0.3 * radius * along, foot, 2.4 * radius))
     for i, body in enumerate(model.bodies):
         depth = len(model.supports[i]) - 1
         r = thickness(radius, depth)
-        if not isinstance(body.chart, Free):
+        # several chains from the ground have no link between them
+        if not isinstance(body.chart, Free) and (body.parent >= 0 or len(roots) == 1):
             for a, b in pairwise(_path(model, body)):
                 parts.append(_part("link", body.parent, a, b, r))
+        for path in ends(model, i):
+            beyond = thickness(radius, depth + 1)
+            parts += [_part("link", i, a, b, beyond) for a, b in pairwise(path)]
         if isinstance(body.chart, Ball | Free):
             parts.append(_part("ball", i, ORIGIN, ORIGIN, 1.7 * r))
             continue
@@ -85,9 +100,7 @@ def _parts(model: Model, radius: float) -> list[dict[str, Any]]:
     tool = model.frame(model.tool)
     if tool.body >= 0:
         r = thickness(radius, len(model.supports[tool.body]))
-        end, axis = np.asarray(tool.translation, float), np.asarray(tool.rotation, float)[:, 2]
-        for a, b in pairwise(between_axes(ORIGIN, Z, end, axis)):
-            parts.append(_part("link", tool.body, a, b, r))
+        end = np.asarray(tool.translation, float)
         parts.append(_part("tip", tool.body, end, end, 1.15 * r))
     return parts
 
@@ -125,6 +138,14 @@ def _base(model: Model) -> tuple[np.ndarray, np.ndarray]:
     if frame is None or frame.body >= 0:
         return ORIGIN, Z
     return np.asarray(frame.translation, float), np.asarray(frame.rotation, float)[:, 2]
+
+
+def _quaternions(rotations: np.ndarray) -> np.ndarray:
+    """(..., 4) in the order x, y, z, w."""
+    from scipy.spatial.transform import Rotation
+
+    flat = Rotation.from_matrix(rotations.reshape(-1, 3, 3)).as_quat()
+    return flat.reshape(*rotations.shape[:-2], 4)
 
 
 def _part(kind: str, body: int, a: np.ndarray, b: np.ndarray, r: float) -> dict[str, Any]:

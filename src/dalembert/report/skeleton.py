@@ -9,6 +9,8 @@ import numpy as np
 from dalembert.model import Model
 from dalembert.robot import Robot
 
+ORIGIN, Z = np.zeros(3), np.eye(3)[2]
+
 
 @dataclass(frozen=True)
 class Skeleton:
@@ -33,10 +35,9 @@ def skeleton(robot: Robot, q: np.ndarray) -> Skeleton:
         parent = poses[body.parent] if body.parent >= 0 else base
         paths.append(between_axes(parent[:3, 3], parent[:3, 2], origins[i], axes[i]))
         depths.append(len(model.supports[i]) - 1)
-    carrier = model.frame(model.tool).body
-    if carrier >= 0:
-        paths.append(between_axes(origins[carrier], axes[carrier], tool[:3, 3], tool[:3, 2]))
-        depths.append(len(model.supports[carrier]))
+        for path in ends(model, i):
+            paths.append(path @ poses[i, :3, :3].T + origins[i])
+            depths.append(len(model.supports[i]))
     slides = np.array([not np.asarray(body.subspace)[3:6].any() for body in model.bodies])
     return Skeleton(paths, depths, origins, axes, slides, tool)
 
@@ -57,6 +58,26 @@ def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
         local[:3, :3], local[:3, 3] = body.transform(whole)
         poses.append(poses[body.parent] @ local if body.parent >= 0 else local)
     return np.stack(poses)
+
+
+def ends(model: Model, index: int) -> list[np.ndarray]:
+    """Polylines (points, 3) in a body's frame, from its joint to its tool and to its tips.
+
+    Only the last body of a branch has tips: the frames on it, or its centre of mass if there are
+    none.
+    """
+    tool, body = model.frame(model.tool), model.bodies[index]
+    found = []
+    if tool.body == index:
+        end, axis = np.asarray(tool.translation, float), np.asarray(tool.rotation, float)[:, 2]
+        found.append(between_axes(ORIGIN, Z, end, axis))
+    if not model.children(index):
+        places = [f.translation for f in model.frames.values() if f.body == index and f is not tool]
+        tips = [p for p in (np.asarray(place, float) for place in places) if p @ p > 1e-12]
+        if not tips and tool.body != index and body.moment is None and float(body.mass) > 0.0:
+            tips = [np.asarray(body.com, float)]
+        found += [np.stack([ORIGIN, tip]) for tip in tips if tip @ tip > 1e-12]
+    return found
 
 
 def between_axes(p: np.ndarray, u: np.ndarray, r: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dalembert.simulation.drive import Finished, Stalled, State
-from dalembert.simulation.inline import compiled
+from dalembert.simulation.flow import Field
 from dalembert.simulation.manifold import normalised
 from dalembert.simulation.modes import (
     KINDS,
@@ -27,49 +26,10 @@ from dalembert.simulation.plant import Plant
 from dalembert.simulation.torque import Constant, Torques
 
 ADAPTIVE = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
+ONE_STEP = ("DOP853", "RK45", "RK23")  # those that may be projected after every step
 LOOKS = 9  # points inside a step where events are looked for
 NEAR = 1e-12  # a margin this far below zero is rounding of an event just passed
 PATIENCE = 200  # events at one time before the run is given up
-
-
-@dataclass(frozen=True)
-class Field:
-    """The compiled right-hand side of a plant, and what holds its locked joints."""
-
-    plant: Plant
-    locking: bool
-
-    @cached_property
-    def given(self) -> dict[str, tuple[int, ...]]:
-        """Inputs besides state, time and torques."""
-        from dalembert.simulation.step import Stepper
-
-        modes = {"direction": (self.plant.nv,), "locked": (self.plant.nv,)} if self.locking else {}
-        return {**Stepper(self.plant, "rk4").given, **modes}
-
-    @cached_property
-    def rate(self) -> np.ufunc:
-        """(x, t, τ, …) → ẋ."""
-
-        def function(x: Any, t: Any, tau: Any, **given: Any) -> Any:
-            return self.plant.rate(x, t, tau, given)
-
-        return compiled("rate", function, self._shapes).ufunc
-
-    @cached_property
-    def held(self) -> np.ufunc:
-        """(x, t, τ, …) → torques that hold the locked joints (nv,), and q̈ (nv,)."""
-
-        def function(x: Any, t: Any, tau: Any, **given: Any) -> Any:
-            q, qd, z, _ = self.plant.parts(x)
-            motion = self.plant.locked_motion(t, q, qd, z, tau, given)
-            return {"held": motion.held, "qdd": motion.qdd}
-
-        return compiled("held", function, self._shapes).ufunc
-
-    @property
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"x": (self.plant.size,), "t": (), "tau": (self.plant.nv,), **self.given}
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +45,7 @@ class Segment:
 class AdaptiveRun:
     """A run of one state; between chunks nothing but its `State` is carried on."""
 
-    field: Field
+    flow: Field
     torques: Torques
     given: Mapping[str, np.ndarray]
     joints: Joints
@@ -108,7 +68,7 @@ class AdaptiveRun:
     @property
     def plant(self) -> Plant:
         """What is integrated."""
-        return self.field.plant
+        return self.flow.plant
 
     @property
     def saves(self) -> int:
@@ -122,7 +82,7 @@ class AdaptiveRun:
     def start(self, x: np.ndarray) -> State:
         """The state at t = 0, with modes that agree with the forces."""
         q, qd, *_ = self.plant.parts(x)
-        if self.field.locking:
+        if self.flow.locking:
             self._modes = self._settled(0.0, x, self.joints.start(q, qd))
         self._sign = 0.0 if self.until is None else float(np.sign(self.until(0.0, q, qd)))
         self._h, self._log = 0.0, []
@@ -130,7 +90,7 @@ class AdaptiveRun:
 
     def observe(self, state: State) -> np.ndarray:
         """(q, q̇, z, W, H), quaternions of unit length."""
-        y = np.array(state["y"])
+        y = self._projected(float(state["t"]), np.array(state["y"]))
         nq = self.plant.nq
         y[:nq] = normalised(self.plant.dynamics.description, y[:nq])
         return y
@@ -148,6 +108,10 @@ class AdaptiveRun:
         done = self._segment
         y = done.y if done.end == target else done.at(target)
         return self._state(target, y)
+
+    def explain(self, state: State, index: int) -> str:
+        """What is wrong with a state that is not finite."""
+        return f"the motion is not finite after t = {float(state['t']):g} s"
 
     def _state(self, t: float, y: np.ndarray) -> State:
         log = np.array(self._log, dtype=float).reshape(-1, 3)
@@ -175,7 +139,7 @@ class AdaptiveRun:
         return solver(self._rate, t, np.array(y), end, **options)
 
     def _rate(self, t: float, y: np.ndarray) -> np.ndarray:
-        return self.field.rate(y, t, self._tau(t, y), *self._inputs())
+        return self.flow.rate(y, t, self._tau(t, y), *self._inputs())
 
     def _tau(self, t: float, y: np.ndarray) -> np.ndarray:
         if isinstance(self.torques, Constant):
@@ -198,11 +162,17 @@ class AdaptiveRun:
         # the step that ends a chunk is cut short and says nothing about the next one
         self._h = before if solver.status == "finished" else getattr(solver, "h_abs", 0.0)
         dense = solver.dense_output()
+        if self.plant.closed is not None:  # a one-step method may go on from any state
+            solver.y = self._projected(solver.t, solver.y)
+            solver.f = self._rate(solver.t, solver.y)
         whole = Segment(solver.t, solver.y, dense)
         if self._modes is None and self.until is None:
             return whole
         found = self._first_event(solver.t_old, solver.t, dense)
         return whole if found is None else self._cut(dense, *found)
+
+    def _projected(self, t: float, y: np.ndarray) -> np.ndarray:
+        return y if self.plant.closed is None else self.flow.project(y, t, *self.given.values())
 
     # events
 
@@ -214,7 +184,7 @@ class AdaptiveRun:
             held = np.zeros_like(qd)
             if self._modes.locked.any():
                 tau = np.stack([self._tau(ti, yi) for ti, yi in zip(t, y, strict=True)])
-                held, _ = self.field.held(y, t, tau, *self._inputs())
+                held, _ = self.flow.held(y, t, tau, *self._inputs())
             columns.append(self.joints.margins(self._modes, q, qd, held))
         if self.until is not None:
             values = [self.until(ti, *s) for ti, *s in zip(t, q, qd, strict=True)]
@@ -239,9 +209,9 @@ class AdaptiveRun:
             def margin(t: float, index: int = int(index)) -> float:
                 return float(self._margins(np.array([t]), dense(np.array([t])).T)[0, index])
 
-            low = times[max(k - 1, 0)]
-            if k == 0 or not margin(low) > 0.0:
-                found.append((float(low), int(index)))
+            low = _positive_before(margin, times[max(k - 1, 0)], times[k])
+            if low is None:
+                found.append((float(times[max(k - 1, 0)]), int(index)))
             else:
                 found.append((brentq(margin, low, times[k], xtol=1e-15, rtol=1e-14), int(index)))
         return min(found)
@@ -285,7 +255,7 @@ class AdaptiveRun:
             self._modes = modes
             if not modes.locked.any():
                 break
-            held, _ = self.field.held(y, t, self._tau(t, y), *self._inputs())
+            held, _ = self.flow.held(y, t, self._tau(t, y), *self._inputs())
             least, largest = self.joints.bounds(modes)
             over, under = held - largest, least - held
             excess = np.where(modes.locked == 1.0, np.maximum(over, under), -np.inf)
@@ -300,3 +270,14 @@ class AdaptiveRun:
 def event_names(log: np.ndarray) -> list[str]:
     """The kinds of logged events in words."""
     return [KINDS[int(kind)] for kind in log[:, 2]]
+
+
+def _positive_before(margin: Callable[[float], float], low: float, high: float) -> float | None:
+    """A time from `low` on where the margin is positive; right after an event it begins at zero."""
+    if margin(low) > 0.0:
+        return low
+    for k in range(1, 40):
+        t = low + (high - low) * 0.5**k
+        if margin(t) > 0.0:
+            return t
+    return None

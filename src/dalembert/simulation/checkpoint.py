@@ -72,7 +72,7 @@ class Checkpoint:
         part = path.with_suffix(".part")
         try:
             with open(part, "wb") as stream:
-                np.savez(stream, **arrays)
+                np.savez(stream, **dict[str, Any](arrays))
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(part, path)

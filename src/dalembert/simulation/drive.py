@@ -24,6 +24,7 @@ class Run(Protocol):
     def observe(self, state: State) -> np.ndarray: ...
     def time(self, index: int) -> float: ...
     def advance(self, state: State, index: int) -> State: ...
+    def explain(self, state: State, index: int) -> str: ...
 
 
 class Finished(Exception):
@@ -55,21 +56,19 @@ def drive(
     chunk: int,
     checkpoint: Checkpoint | None = None,
     progress: AbstractContextManager[Callable[[float], None]] | None = None,
-    explain: Callable[[np.ndarray, np.ndarray], str] = lambda before, after: "",
 ) -> Record:
     """All saved states of a run; it ends early on Ctrl-C, a terminal event or a blow-up.
 
-    `chunk` saved states at a time make a checkpoint. `explain(before, after)` says what is wrong
-    with a state that is not finite.
+    `chunk` saved states at a time make a checkpoint.
     """
     record = Record()
     state, done = _resume(run, x0, chunk, checkpoint, record)
     try:
         if progress is None:
-            _go_on(run, state, done, chunk, checkpoint, record, lambda share: None, explain)
+            _go_on(run, state, done, chunk, checkpoint, record, lambda share: None)
         else:
             with progress as report:
-                _go_on(run, state, done, chunk, checkpoint, record, report, explain)
+                _go_on(run, state, done, chunk, checkpoint, record, report)
     except KeyboardInterrupt:
         record.status = "interrupted"
         record.message = f"interrupted after t = {record.times[-1]:g} s"
@@ -79,9 +78,17 @@ def drive(
         record.status, record.message, record.final = "event", str(finished), finished.state
     except Stalled as stalled:
         record.status, record.message = "stalled", str(stalled)
-    if record.status not in ("complete", "event"):
-        warnings.warn(f"the run stopped early: {record.message}", SimulationWarning, stacklevel=3)
+    _warn(record)
     return record
+
+
+def _warn(record: Record) -> None:
+    if record.status not in ("complete", "event"):
+        warnings.warn(f"the run stopped early: {record.message}", SimulationWarning, stacklevel=4)
+    bad = int((~np.isfinite(record.states[-1]).all(axis=-1)).sum())
+    if bad:
+        record.message = f"{bad} of {len(record.states[-1])} samples are not finite at the end"
+        warnings.warn(record.message, SimulationWarning, stacklevel=4)
 
 
 def _resume(
@@ -108,16 +115,12 @@ def _go_on(
     checkpoint: Checkpoint | None,
     record: Record,
     report: Callable[[float], None],
-    explain: Callable[[np.ndarray, np.ndarray], str],
 ) -> None:
     for index in range(done - 1, run.saves - 1):
-        before = record.states[-1]
-        state = run.advance(state, index)
+        before, state = state, run.advance(state, index)
         x = run.observe(state)
-        bad = ~np.isfinite(x).all(axis=-1)
-        if bad.all():
-            record.status = "diverged"
-            record.message = explain(before, x) or f"not finite before t = {run.time(index + 1):g} s"
+        if not np.isfinite(x).all(axis=-1).any():
+            record.status, record.message = "diverged", run.explain(before, index)
             return
         record.times.append(run.time(index + 1))
         record.states.append(x)

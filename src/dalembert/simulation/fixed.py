@@ -64,6 +64,18 @@ class FixedRun:
             self._blocks(x, first, count)
         return {"x": x}
 
+    def explain(self, state: State, index: int) -> str:
+        """Repeats the steps after the saved state `index`, to say what fails and when."""
+        first = index * self.save_every
+        x = np.ascontiguousarray(state["x"].T)
+        for k in range(first, min(first + self.save_every, self.steps)):
+            before = x.reshape(-1, self.stepper.size)[0].copy()
+            self.move(x, slice(None), k, 1)
+            if not np.isfinite(x).all(axis=-1).any():
+                fastest = self.stepper.plant.culprit(before)
+                return f"{fastest} at t = {(k + 1) * self.dt:g} s; take a smaller dt"
+        return f"the state is not finite at t = {self.time(index + 1):g} s"
+
     def _blocks(self, x: np.ndarray, first: int, count: int) -> None:
         size = x.shape[1]
 
@@ -122,7 +134,8 @@ class FixedRun:
                 u = at(t, q, qd)
                 self.stepper.kernel.ufunc(x, self.dt, u, u, *given, out=x)
                 continue
-            y, slopes = x[..., :-1], []
+            y = x[..., :-1]
+            slopes: list[np.ndarray] = []
             d = np.zeros((*x.shape[:-1], self._flat))
             for row, c in zip(((), *tableau.a), tableau.c, strict=True):
                 d = self.dt * sum((a * s for a, s in zip(row, slopes, strict=True)), 0.0 * d)

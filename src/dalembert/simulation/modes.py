@@ -121,7 +121,9 @@ def impact(
         if into[worst] <= 0.0:
             break
         slow = e * into[worst] < REST
-        qd = qd - inverse[:, worst] * ((1.0 if slow else 1.0 + e) * qd[worst] / inverse[worst, worst])
+        qd = qd - inverse[:, worst] * (
+            (1.0 if slow else 1.0 + e) * qd[worst] / inverse[worst, worst]
+        )
         if slow:
             qd[worst], rests[worst] = 0.0, at_stop[worst]
     stop = np.where(qd == 0.0, rests, 0.0)

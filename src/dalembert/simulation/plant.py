@@ -5,7 +5,8 @@ energy that friction (or any other force without potential) has taken away, so t
 
     T + V = T₀ + V₀ + W − H
 
-holds along every exact solution, and measures the error of every other one.
+holds along every exact solution, and measures the error of every other one. A system may be held
+by constraints; those that move do work too, −λᵀb of A q̇ = b, which counts in W.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.multiplier import forward_dynamics as held_dynamics
 from dalembert.formulations import coupled
 from dalembert.formulations.drive import friction
 from dalembert.formulations.triangular import cholesky_solve
@@ -39,9 +42,10 @@ class Motion:
     power: Any  # τ·q̇, W
     loss: Any  # −ψ·q̇ + friction·q̇, W
     held: Any = 0.0  # (nv,) torque that holds locked joints, on the side of friction
+    lam: Any = None  # (rows,) forces of the constraints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plant:
     """A system and its controller; every method takes arrays of numbers or of symbols."""
 
@@ -51,8 +55,24 @@ class Plant:
 
     @cached_property
     def dynamics(self) -> Dynamics:
-        """The traceable side of the system, friction without its Coulomb part."""
-        return dynamics(self.system)
+        """The traceable side of the system, without its constraints."""
+        made = self.system.description
+        return made.dynamics if isinstance(made, ConstrainedDynamics) else dynamics(self.system)
+
+    @property
+    def closed(self) -> ConstrainedDynamics | None:
+        """The constraints and what they hold, if there are any."""
+        made = self.system.description
+        return made if isinstance(made, ConstrainedDynamics) else None
+
+    @property
+    def parameters(self) -> Mapping[str, float | None]:
+        """Named parameters that are still open, with their defaults."""
+        return self.system.description.parameters
+
+    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
+        """Vector of parameter values: the defaults, overridden by `given`."""
+        return self.system.description.parameter_values(given)
 
     @property
     def nq(self) -> int:
@@ -83,7 +103,10 @@ class Plant:
 
     def bound(self, parameters: Any) -> tuple[Dynamics, Any, Any]:
         """(dynamics without Coulomb friction, its torque at positive and at negative velocity)."""
-        whole = self.dynamics if parameters is None else self.dynamics.bind(parameters)
+        whole = self.dynamics
+        if parameters is not None:
+            own = len(whole.parameters)
+            whole = whole.bind(parameters[:own]) if own else whole
         model = whole.description
         if not isinstance(model, Model):
             return whole, None, None
@@ -101,8 +124,8 @@ class Plant:
     @cached_property
     def coulomb(self) -> np.ndarray:
         """(2, nv) Coulomb friction at positive and negative velocity, parameters at defaults."""
-        values = self.dynamics.parameters
-        known = None if not values or None in values.values() else self.dynamics.parameter_values()
+        values = self.parameters
+        known = None if not values or None in values.values() else self.parameter_values()
         if values and known is None:
             return np.zeros((2, self.nv))
         _, positive, negative = self.bound(known)
@@ -116,14 +139,26 @@ class Plant:
         asked, zdot = self.controller.law(t, q, qd, z, constants)
         return tau + asked, zdot
 
+    def rows(self, bare: Dynamics, parameters: Any) -> ConstrainedDynamics:
+        """The constraints with their parameters set, on the dynamics `bare`."""
+        assert self.closed is not None
+        bound = self.closed if parameters is None else self.closed.bind(parameters)
+        return replace(bound, dynamics=bare)
+
     def motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Mapping[str, Any]) -> Motion:
         """q̈ with M q̈ + h = τ + ψ − Coulomb friction, and the powers."""
         bare, positive, negative = self.bound(given.get("parameters"))
         total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
         rubbing = self.rubbing(qd, positive, negative, given)
-        qdd = bare.compute("forward_dynamics", self._way(bare), q=q, qd=qd, tau=total - rubbing)
         loss = (rubbing - self.forces(bare, q, qd)) @ qd
-        return Motion(qdd, zdot, total, total @ qd, loss)
+        if self.closed is None:
+            qdd = bare.compute("forward_dynamics", self._way(bare), q=q, qd=qd, tau=total - rubbing)
+            return Motion(qdd, zdot, total, total @ qd, loss)
+        closed = self.rows(bare, given.get("parameters"))
+        qdd, lam = held_dynamics(closed, q, qd, total - rubbing, t)
+        power = total @ qd - closed.at(q, None, t).b @ lam
+        zdot = zdot(lam) if callable(zdot) else zdot
+        return Motion(qdd, zdot, total, power, loss, lam=lam)
 
     def rubbing(self, qd: Any, positive: Any, negative: Any, given: Mapping[str, Any]) -> Any:
         """Coulomb friction (nv,): plain signs, or rising linearly over ±`width`."""
@@ -163,6 +198,12 @@ class Plant:
             G = model.coupling.G
             return -(G.T @ friction(model.tree, G @ qd))
         return bare.generalized_forces(q, qd)
+
+    def culprit(self, before: np.ndarray) -> str:
+        """Who left the finite numbers: the fastest joint of the last finite state."""
+        speeds = np.abs(before[self.nq : self.nq + self.nv])
+        fastest = self.dynamics.velocities[int(np.argmax(speeds))]
+        return f"the motion is not finite, joint {fastest!r} fastest,"
 
     def _way(self, bare: Dynamics) -> str | None:
         model = bare.description

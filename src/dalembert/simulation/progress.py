@@ -14,7 +14,13 @@ PATIENCE = 0.5  # s without a bar
 def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
     """A function to call with the share that is done; the bar appears after half a second."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.constraints.linear import largest
 from dalembert.model import Model
 from dalembert.simulation.inline import compiled
 from dalembert.simulation.plant import Plant
@@ -29,6 +30,9 @@ _LONG = {
     "dissipated": "energy taken by friction, impacts and other forces without potential",
     "balance": "work − dissipated − change of kinetic and potential energy",
     "controller": "the controller's own state",
+    "lambda": "forces of the constraints, M q̈ + h + Aᵀλ = τ",
+    "residual": "largest error of the constraints on positions",
+    "velocity_residual": "largest error of the constraints on velocities",
 }
 
 
@@ -60,14 +64,21 @@ def _turns(column: Any) -> bool:
 
 
 def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> np.ufunc:
-    """(x, t, τ, …) → (τ with the controller's part, T, V)."""
+    """(x, t, τ, …) → (τ with the controller's part, T, V), and λ, |h|, |A q̇ − b| of constraints."""
 
     def function(x: Any, t: Any, tau: Any, **values: Any) -> dict[str, Any]:
         q, qd, z, _ = plant.parts(x)
         bare, *_ = plant.bound(values.get("parameters"))
         total, _ = plant.torque(t, q, qd, z, tau, values.get("law"))
         kinetic, potential = bare.kinetic_energy(q, qd), bare.potential_energy(q)
-        return {"tau": total, "kinetic": kinetic, "potential": potential}
+        found = {"tau": total, "kinetic": kinetic, "potential": potential}
+        if plant.closed is None:
+            return found
+        rows = plant.rows(bare, values.get("parameters")).at(q, qd, t)
+        found["lambda"] = plant.motion(t, q, qd, z, tau, values).lam
+        found["residual"] = largest(rows.h) if plant.closed.held else np.zeros(())
+        found["velocity_residual"] = largest(rows.A @ qd - rows.b)
+        return found
 
     shapes = {"x": (plant.size,), "t": (), "tau": (plant.nv,), **given}
     return compiled("outputs", function, shapes).ufunc
@@ -77,7 +88,7 @@ def dataset(
     plant: Plant,
     times: np.ndarray,
     states: np.ndarray,
-    computed: tuple[np.ndarray, np.ndarray, np.ndarray],
+    computed: tuple[np.ndarray, ...],
     attributes: Mapping[str, Any],
     events: np.ndarray | None = None,
 ) -> xarray.Dataset:
@@ -93,7 +104,7 @@ def dataset(
     if batch:
         coords["sample"] = np.arange(states.shape[1])
     q, qd, z, energy = plant.parts(states)
-    tau, kinetic, potential = computed
+    tau, kinetic, potential, *held = computed
     total = kinetic + potential
     dims = ("time", *batch)
     of_q, of_v = kinds(plant)
@@ -106,6 +117,11 @@ def dataset(
     scalars |= {"work": energy[..., 0], "dissipated": energy[..., 1]}
     scalars["balance"] = energy[..., 0] - energy[..., 1] - (total - total[:1])
     fields |= {name: (dims, value, {"units": "J"}) for name, value in scalars.items()}
+    if plant.closed is not None:
+        coords["row"] = list(plant.closed.row_names())
+        fields["lambda"] = ((*dims, "row"), held[0], {})
+        fields["residual"] = (dims, held[1], {})
+        fields["velocity_residual"] = (dims, held[2], {})
     if plant.nz:
         fields["controller"] = ((*dims, "state"), z, {})
     for name, entry in fields.items():

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import UnknownNameError
+from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.kernels import Kernel
+from dalembert.simulation.closure import on_constraints
 from dalembert.simulation.inline import Inlined, Shapes, compiled
 from dalembert.simulation.law import pack
 from dalembert.simulation.plant import Plant
@@ -38,13 +39,18 @@ class Stepper:
             raise UnknownNameError(
                 f"no fixed-step method {self.method!r}{suggest(self.method, list(FIXED))}"
             )
+        if self._is_variational and self.plant.closed is not None:
+            raise FormulationError(
+                f"the variational method does not hold the constraints of {self.plant.system.name}; "
+                "rk4 does"
+            )
 
     @cached_property
     def given(self) -> Shapes:
         """Inputs besides state, time and torques."""
         plant = self.plant
         law = {} if plant.controller is None else {"law": pack(plant.controller.constants).shape}
-        open_parameters = plant.dynamics.parameters
+        open_parameters = plant.parameters
         bound = {"parameters": (len(open_parameters),)} if open_parameters else {}
         return {**law, **bound, **({"width": (plant.nv,)} if plant.smooth else {})}
 
@@ -101,7 +107,9 @@ class Stepper:
         def function(x: Any, dt: Any, u0: Any, u1: Any, **given: Any) -> Any:
             last = self.size - 1
             t = x[last]
-            return np.concatenate([step(x[:last], t, dt, u0, u1, given), np.stack([t + dt])])
+            moved = step(x[:last], t, dt, u0, u1, given)
+            closed = on_constraints(self.plant, moved, t + dt, given)
+            return np.concatenate([closed, np.stack([t + dt])])
 
         return function
 

@@ -24,7 +24,8 @@ class Tableau:
         A = np.zeros((stages, stages))
         for i, row in enumerate(self.a):
             A[i + 1, : len(row)] = row
-        conditions = {1: [(b.sum(), 1)], 2: [(b @ c, 1 / 2)], 3: [(b @ c**2, 1 / 3)]}
+        conditions: dict[int, list[tuple[float, float]]] = {1: [(b.sum(), 1)], 2: [(b @ c, 1 / 2)]}
+        conditions[3] = [(b @ c**2, 1 / 3)]
         conditions[3] += [(b @ A @ c, 1 / 6)]
         conditions[4] = [(b @ c**3, 1 / 4), (b @ (c * (A @ c)), 1 / 8)]
         conditions[4] += [(b @ A @ c**2, 1 / 12), (b @ A @ A @ c, 1 / 24)]

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dalembert.errors import ShapeError
+from dalembert.simulation.checkpoint import digest
 from dalembert.simulation.law import Controller
 
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
@@ -18,6 +19,8 @@ class Torques(Protocol):
     """τ (..., nv) at a time and state."""
 
     def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray: ...
+    @property
+    def identity(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,11 @@ class Constant:
 
     def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         return self.value
+
+    @property
+    def identity(self) -> str:
+        """By what the same torques are known again."""
+        return f"constant {digest(self.value)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +72,11 @@ class Samples:
         share = min(max((t - begin) / (end - begin), 0.0), 1.0)
         return (1.0 - share) * self.values[last - 1] + share * self.values[last]
 
+    @property
+    def identity(self) -> str:
+        """By what the same torques are known again."""
+        return f"samples {digest(self.times, self.values)}"
+
 
 @dataclass(frozen=True, eq=False)
 class Computed:
@@ -80,6 +93,11 @@ class Computed:
                 f"it must be {self.shape}"
             )
         return value
+
+    @property
+    def identity(self) -> str:
+        """The function's name: that it still does the same is the user's to know."""
+        return f"function {getattr(self.function, '__qualname__', type(self.function).__name__)}"
 
 
 def torques(tau: Any, shape: tuple[int, ...]) -> tuple[Torques, Controller | None]:

@@ -66,7 +66,7 @@ class Variational:
 
     @cached_property
     def _parameters(self) -> dict[str, tuple[int, ...]]:
-        names = self.plant.dynamics.parameters
+        names = self.plant.parameters
         return {"parameters": (len(names),)} if names else {}
 
     def enter(self, x: Any, t: Any, tau: Any, given: Mapping[str, Any]) -> Any:
@@ -92,7 +92,9 @@ class Variational:
         for _ in range(ITERATIONS):
             middle = plant.dynamics.integrate(q, 0.5 * h * v)
             both = self._at(middle, v, given)
-            total, zdot = plant.torque(t + 0.5 * h, middle, v, z + 0.5 * h * zdot, tau, given.get("law"))
+            total, zdot = plant.torque(
+                t + 0.5 * h, middle, v, z + 0.5 * h * zdot, tau, given.get("law")
+            )
             rubbing = plant.rubbing(v, positive, negative, given)
             psi = plant.forces(bare, middle, v) - rubbing
             start, end = self._momenta(h, v, both[nv:], both[:nv] + total + psi)

@@ -1,18 +1,23 @@
 """From programs to equations people read: SymPy, textbook form, LaTeX, pages. Knows no robots."""
 
 from dalembert.symbolic.budget import Budget
-from dalembert.symbolic.check import require_agreement
+from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.equations import Equations
 from dalembert.symbolic.operations import to_sympy
-from dalembert.symbolic.textbook import Writer
-from dalembert.symbolic.writing import System, textbook, write_equations
+from dalembert.symbolic.printing import html_page, latex_document
+from dalembert.symbolic.system import System
+from dalembert.symbolic.writer import Writer
+from dalembert.symbolic.writing import textbook, write_equations
 
 __all__ = [
     "Budget",
     "Equations",
     "System",
     "Writer",
+    "html_page",
+    "latex_document",
     "require_agreement",
+    "sample",
     "textbook",
     "to_sympy",
     "write_equations",

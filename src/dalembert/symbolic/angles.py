@@ -7,7 +7,7 @@ the pair of θ_b into the pair of ψ = θ_a ± θ_b is a substitution in place, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -73,6 +73,16 @@ class Angles:
                     useful += [Move(a, b, sign), Move(b, a, sign)]
         self.moves = tuple(useful)
 
+    def adopt(self, other: Angles) -> None:
+        """Use the sums that were found elsewhere, for the angles that are here as well."""
+        places = {angle.argument: k for k, angle in enumerate(self.angles)}
+        there = [angle.argument for angle in other.angles]
+        self.moves = tuple(
+            Move(places[there[a]], places[there[b]], sign)
+            for a, b, sign in other.moves
+            if there[a] in places and there[b] in places
+        )
+
     def shortest(self, f: PolyElement, squares: bool = True) -> Form:
         """The form of fewest terms; with `squares`, sin² is written for 1 − cos² where shorter."""
         key = (f, squares)
@@ -114,17 +124,18 @@ class Angles:
         return other if len(other) < len(best) else best
 
     def _paired(self, f: PolyElement) -> PolyElement:
-        """x − x cos² → x sin², term by term."""
+        """x − x cos² → x sin² and x − x sin² → x cos², term by term."""
         terms = dict(f)
-        for angle in self.angles:
-            for monomial in list(terms):
+        pairs = [(a.cos, a.sin) for a in self.angles] + [(a.sin, a.cos) for a in self.angles]
+        for squared, other in pairs:
+            for monomial in [m for m in terms if m[squared] > 1]:
                 coefficient = terms.get(monomial)
-                partner = _raised(monomial, angle.cos)
-                if coefficient is not None and terms.get(partner) == -coefficient:
-                    del terms[monomial], terms[partner]
-                    sine = _raised(monomial, angle.sin)
-                    terms[sine] = terms.get(sine, 0) + coefficient
-        return f if len(terms) == len(f) else f.ring.from_dict({m: c for m, c in terms.items() if c})
+                lower = _raised(monomial, squared, -2)
+                if coefficient is not None and terms.get(lower) == -coefficient:
+                    del terms[monomial], terms[lower]
+                    made = _raised(lower, other, 2)
+                    terms[made] = terms.get(made, 0) - coefficient
+        return f if len(terms) == len(f) else f.new({m: c for m, c in terms.items() if c})
 
     def _moved(self, f: PolyElement, move: Move) -> PolyElement | None:
         """f with θ_b = ψ − sign·θ_a, the pair of b now that of ψ; None if it lacks one of them."""
@@ -139,7 +150,7 @@ class Angles:
             parts.setdefault(powers, {})[tuple(rest)] = coefficient
         total = f.ring.zero
         for powers, part in parts.items():
-            total += f.ring.from_dict(part) * self._power(move, *powers)
+            total += f.new(part) * self._power(move, *powers)
         return reduce_sines(total, (a, b))
 
     def _power(self, move: Move, i: int, j: int) -> PolyElement:
@@ -153,8 +164,8 @@ class Angles:
         return self._powers[move, i, j]
 
 
-def _raised(monomial: tuple[int, ...], k: int) -> tuple[int, ...]:
-    return (*monomial[:k], monomial[k] + 2, *monomial[k + 1 :])
+def _raised(monomial: tuple[int, ...], k: int, by: int) -> tuple[int, ...]:
+    return (*monomial[:k], monomial[k] + by, *monomial[k + 1 :])
 
 
 def _shifted(arguments: tuple[sympy.Expr, ...], move: Move) -> tuple[sympy.Expr, ...]:
@@ -167,15 +178,14 @@ def _contains(f: PolyElement, angle: Angle) -> bool:
     return any(m[angle.cos] or m[angle.sin] for m in f)
 
 
-Split = dict[tuple[int, ...], PolyElement]
-
-
-def split(f: PolyElement, keep: Callable[[int], bool]) -> Split:
-    """f as Σ monomial × coefficient, the monomials in the generators that `keep` accepts."""
-    kept = [keep(k) for k in range(f.ring.ngens)]
+def split(f: PolyElement, positions: Collection[int]) -> dict[tuple[int, ...], PolyElement]:
+    """f as Σ monomial × coefficient, the monomials in the generators at these positions."""
     parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
+    none = (0,) * f.ring.ngens
     for monomial, coefficient in f.items():
-        key = tuple(e if k else 0 for e, k in zip(monomial, kept, strict=True))
-        rest = tuple(0 if k else e for e, k in zip(monomial, kept, strict=True))
-        parts.setdefault(key, {})[rest] = coefficient
-    return {key: f.ring.from_dict(part) for key, part in parts.items()}
+        key, rest = list(none), list(monomial)
+        for k in positions:
+            if rest[k]:
+                key[k], rest[k] = rest[k], 0
+        parts.setdefault(tuple(key), {})[tuple(rest)] = coefficient
+    return {key: f.new(part) for key, part in parts.items()}

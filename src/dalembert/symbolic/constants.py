@@ -70,5 +70,5 @@ def _definition(
 ) -> sympy.Expr:
     """Collected by the linear parameters: I₁ + m₁r₁² + m₂(l₁² + r₂²)."""
     one = f.ring.domain.one
-    parts = split(f, lambda k: k in linear)
+    parts = split(f, linear)
     return sympy.Add(*(term(m, one, meaning) * to_expression(c, meaning) for m, c in parts.items()))

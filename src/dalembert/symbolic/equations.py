@@ -13,6 +13,7 @@ import sympy
 from dalembert.errors import EquationError
 from dalembert.symbolic import printing
 from dalembert.symbolic.constants import GREEK
+from dalembert.symbolic.operations import exact, number
 
 ALIASES = {
     "mass_matrix": "M",
@@ -96,16 +97,18 @@ class Equations:
         """With numbers for some symbols; constants that become numbers are put in, too.
 
         >>> import dalembert as dl
-        >>> from dalembert.equations import symbolic_robot
-        >>> symbolic_robot("pendulum").equations(["M"]).where(m=2.0, l=3.0).M
+        >>> from dalembert.equations import symbolic_model
+        >>> symbolic_model("pendulum").equations(["M"]).where(m=2.0, l=3.0).M
         Matrix([[18]])
         """
         known = {s.name: s for s in (*self.q, *self.qd, *self.parameters)}
         for name in numbers:
             if name not in known:
-                raise EquationError(f"{self.name} has no symbol {name!r}; it has: {', '.join(known)}")
+                raise EquationError(
+                    f"{self.name} has no symbol {name!r}; it has: {', '.join(known)}"
+                )
         values: dict[sympy.Expr, sympy.Expr] = {
-            known[name]: sympy.nsimplify(float(value), rational=True) for name, value in numbers.items()
+            known[name]: number(exact(float(value))) for name, value in numbers.items()
         }
         definitions = {}
         for symbol, definition in self.definitions.items():
@@ -123,8 +126,8 @@ class Equations:
         `qd` may be left out where the quantity does not depend on it; parameters have the model's
         values unless given.
 
-        >>> from dalembert.equations import symbolic_robot
-        >>> float(symbolic_robot("pendulum").equations(["g"]).lambdify("g")([np.pi / 2])[0])
+        >>> from dalembert.equations import symbolic_model
+        >>> float(symbolic_model("pendulum").equations(["g"]).lambdify("g")([np.pi / 2])[0])
         9.81
         """
         value = self.expanded()[quantity]
@@ -142,6 +145,8 @@ class Equations:
 
     def with_needed_constants(self) -> Equations:
         """Products that are named but used only once put back, and the names in order again."""
+        if not self.definitions:
+            return self
         uses: Counter[sympy.Expr] = Counter()
         for value in (*self.quantities.values(), *self.definitions.values()):
             uses.update(s for e in entries_of(value) for s in e.atoms(sympy.Symbol))
@@ -160,7 +165,9 @@ class Equations:
         return self._replaced(values, {s: d.xreplace(values) for s, d in kept.items()})
 
     def _replaced(
-        self, values: Mapping[sympy.Expr, sympy.Expr], definitions: Mapping[sympy.Symbol, sympy.Expr]
+        self,
+        values: Mapping[sympy.Expr, sympy.Expr],
+        definitions: Mapping[sympy.Symbol, sympy.Expr],
     ) -> Equations:
         made = {key: _replaced(value, values) for key, value in self.quantities.items()}
         return replace(self, quantities=made, definitions=dict(definitions))

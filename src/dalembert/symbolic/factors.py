@@ -14,6 +14,7 @@ from dalembert.symbolic.operations import number
 from dalembert.symbolic.polynomials import fraction, to_expression
 
 LARGEST = 80  # terms above which factors are not looked for
+LARGE = 10_000  # integer coefficients above which there is no common measure worth printing
 
 
 class Product(NamedTuple):
@@ -45,13 +46,17 @@ def product(f: PolyElement, deep: bool) -> Product:
     """
     content, f = f.primitive()
     monomial = tuple(min(column) for column in zip(*f, strict=True))
-    rest = f.ring.from_dict(
-        {tuple(e - m for e, m in zip(key, monomial, strict=True)): c for key, c in f.items()}
-    )
+    rest = f
+    if any(monomial):
+        rest = f.new(
+            {tuple(e - m for e, m in zip(key, monomial, strict=True)): c for key, c in f.items()}
+        )
     scale = fraction(content)
     if len(rest) == 1:
         return Product(scale * fraction(rest.LC), monomial, ())
     factors = [(rest, 1)]
+    if max(map(abs, rest.values())) > LARGE:  # numbers without a common measure
+        return _signed(Product(Fraction(1), monomial, ((rest * content, 1),)))
     if deep and len(rest) <= LARGEST and not _surely_irreducible(rest):
         unit, factors = _irreducible(rest)
         scale *= unit
@@ -87,7 +92,7 @@ def _lift(g: PolyElement, ring: PolyRing, used: Sequence[int]) -> PolyElement:
         for k, power in zip(used, monomial, strict=True):
             full[k] = power
         lifted[tuple(full)] = coefficient
-    return ring.from_dict(lifted)
+    return ring.zero.new(lifted)
 
 
 def _signed(found: Product) -> Product:

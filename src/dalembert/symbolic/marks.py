@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from html import escape
 from typing import Protocol
 
-GREEK = {
-    name: chr(code)
-    for code, name in enumerate(
-        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho "
-        "_ sigma tau upsilon phi chi psi omega".split(),
-        start=0x3B1,
-    )
-    if name != "_"
-} | {"Gamma": "Γ", "Delta": "Δ", "Omega": "Ω", "Phi": "Φ", "Psi": "Ψ"}
-_NAME = re.compile(rf"^({'|'.join(sorted(GREEK, key=len, reverse=True))}|[A-Za-z])_?([a-z]*)_?(\d*)$")
+_LETTERS = (
+    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
+    *("lambda", "mu", "nu", "xi", "omicron", "pi", "rho", "", "sigma", "tau", "upsilon"),
+    *("phi", "chi", "psi", "omega"),
+)
+GREEK = {name: chr(0x3B1 + k) for k, name in enumerate(_LETTERS) if name}
+GREEK |= {"Gamma": "Γ", "Delta": "Δ", "Omega": "Ω", "Phi": "Φ", "Psi": "Ψ"}
+_NAME = re.compile(
+    rf"^({'|'.join(sorted(GREEK, key=len, reverse=True))}|[A-Za-z])_?([a-z]*)_?(\d*)$"
+)
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 DOT = "\u0307"

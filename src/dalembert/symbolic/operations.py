@@ -29,10 +29,10 @@ def exact(value: float) -> Fraction:
 
 
 def number(value: Fraction) -> sympy.Expr:
-    """An integer, a textbook's fraction, or a decimal."""
+    """An integer, a textbook's fraction, or a decimal of 14 digits, which rounding has not met."""
     if value.denominator in _DENOMINATORS:
         return sympy.Rational(value.numerator, value.denominator)
-    return sympy.Float(float(value))
+    return sympy.Float(float(f"{float(value):.14g}"))
 
 
 def _truth(relation: Any) -> Any:
@@ -131,7 +131,9 @@ def to_sympy(
     q1*cos(q2)
     """
     flat = [s for port in input_symbols(program, symbols).values() for s in port]
-    uses = np.bincount(np.concatenate([_operands(program), program.results]), minlength=len(program))
+    uses = np.bincount(
+        np.concatenate([_operands(program), program.results]), minlength=len(program)
+    )
     values: list[sympy.Expr] = []
     instructions = zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
     for op, a, b in instructions:

@@ -17,10 +17,10 @@ from sympy.polys.rings import PolyElement, PolyRing
 
 from dalembert.errors import EquationError
 from dalembert.kernels.program import BINARY, Op, Program
+from dalembert.symbolic.affine import affine_forms
 from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.operations import apply, exact, input_symbols, number
 
-Affine = tuple[dict[int, Fraction], Fraction]  # coefficients by input, constant
 LIMIT = 60_000  # terms of one polynomial: more is nothing to read
 WORK = 1_000_000  # products of terms in one multiplication
 QUICK = 200_000  # products of terms that are made even when the time is over
@@ -72,6 +72,19 @@ def polynomials(
     return _Machine(program, input_symbols(program, symbols)).run(budget or Budget(None))
 
 
+def linear_parameters(
+    source: Polynomials, candidates: Sequence[sympy.Symbol]
+) -> tuple[sympy.Symbol, ...]:
+    """Candidates that occur, in the first degree only and never two of them in one product."""
+    monomials = {m for f in source.entries for m in f}
+    found: list[int] = []
+    for k in source.positions([s for s in candidates if s in source.generators]):
+        own = [m for m in monomials if m[k]]
+        if own and all(m[k] == 1 and not any(m[j] for j in found) for m in own):
+            found.append(k)
+    return tuple(source.generators[k] for k in found)
+
+
 def reduce_sines(f: PolyElement, angles: Sequence[Angle]) -> PolyElement:
     """The polynomial with every sin² replaced by 1 − cos²."""
     for angle in angles:
@@ -84,22 +97,19 @@ def _reduce(f: PolyElement, high: int, low: int) -> PolyElement:
     if not any(monomial[high] > 1 for monomial in f):
         return f
     done: dict[tuple[int, ...], Any] = {}
-    work = dict(f)
-    while work:
-        left: dict[tuple[int, ...], Any] = {}
-        for monomial, coefficient in work.items():
-            if monomial[high] < 2:
-                done[monomial] = done.get(monomial, 0) + coefficient
-                continue
+    work = list(f.items())
+    for monomial, coefficient in work:  # grows while it is read
+        if monomial[high] > 1:
             lower = list(monomial)
             lower[high] -= 2
-            one = tuple(lower)
+            work.append((tuple(lower), coefficient))
             lower[low] += 2
-            other = tuple(lower)
-            left[one] = left.get(one, 0) + coefficient
-            left[other] = left.get(other, 0) - coefficient
-        work = left
-    return f.ring.from_dict({m: c for m, c in done.items() if c})
+            work.append((tuple(lower), -coefficient))
+        elif monomial in done:
+            done[monomial] += coefficient
+        else:
+            done[monomial] = coefficient
+    return f.new({m: c for m, c in done.items() if c})
 
 
 class _Machine:
@@ -111,10 +121,11 @@ class _Machine:
         self.code = list(
             zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
         )
-        self.affine = self._affine()
+        self.affine = affine_forms(program)
         # angles: an input, or the value number of an argument that is no integer sum of inputs
         self.turned: dict[tuple[str, int], int] = {}
         self.opaque: dict[int, int] = {}
+        self.atoms: dict[sympy.Expr, int] = {}
         for k, (op, a, _) in enumerate(self.code):
             if op in (Op.SIN, Op.COS):
                 for key in self._angle_keys(a):
@@ -123,7 +134,7 @@ class _Machine:
                 self.opaque[k] = len(self.opaque)
         count = len(self.inputs) + 2 * len(self.turned) + len(self.opaque)
         self.ring = PolyRing([f"x{k}" for k in range(count)], QQ, "lex")
-        self.meaning: list[Any] = [*self.inputs, *[None] * (count - len(self.inputs))]
+        self.meaning: list[Any] = [*self.inputs, *[sympy.S.One] * (count - len(self.inputs))]
         self.values: list[PolyElement] = []
         self.angles: list[Angle] = []
         self.work = 0
@@ -140,31 +151,13 @@ class _Machine:
             if late or len(self.values[-1]) > LIMIT:
                 raise TooLargeError(f"{self.program.name} is too large to be multiplied out")
             budget.report(f"{self.program.name}: multiplying out", k, len(self.code))
-        found = tuple(self.values[k] for k in self.program.results.tolist())
+        found = _without_rounding([self.values[k] for k in self.program.results.tolist()])
         return Polynomials(self.ring, tuple(self.meaning), tuple(self.angles), found)
 
     def _name_angle(self, k: int, argument: sympy.Expr) -> None:
         at = self.angles[k].cos
         self.angles[k] = Angle(at, at + 1, argument)
         self.meaning[at], self.meaning[at + 1] = sympy.cos(argument), sympy.sin(argument)
-
-    def _affine(self) -> list[Affine | None]:
-        """Every value as Σ a_i x_i + b over the inputs, None where it is not."""
-        forms: list[Affine | None] = []
-        for op, a, b in self.code:
-            if op == Op.INPUT:
-                forms.append(({a: Fraction(1)}, Fraction(0)))
-            elif op == Op.CONST:
-                forms.append(({}, exact(float(self.program.constants[a]))))
-            elif op == Op.NEG:
-                forms.append(_combine(forms[a], -1, ({}, Fraction(0)), 0))
-            elif op in (Op.ADD, Op.SUB):
-                forms.append(_combine(forms[a], 1, forms[b], 1 if op == Op.ADD else -1))
-            elif op == Op.MUL:
-                forms.append(_scaled(forms[a], forms[b]))
-            else:
-                forms.append(None)
-        return forms
 
     def _angle_keys(self, argument: int) -> list[tuple[str, int]]:
         form = self.affine[argument]
@@ -226,18 +219,32 @@ class _Machine:
         return self.ring.gens[angle.cos], self.ring.gens[angle.sin]
 
     def _atom(self, k: int, x: PolyElement, y: PolyElement) -> PolyElement:
-        """A new generator for what is no polynomial; a quotient is a product with 1/y."""
+        """A generator for what is no polynomial; a quotient is a product with 1/y."""
         op = Op(self.code[k][0])
-        at = len(self.inputs) + 2 * len(self.turned) + self.opaque[k]
         if op == Op.DIV:
-            self.meaning[at] = 1 / self.expression(y)
-            return x * self.ring.gens[at]
-        arguments = (x, y) if op in BINARY else (x,)
-        self.meaning[at] = apply(op, *map(self.expression, arguments))
-        return self.ring.gens[at]
+            meaning = 1 / self.expression(y)
+        else:
+            arguments = (x, y) if op in BINARY else (x,)
+            meaning = apply(op, *map(self.expression, arguments))
+        at = len(self.inputs) + 2 * len(self.turned) + self.opaque[k]
+        at = self.atoms.setdefault(meaning, at)
+        self.meaning[at] = meaning
+        return x * self.ring.gens[at] if op == Op.DIV else self.ring.gens[at]
 
     def expression(self, f: PolyElement) -> sympy.Expr:
         return to_expression(f, self.meaning)
+
+
+def _without_rounding(entries: list[PolyElement]) -> tuple[PolyElement, ...]:
+    """The entries without terms that only rounding of the program's numbers has left."""
+    largest = max((abs(c) for f in entries for c in f.values()), default=0)
+    least = _rational(Fraction(1, 10**14)) * largest
+    return tuple(
+        f.new({m: c for m, c in f.items() if abs(c) > least})
+        if any(abs(c) <= least for c in f.values())
+        else f
+        for f in entries
+    )
 
 
 def to_expression(f: PolyElement, meaning: Sequence[sympy.Expr]) -> sympy.Expr:
@@ -258,20 +265,3 @@ def fraction(coefficient: Any) -> Fraction:
 
 def _rational(value: Fraction) -> Any:
     return QQ(value.numerator, value.denominator)
-
-
-def _combine(x: Affine | None, s: int, y: Affine | None, t: int) -> Affine | None:
-    if x is None or y is None:
-        return None
-    keys = [*x[0], *(k for k in y[0] if k not in x[0])]
-    sums = {k: s * x[0].get(k, Fraction(0)) + t * y[0].get(k, Fraction(0)) for k in keys}
-    return {k: c for k, c in sums.items() if c}, s * x[1] + t * y[1]
-
-
-def _scaled(x: Affine | None, y: Affine | None) -> Affine | None:
-    if x is None or y is None:
-        return None
-    if x[0] and y[0]:
-        return None
-    scale, form = (x[1], y) if not x[0] else (y[1], x)
-    return {k: scale * c for k, c in form[0].items() if scale}, scale * form[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -16,46 +16,20 @@ from dalembert.kernels.program import Program
 from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.constants import Constants
-from dalembert.symbolic.equations import ALIASES, TITLES, Equations, entries_of
+from dalembert.symbolic.equations import TITLES, Equations, entries_of
 from dalembert.symbolic.operations import container, input_symbols, shaped, to_sympy
-from dalembert.symbolic.polynomials import TooLargeError, fraction, polynomials
-from dalembert.symbolic.textbook import Writer
+from dalembert.symbolic.polynomials import (
+    Polynomials,
+    TooLargeError,
+    fraction,
+    linear_parameters,
+    polynomials,
+)
+from dalembert.symbolic.system import SOURCES, System, quantity_key
+from dalembert.symbolic.writer import Writer
 
-# the program that a quantity is written from, and checked against
-SOURCES = {
-    "M": "mass_matrix",
-    "C": "christoffel",
-    "g": "gravity_torque",
-    "Gamma": "christoffel",
-    "B": "christoffel",
-    "Csq": "christoffel",
-    "K": "kinetic_energy",
-    "U": "potential_energy",
-}
 STYLES = {"mass_matrix": "parameters", "kinetic_energy": "bodies", "potential_energy": "bodies"}
 FEW = 4  # constants that may stand for the whole mass matrix without being asked for
-
-
-@dataclass
-class System:
-    """What there is to write from: programs by the name of their quantity, and their symbols.
-
-    Inputs of the programs are named "q", "qd" and "parameters". `linear` are the parameters in
-    which M is linear: masses and moments.
-    """
-
-    name: str
-    programs: Mapping[str, Program]
-    q: tuple[sympy.Symbol, ...]
-    qd: tuple[sympy.Symbol, ...]
-    parameters: tuple[sympy.Symbol, ...] = ()
-    linear: tuple[sympy.Symbol, ...] = ()
-    defaults: Mapping[str, float | None] = field(default_factory=dict)
-
-    def symbols(self, program: Program) -> dict[str, tuple[sympy.Symbol, ...]]:
-        """The symbols of a program's inputs."""
-        known = {"q": self.q, "qd": self.qd, "parameters": self.parameters}
-        return {port.name: known[port.name] for port in program.inputs}
 
 
 def write_equations(
@@ -78,15 +52,6 @@ def write_equations(
             budget.report(f"{system.name}: {TITLES[key]}", done, len(keys))
             author.write(key)
         return author.equations(keys)
-
-
-def quantity_key(name: str) -> str:
-    """The short name of a quantity: "M" for "mass_matrix"."""
-    key = ALIASES.get(name, name)
-    if key not in SOURCES:
-        known = ", ".join(f"{key} ({long})" for long, key in ALIASES.items())
-        raise EquationError(f"there are no equations for {name!r}; there are: {known}")
-    return key
 
 
 class _Author:
@@ -176,11 +141,20 @@ class _Author:
                 self.notes.append(f"{error}: it is given as the program computes it.")
                 self.writers[name] = None
                 return None
-            system = self.system
-            self.writers[name] = Writer(
-                source, system.linear, system.parameters, self.budget, self.deep
-            )
+            linear = self._linear(name, source)
+            # Γ is made of slopes of M, in which the same sums of angles occur
+            like = self.writers.get("mass_matrix") if name == "christoffel" else None
+            parameters = self.system.parameters
+            self.writers[name] = Writer(source, linear, parameters, self.budget, self.deep, like)
         return self.writers[name]
+
+    def _linear(self, name: str, source: Polynomials) -> tuple[sympy.Symbol, ...]:
+        if self.system.linear is None and name != "mass_matrix":
+            self._writer("mass_matrix")
+        if self.system.linear is None:
+            found = linear_parameters(source, self.system.parameters)
+            self.system = replace(self.system, linear=found)
+        return self.system.linear or ()
 
     def _plain(self, program: Program) -> list[sympy.Expr]:
         """Entries as the program computes them, repeated values named."""
@@ -274,7 +248,7 @@ def textbook(
     simplify: str = "full",
     timeout: float | None = 10.0,
 ) -> dict[str, Any]:
-    """Every output of any program in textbook form, checked; see `textbook.Writer` for styles.
+    """Every output of any program in textbook form, checked; see `Writer` for styles.
 
     >>> import numpy as np
     >>> from dalembert.kernels.trace import trace

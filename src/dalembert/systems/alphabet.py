@@ -87,7 +87,7 @@ class Alphabet:
                 f"{what} uses {jump}, which jumps: an energy must have a derivative. "
                 "Forces may jump; give this part as forces="
             )
-        return function(*ours)
+        return function(*ours) if symbols else value
 
     def _require_known(self, unknown: Sequence[str], what: str) -> None:
         if unknown:

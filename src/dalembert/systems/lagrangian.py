@@ -9,6 +9,7 @@ import numpy as np
 
 from dalembert.compiled import Compiled, Evaluator, Kind, Parameters
 from dalembert.errors import ModelError
+from dalembert.methods.equations import EquationMethods
 from dalembert.methods.export import ExportMethods
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
 from dalembert.systems.catalogue import find
@@ -24,7 +25,7 @@ from dalembert.systems.energies import Energies
 TRACED_FROM = ("dalembert.formulations", "dalembert.systems")
 
 
-class Lagrangian(ExportMethods):
+class Lagrangian(ExportMethods, EquationMethods):
     """A system with M(q) q̈ + C(q, q̇) q̇ + N(q) = τ + ψ, from its energies (000 p.8; 002).
 
     `q` are SymPy symbols, functions of time (`dynamicsymbols`) or CasADi SX symbols; `qd` their

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from difflib import get_close_matches
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,59 +22,44 @@ from typing import Any
 from dalembert.errors import UnknownNameError
 from dalembert.importers.xml_read import read_xml
 from dalembert.robot import Robot
-from dalembert.zoo import (
-    elbow_3r,
-    iiwa14,
-    kinova_gen3,
-    panda,
-    particle,
-    pendulum,
-    planar_2r,
-    puma560,
-    rp,
-    rx90,
-    scara,
-    spherical_pendulum,
-    stanford,
-    two_bar_arm,
-    ur3,
-    ur5,
-    ur10,
-    xarm7,
-)
 from dalembert.zoo.entry import Entry
 
-__all__ = ["Entry", "entry", "load", "names", "systems"]
+__all__ = ["Entry", "bodies", "entry", "load", "mechanisms", "names", "systems"]
 
-_MODULES = (
-    pendulum,
-    planar_2r,
-    elbow_3r,
-    rp,
-    two_bar_arm,
-    scara,
-    stanford,
-    puma560,
-    rx90,
-    ur3,
-    ur5,
-    ur10,
-    panda,
-    iiwa14,
-    xarm7,
-    kinova_gen3,
+# which file a name is in; a file is imported when one of its names is asked for
+_ROBOTS = (
+    *("pendulum", "planar_2r", "elbow_3r", "rp", "two_bar_arm", "scara", "stanford", "puma560"),
+    *("rx90", "ur3", "ur5", "ur10", "panda", "iiwa14", "xarm7", "kinova_gen3"),
 )
-_SYSTEMS = (particle, spherical_pendulum)
-_ROBOTS = {module.ENTRY.name: module.ENTRY for module in _MODULES}
-_ENTRIES: dict[str, Entry[Any]] = {
-    **_ROBOTS,
-    **{module.ENTRY.name: module.ENTRY for module in _SYSTEMS},
+_SYSTEMS = ("particle", "spherical_pendulum")
+_MECHANISMS = {
+    "pendulum_constrained": "constrained_particles",
+    "spherical_pendulum_constrained": "constrained_particles",
+    "rolling_disk": "constrained_wheels",
+    "knife_edge": "constrained_wheels",
+    "chaplygin_sleigh": "constrained_wheels",
+    "snakeboard": "constrained_wheels",
+    "four_bar": "constrained_planar",
+    "slider_crank": "constrained_planar",
+    "parallel_3rr": "constrained_planar",
+    "arm_on_sphere": "constrained_spatial",
+    "arm_rolling_on_sphere": "constrained_spatial",
+    "stewart_platform": "constrained_spatial",
+    "n_four_bar": "constrained_ladder",
 }
+_ABSOLUTE = dict.fromkeys(
+    (
+        *("two_bars", "four_bar_linkage", "slider_crank_engine", "cartesian_pendulum"),
+        *("double_four_bar", "hanging_chain"),
+    ),
+    "absolute",
+)
+_FILES = {**{name: name for name in (*_ROBOTS, *_SYSTEMS)}, **_MECHANISMS, **_ABSOLUTE}
 
 
 def names() -> tuple[str, ...]:
     """Names of all robots of the zoo, from the simplest to the largest."""
-    return tuple(_ROBOTS)
+    return _ROBOTS
 
 
 def systems() -> tuple[str, ...]:
@@ -82,16 +68,36 @@ def systems() -> tuple[str, ...]:
     >>> systems()
     ('particle', 'spherical_pendulum')
     """
-    return tuple(name for name in _ENTRIES if name not in _ROBOTS)
+    return _SYSTEMS
+
+
+def mechanisms() -> tuple[str, ...]:
+    """Names of the constrained models of the zoo: closed chains, rolling, particles on rods.
+
+    >>> mechanisms()[:3]
+    ('pendulum_constrained', 'spherical_pendulum_constrained', 'rolling_disk')
+    """
+    return tuple(_MECHANISMS)
+
+
+def bodies() -> tuple[str, ...]:
+    """Names of the mechanisms of the zoo in absolute coordinates.
+
+    >>> bodies()[:2]
+    ('two_bars', 'four_bar_linkage')
+    """
+    return tuple(_ABSOLUTE)
 
 
 def entry(name: str) -> Entry[Any]:
     """The entry of this name; an unknown one is an error that suggests the nearest."""
-    if name in _ENTRIES:
-        return _ENTRIES[name]
-    near = get_close_matches(str(name).lower(), _ENTRIES, n=1, cutoff=0.4)
+    if name in _FILES:
+        module = import_module(f"dalembert.zoo.{_FILES[name]}")
+        found: list[Entry[Any]] = getattr(module, "ENTRIES", None) or [module.ENTRY]
+        return next(made for made in found if made.name == name)
+    near = get_close_matches(str(name).lower(), _FILES, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    listed = ", ".join(_ENTRIES)
+    listed = ", ".join(_FILES)
     raise UnknownNameError(f"no robot is called {name!r}; {hint}The zoo has: {listed}")
 
 
@@ -104,7 +110,7 @@ def load(name: str | PathLike[str], **options: Any) -> Any:
     >>> load("planar_2r").nv
     2
     """
-    if isinstance(name, str) and name in _ENTRIES:
+    if isinstance(name, str) and name in _FILES:
         return entry(name).build(**options)
     if not _is_path(name):
         entry(str(name))

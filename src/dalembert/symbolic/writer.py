@@ -27,6 +27,7 @@ class Writer:
 
     `linear` are symbols in which everything is linear (masses, moments), by which terms are
     collected; `constant` the symbols that do not move. While the budget lasts, factors are found.
+    Sums of angles are looked for, or taken over from a writer that is `like` this one.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Writer:
         constant: Sequence[sympy.Expr],
         budget: Budget,
         deep: bool = True,
+        like: Writer | None = None,
     ) -> None:
         self.source = source
         self.budget = budget
@@ -48,8 +50,14 @@ class Writer:
         fixed = {p for p in trig if not _moves(source.generators[p], source, moving)}
         self.constant |= fixed
         self.trig = frozenset(trig) - fixed
-        if not budget.exhausted():
-            self.angles.learn(c for f in set(source.entries) for c in self._coefficients(f).values())
+        self.moving = frozenset(range(len(source.generators))) - self.constant
+        self._parts: dict[PolyElement, dict[tuple[int, ...], PolyElement]] = {}
+        if like is not None:
+            self.angles.adopt(like.angles)
+        elif not budget.exhausted():
+            self.angles.learn(
+                c for f in set(source.entries) for c in self._coefficients(f).values()
+            )
         self._known: dict[tuple[PolyElement, str], sympy.Expr] = {}
 
     def write(self, f: PolyElement, style: str) -> sympy.Expr:
@@ -66,11 +74,13 @@ class Writer:
         """One entry as Σ constant × function of the configuration, the constants by name."""
         form = self.angles.shortest(f, squares=False)
         meaning = form.meaning(self.source)
-        parts = split(form.polynomial, lambda k: k not in self.constant)
+        parts = split(form.polynomial, self.moving)
         ordered = sorted(parts.items(), key=lambda part: _order(part[0]))
         return sympy.Add(
             *(
-                sympy.Mul(constants.name(c, meaning, self.linear), term(m, f.ring.domain.one, meaning))
+                sympy.Mul(
+                    constants.name(c, meaning, self.linear), term(m, f.ring.domain.one, meaning)
+                )
                 for m, c in ordered
             )
         )
@@ -78,11 +88,15 @@ class Writer:
     def is_simple(self, f: PolyElement) -> bool:
         """True if, constants named, f is linear in sines and cosines and has nothing else."""
         form = self.angles.shortest(f, squares=False)
-        moving = split(form.polynomial, lambda k: k not in self.constant)
-        return all(sum(m) <= 1 and all(k in self.trig for k, e in enumerate(m) if e) for m in moving)
+        moving = split(form.polynomial, self.moving)
+        return all(
+            sum(m) <= 1 and all(k in self.trig for k, e in enumerate(m) if e) for m in moving
+        )
 
     def _coefficients(self, f: PolyElement) -> dict[tuple[int, ...], PolyElement]:
-        return split(f, lambda k: k in self.linear)
+        if f not in self._parts:
+            self._parts[f] = split(f, self.linear)
+        return self._parts[f]
 
     def _form(self, f: PolyElement) -> Form:
         if self.budget.exhausted():
@@ -114,19 +128,22 @@ class Writer:
         for monomial, coefficient in self._coefficients(f).items():
             form = self._form(coefficient)
             meaning = form.meaning(self.source)
-            found = self._product(form)
-            parameter = f.ring.from_dict({monomial: f.ring.domain.one})
-            turning = any(found.monomial[k] for k in self.trig)
-            if found.sums + (turning and found.sums) > 1:
+            parameter = f.new({monomial: f.ring.domain.one})
+            found = self._product(form) if self.deep and len(form.polynomial) > 1 else None
+            if found and self._stands_alone(found):
                 terms.append(found.expression(meaning, to_expression(parameter, meaning)))
                 continue
-            for m, c in split(form.polynomial, lambda k: k in self.trig).items():
+            for m, c in split(form.polynomial, self.trig).items():
                 turned = term(m, f.ring.domain.one, meaning)
                 pool[turned] = pool.get(turned, f.ring.zero) + c * parameter
         for turned, c in pool.items():
             if c:
                 terms.append(self._product(Form(c, ())).expression(self.source.generators, turned))
         return sympy.Add(*terms)
+
+    def _stands_alone(self, found: Product) -> bool:
+        """Two sums multiplied, or a sum and a sine."""
+        return found.sums > 1 or (found.sums == 1 and any(found.monomial[k] for k in self.trig))
 
 
 def _moves(turned: sympy.Expr, source: Polynomials, moving: set[int]) -> bool:

@@ -1,0 +1,149 @@
+"""`dalembert simulate`: a robot let go, held or moved, into a file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dalembert
+from dalembert.cli.coordinates import coordinates, parse, state
+from dalembert.cli.output import console, number, print_json, table
+from dalembert.errors import SettingError, SimulationError, UnknownNameError
+from dalembert.formulations.registry import suggest
+from dalembert.robot import Robot
+
+CONTROLLERS = ("none", "pd_gravity", "computed_torque")
+SAVED = 200  # states in the result, unless something else is asked for
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says besides the state."""
+
+    duration: float
+    controller: str = "none"
+    target: str | None = None
+    kp: float = 100.0
+    kd: float = 20.0
+    method: str | None = None
+    dt: float = 1e-3
+    save_every: int | None = None
+    restitution: float | None = None
+    out: Path | None = None
+    checkpoint: Path | None = None
+
+
+def simulate(
+    name: str, given: dict[str, str | None], options: Options, degrees: bool, as_json: bool
+) -> None:
+    """Run, say how it went, and write the result."""
+    robot = dalembert.load(name)
+    start = state(robot, given, degrees)
+    law = _law(robot, start, options, degrees)
+    if options.out is not None:
+        require_writable(options.out)
+    every = options.save_every or max(1, round(options.duration / options.dt / SAVED))
+    run = dalembert.simulate(
+        robot,
+        start["q"],
+        start["qd"],
+        start["tau"] if law is None else law,
+        duration=options.duration,
+        method=options.method,
+        dt=options.dt,
+        save_every=every,
+        restitution=options.restitution,
+        checkpoint=options.checkpoint,
+    )
+    if options.out is not None:
+        write(run, options.out)
+    facts = _facts(run, options)
+    if as_json:
+        print_json(facts)
+        return
+    _show(robot, run, facts)
+
+
+def _law(robot: Robot, start: dict[str, np.ndarray], options: Options, degrees: bool) -> Any:
+    if options.controller == "none":
+        if options.target is not None:
+            raise SettingError("--target needs a --controller that goes there")
+        return None
+    if options.controller not in CONTROLLERS:
+        hint = suggest(options.controller, list(CONTROLLERS))
+        raise UnknownNameError(f"there is no controller {options.controller!r}{hint}")
+    goal = start["q"]
+    if options.target is not None:
+        names = [coordinate.name for coordinate in coordinates(robot, "q")]
+        goal = parse(options.target, "--target", robot.name, names)
+        if degrees:
+            angles = [c.kind == "angle" for c in coordinates(robot, "q")]
+            goal = np.where(angles, np.radians(goal), goal)
+    control = dalembert.control
+    path = control.quintic(start["q"], goal, 0.8 * options.duration)
+    kind = {"pd_gravity": control.PDGravity, "computed_torque": control.ComputedTorque}
+    return kind[options.controller](robot, path, kp=options.kp, kd=options.kd)
+
+
+def require_writable(path: Path) -> None:
+    """Say before a long run that its result could not be written."""
+    folder = path.parent if path.parent != Path("") else Path(".")
+    if not folder.is_dir():
+        raise SimulationError(f"--out {path}: there is no folder {str(folder)!r}")
+    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise SimulationError(f"--out {path} cannot be written")
+    if path.suffix not in (".nc", ".zarr"):
+        raise SettingError(f"--out {path}: the name must end in .nc (netCDF) or .zarr")
+
+
+def write(run: Any, path: Path) -> None:
+    """Write the result whole or not at all; where the disk refuses, it is kept elsewhere."""
+    if path.suffix == ".zarr":
+        try:
+            run.to_zarr(path, mode="w", zarr_format=2)  # quiet in every version of zarr
+        except ImportError:
+            raise SimulationError("a .zarr result needs the package zarr; take .nc") from None
+        return
+    part = path.with_suffix(".part")
+    try:
+        run.to_netcdf(part)
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        kept = Path(tempfile.mkdtemp(prefix="dalembert-")) / path.name
+        run.to_netcdf(kept)
+        raise SimulationError(f"{path}: {error.strerror}; the result is in {kept}") from None
+
+
+def _facts(run: Any, options: Options) -> dict[str, Any]:
+    seconds = float(run.time[-1])
+    facts = {k: run.attrs[k] for k in ("system", "method", "status", "message")}
+    facts |= {"seconds": seconds, "states": run.sizes["time"]}
+    facts["imbalance"] = float(np.abs(run.balance).max())
+    facts["q"] = run.q[-1].values
+    facts["events"] = run.sizes.get("event", 0)
+    return facts | ({"out": str(options.out)} if options.out is not None else {})
+
+
+def _show(robot: Robot, run: Any, facts: dict[str, Any]) -> None:
+    screen = console()
+    made = table(f"{robot.name}, {facts['method']}, {facts['seconds']:g} s", "joint", "from", "to")
+    rows = coordinates(robot, "q")
+    for coordinate, first, last in zip(rows, run.q[0].values, run.q[-1].values, strict=True):
+        unit = coordinate.unit("q")
+        made.add_row(coordinate.name, f"{number(first)} {unit}", f"{number(last)} {unit}")
+    screen.print(made)
+    work, lost = float(run.work[-1]), float(run.dissipated[-1])
+    screen.print(f"work of the drives {number(work)} J, taken by friction {number(lost)} J")
+    screen.print(f"energy balance     within {facts['imbalance']:.1e} J")
+    if facts["events"]:
+        screen.print(f"events             {facts['events']}: sticks, slips and stops")
+    if facts["status"] != "complete":
+        screen.print(f"[yellow]{facts['status']}[/]: {facts['message']}")
+    if "out" in facts:
+        screen.print(f"written            {facts['out']}")

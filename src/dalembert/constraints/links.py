@@ -1,0 +1,124 @@
+"""Rows between two units of a network: h(q_a, q_b) = 0 with its Jacobians and drift, compiled."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.compiled import Compiled, Evaluator, Kind, Variant
+from dalembert.constraints.posture import Posture
+from dalembert.constraints.read import rows_of
+from dalembert.formulations.registry import Formulation, Quantity
+from dalembert.model.parameter import is_symbolic
+from dalembert.systems import System, dynamics
+
+if TYPE_CHECKING:
+    import casadi
+
+Link = Callable[[Posture, Posture], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class LinkRows:
+    """One kind of link between two kinds of units; `function` is (q_a, v_a, q_b, v_b) → rows."""
+
+    name: str
+    function: casadi.Function
+    na: int  # coordinates of a
+    nb: int
+    va: int  # velocities of a
+    vb: int
+    rows: int
+    parameters: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def nq(self) -> int:
+        """Coordinates of both."""
+        return self.na + self.nb
+
+    @property
+    def nv(self) -> int:
+        """Velocities of both."""
+        return self.va + self.vb
+
+    @cached_property
+    def content(self) -> str:
+        """Digest of the function."""
+        return hashlib.sha256(self.function.serialize().encode()).hexdigest()
+
+    def bind(self, values: Any) -> LinkRows:
+        """Nothing to bind: units of a network have numbers."""
+        return self
+
+    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
+        """None."""
+        return np.zeros(0)
+
+
+def _rows(link: LinkRows, q_a: Any, v_a: Any, q_b: Any, v_b: Any) -> tuple[Any, ...]:
+    """(h, A_a, A_b, γ) of one link."""
+    import casadi
+
+    inputs = (q_a, v_a, q_b, v_b)
+    found: list[Any]
+    if any(map(is_symbolic, inputs)):
+        flat = [x.to_casadi() if is_symbolic(x) else x for x in inputs]
+        found = [casadi.array(casadi.SX(x)) for x in link.function(*flat)]
+    else:
+        found = [np.asarray(x, dtype=float) for x in link.function(*inputs)]
+    h, A, B, gamma = found
+    return h.ravel(), A, B, gamma.ravel()
+
+
+ROWS = Quantity(
+    "rows",
+    "h, both Jacobians and the drift of a link",
+    ("q_a", "v_a", "q_b", "v_b"),
+    {"h": ("rows",), "A": ("rows", "va"), "B": ("rows", "vb"), "gamma": ("rows",)},
+    (Formulation("automatic", _rows, "000 §4.5", "by automatic differentiation"),),
+)
+KIND = Kind(
+    lambda name: ROWS,
+    ("dalembert.spatial", "dalembert.model", "dalembert.formulations", "dalembert.constraints"),
+    {"q_a": ("na",), "v_a": ("va",), "q_b": ("nb",), "v_b": ("vb",)},
+)
+
+
+class LinkEvaluator(Evaluator):
+    """The compiled rows of all links of one kind."""
+
+    def __init__(self, name: str, link: Link, a: System, b: System) -> None:
+        super().__init__(Compiled(_described(name, link, a, b), KIND))
+
+    def __call__(self, q_a: Any, v_a: Any, q_b: Any, v_b: Any) -> tuple[np.ndarray, ...]:
+        """(h (..., rows), A (..., rows, va), B (..., rows, vb), γ (..., rows))."""
+        return self._compiled.call(Variant.of(ROWS, None, {}), (q_a, v_a, q_b, v_b), None, None)
+
+
+def _described(name: str, link: Link, a: System, b: System) -> LinkRows:
+    import casadi
+
+    units = [dynamics(a), dynamics(b)]
+    q = [casadi.SX.sym(f"q{k}", unit.nq) for k, unit in enumerate(units)]
+    v = [casadi.SX.sym(f"v{k}", unit.nv) for k, unit in enumerate(units)]
+    postures = [Posture(unit, casadi.array(x).ravel()) for unit, x in zip(units, q, strict=True)]
+    h = rows_of(lambda: link(*postures), (), {}, f"link {name!r}")
+    rates = [
+        casadi.SX(unit.rate(at.q, casadi.array(x).ravel()).to_casadi())
+        for unit, at, x in zip(units, postures, v, strict=True)
+    ]
+    A, B = (
+        casadi.jacobian(h, x) @ casadi.jacobian(rate, y)
+        for x, y, rate in zip(q, v, rates, strict=True)
+    )
+    w = A @ v[0] + B @ v[1]
+    gamma = -sum((casadi.jtimes(w, x, rate) for x, rate in zip(q, rates, strict=True)), 0)
+    inputs = [q[0], v[0], q[1], v[1]]
+    function = casadi.Function("link", inputs, [casadi.densify(x) for x in (h, A, B, gamma)])
+    first, second = units
+    return LinkRows(name, function, first.nq, second.nq, first.nv, second.nv, h.numel())

@@ -1,0 +1,112 @@
+"""Two surfaces in contact at a point: Montana's equations in η = (α_o, α_f, ψ) (000 p.76–78).
+
+l_o and l_f are the Gauss frames at the contact, fixed to object and finger at the instant; their
+normals are opposite and ψ turns one into the other: R_{l_o l_f} = diag(R_ψ, −1) with
+R_ψ = [[cψ, −sψ], [−sψ, −cψ]]. Twists are body twists of the second frame, (linear, angular).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.constraints.surfaces import Patch, Surface
+from dalembert.spatial import se3
+
+R_O = np.array([[0.0, -1.0], [1.0, 0.0]])
+
+
+def turn(psi: Any) -> Any:
+    """R_ψ (2, 2), a reflection: its own inverse."""
+    c, s = np.cos(psi), np.sin(psi)
+    return np.stack([np.stack([c, -s]), np.stack([-s, -c])])
+
+
+def patches(obj: Surface, finger: Surface, eta: Any) -> tuple[Patch, Patch, Any]:
+    """Both surfaces at the contact, and R_ψ."""
+    return obj.at(eta[0:2]), finger.at(eta[2:4]), turn(eta[4])
+
+
+def relative_pose(obj: Surface, finger: Surface, eta: Any) -> Any:
+    """g_of (4, 4) = g_{o l_o} g_{l_o l_f} g_{f l_f}⁻¹: the finger's frame in the object's."""
+    o, f, R_psi = patches(obj, finger, eta)
+    zero = np.zeros(2)
+    flip = np.concatenate(
+        [
+            np.concatenate([R_psi, zero.reshape(2, 1)], axis=1),
+            np.array([[0.0, 0.0, -1.0]]),
+        ]
+    )
+    R = o.frame @ (flip @ f.frame.T)
+    return se3.pose(R, o.point - R @ f.point)
+
+
+def contact_map(obj: Surface, finger: Surface, eta: Any) -> Any:
+    """J (6, 5) with V_{l_o l_f} = J η̇; its third row, v_z, is zero (000 p.76)."""
+    o, f, R_psi = patches(obj, finger, eta)
+    Mo, Mf = o.metric, f.metric
+    column = np.zeros((2, 1))
+    linear = np.concatenate([R_psi @ Mo, -Mf, column], axis=1)
+    angular = np.concatenate(
+        [R_psi @ (R_O @ (o.curvature @ Mo)), -(R_O @ (f.curvature @ Mf)), column], axis=1
+    )
+    spin = np.concatenate([-(o.torsion @ Mo), -(f.torsion @ Mf), np.ones(1)]).reshape(1, 5)
+    return np.concatenate([linear, np.zeros((1, 5)), angular, spin])
+
+
+def finger_pose(finger: Surface, alpha: Any) -> Any:
+    """g_{f l_f} (4, 4)."""
+    f = finger.at(alpha)
+    return se3.pose(f.frame, f.point)
+
+
+def body_map(obj: Surface, finger: Surface, eta: Any) -> Any:
+    """(6, 5) with V_of = Ad_{g_{f l_f}} J η̇, the finger's body twist."""
+    return se3.Ad(finger_pose(finger, eta[2:4])) @ contact_map(obj, finger, eta)
+
+
+def relative_curvature(obj: Surface, finger: Surface, eta: Any) -> Any:
+    """K_f + R_ψ K_o R_ψ (2, 2); where it is singular the surfaces touch along a line."""
+    o, f, R_psi = patches(obj, finger, eta)
+    return f.curvature + R_psi @ (o.curvature @ R_psi)
+
+
+def rolling_map(obj: Surface, finger: Surface, eta: Any) -> Any:
+    """J_f (6, 2) with V_of = J_f α̇_f when rolling without slip and spin (000 p.78)."""
+    f = finger.at(eta[2:4])
+    turning = -(R_O @ (relative_curvature(obj, finger, eta) @ f.metric))
+    twist = np.concatenate([np.zeros((3, 2)), turning, np.zeros((1, 2))])
+    return se3.Ad(finger_pose(finger, eta[2:4])) @ twist
+
+
+def contact_rates(obj: Surface, finger: Surface, eta: Any, twist: Any) -> Any:
+    """η̇ (5,) for a twist V_{l_o l_f} (6,) with v_z = 0: the inverse of the contact map (Montana).
+
+    With w = (−ω_y, ω_x): M_f α̇_f = K⁻¹ (w − K̃_o v), M_o α̇_o = R_ψ K⁻¹ (w + K_f v) and
+    ψ̇ = ω_z + T_f M_f α̇_f + T_o M_o α̇_o.
+    """
+    o, f, R_psi = patches(obj, finger, eta)
+    v, w = twist[0:2], np.stack([-twist[4], twist[3]])
+    turned = R_psi @ (o.curvature @ R_psi)
+    K = f.curvature + turned
+    slid_f = np.linalg.solve(K, w - turned @ v)
+    slid_o = R_psi @ np.linalg.solve(K, w + f.curvature @ v)
+    psi_dot = twist[5] + f.torsion @ slid_f + o.torsion @ slid_o
+    rates = [np.linalg.solve(o.metric, slid_o), np.linalg.solve(f.metric, slid_f)]
+    return np.concatenate([*rates, np.stack([psi_dot])])
+
+
+def rolling_rows(obj: Surface, finger: Surface, eta: Any, spin: bool = False) -> Any:
+    """Rows on η̇ of rolling: v_x, v_y and, unless `spin`, ω_z of V_{l_o l_f}; v_z is zero already."""
+    J = contact_map(obj, finger, eta)
+    return J[[0, 1]] if spin else J[[0, 1, 5]]
+
+
+def normal_inertial_force(finger: Surface, alpha: Any, wrench: Any) -> Any:
+    """φ₃: the part along the finger's outward normal of an inertial wrench in the finger's frame.
+
+    M V̇ − ad_Vᵀ M V = wrench; then φ₃ + λ = (F_m + G)₃ with all in the contact frame (000 p.77).
+    """
+    at_contact = se3.Ad(finger_pose(finger, alpha)).T @ wrench
+    return at_contact[2]

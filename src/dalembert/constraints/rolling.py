@@ -1,0 +1,127 @@
+"""Contacts of a ball (or a point) carried by a frame with a surface fixed in another.
+
+Rows are those of V_{l_o l_f} in the contact frame of the ball (000 p.76–78): v_z, and for rolling
+v_x, v_y and, without spin, ω_z. λ_z is the normal force, positive where the surface pushes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.posture import Posture
+from dalembert.constraints.surfaces import Surface
+from dalembert.errors import ConstraintError
+
+AXES = {"x": 0, "y": 1, "z": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class PointOnSurface(Constraint):
+    """The origin of a frame, or a ball of this `radius` (m) around it, slides on a surface.
+
+    `surface` is fixed in the frame `on`. Balls may touch spheres, planes and cylinders; points any
+    surface that has a height.
+    """
+
+    frame: str
+    surface: Surface
+    on: str = "base"
+    radius: float = 0.0
+    name: str | None = None
+
+    def position(self, at: Posture) -> Any:
+        return np.stack([self.radius - self._height(self._seen(at)[1])])
+
+    def _height(self, p: Any) -> Any:
+        self._require()
+        return self.surface.height(p)  # type: ignore[misc]  # _require has seen that it is there
+
+    def _require(self) -> None:
+        surface = self.surface
+        if surface.height is None or (self.radius > 0.0 and not surface.offset):
+            raise ConstraintError(
+                f"constraint {self.label!r}: a {'ball' if self.radius else 'point'} on this "
+                f"{surface.name} needs its distance; use a sphere, plane or cylinder, a point on a "
+                "surface with height=, or contact coordinates (ContactBody)"
+            )
+
+    def _seen(self, at: Posture) -> tuple[Any, Any]:
+        """(rotation of the surface's frame, centre of the ball in it)."""
+        (R_o, p_o), (_, p) = at.pose(self.on), at.pose(self.frame)
+        return R_o, R_o.T @ (p - p_o)
+
+    def normal(self, at: Posture) -> Any:
+        """The surface's outward normal (3,) in the world."""
+        import casadi
+
+        R_o, p = self._seen(at)
+        self._require()
+        x = casadi.SX.sym("x", 3)
+        height = self.surface.height(casadi.array(x).ravel())  # type: ignore[misc]
+        slope = casadi.Function("n", [x], [casadi.densify(casadi.gradient(height.to_casadi(), x))])
+        n: Any
+        if hasattr(p, "to_casadi"):
+            n = casadi.array(casadi.SX(slope(p.to_casadi()))).ravel()
+        else:
+            n = np.asarray(slope(p), dtype=float).ravel()
+        return R_o @ (n / np.sqrt(n @ n))
+
+    def wrench(self, at: Posture, lam: Any) -> Any:
+        n = self.normal(at)
+        return np.concatenate([lam[0] * n, np.zeros(3)])
+
+    def terms(self, F: Any, lam: Any) -> dict[str, Any]:
+        """Force on the ball through its centre, and the normal force."""
+        return {"force": F[..., 0:3], "moment": F[..., 3:6], "normal": lam[..., 0]}
+
+
+@dataclass(frozen=True, eq=False)
+class Rolling(PointOnSurface):
+    """A ball rolls on a surface without slip and, unless `spin`, without turning about the normal.
+
+    λ = (normal force, minus the friction along x and y of the ball's contact frame, minus the moment
+    about its normal). `pole` is the axis of the frame about which the ball's chart turns; its two
+    ends are singular points.
+    """
+
+    spin: bool = False
+    pole: str = "x"
+
+    def __post_init__(self) -> None:
+        if not self.radius > 0.0:
+            raise ConstraintError(f"rolling {self.label!r}: give the ball a positive radius")
+        if self.pole not in AXES:
+            raise ConstraintError(f"rolling {self.label!r}: pole {self.pole!r} must be x, y or z")
+
+    def contact_frame(self, at: Posture) -> tuple[Any, Any]:
+        """([x y z] (3, 3) in the world, z out of the ball, and the contact point (3,))."""
+        R_f, p_f = at.pose(self.frame)
+        z = -self.normal(at)
+        e = R_f[:, AXES[self.pole]]
+        x = e - (e @ z) * z
+        x = x / np.sqrt(x @ x)
+        return np.stack([x, np.cross(z, x), z]).T, p_f + self.radius * z
+
+    def velocity(self, at: Posture) -> Any:
+        axes, point = self.contact_frame(at)
+        # of the ball's material point against the surface's, and of their angular velocities
+        J = at.jacobian(self.frame, point) - at.jacobian(self.on, point)
+        rows = [axes[:, 0] @ J[0:3], axes[:, 1] @ J[0:3]]
+        rows += [] if self.spin else [axes[:, 2] @ J[3:6]]
+        return np.stack(rows), np.zeros(len(rows))
+
+    def wrench(self, at: Posture, lam: Any) -> Any:
+        axes, _ = self.contact_frame(at)
+        force = -(lam[1] * axes[:, 0] + lam[2] * axes[:, 1] + lam[0] * axes[:, 2])
+        moment = 0.0 * force if self.spin else -lam[3] * axes[:, 2]
+        return np.concatenate([force, moment])
+
+    def terms(self, F: Any, lam: Any) -> dict[str, Any]:
+        """Force on the ball at the contact point, moment about it, normal and friction force."""
+        friction = np.linalg.norm(lam[..., 1:3], axis=-1)
+        own = {"normal": lam[..., 0], "friction": friction}
+        return {"force": F[..., 0:3], "moment": F[..., 3:6], **own}

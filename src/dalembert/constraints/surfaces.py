@@ -1,0 +1,148 @@
+"""Parametrised surfaces: Gauss frame, metric, curvature and torsion, all by differentiation.
+
+For a chart c(u, v): x = c_u/|c_u|, z = c_u × c_v/|c_u × c_v| (outward), y = z × x;
+M = [x y]ᵀ [c_u c_v], K = [x y]ᵀ [z_u z_v] M⁻¹ and T = yᵀ [x_u x_v] M⁻¹ (Montana 1988; 000 p.76).
+Charts need not be orthogonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dalembert.errors import ConstraintError
+from dalembert.model.parameter import is_symbolic
+
+if TYPE_CHECKING:
+    import casadi
+
+
+class Patch(NamedTuple):
+    """A surface at a point of its chart, in the surface's own frame."""
+
+    point: Any  # c (3,), m
+    frame: Any  # [x y z] (3, 3), z the outward normal
+    metric: Any  # M (2, 2), m or 1 per unit of the coordinates
+    curvature: Any  # K (2, 2), 1/m
+    torsion: Any  # T (2,), 1/m
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A surface by its chart, a NumPy function of α (2,) that returns the point (3,) in metres.
+
+    The order of the coordinates must make c_u × c_v point outward, away from the material.
+    `height`, where given, is a function of a point (3,) that vanishes on the surface, grows outward
+    and has unit slope there; sphere, plane and cylinder have it everywhere.
+    """
+
+    chart: Callable[[Any], Any]
+    height: Callable[[Any], Any] | None = None
+    offset: bool = False  # height is the distance off the surface too, so that balls may touch it
+    name: str = "surface"
+
+    @cached_property
+    def _patch(self) -> casadi.Function:
+        import casadi
+
+        a = casadi.SX.sym("alpha", 2)
+        found = self.chart(casadi.array(a).ravel())
+        if not hasattr(found, "to_casadi") or tuple(found.shape) != (3,):
+            raise ConstraintError(
+                f"{self.name}: its chart must give a point (3,) of the coordinates (2,)"
+            )
+        c = casadi.SX(found.to_casadi())
+        C = casadi.jacobian(c, a)
+        x = C[:, 0] / casadi.norm_2(C[:, 0])
+        n = casadi.cross(C[:, 0], C[:, 1])
+        z = n / casadi.norm_2(n)
+        y = casadi.cross(z, x)
+        xy = casadi.horzcat(x, y)
+        M = xy.T @ C
+        inverse = casadi.solve(M, casadi.SX.eye(2))
+        K = xy.T @ casadi.jacobian(z, a) @ inverse
+        T = y.T @ casadi.jacobian(x, a) @ inverse
+        frame = casadi.horzcat(x, y, z)
+        return casadi.Function("patch", [a], [casadi.densify(p) for p in (c, frame, M, K, T)])
+
+    def at(self, alpha: Any) -> Patch:
+        """Point, Gauss frame, metric, curvature and torsion at α (2,), numbers or symbols.
+
+        >>> Sphere(2.0).at(np.array([0.0, 0.3])).curvature.round(12)
+        array([[0.5, 0. ],
+               [0. , 0.5]])
+        """
+        import casadi
+
+        found: list[Any]
+        if is_symbolic(alpha):
+            found = [casadi.array(casadi.SX(p)) for p in self._patch(alpha.to_casadi())]
+        else:
+            found = [
+                np.asarray(p, dtype=float) for p in self._patch(np.asarray(alpha, dtype=float))
+            ]
+        c, frame, M, K, T = found
+        return Patch(c.ravel(), frame, M, K, T.ravel())
+
+
+class Sphere(Surface):
+    """c = ρ (cos u cos v, −cos u sin v, sin u): M = ρ diag(1, cos u), K = 1/ρ, T = (0, −tan u/ρ)."""
+
+    def __init__(self, radius: float) -> None:
+        r = _positive(radius, "sphere", "radius")
+
+        def chart(a: Any) -> Any:
+            c = np.cos(a[0])
+            return r * np.stack([c * np.cos(a[1]), -c * np.sin(a[1]), np.sin(a[0])])
+
+        super().__init__(chart, lambda p: np.sqrt(p @ p) - r, True, "sphere")
+
+
+class Plane(Surface):
+    """c = (u, v, 0), material below: M = 1, K = 0, T = 0."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda a: np.stack([a[0], a[1], 0.0]), lambda p: p[2], True, "plane")
+
+
+class Cylinder(Surface):
+    """c = (ρ cos u, ρ sin u, v), its axis along z: M = diag(ρ, 1), K = diag(1/ρ, 0), T = 0."""
+
+    def __init__(self, radius: float) -> None:
+        r = _positive(radius, "cylinder", "radius")
+
+        def chart(a: Any) -> Any:
+            return np.stack([r * np.cos(a[0]), r * np.sin(a[0]), a[1]])
+
+        def height(p: Any) -> Any:
+            return np.sqrt(p[0] * p[0] + p[1] * p[1]) - r
+
+        super().__init__(chart, height, True, "cylinder")
+
+
+class Ellipsoid(Surface):
+    """(x/a)² + (y/b)² + (z/c)² = 1, in the sphere's coordinates."""
+
+    def __init__(self, a: float, b: float, c: float) -> None:
+        axes = np.array([_positive(x, "ellipsoid", "semi-axis") for x in (a, b, c)])
+
+        def chart(alpha: Any) -> Any:
+            w = np.cos(alpha[0])
+            return axes * np.stack([w * np.cos(alpha[1]), -w * np.sin(alpha[1]), np.sin(alpha[0])])
+
+        def height(p: Any) -> Any:
+            # F/|∇F| with F = ½ (Σ (p_i/a_i)² − 1): unit slope on the surface
+            slope = p / axes**2
+            return 0.5 * (p @ slope - 1.0) / np.sqrt(slope @ slope)
+
+        super().__init__(chart, height, False, "ellipsoid")
+
+
+def _positive(value: float, what: str, which: str) -> float:
+    if not value > 0.0:
+        raise ConstraintError(f"{what}: {which} {value} must be positive")
+    return float(value)

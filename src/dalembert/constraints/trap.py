@@ -1,0 +1,138 @@
+"""The trap of nonholonomic constraints: putting them into the Lagrangian gives wrong equations.
+
+With q = (r, s) and ṡ = −a(q) ṙ, the right equations are
+
+    (d/dt ∂L/∂ṙ − ∂L/∂r) − aᵀ (d/dt ∂L/∂ṡ − ∂L/∂s) = 0.
+
+Those of the constrained Lagrangian L_c(q, ṙ) = L(q, ṙ, −a ṙ) are less by the difference term
+∂L/∂ṡ (ȧ_i − Σ_j ∂a_j/∂r_i ṙ_j), which vanishes where the constraint is holonomic (000 p.63–64).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.errors import ConstraintError
+from dalembert.systems import Dynamics
+
+if TYPE_CHECKING:
+    import casadi
+
+    from dalembert.constraints.constrained import Constrained
+
+
+@dataclass(frozen=True)
+class Trap:
+    """Both equations of motion at a state, in the independent velocities ṙ: M r̈ + c = τ_r − aᵀτ_s."""
+
+    independent: tuple[str, ...]
+    M: np.ndarray  # (m, m), the same for both
+    right: np.ndarray  # c of Lagrange and d'Alembert (m,)
+    wrong: np.ndarray  # c of the constrained Lagrangian (m,)
+    difference: np.ndarray  # right − wrong, by the formula of p.64 (m,)
+    right_acceleration: np.ndarray  # r̈ (m,)
+    wrong_acceleration: np.ndarray  # what r̈ the wrong equations would give (m,)
+
+
+def nonholonomic_trap(closed: Constrained, q: Any, qd: Any, tau: Any = None) -> Trap:
+    """The right equations, those of the constrained Lagrangian, and the term between them.
+
+    The state must meet the constraints; they must not move (b = 0), and forces without potential
+    are left out.
+
+    >>> import dalembert as dl
+    >>> sleigh = dl.load("chaplygin_sleigh")
+    >>> found = nonholonomic_trap(sleigh, [0, 0, 0], [1.0, 0, 0.5])
+    >>> bool(abs(found.difference).max() > 0.1)  # it is not zero: the blade is nonholonomic
+    True
+    """
+    system = closed._bound()
+    if system.moving or system.nq != system.nv:
+        raise ConstraintError(
+            f"{system.name}: the comparison needs coordinates whose rates are the velocities, and "
+            "constraints that do not move"
+        )
+    state = [np.asarray(x, dtype=float) for x in (q, qd)]
+    left = np.abs(closed.velocity_residual(*state)).max()
+    if left > 1e-8 * (1.0 + np.abs(state[1]).max()):
+        raise ConstraintError(
+            f"{system.name}: the velocity violates the constraints by {left:.3g}; start from "
+            "project_velocity(q, qd)"
+        )
+    free = [k for k in range(system.nv) if k not in system.require_pivots().columns]
+    function = _equations(system, free)
+    M, right, wrong, difference, a = (np.asarray(x, dtype=float) for x in function(*state))
+    force = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
+    along = force[free] - a.T @ force[list(system.require_pivots().columns)]
+    right, wrong, difference = right.ravel(), wrong.ravel(), difference.ravel()
+    return Trap(
+        tuple(system.dynamics.velocities[k] for k in free),
+        M,
+        right,
+        wrong,
+        difference,
+        np.linalg.solve(M, along - right),
+        np.linalg.solve(M, along - wrong),
+    )
+
+
+def _equations(system: ConstrainedDynamics, free: list[int]) -> casadi.Function:
+    """casadi.Function (q, q̇) → (M, right c, wrong c, difference, a)."""
+    import casadi
+
+    chosen = system.require_pivots()
+    rows, held = list(chosen.rows), list(chosen.columns)
+    q, qd = casadi.SX.sym("q", system.nq), casadi.SX.sym("qd", system.nv)
+    r_dot, s_dot = qd[free], qd[held]
+    A = casadi.SX(system.at(casadi.array(q).ravel()).A.to_casadi())
+    a = casadi.solve(A[rows, held], A[rows, free])
+    L = _lagrangian(system.dynamics, q, qd)
+    # d/dt at r̈ = 0, where s̈ = −ȧ ṙ; c = d/dt ∂L/∂q̇ − ∂L/∂q there
+    a_dot = casadi.reshape(casadi.jtimes(casadi.vec(a), q, qd), *a.shape)
+    qdd = casadi.SX.zeros(system.nv)
+    qdd[held] = -(a_dot @ r_dot)
+    c = _euler_lagrange(L, q, qd, qd, qdd)
+    right = c[free] - a.T @ c[held]
+    # L_c on (q, ṙ), the dependent velocities replaced
+    inserted = casadi.substitute(L, s_dot, -(a @ r_dot))
+    slope = casadi.gradient(inserted, r_dot)
+    by_q = casadi.gradient(inserted, q)
+    moving = casadi.substitute(qd, s_dot, -(a @ r_dot))
+    wrong = casadi.jtimes(slope, q, moving) - (by_q[free] - a.T @ by_q[held])
+    M = casadi.jacobian(slope, r_dot)
+    difference = _difference(L, a, a_dot, q, qd, free, held)
+    outputs = [M, right, wrong, difference, a]
+    return casadi.Function("trap", [q, qd], [casadi.densify(x) for x in outputs])
+
+
+def _lagrangian(plant: Dynamics, q: casadi.SX, qd: casadi.SX) -> casadi.SX:
+    import casadi
+
+    at, moving = casadi.array(q).ravel(), casadi.array(qd).ravel()
+    T, V = plant.kinetic_energy(at, moving), plant.potential_energy(at)
+    plain = [x.to_casadi() if hasattr(x, "to_casadi") else x for x in (T, V)]
+    return casadi.SX(plain[0]) - casadi.SX(plain[1])
+
+
+def _euler_lagrange(L: Any, q: Any, qd: Any, rate: Any, qdd: Any) -> casadi.SX:
+    import casadi
+
+    p = casadi.gradient(L, qd)
+    return casadi.jtimes(p, q, rate) + casadi.jtimes(p, qd, qdd) - casadi.gradient(L, q)
+
+
+def _difference(
+    L: Any, a: Any, a_dot: Any, q: Any, qd: Any, free: list[int], held: list[int]
+) -> casadi.SX:
+    """Σ_s ∂L/∂ṡ (ȧ_si − Σ_j (∂a_sj/∂r_i − Σ_s' ∂a_sj/∂s' a_s'i) ṙ_j), i over the free velocities."""
+    import casadi
+
+    momentum = casadi.gradient(L, qd)[held]
+    carried = a @ qd[free]  # Σ_j a_sj ṙ_j, the rates held fixed while q varies
+    by_q = casadi.jacobian(carried, q)
+    along = by_q[:, free] - by_q[:, held] @ a
+    return (a_dot - along).T @ momentum

@@ -1,0 +1,74 @@
+"""Straight lines of the tool: position along a line, orientation about one axis, one time law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.control.trajectory import Trajectory, quintic, trapezoidal
+from dalembert.errors import TrajectoryError
+from dalembert.spatial.rotations import exp_so3, log_so3
+
+
+class Placement(NamedTuple):
+    """A frame on its way: position, rotation, twist and its rate, along the world's axes."""
+
+    p: Any
+    R: Any
+    V: Any
+    V_dot: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """From the pose `start` to the pose `goal` (4, 4), as a share s(t) of the way (a 1-d trajectory).
+
+    The orientation turns about the axis fixed in both poses, by log(R₀ᵀR₁) s.
+    """
+
+    start: np.ndarray
+    goal: np.ndarray
+    timing: Trajectory
+
+    def __post_init__(self) -> None:
+        for name in ("start", "goal"):
+            pose = np.asarray(getattr(self, name), dtype=float)
+            if pose.shape != (4, 4) or not np.isfinite(pose).all():
+                raise TrajectoryError(f"{name} must be a (4, 4) pose of finite numbers")
+            object.__setattr__(self, name, pose)
+        if self.timing.size != 1:
+            raise TrajectoryError("timing must be a trajectory of one coordinate, from 0 to 1")
+
+    @staticmethod
+    def quintic(start: Any, goal: Any, duration: float) -> Line:
+        """From rest to rest in this time."""
+        return Line(start, goal, quintic([0.0], [1.0], duration))
+
+    @staticmethod
+    def trapezoidal(start: Any, goal: Any, speed: float, acceleration: float) -> Line:
+        """At most this fast along the line, m/s and m/s²."""
+        way = float(np.linalg.norm(np.asarray(goal)[:3, 3] - np.asarray(start)[:3, 3]))
+        if way == 0.0:
+            raise TrajectoryError("start and goal are the same point; give a timing instead")
+        return Line(start, goal, trapezoidal([0.0], [1.0], speed / way, acceleration / way))
+
+    @property
+    def constants(self) -> dict[str, np.ndarray]:
+        """Its numbers, as inputs of a kernel."""
+        R0 = self.start[:3, :3]
+        turn = log_so3(R0.T @ self.goal[:3, :3])
+        way = self.goal[:3, 3] - self.start[:3, 3]
+        place = {"p0": self.start[:3, 3], "way": way, "R0": R0, "turn": turn}
+        return {**place, **self.timing.constants}
+
+    def at(self, t: Any, constants: Mapping[str, Any]) -> Placement:
+        """The placement at one time; all may be symbols."""
+        s, ds, dds = self.timing.at(t, constants)
+        s, ds, dds = s[0], ds[0], dds[0]
+        R0, turn, way = constants["R0"], constants["turn"], constants["way"]
+        axis = R0 @ turn  # the turn keeps its own axis, so it is fixed in the world
+        along = np.concatenate([way, axis])
+        return Placement(constants["p0"] + s * way, R0 @ exp_so3(s * turn), ds * along, dds * along)

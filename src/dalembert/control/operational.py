@@ -1,0 +1,99 @@
+"""Operational space control (Khatib 1987): the tool as a body with the inertia Λ that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.control.joint_space import gain, known
+from dalembert.control.line import Line
+from dalembert.errors import FormulationError
+from dalembert.formulations.triangular import cholesky_solve
+from dalembert.robot import Robot
+from dalembert.spatial.rotations import log_so3
+from dalembert.systems import Dynamics
+
+
+@dataclass(frozen=True, eq=False)
+class OperationalSpace:
+    """τ = Jᵀ Λ (a − J̇ q̇) + h − ψ + (1 − Jᵀ J̄ᵀ)(−k M q̇), a = V̇_d − K_d Ṽ − K_p e.
+
+    The task is the position of a frame, and its orientation unless ``position_only``. What the task
+    leaves free is damped with the rate `damping`, without disturbing the task. Where the task
+    is singular, Λ is not finite: `regularisation` (in 1/kg) added to Λ⁻¹ keeps it bounded.
+    """
+
+    robot: Robot
+    target: Line
+    kp: Any
+    kd: Any
+    frame: str = "tool"
+    position_only: bool = False
+    damping: float = 1.0
+    regularisation: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rows > self.robot.nv:
+            raise FormulationError(
+                f"{self.robot.name} has {self.robot.nv} joints and cannot follow {self.rows} "
+                "coordinates of a task; take position_only=True"
+            )
+        self.robot.model.frame(self.frame)
+        for name in ("kp", "kd"):
+            object.__setattr__(self, name, gain(getattr(self, name), self.rows, name))
+
+    @property
+    def rows(self) -> int:
+        """Number of task coordinates."""
+        return 3 if self.position_only else 6
+
+    @cached_property
+    def model(self) -> Dynamics:
+        """The dynamics the law computes with."""
+        return known(self.robot)
+
+    @property
+    def initial(self) -> np.ndarray:
+        """No state of its own."""
+        return np.zeros(0)
+
+    @property
+    def constants(self) -> dict[str, np.ndarray]:
+        """Gains and target."""
+        rates = {"damping": np.array(self.damping), "extra": np.array(self.regularisation)}
+        return {"kp": self.kp, "kd": self.kd, **rates, **self.target.constants}
+
+    @property
+    def structure(self) -> Hashable:
+        """What decides the law besides its constants."""
+        return type(self).__name__, self.robot, self.frame, self.position_only
+
+    def error(self, q: Any, qd: Any, wanted: Any, J: Any) -> tuple[Any, Any]:
+        """(e, ė) of the task (rows,): position, and the rotation vector of R R_dᵀ."""
+        pose = self.model.compute("pose", q=q, frame=self.frame)
+        V = J @ qd - wanted.V[: self.rows]
+        e = pose[:3, 3] - wanted.p
+        if self.position_only:
+            return e, V
+        return np.concatenate([e, log_so3(pose[:3, :3] @ wanted.R.T)]), V
+
+    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+        """(τ, ż), traceable."""
+        view = {"frame": self.frame, "expressed_in": "world"}
+        J = self.model.compute("jacobian", q=q, **view)[: self.rows]
+        J_dot = self.model.compute("jacobian_rate", q=q, qd=qd, **view)[: self.rows]
+        wanted = self.target.at(t, constants)
+        e, de = self.error(q, qd, wanted, J)
+        a = wanted.V_dot[: self.rows] - constants["kd"] * de - constants["kp"] * e
+        M = self.model.mass_matrix(q)
+        carried = np.stack([cholesky_solve(M, J[k]) for k in range(self.rows)])  # J M⁻¹
+        mobility = carried @ J.T + constants["extra"] * np.eye(self.rows)  # Λ⁻¹
+        idle = -constants["damping"] * (M @ qd)
+        # the task's force, less the share of the damping that would act on the task
+        force = cholesky_solve(mobility, a - J_dot @ qd - carried @ idle)
+        compensated = self.model.bias(q, qd) - self.model.generalized_forces(q, qd)
+        return J.T @ force + compensated + idle, np.zeros(0)

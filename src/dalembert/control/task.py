@@ -1,0 +1,117 @@
+"""Coordinates of a constrained motion: θ(q) or u = U(q) q̇, and the q̈ that a wish for them means.
+
+With A q̇ = b, the rows Θ q̇ = θ̇ and A q̇ = b together determine q̇, and so
+[Θ; A] q̈ = [θ̈ − Θ̇ q̇; γ] gives q̈ = J θ̈ + J̇ θ̇ + … of 000 p.75 without a parametrisation ψ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.constraints import Constrained, linear
+from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.posture import index
+from dalembert.errors import ShapeError
+from dalembert.model.parameter import is_symbolic
+
+Coordinates = Sequence[str] | Callable[[Any], Any]
+
+
+class Task(NamedTuple):
+    """Task coordinates at a state."""
+
+    value: Any  # θ (m,), or u where only velocities are given
+    rate: Any  # θ̇ = Θ q̇ (m,), or nothing more than u
+    matrix: Any  # Θ (m, nv)
+    drift: Any  # Θ̇ q̇ (m,)
+
+
+def bound(system: Constrained) -> ConstrainedDynamics:
+    """The constraints with their parameters at the defaults."""
+    made = system.description
+    return made.bind(made.parameter_values()) if made.parameters else made
+
+
+def chosen(system: Constrained, coordinates: Coordinates) -> Callable[[Any], Any]:
+    """θ as a function of q, from names of coordinates or as given."""
+    if callable(coordinates):
+        return coordinates
+    names = system.description.dynamics.coordinates
+    entries = [index(names, name, f"{system.name} has no coordinate") for name in coordinates]
+    return lambda q: np.stack([q[k] for k in entries])
+
+
+def position_task(system: ConstrainedDynamics, theta: Callable[[Any], Any]) -> Any:
+    """(q, q̇) → `Task` of coordinates θ(q), with Θ and Θ̇ q̇ by automatic differentiation."""
+    import casadi
+
+    x, v = casadi.SX.sym("x", system.nq), casadi.SX.sym("v", system.nv)
+    value = casadi.SX(theta(casadi.array(x).ravel()).to_casadi())
+    flow = casadi.SX(system.dynamics.rate(*(casadi.array(s).ravel() for s in (x, v))).to_casadi())
+    rate = casadi.jtimes(value, x, flow)
+    return _evaluator(x, v, value, rate, casadi.jacobian(rate, v), casadi.jtimes(rate, x, flow))
+
+
+def velocity_task(system: ConstrainedDynamics, U: Callable[[Any], Any]) -> Any:
+    """(q, q̇) → `Task` of quasi-velocities u = U(q) q̇."""
+    import casadi
+
+    x, v = casadi.SX.sym("x", system.nq), casadi.SX.sym("v", system.nv)
+    matrix = U(casadi.array(x).ravel())
+    matrix = casadi.SX(matrix.to_casadi() if is_symbolic(matrix) else casadi.DM(matrix))
+    flow = casadi.SX(system.dynamics.rate(*(casadi.array(s).ravel() for s in (x, v))).to_casadi())
+    rate = matrix @ v
+    return _evaluator(x, v, rate, rate, matrix, casadi.jtimes(rate, x, flow))
+
+
+def _evaluator(x: Any, v: Any, *parts: Any) -> Callable[[Any, Any], Task]:
+    import casadi
+
+    function = casadi.Function("task", [x, v], [casadi.densify(casadi.SX(part)) for part in parts])
+
+    def evaluate(q: Any, qd: Any) -> Task:
+        found: list[Any]
+        if is_symbolic(q) or is_symbolic(qd):
+            columns = [y.to_casadi() if is_symbolic(y) else y for y in (q, qd)]
+            found = [casadi.array(casadi.SX(y)) for y in function(*columns)]
+        else:
+            found = [np.asarray(y, dtype=float) for y in function(q, qd)]
+        return Task(found[0].ravel(), found[1].ravel(), found[2], found[3].ravel())
+
+    return evaluate
+
+
+def require_complete(system: Constrained, size: int, matrix: Any) -> None:
+    """The task must have as many coordinates as there are freedoms, and determine the motion."""
+    if size != system.freedoms:
+        raise ShapeError(
+            f"{system.name} has {system.freedoms} degrees of freedom, the task {size} coordinates"
+        )
+    q = system.neutral()
+    t = 0.0 if system.description.moving else None
+    stacked = np.concatenate([matrix, system.jacobian(q, t)])
+    if np.linalg.matrix_rank(stacked) < system.nv:
+        raise ShapeError(
+            f"these coordinates do not determine the motion of {system.name}: choose others"
+        )
+
+
+def stacked_solve(task: Task, A: Any, r: Any) -> Any:
+    """X with [Θ; A] X = r, by least squares (A may have redundant rows) with one refinement."""
+    K = np.concatenate([task.matrix, A])
+    normal = linear.factor(K.T @ K)
+    X = linear.solve(normal, K.T @ r)
+    return X + linear.solve(normal, K.T @ (r - K @ X))
+
+
+def acceleration(task: Task, A: Any, gamma: Any, wanted: Any) -> Any:
+    """q̈ (nv,) with θ̈ = `wanted` that the constraints allow."""
+    return stacked_solve(task, A, np.concatenate([wanted - task.drift, gamma]))
+
+
+def times(K: Any, e: Any) -> Any:
+    """K e for gains K (m,) one by one, or a matrix (m, m)."""
+    return K * e if len(K.shape) == 1 else K @ e

@@ -1,0 +1,205 @@
+"""Motions as piecewise polynomials in time: evaluated on arrays, or traced with their numbers open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import factorial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.errors import TrajectoryError
+
+
+class Point(NamedTuple):
+    """Where to be, how fast, and how that changes: each (..., n)."""
+
+    q: Any
+    qd: Any
+    qdd: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """q(t) = Σ c_j (t − t_k)^j on t_k ≤ t < t_{k+1}; at rest in its end points outside.
+
+    `breaks` (m+1,) in s, `coefficients` (m, degree+1, n), the constant one first.
+    """
+
+    breaks: np.ndarray
+    coefficients: np.ndarray
+
+    def __post_init__(self) -> None:
+        breaks = np.asarray(self.breaks, dtype=float)
+        c = np.asarray(self.coefficients, dtype=float)
+        if c.ndim != 3 or breaks.shape != (c.shape[0] + 1,):
+            raise TrajectoryError(
+                f"breaks {breaks.shape} and coefficients {c.shape} do not fit: (m+1,) and (m, d+1, n)"
+            )
+        if not (np.isfinite(breaks).all() and np.isfinite(c).all() and (np.diff(breaks) > 0).all()):
+            raise TrajectoryError("breaks must increase, and all numbers must be finite")
+        object.__setattr__(self, "breaks", breaks)
+        object.__setattr__(self, "coefficients", c)
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return self.coefficients.shape[2]
+
+    @property
+    def duration(self) -> float:
+        """Seconds from begin to end."""
+        return float(self.breaks[-1] - self.breaks[0])
+
+    @property
+    def constants(self) -> dict[str, np.ndarray]:
+        """Its numbers, as inputs of a kernel; the rows of all pieces one below the other."""
+        return {"breaks": self.breaks, "coefficients": self.coefficients.reshape(-1, self.size)}
+
+    def __call__(self, t: Any) -> Point:
+        """The points at times t (...): arrays (..., n).
+
+        >>> quintic([0.0], [1.0], 2.0)(1.0).q
+        array([0.5])
+        """
+        t = np.asarray(t, dtype=float)
+        c, breaks = self.coefficients, self.breaks
+        piece = np.clip(np.searchsorted(breaks, t, side="right") - 1, 0, len(c) - 1)
+        inside = ((t >= breaks[0]) & (t < breaks[-1]))[..., None]
+        s = np.clip(t, breaks[0], breaks[-1]) - breaks[piece]
+        own = np.moveaxis(c[piece], -2, 0)  # (degree+1, ..., n)
+        q, qd, qdd = _horner(own, s[..., None])
+        return Point(q, np.where(inside, qd, 0.0), np.where(inside, qdd, 0.0))
+
+    def at(self, t: Any, constants: Mapping[str, Any]) -> Point:
+        """The point at one time; `t` and the constants may be symbols."""
+        breaks, c = constants["breaks"], constants["coefficients"]
+        count, terms, _ = self.coefficients.shape
+        own, start = [c[j] for j in range(terms)], breaks[0]
+        for k in range(1, count):
+            later = t >= breaks[k]
+            own = [np.where(later, c[k * terms + j], own[j]) for j in range(terms)]
+            start = np.where(later, breaks[k], start)
+        s = np.minimum(np.maximum(t, breaks[0]), breaks[count]) - start
+        inside = (t >= breaks[0]) * (t < breaks[count])
+        q, qd, qdd = _horner(own, s)
+        return Point(q, inside * qd, inside * qdd)
+
+    def slowed(self, factor: float) -> Trajectory:
+        """The same path, taking `factor` times as long."""
+        if not (np.isfinite(factor) and factor > 0.0):
+            raise TrajectoryError(f"a trajectory cannot be slowed by the factor {factor!r}")
+        powers = factor ** -np.arange(self.coefficients.shape[1], dtype=float)
+        first = self.breaks[0]
+        return Trajectory(
+            first + factor * (self.breaks - first), self.coefficients * powers[None, :, None]
+        )
+
+
+def _horner(c: Any, s: Any) -> tuple[Any, Any, Any]:
+    """Value and two derivatives of Σ c_j s^j."""
+
+    def value(terms: list[Any]) -> Any:
+        return reduce(lambda total, term: total * s + term, reversed(terms[:-1]), terms[-1])
+
+    terms = list(c) + [0.0 * c[0]] * max(0, 3 - len(c))
+    first = [j * term for j, term in enumerate(terms)][1:]
+    second = [j * term for j, term in enumerate(first)][1:]
+    return value(terms), value(first), value(second)
+
+
+def hold(q: Any) -> Trajectory:
+    """Stay at q (n,)."""
+    q = _vector(q, "q")
+    return Trajectory(np.array([0.0, 1.0]), q[None, None, :])
+
+
+def quintic(start: Any, goal: Any, duration: float, begin: float = 0.0) -> Trajectory:
+    """From rest to rest with s(τ) = 10 τ³ − 15 τ⁴ + 6 τ⁵: the smoothest start and end.
+
+    >>> quintic([0.0, 0.0], [1.0, 2.0], 1.0)(0.5).qd
+    array([1.875, 3.75 ])
+    """
+    q0, q1 = _pair(start, goal)
+    T = _positive(duration, "duration")
+    shape = np.array([0.0, 0.0, 0.0, 10.0 / T**3, -15.0 / T**4, 6.0 / T**5])
+    c = shape[:, None] * (q1 - q0)
+    c[0] = q0
+    return Trajectory(np.array([begin, begin + T]), c[None])
+
+
+def trapezoidal(
+    start: Any, goal: Any, velocity: Any, acceleration: Any, begin: float = 0.0
+) -> Trajectory:
+    """A straight line in joint space, as fast as these limits (a number, or one each) allow.
+
+    All joints speed up, cruise and slow down together; short ways have no cruise.
+
+    >>> trapezoidal([0.0], [3.0], velocity=1.0, acceleration=1.0).duration
+    4.0
+    """
+    q0, q1 = _pair(start, goal)
+    way = np.abs(q1 - q0)
+    if not way.any():
+        return Trajectory(np.array([begin, begin + 1.0]), q0[None, None, :])
+    moving = way > 0.0
+    v_max = np.broadcast_to(np.asarray(velocity, dtype=float), way.shape)
+    a_max = np.broadcast_to(np.asarray(acceleration, dtype=float), way.shape)
+    for name, limit in (("velocity", v_max), ("acceleration", a_max)):
+        if not (np.isfinite(limit).all() and (limit > 0.0).all()):
+            raise TrajectoryError(f"{name} limits must be positive numbers, not {limit}")
+    v, a = (v_max[moving] / way[moving]).min(), (a_max[moving] / way[moving]).min()
+    rise = min(v / a, np.sqrt(1.0 / a))  # of s from 0 to 1
+    v = a * rise
+    cruise = max(0.0, 1.0 / v - rise)
+    half = 0.5 * a
+    pieces = [(rise, [0.0, 0.0, half])]
+    pieces += [(cruise, [half * rise**2, v, 0.0])] if cruise > 1e-12 * rise else []
+    pieces += [(rise, [1.0 - half * rise**2, v, -half])]
+    c = np.array([shape for _, shape in pieces])[:, :, None] * (q1 - q0)
+    c[:, 0] += q0
+    return Trajectory(begin + np.cumsum([0.0, *(T for T, _ in pieces)]), c)
+
+
+def via_points(points: Any, times: Sequence[float]) -> Trajectory:
+    """Through points (m, n) at these times, at rest at both ends, jerk and all before it continuous.
+
+    >>> via_points([[0.0], [1.0], [0.0]], [0.0, 1.0, 2.0])(1.0).q
+    array([1.])
+    """
+    from scipy.interpolate import make_interp_spline
+
+    q, t = np.asarray(points, dtype=float), np.asarray(times, dtype=float)
+    if q.ndim != 2 or t.shape != (len(q),) or len(q) < 2:
+        raise TrajectoryError(
+            f"points {q.shape} and times {t.shape} must be (m, n) and (m,), m ≥ 2"
+        )
+    if not (np.isfinite(q).all() and np.isfinite(t).all() and (np.diff(t) > 0).all()):
+        raise TrajectoryError("times must increase, and all numbers must be finite")
+    rest = [(1, np.zeros(q.shape[1])), (2, np.zeros(q.shape[1]))]
+    spline = make_interp_spline(t, q, k=5, bc_type=(rest, rest))
+    # its knots are the times: Taylor's coefficients at the begin of each piece are the polynomial
+    c = np.stack([spline(t[:-1], nu=j) / factorial(j) for j in range(6)], axis=1)
+    return Trajectory(t, c)
+
+
+def _vector(q: Any, name: str) -> np.ndarray:
+    q = np.atleast_1d(np.asarray(q, dtype=float))
+    if q.ndim != 1 or not np.isfinite(q).all():
+        raise TrajectoryError(f"{name} must be a vector of finite numbers")
+    return q
+
+
+def _pair(start: Any, goal: Any) -> tuple[np.ndarray, np.ndarray]:
+    q0, q1 = _vector(start, "start"), _vector(goal, "goal")
+    if q0.shape != q1.shape:
+        raise TrajectoryError(f"start {q0.shape} and goal {q1.shape} must have the same length")
+    return q0, q1
+
+
+def _positive(value: float, name: str) -> float:
+    if not (np.isfinite(value) and value > 0.0):
+        raise TrajectoryError(f"{name} must be a positive number, not {value!r}")
+    return float(value)

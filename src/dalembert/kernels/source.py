@@ -1,0 +1,34 @@
+"""A program as source text for another machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from dalembert.errors import UnknownNameError
+from dalembert.kernels.c_source import c_header, c_source
+from dalembert.kernels.cuda_source import cuda_source
+from dalembert.kernels.program import Program
+
+TARGETS = ("c", "h", "cuda")
+
+
+def source(
+    program: Program,
+    target: str,
+    name: str | None = None,
+    dtype: str = "float64",
+    layout: str = "row",
+    about: Sequence[str] = (),
+    units: Mapping[str, str] | None = None,
+) -> str:
+    """Text that compiles on its own: C99, its header, or a CUDA kernel of one state per thread."""
+    if target == "c":
+        return c_source(program, name, dtype, about, units)
+    if target == "h":
+        return c_header(program, name, dtype, about, units)
+    if target == "cuda":
+        return cuda_source(program, name, dtype, layout, about, units).text
+    near = get_close_matches(str(target), TARGETS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise UnknownNameError(f"target={target!r} is unknown{hint} There are: {', '.join(TARGETS)}")

@@ -1,0 +1,173 @@
+"""Building a mechanism by chained calls: what planar and spatial ones share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dalembert.errors import InertiaError, ModelError
+from dalembert.mechanisms.description import Body, Description, Driver, Element, Force, Load
+from dalembert.mechanisms.ends import End, measure, read_end, vector
+from dalembert.mechanisms.kind import Kind
+from dalembert.mechanisms.motions import Motion
+from dalembert.mechanisms.space import Space
+
+Self = TypeVar("Self", bound="Builder")
+
+
+class Builder:
+    """A description that grows by one call after another; every call checks what it adds."""
+
+    def __init__(self, space: Space, name: str, gravity: Any) -> None:
+        g = vector(gravity, space.dimension, "gravity")
+        self._description = Description(name, space, g)
+
+    @property
+    def description(self) -> Description:
+        """The data of the mechanism."""
+        return self._description
+
+    @property
+    def name(self) -> str:
+        """The mechanism's name."""
+        return self._description.name
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """Names of the bodies, without the ground."""
+        return self._description.names[1:]
+
+    def _changed(self: Self, **parts: Any) -> Self:
+        self._description = replace(self._description, **parts)
+        self.__dict__.pop("_solver", None)
+        return self
+
+    def _add_body(self: Self, body: Body) -> Self:
+        d = self._description
+        if body.name in d.names:
+            raise ModelError(f"body {body.name!r} is there already; bodies need different names")
+        if "." in body.name:
+            raise ModelError(f"body {body.name!r}: a dot separates a body from its point")
+        if not (np.isfinite(body.mass) and body.mass > 0.0):
+            raise InertiaError(
+                f"body {body.name!r} has the mass {body.mass} kg; in absolute coordinates every "
+                "body needs a positive mass and inertia"
+            )
+        return self._changed(bodies=(*d.bodies, body))
+
+    def ground(self: Self, **points: Any) -> Self:
+        """Name points (m) of the ground."""
+        d = self._description
+        read = {k: vector(v, d.space.dimension, f"ground.{k}") for k, v in points.items()}
+        return self._changed(ground_points={**d.ground_points, **read})
+
+    def _end(self, end: End, where: str) -> tuple[int, np.ndarray]:
+        """Index of the body and the local point."""
+        return read_end(self._description, end, where)
+
+    def _add_joint(self: Self, element: Element) -> Self:
+        d = self._description
+        self._check_name(element.name)
+        if len(set(element.bodies)) < len(element.bodies):
+            raise ModelError(
+                f"joint {element.name!r} links body {d.names[element.bodies[0]]!r} to itself"
+            )
+        return self._changed(joints=(*d.joints, element))
+
+    def _check_name(self, name: str) -> None:
+        d = self._description
+        taken = [element.name for element in d.constraints]
+        taken += [force.name for force in d.forces] + [load.name for load in d.loads]
+        if name in taken:
+            raise ModelError(
+                f"{name!r} is there already; joints, drivers and forces need own names"
+            )
+
+    def _add_driver(self: Self, element: Element, motion: Motion) -> Self:
+        self._check_name(element.name)
+        if not callable(motion):
+            raise ModelError(f"driver {element.name!r} needs a motion s(t), not {motion!r}")
+        return self._changed(drivers=(*self._description.drivers, Driver(element, motion)))
+
+    def _add_force(self: Self, force: Force) -> Self:
+        self._check_name(force.name)
+        return self._changed(forces=(*self._description.forces, force))
+
+    def _add_load(self: Self, load: Load) -> Self:
+        self._check_name(load.name)
+        return self._changed(loads=(*self._description.loads, load))
+
+    def drive(
+        self: Self, name: str, on: str | None = None, motion: Any = None, between: Any = None
+    ) -> Self:
+        """Prescribe s(t) `on` a joint "A", a coordinate "bar2.phi" or a point "bar3.C", "bar3.C.x".
+
+        `between` two ends drives their distance. A motion is any function of t in NumPy.
+        """
+        return self._add_driver(measure(self._description, name, on, between), motion)
+
+    def spring(
+        self: Self,
+        name: str,
+        on: str | None = None,
+        stiffness: float = 0.0,
+        free: float = 0.0,
+        damping: float = 0.0,
+        between: Any = None,
+    ) -> Self:
+        """A spring with damper, −k(s − free) − c ṡ, along a joint, coordinate or distance."""
+        if stiffness < 0.0 or damping < 0.0:
+            raise ModelError(f"spring {name!r}: stiffness and damping cannot be negative")
+        element = self._single(measure(self._description, name, on, between), "spring")
+        return self._add_force(Force(element, stiffness, free, damping))
+
+    def damper(
+        self: Self, name: str, on: str | None = None, damping: float = 0.0, between: Any = None
+    ) -> Self:
+        """A damper −c ṡ along a joint, coordinate or distance."""
+        return self.spring(name, on, damping=damping, between=between)
+
+    def actuator(
+        self: Self,
+        name: str,
+        on: str | None = None,
+        value: Any = None,
+        between: Any = None,
+    ) -> Self:
+        """A force or torque along a joint, coordinate or distance.
+
+        `value` is a number or a function of time; without one it comes from outside, by name.
+        """
+        element = self._single(measure(self._description, name, on, between), "actuator")
+        if value is None:
+            return self._add_force(Force(element, open=True))
+        motion = value if callable(value) else _Constant(float(value))
+        return self._add_force(Force(element, value=motion))
+
+    def _single(self, element: Element, what: str) -> Element:
+        if element.kind.rows != 1:
+            raise ModelError(f"{what} {element.name!r} acts along one quantity, such as 'body.P.x'")
+        return element
+
+    def constrain(self: Self, name: str, bodies: Any, function: Any, rows: int = 1) -> Self:
+        """Any constraint: `function(q)` (rows,) of the coordinates (k, nq) of the named bodies.
+
+        It is plain NumPy that also runs on symbols, differentiated automatically.
+        """
+        d = self._description
+        indices = tuple(d.index(body, f"joint {name!r}: ") for body in bodies)
+        kind = Kind(name, d.space, len(indices), rows, 1, lambda q, p: function(q), custom=True)
+        centres = tuple(np.zeros(d.space.dimension) for _ in indices)
+        return self._add_joint(Element(name, kind, indices, np.zeros(1), centres))
+
+
+class _Constant:
+    """s(t) that does not change."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def __call__(self, t: Any) -> Any:
+        return self.value + 0.0 * t

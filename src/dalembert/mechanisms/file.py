@@ -1,0 +1,227 @@
+"""Mechanisms from a TOML file: the same calls as in Python, checked with line numbers.
+
+name = "slider_crank"
+kind = "planar"                      # or "spatial"
+gravity = [0.0, -9.81]
+
+[ground]
+O = [0.0, 0.0]
+
+[[body]]
+name = "crank"
+mass = 1.0
+inertia = 0.01
+at = [0.1, 0.0]
+points = { A = [-0.1, 0.0], B = [0.1, 0.0] }
+
+[[joint]]
+name = "pin"
+type = "revolute"
+between = ["ground.O", "crank.A"]
+
+[[driver]]
+name = "motor"
+on = "pin"
+motion = "constant_speed"
+start = 0.0
+end = 6.28
+duration = 1.0
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dalembert.errors import DalembertError, ImportFileError
+from dalembert.formulations.registry import suggest
+from dalembert.mechanisms.analysis import Analysis
+from dalembert.mechanisms.motions import MOTIONS
+from dalembert.mechanisms.planar import PlanarMechanism
+from dalembert.mechanisms.planar_kinds import JOINTS as PLANAR_JOINTS
+from dalembert.mechanisms.spatial import SpatialMechanism
+from dalembert.mechanisms.spatial_kinds import JOINTS as SPATIAL_JOINTS
+
+TABLES = ("body", "joint", "driver", "spring", "damper", "actuator", "force", "torque")
+HEADER = re.compile(r"\s*\[\[?\s*([\w-]+)\s*\]\]?")
+KEY = re.compile(r"\s*([\w-]+)\s*=")
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a file, to say where something stands."""
+
+    file: str | None
+    text: str
+
+    def line(self, table: str | None, number: int = 0, key: str | None = None) -> int | None:
+        """Line of a key in the n-th table of a name, or of the table itself."""
+        current, count, start = None, -1, None
+        for k, text in enumerate(self.text.splitlines(), 1):
+            header = HEADER.match(text)
+            if header and "=" not in text.partition("]")[0]:
+                current = header[1]
+                count += current == table
+                if current == table and count == number:
+                    start = k
+                continue
+            here = current == table and (table is None or count == number)
+            found = KEY.match(text)
+            if here and key is not None and found and found[1] == key:
+                return k
+        return start
+
+    def fail(
+        self, message: str, table: str | None = None, number: int = 0, key: str | None = None
+    ) -> NoReturn:
+        """An error with file and line."""
+        raise ImportFileError(message, self.file, self.line(table, number, key)) from None
+
+
+def read_mechanism(source: str | Path) -> Analysis:
+    """The mechanism in a TOML file, or in a text that holds one.
+
+    >>> text = '''
+    ... name = "pendulum"
+    ... [[body]]
+    ... name = "bob"
+    ... mass = 1.0
+    ... inertia = 0.1
+    ... at = [1.0, 0.0]
+    ... [[joint]]
+    ... name = "rod"
+    ... type = "distance"
+    ... between = ["ground", "bab"]
+    ... '''
+    >>> read_mechanism(text)
+    Traceback (most recent call last):
+    ...
+    dalembert.errors.ImportFileError: line 11: joint 'rod': no body 'bab'; did you mean 'bob'? ...
+    """
+    at = _source(source)
+    try:
+        data = tomllib.loads(at.text)
+    except tomllib.TOMLDecodeError as error:
+        where = re.search(r"\(at line (\d+)", str(error))
+        text = str(error).partition(" (at")[0]
+        raise ImportFileError(
+            f"no TOML: {text}", at.file, int(where[1]) if where else None
+        ) from None
+    made = _empty(at, data)
+    ground = data.pop("ground", {})
+    _call(at, made.ground, ground, "ground", 0)
+    for table in TABLES:
+        rows = data.pop(table, [])
+        if not isinstance(rows, list):
+            at.fail(f"write [[{table}]], one for each {table}", table)
+        for number, row in enumerate(rows):
+            _add(at, made, table, number, dict(row))
+    if data:
+        name = next(iter(data))
+        known = ["name", "kind", "gravity", "ground", *TABLES]
+        at.fail(f"unknown table or key {name!r}{suggest(name, known)}", None, 0, name)
+    return made
+
+
+def _source(source: str | Path) -> Source:
+    if isinstance(source, str) and "\n" in source:
+        return Source(None, source)
+    path = Path(source)
+    try:
+        return Source(str(path), path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ImportFileError(f"cannot be read: {error.strerror}", str(path)) from None
+    except UnicodeDecodeError:
+        raise ImportFileError("is not a text file in UTF-8", str(path)) from None
+
+
+def _empty(at: Source, data: dict[str, Any]) -> Any:
+    kinds: Mapping[str, Any] = {"planar": PlanarMechanism, "spatial": SpatialMechanism}
+    kind, name = data.pop("kind", "planar"), data.pop("name", "mechanism")
+    if kind not in kinds:
+        at.fail(f"kind must be 'planar' or 'spatial', not {kind!r}", None, 0, "kind")
+    more = {"gravity": data.pop("gravity")} if "gravity" in data else {}
+    try:
+        return kinds[kind](str(name), **more)
+    except DalembertError as error:
+        at.fail(str(error), None, 0, "gravity")
+
+
+def _add(at: Source, made: Analysis, table: str, number: int, row: dict[str, Any]) -> None:
+    if table == "joint":
+        joints = PLANAR_JOINTS if made.description.space.dimension == 2 else SPATIAL_JOINTS
+        kind = row.pop("type", None)
+        if kind not in joints:
+            hint = suggest(str(kind), list(joints))
+            at.fail(
+                f"joint {row.get('name')!r}: no joint type {kind!r}{hint}", table, number, "type"
+            )
+        ends = row.pop("between", None)
+        if not isinstance(ends, list) or len(ends) != 2:
+            at.fail(
+                f"joint {row.get('name')!r} needs between = [end, end]", table, number, "between"
+            )
+        _call(
+            at, getattr(made, kind), {**row, "a": _end(ends[0]), "b": _end(ends[1])}, table, number
+        )
+    elif table == "driver":
+        known = ("name", "on", "between")
+        motion = _motion(at, number, {k: v for k, v in row.items() if k not in known})
+        given = {k: v for k, v in row.items() if k in known}
+        _call(at, made.drive, {**given, "motion": motion}, table, number)
+    else:
+        _call(at, getattr(made, table), row, table, number)
+
+
+def _end(end: Any) -> Any:
+    return (end[0], end[1]) if isinstance(end, list) and len(end) == 2 else end
+
+
+def _motion(at: Source, number: int, row: dict[str, Any]) -> Any:
+    kind = row.pop("motion", None)
+    if kind not in MOTIONS:
+        at.fail(
+            f"no motion {kind!r}{suggest(str(kind), list(MOTIONS))}", "driver", number, "motion"
+        )
+    return _call(at, MOTIONS[kind], row, "driver", number)
+
+
+def _call(
+    at: Source, function: Callable[..., Any], row: Mapping[str, Any], table: str, number: int
+) -> Any:
+    """Call with checked keys; what is wrong is said with its line."""
+    parameters = signature(function).parameters
+    open_ended = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
+    label = f"{table} {row['name']!r}" if "name" in row else table
+    for key in row:
+        if key not in parameters and not open_ended:
+            at.fail(
+                f"{label}: unknown key {key!r}{suggest(key, list(parameters))}", table, number, key
+            )
+    for key, parameter in parameters.items():
+        required = (
+            parameter.default is Parameter.empty and parameter.kind is not Parameter.VAR_KEYWORD
+        )
+        if required and key not in row:
+            at.fail(f"{label} needs {key!r}", table, number)
+    try:
+        return function(**row)
+    except (DalembertError, TypeError, ValueError) as error:
+        message = str(error)
+        at.fail(message, table, number, _blamed(message, row))
+
+
+def _blamed(message: str, row: Mapping[str, Any]) -> str | None:
+    """The key a message speaks of, if it names one; ends of joints stand under `between`."""
+    for key, value in row.items():
+        if key not in ("name", "a", "b") and isinstance(value, str) and repr(value) in message:
+            return key
+    for key in row:
+        if key not in ("name", "a", "b") and re.search(rf"\b{re.escape(key)}\b", message):
+            return key
+    return "between" if "a" in row and "body" in message else None

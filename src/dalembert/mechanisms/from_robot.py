@@ -1,0 +1,89 @@
+"""A robot as a spatial mechanism: every link a free body, every joint a constraint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.formulations.kinematics import body_poses
+from dalembert.mechanisms.spatial import SpatialMechanism
+from dalembert.model.joint import Ball, Screw
+from dalembert.model.model import Body
+from dalembert.robot import Robot
+from dalembert.spatial.quaternions import quaternion_from_matrix
+
+
+def spatial_mechanism(robot: Robot, q: Any = None) -> SpatialMechanism:
+    """The bodies and joints of a robot, its first posture at q (default: the neutral one).
+
+    Each joint has an actuator of the same name where it has one coordinate. Rotors and friction
+    belong to drives, which a mechanism does not have.
+
+    >>> import dalembert as dl
+    >>> arm = spatial_mechanism(dl.load("scara"))
+    >>> arm.mobility, len(arm.description.actuators)
+    (4, 4)
+    """
+    model = robot.model
+    if model.coupling is not None or model.parameters:
+        raise ModelError(
+            f"{robot.name}: joints that follow others and open parameters cannot go along"
+        )
+    at = robot.neutral() if q is None else np.asarray(q, dtype=float)
+    made = SpatialMechanism(robot.name, gravity=model.gravity)
+    poses = body_poses(model, at)
+    owner = {k: joint.name for joint in model.joints for k in joint.bodies}
+    for k, (body, (R, p)) in enumerate(zip(model.bodies, poses, strict=True)):
+        if body.moment is not None or not body.mass > 0.0:
+            raise ModelError(
+                f"{robot.name}: link {body.name!r} has no mass of its own, so it cannot be a body in "
+                "absolute coordinates; merge it, or give it a small mass"
+            )
+        made.body(body.name, body.mass, body.inertia, at=p + R @ body.com, rotation=R)
+        _joint(made, model.bodies, k, owner[k], R, p)
+    return made
+
+
+def _joint(
+    made: SpatialMechanism, bodies: Any, k: int, name: str, R: np.ndarray, p: np.ndarray
+) -> None:
+    body: Body = bodies[k]
+    parent = "ground" if body.parent < 0 else bodies[body.parent].name
+    chart = body.chart
+    if isinstance(chart, Ball):
+        made.spherical(name, parent, body.name, at=p)
+    elif isinstance(chart, Screw):
+        axis = R[:, 2]
+        if chart.turn == 0.0:
+            made.prismatic(f"{name} rail", parent, body.name, at=p, axis=axis)
+            made.actuator(name, f"{name} rail")
+        elif chart.slide == 0.0:
+            made.revolute(f"{name} pin", parent, body.name, at=p, axis=axis)
+            made.actuator(name, f"{name} pin")
+        else:
+            pitch = 2.0 * np.pi * chart.slide / chart.turn
+            made.screw(f"{name} thread", parent, body.name, pitch, at=p, axis=axis)
+            made.actuator(name, f"{name} thread")
+
+
+def absolute_state(robot: Robot, q: Any, qd: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates and velocities of all links in absolute coordinates, from those of the joints."""
+    model = robot.model
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    poses = body_poses(model, q)
+    positions, velocities = [], []
+    twists: list[tuple[np.ndarray, np.ndarray]] = []  # of the body frames' origins, in the world
+    for body, (R, p) in zip(model.bodies, poses, strict=True):
+        linear, angular = np.zeros(3), np.zeros(3)
+        if body.parent >= 0:
+            linear, angular = twists[body.parent]
+            linear = linear + np.cross(angular, p - poses[body.parent][1])
+        own = body.subspace @ qd[body.v]
+        linear, angular = linear + R @ own[:3], angular + R @ own[3:]
+        twists.append((linear, angular))
+        arm = R @ body.com
+        positions.append(np.concatenate([p + arm, quaternion_from_matrix(R)]))
+        velocities.append(np.concatenate([linear + np.cross(angular, arm), R.T @ angular]))
+    return np.concatenate(positions), np.concatenate(velocities)

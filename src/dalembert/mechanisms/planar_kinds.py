@@ -1,0 +1,139 @@
+"""Planar joints and measures as functions of the bodies' coordinates (x, y, φ).
+
+Each is Φ(q) = 0 for the second body seen from the first, as in {r₃}^B − {r₂}^B of the DAE notes
+(004, p.3). Points are local; a direction is an angle in the first body.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.mechanisms.kind import Kind
+from dalembert.mechanisms.space import PLANAR
+
+
+def point(body: Any, s: Any) -> Any:
+    """Global position (2,) of the local point s: r + A(φ) s."""
+    c, n = np.cos(body[2]), np.sin(body[2])
+    return np.stack([body[0] + c * s[0] - n * s[1], body[1] + n * s[0] + c * s[1]])
+
+
+def direction(body: Any, angle: Any) -> tuple[Any, Any]:
+    """Unit vectors (2,) along a line fixed in the body, and normal to it (turned by +90°)."""
+    c, n = np.cos(body[2] + angle), np.sin(body[2] + angle)
+    return np.stack([c, n]), np.stack([-n, c])
+
+
+def between(q: Any, p: Any) -> Any:
+    """From the point p[0:2] of the first body to p[2:4] of the second, (2,)."""
+    return point(q[1], p[2:4]) - point(q[0], p[0:2])
+
+
+def revolute(q: Any, p: Any) -> Any:
+    """The points coincide."""
+    return between(q, p)
+
+
+def prismatic(q: Any, p: Any) -> Any:
+    """Sliding along the direction p[4] without turning; p[5] is φ_b − φ_a."""
+    _, normal = direction(q[0], p[4])
+    return np.stack([normal @ between(q, p), q[1, 2] - q[0, 2] - p[5]])
+
+
+def rigid(q: Any, p: Any) -> Any:
+    """The points coincide and φ_b − φ_a = p[4]."""
+    return np.concatenate([between(q, p), np.stack([q[1, 2] - q[0, 2] - p[4]])])
+
+
+def point_on_line(q: Any, p: Any) -> Any:
+    """The second point lies on the line through the first with direction p[4] (pin in slot)."""
+    _, normal = direction(q[0], p[4])
+    return np.stack([normal @ between(q, p)])
+
+
+def distance(q: Any, p: Any) -> Any:
+    """(|d|² − l²) / 2l for a massless rod of length p[4]: its multiplier is the axial force."""
+    d = between(q, p)
+    return np.stack([(d @ d - p[4] * p[4]) / (2.0 * p[4])])
+
+
+def gear_line(q: Any, p: Any) -> Any:
+    """Angle (1,) of the line of centres, near the last parameter."""
+    d = between(q, p)
+    c, s = np.cos(p[7]), np.sin(p[7])
+    return np.stack([p[7] + np.arctan2(d[1] * c - d[0] * s, d[0] * c + d[1] * s)])
+
+
+def gear(q: Any, p: Any) -> Any:
+    """Pitch circles p[4], p[5] roll on each other: r_a(φ_a − α) + r_b(φ_b − α) = p[6].
+
+    α is the angle of the line of centres, so that the force of the teeth stands at the pitch point
+    and goes on into the bearings. An annulus has a negative radius.
+    """
+    line = gear_line(q, p)[0]
+    return np.stack([p[4] * (q[0, 2] - line) + p[5] * (q[1, 2] - line) - p[6]])
+
+
+def rack(q: Any, p: Any) -> Any:
+    """A pinion (second) of radius p[5] rolls on a rack: u·d + r(φ_b − φ_a) = p[6]."""
+    u, _ = direction(q[0], p[4])
+    return np.stack([u @ between(q, p) + p[5] * (q[1, 2] - q[0, 2]) - p[6]])
+
+
+def angle(q: Any, p: Any) -> Any:
+    """φ_b − φ_a."""
+    return np.stack([q[1, 2] - q[0, 2]])
+
+
+def slide(q: Any, p: Any) -> Any:
+    """Displacement along the direction p[4] of the first body."""
+    u, _ = direction(q[0], p[4])
+    return np.stack([u @ between(q, p)])
+
+
+def position(q: Any, p: Any) -> Any:
+    """Global coordinates (2,) of a local point."""
+    return point(q[0], p)
+
+
+def component(q: Any, p: Any) -> Any:
+    """p[2:4]·r of a local point: its x, its y, or along any direction."""
+    return np.stack([p[2:4] @ point(q[0], p[0:2])])
+
+
+def orientation(q: Any, p: Any) -> Any:
+    """φ of one body."""
+    return np.stack([q[0, 2]])
+
+
+def length(q: Any, p: Any) -> Any:
+    """Distance of two points."""
+    d = between(q, p)
+    return np.stack([np.sqrt(d @ d)])
+
+
+JOINTS = {
+    kind.name: kind
+    for kind in (
+        Kind("revolute", PLANAR, 2, 2, 4, revolute),
+        Kind("prismatic", PLANAR, 2, 2, 6, prismatic),
+        Kind("rigid", PLANAR, 2, 3, 5, rigid),
+        Kind("point_on_line", PLANAR, 2, 1, 5, point_on_line),
+        Kind("distance", PLANAR, 2, 1, 5, distance),
+        Kind("gear", PLANAR, 2, 1, 8, gear, gear_line, 1),
+        Kind("rack", PLANAR, 2, 1, 7, rack),
+    )
+}
+MEASURES = {
+    kind.name: kind
+    for kind in (
+        Kind("angle", PLANAR, 2, 1, 1, angle),
+        Kind("slide", PLANAR, 2, 1, 5, slide),
+        Kind("position", PLANAR, 1, 2, 2, position),
+        Kind("component", PLANAR, 1, 1, 4, component),
+        Kind("orientation", PLANAR, 1, 1, 1, orientation),
+        Kind("length", PLANAR, 2, 1, 4, length),
+    )
+}

@@ -1,0 +1,242 @@
+"""Spatial mechanisms: bodies with a position and a quaternion, gravity along −z by default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import InertiaError, ModelError
+from dalembert.mechanisms.analysis import Analysis
+from dalembert.mechanisms.description import Body, Element, Load
+from dalembert.mechanisms.ends import End, vector
+from dalembert.mechanisms.space import SPATIAL
+from dalembert.mechanisms.spatial_kinds import JOINTS
+from dalembert.spatial.consistency import inertia_faults
+from dalembert.spatial.quaternions import matrix_from_quaternion, normalise, quaternion_from_matrix
+
+if TYPE_CHECKING:
+    from dalembert.robot import Robot
+
+Z = (0.0, 0.0, 1.0)
+
+
+class SpatialMechanism(Analysis):
+    """Bodies, joints, drivers and forces of a spatial mechanism, built by chained calls.
+
+    Ends of joints are as in the plane; places (`at`) and axes are those of the world in the first
+    posture. The velocity of a body is (ṗ in world axes, ω in its own axes).
+
+    >>> top = (
+    ...     SpatialMechanism("pendulum")
+    ...     .body("rod", mass=1.0, inertia=np.diag([1e-3, 1 / 12, 1 / 12]), at=(0.5, 0.0, 0.0))
+    ...     .revolute("pin", "ground", "rod", at=(0.0, 0.0, 0.0), axis=(0.0, 1.0, 0.0))
+    ... )
+    >>> top.mobility
+    1
+    >>> top.forward_dynamics().force("pin", on="rod").round(4)
+    array([0.    , 0.    , 2.4525])
+    """
+
+    def __init__(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81)) -> None:
+        super().__init__(SPATIAL, name, gravity)
+
+    @staticmethod
+    def from_robot(robot: Robot, q: Any = None) -> SpatialMechanism:
+        """The links and joints of a robot at a posture; see `from_robot.spatial_mechanism`."""
+        from dalembert.mechanisms.from_robot import spatial_mechanism
+
+        return spatial_mechanism(robot, q)
+
+    def body(
+        self,
+        name: str,
+        mass: float,
+        inertia: Any,
+        at: Any = (0.0, 0.0, 0.0),
+        rotation: Any = None,
+        points: Mapping[str, Any] | None = None,
+        velocity: Any = (0.0,) * 6,
+    ) -> SpatialMechanism:
+        """Add a body: mass (kg), tensor (3, 3) or principal moments about its centre (kg m²).
+
+        `rotation` is a matrix (3, 3) or a quaternion (x, y, z, w); `points` are local (m).
+        """
+        tensor = np.asarray(inertia, dtype=float)
+        tensor = np.diag(tensor) if tensor.shape == (3,) else tensor
+        if tensor.shape != (3, 3) or not np.isfinite(tensor).all():
+            raise InertiaError(f"body {name!r}: the inertia must be (3, 3) or three moments")
+        faults = inertia_faults(float(mass), np.zeros(3), tensor)
+        if faults or np.linalg.eigvalsh(tensor).min() <= 0.0:
+            said = "; ".join(faults) or "its moments must be positive"
+            raise InertiaError(f"body {name!r}: no solid has this inertia: {said}")
+        place = vector(at, 3, f"body {name!r}: at")
+        start = np.concatenate([place, _quaternion(rotation, name)])
+        speed = vector(velocity, 6, f"body {name!r}: velocity")
+        read = {k: vector(v, 3, f"body {name!r}: point {k!r}") for k, v in (points or {}).items()}
+        return self._add_body(Body(name, float(mass), tensor, start, speed, read))
+
+    def _start(self, body: int) -> tuple[np.ndarray, np.ndarray]:
+        """Position and axes of a body in the first posture."""
+        if body == 0:
+            return np.zeros(3), np.eye(3)
+        start = self._description.bodies[body - 1].start
+        return start[:3], matrix_from_quaternion(start[3:])
+
+    def _joint(
+        self,
+        kind: str,
+        name: str,
+        ends: tuple[End, End],
+        at: Any,
+        axes: tuple[Any, Any],
+        *more: float,
+    ) -> SpatialMechanism:
+        element = self._frames(kind, name, ends, at, axes)
+        numbers = np.array([*element.parameters, *more])
+        if not np.isfinite(numbers).all():
+            raise ModelError(f"joint {name!r}: its numbers must be finite")
+        made = Element(name, JOINTS[kind], element.bodies, numbers, element.at, element.frames)
+        return self._add_joint(made)
+
+    def _frames(
+        self, kind: str, name: str, ends: tuple[End, End], at: Any, axes: tuple[Any, Any]
+    ) -> Element:
+        """The joint's frames on both bodies, from the world of the first posture."""
+        where = f"joint {name!r}: "
+        bodies, points, frames = [], [], []
+        for end, axis in zip(ends, axes, strict=True):
+            index, local = self._end(end, where)
+            p, R = self._start(index)
+            if at is not None:
+                local = R.T @ (vector(at, 3, f"{where}at") - p)
+            bodies.append(index)
+            points.append(local)
+            frames.append(R.T @ frame_along(vector(axis, 3, f"{where}axis"), name))
+        numbers = [points[0], frames[0].ravel(), points[1], frames[1].ravel()]
+        return Element(
+            name, JOINTS[kind], tuple(bodies), np.concatenate(numbers), tuple(points), tuple(frames)
+        )
+
+    def spherical(self, name: str, a: End, b: End, at: Any = None) -> SpatialMechanism:
+        """A ball in its socket."""
+        return self._joint("spherical", name, (a, b), at, (Z, Z))
+
+    def revolute(
+        self, name: str, a: End, b: End, at: Any = None, axis: Any = Z
+    ) -> SpatialMechanism:
+        """A hinge about `axis`."""
+        return self._joint("revolute", name, (a, b), at, (axis, axis))
+
+    def cylindrical(
+        self, name: str, a: End, b: End, at: Any = None, axis: Any = Z
+    ) -> SpatialMechanism:
+        """Turning about `axis` and sliding along it."""
+        return self._joint("cylindrical", name, (a, b), at, (axis, axis))
+
+    def prismatic(
+        self, name: str, a: End, b: End, at: Any = None, axis: Any = Z
+    ) -> SpatialMechanism:
+        """Sliding along `axis`."""
+        return self._joint("prismatic", name, (a, b), at, (axis, axis))
+
+    def universal(
+        self, name: str, a: End, b: End, axes: tuple[Any, Any], at: Any = None
+    ) -> SpatialMechanism:
+        """A Cardan joint: the first axis is of body a, the second of b, at right angles."""
+        first, second = (vector(axis, 3, f"joint {name!r}: axis") for axis in axes)
+        if abs(first @ second) > 1e-9 * np.linalg.norm(first) * np.linalg.norm(second):
+            raise ModelError(f"joint {name!r}: the axes of a universal joint are at right angles")
+        return self._joint("universal", name, (a, b), at, (first, second))
+
+    def planar(
+        self, name: str, a: End, b: End, at: Any = None, normal: Any = Z
+    ) -> SpatialMechanism:
+        """Moving in the plane with this normal."""
+        return self._joint("planar", name, (a, b), at, (normal, normal))
+
+    def fixed(self, name: str, a: End, b: End, at: Any = None) -> SpatialMechanism:
+        """A weld."""
+        return self._joint("fixed", name, (a, b), at, (Z, Z))
+
+    def distance(self, name: str, a: End, b: End, length: float | None = None) -> SpatialMechanism:
+        """A massless rod of this length (m), or as long as the first posture says."""
+        if length is None:
+            where = f"joint {name!r}: "
+            places = []
+            for index, local in (self._end(a, where), self._end(b, where)):
+                p, R = self._start(index)
+                places.append(p + R @ local)
+            length = float(np.linalg.norm(places[1] - places[0]))
+        if not length > 0.0:
+            raise ModelError(f"joint {name!r}: a rod needs a positive length, not {length}")
+        return self._joint("distance", name, (a, b), None, (Z, Z), length)
+
+    def screw(
+        self, name: str, a: End, b: End, pitch: float, at: Any = None, axis: Any = Z
+    ) -> SpatialMechanism:
+        """A nut on a thread: it advances by `pitch` (m) in a turn."""
+        return self._joint("screw", name, (a, b), at, (axis, axis), pitch / (2 * np.pi), 0.0, 0.0)
+
+    def gear(self, name: str, a: str, b: str, radii: tuple[float, float]) -> SpatialMechanism:
+        """Two wheels, given by their revolute joints `a` and `b` on one carrier, and pitch radii."""
+        first, second = self._wheel(name, a), self._wheel(name, b)
+        if first.bodies[0] != second.bodies[0]:
+            raise ModelError(
+                f"joint {name!r}: the wheels of {a!r} and {b!r} need one carrier as their first body"
+            )
+        if 0.0 in radii or not np.isfinite(radii).all():
+            raise ModelError(f"joint {name!r}: pitch radii must not be zero, not {radii}")
+        numbers = [*first.parameters[:24], *second.parameters[:24], *radii, 0.0, 0.0, 0.0]
+        bodies = (first.bodies[0], first.bodies[1], second.bodies[1])
+        at = (first.at[0], first.at[1], second.at[1])
+        return self._add_joint(Element(name, JOINTS["gear"], bodies, np.array(numbers), at))
+
+    def _wheel(self, name: str, joint: str) -> Element:
+        for element in self._description.joints:
+            if element.name == joint and element.kind.name in ("revolute", "cylindrical"):
+                return element
+        raise ModelError(f"joint {name!r}: a wheel turns in a revolute joint; {joint!r} is none")
+
+    def force(
+        self,
+        name: str,
+        on: End,
+        force: Any,
+        moment: Any = (0.0, 0.0, 0.0),
+        follows: bool = False,
+    ) -> SpatialMechanism:
+        """A constant force (N) at a point and a moment (N m); `follows` turns them with the body."""
+        body, point = self._end(on, f"force {name!r}: ")
+        if body == 0:
+            raise ModelError(f"force {name!r} acts on the ground, which does not move")
+        read = vector(force, 3, f"force {name!r}")
+        turning = vector(moment, 3, f"force {name!r}: moment")
+        return self._add_load(Load(name, body, point, read, turning, follows))
+
+    def torque(self, name: str, on: str, moment: Any) -> SpatialMechanism:
+        """A constant moment (N m) on a body, in world axes."""
+        return self.force(name, on, (0.0, 0.0, 0.0), moment)
+
+
+def frame_along(axis: np.ndarray, name: str) -> np.ndarray:
+    """Axes (3, 3) with z along `axis`; x is the same for equal axes."""
+    length = np.linalg.norm(axis)
+    if not length > 0.0:
+        raise ModelError(f"joint {name!r}: its axis is zero")
+    z = axis / length
+    # the coordinate direction that is least along the axis
+    other = np.eye(3)[np.argmin(np.abs(z))]
+    x = np.cross(other, z)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(z, x), z], axis=1)
+
+
+def _quaternion(rotation: Any, name: str) -> np.ndarray:
+    if rotation is None:
+        return np.array([0.0, 0.0, 0.0, 1.0])
+    array = np.asarray(rotation, dtype=float)
+    if array.shape == (3, 3):
+        return quaternion_from_matrix(array)
+    return normalise(vector(array, 4, f"body {name!r}: rotation, a (3, 3) matrix or a quaternion"))

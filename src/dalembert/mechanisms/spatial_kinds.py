@@ -1,0 +1,174 @@
+"""Spatial joints and measures as functions of positions and quaternions.
+
+A joint has a frame on each body, a point s and axes R, z along the joint's axis; its parameters are
+(s_a (3), R_a (9, by rows), s_b, R_b) and more. With d from the first point to the second and
+f, g, h the axes in the world, the conditions are the dot products of Haug (1989), §9.4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.mechanisms.kind import Kind
+from dalembert.mechanisms.space import SPATIAL
+from dalembert.spatial.quaternions import matrix_from_quaternion
+
+FRAMES = 24
+
+
+class Pair(NamedTuple):
+    """Two joint frames in the world: d between their points, axes as columns of A and B."""
+
+    d: Any
+    A: Any
+    B: Any
+
+
+def pair(q: Any, p: Any) -> Pair:
+    """The frames of the first two bodies."""
+    Ra, Rb = matrix_from_quaternion(q[0, 3:]), matrix_from_quaternion(q[1, 3:])
+    d = q[1, :3] + Rb @ p[12:15] - q[0, :3] - Ra @ p[0:3]
+    return Pair(d, Ra @ p[3:12].reshape(3, 3), Rb @ p[15:24].reshape(3, 3))
+
+
+def dots(*products: tuple[Any, Any]) -> Any:
+    return np.stack([a @ b for a, b in products])
+
+
+def parallel(j: Pair) -> Any:
+    """The z axes are parallel: f_a·h_b = g_a·h_b = 0."""
+    return dots((j.A[:, 0], j.B[:, 2]), (j.A[:, 1], j.B[:, 2]))
+
+
+def spherical(q: Any, p: Any) -> Any:
+    """The points coincide."""
+    return pair(q, p).d
+
+
+def revolute(q: Any, p: Any) -> Any:
+    """Turning about the common z axis."""
+    j = pair(q, p)
+    return np.concatenate([j.d, parallel(j)])
+
+
+def cylindrical(q: Any, p: Any) -> Any:
+    """Turning about z and sliding along it."""
+    j = pair(q, p)
+    return np.concatenate([dots((j.A[:, 0], j.d), (j.A[:, 1], j.d)), parallel(j)])
+
+
+def prismatic(q: Any, p: Any) -> Any:
+    """Sliding along z."""
+    j = pair(q, p)
+    across = dots((j.A[:, 0], j.d), (j.A[:, 1], j.d))
+    return np.concatenate([across, parallel(j), dots((j.A[:, 0], j.B[:, 1]))])
+
+
+def universal(q: Any, p: Any) -> Any:
+    """The points coincide and the two z axes stay at right angles."""
+    j = pair(q, p)
+    return np.concatenate([j.d, dots((j.A[:, 2], j.B[:, 2]))])
+
+
+def planar(q: Any, p: Any) -> Any:
+    """Moving in the plane normal to z."""
+    j = pair(q, p)
+    return np.concatenate([dots((j.A[:, 2], j.d)), parallel(j)])
+
+
+def fixed(q: Any, p: Any) -> Any:
+    """No motion."""
+    j = pair(q, p)
+    return np.concatenate([j.d, parallel(j), dots((j.A[:, 0], j.B[:, 1]))])
+
+
+def distance(q: Any, p: Any) -> Any:
+    """(|d|² − l²) / 2l, l = p[24]."""
+    d, length = pair(q, p).d, p[24]
+    return np.stack([(d @ d - length * length) / (2.0 * length)])
+
+
+def turned(j: Pair, near: Any) -> Any:
+    """Angle about z from f_a to f_b, the one nearest to `near`."""
+    s, c = j.A[:, 1] @ j.B[:, 0], j.A[:, 0] @ j.B[:, 0]
+    cn, sn = np.cos(near), np.sin(near)
+    return near + np.arctan2(s * cn - c * sn, c * cn + s * sn)
+
+
+def screw(q: Any, p: Any) -> Any:
+    """Cylindrical, with the slide tied to the angle: h·d = p[24] θ + p[25], p[24] in m/rad."""
+    j = pair(q, p)
+    tied = j.A[:, 2] @ j.d - p[24] * turned(j, p[26]) - p[25]
+    return np.concatenate([dots((j.A[:, 0], j.d), (j.A[:, 1], j.d)), parallel(j), np.stack([tied])])
+
+
+def gear_angles(q: Any, p: Any) -> Any:
+    """Angles (2,) of the wheels about their axes in the carrier, near the last two parameters."""
+    second = np.stack([q[0], q[2]])
+    return np.stack([turned(pair(q, p), p[51]), turned(pair(second, p[24:48]), p[52])])
+
+
+def gear(q: Any, p: Any) -> Any:
+    """r_a θ_a + r_b θ_b = p[50] with r = p[48:50]; the bodies are (carrier, a, b)."""
+    return np.stack([p[48:50] @ gear_angles(q, p) - p[50]])
+
+
+def screw_angle(q: Any, p: Any) -> Any:
+    """Angle (1,) of the screw about z."""
+    return np.stack([turned(pair(q, p), p[26])])
+
+
+def angle(q: Any, p: Any) -> Any:
+    """Angle (1,) about z from f_a to f_b, followed over full turns."""
+    return np.stack([turned(pair(q, p), p[24])])
+
+
+def slide(q: Any, p: Any) -> Any:
+    """Displacement along z of the first frame."""
+    j = pair(q, p)
+    return dots((j.A[:, 2], j.d))
+
+
+def position(q: Any, p: Any) -> Any:
+    """Global coordinates (3,) of a local point."""
+    return q[0, :3] + matrix_from_quaternion(q[0, 3:]) @ p
+
+
+def component(q: Any, p: Any) -> Any:
+    """p[3:6]·r of a local point."""
+    return np.stack([p[3:6] @ position(q, p[0:3])])
+
+
+def length(q: Any, p: Any) -> Any:
+    """Distance of two points."""
+    d = pair(q, p).d
+    return np.stack([np.sqrt(d @ d)])
+
+
+JOINTS = {
+    kind.name: kind
+    for kind in (
+        Kind("spherical", SPATIAL, 2, 3, FRAMES, spherical),
+        Kind("revolute", SPATIAL, 2, 5, FRAMES, revolute),
+        Kind("cylindrical", SPATIAL, 2, 4, FRAMES, cylindrical),
+        Kind("prismatic", SPATIAL, 2, 5, FRAMES, prismatic),
+        Kind("universal", SPATIAL, 2, 4, FRAMES, universal),
+        Kind("planar", SPATIAL, 2, 3, FRAMES, planar),
+        Kind("fixed", SPATIAL, 2, 6, FRAMES, fixed),
+        Kind("distance", SPATIAL, 2, 1, FRAMES + 1, distance),
+        Kind("screw", SPATIAL, 2, 5, FRAMES + 3, screw, screw_angle, 1),
+        Kind("gear", SPATIAL, 3, 1, 2 * FRAMES + 5, gear, gear_angles, 2),
+    )
+}
+MEASURES = {
+    kind.name: kind
+    for kind in (
+        Kind("angle", SPATIAL, 2, 1, FRAMES + 1, angle, angle, 1),
+        Kind("slide", SPATIAL, 2, 1, FRAMES, slide),
+        Kind("position", SPATIAL, 1, 3, 3, position),
+        Kind("component", SPATIAL, 1, 1, 6, component),
+        Kind("length", SPATIAL, 2, 1, FRAMES, length),
+    )
+}

@@ -1,0 +1,65 @@
+"""`run.dl`: pictures and pages straight from a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+from dalembert.errors import ParameterError
+from dalembert.report.runs import one_sample, robot_of, run_page, times
+from dalembert.robot import Robot
+
+
+@xarray.register_dataset_accessor("dl")
+class RunAccessor:
+    """What a run can show of itself; `robot` is needed where the zoo does not have it.
+
+    >>> import dalembert as dl
+    >>> run = dl.simulate(dl.load("pendulum"), [0.1], [0.0], duration=1.0, dt=0.1)
+    >>> len(run.dl.plot(["q", "energy"]).axes)
+    2
+    """
+
+    def __init__(self, run: xarray.Dataset) -> None:
+        self._run = run
+
+    def plot(self, show: Iterable[str] | None = None, sample: int = 0) -> Any:
+        """A matplotlib figure of q, qd, tau, energy, λ, residuals …: all, or those in `show`."""
+        from dalembert.report.figures import plot_run
+
+        return plot_run(self._run, show, sample)
+
+    def phase(self, joint: str | None = None, sample: int | None = None) -> Any:
+        """A matplotlib figure of q̇ over q of one joint, for all samples of a batch."""
+        from dalembert.report.figures import plot_phase
+
+        return plot_phase(self._run, joint, sample)
+
+    def animate(
+        self, path: str | PathLike[str], robot: Robot | None = None, sample: int = 0
+    ) -> Path:
+        """Write a GIF of the motion."""
+        from dalembert.report.animation import animate
+
+        run = one_sample(self._run, sample)
+        return animate(self._robot(robot), times(run), run["q"].values, path)
+
+    def report(
+        self, path: str | PathLike[str], robot: Robot | None = None, sample: int = 0
+    ) -> Path:
+        """Write the page of this run: 3-D view, time slider and all plots, in one file."""
+        from dalembert.report.page import write_page
+
+        write_page(run_page(self._run, robot, sample), Path(path))
+        return Path(path)
+
+    def _robot(self, robot: Robot | None) -> Robot:
+        found = robot or robot_of(self._run)
+        if found is None:
+            name = self._run.attrs.get("system", "this system")
+            raise ParameterError(f"{name!r} is not in the zoo; give robot=")
+        return found

@@ -1,0 +1,58 @@
+// One time for everything: the slider, the arm and the cursors of the plots.
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const clock = (() => {
+  const listeners = [];
+  const end = data.t[data.t.length - 1], start = data.t[0];
+  const slider = document.getElementById("time"), shown = document.getElementById("now");
+  const button = document.getElementById("play");
+  let now = start, playing = false, last = null;
+
+  function show() {
+    slider.value = now;
+    shown.textContent = `${now.toFixed(2)} s`;
+    listeners.forEach((listener) => listener(now));
+  }
+  function set(time) {
+    now = Math.min(end, Math.max(start, time));
+    show();
+  }
+  function tick(stamp) {
+    if (!playing) return;
+    if (last !== null) set(now + (stamp - last) / 1000 > end ? start : now + (stamp - last) / 1000);
+    last = stamp;
+    requestAnimationFrame(tick);
+  }
+  function play(wanted) {
+    playing = wanted;
+    last = null;
+    button.textContent = playing ? "Pause" : "Play";
+    if (playing) requestAnimationFrame(tick);
+  }
+  slider.min = start;
+  slider.max = end;
+  slider.step = (end - start) / 1000 || "any";
+  slider.addEventListener("input", () => { play(false); set(Number(slider.value)); });
+  button.addEventListener("click", () => play(!playing));
+  return {
+    listen(listener) { listeners.push(listener); listener(now); },
+    seek(time) { play(false); set(time); },
+    begin() {
+      const asked = /^#t=([\d.]+)$/.exec(location.hash);
+      const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+      if (asked) set(Number(asked[1]));
+      else { show(); if (!calm) play(true); }
+    },
+  };
+})();
+
+// The sample at or before a time, and how far the time is on the way to the next one.
+function locate(times, time) {
+  let low = 0, high = times.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= time) low = middle; else high = middle;
+  }
+  const span = times[high] - times[low];
+  return [low, high, span > 0 ? Math.min(1, Math.max(0, (time - times[low]) / span)) : 0];
+}

@@ -1,0 +1,171 @@
+// The moving mechanism, drawn by three.js: parts are fixed to bodies, bodies follow the clock.
+"use strict";
+(() => {
+  const place = document.getElementById("arm"), scene = data.scene;
+  if (!place || !scene) return;
+  const vector = (a) => new THREE.Vector3(a[0], a[1], a[2]);
+  const colour = (name) => new THREE.Color(getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+
+  function supported() {
+    try { return !!document.createElement("canvas").getContext("webgl2"); } catch { return false; }
+  }
+  if (!supported()) {
+    place.innerHTML = '<div class="notice">This browser draws no 3-D pictures (WebGL 2 is off). The plots still follow the slider.</div>';
+    return;
+  }
+
+  const renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true });
+  renderer.setPixelRatio(Math.min(2, devicePixelRatio));
+  renderer.shadowMap.enabled = true;
+  renderer.shadowMap.type = THREE.PCFShadowMap;
+  place.appendChild(renderer.domElement);
+  const world = new THREE.Scene();
+
+  // up is against gravity; flat mechanisms without gravity are seen from above
+  const low = vector(scene.low), high = vector(scene.high), extent = high.clone().sub(low);
+  const size = Math.max(extent.x, extent.y, extent.z);
+  const gravity = vector(scene.gravity), flat = extent.z < 0.05 * size;
+  const up = gravity.length() > 1e-9 ? gravity.clone().normalize().negate() : new THREE.Vector3(0, flat ? 1 : 0, flat ? 0 : 1);
+  const centre = low.clone().add(high).multiplyScalar(0.5);
+
+  const camera = new THREE.PerspectiveCamera(32, 1, 0.02 * size, 40 * size);
+  camera.up.copy(up);
+  const aside = flat && Math.abs(up.z) < 0.5 ? new THREE.Vector3(0.25, 0, 1) : new THREE.Vector3(0.62, -0.95, 0);
+  aside.addScaledVector(up, -aside.dot(up));
+  if (aside.length() < 1e-6) aside.set(1, 0, 0);
+  const direction = aside.normalize().addScaledVector(up, 0.34).normalize();
+
+  const floor = Math.min(low.dot(up), high.dot(up)) - scene.radius * (flat ? 2.5 : 0);
+  const ground = new THREE.Group();
+  ground.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), up);
+  ground.position.copy(centre).addScaledVector(up, floor - centre.dot(up));
+  world.add(ground);
+  const cell = 10 ** Math.round(Math.log10(size / 4));
+  const grid = new THREE.GridHelper(cell * Math.ceil((2.6 * size) / cell), Math.ceil((2.6 * size) / cell));
+  grid.material.transparent = true;
+  grid.material.opacity = 0.55;
+  ground.add(grid);
+  const shade = new THREE.Mesh(new THREE.PlaneGeometry(6 * size, 6 * size), new THREE.ShadowMaterial({ opacity: 0.16 }));
+  shade.rotation.x = -Math.PI / 2;
+  shade.receiveShadow = true;
+  ground.add(shade);
+
+  world.add(new THREE.HemisphereLight(0xffffff, 0x8899aa, 1.6));
+  const lamp = new THREE.DirectionalLight(0xffffff, 2.4);
+  lamp.position.copy(centre).addScaledVector(direction, 1.2 * size).addScaledVector(up, 2.2 * size)
+    .addScaledVector(new THREE.Vector3().crossVectors(up, direction), -1.1 * size);
+  lamp.target.position.copy(centre);
+  lamp.castShadow = true;
+  lamp.shadow.mapSize.set(1024, 1024);
+  Object.assign(lamp.shadow.camera, { left: -1.6 * size, right: 1.6 * size, top: 1.6 * size, bottom: -1.6 * size, near: 0.1 * size, far: 8 * size });
+  lamp.shadow.radius = 4;
+  lamp.shadow.bias = -0.002;
+  world.add(lamp, lamp.target);
+
+  const materials = {};
+  for (const kind of ["link", "drum", "rail", "tip", "ball"])
+    materials[kind] = new THREE.MeshStandardMaterial({ roughness: 0.55, metalness: 0.08 });
+  const trail = new THREE.MeshStandardMaterial({ roughness: 0.8 });
+  const glass = new THREE.MeshStandardMaterial({ transparent: true, opacity: 0.38, roughness: 0.4, depthWrite: false });
+
+  const bodies = scene.bodies.map(() => { const body = new THREE.Group(); world.add(body); return body; });
+  const owner = (index) => (index < 0 ? world : bodies[index]);
+  const Y = new THREE.Vector3(0, 1, 0);
+  function solid(part) {
+    const a = vector(part.a), along = vector(part.b).sub(a), length = along.length();
+    const shape = length < 1e-9 ? new THREE.SphereGeometry(part.r, 32, 20)
+      : part.kind === "link" ? new THREE.CapsuleGeometry(part.r, length, 8, 28)
+      : new THREE.CylinderGeometry(part.r, part.r, length, 36);
+    const mesh = new THREE.Mesh(shape, materials[part.kind]);
+    mesh.position.copy(a).addScaledVector(along, 0.5);
+    if (length > 1e-9) mesh.quaternion.setFromUnitVectors(Y, along.normalize());
+    mesh.castShadow = mesh.receiveShadow = true;
+    owner(part.body).add(mesh);
+  }
+  scene.parts.forEach(solid);
+  const rods = scene.sliders.map((slider) => {
+    const mesh = new THREE.Mesh(new THREE.CylinderGeometry(slider.r, slider.r, 1, 28), materials.link);
+    mesh.castShadow = true;
+    world.add(mesh);
+    return { mesh, slider };
+  });
+  const corners = scene.way.map(vector).filter((p, k, all) => k === 0 || p.distanceTo(all[k - 1]) > 1e-4 * size);
+  if (corners.length > 2) {
+    const tube = new THREE.TubeGeometry(new THREE.CatmullRomCurve3(corners), 2 * corners.length, 0.17 * scene.radius, 8);
+    world.add(new THREE.Mesh(tube, trail));
+  }
+  const ellipsoids = scene.ellipsoids.map((one) => {
+    const mesh = new THREE.Mesh(new THREE.SphereGeometry(1, 32, 20), glass);
+    mesh.scale.set(...one.axes.map((a) => Math.max(a, 1e-4 * size)));
+    mesh.position.copy(vector(one.centre));
+    mesh.quaternion.set(...one.turn);
+    mesh.visible = false;
+    owner(one.body).add(mesh);
+    return mesh;
+  });
+
+  const controls = new THREE.OrbitControls(camera, renderer.domElement);
+  controls.target.copy(centre);
+  let waiting = false;
+  function render() {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; renderer.render(world, camera); });
+  }
+  controls.addEventListener("change", render);
+
+  const from = new THREE.Quaternion(), to = new THREE.Quaternion(), a = new THREE.Vector3(), b = new THREE.Vector3();
+  function pose(time) {
+    const [i, j, s] = locate(scene.t, time), p = scene.poses[i], n = scene.poses[j];
+    bodies.forEach((body, k) => {
+      const o = 7 * k;
+      body.position.set(p[o], p[o + 1], p[o + 2]).lerp(a.set(n[o], n[o + 1], n[o + 2]), s);
+      from.set(p[o + 3], p[o + 4], p[o + 5], p[o + 6]);
+      to.set(n[o + 3], n[o + 4], n[o + 5], n[o + 6]);
+      body.quaternion.copy(from.slerp(to, s)).normalize();
+      body.updateMatrixWorld();
+    });
+    for (const { mesh, slider } of rods) {
+      a.copy(vector(slider.a));
+      if (slider.parent >= 0) bodies[slider.parent].localToWorld(a);
+      b.copy(bodies[slider.child].position).sub(a);
+      const length = b.length();
+      mesh.visible = length > 1e-6;
+      mesh.position.copy(a).addScaledVector(b, 0.5);
+      if (mesh.visible) mesh.quaternion.setFromUnitVectors(Y, b.divideScalar(length));
+      mesh.scale.set(1, Math.max(length, 1e-6), 1);
+    }
+    render();
+  }
+
+  function paint() {
+    for (const kind in materials) materials[kind].color = colour(`--${kind === "ball" ? "drum" : kind}`);
+    trail.color = colour("--tip");
+    glass.color = colour("--c2");
+    grid.material.color = colour("--floor");
+    grid.material.vertexColors = false;
+    grid.material.needsUpdate = true;
+    render();
+  }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+
+  // the whole motion fits, whichever way the picture is narrow
+  function fit() {
+    const width = place.clientWidth, height = place.clientHeight;
+    renderer.setSize(width, height);
+    camera.aspect = width / height;
+    camera.updateProjectionMatrix();
+    render();
+  }
+  const radius = 0.5 * extent.length() + 2 * scene.radius;
+  const half = (Math.PI / 360) * camera.fov, narrow = Math.atan(Math.tan(half) * Math.min(1, place.clientWidth / place.clientHeight));
+  camera.position.copy(centre).addScaledVector(direction, (0.86 * radius) / Math.sin(narrow));
+  camera.lookAt(centre);
+  new ResizeObserver(fit).observe(place);
+  const inertia = document.getElementById("inertia");
+  inertia.addEventListener("change", () => { ellipsoids.forEach((mesh) => { mesh.visible = inertia.checked; }); render(); });
+  paint();
+  fit();
+  controls.update();
+  clock.listen(pose);
+})();

@@ -1,0 +1,191 @@
+"""Pictures of a mechanism: its postures, its torques and joint forces, and a GIF of the motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import DalembertError
+from dalembert.mechanisms.analysis import Analysis
+from dalembert.mechanisms.state import State
+from dalembert.report.animation import MOST_FRAMES, _image, _save
+from dalembert.report.figures import figure_of
+from dalembert.report.mechanism_shapes import Shapes, shapes
+from dalembert.report.picture import PALETTE, STYLE
+
+if TYPE_CHECKING:
+    import xarray
+
+GHOSTS = 6
+CURVES = 200
+MOST_JOINTS = 8  # curves that can be told apart
+FRAMES_PER_SECOND = 20
+
+
+def draw(mechanism: Analysis, run: xarray.Dataset, path: Path) -> Path:
+    """Postures over one another, torques and forces over time, as PNG."""
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        figure = figure_of(12.0, 6.0, layout="constrained")
+        grid = figure.add_gridspec(2, 2, width_ratios=(1.1, 1.0))
+        planar = mechanism.description.space.dimension == 2
+        axes = figure.add_subplot(grid[:, 0], **({} if planar else {"projection": "3d"}))
+        _postures(axes, mechanism, run)
+        curves = joint_curves(mechanism, run)
+        upper, lower = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
+        efforts = effort_curves(mechanism, run)
+        if efforts:
+            _curves(upper, run, efforts, "drivers and actuators / N m, N")
+        else:
+            _curves(upper, run, _energies(run), "energy / J")
+        _curves(lower, run, curves, "joint forces / N")
+        lower.set_xlabel("time / s")
+        figure.suptitle(f"{mechanism.name}: {float(run.time[-1]):g} s by {run.attrs['method']}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=110)
+    except OSError as error:
+        raise DalembertError(f"cannot write {path}: {error.strerror or error}") from None
+    return path
+
+
+def states(mechanism: Analysis, run: xarray.Dataset) -> tuple[np.ndarray, list[State]]:
+    """Some samples of a run, with their multipliers."""
+    chosen = np.unique(np.linspace(0, run.sizes["time"] - 1, CURVES).round().astype(int))
+    found = []
+    for k in chosen:
+        arrays = [run[name].values[k] for name in ("q", "v", "a", "multiplier", "torque")]
+        found.append(State(mechanism.description, float(run.time[k]), *arrays))
+    return run.time.values[chosen], found
+
+
+Curve = tuple[str, np.ndarray, np.ndarray]
+
+
+def joint_curves(mechanism: Analysis, run: xarray.Dataset) -> list[Curve]:
+    """Size of the force of every joint on its second body."""
+    d = mechanism.description
+    t, found = states(mechanism, run)
+    curves = []
+    for joint in d.joints[:MOST_JOINTS]:
+        on = d.names[joint.bodies[-1]]
+        size = [float(np.linalg.norm(state.force(joint.name, on))) for state in found]
+        curves.append((f"{joint.name} on {on}", t, np.array(size)))
+    return curves
+
+
+def effort_curves(mechanism: Analysis, run: xarray.Dataset) -> list[Curve]:
+    """Drivers, springs and actuators along what they act on."""
+    d = mechanism.description
+    t, found = states(mechanism, run)
+    names = [driver.name for driver in d.drivers] + [force.name for force in d.forces]
+    curves = []
+    for name in names[:MOST_JOINTS]:
+        values = np.array([state.effort(name) for state in found])
+        parts = values.shape[1]
+        for k in range(parts):
+            label = name if parts == 1 else f"{name}.{'xyz'[k]}"
+            curves.append((label, t, values[:, k]))
+    return curves + _equivalent(mechanism, t, found)
+
+
+def _equivalent(mechanism: Analysis, t: np.ndarray, found: list[State]) -> list[Curve]:
+    """Torques at the pins that do the work of a led point (004, p.6), where their number fits."""
+    d = mechanism.description
+    pins = [joint.name for joint in d.joints if joint.kind.name == "revolute"]
+    rows = sum(driver.element.kind.rows for driver in d.drivers)
+    led = any(driver.element.kind.name == "position" for driver in d.drivers)
+    if not led or len(pins) != rows:
+        return []
+    torques = np.array([state.equivalent_torques(pins) for state in found])
+    return [(f"torque at {pin}", t, torques[:, k]) for k, pin in enumerate(pins)]
+
+
+def _energies(run: xarray.Dataset) -> list[Curve]:
+    t = run.time.values
+    return [(name, t, run[name].values) for name in ("kinetic", "potential", "energy")]
+
+
+def _curves(axes: Any, run: xarray.Dataset, curves: list[Curve], label: str) -> None:
+    for k, (name, t, y) in enumerate(curves):
+        axes.plot(t, y, color=PALETTE[k % len(PALETTE)], label=name)
+    axes.set_ylabel(label)
+    axes.set_xlim(float(run.time[0]), float(run.time[-1]))
+    if curves:
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+
+
+def _postures(axes: Any, mechanism: Analysis, run: xarray.Dataset) -> None:
+    look = shapes(mechanism.description)
+    chosen = np.linspace(0, run.sizes["time"] - 1, GHOSTS).round().astype(int)
+    for number, k in enumerate(chosen):
+        last = number == GHOSTS - 1
+        _posture(axes, look, run.q.values[k], 1.0 if last else 0.12 + 0.3 * number / GHOSTS)
+    _limits(axes, look, run.q.values[chosen])
+
+
+def _posture(axes: Any, look: Shapes, q: np.ndarray, alpha: float) -> list[Any]:
+    """Draw one posture; the artists drawn."""
+    drawn = []
+    for k in range(1, len(look.outlines)):
+        points = look.outline(q, k)
+        closed = np.concatenate([points, points[:1]]) if len(points) > 2 else points
+        colour = PALETTE[(k - 1) % len(PALETTE)]
+        drawn += axes.plot(
+            *closed.T, color=colour, alpha=alpha, linewidth=4.0, solid_capstyle="round"
+        )
+    slides = ("prismatic", "cylindrical", "screw", "rack", "point_on_line")
+    for number, (_, _, kind) in enumerate(look.marks):
+        marker = "s" if kind in slides else "o"
+        style = {"color": "white", "markeredgecolor": "#22303c", "alpha": alpha, "markersize": 5}
+        place = look.mark(q, number)
+        drawn += axes.plot(*([x] for x in place), marker=marker, linestyle="", **style)
+    return drawn
+
+
+def _limits(axes: Any, look: Shapes, rows: np.ndarray) -> None:
+    """Equal scales around everything; the ground's points as triangles."""
+    everything = [look.outline(q, k) for q in rows for k in range(1, len(look.outlines))]
+    ground = look.outlines[0]
+    points = np.concatenate([*everything, ground])
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    half = 0.55 * float(np.ptp(points, axis=0).max()) + 1e-9
+    if len(ground):
+        axes.plot(*ground.T, marker="^", linestyle="", color="#8a97a3", markersize=9, zorder=0)
+    for axis, centre in zip("xyz"[: len(middle)], middle, strict=True):
+        getattr(axes, f"set_{axis}lim")(centre - half, centre + half)
+        getattr(axes, f"set_{axis}label")(f"{axis} / m")
+    axes.set_aspect("equal")
+
+
+def animate(
+    mechanism: Analysis,
+    run: xarray.Dataset,
+    path: Path,
+    progress: Callable[[float], Any] = lambda done: None,
+) -> Path:
+    """A GIF of the motion in its own time."""
+    import matplotlib
+
+    look, t = shapes(mechanism.description), run.time.values
+    count = 1 + int(np.clip(round(FRAMES_PER_SECOND * t[-1]), 1, MOST_FRAMES))
+    chosen = np.abs(t[None, :] - np.linspace(0.0, t[-1], count)[:, None]).argmin(axis=1)
+    images = []
+    with matplotlib.rc_context(STYLE):
+        figure = figure_of(4.6, 4.6, layout="constrained")
+        planar = mechanism.description.space.dimension == 2
+        axes = figure.add_subplot(**({} if planar else {"projection": "3d"}))
+        _limits(axes, look, run.q.values[chosen])
+        for number, k in enumerate(chosen):
+            drawn = _posture(axes, look, run.q.values[k], 1.0)
+            axes.set_title(f"{mechanism.name}   t = {t[k]:.2f} s", fontsize=10)
+            images.append(_image(figure))
+            for artist in drawn:
+                artist.remove()
+            progress((number + 1) / count)
+    _save(images, path, 1000.0 * t[-1] / max(1, count - 1))
+    return path

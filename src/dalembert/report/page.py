@@ -1,0 +1,150 @@
+"""One self-contained page: the mechanism in motion, plots that follow it, equations and checks.
+
+Everything is inside the file: it opens from ``file://`` without network.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import DalembertError
+from dalembert.report import agreement
+from dalembert.report.charts import Chart, motion_charts
+from dalembert.report.facts import describe
+from dalembert.report.mathematics import equations_html
+from dalembert.report.motion import Motion, move
+from dalembert.report.scene import scene
+from dalembert.report.sections import agreement_html, counts_html, model_html
+from dalembert.robot import Robot
+
+SAMPLES = 361  # of the curves and postures on a page
+SCRIPTS = ("clock.js", "plots.js", "viewer.js")
+# nothing may be fetched, from anywhere
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data:; font-src data:"
+)
+
+Checks = tuple[Sequence[agreement.Agreement], Sequence[agreement.Law]]
+
+
+def robot_page(
+    robot: Robot,
+    motion: Motion | None = None,
+    checks: Checks | None = None,
+    progress: Callable[[str], Any] = lambda step: None,
+) -> str:
+    """The report of a robot; `motion` and `checks` are made here unless they are there already."""
+    if motion is None:
+        progress("moving")
+        motion = move(robot)
+    if checks is None:
+        progress("comparing formulations")
+        checks = (list(agreement.formulations(robot)), list(agreement.laws(robot)))
+    facts = describe(robot)
+    progress("writing equations")
+    mathematics = equations_html(robot)
+    progress("counting operations")
+    sections = [
+        ("model", "Model", model_html(robot, facts)),
+        ("equations", "Equations", mathematics),
+        ("agreement", "Every formulation agrees", agreement_html(*checks)),
+        ("counts", "Operation counts", counts_html(robot)),
+    ]
+    title = facts["title"] or robot.name
+    charts = motion_charts(robot, motion)
+    lead = "A smooth motion through three postures, at rest at both ends."
+    return page(
+        title, facts["citation"] or "", lead, moving(robot, motion.t, motion.q, charts), sections
+    )
+
+
+def moving(
+    robot: Robot | None, t: np.ndarray, q: np.ndarray | None, charts: Sequence[Chart]
+) -> dict[str, Any]:
+    """The data of the moving part: at most `SAMPLES` instants of curves and postures."""
+    chosen = np.unique(np.linspace(0, len(t) - 1, min(SAMPLES, len(t))).round().astype(int))
+    times = [float(f"{x:.7g}") for x in t[chosen]]
+    shape = None
+    if robot is not None and q is not None:
+        shape = scene(robot, t[chosen], q[chosen])
+    return {"t": times, "charts": [chart.plain(chosen) for chart in charts], "scene": shape}
+
+
+def page(
+    title: str,
+    source: str,
+    lead: str,
+    data: dict[str, Any],
+    sections: Sequence[tuple[str, str, str]],
+) -> str:
+    """The whole document; sections are (anchor, heading, HTML)."""
+    # "</" would end the script element
+    plain = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    plain = plain.replace("</", "<\\/")
+    links = "".join(f'<a href="#{anchor}">{escape(name)}</a>' for anchor, name, _ in sections)
+    body = "".join(
+        f'<section id="{anchor}"><h2>{escape(name)}</h2>{content}</section>\n'
+        for anchor, name, content in sections
+    )
+    scripts = [asset("vendor/three.min.js")] if data["scene"] else []
+    scripts += [asset(f"assets/{name}") for name in SCRIPTS]
+    from dalembert.version import __version__
+
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)} – dalembert</title>\n<style>\n{style()}</style>\n"
+        f'</head>\n<body>\n<header><h1>{escape(title)}</h1><p class="faint">{escape(source)}</p>'
+        f'<nav><a href="#motion">Motion</a>{links}</nav></header>\n<main>\n'
+        f'<section id="motion"><p>{escape(lead)}</p>{stage(data)}</section>\n{body}</main>\n'
+        f"<footer>Made by dalembert {__version__}. Units are SI and radians.</footer>\n"
+        f'<script type="application/json" id="data">{plain}</script>\n'
+        + "".join(f"<script>\n{text}\n</script>\n" for text in (*scripts, "clock.begin();"))
+        + "</body>\n</html>\n"
+    )
+
+
+def stage(data: dict[str, Any]) -> str:
+    """The picture with its controls, and the place of the plots."""
+    view = '<div id="arm" aria-label="The mechanism in motion; drag to turn"></div>'
+    tick = '<label><input type="checkbox" id="inertia"> inertia</label>'
+    return (
+        '<div class="stage"><div class="view box">'
+        + (view if data["scene"] else "")
+        + '<div class="controls"><button id="play" type="button">Play</button>'
+        '<input type="range" id="time" aria-label="time"><output id="now"></output>'
+        + (tick if data["scene"] else "")
+        + '</div></div><div id="charts"></div></div>'
+    )
+
+
+def style() -> str:
+    """The style sheet, and a font for mathematics, which many systems lack."""
+    font = (files("dalembert.report") / "vendor/stix-math.woff2").read_bytes()
+    source = f"data:font/woff2;base64,{b64encode(font).decode()}"
+    face = f'@font-face {{ font-family: "STIX formulas"; src: url("{source}") format("woff2"); }}\n'
+    return face + asset("assets/page.css")
+
+
+def asset(name: str) -> str:
+    """The text of a file that comes with the package."""
+    return (files("dalembert.report") / name).read_text(encoding="utf-8")
+
+
+def write_page(text: str, path: Path) -> None:
+    """Write a page, making its folder."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DalembertError(f"cannot write {path}: {error.strerror}") from None

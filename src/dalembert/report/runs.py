@@ -1,0 +1,153 @@
+"""Runs of simulations, as charts and as a page.
+
+A run is the `xarray.Dataset` of `simulate`: `q`, `qd`, `tau` over `time` and names of coordinates,
+energies over `time`, and what a constrained system adds. Units are attributes of the variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import ParameterError, UnknownNameError
+from dalembert.report.charts import Chart, Series
+from dalembert.report.page import moving, page
+from dalembert.report.sections import table
+from dalembert.robot import Robot
+
+if TYPE_CHECKING:
+    import xarray
+
+SUFFIXES = (".nc", ".h5", ".zarr")
+VECTORS = {"q": "Positions", "qd": "Velocities", "tau": "Torques of the drives"}
+SYMBOLS = {
+    **{"q": "q", "qd": "q̇", "tau": "τ", "lambda": "λ"},
+    **{"residual": "error", "velocity_residual": "error"},
+}
+ENERGIES = {"kinetic": "kinetic", "potential": "potential", "work": "work", "dissipated": "lost"}
+
+
+def open_run(path: Path) -> xarray.Dataset:
+    """A run from a NetCDF file or a Zarr folder."""
+    import xarray
+
+    if not path.exists():
+        raise ParameterError(f"there is no file {path}")
+    try:
+        run = xarray.open_zarr(path) if path.suffix == ".zarr" else xarray.open_dataset(path)
+        run.load()
+    except (OSError, ValueError, KeyError) as error:
+        raise ParameterError(f"{path} cannot be read as a run: {error}") from None
+    missing = [name for name in ("time", "q", "qd") if name not in run.variables]
+    if missing:
+        raise ParameterError(f"{path} is no run of a simulation: it has no {', '.join(missing)}")
+    return run
+
+
+def one_sample(run: xarray.Dataset, sample: int = 0) -> xarray.Dataset:
+    """One motion out of a batch."""
+    if "sample" not in run.dims:
+        return run
+    if not -run.sizes["sample"] <= sample < run.sizes["sample"]:
+        raise ParameterError(f"sample {sample}: the run has {run.sizes['sample']} samples")
+    return run.isel(sample=sample)
+
+
+def robot_of(run: xarray.Dataset) -> Robot | None:
+    """The robot of the zoo that made the run, told by its name and its number of coordinates.
+
+    Of a constrained mechanism, the tree that its constraints hold.
+    """
+    from dalembert.zoo import load
+
+    try:
+        found = load(str(run.attrs.get("system", "")))
+    except UnknownNameError:
+        return None
+    robot = getattr(found, "system", found)
+    return robot if isinstance(robot, Robot) and robot.nq == run["q"].shape[-1] else None
+
+
+def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Chart]]:
+    """Charts by what they show: q, qd, tau, energy, then each constrained system's own."""
+    run = one_sample(run, sample)
+    charts = {name: _vector_charts(run, name) for name in VECTORS if name in run}
+    kinds = [Series(label, run[name].values) for name, label in ENERGIES.items() if name in run]
+    if {"kinetic", "potential"} <= set(run):
+        total = (run["kinetic"] + run["potential"]).values
+        kinds.insert(2, Series("kinetic + potential", total, dashed=True))
+    if kinds:
+        charts["energy"] = [Chart("Energies", "energy / J", tuple(kinds))]
+    for name in run.data_vars:
+        known = {*VECTORS, *ENERGIES}
+        if name not in known and run[name].dims[:1] == ("time",) and run[name].ndim <= 2:
+            charts[str(name)] = _other_charts(run[name])
+    return charts
+
+
+def run_page(
+    run: xarray.Dataset,
+    robot: Robot | None = None,
+    sample: int = 0,
+    progress: Callable[[str], Any] = lambda step: None,
+) -> str:
+    """The page of a run: the moving robot where it is known, all plots, and its provenance."""
+    progress("drawing")
+    robot = robot or robot_of(run)
+    one = one_sample(run, sample)
+    t, q = one["time"].values, one["q"].values
+    if robot is not None and robot.nq != q.shape[-1]:
+        raise ParameterError(
+            f"{robot.name} has {robot.nq} coordinates, the run has {q.shape[-1]}: it is another's"
+        )
+    charts = [chart for found in run_charts(one).values() for chart in found]
+    name = str(run.attrs.get("system", "a system"))
+    lead = f"{len(t):,} instants over {t[-1] - t[0]:.4g} s."
+    if "sample" in run.dims:
+        lead += f" Sample {sample} of {run.sizes['sample']:,}."
+    facts = [(escape(str(key)), escape(str(value))) for key, value in run.attrs.items()]
+    sections = [("origin", "Where it comes from", table(("attribute", "value"), facts, left=2))]
+    return page(f"Run of {name}", "", lead, moving(robot, t, q, charts), sections)
+
+
+def _vector_charts(run: xarray.Dataset, name: str) -> list[Chart]:
+    field = run[name]
+    labels = [str(x) for x in field[field.dims[-1]].values]
+    units = str(field.attrs.get("units", "")).split(", ")
+    units = units * len(labels) if len(units) == 1 else units
+    groups: dict[str, list[Series]] = {}
+    for k, (label, unit) in enumerate(zip(labels, units, strict=True)):
+        series = Series(label.removesuffix("_joint"), field.values[:, k])
+        groups.setdefault(unit, []).append(series)
+    return [
+        Chart(VECTORS[name], _axis(SYMBOLS[name], unit), tuple(series))
+        for unit, series in groups.items()
+    ]
+
+
+def _other_charts(field: xarray.DataArray) -> list[Chart]:
+    title = str(field.attrs.get("long_name", field.name))
+    columns = field.values.reshape(field.shape[0], -1).T
+    if field.ndim == 1:
+        labels = [str(field.name)]
+    elif field.dims[-1] in field.coords:
+        labels = [str(x) for x in field[field.dims[-1]].values]
+    else:
+        labels = [str(k + 1) for k in range(len(columns))]
+    series = tuple(Series(label, y.astype(float)) for label, y in zip(labels, columns, strict=True))
+    heading = title[0].upper() + title[1:]
+    symbol = SYMBOLS.get(str(field.name), str(field.name))
+    return [Chart(heading, _axis(symbol, str(field.attrs.get("units", ""))), series)]
+
+
+def _axis(symbol: str, unit: str) -> str:
+    return f"{symbol} / {unit}" if unit not in ("", "1") else symbol
+
+
+def times(run: xarray.Dataset) -> np.ndarray:
+    """Instants (time,) in s."""
+    return np.asarray(run["time"].values, dtype=float)

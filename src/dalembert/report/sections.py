@@ -1,0 +1,148 @@
+"""Sections of a report in HTML: the model, the agreement of formulations, operation counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from dalembert.report import agreement
+from dalembert.report.counts import Row, count_rows
+from dalembert.report.skeleton import numbers_of
+from dalembert.robot import Robot
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """A table in a box that scrolls; the first `left` columns hold words. Cells are HTML."""
+    kinds = ["w" if k < left else "n" for k in range(len(head))]
+    top = "".join(f'<th class="{k}">{h}</th>' for k, h in zip(kinds, head, strict=True))
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td class="{k}">{c}</td>' for k, c in zip(kinds, row, strict=True))
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="wide box"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody>'
+        "</table></div>"
+    )
+
+
+def model_html(robot: Robot, facts: dict[str, Any]) -> str:
+    """The tree of joints and links, with masses, centres and principal moments of inertia."""
+    model = numbers_of(robot)
+    rows = []
+    for joint, info in zip(model.joints, facts["joints"], strict=True):
+        body = model.bodies[joint.bodies[-1]]
+        moments = np.linalg.eigvalsh(np.asarray(body.inertia, dtype=float))
+        frame = model.frames[joint.link]
+        R, p = np.asarray(frame.rotation, float), np.asarray(frame.translation, float)
+        # a body that took over mass of others has no centre of its own
+        known = body.moment is None
+        com = _triple(R.T @ (np.asarray(body.com, dtype=float) - p)) if known else "–"
+        rows.append(
+            (
+                "&nbsp;" * (3 * info["depth"]) + "└ " + escape(joint.name),
+                escape(joint.kind),
+                escape(joint.link),
+                f"{info['mass']:.4g}",
+                com,
+                _triple(moments) if known else "–",
+                _limits(info),
+            )
+        )
+    head = (
+        *("joint", "type", "link", "mass / kg", "centre in link frame / m"),
+        *("principal inertia / kg m²", "range"),
+    )
+    lead = (
+        f"<p>{facts['nv']} degrees of freedom, {facts['total_mass']:.5g} kg in motion, gravity "
+        f"({_triple(facts['gravity'])}) m/s². Ticking <em>inertia</em> under the picture shows each "
+        "link as the uniform ellipsoid of the same mass and inertia.</p>"
+    )
+    return lead + table(head, rows, left=3)
+
+
+def agreement_html(rows: Sequence[agreement.Agreement], laws: Sequence[agreement.Law]) -> str:
+    """How far every formulation is from all others, and the laws between quantities."""
+    head = ("quantity", "formulation", "source", "from the others", "from plain NumPy")
+    cells = [
+        (
+            escape(row.quantity),
+            f"<b>{escape(row.formulation)}</b>",
+            escape(row.citation),
+            "only one" if row.apart is None else error_html(row.apart),
+            error_html(row.compiled),
+        )
+        for row in rows
+    ]
+    good = sum(row.holds for row in rows) + sum(law.holds for law in laws)
+    lead = (
+        f"<p>Each formulation is derived and written on its own, then compiled. Largest relative "
+        f"difference over {agreement.STATES:,} random states; {good} of {len(rows) + len(laws)} "
+        "checks hold.</p>"
+    )
+    checked = [
+        (escape(w.claim), escape(w.left), escape(w.right), error_html(w.error)) for w in laws
+    ]
+    return (
+        lead
+        + table(head, cells, left=3)
+        + "<h3>Laws between quantities, at the same states</h3>"
+        + table(("law", "by", "and", "difference"), checked, left=3)
+    )
+
+
+def counts_html(robot: Robot) -> str:
+    """Multiplications and additions of inverse dynamics by every formulation."""
+    if robot.nv > agreement.LARGE:
+        return '<p class="faint">Not counted here: there are too many joints.</p>'
+    rows = count_rows(robot)
+    totals = [
+        row.as_written.multiplications + row.as_written.additions for row in rows if row.as_written
+    ]
+    head = (
+        *("formulation", "as written ×", "+", "for this robot ×", "+", "sin, cos"),
+        *("published, n = 6 ×", "+", "as written, log scale"),
+    )
+    lead = (
+        "<p>Inverse dynamics per state. <em>As written</em>: general numbers, nothing known to be "
+        "zero. <em>For this robot</em>: its zeros, ones and repetitions removed, which is what is "
+        "compiled. Published figures: Hollerbach 1980, table I.</p>"
+    )
+    largest = max(totals, default=1)
+    return lead + table(head, [_count_cells(row, largest) for row in rows])
+
+
+def error_html(value: float) -> str:
+    """A relative error with its mark."""
+    kind, mark = ("ok", "✓") if agreement.small(value) else ("no", "✗")
+    return f'{value:.1e} <span class="{kind}">{mark}</span>'
+
+
+def _count_cells(row: Row, largest: int) -> list[str]:
+    cells = [f"<b>{escape(row.formulation)}</b>"]
+    for found in (row.as_written, row.customised):
+        pair = (found.multiplications, found.additions) if found else (None, None)
+        cells += ["–" if x is None else f"{x:,}" for x in pair]
+    cells.append("–" if row.customised is None else str(row.customised.trigonometric))
+    cells += ["–", "–"] if row.published is None else [f"{x:,}" for x in row.published]
+    if row.as_written is None:
+        return [*cells, escape(row.note)]
+    total = row.as_written.multiplications + row.as_written.additions
+    # from 100 operations, an empty bar, to the largest, a full one
+    share = np.log10(max(total, 100) / 100) / max(np.log10(max(largest, 101) / 100), 1e-9)
+    return [*cells, f'<span class="bar" style="width: {8 * share:.2f}rem"></span>']
+
+
+def _triple(values: Any) -> str:
+    return ", ".join("0" if abs(v) < 1e-12 else f"{v:.4g}" for v in np.asarray(values, dtype=float))
+
+
+def _limits(info: dict[str, Any]) -> str:
+    lower, upper = info["lower"][0], info["upper"][0]
+    if not np.isfinite([lower, upper]).any():
+        return "free"
+    return f"{lower:.4g} … {upper:.4g} {info['units']['q']}"

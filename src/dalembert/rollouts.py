@@ -1,0 +1,86 @@
+"""Rollouts of a robot as iterations of two small programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from dalembert.errors import UnknownNameError
+from dalembert.formulations import articulated_body, composite_tree, rollout
+from dalembert.formulations.registry import suggest
+from dalembert.kernels.count import count
+from dalembert.kernels.iteration import Iteration
+from dalembert.kernels.program import Port, Program
+from dalembert.model import Model
+
+# per method: stage, finish, coefficients, working values with what they start from, scalars
+_METHODS: dict[str, tuple[Any, ...]] = {
+    "rk4": (
+        rollout.rk4_stage,
+        rollout.rk4_finish,
+        rollout.RK4,
+        {"q_at": "q", "qd_at": "qd", "q_sum": "q", "qd_sum": "qd"},
+        ("reach", "weight"),
+    ),
+    "semi_implicit": (
+        rollout.semi_implicit_stage,
+        rollout.semi_implicit_finish,
+        rollout.SEMI_IMPLICIT,
+        {"q_at": "q", "qd_at": "qd"},
+        ("dt",),
+    ),
+}
+METHODS = tuple(_METHODS)
+COMPOSITE_UP_TO = 16  # degrees of freedom; beyond, articulated bodies always do less
+
+
+def iteration(model: Model, method: str) -> Iteration:
+    """What one step of a method repeats, for this model (with numbers for its parameters)."""
+    if method not in _METHODS:
+        raise UnknownNameError(f"there is no method {method!r}{suggest(method, list(METHODS))}")
+    stage, finish, table, starts, scalars = _METHODS[method]
+    base = (Port("q", (model.nq,)), Port("qd", (model.nv,)))
+    shapes = {port.name: port.shape for port in base}
+    work = {name: shapes[source] for name, source in starts.items()}
+    inputs = {**shapes, **work, "tau": (model.nv,), **dict.fromkeys(scalars, ())}
+    return Iteration(
+        base=base,
+        work=tuple((Port(name, work[name]), source) for name, source in starts.items()),
+        held=(Port("tau", (model.nv,)),),
+        table=table,
+        stage=_cheapest(stage, model, inputs, tuple(work), f"{method}_stage"),
+        finish=_traced(finish, model, work, ("q", "qd"), f"{method}_finish"),
+    )
+
+
+def _cheapest(
+    stage: Callable[..., Any],
+    model: Model,
+    inputs: dict[str, tuple[int, ...]],
+    outputs: tuple[str, ...],
+    name: str,
+) -> Program:
+    """The stage by the forward dynamics that takes the fewest operations for this model."""
+    routes = [articulated_body.forward_dynamics]
+    if model.nv <= COMPOSITE_UP_TO:
+        routes.append(composite_tree.forward_dynamics)
+    made = [
+        _traced(partial(stage, forward=route), model, inputs, outputs, name) for route in routes
+    ]
+    return min(made, key=lambda program: count(program).total)
+
+
+def _traced(
+    function: Callable[..., Any],
+    model: Model,
+    inputs: dict[str, tuple[int, ...]],
+    outputs: tuple[str, ...],
+    name: str,
+) -> Program:
+    from dalembert.kernels.trace import trace
+
+    def named(**arrays: Any) -> dict[str, Any]:
+        return dict(zip(outputs, function(model, **arrays), strict=True))
+
+    return trace(named, inputs, name=name)

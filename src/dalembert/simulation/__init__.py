@@ -1,0 +1,7 @@
+"""Simulation: integrators, events, batches, and results with names and units."""
+
+from dalembert.simulation.checkpoint import SimulationWarning
+from dalembert.simulation.run import simulate
+from dalembert.simulation.torque import Samples
+
+__all__ = ["Samples", "SimulationWarning", "simulate"]

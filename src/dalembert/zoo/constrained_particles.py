@@ -1,0 +1,46 @@
+"""Particles on a rod: the pendulum (000 p.57) and the spherical pendulum (000 p.73) in x, y, z."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.constraints import Constrained, Holonomic
+from dalembert.systems import Particles
+from dalembert.zoo.entry import LECTURE, Entry
+
+
+def _on_a_rod(coordinates: str, name: str, m: float, l: float, g: float) -> Constrained:
+    import casadi
+
+    q = [casadi.SX.sym(x) for x in coordinates]
+    down = [0.0] * (len(q) - 1) + [-g]
+    particle = Particles([m], [q], q, gravity=down, name=name)
+    # h = ½ (|q|² − l²), so that A = qᵀ and the tension is λ l
+    rod = Holonomic(lambda q: 0.5 * (q @ q - l * l), name="rod")
+    return Constrained(particle, [rod], guess=np.eye(len(q))[-1] * -l)
+
+
+def build_pendulum(m: float = 1.0, l: float = 1.0, g: float = 9.81) -> Constrained:
+    """m ẍ + x λ = 0, m ÿ + m g + y λ = 0, x² + y² = l²: λ = (m/l²)(ẋ² + ẏ² − g y)."""
+    return _on_a_rod("xy", "pendulum_constrained", m, l, g)
+
+
+def build_spherical(m: float = 1.0, r: float = 1.0, g: float = 9.81) -> Constrained:
+    """A particle on a sphere of radius r; P_ω = 1 − q qᵀ/r²."""
+    return _on_a_rod("xyz", "spherical_pendulum_constrained", m, r, g)
+
+
+ENTRIES = (
+    Entry(
+        name="pendulum_constrained",
+        title="Pendulum as a particle held by a rod",
+        citation=f"{LECTURE}, p. 57",
+        build=build_pendulum,
+    ),
+    Entry(
+        name="spherical_pendulum_constrained",
+        title="Spherical pendulum as a particle held by a rod",
+        citation=f"{LECTURE}, pp. 73-74",
+        build=build_spherical,
+    ),
+)

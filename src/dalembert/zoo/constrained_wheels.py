@@ -1,0 +1,110 @@
+"""Nonholonomic classics: rolling disk, knife edge, Chaplygin's sleigh, the snakeboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.constraints import Constrained, Pfaffian
+from dalembert.systems import Lagrangian
+from dalembert.zoo.entry import LECTURE, Entry
+
+
+def _symbols(*names: str) -> tuple[list[Any], list[Any]]:
+    import casadi
+
+    return [casadi.SX.sym(n) for n in names], [casadi.SX.sym(f"{n}_dot") for n in names]
+
+
+def build_disk(m: float = 1.0, I1: float = 0.25, I2: float = 0.5, rho: float = 1.0) -> Constrained:
+    """A disk that stays upright: ẋ = ρ cos θ φ̇, ẏ = ρ sin θ φ̇; I₁ about the vertical, I₂ the axle."""
+    q, qd = _symbols("x", "y", "theta", "phi")
+    T = 0.5 * m * (qd[0] ** 2 + qd[1] ** 2) + 0.5 * I1 * qd[2] ** 2 + 0.5 * I2 * qd[3] ** 2
+    disk = Lagrangian(q, T, qd=qd, name="rolling_disk")
+
+    def rolling(q: Any) -> Any:
+        c, s = rho * np.cos(q[2]), rho * np.sin(q[2])
+        return np.stack([np.stack([1.0, 0.0, 0.0, -c]), np.stack([0.0, 1.0, 0.0, -s])])
+
+    return Constrained(disk, [Pfaffian(rolling, name="rolling")], independent=("theta", "phi"))
+
+
+def build_knife(
+    m: float = 1.0, J: float = 0.2, g: float = 9.81, slope: float = np.pi / 6
+) -> Constrained:
+    """A blade on a slope falling along x: it slides along its heading φ only (Bloch 2003, §1.6)."""
+    q, qd = _symbols("x", "y", "phi")
+    T = 0.5 * m * (qd[0] ** 2 + qd[1] ** 2) + 0.5 * J * qd[2] ** 2
+    blade = Lagrangian(q, T, -m * g * np.sin(slope) * q[0], qd=qd, name="knife_edge")
+    return Constrained(blade, [Pfaffian(_sideways, name="blade")])
+
+
+def _sideways(q: Any) -> Any:
+    """−sin θ ẋ + cos θ ẏ = 0: no motion across the heading, the third coordinate."""
+    return np.stack([np.stack([-np.sin(q[2]), np.cos(q[2]), 0.0])])
+
+
+def build_sleigh(m: float = 1.0, I: float = 0.3, a: float = 0.5) -> Constrained:
+    """A blade under a platform whose centre is a ahead of it: v̇ = a ω², (I + m a²) ω̇ = −m a v ω.
+
+    (x, y) is the blade. v = V tanh κt and ω = V √(m/(I + m a²)) sech κt with κ = m a V/(I + m a²).
+    """
+    import casadi
+
+    q, qd = _symbols("x", "y", "theta")
+    forward = [casadi.cos(q[2]), casadi.sin(q[2])]
+    centre = [qd[0] - a * forward[1] * qd[2], qd[1] + a * forward[0] * qd[2]]
+    T = 0.5 * m * (centre[0] ** 2 + centre[1] ** 2) + 0.5 * I * qd[2] ** 2
+    platform = Lagrangian(q, T, qd=qd, name="chaplygin_sleigh")
+    return Constrained(platform, [Pfaffian(_sideways, name="blade")])
+
+
+def build_snakeboard(
+    m: float = 6.0,
+    J: float = 0.016,
+    J_rotor: float = 0.072,
+    J_wheel: float = 0.0013,
+    l: float = 0.2,
+) -> Constrained:
+    """A board whose wheel axles turn by φ_b, φ_f and whose rider turns a rotor by ψ."""
+    q, qd = _symbols("x", "y", "theta", "psi", "phi_b", "phi_f")
+    T = 0.5 * m * (qd[0] ** 2 + qd[1] ** 2) + 0.5 * J * qd[2] ** 2
+    T += 0.5 * J_rotor * (qd[2] + qd[3]) ** 2
+    T += 0.5 * J_wheel * ((qd[2] + qd[4]) ** 2 + (qd[2] + qd[5]) ** 2)
+    board = Lagrangian(q, T, qd=qd, name="snakeboard")
+
+    def axle(angle: int, side: float) -> Any:
+        def row(q: Any) -> Any:
+            heading = q[2] + q[angle]
+            turning = side * l * np.cos(q[angle])
+            parts = [-np.sin(heading), np.cos(heading), turning, 0.0, 0.0, 0.0]
+            return np.stack([np.stack(parts)])
+
+        return row
+
+    wheels = [Pfaffian(axle(4, -1.0), name="back"), Pfaffian(axle(5, 1.0), name="front")]
+    return Constrained(board, wheels, guess=[0.0, 0.0, 0.0, 0.0, 0.4, -0.3])
+
+
+ENTRIES = (
+    Entry("rolling_disk", "Disk rolling upright", f"{LECTURE}, pp. 61-62", build_disk),
+    Entry(
+        "knife_edge",
+        "Knife edge on a slope",
+        "Bloch, Nonholonomic Mechanics and Control (2003), section 1.6",
+        build_knife,
+    ),
+    Entry(
+        "chaplygin_sleigh",
+        "Chaplygin's sleigh",
+        "Bloch, Nonholonomic Mechanics and Control (2003), section 1.7",
+        build_sleigh,
+    ),
+    Entry(
+        "snakeboard",
+        "Snakeboard",
+        "Ostrowski, Lewis, Murray and Burdick, ICRA 1994",
+        build_snakeboard,
+    ),
+)

@@ -1,0 +1,64 @@
+"""`dalembert mechanism` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dalembert.cli.app import app
+
+TEXT = """
+name = "pendulum"
+[[body]]
+name = "rod"
+mass = 1.0
+inertia = 0.1
+at = [0.5, 0.0]
+points = { O = [-0.5, 0.0], tip = [0.5, 0.0] }
+[[joint]]
+name = "pin"
+type = "revolute"
+between = ["ground", "rod.O"]
+"""
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["mechanism", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_file_is_shown_simulated_and_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "pendulum.toml"
+    path.write_text(TEXT)
+    out = run(str(path), "--simulate", "0.3", "--plot", "--animate", "--out", str(tmp_path))
+    assert "3·1 − 2 = 1" in out
+    assert (tmp_path / "pendulum.png").read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "pendulum.gif").read_bytes()[:3] == b"GIF"
+
+
+def test_json_and_scenario() -> None:
+    facts = json.loads(run("straight_line", "--json"))
+    assert facts["mobility"] == 2 and facts["freedoms"] == 0
+    assert set(facts["forces"]) == {"A on bar2", "B on bar3"}
+    assert len(facts["efforts"]["tool"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("[[joint]]\nname = 'x'\n", "line 1"), ("x = ", "no TOML")],
+)
+def test_bad_files_are_one_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    result = CliRunner().invoke(app, ["mechanism", str(path)])
+    assert result.exit_code == 1
+    assert message in result.output and "Traceback" not in result.output
+
+
+def test_unknown_name_suggests() -> None:
+    result = CliRunner().invoke(app, ["mechanism", "four_bar_linkag"])
+    assert result.exit_code == 2 and "four_bar_linkage" in result.output

@@ -1,0 +1,51 @@
+"""The same closed chain in Pinocchio: a tree with rigid constraints between frames."""
+
+import numpy as np
+import pinocchio as pin
+
+from dalembert.constraints import Constrained, Loop
+from dalembert.model import Model
+from tests.oracles.pinocchio_twin import twin
+
+Side = tuple[int, pin.SE3]
+
+
+class ClosedTwin:
+    """Pinocchio's constrained dynamics of a tree closed by point loops, iterated to convergence."""
+
+    def __init__(self, model: Model, loops: list[tuple[Side, Side]]) -> None:
+        self.model = twin(model)
+        self.data = self.model.createData()
+        self.loops, self.loop_data = (
+            pin.StdVec_RigidConstraintModel(),
+            pin.StdVec_RigidConstraintData(),
+        )
+        for first, second in loops:
+            made = pin.RigidConstraintModel(
+                pin.ContactType.CONTACT_3D, self.model, *first, *second, pin.ReferenceFrame.LOCAL
+            )
+            self.loops.append(made)
+            self.loop_data.append(made.createData())
+        self.settings = pin.ProximalSettings(1e-14, 1e-12, 200)
+        pin.initConstraintDynamics(self.model, self.data, self.loops, self.loop_data)
+
+    def __call__(self, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """q̈ of one state."""
+        return pin.constraintDynamics(
+            self.model, self.data, q, qd, tau, self.loops, self.loop_data, self.settings
+        )
+
+
+def side(model: Model, name: str) -> Side:
+    """A frame as Pinocchio wants it: joint number and placement."""
+    frame = model.frame(name)
+    return frame.body + 1, pin.SE3(np.asarray(frame.rotation), np.asarray(frame.translation))
+
+
+def closed_twin(closed: Constrained) -> ClosedTwin:
+    """The twin of a robot closed by loops between named frames."""
+    model, loops = closed.system.model, []
+    for loop in closed.description.constraints.values():
+        assert isinstance(loop, Loop)
+        loops.append((side(model, loop.frame_a), side(model, loop.frame_b)))
+    return ClosedTwin(model, loops)

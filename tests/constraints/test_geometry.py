@@ -1,0 +1,115 @@
+"""Lemmas 1 and 2, Properties 5–7, the gauge's projectors and its decoupled equations (000 p.65–87)."""
+
+import numpy as np
+import pytest
+
+from tests.constraints.states import SMALL, load_states
+
+TIGHT = 1e-10
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_lemmas_of_the_projections(name):
+    closed, q, _, _ = load_states(name, count=8)
+    P_w, P_T = closed.projectors(q)
+    M, A = closed.mass_matrix(q), closed.jacobian(q)
+    one = np.eye(closed.nv)
+    scale = np.abs(M).max()
+    # Lemma 1: projections, that annihilate T*Q⊥ and fix it
+    np.testing.assert_allclose(P_w @ P_w, P_w, atol=TIGHT)
+    np.testing.assert_allclose(P_w @ A.mT, 0 * A.mT, atol=TIGHT)
+    np.testing.assert_allclose((one - P_w) @ A.mT, A.mT, atol=TIGHT)
+    # Lemma 2
+    np.testing.assert_allclose(P_w @ M, M @ P_T, atol=TIGHT * scale)
+    np.testing.assert_allclose(A @ P_T, 0 * A, atol=TIGHT)
+    np.testing.assert_allclose(P_T, P_w.mT, atol=1e-15)
+    assert np.round(np.trace(P_w, axis1=-2, axis2=-1)).astype(int).tolist() == [closed.freedoms] * 8
+
+
+@pytest.mark.parametrize("name", ["chaplygin_sleigh", "four_bar", "parallel_3rr"])
+def test_properties_of_the_metric(name):
+    closed, q, qd, tau = load_states(name, count=5)
+    P_w, P_T = closed.projectors(q)
+    M, A = closed.mass_matrix(q), closed.jacobian(q)
+    for k in range(5):
+        sharp = np.linalg.inv(M[k])  # Property 5: M♯ is M⁻¹
+        tangent, normal = P_T[k] @ qd[k], A[k].T @ np.ones(closed.rows)
+        force = P_w[k] @ tau[k]
+        # Property 6: M♯ takes T*Q to TQ and T*Q⊥ to TQ⊥, which is M-orthogonal to TQ
+        np.testing.assert_allclose(A[k] @ (sharp @ force), 0.0, atol=1e-9)
+        assert abs((sharp @ normal) @ M[k] @ tangent) < 1e-9
+        # Property 7: ker h_* = TQ and h_* maps TQ⊥ onto R^k
+        np.testing.assert_allclose(A[k] @ tangent, 0.0, atol=1e-10)
+        assert np.linalg.matrix_rank(A[k] @ sharp @ A[k].T, tol=1e-6) == closed.nv - closed.freedoms
+
+
+@pytest.mark.parametrize("root", ["cholesky", "articulated", "symmetric"])
+@pytest.mark.parametrize("name", ["pendulum_constrained", "chaplygin_sleigh", "parallel_3rr"])
+def test_decoupled_equations(name, root):
+    closed, q, qd, tau = load_states(name, count=4)
+    qdd, lam = closed.forward_dynamics(q, qd, tau)
+    P_w, _ = closed.projectors(q)
+    rows = list(closed.description.pivots.rows)
+    for k in range(4):
+        d = closed.decoupled(q[k], qd[k], tau[k], root=root)
+        W_inverse = np.linalg.inv(d.W)
+        np.testing.assert_allclose(d.W @ d.W.T, closed.mass_matrix(q[k]), atol=1e-12)
+        V = np.hstack([d.V1, d.V2])
+        np.testing.assert_allclose(V.T @ V, np.eye(closed.nv), atol=1e-12)
+        # P_ω = W V₂ V₂ᵀ W⁻¹ (000 p.87)
+        np.testing.assert_allclose(d.W @ d.V2 @ d.V2.T @ W_inverse, P_w[k], atol=TIGHT)
+        # Γ_r is skew, so ½|v_r|² is the kinetic energy and Γ does no work
+        np.testing.assert_allclose(d.Gamma_r, -d.Gamma_r.T, atol=1e-9)
+        np.testing.assert_allclose(
+            0.5 * d.v_r @ d.v_r, closed.kinetic_energy(q[k], qd[k]), rtol=1e-10
+        )
+        # Γ_o v_r + Λ_rᵀ λ = u_o
+        left = d.Gamma_o @ d.v_r + d.Lambda_r.T @ lam[k][rows]
+        np.testing.assert_allclose(left, d.u_o, atol=1e-9 * max(1.0, np.abs(d.u_o).max()))
+        # v̇_r + Γ_r v_r = u_r, with v̇_r by differences along the motion (Kane's form, p.85)
+        step = 1e-5
+        after, before = (
+            closed.decoupled(
+                closed.integrate(q[k], s * qd[k] + 0.5 * s * s * qdd[k]),
+                qd[k] + s * qdd[k],
+                tau[k],
+                root,
+            ).v_r
+            for s in (step, -step)
+        )
+        rate = (after - before) / (2 * step)
+        np.testing.assert_allclose(
+            rate + d.Gamma_r @ d.v_r, d.u_r, atol=1e-6 * (1 + np.abs(rate).max())
+        )
+
+
+def test_the_gamma_of_the_lecture_is_the_same_on_v():
+    """Γ = W⁻¹ (Ẇ − ∂vᵀ/∂q) of p.82 and ours differ as matrices, not as Γ v."""
+    closed, q, qd, _ = load_states("chaplygin_sleigh", count=1)
+    M = closed.mass_matrix
+    q, qd, step = q[0], qd[0], 1e-6
+
+    def W(x):
+        return np.linalg.cholesky(M(x))
+
+    v = W(q).T @ qd
+    units = np.eye(3) * step
+    slopes = np.stack(
+        [(W(q + e).T @ qd - W(q - e).T @ qd) / (2 * step) for e in units]
+    )  # ∂v_j/∂q_i
+    W_dot = (W(q + step * qd) - W(q - step * qd)) / (2 * step)
+    lecture = np.linalg.solve(W(q), (W_dot - slopes) @ v)
+    C = closed.system.coriolis_matrix(q, qd)
+    ours = np.linalg.solve(W(q), C @ qd) - W_dot.T @ qd
+    np.testing.assert_allclose(lecture, ours, atol=1e-8)
+
+
+def test_projected_velocity_is_the_nearest_one():
+    closed, q, _, _ = load_states("four_bar", count=5)
+    rng = np.random.default_rng(3)
+    wild = rng.normal(size=(5, 3))
+    found = closed.project_velocity(q, wild)
+    np.testing.assert_allclose(closed.velocity_residual(q, found), 0.0, atol=1e-12)
+    other = closed.project_velocity(q, rng.normal(size=(5, 3)))
+    gap = np.einsum("ni,nij,nj->n", wild - found, closed.mass_matrix(q), other)
+    np.testing.assert_allclose(gap, 0.0, atol=1e-12)

@@ -1,0 +1,143 @@
+"""Controllers of free systems: the errors they leave are those their laws promise."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.control import ComputedTorque, Line, OperationalSpace, PDGravity, quintic
+
+Q0 = np.array([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
+
+
+@pytest.mark.parametrize("method", ["DOP853", "rk4"])
+def test_computed_torque_has_the_poles_it_was_given(method: str) -> None:
+    # ë + 2 ζω ė + ω² e = 0 from e(0) = 0.1, ė(0) = 0 in every joint
+    robot = dl.load("ur5")
+    law = ComputedTorque(robot, Q0, kp=36.0, kd=12.0)
+    run = dl.simulate(
+        robot, Q0 + 0.1, None, law, duration=1.0, dt=1e-3, save_every=20, method=method
+    )
+    t = run.time.values[:, None]
+    promised = 0.1 * (1.0 + 6.0 * t) * np.exp(-6.0 * t) * np.ones(6)
+    np.testing.assert_allclose(run.q - Q0, promised, atol=1e-8)
+
+
+def test_computed_torque_tracks_a_moving_target() -> None:
+    robot = dl.load("ur5")
+    path = quintic(Q0, Q0 + 0.5, 1.0)
+    run = dl.simulate(
+        robot, Q0, None, ComputedTorque(robot, path, 100.0, 20.0), duration=1.2, dt=0.02
+    )
+    np.testing.assert_allclose(run.q, path(run.time.values).q, atol=1e-9)
+    np.testing.assert_allclose(run.tau[10], robot.inverse_dynamics(*path(0.2)), atol=1e-6)
+
+
+def test_integral_action_removes_the_error_of_an_unknown_payload() -> None:
+    # the controller knows the arm, not the kilogram at its end
+    def arm(payload: float) -> dl.Robot:
+        rod = {"com": (-0.25, 0, 0), "inertia": 0.02 * np.eye(3)}
+        rows = [{"a": 0.5, "mass": 2.0, **rod}, {"a": 0.5, "mass": 1.0, **rod}]
+        rows += [{"mass": payload, "inertia": 1e-3 * np.eye(3)}]
+        return dl.Robot.from_dh(rows, convention="standard", gravity=(0.0, -9.81, 0.0))
+
+    known, loaded = arm(0.1), arm(0.4)
+    q0 = np.array([0.5, 0.5, 0.1])
+    errors = {}
+    for ki in (None, 500.0):
+        law = ComputedTorque(known, q0, kp=400.0, kd=40.0, ki=ki)
+        run = dl.simulate(loaded, q0, None, law, duration=8.0, dt=0.05)
+        errors[ki] = float(np.abs(run.q[-1] - q0).max())
+    assert errors[None] > 5e-3
+    assert errors[500.0] < 1e-4
+    assert run.controller.shape[-1] == 3
+
+
+def test_pd_with_gravity_comes_to_rest_at_its_target() -> None:
+    robot = dl.load("elbow_3r")
+    law = PDGravity(robot, [0.4, 0.5, -0.6], kp=80.0, kd=40.0)
+    run = dl.simulate(robot, [0.0, 0.0, 0.0], None, law, duration=8.0, dt=0.1)
+    np.testing.assert_allclose(run.q[-1], [0.4, 0.5, -0.6], atol=1e-5)
+
+
+def test_gains_and_targets_are_inputs_of_one_kernel() -> None:
+    from dalembert.simulation.run import _made
+
+    robot = dl.load("planar_2r")
+    before = None
+    for kp in (10.0, 20.0):
+        law = ComputedTorque(robot, [kp / 100.0, 0.2], kp=kp, kd=5.0)
+        dl.simulate(robot, [0.0, 0.0], None, law, duration=0.1, dt=0.01)
+        assert before is None or len(_made) == before
+        before = len(_made)
+
+
+# operational space
+
+
+def pose_beside(robot: dl.Robot, shift: tuple, turn: float) -> tuple[np.ndarray, np.ndarray]:
+    start = robot.pose(Q0[: robot.nv])
+    goal = start.copy()
+    goal[:3, 3] += shift
+    c, s = np.cos(turn), np.sin(turn)
+    goal[:3, :3] = start[:3, :3] @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    return start, goal
+
+
+@pytest.mark.parametrize("position_only", [True, False])
+def test_the_tool_follows_its_line(position_only: bool) -> None:
+    robot = dl.load("ur5")
+    start, goal = pose_beside(robot, (0.1, 0.1, -0.1), 0.4)
+    line = Line.quintic(start, goal, 1.0)
+    law = OperationalSpace(robot, line, kp=100.0, kd=20.0, position_only=position_only)
+    run = dl.simulate(robot, Q0, None, law, duration=1.2, dt=0.02)
+    for t, q in zip(run.time.values, run.q.values, strict=True):
+        wanted, found = line.at(t, line.constants), robot.pose(q)
+        np.testing.assert_allclose(found[:3, 3], wanted.p, atol=1e-9)
+        if not position_only:
+            np.testing.assert_allclose(found[:3, :3], wanted.R, atol=1e-8)
+
+
+def test_a_disturbed_tool_returns_with_the_poles_it_was_given() -> None:
+    robot = dl.load("ur5")
+    start, _ = pose_beside(robot, (0.0, 0.0, 0.0), 0.0)
+    goal = start.copy()
+    goal[:3, 3] += [0.02, -0.01, 0.03]
+    line = Line(goal, goal, dl.control.hold([0.0]))
+    law = OperationalSpace(robot, line, kp=25.0, kd=10.0, position_only=True)
+    run = dl.simulate(robot, Q0, None, law, duration=1.0, dt=0.05)
+    t = run.time.values[:, None]
+    e = robot.pose(run.q.values)[:, :3, 3] - goal[:3, 3]
+    np.testing.assert_allclose(e, e[0] * (1.0 + 5.0 * t) * np.exp(-5.0 * t), atol=1e-9)
+
+
+def test_redundant_joints_are_damped_without_disturbing_the_task() -> None:
+    robot = dl.load("panda")
+    q0 = np.array([0.1, -0.4, 0.2, -2.0, 0.1, 1.8, 0.3])
+    start = robot.pose(q0)
+    law = OperationalSpace(
+        robot, Line(start, start, dl.control.hold([0.0])), 100.0, 20.0, damping=5.0
+    )
+    J = robot.jacobian(q0, expressed_in="world")
+    idle = np.linalg.svd(J)[2][-1]  # a velocity that leaves the tool where it is
+    run = dl.simulate(robot, q0, idle, law, duration=1.0, dt=0.1)
+    np.testing.assert_allclose(
+        robot.pose(run.q.values), start[None] * np.ones((11, 1, 1)), atol=1e-6
+    )
+    assert float(np.linalg.norm(run.qd[-1])) < 0.02
+
+
+# bad input
+
+
+def test_what_does_not_fit_is_said() -> None:
+    robot = dl.load("planar_2r")
+    with pytest.raises(dl.DalembertError, match="3 joints, planar_2r has 2"):
+        PDGravity(robot, [0.0, 0.0, 0.0], 1.0, 1.0)
+    with pytest.raises(dl.DalembertError, match="kp must be a number"):
+        PDGravity(robot, [0.0, 0.0], [1.0, 2.0, 3.0], 1.0)
+    with pytest.raises(dl.DalembertError, match="position_only=True"):
+        OperationalSpace(robot, Line.quintic(np.eye(4), np.eye(4), 1.0), 1.0, 1.0)
+    ball = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
+    law = PDGravity(dl.Robot.from_links([ball]), [0.0, 0.0, 0.0], 1.0, 1.0)
+    with pytest.raises(dl.DalembertError, match="spherical or free joints"):
+        law.model  # noqa: B018

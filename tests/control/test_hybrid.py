@@ -1,0 +1,189 @@
+"""Hybrid position/force control: poles, integral rate, composite error, and how the laws relate."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.control import (
+    GaugeInvariant,
+    Hybrid,
+    HybridVelocity,
+    RedundantActuation,
+    geometric_gains,
+    quintic,
+)
+from dalembert.zoo import (
+    constrained_particles,
+    constrained_planar,
+    constrained_spatial,
+    constrained_wheels,
+)
+
+MODULES = (constrained_particles, constrained_planar, constrained_spatial, constrained_wheels)
+ZOO = {entry.name: entry for module in MODULES for entry in module.ENTRIES}
+# coordinates θ of every holonomic model: as many as it has freedoms
+HOLONOMIC = {
+    "pendulum_constrained": ("x",),
+    "spherical_pendulum_constrained": ("x", "y"),
+    "four_bar": ("crank",),
+    "slider_crank": ("crank",),
+    "parallel_3rr": ("theta1", "theta3"),
+    "arm_on_sphere": ("shoulder_pan", "elbow", "wrist_roll", "wrist_pitch", "wrist_turn"),
+}
+NONHOLONOMIC = {
+    "rolling_disk": ("theta", "phi"),
+    "knife_edge": None,
+    "chaplygin_sleigh": None,
+    "snakeboard": None,
+    "arm_rolling_on_sphere": ("wrist_pitch", "wrist_turn"),
+}
+
+
+def posed(name: str) -> tuple[dl.Constrained, list[int], np.ndarray]:
+    """The system, where its task coordinates are in q, and an assembled posture."""
+    system = ZOO[name].build()
+    names = list(system.description.dynamics.coordinates)
+    return system, [names.index(n) for n in HOLONOMIC[name]], system.neutral()
+
+
+def independent(system: dl.Constrained) -> list[str]:
+    """Velocities that determine all others, chosen at the reference posture."""
+    dependent = system.description.require_pivots().columns
+    names = system.description.dynamics.velocities
+    return [name for k, name in enumerate(names) if k not in dependent]
+
+
+@pytest.mark.parametrize("name", HOLONOMIC)
+def test_geometric_law_has_its_poles_and_its_integral_rate(name: str) -> None:
+    system, task, q0 = posed(name)
+    target, lam = q0[task] + 0.05, np.linspace(1.0, 2.0, system.rows)
+    law = Hybrid(
+        system, HOLONOMIC[name], target, 36.0, 12.0, lam=lam, ki=3.0, integral=np.ones(system.rows)
+    )
+    run = dl.simulate(system, q0, None, law, duration=1.0, dt=0.05)
+    t = run.time.values[:, None]
+    promised = -0.05 * (1.0 + 6.0 * t) * np.exp(-6.0 * t) * np.ones(len(task))
+    np.testing.assert_allclose(run.q.values[:, task] - target, promised, atol=1e-9)
+    # λ − λ_d = −K_I z, ż = λ − λ_d
+    force = run["lambda"].values - lam
+    np.testing.assert_allclose(force, -3.0 * np.exp(-3.0 * t) * np.ones(system.rows), atol=1e-7)
+    assert float(run.residual.max()) < 1e-12
+    assert float(np.abs(run.balance).max()) < 1e-8
+
+
+@pytest.mark.parametrize("name", NONHOLONOMIC)
+def test_geometric_law_of_velocities(name: str) -> None:
+    system = ZOO[name].build()
+    u = NONHOLONOMIC[name] or independent(system)
+    wanted, lam = np.linspace(0.3, 0.6, len(u)), np.linspace(1.0, 2.0, system.rows)
+    law = HybridVelocity(system, u, wanted, kp=4.0, lam=lam, ki=2.0, integral=np.ones(system.rows))
+    run = dl.simulate(system, system.neutral(), None, law, duration=1.0, dt=0.05)
+    t = run.time.values[:, None]
+    np.testing.assert_allclose(
+        run.qd.sel(joint=list(u)), wanted * (1.0 - np.exp(-4.0 * t)), atol=1e-9
+    )
+    force = run["lambda"].values - lam
+    np.testing.assert_allclose(force, -2.0 * np.exp(-2.0 * t) * np.ones(system.rows), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["spherical_pendulum_constrained", "four_bar", "parallel_3rr"])
+def test_composite_error_of_the_gauge_law(name: str) -> None:
+    system, task, q0 = posed(name)
+    m = len(task)
+    target = quintic(q0[task], q0[task] + 0.1, 2.0)
+    kd = np.diag(np.linspace(3.0, 5.0, m)) + 0.5 * (np.ones((m, m)) - np.eye(m))
+    law = GaugeInvariant(system, HOLONOMIC[name], target, kp=4.0, kd=kd)
+    # a start with errors in position and velocity
+    qd0 = system.project_velocity(q0, 0.3 * np.random.default_rng(0).normal(size=system.nv))
+    start = dl.simulate(system, q0, qd0, duration=0.1, dt=0.05).isel(time=-1)
+    h = 1e-3
+    run = dl.simulate(system, start.q.values, start.qd.values, law, duration=0.4, dt=h)
+    error, Gamma = law.composite_error(run.time.values, run.q.values, run.qd.values)
+    slope = (error[:-4] - 8 * error[1:-3] + 8 * error[3:-1] - error[4:]) / (12 * h)
+    promised = -((Gamma + kd) @ error[..., None])[2:-2, :, 0]
+    # differences of fourth order with h = 1 ms leave about 1e-10
+    np.testing.assert_allclose(slope, promised, atol=2e-8)
+    np.testing.assert_allclose(Gamma, -np.swapaxes(Gamma, 1, 2), atol=1e-10)
+    assert np.linalg.norm(error[-1]) < np.exp(-2.2 * 0.4) * np.linalg.norm(error[0])
+
+
+def test_the_composite_error_shrinks_at_one_rate_for_one_gain() -> None:
+    system, task, q0 = posed("parallel_3rr")
+    law = GaugeInvariant(system, HOLONOMIC["parallel_3rr"], q0[task] + 0.1, kp=2.0, kd=5.0)
+    run = dl.simulate(system, q0, None, law, duration=1.0, dt=0.1)
+    error, _ = law.composite_error(run.time.values, run.q.values, run.qd.values)
+    size = np.linalg.norm(error, axis=1)
+    np.testing.assert_allclose(size, size[0] * np.exp(-5.0 * run.time.values), rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["spherical_pendulum_constrained", "four_bar", "parallel_3rr"])
+def test_mapped_gains_make_the_two_laws_one_but_for_a_known_term(name: str) -> None:
+    system, task, q0 = posed(name)
+    rng = np.random.default_rng(2)
+    m, t = len(task), 0.3
+    kp, kd = np.diag(rng.uniform(1, 4, m)), np.diag(rng.uniform(1, 4, m)) + 0.3
+    target = quintic(q0[task] - 0.1, q0[task] + 0.1, 1.0)
+    lam = rng.normal(size=system.rows)
+    gauge = GaugeInvariant(system, HOLONOMIC[name], target, kp, kd, lam=lam)
+    moved = dl.simulate(
+        system, q0, system.project_velocity(q0, rng.normal(size=system.nv)), duration=0.1, dt=0.1
+    )
+    q, qd = moved.q.values[-1], moved.qd.values[-1]
+    parts, B, B_dot = gauge.frame(t, q, qd)
+    mapped_kp, mapped_kd = geometric_gains(B, kp, kd)
+    geometric = Hybrid(system, HOLONOMIC[name], target, mapped_kp, mapped_kd, lam=lam)
+    e, de, feedforward, _ = geometric.errors(t, q, qd, geometric.constants)
+    epsilon, _ = gauge.composite_error(t, q, qd)
+    # the feedback of both laws, in the directions of the motion (p.88)
+    feedback = B @ (feedforward - mapped_kd @ de - mapped_kp @ e)
+    composite = B @ (feedforward - kp @ de) - kd @ epsilon
+    np.testing.assert_allclose(feedback, composite, atol=1e-9)
+    tau = [law.law(t, q, qd, np.zeros(0), law.constants)[0] for law in (gauge, geometric)]
+    term = -(B_dot + parts.Gamma_r @ B) @ np.linalg.solve(B, epsilon)
+    difference = np.linalg.solve(parts.W, tau[0] - tau[1])
+    np.testing.assert_allclose(parts.V2.T @ difference, term, atol=1e-9)
+    np.testing.assert_allclose(parts.V1.T @ difference, 0.0, atol=1e-9)
+    assert np.abs(term).max() > 1e-4
+
+
+# redundant actuation
+
+
+def test_passive_joints_carry_no_torque_and_the_motion_is_the_wanted_one() -> None:
+    system, task, q0 = posed("parallel_3rr")
+    target = quintic(q0[task], q0[task] + 0.1, 1.0)
+    drives = ("theta1", "theta3", "theta5")
+    law = RedundantActuation(
+        system, HOLONOMIC["parallel_3rr"], target, 100.0, 20.0, actuators=drives
+    )
+    run = dl.simulate(system, q0, None, law, duration=1.0, dt=0.05)
+    np.testing.assert_allclose(run.q.values[:, task], target(run.time.values).q, atol=1e-8)
+    passive = run.tau.sel(joint=["theta2", "theta4", "theta6"])
+    np.testing.assert_allclose(passive, 0.0, atol=1e-12)
+    # the least torques that do it: nothing of them is internal
+    inner = system.internal_forces(run.q.values[10], actuators=drives)
+    assert inner.shape == (3, 1)
+    np.testing.assert_allclose(run.tau[10].sel(joint=list(drives)).values @ inner, 0.0, atol=1e-8)
+
+
+def test_with_all_joints_driven_the_internal_forces_are_commanded() -> None:
+    system, task, q0 = posed("parallel_3rr")
+    target = quintic(q0[task], q0[task] + 0.1, 1.0)
+    lam = np.array([1.0, -2.0, 0.5, 3.0])
+    law = RedundantActuation(system, HOLONOMIC["parallel_3rr"], target, 100.0, 20.0, lam=lam)
+    run = dl.simulate(system, q0, None, law, duration=0.5, dt=0.05)
+    np.testing.assert_allclose(run.q.values[:, task], target(run.time.values).q, atol=1e-8)
+    np.testing.assert_allclose(run["lambda"], lam * np.ones((11, 1)), atol=1e-6)
+
+
+# bad input
+
+
+def test_a_task_that_does_not_fit_is_refused() -> None:
+    system, *_ = posed("parallel_3rr")
+    with pytest.raises(dl.DalembertError, match="2 degrees of freedom, the task 1"):
+        Hybrid(system, ["theta1"], [0.0], 1.0, 1.0)
+    with pytest.raises(dl.DalembertError, match="no coordinate"):
+        Hybrid(system, ["theta1", "phi"], [0.0, 0.0], 1.0, 1.0)
+    with pytest.raises(dl.DalembertError, match=r"lam must have the shape \(4,\)"):
+        Hybrid(system, ["theta1", "theta3"], [0.0, 0.0], 1.0, 1.0, lam=[1.0])

@@ -1,0 +1,102 @@
+"""A second opinion on a URDF, written on ElementTree alone: what must never be accepted."""
+
+import math
+import re
+from xml.etree import ElementTree
+
+COUNTS = {"xyz": 3, "rpy": 3}
+KINDS = {"revolute", "continuous", "prismatic", "fixed", "planar", "floating"}
+
+
+def faults(data: bytes) -> list[str]:
+    """Reasons to refuse this file; an empty list does not say that it is good."""
+    if b"<!ENTITY" in re.sub(rb"<!--.*?-->", b"", data, flags=re.DOTALL):
+        return ["entities"]
+    try:
+        # prefixes without a namespace are found in real files, and no URDF reader minds them
+        robot = ElementTree.fromstring(re.sub(rb"([<\s/])(\w+):(?=\w)", rb"\1\2_", data))
+    except (ElementTree.ParseError, ValueError, LookupError):
+        return ["not well-formed"]
+    if robot.tag != "robot":
+        return ["not a robot"]
+    return _tree_faults(robot) + _number_faults(robot)
+
+
+def _tree_faults(robot: ElementTree.Element) -> list[str]:
+    links = [link.get("name", "").strip() for link in robot.findall("link")]
+    joints = robot.findall("joint")
+    names = [joint.get("name", "").strip() for joint in joints]
+    found = []
+    if len(set(links)) < len(links) or len(set(names)) < len(names):
+        found.append("duplicate names")
+    if "" in (*links, *names):
+        found.append("missing name")
+    ends = [tuple(_end(joint, tag) for tag in ("parent", "child")) for joint in joints]
+    if any(end not in links for pair in ends for end in pair):
+        found.append("unknown link")
+    children = [child for _, child in ends]
+    if len(set(children)) < len(children):
+        found.append("two parents")
+    if len(links) - len(set(children)) != 1:
+        found.append("roots")
+    if any(joint.get("type", "").strip() not in KINDS for joint in joints):
+        found.append("kind")
+    return found + ([] if found else _unreached(links, ends))
+
+
+def _end(joint: ElementTree.Element, tag: str) -> str:
+    element = joint.find(tag)
+    return "" if element is None else element.get("link", "").strip()
+
+
+def _unreached(links: list[str], ends: list[tuple[str, str]]) -> list[str]:
+    reached = set(links) - {child for _, child in ends}
+    while new := {child for parent, child in ends if parent in reached} - reached:
+        reached |= new
+    return [] if len(reached) == len(links) else ["cycle"]
+
+
+def _number_faults(robot: ElementTree.Element) -> list[str]:
+    found = []
+    for link in robot.findall("link"):
+        for inertial in link.findall("inertial"):
+            found += _attributes(inertial, "origin", "xyz", "rpy")
+            found += _attributes(inertial, "mass", "value", needed=True)
+            found += _attributes(inertial, "inertia", "ixx", "iyy", "izz", needed=True)
+            found += _attributes(inertial, "inertia", "ixy", "ixz", "iyz")
+            mass = inertial.find("mass")
+            if mass is not None and not found and float(mass.get("value", "0")) < 0:
+                found.append("negative mass")
+    for joint in robot.findall("joint"):
+        found += _attributes(joint, "origin", "xyz", "rpy")
+        found += _attributes(joint, "axis", "xyz")
+        if joint.get("type", "").strip() != "fixed":
+            found += _attributes(joint, "limit", "lower", "upper", "effort", "velocity")
+            found += _attributes(joint, "dynamics", "damping", "friction")
+            found += _attributes(joint, "mimic", "multiplier", "offset")
+    return found
+
+
+def _attributes(
+    element: ElementTree.Element, tag: str, *names: str, needed: bool = False
+) -> list[str]:
+    child = element.find(tag)
+    if child is None:
+        return [f"no {tag}"] if needed else []
+    found = []
+    for name in names:
+        text = child.get(name)
+        if text is None:
+            found += [f"no {name}"] if needed else []
+            continue
+        words = text.split()
+        if len(words) != COUNTS.get(name, 1) or not all(_finite(word) for word in words):
+            found.append(f"{tag} {name}={text!r}")
+    return found
+
+
+def _finite(word: str) -> bool:
+    try:
+        return math.isfinite(float(word)) and word.isascii() and "_" not in word
+    except ValueError:
+        return False

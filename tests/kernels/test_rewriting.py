@@ -1,0 +1,130 @@
+"""Programs in other orders and with fewer divisions, and derivatives of functions of arrays."""
+
+import casadi
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.kernels.interpret import interpret
+from dalembert.kernels.order import ordered, waiting
+from dalembert.kernels.program import Op
+from dalembert.kernels.rewrite import reciprocals
+from dalembert.kernels.to_casadi import to_casadi
+from dalembert.kernels.trace import trace
+
+QUANTITIES = ("inverse_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives")
+
+
+def state(program):
+    rng = np.random.default_rng(0)
+    return [rng.uniform(-2, 2, (5, *port.shape)) for port in program.inputs]
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_order_changes_nothing(quantity):
+    """The same operations on the same operands: equal to the last bit, and never more waiting."""
+    program = dl.load("ur5").program(quantity)
+    other = ordered(program)
+    assert sorted(program.op) == sorted(other.op)
+    assert waiting(other) <= waiting(program)
+    x = state(program)
+    for a, b in zip(interpret(program, *x), interpret(other, *x), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_order_by_shells():
+    """A recursion from the last index on, asked for from the first: the other order waits less."""
+
+    def function(x):
+        total, rows = x[0], []
+        for k in reversed(range(8)):
+            total = np.sin(total) * x[k]
+            rows.append(np.stack([total * x[j] + np.cos(total + x[j]) for j in range(8)]))
+        return np.stack(rows[::-1])
+
+    program = trace(function, {"x": (8,)}, optimise=False)
+    assert waiting(ordered(program)) < waiting(program)
+
+
+def test_reciprocals():
+    program = dl.load("elbow_3r").program("forward_dynamics_derivatives")
+    fewer = reciprocals(program)
+    # at most one per pivot of M
+    assert np.sum(fewer.op == Op.DIV) <= 3 < np.sum(program.op == Op.DIV)
+    x = state(program)
+    for a, b in zip(interpret(program, *x), interpret(fewer, *x), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-13 * abs(a).max())
+
+
+@pytest.mark.parametrize("quantity", [*QUANTITIES, "pose"])
+def test_casadi_function(quantity):
+    robot = dl.load("elbow_3r")
+    program, function = robot.program(quantity), robot.casadi_function(quantity)
+    x = [array[0] for array in state(program)]
+    returned = function(*x)
+    returned = returned if isinstance(returned, tuple) else (returned,)
+    for mine, other in zip(returned, interpret(program, *x), strict=True):
+        np.testing.assert_allclose(np.array(mine).reshape(other.shape), other, atol=1e-12)
+
+
+def test_casadi_operations():
+    def function(x, y):
+        parts = [np.where(x < y, x, y), np.arctan2(x, y), np.maximum(x, y), abs(x), np.sign(y)]
+        return np.stack([*parts, np.logical_and(x < y, y < 1.0) * x, np.floor(x), np.fmod(x, y)])
+
+    program = trace(function, {"x": (), "y": ()})
+    made = to_casadi(program)
+    for x, y in ((0.3, 0.7), (-1.2, 0.4), (2.5, -0.6)):
+        np.testing.assert_allclose(
+            np.array(made(x, y)).ravel(),
+            interpret(program, np.array(x), np.array(y))[0],
+            atol=1e-15,
+        )
+
+
+def test_compile_a_function():
+    def spring(x, k):
+        return {"energy": 0.5 * k * (x @ x), "force": -k * x}
+
+    made = dl.compile(spring, {"x": 3, "k": ()})
+    x = np.arange(12.0).reshape(4, 3)
+    energy, force = made(x, 2.0)
+    np.testing.assert_allclose(energy, (x**2).sum(axis=1))
+    np.testing.assert_allclose(force, -2.0 * x)
+    slope = made.jvp("x")(x, 2.0, np.ones(3))
+    np.testing.assert_allclose(slope[0], 2.0 * x.sum(axis=1))
+    gradient = made.vjp("x", "k")(x, 2.0, 1.0, np.zeros(3))
+    np.testing.assert_allclose(gradient[0], 2.0 * x)
+    np.testing.assert_allclose(gradient[1], 0.5 * (x**2).sum(axis=1))
+    hessian = made.vjp("x").jacobian("x")(x, 2.0, 1.0, np.zeros(3))
+    np.testing.assert_allclose(hessian, np.broadcast_to(2.0 * np.eye(3), (4, 3, 3)))
+    assert "void spring(" in made.source("c")
+    assert "__global__" in made.source("cuda", dtype="float32")
+
+
+def test_compile_a_casadi_function():
+    x = casadi.SX.sym("x", 2)
+    made = dl.compile(casadi.Function("f", [x], [casadi.sin(x), casadi.dot(x, x)]))
+    sine, square = made([0.5, 2.0])
+    np.testing.assert_allclose(sine, np.sin([0.5, 2.0]))
+    assert square == pytest.approx(4.25)
+
+
+def test_compile_needs_shapes():
+    with pytest.raises(dl.CompileError, match="a shape for each argument"):
+        dl.compile(np.sin)
+    with pytest.raises(dl.CompileError, match="spring"):
+        dl.compile(lambda x: x, {"x": 3}, name="spring")(np.zeros(4))
+
+
+@pytest.mark.parametrize("target", ["c", "cuda", "casadi"])
+def test_export(tmp_path, target):
+    from dalembert.export import export
+
+    files = export(dl.load("planar_2r"), "bias", target, tmp_path / "out")
+    suffixes = {"c": [".c", ".h"], "cuda": [".cu"], "casadi": [".casadi"]}
+    assert [file.suffix for file in files] == suffixes[target]
+    if target == "casadi":
+        loaded = casadi.Function.load(str(files[0]))
+        expected = dl.load("planar_2r").bias([0.1, 0.2], [0.3, 0.4])
+        np.testing.assert_allclose(np.array(loaded([0.1, 0.2], [0.3, 0.4])).ravel(), expected)

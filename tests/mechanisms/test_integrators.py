@@ -1,0 +1,157 @@
+"""Motion without drift: published reference problems, measured orders, residuals and energy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from dalembert.errors import SettingError, UnknownNameError
+from dalembert.mechanisms.linear import CUT
+from dalembert.mechanisms.motions import Sine
+from dalembert.zoo.absolute import cartesian_pendulum, double_four_bar, four_bar, two_bars
+
+TIGHT: dict[str, Any] = {"method": "DOP853", "rtol": 1e-13, "atol": 1e-14, "dense_output": True}
+
+
+def pendulum_angle(t: np.ndarray) -> np.ndarray:
+    """θ'' = −g cos θ from θ = π at rest."""
+    return solve_ivp(
+        lambda t, y: [y[1], -9.81 * np.cos(y[0])], (0, t[-1]), [np.pi, 0], **TIGHT
+    ).sol(t)[0]
+
+
+def parallelogram(t: np.ndarray, angle: float = np.pi / 2, speed: float = 1.0) -> np.ndarray:
+    """All cranks turn alike: 3 θ'' = −3.5 g cos θ, three cranks of 1/3 kg m² and two links of 1 kg."""
+    start = [angle, -speed]
+    return solve_ivp(
+        lambda t, y: [y[1], -3.5 * 9.81 * np.cos(y[0]) / 3.0], (0, t[-1]), start, **TIGHT
+    ).sol(t)[0]
+
+
+def test_simple_pendulum_a01() -> None:
+    """IFToMM A01: within 1e-8 m over 10 s; here the adaptive method reaches 1e-10."""
+    run = cartesian_pendulum().simulate(10.0, 0.1, rtol=1e-12, atol=1e-13)
+    theta = pendulum_angle(run.time.values)
+    exact = np.stack([np.cos(theta), np.sin(theta)], axis=1)
+    assert np.abs(run.q.values[:, :2] - exact).max() < 1e-10
+    assert float(run.position_residual.max()) < 1e-12
+    assert float(run.velocity_residual.max()) < 1e-12
+    assert np.ptp(run.energy.values) < 1e-9
+
+
+def test_double_four_bar_through_its_singular_positions_a02() -> None:
+    run = double_four_bar().simulate(10.0, 0.5, rtol=1e-11, atol=1e-12)
+    theta = parallelogram(run.time.values)
+    exact = 0.5 * np.stack([np.cos(theta), np.sin(theta)], axis=1)
+    assert 2 * np.abs(run.q.values[-1, :2] - exact[-1]).max() < 1e-7
+    assert np.ptp(run.energy.values) < 1e-6
+    # it passed flat positions several times
+    assert (np.diff(np.sign(np.sin(parallelogram(np.linspace(0, 10, 2000))))) != 0).sum() > 5
+
+
+def flat_time() -> float:
+    """When the cranks first lie along x."""
+    event = lambda t, y: y[0]  # noqa: E731
+    event.terminal = True
+    rates = lambda t, y: [y[1], -3.5 * 9.81 * np.cos(y[0]) / 3.0]  # noqa: E731
+    return float(solve_ivp(rates, (0, 2), [np.pi / 2, -1], events=event, **TIGHT).t_events[0][0])
+
+
+def test_fixed_steps_may_land_on_a_flat_position() -> None:
+    """A step that ends exactly where the rank drops: the cut keeps the branch."""
+    dt = flat_time() / 700
+    run = double_four_bar().simulate(1400 * dt, dt, method="rk4", every=700, compiled=False)
+    theta = parallelogram(run.time.values)
+    assert abs(theta[1]) < 1e-10
+    # of order four, as everywhere else
+    assert 2 * np.abs(run.q.values[-1, 0] - 0.5 * np.cos(theta[-1])) < 1e-9
+    assert np.ptp(run.energy.values) < 1e-7
+
+
+def test_accelerations_on_a_flat_position_are_those_of_the_motion() -> None:
+    """Forces grow there as lever arms vanish; v̇ is the limit along the branch of v."""
+    state = double_four_bar(angle=0.0, speed=4.0).forward_dynamics()
+    np.testing.assert_allclose(state.a[[2, 5, 8]], -3.5 * 9.81 / 3.0, atol=1e-6)
+    np.testing.assert_allclose(state.a[[11, 14]], 0.0, atol=1e-6)
+
+
+def test_adaptive_steps_may_start_on_a_flat_position() -> None:
+    made = double_four_bar(angle=0.0, speed=4.0)
+    assert made.freedoms() > 1
+    run = made.simulate(1.0, 0.05, rtol=1e-11, atol=1e-12)
+    theta = parallelogram(run.time.values, 0.0, 4.0)
+    assert 2 * np.abs(run.q.values[-1, 0] - 0.5 * np.cos(theta[-1])) < 1e-7
+    assert np.ptp(run.energy.values) < 1e-6
+    assert CUT == 1e-4
+
+
+def order(method: str, steps: tuple[float, float], variable: str, **settings: Any) -> float:
+    """Measured from two step sizes, at the end of 0.5 s of the double pendulum."""
+    exact = two_bars().simulate(0.5, 0.5, rtol=1e-13, atol=1e-13)
+    errors = []
+    for dt in steps:
+        run = two_bars().simulate(0.5, dt, method=method, compiled=False, **settings)
+        errors.append(np.abs(run[variable].values[-1] - exact[variable].values[-1]).max())
+    return float(np.log2(errors[0] / errors[1]))
+
+
+@pytest.mark.parametrize("variable", ["q", "v", "multiplier"])
+def test_generalised_alpha_is_of_order_two(variable: str) -> None:
+    assert abs(order("generalized_alpha", (4e-3, 2e-3), variable) - 2.0) < 0.1
+
+
+def test_projected_runge_kutta_is_of_order_four() -> None:
+    assert abs(order("rk4", (4e-3, 2e-3), "q") - 4.0) < 0.4
+
+
+def test_generalised_alpha_meets_positions_and_damps_as_told() -> None:
+    run = four_bar(start=0.5).simulate(0.5, 2e-3, method="generalized_alpha", rho=0.6)
+    assert float(run.position_residual.max()) < 1e-12
+    assert float(run.velocity_residual.max()) < 1e-2  # not imposed, of order h²
+
+
+def test_baumgarte_pulls_back_without_meeting() -> None:
+    run = four_bar(start=0.5).simulate(1.0, 2e-3, method="baumgarte", stabilise=(30.0, 30.0))
+    assert 1e-12 < float(run.position_residual.max()) < 1e-5
+
+
+def test_adaptive_keeps_energy_of_a_driven_arm_in_balance() -> None:
+    """With a driver, T + V changes by its work, ∫ power dt."""
+    from scipy.integrate import simpson
+
+    arm = (
+        two_bars().drive("D", "A", Sine(0.2, 0.4, 1.0)).spring("k", "B", stiffness=3.0, damping=0.2)
+    )
+    run = arm.assemble([0.5, 0.1, 0.2, 1.3, 0.5, 0.2]).simulate(1.0, 2.5e-3, rtol=1e-10)
+    work = simpson(run.power.values, x=run.time.values)
+    # Simpson's rule with 400 intervals over one period
+    assert abs(run.energy.values[-1] - run.energy.values[0] - work) < 1e-5
+
+
+def test_compiled_step_is_the_same_method() -> None:
+    made = four_bar(start=0.5)
+    slow, quick = (made.simulate(0.3, 2e-3, method="rk4", compiled=c) for c in (False, True))
+    np.testing.assert_allclose(quick.q.values, slow.q.values, atol=1e-11)
+    np.testing.assert_allclose(quick.v.values, slow.v.values, atol=1e-9)
+    np.testing.assert_allclose(quick.multiplier.values, slow.multiplier.values, atol=1e-7)
+
+
+def test_long_run_of_the_four_bar_stays_closed() -> None:
+    """20,000 steps here; the benchmark takes a million."""
+    run = four_bar(start=0.5).simulate(20.0, 1e-3, method="rk4", every=500)
+    assert run.sizes["time"] == 41
+    assert run.attrs["largest_position_residual"] < 1e-10
+    assert np.ptp(run.energy.values) < 1e-4
+
+
+def test_bad_settings_are_named() -> None:
+    made = cartesian_pendulum()
+    with pytest.raises(UnknownNameError, match="rk4"):
+        made.simulate(1.0, method="rk5")
+    with pytest.raises(UnknownNameError, match="rtol"):
+        made.simulate(1.0, rtoll=1e-3)
+    with pytest.raises(SettingError, match="positive"):
+        made.simulate(-1.0)

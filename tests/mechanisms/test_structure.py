@@ -1,0 +1,152 @@
+"""Large mechanisms, redundant ones, drivers of every kind, and starts that have to be found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dalembert import PlanarMechanism
+from dalembert.mechanisms.linear import Banded, Dense, operator
+from dalembert.mechanisms.motions import (
+    ConstantAcceleration,
+    ConstantSpeed,
+    Quintic,
+    Sine,
+    Trapezoid,
+    rates,
+)
+from dalembert.zoo.absolute import four_bar, hanging_chain, two_bars
+
+
+def test_long_chains_are_banded_and_agree_with_dense() -> None:
+    for size in (40, 80):
+        made = hanging_chain(size)
+        state = made.forward_dynamics()
+        linear = made._solver.linear
+        assert isinstance(linear, Banded) and linear.band <= 5
+        a = made._solver.assembly
+        dense = Dense(a.m, a.nv, a.at, 1e-12)
+        terms = a.terms(0.0, state.q, state.v)
+        dense.fill(terms.data)
+        f = a.half_transposed(a.applied(0.0, state.q, state.v))
+        expected = dense.solve(dense.times(f) - terms.gamma)
+        np.testing.assert_allclose(state.multipliers, expected, atol=1e-9)
+
+
+def test_chain_of_200_bodies_moves() -> None:
+    run = hanging_chain(200).simulate(0.02, 1e-3, method="rk4", every=5)
+    assert float(run.position_residual.max()) < 1e-12
+    assert np.ptp(run.energy.values) < 1e-6
+    # let go from rest, the free end falls as fast as g at first
+    np.testing.assert_allclose(run.q.values[-1, -2], -0.5 * 9.81 * 0.02**2, rtol=1e-2)
+
+
+def test_banded_solver_with_redundant_rows() -> None:
+    rng = np.random.default_rng(0)
+    rows, columns = 70, 90
+    i, j = np.divmod(np.arange(rows * 3), 3)
+    at = (i, np.minimum(i + j, columns - 1))
+    data = rng.normal(size=len(i))
+    data[3:6] = 0.0
+    at[1][3:6] = at[1][0:3]
+    data[3:6] = 2.0 * data[0:3]  # row 1 is twice row 0
+    linear = operator(rows, columns, at)
+    linear.fill(data)
+    x = rng.normal(size=columns)
+    r = linear.times(x)
+    found = linear.transposed(linear.solve(r))
+    np.testing.assert_allclose(linear.times(found), r, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "motion",
+    [
+        ConstantSpeed(0.1, 0.9, 2.0),
+        ConstantAcceleration(0.1, 0.2, 0.3),
+        Trapezoid(0.1, 0.9, 2.0, ramp=0.2),
+        Quintic(0.1, 0.9, 2.0),
+        Sine(0.1, 0.4, 0.7, 0.2),
+        lambda t: 0.1 * np.exp(0.3 * t) + 0.2 * t,
+    ],
+    ids=lambda motion: type(motion).__name__,
+)
+def test_motions_and_their_rates(motion: object) -> None:
+    kernel = rates([("D", motion, 1)])  # a function of time in NumPy
+    assert kernel is not None
+    h = 1e-4
+    for t in (0.3, 0.9, 1.7):
+        s, speed, acceleration = (x[0] for x in kernel.ufunc(t))
+        ahead, behind = kernel.ufunc(t + h)[0][0], kernel.ufunc(t - h)[0][0]
+        assert abs(speed - (ahead - behind) / (2 * h)) < 1e-6
+        assert abs(acceleration - (ahead - 2 * s + behind) / h**2) < 1e-5
+
+
+def test_profiles_start_and_end_where_told() -> None:
+    for motion in (Trapezoid(0.2, 1.4, 3.0), Quintic(0.2, 1.4, 3.0), ConstantSpeed(0.2, 1.4, 3.0)):
+        assert abs(motion(0.0) - 0.2) < 1e-15 and abs(motion(3.0) - 1.4) < 1e-15
+    assert abs(Trapezoid(0.0, 1.0, 1.0)(5.0) - 1.0) < 1e-15
+
+
+@pytest.mark.parametrize("on", ["A", "bar2.phi", "bar2.x", "bar2.B.y"])
+def test_drivers_on_joints_coordinates_and_points(on: str) -> None:
+    arm = two_bars().assemble([0.3, 0.4, 0.9, 0.8, 1.0, 1.2])
+    from dalembert.mechanisms.ends import measure
+
+    state = arm.forward_dynamics()
+    start = float(state.measured(measure(arm.description, "m", on))[0][0])
+    arm.drive("D", on, lambda t: start + 0.2 * np.sin(3.0 * t))
+    driven = arm.forward_dynamics(0.0)
+    value, J, drift = driven.measured(arm.description.element("D"))
+    v = np.concatenate([np.zeros(3), driven.v]).reshape(-1, 3)[
+        list(arm.description.element("D").bodies)
+    ]
+    assert abs(value[0] - start) < 1e-12
+    assert abs((J[0] * v).sum() - 0.6) < 1e-12
+    assert np.isfinite(drift).all() and abs(driven.torque("D")) > 1e-3
+
+
+def test_distance_driver_and_actuator_lift_a_bar() -> None:
+    """A hydraulic cylinder between the ground and a bar: statics by moments."""
+    made = (
+        PlanarMechanism("crane")
+        .ground(base=(0.4, -0.5))
+        .body("boom", 10.0, 3.0, at=(1.0, 0.0), points={"O": (-1.0, 0.0), "rod": (-0.4, 0.0)})
+        .revolute("O", "ground", "boom.O")
+        .drive(
+            "cylinder",
+            between=("ground.base", "boom.rod"),
+            motion=lambda t: 0.53851648071345 + 0 * t,
+        )
+    )
+    state = made.inverse_dynamics(0.0)
+    d = np.array([0.2, 0.5]) / np.hypot(0.2, 0.5)
+    # about O: F (0.6 × d_y) = m g · 1
+    assert abs(state.torque("cylinder") - 10 * 9.81 / (0.6 * d[1])) < 1e-8
+
+
+def test_assembly_from_a_rough_start() -> None:
+    made = four_bar(start=0.7)
+    q, _ = made.start()
+    rough = q + 0.1 * np.random.default_rng(1).normal(size=9)
+    closed = made._solver.position(0.0, rough)
+    assert np.abs(made._solver.assembly.terms(0.0, closed, np.zeros(9)).phi).max() < 1e-13
+
+
+def test_kinematics_is_followed_over_turns_in_any_order() -> None:
+    made = four_bar(start=0.0).drive("motor", "A", ConstantSpeed(0.0, 2 * np.pi, 1.0))
+    late = made.kinematics(3.25)
+    early = made.kinematics(0.25)
+    np.testing.assert_allclose(late.body("coupler"), early.body("coupler"), atol=1e-11)
+    np.testing.assert_allclose(
+        late.body("crank")[2] - early.body("crank")[2], 6 * np.pi, atol=1e-11
+    )
+    np.testing.assert_allclose(late.a, early.a, atol=1e-8)
+
+
+def test_custom_constraint() -> None:
+    """A bead on a parabola y = x², differentiated automatically."""
+    made = PlanarMechanism("bead").body("bead", 1.0, 1.0, at=(0.5, 0.25))
+    made.constrain("wire", ["bead"], lambda q: np.stack([q[0, 1] - q[0, 0] ** 2]))
+    run = made.simulate(1.0, 0.1, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(run.q.values[:, 1], run.q.values[:, 0] ** 2, atol=1e-12)
+    assert np.ptp(run.energy.values) < 1e-8

@@ -1,0 +1,55 @@
+"""A headless Chromium without network, where one is installed."""
+
+import shutil
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# software rendering, no sandbox (tests may run as root), and nothing asked of the network
+FLAGS = (
+    *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+    *("--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
+)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    executable = next(filter(None, map(shutil.which, NAMES)), None)
+    if executable is None:
+        pytest.skip(f"no Chromium is installed (looked for {', '.join(NAMES)})")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=executable, args=list(FLAGS))
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open a file offline at a width; everything wrong on the page fails the test at its end."""
+    contexts, wrong = [], []
+
+    def open_(path, width=1280, scheme="light", at=None):
+        context = browser.new_context(
+            viewport={"width": width, "height": 850}, color_scheme=scheme, offline=True
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: wrong.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
+        page.on("request", lambda request: outside(request.url, wrong))
+        page.goto(path.as_uri() + ("" if at is None else f"#t={at}"))
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    # software rendering is slow, and the driver says so
+    assert not [message for message in wrong if "GPU stall due to ReadPixels" not in message]
+
+
+def outside(url, wrong):
+    if not url.startswith(("file:", "data:", "blob:")):
+        wrong.append(f"asked for {url}")

@@ -1,0 +1,47 @@
+"""Equations on a page: readable, folded where long, and honest where they are left out."""
+
+import numpy as np
+import sympy
+
+import dalembert as dl
+from dalembert.report.mathematics import MOST, _folded, equations_html, lettered, rounded
+
+
+def test_small_robots_are_written_in_the_letters_of_their_source():
+    html = equations_html(dl.load("planar_2r"))
+    assert "<mi>β</mi>" in html
+    assert html.count("<details") == 4
+    assert html.count('<details class="box" open>') == 4
+
+
+def test_own_robots_get_letters():
+    rows = [{"a": 0.4, "mass": 1.5, "com": (-0.2, 0, 0), "inertia": 0.1 * np.eye(3)}]
+    robot = dl.Robot.from_dh(rows, convention="standard", gravity=(0, -9.81, 0))
+    assert "m1" in lettered(robot).model.parameters
+    load = dl.Parameter("load", 1.0)
+    own = dl.Robot.from_dh([{"a": 0.4, "mass": load}], convention="standard")
+    assert lettered(own) is own
+
+
+def test_numbers_are_short_and_rounding_noise_is_left_out():
+    robot = dl.load("ur5")
+    found = rounded(robot.equations(["M"], progress=False))
+    numbers = {str(x) for x in found.M.atoms(sympy.Float)}
+    assert all(abs(float(x)) > 1e-9 for x in numbers)
+    q = np.linspace(0.2, 1.2, 6)
+    exact = robot.mass_matrix(q)
+    # five digits of every coefficient
+    assert np.abs(found.lambdify("M")(q) - exact).max() < 1e-4 * np.abs(exact).max()
+
+
+def test_long_mathematics_is_folded_or_left_out():
+    assert " open" in _folded("M", "short")
+    assert " open" not in _folded("M", "x" * 50_000)
+    assert "robot.equations()" in _folded("M", "x" * (MOST + 1))
+
+
+def test_what_cannot_be_written_says_why():
+    ball = {"name": "b", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
+    html = equations_html(dl.Robot.from_links([ball]))
+    assert html
+    assert "Traceback" not in html

@@ -1,0 +1,150 @@
+"""Results shown: charts, figures, phase portraits, animations and pages of runs."""
+
+import numpy as np
+import pytest
+import xarray
+from typer.testing import CliRunner
+
+import dalembert as dl
+from dalembert.cli.app import app
+from dalembert.errors import ParameterError, ShapeError, UnknownNameError
+from dalembert.report.animation import animate
+from dalembert.report.runs import open_run, robot_of, run_charts, run_page
+
+
+@pytest.fixture(scope="module")
+def run():
+    return dl.simulate(dl.load("rp"), [0.3, 0.5], [1.0, 0.0], duration=0.4, dt=0.02)
+
+
+@pytest.fixture(scope="module")
+def batch():
+    starts = np.linspace(0.5, 2.5, 4)[:, None]
+    return dl.simulate(dl.load("pendulum"), starts, np.zeros((4, 1)), duration=0.5, dt=0.01)
+
+
+def labels(figure):
+    return [axes.get_ylabel() for axes in figure.axes]
+
+
+def test_every_unit_has_its_own_panel(run):
+    figure = run.dl.plot(["q", "tau", "energy"])
+    assert labels(figure) == ["q / rad", "q / m", "τ / N m", "τ / N", "energy / J"]
+    assert figure.axes[-1].get_xlabel() == "time / s"
+    curves = figure.axes[-1].get_legend().get_texts()
+    names = [text.get_text() for text in curves]
+    assert names == ["kinetic", "potential", "kinetic + potential", "work", "lost"]
+
+
+def test_curves_are_the_run(run):
+    (line,) = run.dl.plot("qd").axes[1].get_lines()
+    np.testing.assert_array_equal(line.get_xdata(), run.time)
+    np.testing.assert_array_equal(line.get_ydata(), run.qd[:, 1])
+
+
+def test_what_constrained_systems_add_is_plotted(run):
+    extra = run.assign(
+        lam=(("time", "row"), np.zeros((run.sizes["time"], 2)), {"units": "N"}),
+        residual=(
+            "time",
+            np.zeros(run.sizes["time"]),
+            {"units": "m", "long_name": "residual of h"},
+        ),
+    )
+    charts = run_charts(extra)
+    assert charts["lam"][0].unit == "lam / N"
+    assert [s.name for s in charts["lam"][0].series] == ["1", "2"]
+    assert charts["residual"][0].title == "Residual of h"
+
+
+def test_unknown_quantity_is_named(run):
+    with pytest.raises(UnknownNameError, match=r"no 'force' to plot; it has: q, qd, tau, energy"):
+        run.dl.plot(["force"])
+
+
+def test_samples_of_a_batch(batch):
+    (line,) = batch.dl.plot("q", sample=2).axes[0].get_lines()
+    np.testing.assert_array_equal(line.get_ydata(), batch.q[:, 2, 0])
+    with pytest.raises(ParameterError, match="sample 4: the run has 4 samples"):
+        batch.dl.plot(sample=4)
+
+
+def test_phase_portrait_shows_every_sample(batch, run):
+    axes = batch.dl.phase().axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("q / rad", "q̇ / rad/s")
+    assert len(axes.get_lines()) == 2 * 4
+    assert len(batch.dl.phase(sample=1).axes[0].get_lines()) == 2
+    assert run.dl.phase("link2_joint").axes[0].get_xlabel() == "q / m"
+    with pytest.raises(UnknownNameError, match="no joint is called 'link9'"):
+        run.dl.phase("link9")
+
+
+def test_animation_lasts_as_long_as_the_run(run, tmp_path):
+    from PIL import Image
+
+    path = run.dl.animate(tmp_path / "new" / "run.gif")
+    with Image.open(path) as gif:
+        assert gif.n_frames == 9
+        first = np.asarray(gif.convert("RGB")).astype(int)
+        gif.seek(8)
+        last = np.asarray(gif.convert("RGB")).astype(int)
+        assert gif.info["duration"] * 8 == 400
+    assert (np.abs(first - last).max(axis=-1) > 40).mean() > 0.002
+
+
+def test_animation_needs_a_row_per_time(tmp_path):
+    with pytest.raises(ShapeError, match=r"q must be \(3, 2\)"):
+        animate(dl.load("rp"), np.arange(3.0), np.zeros((3, 3)), tmp_path / "no.gif")
+
+
+def test_a_run_of_an_unknown_system_needs_its_robot(run, tmp_path):
+    other = run.assign_attrs(system="mine")
+    assert robot_of(other) is None
+    with pytest.raises(ParameterError, match="'mine' is not in the zoo; give robot="):
+        other.dl.animate(tmp_path / "a.gif")
+    assert '"scene":null' in run_page(other)
+    assert '"scene":{' in run_page(other, dl.load("rp"))
+    with pytest.raises(ParameterError, match="ur5 has 6 coordinates, the run has 2"):
+        run_page(other, dl.load("ur5"))
+
+
+def test_report_of_a_file(run, tmp_path):
+    run.to_netcdf(tmp_path / "run.nc", engine="scipy")
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(app, ["report", str(tmp_path / "run.nc"), "--out", str(page)])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.rstrip().endswith(f"Now open {page}")
+    assert "Run of rp" in page.read_text(encoding="utf-8")
+
+
+def test_files_that_are_no_runs(tmp_path):
+    with pytest.raises(ParameterError, match="there is no file"):
+        open_run(tmp_path / "none.nc")
+    (tmp_path / "text.nc").write_text("not a run")
+    with pytest.raises(ParameterError, match="cannot be read as a run"):
+        open_run(tmp_path / "text.nc")
+    xarray.Dataset({"x": 1.0}).to_netcdf(tmp_path / "x.nc", engine="scipy")
+    with pytest.raises(ParameterError, match="it has no time, q, qd"):
+        open_run(tmp_path / "x.nc")
+
+
+def test_robot_option_is_for_runs(tmp_path):
+    result = CliRunner().invoke(
+        app, ["report", "rp", "--robot", "rp", "--out", str(tmp_path / "a")]
+    )
+    assert result.exit_code == 1
+    assert "--robot is for runs" in result.stderr
+
+
+def test_page_of_a_run_moves(open_page, run, tmp_path):
+    page = open_page(run.dl.report(tmp_path / "run.html"), at=0.1)
+    assert page.locator("#arm canvas").count() == 1
+    assert page.locator(".chart").count() >= 5
+    page.locator("#time").fill("0.4")
+    assert page.locator("#now").text_content() == "0.40 s"
+
+
+def test_page_without_a_robot_has_its_plots(open_page, run, tmp_path):
+    page = open_page(run.assign_attrs(system="mine").dl.report(tmp_path / "run.html"), at=0.1)
+    assert page.locator("#arm").count() == 0
+    assert page.locator(".chart").count() >= 5

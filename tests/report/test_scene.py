@@ -1,0 +1,105 @@
+"""What the viewer is told: parts in body frames, poses, and ellipsoids of inertia."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import dalembert as dl
+from dalembert.report.motion import move
+from dalembert.report.scene import ellipsoid, scene
+from dalembert.report.skeleton import skeleton
+from dalembert.spatial.shapes import box_inertia
+
+COUPLED = """<robot name="gripper"><link name="base"/>
+<link name="left"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<link name="right"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<joint name="a" type="revolute"><parent link="base"/><child link="left"/>
+<origin xyz="0.1 0 0"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+<joint name="b" type="revolute"><parent link="base"/><child link="right"/>
+<origin xyz="-0.1 0 0"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="a" multiplier="-1"/></joint>
+</robot>"""
+
+
+@pytest.mark.parametrize("name", ["puma560", "scara", "stanford", "pendulum"])
+def test_the_viewer_and_the_picture_show_the_same_arm(name):
+    robot = dl.load(name)
+    q = np.linspace(0.3, 0.9, robot.nq)
+    made = scene(robot, np.array([0.0, 1.0]), np.stack([robot.neutral(), q]))
+    shape = skeleton(robot, q)
+    poses = np.array(made["poses"][1]).reshape(-1, 7)
+    # positions and quaternions are rounded to 1e-5
+    np.testing.assert_allclose(poses[:, :3], shape.joints, atol=1e-5)
+    axes = Rotation.from_quat(poses[:, 3:]).apply([0.0, 0.0, 1.0])
+    np.testing.assert_allclose(axes, shape.axes, atol=5e-5)
+    np.testing.assert_allclose(made["way"][1], shape.tool[:3, 3], atol=1e-5)
+
+
+def test_links_join_the_joints():
+    """The parts of a body end where its children begin."""
+    robot = dl.load("puma560")
+    made = scene(robot, np.zeros(1), np.zeros((1, 6)))
+    for body in robot.model.bodies:
+        ends = [p["b"] for p in made["parts"] if p["body"] == body.parent and p["kind"] == "link"]
+        reach = [np.abs(np.array(end) - body.translation).max() for end in ends]
+        assert min(reach, default=0.0) < 1e-5 or np.abs(body.translation).max() < 1e-9
+
+
+def test_sliding_joints_have_rods():
+    made = scene(dl.load("scara"), np.zeros(1), np.zeros((1, 4)))
+    assert [rod["child"] for rod in made["sliders"]] == [3]
+    assert scene(dl.load("ur5"), np.zeros(1), np.zeros((1, 6)))["sliders"] == []
+
+
+def test_joints_that_follow_others_move_with_them():
+    robot = dl.Robot.from_urdf(COUPLED)
+    assert robot.nq == 1
+    made = scene(robot, np.array([0.0, 1.0]), np.array([[0.0], [0.5]]))
+    turns = np.array(made["poses"][1]).reshape(2, 7)[:, 3:]
+    angles = Rotation.from_quat(turns).as_rotvec()
+    np.testing.assert_allclose(np.linalg.norm(angles, axis=1), 0.5, atol=1e-4)
+    np.testing.assert_allclose(angles[0], -angles[1], atol=1e-4)
+
+
+def test_ellipsoid_has_the_inertia_of_its_link():
+    size, mass = np.array([0.3, 0.2, 0.1]), 4.0
+    turn = Rotation.from_euler("xyz", [0.3, -0.8, 1.1]).as_matrix()
+    inertia = turn @ box_inertia(mass, size) @ turn.T
+    link = {"name": "box", "joint": {"type": "free"}, "mass": mass, "inertia": inertia}
+    robot = dl.Robot.from_links([{**link, "com": (0.1, 0.2, 0.3)}])
+    found = ellipsoid(robot.model, 0)
+    a2 = np.square(found["axes"])
+    axes = Rotation.from_quat(found["turn"]).as_matrix()
+    # a uniform ellipsoid has I_x = m (b² + c²)/5
+    again = axes @ np.diag(mass / 5 * (a2.sum() - a2)) @ axes.T
+    np.testing.assert_allclose(again, inertia, atol=1e-4)
+    assert found["centre"] == [0.1, 0.2, 0.3]
+
+
+def test_massless_bodies_have_no_ellipsoid():
+    solid = {"mass": 1.0, "inertia": np.eye(3)}
+    links = [{"name": "arm", "joint": {"type": "universal"}, **solid}]
+    model = dl.Robot.from_links(links).model
+    assert [ellipsoid(model, i) is None for i in range(2)] == [True, False]
+
+
+@pytest.mark.parametrize("joint", ["spherical", "free", "cylindrical", "universal", "planar"])
+def test_every_joint_can_be_shown(joint):
+    link = {"name": "a", "joint": {"type": joint}, "mass": 1.0, "inertia": np.eye(3)}
+    robot = dl.Robot.from_links([link])
+    motion = move(robot)
+    made = scene(robot, motion.t[::400], motion.q[::400])
+    json.dumps(made, allow_nan=False)
+    assert made["parts"]
+    assert len(made["poses"]) == len(made["t"])
+
+
+def test_parameters_take_their_defaults():
+    length = dl.Parameter("length", 0.7)
+    rows = [{"a": length, "mass": 1.0, "inertia": np.eye(3)}]
+    robot = dl.Robot.from_dh(rows, convention="standard")
+    made = scene(robot, np.zeros(1), np.zeros((1, 1)))
+    np.testing.assert_allclose(made["way"][0], [0.7, 0, 0], atol=1e-5)

@@ -1,0 +1,79 @@
+"""Constrained systems keep their constraints; drivers do work; long ladders stay closed."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.zoo import (
+    constrained_ladder,
+    constrained_particles,
+    constrained_planar,
+    constrained_wheels,
+)
+
+MODULES = (constrained_particles, constrained_planar, constrained_wheels)
+ZOO = {entry.name: entry for module in MODULES for entry in module.ENTRIES}
+
+
+@pytest.mark.parametrize("method", ["DOP853", "rk4"])
+@pytest.mark.parametrize("name", ZOO)
+def test_constraints_and_energy_are_kept(name: str, method: str) -> None:
+    system = ZOO[name].build()
+    qd0 = system.project_velocity(system.neutral(), np.random.default_rng(0).normal(size=system.nv))
+    run = dl.simulate(system, None, qd0, duration=1.0, dt=1e-3, save_every=50, method=method)
+    assert float(run.residual.max()) < 1e-12
+    assert float(run.velocity_residual.max()) < 1e-12
+    assert float(np.abs(run.balance).max()) < 1e-8
+    assert run["lambda"].dims == ("time", "row") and run.sizes["row"] == system.rows
+
+
+def test_a_constrained_particle_is_the_pendulum() -> None:
+    particle, pendulum = ZOO["pendulum_constrained"].build(), dl.load("pendulum")
+    angle = dl.simulate(pendulum, [0.5], [0.0], duration=1.0, dt=0.1).q.values[:, 0]
+    q0 = [np.sin(0.5), -np.cos(0.5)]
+    run = dl.simulate(particle, q0, [0.0, 0.0], duration=1.0, dt=0.1)
+    np.testing.assert_allclose(run.q, np.stack([np.sin(angle), -np.cos(angle)], 1), atol=1e-9)
+
+
+def driven_arm() -> tuple[dl.Constrained, float, float]:
+    """004's arm: the proximal joint is driven by a sine, the distal one hangs."""
+    arm, swing, f = dl.load("two_bar_arm"), 0.4, 0.5
+    first = arm.joints[0].name
+
+    def driver(q, t):
+        return q[0] - swing * np.sin(2.0 * np.pi * f * t)
+
+    return dl.Constrained(arm, [dl.Driver(driver, name=first)]), swing, f
+
+
+def test_a_driven_arm_for_ten_seconds() -> None:
+    system, swing, f = driven_arm()
+    q0 = np.zeros(2)
+    qd0 = system.project_velocity(q0, np.zeros(2), t=0.0)
+    run = dl.simulate(system, q0, qd0, duration=10.0, dt=0.01)
+    assert float(run.residual.max()) < 1e-9
+    driven = swing * np.sin(2.0 * np.pi * f * run.time.values)
+    np.testing.assert_allclose(run.q[:, 0], driven, atol=1e-12)
+    # the driver's work is all that changes the energy
+    assert float(np.abs(run.work).max()) > 0.1
+    assert float(np.abs(run.balance).max()) < 1e-7
+
+
+def test_a_ladder_of_forty_loops_for_ten_seconds() -> None:
+    ladder = constrained_ladder.build(40)
+    qd0 = ladder.project_velocity(np.zeros(ladder.nv), np.eye(ladder.nv)[0])
+    run = dl.simulate(ladder, None, qd0, duration=10.0, dt=0.1, rtol=1e-8, atol=1e-9)
+    assert run.attrs["status"] == "complete"
+    assert float(run.residual.max()) < 1e-9
+    assert float(np.ptp(run.energy.values)) < 1e-4 * float(np.abs(run.energy).max())
+
+
+def test_a_start_off_the_constraints_is_refused() -> None:
+    system = ZOO["pendulum_constrained"].build()
+    with pytest.raises(dl.SimulationError, match=r"assemble\(q0\)"):
+        dl.simulate(system, [0.5, 0.5], [0.0, 0.0], duration=0.1)
+    with pytest.raises(dl.SimulationError, match="project_velocity"):
+        dl.simulate(system, [0.0, -1.0], [0.0, 1.0], duration=0.1)
+    for method in ("variational", "LSODA"):
+        with pytest.raises(dl.DalembertError, match="constraints"):
+            dl.simulate(system, duration=0.1, method=method)

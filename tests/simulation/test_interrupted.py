@@ -1,0 +1,172 @@
+"""Runs that are cut short: killed and gone on with, interrupted, out of disk, of another version."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+
+import dalembert as dl
+from dalembert.simulation.fixed import FixedRun
+
+RUN = """
+import sys
+import numpy as np
+import dalembert as dl
+
+folder, method, out = sys.argv[1:4]
+robot = dl.load("puma560")
+run = dl.simulate(
+    robot, [0.0, 0.3, 0.2, 0.1, 0.4, 0.5], np.full(6, 0.3), [5.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    duration=float(sys.argv[4]), dt=1e-3, save_every=10, method=method, checkpoint=folder,
+)
+np.savez(out, t=run.time, q=run.q, qd=run.qd, work=run.work, dissipated=run.dissipated)
+"""
+
+
+def start(tmp_path: Path, folder: str, method: str, out: str, seconds: float) -> subprocess.Popen:
+    source = Path(dl.__file__).parents[1]
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, folder, method, out, str(seconds)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(source)},
+        stderr=subprocess.PIPE,
+    )
+
+
+def wait_for(condition, process: subprocess.Popen, seconds: float = 120.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.stderr.read().decode()
+        assert time.monotonic() < end, "the run did not get so far"
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize(
+    ("method", "seconds"), [("rk4", 60.0), ("variational", 60.0), ("DOP853", 20.0)]
+)
+def test_kill_and_resume_gives_the_same_bits(tmp_path: Path, method: str, seconds: float) -> None:
+    process = start(tmp_path, "cut", method, "never.npz", seconds)
+    wait_for(lambda: len(list((tmp_path / "cut").glob("*.npz"))) >= 3, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    chunks = len(list((tmp_path / "cut").glob("*.npz")))
+    assert chunks < 20 and not (tmp_path / "never.npz").exists()
+    for folder, out in (("cut", "resumed.npz"), ("whole", "straight.npz")):
+        finished = start(tmp_path, folder, method, out, seconds)
+        _, error = finished.communicate(timeout=300)
+        assert finished.returncode == 0, error.decode()
+    with np.load(tmp_path / "resumed.npz") as resumed, np.load(tmp_path / "straight.npz") as whole:
+        for name in whole.files:
+            np.testing.assert_array_equal(resumed[name], whole[name], err_msg=name)
+
+
+def test_ctrl_c_keeps_what_was_computed(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-c",
+        "from dalembert.cli import main; main()",
+        "simulate",
+        "puma560",
+    ]
+    command += ["--duration", "5000", "--method", "rk4", "--q", "0 0.3 0.2 0.1 0.4 0.5"]
+    command += ["--save-every", "100", "--out", "run.nc", "--checkpoint", "chunks", "--json"]
+    source = Path(dl.__file__).parents[1]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(source)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    wait_for((tmp_path / "chunks" / "000000.npz").exists, process)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error.decode()
+    facts = json.loads(out)
+    assert facts["status"] == "interrupted"
+    assert "interrupted" in error.decode()
+    with xarray.open_dataset(tmp_path / "run.nc") as run:
+        assert run.attrs["status"] == "interrupted"
+        assert run.sizes["time"] > 1
+        assert float(run.time[-1]) == pytest.approx(facts["seconds"])
+        assert np.isfinite(run.q).all()
+
+
+def test_a_batch_resumes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = dl.load("planar_2r")
+    q0 = np.random.default_rng(0).normal(size=(1100, 2))
+    options = {"duration": 0.4, "dt": 1e-3, "save_every": 10}
+    whole = dl.simulate(robot, q0, np.ones(2), np.array([0.1, 0.2]), **options)
+    calls = 0
+    advance = FixedRun.advance
+
+    def interrupted(self, state, index):
+        nonlocal calls
+        calls += 1
+        if calls == 18:
+            raise KeyboardInterrupt
+        return advance(self, state, index)
+
+    monkeypatch.setattr(FixedRun, "advance", interrupted)
+    with pytest.warns(dl.SimulationWarning, match="interrupted after t = 0.17"):
+        part = dl.simulate(
+            robot, q0, np.ones(2), np.array([0.1, 0.2]), checkpoint=tmp_path / "c", **options
+        )
+    assert part.sizes["time"] == 18 and part.attrs["status"] == "interrupted"
+    monkeypatch.undo()
+    rest = dl.simulate(
+        robot, q0, np.ones(2), np.array([0.1, 0.2]), checkpoint=tmp_path / "c", **options
+    )
+    np.testing.assert_array_equal(rest.q, whole.q)
+    np.testing.assert_array_equal(rest.work, whole.work)
+
+
+def test_checkpoints_of_another_run_are_refused(tmp_path: Path) -> None:
+    robot = dl.load("pendulum")
+    dl.simulate(robot, [0.1], [0.0], duration=0.2, dt=0.01, checkpoint=tmp_path)
+    with pytest.raises(dl.SimulationError, match="another run: method was 'DOP853', now 'rk4'"):
+        dl.simulate(robot, [0.1], [0.0], duration=0.2, dt=0.01, method="rk4", checkpoint=tmp_path)
+    with pytest.raises(dl.SimulationError, match="another run: start"):
+        dl.simulate(robot, [0.2], [0.0], duration=0.2, dt=0.01, checkpoint=tmp_path)
+    with pytest.raises(dl.SimulationError, match="another run: torques"):
+        dl.simulate(robot, [0.1], [0.0], [1.0], duration=0.2, dt=0.01, checkpoint=tmp_path)
+
+
+def test_checkpoints_of_another_version_are_refused(tmp_path: Path) -> None:
+    robot = dl.load("pendulum")
+    dl.simulate(robot, [0.1], [0.0], duration=0.2, dt=0.01, checkpoint=tmp_path)
+    header = tmp_path / "run.json"
+    stored = json.loads(header.read_text())
+    header.write_text(json.dumps({**stored, "dalembert_version": "0.0.1"}))
+    with pytest.raises(dl.SimulationError, match=r"dalembert_version was '0\.0\.1'"):
+        dl.simulate(robot, [0.1], [0.0], duration=0.2, dt=0.01, checkpoint=tmp_path)
+    header.write_text("not json")
+    with pytest.raises(dl.SimulationError, match="not a checkpoint"):
+        dl.simulate(robot, [0.1], [0.0], duration=0.2, dt=0.01, checkpoint=tmp_path)
+
+
+def test_a_checkpoint_folder_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(dl.SimulationError, match="cannot be used"):
+        dl.simulate(dl.load("pendulum"), [0.1], duration=0.2, checkpoint=tmp_path / "file" / "c")
+
+
+def test_a_full_disk_loses_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = dl.load("pendulum")
+    whole = dl.simulate(robot, [0.1], [0.0], duration=0.2, dt=0.01)
+
+    def full(*arguments: object, **named: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.warns(dl.SimulationWarning, match="No space left"):
+        run = dl.simulate(robot, [0.1], [0.0], duration=0.2, dt=0.01, checkpoint=tmp_path)
+    np.testing.assert_array_equal(run.q, whole.q)
+    assert not list(tmp_path.glob("*.part"))

@@ -1,0 +1,109 @@
+"""Measured orders of the fixed-step methods, on coordinates and on the groups of joints."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+
+ORDERS = {"euler": 1, "heun": 2, "rk4": 4, "semi_implicit": 1, "variational": 2}
+# steps small enough for the leading error term, large enough to stand above rounding
+STEPS = {1: (1e-3, 5e-4), 2: (1e-2, 5e-3), 4: (2e-2, 1e-2)}
+
+
+def arm() -> tuple[dl.Robot, list[float], list[float]]:
+    """Plain coordinates."""
+    return dl.load("elbow_3r"), [0.3, 0.8, -0.5], [1.0, -0.5, 0.4]
+
+
+def top() -> tuple[dl.Robot, list[float], list[float]]:
+    """A heavy top: one spherical joint."""
+    body = {
+        "name": "top",
+        "joint": {"type": "spherical", "name": "point"},
+        "mass": 1.2,
+        "com": (0.1, 0.0, 0.3),
+        "inertia": np.diag([0.03, 0.02, 0.04]),
+    }
+    return dl.Robot.from_links([body], name="top"), [0.1, -0.2, 0.05, 1.0], [0.5, 2.0, 3.0]
+
+
+def thrown() -> tuple[dl.Robot, list[float], list[float]]:
+    """A free body whose frame is off its centre of mass, carrying a pendulum."""
+    body = {
+        "name": "body",
+        "joint": {"type": "free", "name": "float"},
+        "mass": 2.0,
+        "com": (0.1, 0.05, -0.2),
+        "inertia": np.diag([0.1, 0.2, 0.25]),
+    }
+    bob = {
+        "name": "bob",
+        "parent": "body",
+        "joint": {"type": "revolute", "axis": (0.0, 1.0, 0.0), "name": "hinge"},
+        "mass": 0.5,
+        "com": (0.0, 0.0, 0.3),
+        "inertia": 1e-2 * np.eye(3),
+    }
+    q0 = [0.0, 0.1, 0.2, 0.1, -0.2, 0.3, 0.9, 0.4]
+    return (
+        dl.Robot.from_links([body, bob], name="thrown"),
+        q0,
+        [0.3, -0.2, 0.5, 1.0, 2.0, -1.5, 0.7],
+    )
+
+
+def distance(robot: dl.Robot, a: np.ndarray, b: np.ndarray) -> float:
+    """Between two states; q and −q of a quaternion are the same."""
+    poses = [robot.pose(x[: robot.nq], frame=robot.frames[-2]) for x in (a, b)]
+    moved = np.abs(poses[0] - poses[1]).max()
+    return max(moved, np.abs(a[robot.nq :] - b[robot.nq :]).max())
+
+
+def end(robot: dl.Robot, q0: list[float], qd0: list[float], **options: object) -> np.ndarray:
+    run = dl.simulate(robot, q0, qd0, duration=0.4, progress=False, **options)
+    return np.concatenate([run.q[-1].values, run.qd[-1].values])
+
+
+@pytest.mark.parametrize("make", [arm, top, thrown])
+@pytest.mark.parametrize("method", ORDERS)
+def test_measured_order(make, method: str) -> None:
+    robot, q0, qd0 = make()
+    exact = end(robot, q0, qd0, dt=0.1, rtol=1e-13, atol=1e-14)
+    errors = [
+        distance(robot, end(robot, q0, qd0, method=method, dt=dt), exact)
+        for dt in STEPS[ORDERS[method]]
+    ]
+    measured = np.log2(errors[0] / errors[1])
+    assert measured == pytest.approx(ORDERS[method], abs=0.25), errors
+
+
+@pytest.mark.parametrize("method", ["rk4", "variational", "semi_implicit", "DOP853"])
+@pytest.mark.parametrize("make", [top, thrown])
+def test_quaternions_stay_on_their_sphere(make, method: str) -> None:
+    robot, q0, qd0 = make()
+    run = dl.simulate(robot, q0, qd0, duration=1.0, dt=5e-3, method=method)
+    (joint,) = [j for j in robot.joints if j.kind in ("spherical", "free")]
+    turn = run.q.values[:, joint.q.stop - 4 : joint.q.stop]
+    # rk4, variational and semi_implicit multiply unit quaternions: rounding of 200 products
+    np.testing.assert_allclose(np.linalg.norm(turn, axis=1), 1.0, atol=1e-13)
+    assert run.q.dims == ("time", "coordinate")
+
+
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"])
+def test_adaptive_methods_meet_their_tolerance(method: str) -> None:
+    robot, q0, qd0 = arm()
+    exact = end(robot, q0, qd0, dt=0.1, rtol=1e-13, atol=1e-14)
+    loose, tight = (
+        distance(robot, end(robot, q0, qd0, dt=0.1, method=method, rtol=r, atol=r), exact)
+        for r in (1e-4, 1e-7)
+    )
+    # global errors exceed the local tolerance, by the growth of this swing
+    assert tight < 1e-4
+    assert tight < 0.1 * loose
+
+
+def test_a_tableau_that_is_wrong_is_refused() -> None:
+    from dalembert.simulation.tableau import Tableau
+
+    with pytest.raises(dl.DalembertError, match="order 2"):
+        Tableau("wrong", 2, ((1.0,),), (0.25, 0.75))

@@ -1,0 +1,69 @@
+"""The documentation: its code runs page by page, its links lead somewhere, it builds quietly."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+WITH_CODE = [path for path in PAGES if BLOCK.search(path.read_text(encoding="utf-8"))]
+
+
+def name(path):
+    return str(path.relative_to(DOCS))
+
+
+def test_there_is_documentation():
+    assert len(WITH_CODE) >= 12
+    found = {name(path) for path in PAGES}
+    assert {"index.md", "tutorial.md", "conventions.md", "theory/index.md"} <= found
+
+
+@pytest.mark.parametrize("path", WITH_CODE, ids=name)
+def test_code_runs(path, tmp_path, monkeypatch):
+    """In order, in one namespace; what a page writes goes to a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": path.stem}
+    text = path.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        # line numbers of errors are those of the page
+        shifted = "\n" * text.count("\n", 0, match.start(1)) + match.group(1)
+        exec(compile(shifted, str(path), "exec"), names)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_links_lead_somewhere(path):
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
+    missing = [x for x in links if "://" not in x and not (path.parent / x).exists()]
+    assert not missing
+
+
+def test_every_formulation_is_derived():
+    import dalembert as dl
+
+    theory = "".join(p.read_text(encoding="utf-8") for p in (DOCS / "theory").glob("*.md"))
+    for quantity in ("inverse_dynamics", "mass_matrix", "forward_dynamics"):
+        assert all(f"`{formulation}`" in theory for formulation in dl.formulations(quantity))
+
+
+def test_it_builds_without_warnings(tmp_path):
+    pytest.importorskip("sphinx", reason="the extra docs is not installed")
+    pytest.importorskip("furo", reason="the extra docs is not installed")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    built = subprocess.run(
+        [*command, "-d", str(tmp_path / "trees"), str(DOCS), str(tmp_path / "html")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert built.returncode == 0, built.stderr
+    page = (tmp_path / "html" / "theory" / "lagrange.html").read_text(encoding="utf-8")
+    assert "<math" in page
+    # scripts, styles, fonts and pictures come from the pages' own folder
+    fetched = re.findall(r'(?:src|<link[^>]*href)="(https?:[^"]*)"', page)
+    assert not fetched
