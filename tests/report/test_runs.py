@@ -148,3 +148,22 @@ def test_page_without_a_robot_has_its_plots(open_page, run, tmp_path):
     page = open_page(run.assign_attrs(system="mine").dl.report(tmp_path / "run.html"), at=0.1)
     assert page.locator("#arm").count() == 0
     assert page.locator(".chart").count() >= 5
+
+
+def test_constrained_runs_show_the_tree_that_is_held():
+    linkage = dl.load("four_bar")
+    start = linkage.assemble()
+    run = dl.simulate(linkage, start, np.zeros(3), duration=0.1, dt=0.02)
+    assert robot_of(run) == linkage.system
+    assert {"lambda", "residual"} <= set(run_charts(run))
+    assert run_charts(run)["lambda"][0].unit.startswith("λ")
+
+
+def test_report_says_what_it_cannot_show(run, tmp_path):
+    result = CliRunner().invoke(app, ["report", "four_bar", "--out", str(tmp_path / "a.html")])
+    assert result.exit_code == 1
+    assert "four_bar is no robot but a Constrained" in result.stderr
+    run.assign_attrs(system="mine").to_netcdf(tmp_path / "run.nc", engine="scipy")
+    arguments = ["report", str(tmp_path / "run.nc"), "--out", str(tmp_path / "b.html")]
+    result = CliRunner().invoke(app, arguments)
+    assert "give --robot to see it move" in result.stdout
