@@ -69,7 +69,9 @@ class Variant:
         chosen = quantity.formulation(formulation)
         for name in choices:
             if name in quantity.static and not chosen.takes(name):
-                raise FormulationError(f"{quantity.name} by {chosen.name} has no choice of {name!r}")
+                raise FormulationError(
+                    f"{quantity.name} by {chosen.name} has no choice of {name!r}"
+                )
         return Variant(
             quantity,
             chosen,

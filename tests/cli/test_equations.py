@@ -21,7 +21,9 @@ def test_latex():
     assert r"\sin" in done.output
 
 
-@pytest.mark.parametrize(("option", "mark"), [("--html", "<math"), ("--pdf-ready", "\\documentclass")])
+@pytest.mark.parametrize(
+    ("option", "mark"), [("--html", "<math"), ("--pdf-ready", "\\documentclass")]
+)
 def test_documents_go_to_files(tmp_path, option, mark):
     path = tmp_path / "new" / "page"
     done = run(app, ["equations", "rp", option, "--out", str(path)])

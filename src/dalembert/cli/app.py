@@ -279,9 +279,7 @@ def simulate(
     q: Q = None,
     qd: QD = None,
     tau: Tau = None,
-    controller: Annotated[
-        str, typer.Option(help="none, pd_gravity or computed_torque.")
-    ] = "none",
+    controller: Annotated[str, typer.Option(help="none, pd_gravity or computed_torque.")] = "none",
     target: Annotated[str | None, numbers("Where the controller goes; default: it holds.")] = None,
     kp: Annotated[float, typer.Option(help="Position gain of the controller.")] = 100.0,
     kd: Annotated[float, typer.Option(help="Velocity gain of the controller.")] = 20.0,
