@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.formulations.christoffel import from_derivative
 from dalembert.formulations.composite_body import mass_matrix
 from dalembert.formulations.screw_sum import require_coordinates
 from dalembert.model import Model
@@ -26,3 +27,8 @@ def mass_matrix_derivative(model: Model, q: Any) -> Any:
     if is_symbolic(q):
         return casadi.array(casadi.substitute(slopes, x, q.to_casadi())).reshape(*shape)
     return np.array(casadi.Function("slopes", [x], [slopes])(q)).reshape(*shape)
+
+
+def christoffel(model: Model, q: Any) -> Any:
+    """Γ_ijk (nv, nv, nv), i the row, from that derivative: fewer operations than the closed form."""
+    return from_derivative(mass_matrix_derivative(model, q))

@@ -70,7 +70,15 @@ CHRISTOFFEL = Quantity(
     "Christoffel symbols Γ_ijk, i the row",
     ("q",),
     {"G": ("nv", "nv", "nv")},
-    (Formulation("screw_sum", christoffel.christoffel, f"{SLIDES} p.23", "from ∂M/∂q"),),
+    (
+        Formulation("screw_sum", christoffel.christoffel, f"{SLIDES} p.23", "from ∂M/∂q"),
+        Formulation(
+            "automatic",
+            automatic.christoffel,
+            "automatic differentiation",
+            "from ∂M/∂q by CasADi",
+        ),
+    ),
 )
 
 CORIOLIS = Quantity(

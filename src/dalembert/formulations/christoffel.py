@@ -20,7 +20,11 @@ from dalembert.model import Model
 
 def christoffel(model: Model, q: Any) -> Any:
     """Γ_ijk (nv, nv, nv) = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_kj/∂q_i), i the row (000 p.23)."""
-    D = mass_matrix_derivative(model, q)
+    return from_derivative(mass_matrix_derivative(model, q))
+
+
+def from_derivative(D: Any) -> Any:
+    """Γ_ijk from D_ijk = ∂M_ij/∂q_k."""
     return 0.5 * (D + np.transpose(D, (0, 2, 1)) - np.transpose(D, (2, 1, 0)))
 
 

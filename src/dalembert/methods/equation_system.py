@@ -53,8 +53,10 @@ def system_of(
 
 
 def _program(subject: Evaluator, name: str) -> Program:
+    """The shortest program of a quantity: symbols differentiate best automatically."""
+    listed = [formulation.name for formulation in subject.kind.quantity(name).formulations]
     try:
-        return subject.program(name)
+        return subject.program(name, "automatic" if "automatic" in listed else None)
     except FormulationError as error:
         raise EquationError(f"{name} has no equations: {error}") from error
 
