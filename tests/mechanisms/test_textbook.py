@@ -59,7 +59,7 @@ def test_norton_four_bar_kinematics_and_forces() -> None:
 
 
 def test_marghitu_slider_crank() -> None:
-    """D. B. Marghitu, Mechanisms and Robots Analysis with MATLAB (2009), §4.5, eqs. 4.51–4.52."""
+    """D. B. Marghitu, Mechanisms and Robots Analysis with MATLAB (2009), eqs. 4.51–4.52."""
     made = slider_crank(
         crank=1.0, rod=1.0, crank_mass=1.0, rod_mass=1.0, piston_mass=1.0, start=45 * DEG, g=10.0
     )
