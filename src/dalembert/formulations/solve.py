@@ -1,10 +1,12 @@
 """Forward dynamics by solving M q̈ = τ − h, with M factored in four ways.
 
-h = C q̇ + N + J_tᵀ F_t + friction is the torque of the motion with q̈ = 0.
+h = C q̇ + N + J_tᵀ F_t + friction is the torque of the motion with q̈ = 0. Each function takes
+(model, q, qd, tau) and, by name, tip_wrench, base_twist and base_acceleration.
 """
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,70 +21,35 @@ from dalembert.formulations.triangular import (
 from dalembert.model import Model
 
 
-def by_composite_body(
-    model: Model,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+def torque_left(
+    model: Model, q: Any, qd: Any, tau: Any, given: dict[str, Any], route: ModuleType = newton_euler
 ) -> Any:
+    """τ − h (nv,): what is left of the torques to accelerate the joints."""
+    return tau - route.inverse_dynamics(model, q, qd, np.zeros(model.nv), **given)
+
+
+def by_composite_body(model: Model, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
     """q̈ (nv,) by Cholesky's factor of M (Walker and Orin 1982)."""
-    still = np.zeros(model.nv)
-    h = newton_euler.inverse_dynamics(
-        model, q, qd, still, tip_wrench, base_twist, base_acceleration
+    return cholesky_solve(
+        composite_body.mass_matrix(model, q), torque_left(model, q, qd, tau, given)
     )
-    return cholesky_solve(composite_body.mass_matrix(model, q), tau - h)
 
 
-def by_square_root(
-    model: Model,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> Any:
+def by_square_root(model: Model, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
     """q̈ (nv,) from W (Wᵀ q̈) = τ − h, W the triangular root of articulated inertias (000 p.50)."""
-    still = np.zeros(model.nv)
-    h = newton_euler.inverse_dynamics(
-        model, q, qd, still, tip_wrench, base_twist, base_acceleration
-    )
     W = square_root(model, q)
-    return forward_substitution(W.T, back_substitution(W, tau - h))
+    left = torque_left(model, q, qd, tau, given)
+    return forward_substitution(W.T, back_substitution(W, left))
 
 
-def by_symmetric_root(
-    model: Model,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> Any:
+def by_symmetric_root(model: Model, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
     """q̈ (nv,) = M^{−1/2} M^{−1/2} (τ − h), with the root of v = M^{1/2} q̇ (003)."""
-    still = np.zeros(model.nv)
-    h = newton_euler.inverse_dynamics(
-        model, q, qd, still, tip_wrench, base_twist, base_acceleration
-    )
     _, inverse = symmetric_roots(composite_body.mass_matrix(model, q))
-    return inverse @ (inverse @ (tau - h))
+    return inverse @ (inverse @ torque_left(model, q, qd, tau, given))
 
 
-def by_operator(
-    model: Model,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> Any:
+def by_operator(model: Model, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
     """q̈ (nv,) = W⁻ᵀ W⁻¹ (τ − h), all in stacked operators (000 p.47 and p.50)."""
-    still = np.zeros(model.nv)
-    h = operator.inverse_dynamics(model, q, qd, still, tip_wrench, base_twist, base_acceleration)
     W_inverse = square_root_inverse(model, q)
-    return W_inverse.T @ (W_inverse @ (tau - h))
+    left = torque_left(model, q, qd, tau, given, operator)
+    return W_inverse.T @ (W_inverse @ left)
