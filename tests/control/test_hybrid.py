@@ -29,6 +29,7 @@ HOLONOMIC = {
     "slider_crank": ("crank",),
     "parallel_3rr": ("theta1", "theta3"),
     "arm_on_sphere": ("shoulder_pan", "elbow", "wrist_roll", "wrist_pitch", "wrist_turn"),
+    "stewart_platform": ("leg0", "leg1", "leg2", "leg3", "leg4", "leg5"),
 }
 NONHOLONOMIC = {
     "rolling_disk": ("theta", "phi"),
