@@ -74,15 +74,16 @@ class Growth:
 
     def at(self, n: int) -> tuple[int, int]:
         """(multiplications, additions) of a chain of n joints, by the polynomials."""
-        return tuple(  # type: ignore[return-value]  # two polynomials make a pair
-            int(sum(c * n**k for k, c in enumerate(p)))
-            for p in (self.multiplications, self.additions)
-        )
+        return _value(self.multiplications, n), _value(self.additions, n)
 
     def exponent(self, first: int, last: int) -> float:
         """Local exponent of the multiplications: d log / d log n between two sizes."""
         ratio = self.at(last)[0] / self.at(first)[0]
         return float(np.log(ratio) / np.log(last / first))
+
+
+def _value(polynomial: tuple[Fraction, ...], n: int) -> int:
+    return int(sum(c * n**k for k, c in enumerate(polynomial)))
 
 
 def count_growth(
