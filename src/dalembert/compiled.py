@@ -58,7 +58,12 @@ class Variant:
     optional: tuple[str, ...] = ()
 
     @staticmethod
-    def of(quantity: Quantity, formulation: str | None, choices: Mapping[str, Any]) -> Variant:
+    def of(
+        quantity: Quantity,
+        formulation: str | None,
+        choices: Mapping[str, Any],
+        description: Any = None,
+    ) -> Variant:
         """The variant that `choices` ask for; a choice the quantity does not have is an error."""
         known = (*quantity.static, *quantity.optional)
         for name in choices:
@@ -66,7 +71,7 @@ class Variant:
                 raise DalembertError(
                     f"{quantity.name} takes no {name!r}{suggest(name, list(known))}"
                 )
-        chosen = quantity.formulation(formulation)
+        chosen = quantity.formulation(formulation, description)
         for name in choices:
             if name in quantity.static and not chosen.takes(name):
                 raise FormulationError(
@@ -258,12 +263,13 @@ class Evaluator:
         arrays = {
             name: np.asarray(x, dtype=float) for name, x in zip(found.inputs, inputs, strict=True)
         }
-        return found.formulation(formulation).function(bound, **arrays, **choices)
+        chosen = found.formulation(formulation, self.description)
+        return chosen.function(bound, **arrays, **choices)
 
     def _variant(
         self, quantity: str, formulation: str | None, choices: Mapping[str, Any]
     ) -> Variant:
-        return Variant.of(self.kind.quantity(quantity), formulation, choices)
+        return Variant.of(self.kind.quantity(quantity), formulation, choices, self.description)
 
     def _evaluate(
         self,

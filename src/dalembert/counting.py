@@ -28,7 +28,7 @@ def as_written(
 ) -> Count:
     """Operations of a formulation on a model of this structure, as its derivation writes them."""
     found = formulations.quantity(quantity)
-    function = found.formulation(formulation).function
+    function = found.formulation(formulation, model).function
     bound = model.bind(np.ones(len(model.parameters)))
     absent = np.array([ABSENT] * model.nv, dtype=object)
     undriven = replace(

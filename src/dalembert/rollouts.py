@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from dalembert.errors import UnknownNameError
-from dalembert.formulations import articulated_body, composite_tree, rollout
+from dalembert.formulations import rollout
+from dalembert.formulations.catalogue_dynamics import FORWARD
 from dalembert.formulations.registry import suggest
-from dalembert.kernels.count import count
 from dalembert.kernels.iteration import Iteration
 from dalembert.kernels.program import Port, Program
 from dalembert.model import Model
@@ -32,7 +32,6 @@ _METHODS: dict[str, tuple[Any, ...]] = {
     ),
 }
 METHODS = tuple(_METHODS)
-COMPOSITE_UP_TO = 16  # degrees of freedom; beyond, articulated bodies always do less
 
 
 def iteration(model: Model, method: str) -> Iteration:
@@ -40,6 +39,7 @@ def iteration(model: Model, method: str) -> Iteration:
     if method not in _METHODS:
         raise UnknownNameError(f"there is no method {method!r}{suggest(method, list(METHODS))}")
     stage, finish, table, starts, scalars = _METHODS[method]
+    forward = FORWARD.formulation(None, model).function
     base = (Port("q", (model.nq,)), Port("qd", (model.nv,)))
     shapes = {port.name: port.shape for port in base}
     work = {name: shapes[source] for name, source in starts.items()}
@@ -49,26 +49,11 @@ def iteration(model: Model, method: str) -> Iteration:
         work=tuple((Port(name, work[name]), source) for name, source in starts.items()),
         held=(Port("tau", (model.nv,)),),
         table=table,
-        stage=_cheapest(stage, model, inputs, tuple(work), f"{method}_stage"),
+        stage=_traced(
+            partial(stage, forward=forward), model, inputs, tuple(work), f"{method}_stage"
+        ),
         finish=_traced(finish, model, work, ("q", "qd"), f"{method}_finish"),
     )
-
-
-def _cheapest(
-    stage: Callable[..., Any],
-    model: Model,
-    inputs: dict[str, tuple[int, ...]],
-    outputs: tuple[str, ...],
-    name: str,
-) -> Program:
-    """The stage by the forward dynamics that takes the fewest operations for this model."""
-    routes = [articulated_body.forward_dynamics]
-    if model.nv <= COMPOSITE_UP_TO:
-        routes.append(composite_tree.forward_dynamics)
-    made = [
-        _traced(partial(stage, forward=route), model, inputs, outputs, name) for route in routes
-    ]
-    return min(made, key=lambda program: count(program).total)
 
 
 def _traced(

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import dalembert as dl
+from dalembert.counting import general_chain
 from dalembert.formulations import articulated_body, composite_body, newton_euler, solve
 from dalembert.formulations.triangular import (
     back_substitution,
@@ -17,6 +19,7 @@ from tests.formulations.mechanisms import random_model, random_motion, random_st
 
 FORWARD = {
     "composite_body": solve.by_composite_body,
+    "tree_factor": solve.by_tree_factor,
     "square_root": solve.by_square_root,
     "symmetric_root": solve.by_symmetric_root,
     "operator": solve.by_operator,
@@ -86,3 +89,11 @@ def test_triangular_systems(seed):
     U = upper_cholesky(L @ L.T)
     np.testing.assert_array_equal(np.tril(U, -1), 0.0)
     assert_close(U @ U.T, L @ L.T)
+
+
+@pytest.mark.parametrize("n", [6, 8, 10, 12])
+def test_the_default_takes_the_fewest_operations(n):
+    robot = dl.Robot(general_chain(n))
+    default = robot.operation_count("forward_dynamics").total
+    routes = ("articulated_body", "tree_factor")
+    assert default == min(robot.operation_count("forward_dynamics", f).total for f in routes)

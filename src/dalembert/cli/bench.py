@@ -67,7 +67,7 @@ def bench(name: str, states: int, as_json: bool) -> None:
 def measure(robot: Robot, quantity: str, states: int) -> Iterator[Measurement]:
     """One state on one thread, then `states` on one thread and on all of them."""
     found = find_quantity(quantity)
-    formulation = found.formulations[0].name
+    formulation = found.formulation(None, robot.description).name
     one = arguments(robot, found.inputs, None)
     getattr(robot, quantity)(*one)  # compiles
     yield Measurement(quantity, formulation, 1, 1, fastest(partial(getattr(robot, quantity), *one)))

@@ -96,7 +96,7 @@ def _solve(
     as_json: bool,
 ) -> None:
     robot = dalembert.load(name)
-    chosen = find_quantity(quantity).formulation(formulation).name
+    chosen = find_quantity(quantity).formulation(formulation, robot.description).name
     arrays = state(robot, given, degrees)
     wrench = None if tip_wrench is None else parse(tip_wrench, "--tip-wrench", "the tool", WRENCH)
     solved = getattr(robot, quantity)(*arrays.values(), tip_wrench=wrench, formulation=chosen)

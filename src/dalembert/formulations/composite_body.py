@@ -1,7 +1,7 @@
 """Mass matrix by composite bodies: each joint moves everything beyond it as one rigid body.
 
 Walker and Orin (1982), method 3; Featherstone (2008) §6.2. A composite is its mass, first moment h
-and second moment Σ = ∫ r rᵀ dm, which add and change frame more cheaply than tensors.
+and second moment Σ = ∫ r rᵀ dm, which add, change frame and pass a joint more cheaply than tensors.
 """
 
 from __future__ import annotations
@@ -10,25 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.formulations.sweep import inward, transforms
-from dalembert.formulations.symmetric import add_outer, congruence
+from dalembert.formulations.sweep import Placed, inward, transforms
+from dalembert.formulations.symmetric import add_outer
+from dalembert.formulations.turned import turned
 from dalembert.model import Body, Model
-from dalembert.spatial.inertia import from_silver_tensor, silver_tensor
+from dalembert.spatial.inertia import silver_tensor
 
 Composite = tuple[Any, Any, Any]  # m, h, Σ
 
 
-def composites(model: Model, placed: list[tuple[Any, Any]]) -> list[Composite]:
+def composites(model: Model, q: Any, placed: Placed) -> list[Composite]:
     """Mass, first and second moment of every body with all that it carries, in its own frame."""
 
     def step(i: int, body: Body, children: list[tuple[int, Composite]]) -> Composite:
         m, h, sigma = body.mass, body.first_moment, silver_tensor(body.inertia_about_origin)
         for child, (m_c, h_c, sigma_c) in children:
             R, p = placed[child]
-            turned = R @ h_c
+            moved = R @ h_c
+            seen = turned(model.bodies[child], q, sigma_c, True)
             # r = p + R r_c:  Σ = R Σ_c Rᵀ + (R h_c) pᵀ + p (R h_c)ᵀ + m_c p pᵀ
-            sigma = sigma + add_outer(congruence(R, sigma_c), turned + 0.5 * m_c * p, p)
-            m, h = m + m_c, h + turned + m_c * p
+            sigma = sigma + add_outer(seen, moved + 0.5 * m_c * p, p)
+            m, h = m + m_c, h + moved + m_c * p
         return m, h, sigma
 
     return inward(model, step)
@@ -38,12 +40,13 @@ def mass_matrix(model: Model, q: Any) -> Any:
     """M (nv, nv), with rotor inertias on its diagonal: M_ij = S_jᵀ X (composite_i S_i)."""
     placed = transforms(model, q)
     blocks: dict[tuple[int, int], Any] = {}
-    for i, (m, h, sigma) in enumerate(composites(model, placed)):
+    for i, (m, h, sigma) in enumerate(composites(model, q, placed)):
         S = model.bodies[i].subspace
         linear, angular = S[0:3], S[3:6]
-        # wrench of the composite for unit accelerations of joint i: f = m v + ω × h, n = h × v + I ω
+        # wrench of the composite for unit accelerations of joint i, with I = tr Σ − Σ:
+        # f = m v + ω × h, n = h × v + I ω
         f = m * linear - _cross_columns(h, angular)
-        n = _cross_columns(h, linear) + from_silver_tensor(sigma) @ angular
+        n = _cross_columns(h, linear) + np.trace(sigma) * angular - sigma @ angular
         j = i
         while True:
             Sj = model.bodies[j].subspace

@@ -52,7 +52,7 @@ def quantity(name: str) -> Quantity:
     if name in _SAME:
         return found
     if name == "forward_dynamics":
-        return replace(found, formulations=(REDUCED,))
+        return replace(found, formulations=(REDUCED,), best=None)
     if name == "joint_wrenches":
         return _wrapped(found, _own_rows)
     if name in _LINEAR:

@@ -62,11 +62,14 @@ class Quantity:
     optional: tuple[str, ...] = ()
     static: tuple[str, ...] = ()
     inverts_mass: bool = False  # its value does not exist where M(q) is singular
+    best: Callable[[Any], str] | None = None  # the fastest formulation for a description
 
-    def formulation(self, name: str | None) -> Formulation:
-        """The formulation of that name; None is the first, the default."""
+    def formulation(self, name: str | None, description: Any = None) -> Formulation:
+        """The formulation of that name; None is the best for the description, or else the first."""
         if name is None:
-            return self.formulations[0]
+            if self.best is None or description is None:
+                return self.formulations[0]
+            name = self.best(description)
         for formulation in self.formulations:
             if formulation.name == name:
                 return formulation

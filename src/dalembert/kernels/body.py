@@ -1,11 +1,15 @@
-"""The arithmetic of a program on one register of states: `void body(inputs, outputs)`.
+"""The arithmetic of a program on one register of states: `void body(inputs, outputs, ahead, …)`.
 
-Both arguments are tiles: entry i of all inputs (outputs), for the W states of the register, is the
-i-th vector. Everything runs straight down except for one rare branch, where an angle is so large
-that its sine needs the C library; all angles known at the same stage share that branch.
+The first two arguments are tiles: entry i of all inputs (outputs), for the W states of the register,
+is the i-th vector. Everything runs straight down except for one rare branch, where an angle is so
+large that its sine needs the C library; all angles known at the same stage share that branch.
+
+Results mostly go to memory that no cache holds yet, and a core can wait for a dozen lines at a time,
+no more. So the lines of the next register of states are asked for here, evenly between the
+arithmetic: `offsets[i]` bytes after `ahead_p`, for entry i of all outputs, which belongs to port p.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dalembert.kernels import libm, sincos
 from dalembert.kernels.program import LEAVES, Op, Program
@@ -30,9 +34,9 @@ _INTRINSIC = {
 _TRUTH = frozenset({*_COMPARE, Op.NOT, Op.AND, Op.OR})
 
 
-def body(program: Program, v: Vector) -> str:
-    """The function, and every definition it needs."""
-    writer = _Body(program, v)
+def body(program: Program, v: Vector, asks: bool = True) -> str:
+    """The function, and every definition it needs; without the last arguments where it never asks."""
+    writer = _Body(program, v, asks)
     writer.run()
     used = {Op(op) for op in set(program.op.tolist())}
     called = sorted(used & libm.NAMES.keys())
@@ -42,12 +46,23 @@ def body(program: Program, v: Vector) -> str:
     for op in sorted(used & _INTRINSIC.keys() - {Op.ABS}):
         arguments = ", ".join([v.type] * (2 if op in (Op.MIN, Op.MAX, Op.COPYSIGN) else 1))
         parts.append(f"declare {v.type} @llvm.{_INTRINSIC[op]}.{v.suffix}({arguments})")
-    head = "internal void @body(ptr noalias readonly align 64 %x, ptr noalias align 64 %y)"
-    return "\n".join([sincos.declarations(v), *parts, writer.text.function(f"{head} noinline #0")])
+    parts.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    parameters = ["ptr noalias readonly align 64 %x", "ptr noalias align 64 %y"]
+    if asks:
+        parameters.append("ptr noalias readonly %offsets")
+        parameters += [f"ptr %ahead_{p}" for p in range(len(program.outputs))]
+    head = f"internal void @body({', '.join(parameters)}) noinline #0"
+    return "\n".join([sincos.declarations(v), *parts, writer.text.function(head)])
+
+
+def call(offsets: str, ahead: Sequence[str]) -> str:
+    """The call of the function above for the tiles `%x` and `%y`."""
+    parameters = ["ptr %x", "ptr %y", f"ptr {offsets}", *(f"ptr {place}" for place in ahead)]
+    return f"call void @body({', '.join(parameters)})"
 
 
 class _Body:
-    def __init__(self, program: Program, v: Vector):
+    def __init__(self, program: Program, v: Vector, asks: bool):
         self.program, self.v, self.text = program, v, Text()
         self.ops = [Op(op) for op in program.op.tolist()]
         self.a, self.b = program.a.tolist(), program.b.tolist()
@@ -55,6 +70,10 @@ class _Body:
         self.masks: dict[int, str] = {}
         self.reduced: dict[int, tuple[str, str]] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
+        ports = enumerate(program.outputs if asks else ())
+        self.entries = [p for p, port in ports for _ in range(port.size)]
+        self.operations = sum(op not in LEAVES for op in self.ops)
+        self.done = self.asked = 0
 
     def run(self) -> None:
         t, v = self.text, self.v
@@ -99,7 +118,19 @@ class _Body:
             else:
                 self.names[top] = self.emit(top)
                 stack.pop()
+                if needs:
+                    self.ask()
         return self.names[k]
+
+    def ask(self) -> None:
+        """After every operation: ask for as many lines as are due by now."""
+        self.done += 1
+        t = self.text
+        while self.asked * self.operations < self.done * len(self.entries):
+            offset = t.let(f"load i64, ptr {t.at('%offsets', 8 * self.asked)}, !invariant.load !1")
+            line = t.at(f"%ahead_{self.entries[self.asked]}", offset)
+            t.do(f"call void @llvm.prefetch.p0(ptr {line}, i32 1, i32 3, i32 1)")
+            self.asked += 1
 
     def emit(self, k: int) -> str:
         op, a, b, t, v = self.ops[k], self.a[k], self.b[k], self.text, self.v

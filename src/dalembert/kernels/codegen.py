@@ -12,7 +12,6 @@ from dalembert.kernels.body import body
 from dalembert.kernels.load import llvm_lock
 from dalembert.kernels.loop import loops
 from dalembert.kernels.program import Program
-from dalembert.kernels.schedule import schedule
 from dalembert.kernels.target import Target
 from dalembert.kernels.text import Vector
 
@@ -29,7 +28,7 @@ def llvm_ir(program: Program, dtype: str, target: Target) -> str:
     return "\n".join(
         [
             f'target triple = "{target.triple}"',
-            body(schedule(program), v),
+            body(program, v),
             loops(program, v, target),
             f"attributes #0 = {{ nounwind {width} }}",
             '!0 = !{!"branch_weights", i32 1, i32 1000000}',

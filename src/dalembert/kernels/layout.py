@@ -17,7 +17,7 @@ DIRECT, ROWS, SAME, ANY = range(4)
 
 def functions(v: Vector, shapes: set[tuple[int, ...]]) -> str:
     """All packing and unpacking functions for ports of these shapes."""
-    makers = [_mode, _pack_direct, _pack_rows, _pack_same, _pack_any]
+    makers = [_mode, _ahead, _pack_direct, _pack_rows, _pack_same, _pack_any]
     makers += [_unpack_direct, _unpack_rows, _unpack_any]
     return "\n".join(make(v, shape) for shape in sorted(shapes) for make in makers)
 
@@ -44,6 +44,25 @@ def _mode(v: Vector, shape: tuple[int, ...]) -> str:
     kind = t.let(f"select i1 {direct}, i64 {DIRECT}, i64 {kind}")
     t.do(f"ret i64 {kind}")
     return t.function(f"internal i64 @mode_{suffix(shape)}(i64 %outer, ptr %strides) #0")
+
+
+def _ahead(v: Vector, shape: tuple[int, ...]) -> str:
+    """`void ahead(mode, strides, offsets)`: where in its array the vector of every entry goes.
+
+    A register of rows is one stretch of memory, whose n-th part stands for the n-th entry.
+    """
+    t = Text()
+    rows = t.let(f"icmp eq i64 %mode, {ROWS}")
+
+    def visit(flat: Place, offset: Place) -> None:
+        part = t.let(f"mul i64 {flat}, {v.width * v.size}")
+        chosen = t.let(f"select i1 {rows}, i64 {part}, i64 {offset}")
+        t.do(f"store i64 {chosen}, ptr {t.let(f'getelementptr i64, ptr %offsets, i64 {flat}')}")
+
+    _entries(t, shape, visit)
+    t.do("ret void")
+    parameters = "i64 %mode, ptr %strides, ptr noalias %offsets"
+    return t.function(f"internal void @ahead_{suffix(shape)}({parameters}) #0")
 
 
 def _entries(t: Text, shape: tuple[int, ...], visit: Callable[[Place, Place], None]) -> None:

@@ -8,14 +8,14 @@ it was written, so `out=` may be one of the inputs. Floating-point exception fla
 were: kernels are quiet, NaN and infinity speak for themselves.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dalembert.kernels import layout, threads
+from dalembert.kernels.body import call
 from dalembert.kernels.program import Port, Program
 from dalembert.kernels.target import Target
 from dalembert.kernels.text import Text, Vector
-
-CACHE_LINE = 64  # bytes
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def loops(program: Program, v: Vector, target: Target) -> str:
     threaded = not target.is_windows
     return "\n".join(
         [
-            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+            f"@nothing = internal constant [{_entries(program.outputs)} x i64] zeroinitializer",
             layout.functions(v, shapes),
             _quiet(target),
             _range(program, v, arguments),
@@ -66,14 +66,23 @@ def _arguments(program: Program) -> list[_Argument]:
 
 def _tiles(t: Text, program: Program, v: Vector) -> None:
     for name, ports in (("%x", program.inputs), ("%y", program.outputs)):
-        entries = max(1, sum(port.size for port in ports))
-        t.do(f"{name} = alloca [{entries} x {v.type}], align 64")
+        t.do(f"{name} = alloca [{_entries(ports)} x {v.type}], align 64")
+
+
+def _entries(ports: Sequence[Port]) -> int:
+    return max(1, sum(port.size for port in ports))
+
+
+def _alone(program: Program) -> str:
+    """A call of the body with no register of states after it: it asks for its own tile."""
+    return call("@nothing", ["%y"] * len(program.outputs))
 
 
 def _range(program: Program, v: Vector, arguments: list[_Argument]) -> str:
     """`range(args, steps, start, stop)`: states start … stop-1, stop > start."""
     t = Text()
     _tiles(t, program, v)
+    t.do(f"%offsets = alloca [{_entries(program.outputs)} x i64]")
     count = t.let("sub i64 %stop, %start")
     small = t.let(f"icmp ult i64 {count}, {v.width}")
     ports = [_Walk(t, v, argument) for argument in arguments]
@@ -81,7 +90,7 @@ def _range(program: Program, v: Vector, arguments: list[_Argument]) -> str:
     t.label("partial")
     for walk in ports:
         walk.number_by_number(count, "pack", "%x")
-    t.do("call void @body(ptr %x, ptr %y)")
+    t.do(_alone(program))
     for walk in ports:
         walk.number_by_number(count, "unpack", "%y")
     t.do("ret void")
@@ -94,8 +103,9 @@ def _range(program: Program, v: Vector, arguments: list[_Argument]) -> str:
         state = t.let(f"mul i64 {index}, {v.width}")
         for walk in ports:
             walk.register(state, "pack", "%x")
-            walk.expect(state)
-        t.do("call void @body(ptr %x, ptr %y)")
+        following = t.let(f"add i64 {state}, {v.width}")
+        ahead = [walk.at(following) for walk in ports if walk.argument.tile == "%y"]
+        t.do(call("%offsets", ahead))
         for walk in ports:
             walk.register(state, "unpack", "%y")
 
@@ -140,32 +150,19 @@ class _Walk:
         if self.argument.tile == "%x":
             same = t.let(f"icmp eq i64 {self.mode}, {layout.SAME}")
             t.when(same, lambda: self.call("pack_same", self.base, 1))
+        else:
+            place = t.at("%offsets", 8 * self.argument.entry)
+            t.do(f"call void @ahead_{suffix}(i64 {self.mode}, ptr {self.strides}, ptr {place})")
 
-    def expect(self, state: str) -> None:
-        """Ask for the cache lines that the next register of states will be written to.
-
-        Rows of results lie side by side, so they are one stretch of memory; while the body
-        computes, its lines arrive. Asking beyond the end of an array is harmless.
-        """
-        if self.argument.tile != "%y":
-            return
-        t = self.t
-        rows = t.let(f"icmp eq i64 {self.mode}, {layout.ROWS}")
-        stretch = self.v.width * self.argument.port.size * self.v.size
-
-        def lines() -> None:
-            ahead = t.let(f"add i64 {state}, {self.v.width}")
-            start = t.at(self.base, t.let(f"mul i64 {ahead}, {self.outer}"))
-            for offset in range(0, stretch, CACHE_LINE):
-                t.do(f"call void @llvm.prefetch.p0(ptr {t.at(start, offset)}, i32 1, i32 3, i32 1)")
-
-        t.when(rows, lines)
+    def at(self, state: str) -> str:
+        """Where a state begins. Asking for lines beyond the end of an array is harmless."""
+        return self.t.at(self.base, self.t.let(f"mul i64 {state}, {self.outer}"))
 
     def register(self, state: str, move: str, tile: str) -> None:
         if self.argument.tile != tile:
             return
         t = self.t
-        base = t.at(self.base, t.let(f"mul i64 {state}, {self.outer}"))
+        base = self.at(state)
         after = t.fresh("moved")
         cases = {"direct": layout.DIRECT, "rows": layout.ROWS, "any": layout.ANY}
         labels = {name: t.fresh(name) for name in cases}
@@ -190,7 +187,7 @@ def _one(program: Program, v: Vector, arguments: list[_Argument]) -> str:
         for k in range(argument.port.size):
             x = t.let(f"load {v.scalar}, ptr {t.at(base, k * v.size)}, align 1")
             layout.spread(t, v, x, t.at("%x", (argument.entry + k) * stride))
-    t.do("call void @body(ptr %x, ptr %y)")
+    t.do(_alone(program))
     for argument in arguments[len(inputs) :]:
         base = t.let(f"load ptr, ptr {t.at('%out', 8 * (argument.index - len(inputs)))}")
         for k in range(argument.port.size):

@@ -18,7 +18,6 @@ from dalembert.kernels.iteration import Iteration
 from dalembert.kernels.kernel import source_digest
 from dalembert.kernels.load import Loaded, llvm_lock, load
 from dalembert.kernels.program import Op, Program
-from dalembert.kernels.schedule import schedule
 from dalembert.kernels.target import Target, native
 from dalembert.kernels.text import Text, Vector
 
@@ -44,13 +43,13 @@ def loaded_rollout(iteration: Iteration, dtype: str, target: Target | None = Non
 def rollout_ir(iteration: Iteration, dtype: str, target: Target) -> str:
     """LLVM assembly of the loop and of the programs it calls."""
     v = Vector.of(dtype, target)
-    stage = body(schedule(iteration.stage), v)
+    stage, finish = (body(p, v, asks=False) for p in (iteration.stage, iteration.finish))
     width = f'"prefer-vector-width"="{target.bits}" "min-legal-vector-width"="{target.bits}"'
     return "\n".join(
         [
             f'target triple = "{target.triple}"',
             stage,
-            *([] if _copies(iteration.finish) else [_second(body(iteration.finish, v), stage)]),
+            *([] if _copies(iteration.finish) else [_second(finish, stage)]),
             _Loop(iteration, v).text(),
             f"attributes #0 = {{ nounwind {width} }}",
             '!0 = !{!"branch_weights", i32 1, i32 1000000}',

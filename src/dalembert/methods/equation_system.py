@@ -53,10 +53,15 @@ def system_of(
 
 
 def _program(subject: Evaluator, name: str) -> Program:
-    """The shortest program of a quantity: symbols differentiate best automatically."""
-    listed = [formulation.name for formulation in subject.kind.quantity(name).formulations]
+    """The program of a quantity that reads best.
+
+    Symbols differentiate best automatically, and the books write M with differentiated centers:
+    sums of angles stand in it as they are printed.
+    """
+    listed = {formulation.name for formulation in subject.kind.quantity(name).formulations}
+    readable = next((way for way in ("automatic", "centers") if way in listed), None)
     try:
-        return subject.program(name, "automatic" if "automatic" in listed else None)
+        return subject.program(name, readable)
     except FormulationError as error:
         raise EquationError(f"{name} has no equations: {error}") from error
 

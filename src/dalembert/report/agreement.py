@@ -74,7 +74,9 @@ def laws(robot: Robot) -> Iterator[Law]:
     """What must hold between quantities that are computed on different ways."""
     values = random_values(robot)
     q, qd, qdd, tau = values["q"], values["qd"], values["qdd"], values["tau"]
-    inverse, matrix, forward = (find_quantity(name).formulations[0].name for name in COMPARED)
+    inverse, matrix, forward = (
+        robot.kind.quantity(name).formulation(None, robot.description).name for name in COMPARED
+    )
     M, zero = robot.mass_matrix(q), np.zeros_like(qd)
     back = robot.forward_dynamics(q, qd, tau)
     yield Law("forward ∘ inverse = identity", forward, inverse, relative_error(back, qdd))

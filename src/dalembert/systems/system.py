@@ -94,7 +94,8 @@ class Dynamics:
 
     def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Any:
         """Any quantity of the system's catalogue, traceable."""
-        return self.quantity(quantity).formulation(formulation).function(self.description, **inputs)
+        chosen = self.quantity(quantity).formulation(formulation, self.description)
+        return chosen.function(self.description, **inputs)
 
     def neutral(self) -> np.ndarray:
         """The reference configuration (nq,)."""
