@@ -1,74 +1,106 @@
-"""Inverse dynamics, forward dynamics and mass matrix beside Pinocchio: ratios from one run.
+"""Inverse dynamics, forward dynamics and mass matrix beside the peers: ratios from one run.
 
-Both are called from Python on the same (N, n) row-major float64 arrays, on one thread. Pinocchio has
-batched inverse and forward dynamics; its mass matrix is called in a loop over the states.
+All compute the same (N, n) row-major float64 states on one thread. Pinocchio has batched inverse and
+forward dynamics; its mass matrix, and all of MuJoCo, are called state by state from Python, and what
+the call alone costs is taken off. What MuJoCo's and CasADi's figures are is said in their files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from peers import pinocchio_model
+from casadi_c import casadi_candidate
+from mujoco_peer import mujoco_candidate
+from peers import pinocchio_model, state_by_state
 from rich.table import Table
-from timing import interleaved
+from timing import Candidate, interleaved, nanoseconds
 
 import dalembert as dl
 
 STATES = 4096
-Calls = dict[str, Callable[[], object]]
+ROBOTS = ("ur5", "panda")
+QUANTITIES = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
+PEERS = {"Pinocchio": "pinocchio", "MuJoCo": "mujoco", "CasADi's C": "casadi"}
 
 
-def calls(name: str) -> tuple[dict[str, Calls], Any]:
-    """Per quantity, the two ways to compute it, on the same numbers; checked to agree."""
-    ours, theirs = dl.load(name), pinocchio_model(name)
-    rng = np.random.default_rng(0)
-    q, qd, qdd = rng.uniform(-np.pi, np.pi, (3, STATES, ours.nv))
-    tau, acc = np.empty_like(q), np.empty_like(q)
-    M = np.empty((STATES, ours.nv, ours.nv))
-    tau_p, acc_p = np.empty_like(q), np.empty_like(q)
-    pool, data = pin.ModelPool(theirs, 1), theirs.createData()
-    inverse, forward, mass = (
-        ours.kernel(k) for k in ("inverse_dynamics", "forward_dynamics", "mass_matrix")
-    )
+def random_states(robot: dl.Robot, quantity: str = "inverse_dynamics") -> list[np.ndarray]:
+    """What the quantity takes, N of each."""
+    state = np.random.default_rng(0).uniform(-np.pi, np.pi, (3, STATES, robot.nv))
+    return list(state[: len(robot.program(quantity).inputs)])
 
-    def crba() -> None:
-        for state in q:
-            pin.crba(theirs, data, state)
 
+def ours(robot: dl.Robot, quantity: str, states: Sequence[np.ndarray]) -> Candidate:
+    """One call of the kernel, into arrays that exist."""
+    kernel = robot.kernel(quantity)
+    shapes = [port.shape for port in robot.program(quantity).outputs]
+    out = tuple(np.empty((len(states[0]), *shape)) for shape in shapes)
+    return Candidate(lambda: kernel(*states, out=out), len(states[0]))
+
+
+def candidates(name: str, quantity: str) -> dict[str, Candidate]:
+    """The ways to compute the quantity, on the same numbers; checked to agree."""
+    robot = dl.load(name)
+    states = random_states(robot, quantity)
     made = {
-        "inverse dynamics": {
-            "ours": lambda: inverse(q, qd, qdd, out=tau),
-            "pinocchio": lambda: pin.rneaInParallel(1, pool, q.T, qd.T, qdd.T, tau_p.T),
-        },
-        "forward dynamics": {
-            "ours": lambda: forward(q, qd, qdd, out=acc),
-            "pinocchio": lambda: pin.abaInParallel(1, pool, q.T, qd.T, qdd.T, acc_p.T),
-        },
-        "mass matrix": {"ours": lambda: mass(q, out=M), "pinocchio": crba},
+        "ours": ours(robot, quantity, states),
+        "reduced": ours(robot.reduced(), quantity, states),
+        "pinocchio": _pinocchio(robot, name, quantity, states),
+        "mujoco": mujoco_candidate(robot, quantity, states),
+        "casadi": casadi_candidate(robot, quantity, states),
     }
-    for pair in made.values():
-        for call in pair.values():
-            call()
-    np.testing.assert_allclose(tau, tau_p, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(acc, acc_p, rtol=1e-6, atol=1e-6)
-    return made, (ours, theirs, q[0], qd[0], qdd[0])
+    whole, reduced = (r.kernel(quantity)(*states) for r in (robot, robot.reduced()))
+    np.testing.assert_allclose(reduced, whole, rtol=1e-6, atol=1e-8)
+    return {who: candidate for who, candidate in made.items() if candidate}
+
+
+def _pinocchio(
+    robot: dl.Robot, name: str, quantity: str, states: Sequence[np.ndarray]
+) -> Candidate:
+    model = pinocchio_model(name)
+    if quantity == "mass_matrix":
+        return state_by_state(pin.crba, model, states)
+    pool, out = pin.ModelPool(model, 1), np.empty_like(states[0])
+    function = {"inverse_dynamics": pin.rneaInParallel, "forward_dynamics": pin.abaInParallel}
+    batched, columns = function[quantity], [x.T for x in states]
+
+    def call() -> Any:
+        return batched(1, pool, *columns, out.T)
+
+    call()
+    np.testing.assert_allclose(out, robot.kernel(quantity)(*states), rtol=1e-6, atol=1e-6)
+    return Candidate(call, len(states[0]))
 
 
 def batch_table(rounds: int) -> Table:
-    """Nanoseconds per state, and the ratio."""
+    """Nanoseconds per state of everyone, and how many times ours that is."""
     table = Table(title=f"{STATES} states, one thread, float64, row-major; ns per state")
-    for column in ("robot", "quantity", "dalembert", "Pinocchio", "ratio"):
+    for column in ("robot", "quantity", "dalembert", *PEERS):
         table.add_column(column, justify="left" if column in ("robot", "quantity") else "right")
     dl.set_num_threads(1)
-    for name in ("ur5", "panda"):
-        for quantity, pair in calls(name)[0].items():
-            best = interleaved(pair, rounds)
-            ours, theirs = (best[who] / STATES * 1e9 for who in ("ours", "pinocchio"))
-            table.add_row(name, quantity, f"{ours:.1f}", f"{theirs:.0f}", f"{theirs / ours:.1f}×")
+    for name in ROBOTS:
+        for quantity in QUANTITIES:
+            best = nanoseconds(candidates(name, quantity), rounds)
+            label = quantity.replace("_", " ")
+            table.add_row(name, label, *beside(best, "ours"))
+            table.add_row(name, f"{label}, reduced()", *beside(best, "reduced"))
     return table
+
+
+def beside(best: Mapping[str, float], who: str) -> list[str]:
+    """Our time, and that of each peer with the ratio."""
+    cells = [f"{best[who]:.1f}"]
+    for peer in PEERS.values():
+        known = peer in best
+        cells.append(f"{best[peer]:.0f}  {best[peer] / best[who]:.1f}×" if known else "—")
+    return cells
+
+
+def _nothing(*state: np.ndarray) -> None:
+    """What a call of a Python function costs by itself."""
 
 
 def single_table(rounds: int) -> Table:
@@ -76,19 +108,18 @@ def single_table(rounds: int) -> Table:
     table = Table(title="one state, one call from Python; µs")
     for column in ("robot", "robot.inverse_dynamics", "its ufunc", "pinocchio.rnea"):
         table.add_column(column, justify="right")
-    for name in ("ur5", "panda"):
-        _, (ours, theirs, q, qd, qdd) = calls(name)
-        data, ufunc = theirs.createData(), ours.kernel("inverse_dynamics")
-        ours.inverse_dynamics(q, qd, qdd)
-        pair: Calls = {
-            "method": lambda r=ours, s=(q, qd, qdd): r.inverse_dynamics(*s),
-            "ufunc": lambda u=ufunc, s=(q, qd, qdd): u(*s),
-            "pinocchio": lambda m=theirs, d=data, s=(q, qd, qdd): pin.rnea(m, d, *s),
-            "empty": lambda s=(q, qd, qdd): None,
+    for name in ROBOTS:
+        robot, model = dl.load(name), pinocchio_model(name)
+        state = [x[0] for x in random_states(robot)]
+        data, ufunc = model.createData(), robot.kernel("inverse_dynamics")
+        robot.inverse_dynamics(*state)
+        turns: dict[str, Callable[[], object]] = {
+            "method": partial(robot.inverse_dynamics, *state),
+            "ufunc": partial(ufunc, *state),
+            "pinocchio": partial(pin.rnea, model, data, *state),
+            "empty": partial(_nothing, *state),
         }
-        best = interleaved(pair, rounds)
-        times = [
-            f"{(best[who] - best['empty']) * 1e6:.2f}" for who in ("method", "ufunc", "pinocchio")
-        ]
-        table.add_row(name, *times)
+        best = interleaved(turns, rounds)
+        shown = ("method", "ufunc", "pinocchio")
+        table.add_row(name, *(f"{(best[who] - best['empty']) * 1e6:.2f}" for who in shown))
     return table

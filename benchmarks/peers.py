@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib.metadata import files
 from typing import Any
 
+import numpy as np
 import pinocchio as pin
+from timing import Candidate
 
 URDF = {"ur5": "ur5_robot.urdf", "panda": "panda.urdf"}
 FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
+SAMPLE = 64  # states per turn, where each state is a call from Python
 
 
 def pinocchio_model(name: str) -> Any:
@@ -19,3 +23,30 @@ def pinocchio_model(name: str) -> Any:
             locked = [model.getJointId(f) for f in FINGERS if model.existJointName(f)]
             return pin.buildReducedModel(model, locked, pin.neutral(model))
     raise FileNotFoundError(f"no {URDF[name]} in the example-robot-data package")
+
+
+def one_joint() -> Any:
+    """The smallest model: its dynamics cost next to nothing, the call the rest."""
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelRZ(), pin.SE3.Identity(), "joint")
+    model.appendBodyToJoint(joint, pin.Inertia.Random(), pin.SE3.Identity())
+    return model
+
+
+def state_by_state(
+    function: Callable[..., Any], model: Any, states: Sequence[np.ndarray]
+) -> Candidate:
+    """A function of Pinocchio called from Python for some of the states, one after the other."""
+    sample = list(zip(*(x[:SAMPLE] for x in states), strict=True))
+    data, tiny = model.createData(), one_joint()
+    tiny_data, nothing = tiny.createData(), [np.zeros(1)] * len(states)
+
+    def call() -> None:
+        for state in sample:
+            function(model, data, *state)
+
+    def empty() -> None:
+        for _ in sample:
+            function(tiny, tiny_data, *nothing)
+
+    return Candidate(call, len(sample), empty)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import platform
+from importlib.metadata import version
+from pathlib import Path
 
-import numpy as np
-import pinocchio as pin
+import limits
+from casadi_c import FLAGS, compiler
 from derivatives import derivatives_table
 from dynamics import batch_table, single_table
 from rich.console import Console
@@ -16,6 +18,20 @@ from threads import thread_table
 import dalembert as dl
 from dalembert.kernels.target import native
 
+WIDTH = 140  # the widest table
+
+
+def versions() -> str:
+    """What is compared, on which kind of vectors."""
+    peers = {"Pinocchio": "pin", "MuJoCo": "mujoco", "CasADi": "casadi", "NumPy": "numpy"}
+    numbers = ", ".join(f"{name} {version(package)}" for name, package in peers.items())
+    found = compiler()
+    c = f"by {Path(found).name} {' '.join(FLAGS[:2])}" if found else "left out: no compiler found"
+    return (
+        f"dalembert {dl.__version__}, {numbers}, Python {platform.python_version()}; "
+        f"CasADi's C {c}; vectors of {native().bits} bits"
+    )
+
 
 def main() -> None:
     """Run and print every table."""
@@ -23,20 +39,25 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100, help="turns per candidate")
     rounds = parser.parse_args().rounds
     console = Console()
+    console = Console(width=max(console.width, WIDTH))
     most = dl.get_num_threads()
-    target = native()
-    console.print(
-        f"dalembert {dl.__version__}, pinocchio {pin.__version__}, NumPy {np.__version__}, "
-        f"Python {platform.python_version()}; vectors of {target.bits} bits"
-    )
-    for table in (
-        lambda: batch_table(rounds),
-        lambda: single_table(rounds),
-        lambda: thread_table(max(5, rounds // 5), most),
-        lambda: derivatives_table(max(10, rounds // 4)),
-        startup_table,
-    ):
-        console.print(table())
+    console.print(versions())
+    tables = {
+        "values beside the peers": lambda: batch_table(rounds),
+        "one state": lambda: single_table(rounds),
+        "derivatives beside the peers": lambda: derivatives_table(max(10, rounds // 2)),
+        "arithmetic and memory": lambda: limits.roofline_table(max(10, rounds // 2)),
+        "ports": lambda: limits.ports_table(rounds),
+        "threads": lambda: thread_table(max(5, rounds // 5), most),
+        "first use": startup_table,
+    }
+    if not limits.available():
+        console.print("limits are known here only for x86-64 with registers of 512 bits")
+        del tables["arithmetic and memory"], tables["ports"]
+    for k, (name, table) in enumerate(tables.items(), start=1):
+        with console.status(f"{k} of {len(tables)}: {name} …"):
+            made = table()
+        console.print(made)
 
 
 if __name__ == "__main__":

@@ -126,10 +126,10 @@ def test_threads_compile_once(traced, monkeypatch):
     compiled = []
     real = codegen.object_code
 
-    def slow(program, dtype, target):
+    def slow(program, dtype, target, progress):
         compiled.append(dtype)
         time.sleep(0.05)
-        return real(program, dtype, target)
+        return real(program, dtype, target, progress)
 
     monkeypatch.setattr(codegen, "object_code", slow)
     kernels = []

@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from dalembert.errors import CompileError
-from dalembert.kernels.load import load
+from dalembert.kernels.load import load, pack
 
 SOURCE = """
 declare double @{function}(double)
@@ -29,7 +29,7 @@ def compiled(function: str) -> bytes:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic")
-    return machine.emit_object(llvm.parse_assembly(SOURCE.format(function=function)))
+    return pack([machine.emit_object(llvm.parse_assembly(SOURCE.format(function=function)))])
 
 
 def as_function(address: int):

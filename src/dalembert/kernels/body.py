@@ -1,15 +1,18 @@
-"""The arithmetic of a program on one register of states: `void body(inputs, outputs, ahead, …)`.
+"""The arithmetic of a program on one register of states: `void body(x, y, offsets, ahead, …)`.
 
-The first two arguments are tiles: entry i of all inputs (outputs), for the W states of the register,
-is the i-th vector. Everything runs straight down except for one rare branch, where an angle is so
-large that its sine needs the C library; all angles known at the same stage share that branch.
+`x` holds the inputs and `y` takes the results: one vector, for the W states of the register, per
+entry. Everything runs straight down except for one rare branch, where an angle is so large that its
+sine needs the C library; all angles known at the same stage share that branch.
 
 Results mostly go to memory that no cache holds yet, and a core can wait for a dozen lines at a time,
 no more. So the lines of the next register of states are asked for here, evenly between the
 arithmetic: `offsets[i]` bytes after `ahead_p`, for entry i of all outputs, which belongs to port p.
 """
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from dalembert.kernels import libm, sincos
 from dalembert.kernels.program import LEAVES, Op, Program
@@ -34,11 +37,22 @@ _INTRINSIC = {
 _TRUTH = frozenset({*_COMPARE, Op.NOT, Op.AND, Op.OR})
 
 
-def body(program: Program, v: Vector, asks: bool = True) -> str:
-    """The function, and every definition it needs; without the last arguments where it never asks."""
-    writer = _Body(program, v, asks)
-    writer.run()
-    used = {Op(op) for op in set(program.op.tolist())}
+@dataclass(frozen=True)
+class Asked:
+    """Which lines a function asks for: (entry of all outputs, its port), and how many ports."""
+
+    entries: Sequence[tuple[int, int]]
+    ports: int
+
+
+def body(program: Program, v: Vector) -> str:
+    """The function `body(x, y)` of a whole program, and every definition it needs."""
+    return declarations([program], v) + "\n" + function("body", program, v)
+
+
+def declarations(programs: Iterable[Program], v: Vector) -> str:
+    """What the functions of these programs call."""
+    used = {Op(op) for program in programs for op in set(program.op.tolist())}
     called = sorted(used & libm.NAMES.keys())
     # atan2 is declared with the reduction of huge angles
     parts = [libm.declaration(op) for op in called if op != Op.ATAN2]
@@ -47,22 +61,31 @@ def body(program: Program, v: Vector, asks: bool = True) -> str:
         arguments = ", ".join([v.type] * (2 if op in (Op.MIN, Op.MAX, Op.COPYSIGN) else 1))
         parts.append(f"declare {v.type} @llvm.{_INTRINSIC[op]}.{v.suffix}({arguments})")
     parts.append("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    return "\n".join([sincos.declarations(v), *parts])
+
+
+def function(
+    name: str,
+    program: Program,
+    v: Vector,
+    places: Sequence[int] | None = None,
+    asked: Asked | None = None,
+    linkage: str = "internal ",
+) -> str:
+    """One function; its results go to these places of `y`, by default to 0, 1, 2, …"""
+    writer = _Body(program, v, places or range(len(program.results)), asked)
+    writer.run()
     parameters = ["ptr noalias readonly align 64 %x", "ptr noalias align 64 %y"]
-    if asks:
+    if asked is not None:
         parameters.append("ptr noalias readonly %offsets")
-        parameters += [f"ptr %ahead_{p}" for p in range(len(program.outputs))]
-    head = f"internal void @body({', '.join(parameters)}) noinline #0"
-    return "\n".join([sincos.declarations(v), *parts, writer.text.function(head)])
-
-
-def call(offsets: str, ahead: Sequence[str]) -> str:
-    """The call of the function above for the tiles `%x` and `%y`."""
-    parameters = ["ptr %x", "ptr %y", f"ptr {offsets}", *(f"ptr {place}" for place in ahead)]
-    return f"call void @body({', '.join(parameters)})"
+        parameters += [f"ptr %ahead_{p}" for p in range(asked.ports)]
+    return writer.text.function(f"{linkage}void @{name}({', '.join(parameters)}) noinline #0")
 
 
 class _Body:
-    def __init__(self, program: Program, v: Vector, asks: bool):
+    def __init__(
+        self, program: Program, v: Vector, places: Sequence[int], asked: Asked | None
+    ) -> None:
         self.program, self.v, self.text = program, v, Text()
         self.ops = [Op(op) for op in program.op.tolist()]
         self.a, self.b = program.a.tolist(), program.b.tolist()
@@ -70,8 +93,8 @@ class _Body:
         self.masks: dict[int, str] = {}
         self.reduced: dict[int, tuple[str, str]] = {}
         self.pairs: dict[int, tuple[str, str]] = {}
-        ports = enumerate(program.outputs if asks else ())
-        self.entries = [p for p, port in ports for _ in range(port.size)]
+        self.places = places
+        self.lines = asked.entries if asked else ()
         self.operations = sum(op not in LEAVES for op in self.ops)
         self.done = self.asked = 0
 
@@ -85,7 +108,7 @@ class _Body:
             names = [self.value(k) for k in angles]
             self.reduced |= dict(zip(angles, sincos.reduce(t, v, names), strict=True))
         places: dict[int, list[int]] = {}
-        for place, k in enumerate(self.program.results.tolist()):
+        for place, k in zip(self.places, self.program.results.tolist(), strict=True):
             places.setdefault(k, []).append(place)
         for k in range(len(self.ops)):
             value = self.value(k)
@@ -126,9 +149,10 @@ class _Body:
         """After every operation: ask for as many lines as are due by now."""
         self.done += 1
         t = self.text
-        while self.asked * self.operations < self.done * len(self.entries):
-            offset = t.let(f"load i64, ptr {t.at('%offsets', 8 * self.asked)}, !invariant.load !1")
-            line = t.at(f"%ahead_{self.entries[self.asked]}", offset)
+        while self.asked * self.operations < self.done * len(self.lines):
+            entry, port = self.lines[self.asked]
+            offset = t.let(f"load i64, ptr {t.at('%offsets', 8 * entry)}, !invariant.load !1")
+            line = t.at(f"%ahead_{port}", offset)
             t.do(f"call void @llvm.prefetch.p0(ptr {line}, i32 1, i32 3, i32 1)")
             self.asked += 1
 

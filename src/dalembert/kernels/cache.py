@@ -73,11 +73,12 @@ def put(key: str, payload: bytes) -> None:
         temporary = f"dalembert-{secrets.token_hex(16)}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            with open(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as stream:
-                stream.write(_encode(key, payload))
-            os.replace(temporary, _name(key), src_dir_fd=folder, dst_dir_fd=folder)
-        except OSError:
-            _remove(folder, temporary)
+            with contextlib.suppress(OSError):
+                with open(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as stream:
+                    stream.write(_encode(key, payload))
+                os.replace(temporary, _name(key), src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            _remove(folder, temporary)  # nothing there unless it failed or was interrupted
         _prune(folder, LARGEST_TOTAL)
 
 
@@ -179,11 +180,13 @@ def _prune(folder: int, largest: int, abandoned: float = _ABANDONED) -> None:
     found = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            status = entry.stat(follow_symlinks=False)
-            if _ENTRY.fullmatch(entry.name):
-                found.append((status.st_mtime, status.st_size, entry.name))
-            elif _TEMPORARY.fullmatch(entry.name) and time.time() - status.st_mtime >= abandoned:
-                _remove(folder, entry.name)
+            with contextlib.suppress(FileNotFoundError):  # another process was faster
+                status = entry.stat(follow_symlinks=False)
+                age = time.time() - status.st_mtime
+                if _ENTRY.fullmatch(entry.name):
+                    found.append((status.st_mtime, status.st_size, entry.name))
+                elif _TEMPORARY.fullmatch(entry.name) and age >= abandoned:
+                    _remove(folder, entry.name)
     total = 0
     for _, size, name in sorted(found, reverse=True):
         total += size

@@ -1,15 +1,15 @@
-"""From a program to machine code: assembly text in, one relocatable object out.
+"""From a program to machine code: assembly text in, relocatable objects out.
 
 LLVM is loaded only here and only when something is compiled.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dalembert.errors import CompileError
-from dalembert.kernels.body import body
-from dalembert.kernels.load import llvm_lock
+from dalembert.kernels.load import llvm_lock, pack
 from dalembert.kernels.loop import loops
 from dalembert.kernels.program import Program
 from dalembert.kernels.target import Target
@@ -19,17 +19,20 @@ if TYPE_CHECKING:
     import llvmlite.binding as llvm
 
 
-def llvm_ir(program: Program, dtype: str, target: Target) -> str:
-    """The program's LLVM assembly, as handed to LLVM; dtype is "float64" or "float32"."""
+def llvm_ir(program: Program, dtype: str, target: Target) -> list[str]:
+    """The program's LLVM assembly, module by module; dtype is "float64" or "float32"."""
     if dtype not in ("float64", "float32"):
         raise CompileError(f"kernels compute in float64 or float32, not in {dtype}")
-    v = Vector.of(dtype, target)
+    return [module(text, target) for text in loops(program, Vector.of(dtype, target), target)]
+
+
+def module(text: str, target: Target) -> str:
+    """Functions with what every module needs around them."""
     width = f'"prefer-vector-width"="{target.bits}" "min-legal-vector-width"="{target.bits}"'
     return "\n".join(
         [
             f'target triple = "{target.triple}"',
-            body(program, v),
-            loops(program, v, target),
+            text,
             f"attributes #0 = {{ nounwind {width} }}",
             '!0 = !{!"branch_weights", i32 1, i32 1000000}',
             "!1 = !{}",
@@ -37,18 +40,37 @@ def llvm_ir(program: Program, dtype: str, target: Target) -> str:
     )
 
 
-def object_code(program: Program, dtype: str, target: Target) -> bytes:
-    """A relocatable object that exports `dalembert_loop` and `dalembert_one`."""
+def object_code(
+    program: Program,
+    dtype: str,
+    target: Target,
+    progress: Callable[[float], None] = lambda share: None,
+) -> bytes:
+    """Relocatable objects that together export `dalembert_loop` and `dalembert_one`, packed."""
+    texts = llvm_ir(program, dtype, target)
+    lengths = [len(text) for text in texts]
+    objects = []
+    for i, text in enumerate(texts):
+        objects.append(emitted(text, target))
+        progress(sum(lengths[: i + 1]) / sum(lengths))
+    return pack(objects)
+
+
+def emitted(text: str, target: Target) -> bytes:
+    """The relocatable object of one module."""
     with llvm_lock:
-        module, machine = _parsed(llvm_ir(program, dtype, target), target)
-        return machine.emit_object(module)
+        parsed, machine = _parsed(text, target)
+        return machine.emit_object(parsed)
 
 
 def assembly(program: Program, dtype: str, target: Target) -> str:
     """The machine instructions, for people."""
+    texts = []
     with llvm_lock:
-        module, machine = _parsed(llvm_ir(program, dtype, target), target)
-        return machine.emit_assembly(module)
+        for text in llvm_ir(program, dtype, target):
+            parsed, machine = _parsed(text, target)
+            texts.append(machine.emit_assembly(parsed))
+    return "\n".join(texts)
 
 
 def _parsed(text: str, target: Target) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:

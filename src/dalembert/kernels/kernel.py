@@ -16,6 +16,7 @@ from dalembert.kernels.gufunc import make_ufunc, signature
 from dalembert.kernels.load import Loaded, llvm_lock, load
 from dalembert.kernels.program import Port, Program
 from dalembert.kernels.target import Target, native
+from dalembert.progress import on_terminal, progress_bar
 
 _SYMBOLS = ("dalembert_loop", "dalembert_one")
 
@@ -23,8 +24,10 @@ _SYMBOLS = ("dalembert_loop", "dalembert_one")
 class _Code:
     """The object code of one program for one machine, in each precision, made when asked for."""
 
-    def __init__(self, key: str, make_program: Callable[[], Program], target: Target) -> None:
-        self._key, self._make_program, self._target = key, make_program, target
+    def __init__(
+        self, name: str, key: str, make_program: Callable[[], Program], target: Target
+    ) -> None:
+        self._name, self._key, self._make_program, self._target = name, key, make_program, target
         self._program: Program | None = None
         self._loaded: dict[str, Loaded] = {}
 
@@ -54,7 +57,10 @@ class _Code:
     def _compile(self, dtype: str) -> Loaded:
         from dalembert.kernels.codegen import object_code
 
-        code = object_code(self.program(), dtype, self._target)
+        with progress_bar(f"compiling {self._name}", on_terminal()) as report:
+            program = self.program()
+            report(0.0)
+            code = object_code(program, dtype, self._target, report)
         loaded = load(code, _SYMBOLS)
         cache.put(self._cache_key(dtype), code)
         return loaded
@@ -112,7 +118,7 @@ def build(
             def checked_program() -> Program:
                 return _checked(make_program(), inputs, outputs, name)
 
-            code = _Code(f"{key}\n{inputs}\n{outputs}", checked_program, target)
+            code = _Code(name, f"{key}\n{inputs}\n{outputs}", checked_program, target)
             float32 = functools.partial(code.loop, "float32")
             ufunc = make_ufunc(name, doc, inputs, outputs, code.loop("float64"), float32)
             kernel = _kernels[full_key] = Kernel(name, inputs, outputs, ufunc, code)

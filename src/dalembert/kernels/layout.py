@@ -1,9 +1,10 @@
 """Between the caller's arrays and tiles: one vector of W states per entry of a port.
 
-An array is met in one of four modes. `direct`: the states of one entry lie side by side, as in
+An array is met in one of five modes. `direct`: the states of one entry lie side by side, as in
 column-major arrays, so vectors are copied. `rows`: the entries of one state lie side by side, as in
-row-major arrays, so rows are transposed in registers. `same`: one state for all (broadcast), spread
-once. `any`: number by number.
+row-major arrays, so rows are transposed in registers; `whole`, if the states do so too, and every
+address is known but for the first. `same`: one state for all (broadcast), spread once. `any`: number
+by number.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from math import prod
 from dalembert.kernels.text import Text, Vector
 from dalembert.kernels.transpose import UNROLLED, Place, column, rows_to_tile, tile_to_rows
 
-DIRECT, ROWS, SAME, ANY = range(4)
+DIRECT, WHOLE, ROWS, SAME, ANY = range(5)
 
 
 def functions(v: Vector, shapes: set[tuple[int, ...]]) -> str:
@@ -38,6 +39,9 @@ def _mode(v: Vector, shape: tuple[int, ...]) -> str:
             rows = t.let(f"and i1 {rows}, {fits}")
         expected *= shape[axis]
     kind = t.let(f"select i1 {rows}, i64 {ROWS}, i64 {ANY}")
+    gapless = t.let(f"icmp eq i64 %outer, {expected}")
+    whole = t.let(f"and i1 {rows}, {gapless}")
+    kind = t.let(f"select i1 {whole}, i64 {WHOLE}, i64 {kind}")
     still = t.let("icmp eq i64 %outer, 0")
     kind = t.let(f"select i1 {still}, i64 {SAME}, i64 {kind}")
     direct = t.let(f"icmp eq i64 %outer, {v.size}")
@@ -52,7 +56,7 @@ def _ahead(v: Vector, shape: tuple[int, ...]) -> str:
     A register of rows is one stretch of memory, whose n-th part stands for the n-th entry.
     """
     t = Text()
-    rows = t.let(f"icmp eq i64 %mode, {ROWS}")
+    rows = t.let(f"icmp eq i64 %mode, {WHOLE}")
 
     def visit(flat: Place, offset: Place) -> None:
         part = t.let(f"mul i64 {flat}, {v.width * v.size}")

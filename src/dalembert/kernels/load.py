@@ -3,8 +3,9 @@
 import functools
 import itertools
 import os
+import struct
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dalembert.errors import CompileError
@@ -21,6 +22,7 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=llvm_lock.release,
         after_in_child=llvm_lock.release,
     )
+_LENGTH = struct.Struct("<Q")
 _names = map("object{}".format, itertools.count())
 
 
@@ -39,15 +41,41 @@ class Loaded:
         return int(self._tracker[symbol])
 
 
-def load(code: bytes, symbols: Iterable[str]) -> Loaded:
-    """Link an object file held in memory and look up `symbols`, which it must define.
+def pack(objects: Sequence[bytes]) -> bytes:
+    """Object files that belong together, as one sequence of bytes.
 
-    What the code calls (libm, pthreads, CPython) is found in this process. Every object is a
+    >>> unpack(pack([b"one", b"", b"three"]))
+    [b'one', b'', b'three']
+    """
+    return b"".join(_LENGTH.pack(len(code)) + code for code in objects)
+
+
+def unpack(packed: bytes) -> list[bytes]:
+    """The object files; bytes that are no such sequence are an error."""
+    objects, at = [], 0
+    while at < len(packed):
+        start = at + _LENGTH.size
+        if start > len(packed):
+            raise CompileError("compiled code could not be linked: it is cut off")
+        (length,) = _LENGTH.unpack_from(packed, at)
+        at = start + length
+        if at > len(packed):
+            raise CompileError("compiled code could not be linked: it is cut off")
+        objects.append(packed[start:at])
+    return objects
+
+
+def load(packed: bytes, symbols: Iterable[str]) -> Loaded:
+    """Link packed object files and look up `symbols`, which they must define.
+
+    What the code calls (libm, pthreads, CPython) is found in this process. Each call makes a
     library of its own, so that all may define the same names.
     """
     from llvmlite.binding import JITLibraryBuilder
 
-    library = JITLibraryBuilder().add_object_img(code).add_current_process()
+    library = JITLibraryBuilder().add_current_process()
+    for code in unpack(packed):
+        library.add_object_img(code)
     for symbol in symbols:
         library.export_symbol(symbol)
     with llvm_lock:

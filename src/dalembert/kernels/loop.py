@@ -1,4 +1,4 @@
-"""The two exported functions around a body: NumPy's inner loop over states, and a single state.
+"""The two exported functions around the parts of a program: NumPy's inner loop, and a single state.
 
     void dalembert_loop(char **args, intptr_t const *dimensions, intptr_t const *steps, void *data)
     void dalembert_one(void *const *in, void *const *out)
@@ -12,102 +12,149 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dalembert.kernels import layout, threads
-from dalembert.kernels.body import call
-from dalembert.kernels.program import Port, Program
+from dalembert.kernels.body import Asked, declarations, function
+from dalembert.kernels.program import LEAVES, Port, Program
+from dalembert.kernels.segments import Frame, framed
 from dalembert.kernels.target import Target
 from dalembert.kernels.text import Text, Vector
 
 
 @dataclass(frozen=True)
 class _Argument:
-    """One argument of the loop: where its strides and its part of the tile are."""
+    """One argument of the loop: where its strides and its slots of the frame are."""
 
     port: Port
     index: int
     strides: int  # position of its core strides in `steps`
-    entry: int  # first entry in the tile
-    tile: str
+    slot: int
+    is_input: bool
 
     @property
     def suffix(self) -> str:
         return layout.suffix(self.port.shape)
 
 
-def loops(program: Program, v: Vector, target: Target) -> str:
-    """Assembly of both functions and what they share."""
+@dataclass(frozen=True)
+class _Plan:
+    """What all functions here are written from."""
+
+    program: Program
+    frame: Frame
+    v: Vector
+    arguments: list[_Argument]
+
+    def allocate(self, t: Text) -> None:
+        t.do(f"%frame = alloca [{max(1, self.frame.slots)} x {self.v.type}], align 64")
+
+    @property
+    def outputs(self) -> list[_Argument]:
+        return [argument for argument in self.arguments if not argument.is_input]
+
+    @property
+    def entries(self) -> int:
+        """Entries of all outputs."""
+        return max(1, sum(argument.port.size for argument in self.outputs))
+
+
+def loops(program: Program, v: Vector, target: Target) -> list[str]:
+    """Assembly of both functions, and of the parts: beside them if there is one, else apart."""
+    plan = _Plan(program, framed(program), v, _arguments(program))
+    parts = _parts(plan)
+    if len(parts) == 1:
+        return [f"{parts[0]}\n{_both(plan, target)}"]
+    parameters = ", ".join(["ptr"] * (3 + len(plan.outputs)))
+    declared = [f"declare void @part_{i}({parameters}) nounwind" for i in range(len(parts))]
+    return ["\n".join([*declared, _both(plan, target)]), *parts]
+
+
+def _both(plan: _Plan, target: Target) -> str:
+    program, v = plan.program, plan.v
     shapes = {port.shape for port in (*program.inputs, *program.outputs)}
-    arguments = _arguments(program)
     threaded = not target.is_windows
     return "\n".join(
         [
-            f"@nothing = internal constant [{_entries(program.outputs)} x i64] zeroinitializer",
+            f"@nothing = internal constant [{plan.entries} x i64] zeroinitializer",
             layout.functions(v, shapes),
             _quiet(target),
-            _range(program, v, arguments),
+            _range(plan),
             threads.workers(program, v) if threaded else "",
             _loop(threaded, v, program),
-            _one(program, v, arguments),
+            _one(plan),
         ]
     )
 
 
 def _arguments(program: Program) -> list[_Argument]:
-    total = len(program.inputs) + len(program.outputs)
-    strides = total
+    strides = len(program.inputs) + len(program.outputs)
+    slot = 0
     found: list[_Argument] = []
-    for ports, tile in ((program.inputs, "%x"), (program.outputs, "%y")):
-        entry = 0
+    for ports, is_input in ((program.inputs, True), (program.outputs, False)):
         for port in ports:
-            found.append(_Argument(port, len(found), strides, entry, tile))
+            found.append(_Argument(port, len(found), strides, slot, is_input))
             strides += len(port.shape)
-            entry += port.size
+            slot += port.size
     return found
 
 
-def _tiles(t: Text, program: Program, v: Vector) -> None:
-    for name, ports in (("%x", program.inputs), ("%y", program.outputs)):
-        t.do(f"{name} = alloca [{_entries(ports)} x {v.type}], align 64")
+def _parts(plan: _Plan) -> list[str]:
+    """The functions of all parts; each asks for its share of the lines to be written next."""
+    ports = [p for p, argument in enumerate(plan.outputs) for _ in range(argument.port.size)]
+    lines = list(enumerate(ports))
+    work = [sum(op not in LEAVES for op in part.program.op.tolist()) for part in plan.frame.parts]
+    total, done, texts = max(1, sum(work)), 0, []
+    for i, part in enumerate(plan.frame.parts):
+        share = lines[len(lines) * done // total : len(lines) * (done + work[i]) // total]
+        done += work[i]
+        asked = Asked(share, len(plan.outputs))
+        linkage = "internal " if len(work) == 1 else ""
+        text = function(f"part_{i}", part.program, plan.v, part.places, asked, linkage)
+        texts.append(f"{declarations([part.program], plan.v)}\n{text}")
+    return texts
 
 
-def _entries(ports: Sequence[Port]) -> int:
-    return max(1, sum(port.size for port in ports))
+def _compute(t: Text, plan: _Plan, offsets: str, ahead: Sequence[str]) -> None:
+    """All parts, one after the other."""
+    parameters = ", ".join(f"ptr {place}" for place in ("%frame", "%frame", offsets, *ahead))
+    for part in range(len(plan.frame.parts)):
+        t.do(f"call void @part_{part}({parameters})")
 
 
-def _alone(program: Program) -> str:
-    """A call of the body with no register of states after it: it asks for its own tile."""
-    return call("@nothing", ["%y"] * len(program.outputs))
+def _compute_alone(t: Text, plan: _Plan) -> None:
+    """All parts, where no states come after: they ask for the frame itself."""
+    _compute(t, plan, "@nothing", ["%frame"] * len(plan.outputs))
 
 
-def _range(program: Program, v: Vector, arguments: list[_Argument]) -> str:
+def _range(plan: _Plan) -> str:
     """`range(args, steps, start, stop)`: states start … stop-1, stop > start."""
-    t = Text()
-    _tiles(t, program, v)
-    t.do(f"%offsets = alloca [{_entries(program.outputs)} x i64]")
+    t, v = Text(), plan.v
+    plan.allocate(t)
+    t.do(f"%offsets = alloca [{plan.entries} x i64]")
     count = t.let("sub i64 %stop, %start")
     small = t.let(f"icmp ult i64 {count}, {v.width}")
-    ports = [_Walk(t, v, argument) for argument in arguments]
+    walks = [_Walk(t, v, argument) for argument in plan.arguments]
+    inputs = [walk for walk in walks if walk.argument.is_input]
+    outputs = [walk for walk in walks if not walk.argument.is_input]
     t.do(f"br i1 {small}, label %partial, label %full")
     t.label("partial")
-    for walk in ports:
-        walk.number_by_number(count, "pack", "%x")
-    t.do(_alone(program))
-    for walk in ports:
-        walk.number_by_number(count, "unpack", "%y")
+    for walk in inputs:
+        walk.call("pack_any", walk.base, count)
+    _compute_alone(t, plan)
+    for walk in outputs:
+        walk.call("unpack_any", walk.base, count)
     t.do("ret void")
     t.label("full")
-    for walk in ports:
-        walk.prepare()
+    for walk in walks:
+        walk.prepare(plan)
     blocks = t.let(f"udiv i64 {count}, {v.width}")
 
     def block(index: str) -> None:
         state = t.let(f"mul i64 {index}, {v.width}")
-        for walk in ports:
-            walk.register(state, "pack", "%x")
+        for walk in inputs:
+            walk.register(state, "pack")
         following = t.let(f"add i64 {state}, {v.width}")
-        ahead = [walk.at(following) for walk in ports if walk.argument.tile == "%y"]
-        t.do(call("%offsets", ahead))
-        for walk in ports:
-            walk.register(state, "unpack", "%y")
+        _compute(t, plan, "%offsets", [walk.at(following) for walk in outputs])
+        for walk in outputs:
+            walk.register(state, "unpack")
 
     t.loop(blocks, block)
     # no state is read after it was written: out= may be an input, and NumPy makes no copy then
@@ -122,7 +169,7 @@ def _range(program: Program, v: Vector, arguments: list[_Argument]) -> str:
 
 
 class _Walk:
-    """Emits the moves of one argument between its array and its tile."""
+    """Emits the moves of one argument between its array and the frame."""
 
     def __init__(self, t: Text, v: Vector, argument: _Argument):
         self.t, self.v, self.argument = t, v, argument
@@ -130,68 +177,68 @@ class _Walk:
         self.outer = t.let(f"load i64, ptr {t.at('%steps', 8 * argument.index)}")
         self.strides = t.at("%steps", 8 * argument.strides)
         self.base = t.at(base, t.let(f"mul i64 %start, {self.outer}"))
-        self.tile = t.at(argument.tile, argument.entry * v.width * v.size)
+        self.tile = t.at("%frame", argument.slot * v.width * v.size)
         self.mode = ""
 
-    def call(self, name: str, base: str, count: str | int) -> None:
+    def call(self, name: str, base: str, count: str | int, outer: str | int | None = None) -> None:
+        step = self.outer if outer is None else outer
         self.t.do(
-            f"call void @{name}_{self.argument.suffix}(ptr {base}, i64 {self.outer}, "
+            f"call void @{name}_{self.argument.suffix}(ptr {base}, i64 {step}, "
             f"ptr {self.strides}, i64 {count}, ptr {self.tile})"
         )
 
-    def number_by_number(self, count: str, move: str, tile: str) -> None:
-        if self.argument.tile == tile:
-            self.call(f"{move}_any", self.base, count)
-
-    def prepare(self) -> None:
+    def prepare(self, plan: _Plan) -> None:
         """Find out how the array lies; what is the same for all states is packed here."""
         t, suffix = self.t, self.argument.suffix
         self.mode = t.let(f"call i64 @mode_{suffix}(i64 {self.outer}, ptr {self.strides})")
-        if self.argument.tile == "%x":
+        if self.argument.is_input:
             same = t.let(f"icmp eq i64 {self.mode}, {layout.SAME}")
             t.when(same, lambda: self.call("pack_same", self.base, 1))
         else:
-            place = t.at("%offsets", 8 * self.argument.entry)
+            place = t.at("%offsets", 8 * (self.argument.slot - plan.outputs[0].slot))
             t.do(f"call void @ahead_{suffix}(i64 {self.mode}, ptr {self.strides}, ptr {place})")
 
     def at(self, state: str) -> str:
         """Where a state begins. Asking for lines beyond the end of an array is harmless."""
         return self.t.at(self.base, self.t.let(f"mul i64 {state}, {self.outer}"))
 
-    def register(self, state: str, move: str, tile: str) -> None:
-        if self.argument.tile != tile:
-            return
+    def register(self, state: str, move: str) -> None:
         t = self.t
         base = self.at(state)
-        after = t.fresh("moved")
-        cases = {"direct": layout.DIRECT, "rows": layout.ROWS, "any": layout.ANY}
-        labels = {name: t.fresh(name) for name in cases}
-        listed = " ".join(f"i64 {cases[name]}, label %{labels[name]}" for name in cases)
+        after, other = t.fresh("moved"), t.fresh("other")
+        modes = {"direct": layout.DIRECT, "rows": layout.ROWS, "any": layout.ANY}
+        labels = {name: t.fresh(name) for name in ("whole", *modes)}
+        listed = " ".join(f"i64 {mode}, label %{labels[name]}" for name, mode in modes.items())
+        whole = t.let(f"icmp eq i64 {self.mode}, {layout.WHOLE}")
+        t.do(f"br i1 {whole}, label %{labels['whole']}, label %{other}")
+        t.label(other)
         t.do(f"switch i64 {self.mode}, label %{after} [ {listed} ]")
+        row = self.argument.port.size * self.v.size
         for name, label in labels.items():
+            way, outer = ("rows", row) if name == "whole" else (name, None)
             t.label(label)
-            self.call(f"{move}_{name}", base, self.v.width)
+            self.call(f"{move}_{way}", base, self.v.width, outer)
             t.do(f"br label %{after}")
         t.label(after)
 
 
-def _one(program: Program, v: Vector, arguments: list[_Argument]) -> str:
+def _one(plan: _Plan) -> str:
     """`dalembert_one`: every lane computes the same state."""
-    t = Text()
-    _tiles(t, program, v)
+    t, v = Text(), plan.v
+    plan.allocate(t)
     t.do("%flags = call i32 @save_flags()")
     stride = v.width * v.size
-    inputs = [argument for argument in arguments if argument.tile == "%x"]
+    inputs = [argument for argument in plan.arguments if argument.is_input]
     for argument in inputs:
         base = t.let(f"load ptr, ptr {t.at('%in', 8 * argument.index)}")
         for k in range(argument.port.size):
             x = t.let(f"load {v.scalar}, ptr {t.at(base, k * v.size)}, align 1")
-            layout.spread(t, v, x, t.at("%x", (argument.entry + k) * stride))
-    t.do(_alone(program))
-    for argument in arguments[len(inputs) :]:
+            layout.spread(t, v, x, t.at("%frame", (argument.slot + k) * stride))
+    _compute_alone(t, plan)
+    for argument in plan.outputs:
         base = t.let(f"load ptr, ptr {t.at('%out', 8 * (argument.index - len(inputs)))}")
         for k in range(argument.port.size):
-            place = t.at("%y", (argument.entry + k) * stride)
+            place = t.at("%frame", (argument.slot + k) * stride)
             x = t.let(f"load {v.scalar}, ptr {place}")
             t.do(f"store {v.scalar} {x}, ptr {t.at(base, k * v.size)}, align 1")
     t.do("call void @restore_flags(i32 %flags)")

@@ -13,10 +13,10 @@ import numpy as np
 
 from dalembert.kernels import cache
 from dalembert.kernels.body import body
-from dalembert.kernels.codegen import _parsed as parsed
+from dalembert.kernels.codegen import emitted, module
 from dalembert.kernels.iteration import Iteration
 from dalembert.kernels.kernel import source_digest
-from dalembert.kernels.load import Loaded, llvm_lock, load
+from dalembert.kernels.load import Loaded, load, pack
 from dalembert.kernels.program import Op, Program
 from dalembert.kernels.target import Target, native
 from dalembert.kernels.text import Text, Vector
@@ -33,9 +33,7 @@ def loaded_rollout(iteration: Iteration, dtype: str, target: Target | None = Non
     key = "\n".join((*parts, repr(target), llvmlite.__version__, source_digest(), SYMBOL))
     code = cache.get(key)
     if code is None:
-        with llvm_lock:
-            module, machine = parsed(rollout_ir(iteration, dtype, target), target)
-            code = machine.emit_object(module)
+        code = pack([emitted(rollout_ir(iteration, dtype, target), target)])
         cache.put(key, code)
     return load(code, [SYMBOL])
 
@@ -43,19 +41,9 @@ def loaded_rollout(iteration: Iteration, dtype: str, target: Target | None = Non
 def rollout_ir(iteration: Iteration, dtype: str, target: Target) -> str:
     """LLVM assembly of the loop and of the programs it calls."""
     v = Vector.of(dtype, target)
-    stage, finish = (body(p, v, asks=False) for p in (iteration.stage, iteration.finish))
-    width = f'"prefer-vector-width"="{target.bits}" "min-legal-vector-width"="{target.bits}"'
-    return "\n".join(
-        [
-            f'target triple = "{target.triple}"',
-            stage,
-            *([] if _copies(iteration.finish) else [_second(finish, stage)]),
-            _Loop(iteration, v).text(),
-            f"attributes #0 = {{ nounwind {width} }}",
-            '!0 = !{!"branch_weights", i32 1, i32 1000000}',
-            "!1 = !{}",
-        ]
-    )
+    stage, finish = (body(p, v) for p in (iteration.stage, iteration.finish))
+    second = [] if _copies(iteration.finish) else [_second(finish, stage)]
+    return module("\n".join([stage, *second, _Loop(iteration, v).text()]), target)
 
 
 def _second(text: str, first: str) -> str:

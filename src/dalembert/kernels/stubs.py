@@ -11,7 +11,7 @@ import platform
 import sys
 
 from dalembert.kernels import cache
-from dalembert.kernels.load import Loaded, llvm_lock, load
+from dalembert.kernels.load import Loaded, llvm_lock, load, pack
 
 # data -> { i32 num_threads = 1, PyObject *resolve }; resolve() returns the address of the loop.
 # When it raises, the exception stays set, and NumPy raises it when the loop returns.
@@ -210,11 +210,11 @@ def stubs() -> Loaded:
     import llvmlite
 
     text = _LAZY_LOOP + _CALL
-    key = f"stubs\n{platform.machine()}\n{sys.platform}\n{llvmlite.__version__}\n{text}"
+    key = f"packed stubs\n{platform.machine()}\n{sys.platform}\n{llvmlite.__version__}\n{text}"
     with llvm_lock:
         code = cache.get(key)
         if code is None:
-            code = _compile(text)
+            code = pack([_compile(text)])
             cache.put(key, code)
         return load(code, _SYMBOLS)
 

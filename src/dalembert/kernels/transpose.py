@@ -39,8 +39,7 @@ def rows_to_tile(t: Text, v: Vector, n: int) -> None:
             place = place if isinstance(start, int) else t.at(place, k * v.width * v.size)
             t.do(f"store {v.type} {columns[k]}, ptr {place}")
 
-    w = _widest(v, n)
-    _chunks(t, n, [(start, w) for start in [*range(0, n - w, w), n - w]] if w else [], chunk)
+    _chunks(t, n, cover(v, n), chunk)
 
 
 def tile_to_rows(t: Text, v: Vector, n: int) -> None:

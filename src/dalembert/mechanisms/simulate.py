@@ -18,7 +18,7 @@ from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.generalized_alpha import generalized_alpha
 from dalembert.mechanisms.record import Recorder
 from dalembert.mechanisms.solver import Solver
-from dalembert.simulation.progress import on_terminal, progress_bar
+from dalembert.progress import on_terminal, progress_bar
 
 if TYPE_CHECKING:
     import xarray

@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.constraints import Network
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.errors import SettingError
+from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation import setup
 from dalembert.simulation.adaptive import AdaptiveRun
 from dalembert.simulation.checkpoint import Checkpoint, digest
@@ -22,7 +23,6 @@ from dalembert.simulation.law import Controller
 from dalembert.simulation.modes import REST
 from dalembert.simulation.network import NetworkRun
 from dalembert.simulation.plant import Plant
-from dalembert.simulation.progress import on_terminal, progress_bar
 from dalembert.simulation.result import dataset, outputs
 from dalembert.simulation.step import Stepper
 from dalembert.simulation.torque import Torques, torques

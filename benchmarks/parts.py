@@ -1,0 +1,104 @@
+"""A kernel taken apart: its arithmetic alone, its packing and unpacking alone, and both.
+
+The parts are the library's own LLVM assembly with a loop around it, so that nothing of Python is in
+the times; the few states they work on stay in the innermost cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+
+import numpy as np
+from machine import compiled
+
+from dalembert.kernels.codegen import llvm_ir
+from dalembert.kernels.program import Program
+from dalembert.kernels.target import Target
+
+STATES, TURNS = 64, 64  # in the innermost cache; and how often over them per call
+ARITHMETIC = re.compile(r"(define internal void @part_0\((.*?)\) noinline #0) \{.*?\n\}", re.DOTALL)
+REPEAT = """
+define void @repeat_{name}(i64 %turns, {parameters}) #0 {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  call void @{function}({arguments})
+  %j = add i64 %i, 1
+  %more = icmp ult i64 %j, %turns
+  br i1 %more, label %loop, label %out
+out:
+  ret void
+}}
+"""
+
+
+class Parts:
+    """Calls that take `registers` registers of states through the parts of a kernel.
+
+    The program must be short enough that its arithmetic is one function.
+    """
+
+    def __init__(self, program: Program, target: Target) -> None:
+        self.program, self.width = program, target.width("float64")
+        self.registers = STATES * TURNS // self.width
+        whole = "\n".join(llvm_ir(program, "float64", target))
+        hollow = ARITHMETIC.sub(r"\1 { ret void }", whole)
+        self._engines = [
+            compiled(text + repeats, target)
+            for text, repeats in ((whole, _repeats(whole)), (hollow, _repeats(whole)))
+        ]
+        ports = (*program.inputs, *program.outputs)
+        rng = np.random.default_rng(0)
+        sizes = [STATES * port.size for port in ports]
+        raw = [rng.uniform(-np.pi, np.pi, size + 8) for size in (*sizes, 4 * sum(sizes))]
+        # each begins a line of the cache; the last one is the frame
+        self._arrays = [x[-x.ctypes.data % 64 // 8 :] for x in raw]
+
+    def calls(self) -> dict[str, Callable[[], object]]:
+        """The parts "arithmetic", "rows" and "both", to be timed."""
+        whole, hollow = self._engines
+        pointer, number = ctypes.c_void_p, ctypes.c_int64
+        over_rows = ctypes.CFUNCTYPE(None, number, pointer, pointer, number)
+        both, rows = (
+            over_rows(engine.get_function_address("repeat_rows")) for engine in (whole, hollow)
+        )
+        arithmetic = ctypes.CFUNCTYPE(None, number, pointer)(
+            whole.get_function_address("repeat_arithmetic")
+        )
+        args, steps, frame = self._pointers()
+        return {
+            "arithmetic": lambda: arithmetic(self.registers, frame),
+            "rows": lambda: rows(TURNS, args, steps, STATES),
+            "both": lambda: both(TURNS, args, steps, STATES),
+        }
+
+    def _pointers(self) -> tuple[ctypes.Array, ctypes.Array, int]:
+        """What NumPy hands to an inner loop: row-major arrays and their strides; and the frame."""
+        ports = (*self.program.inputs, *self.program.outputs)
+        *arrays, frame = (array.ctypes.data for array in self._arrays)
+        each = [np.empty((STATES, *port.shape)).strides for port in ports]
+        strides = [s[0] for s in each] + [inner for s in each for inner in s[1:]]
+        args = (ctypes.c_void_p * len(arrays))(*arrays)
+        return args, (ctypes.c_int64 * len(strides))(*strides), frame
+
+
+def _repeats(text: str) -> str:
+    """Loops around the arithmetic on one frame, and around the loop over all states."""
+    found = ARITHMETIC.search(text)
+    if found is None:
+        raise ValueError("the arithmetic of this program is not one function part_0")
+    names = re.findall(r"%\w+", found[2])
+    places = ["ptr @nothing" if name == "%offsets" else "ptr %frame" for name in names]
+    arithmetic = REPEAT.format(
+        name="arithmetic", function="part_0", parameters="ptr %frame", arguments=", ".join(places)
+    )
+    rows = REPEAT.format(
+        name="rows",
+        function="range",
+        parameters="ptr %args, ptr %steps, i64 %count",
+        arguments="ptr %args, ptr %steps, i64 0, i64 %count",
+    )
+    return arithmetic + rows

@@ -1,0 +1,64 @@
+"""A progress bar for long work, on terminals only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+PATIENCE = 0.5  # s without a bar
+
+
+@contextmanager
+def progress_bar(title: str, shown: bool = True) -> Iterator[Callable[[float], None]]:
+    """A function to call with the share that is done; the bar appears after half a second.
+
+    Inside another bar, or where it is not to be shown, it stays silent.
+    """
+    start = time.monotonic()
+    bar: Progress | None = None
+
+    def report(share: float) -> None:
+        nonlocal bar
+        late = shown and time.monotonic() - start > PATIENCE
+        if bar is None and late and share < 1.0:
+            bar = _started(title)
+        if bar is not None:
+            bar.update(bar.task_ids[0], completed=share)
+
+    try:
+        yield report
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _started(title: str) -> Progress:
+    from rich.console import Console
+    from rich.errors import LiveError
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar.add_task(title, total=1.0)
+    try:
+        bar.start()
+    except LiveError:  # somebody else's bar is on this terminal
+        bar.disable = True
+    return bar
+
+
+def on_terminal() -> bool:
+    """Whether somebody watches."""
+    return sys.stderr.isatty()

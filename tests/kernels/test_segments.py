@@ -1,0 +1,111 @@
+"""A program in parts computes what the whole one does, through a frame that parts share."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dalembert.kernels import loop
+from dalembert.kernels.codegen import llvm_ir, object_code
+from dalembert.kernels.interpret import interpret
+from dalembert.kernels.program import BINARY, LEAVES, Op, Port, program
+from dalembert.kernels.segments import framed
+from dalembert.kernels.target import by_name, native
+from dalembert.kernels.trace import trace
+from tests.kernels.arm import SHAPES, inverse_dynamics
+from tests.kernels.raw import Raw, runnable_targets
+
+OPERATIONS = (Op.ADD, Op.SUB, Op.MUL, Op.NEG, Op.SQ, Op.SIN, Op.COS, Op.LT, Op.SELECT0, Op.ABS)
+
+
+def random_program(seed):
+    """Operations on anything before them; results may be repeated, inputs or constants."""
+    rng = np.random.default_rng(seed)
+    instructions = [(Op.INPUT, k, -1) for k in range(3)] + [(Op.CONST, 0, -1), (Op.CONST, 1, -1)]
+    for k in range(5, 5 + int(rng.integers(1, 80))):
+        op = OPERATIONS[rng.integers(len(OPERATIONS))]
+        near = int(rng.integers(max(0, k - 20), k))
+        instructions.append((op, near, int(rng.integers(k)) if op in BINARY else -1))
+    results = rng.integers(len(instructions), size=7).tolist()
+    ports = (Port("x", (2,)), Port("s", ())), (Port("y", (2, 3)), Port("e", ()))
+    return program("random", *ports, instructions, [0.5, -2.0], results)
+
+
+def through_the_frame(frame, inputs, outputs):
+    """Run every part by interpretation; a slot that nobody has written holds NaN."""
+    slots = np.full(frame.slots, np.nan)
+    slots[: len(inputs)] = inputs
+    for part in frame.parts:
+        read = {part.program.a[k] for k in np.flatnonzero(part.program.op == Op.INPUT)}
+        assert not read & set(part.places), "a part may not write what it reads"
+        (found,) = interpret(part.program, slots)
+        slots[list(part.places)] = found
+    return slots[len(inputs) : len(inputs) + outputs]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30))
+def test_parts_are_the_whole(seed, longest):
+    p = random_program(seed)
+    x = np.random.default_rng(seed).uniform(-2, 2, 3)
+    frame = framed(p, long=0, longest=longest)
+    if sum(int(op) not in LEAVES for op in p.op) <= longest:
+        assert frame.parts[0].program is p
+        return
+    assert len(frame.parts) > 1
+    whole = np.concatenate([np.ravel(y) for y in interpret(p, x[:2], x[2])])
+    np.testing.assert_array_equal(through_the_frame(frame, x, 7), whole)
+
+
+def test_sine_and_cosine_of_an_angle_stay_together():
+    p = trace(lambda x: np.concatenate([np.sin(x), x * x, np.cos(x)]), {"x": (8,)})
+    for part in framed(p, long=0, longest=6).parts:
+        kinds = part.program.op.tolist()
+        assert kinds.count(Op.SIN) == kinds.count(Op.COS)
+
+
+def test_slots_are_used_again():
+    def chain(x):
+        for _ in range(200):
+            x = np.sin(x) + x
+        return x
+
+    p = trace(chain, {"x": (2,)})
+    assert framed(p, long=0, longest=20).slots < 16
+
+
+def test_short_programs_stay_whole():
+    p = trace(inverse_dynamics, SHAPES)
+    (part,) = framed(p).parts
+    assert part.program is p
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_compiled_parts(monkeypatch, dtype, target):
+    p = trace(inverse_dynamics, SHAPES)
+    rng = np.random.default_rng(0)
+    inputs = [rng.uniform(-3, 3, (37, *port.shape)).astype(dtype) for port in p.inputs]
+    whole = Raw(p, dtype, target).loop(*inputs)
+    monkeypatch.setattr(loop, "framed", partial(framed, long=0, longest=25))
+    assert len(llvm_ir(p, dtype, by_name(target))) > 4
+    cut = Raw(p, dtype, target)
+    found = cut.loop(*inputs)
+    # products and sums on both sides of a cut are not fused
+    tolerance = 2000 * np.finfo(dtype).eps
+    for a, b in zip(whole, found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * np.abs(a).max())
+    for a, b in zip(cut.one(*(x[5] for x in inputs)), found, strict=True):
+        np.testing.assert_array_equal(a, b[5])
+
+
+def test_compiling_parts_tells_how_far_it_is(monkeypatch):
+    p = trace(inverse_dynamics, SHAPES)
+    monkeypatch.setattr(loop, "framed", partial(framed, long=0, longest=40))
+    told = []
+    object_code(p, "float64", native(), told.append)
+    assert len(told) > 3
+    assert told == sorted(told)
+    assert told[-1] == 1.0
