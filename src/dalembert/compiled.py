@@ -186,21 +186,27 @@ class Compiled:
 
     def call(self, variant: Variant, arguments: tuple[Any, ...], parameters: Any, out: Any) -> Any:
         """Evaluate; what NumPy refuses is said again in the user's terms."""
-        kernel = self._kernels.get(variant.key) or self.kernel(variant)
         if self.description.parameters:
             arguments = (*arguments, self._parameter_array(parameters))
         elif parameters is not None:
             self.description.parameter_values(dict(parameters))
+        if on_device(arguments):
+            return self._on_device(variant, arguments, out)
+        kernel = self._kernels.get(variant.key) or self.kernel(variant)
         try:
             return (
                 kernel.ufunc(*arguments, out=out) if out is not None else kernel.ufunc(*arguments)
             )
         except (ValueError, TypeError) as error:
-            if on_device(arguments):
-                return self.device_kernel(variant)(arguments, out)
             explained = explain(error, kernel.inputs, arguments)
             name = f"{self.description.name}.{variant.quantity.name}"
             raise ShapeError(f"{name}: {explained}") from None
+
+    def _on_device(self, variant: Variant, arguments: tuple[Any, ...], out: Any) -> Any:
+        try:
+            return self.device_kernel(variant)(arguments, out)
+        except ShapeError as error:
+            raise ShapeError(f"{self.description.name}.{variant.quantity.name}: {error}") from None
 
     def _parameter_array(self, parameters: Any) -> Any:
         if parameters is None or isinstance(parameters, Mapping):
@@ -213,6 +219,7 @@ class Evaluator:
 
     def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
+        self._variants: dict[str, Variant] = {}
 
     @property
     def description(self) -> Any:
@@ -269,7 +276,13 @@ class Evaluator:
     def _variant(
         self, quantity: str, formulation: str | None, choices: Mapping[str, Any]
     ) -> Variant:
-        return Variant.of(self.kind.quantity(quantity), formulation, choices, self.description)
+        key = repr((quantity, formulation, choices))
+        found = self._variants.get(key)
+        if found is None:
+            listed = self.kind.quantity(quantity)
+            found = Variant.of(listed, formulation, choices, self.description)
+            self._variants[key] = found
+        return found
 
     def _evaluate(
         self,
@@ -285,7 +298,8 @@ class Evaluator:
         chosen = {**static, **dict.fromkeys(given, True)}
         variant = self._variant(quantity, formulation, chosen)
         result = self._compiled.call(variant, (*inputs, *given.values()), parameters, out)
-        if formulation is None and not (given or static or self.description.parameters):
+        plain = formulation is None and not (given or static or self.description.parameters)
+        if plain and not on_device(inputs):
             self._shorten(quantity, variant)
         return result
 

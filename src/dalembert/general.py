@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.device import DeviceKernel, on_device
 from dalembert.errors import CompileError
 from dalembert.kernels import Kernel, Program, build, explain
 from dalembert.kernels.derivatives import jacobian, jvp, vjp
@@ -33,12 +34,22 @@ class CompiledFunction:
         return self.kernel.ufunc
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
-        """Evaluate on arrays (..., *shape), in the order of the shapes given."""
+        """Evaluate on arrays (..., *shape), in the order of the shapes given.
+
+        CuPy arrays are evaluated where they are, on the GPU.
+        """
+        if on_device(arrays):
+            return self.device_kernel(arrays, out)
         try:
             return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
         except (ValueError, TypeError) as error:
             explained = explain(error, self.kernel.inputs, arrays)
             raise CompileError(f"{self.program.name}: {explained}") from None
+
+    @cached_property
+    def device_kernel(self) -> DeviceKernel:
+        """The CUDA kernels; ``.report()`` has their registers, spills and launch."""
+        return DeviceKernel(self.program, self.program.name)
 
     def source(self, target: str = "c", dtype: str = "float64", layout: str = "row") -> str:
         """C99 (``"c"``, its header ``"h"``) or CUDA (``"cuda"``) that compiles on its own."""

@@ -13,9 +13,12 @@ outputs are the work values. Inputs of `finish` are the work values, outputs the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.errors import CompileError
+import numpy as np
+
+from dalembert.errors import CompileError, ShapeError
 from dalembert.kernels.program import Port, Program
 
 
@@ -49,6 +52,25 @@ class Iteration:
         """Numbers of base, work and held values."""
         work = sum(port.size for port, _ in self.work)
         return sum(p.size for p in self.base), work, sum(p.size for p in self.held)
+
+    def batch(
+        self, start: tuple[int, ...], held: Sequence[tuple[int, ...]], steps: int, every: int
+    ) -> tuple[bool, tuple[int, ...]]:
+        """Whether held values change from step to step, and the batch all arrays have together.
+
+        `start` and `held` are the shapes of the base and held values without their own axes.
+        """
+        if steps < 1 or every < 1 or every > steps:
+            raise ShapeError(f"steps={steps} and every={every}: need 1 <= every <= steps")
+        most = max(map(len, held))
+        if most <= len(start):
+            return False, np.broadcast_shapes(start, *held)
+        if any(len(lead) != most or lead[0] != steps for lead in held):
+            raise ShapeError(
+                f"inputs with one more axis than the states must have {steps} steps in front, "
+                f"not {held[0]}"
+            )
+        return True, np.broadcast_shapes(start, *(lead[1:] for lead in held))
 
     def starts(self) -> list[int]:
         """For every work value, the base value it starts from."""

@@ -33,34 +33,18 @@ class Rollout:
 
         `held` arrays are (..., *shape), the same for all steps, or (steps, ..., *shape).
         """
-        if steps < 1 or every < 1 or every > steps:
-            raise ShapeError(f"steps={steps} and every={every}: need 1 <= every <= steps")
         single = all(np.asarray(x).dtype == np.float32 for x in (*base, *held))
         dtype = np.dtype(np.float32 if single else float)
         width = native().width(dtype.name)
-        batch = np.broadcast_shapes(*map(_lead, self.iteration.base, base))
-        moving, batch = self._batch(held, steps, batch)
+        start = np.broadcast_shapes(*map(_lead, self.iteration.base, base))
+        leads = list(map(_lead, self.iteration.held, held))
+        moving, batch = self.iteration.batch(start, leads, steps, every)
         x = self._tiles(self.iteration.base, base, batch, width, dtype)
         times = (steps,) if moving else ()
         u = self._tiles(self.iteration.held, held, (*times, *batch), width, dtype, len(times))
         saved = np.empty((steps // every, *x.shape), dtype)
         self._run(x, u if moving else u[None], saved, (steps, every, dt), dtype.name)
         return self._untiled(saved, batch)
-
-    def _batch(
-        self, held: Arrays, steps: int, batch: tuple[int, ...]
-    ) -> tuple[bool, tuple[int, ...]]:
-        """Whether held values change from step to step, and the batch they have together."""
-        leads = [_lead(port, x) for port, x in zip(self.iteration.held, held, strict=True)]
-        most = max(map(len, leads))
-        if most > len(batch):
-            if any(len(lead) != most or lead[0] != steps for lead in leads):
-                raise ShapeError(
-                    f"inputs with one more axis than the states must have {steps} steps in front, "
-                    f"not {leads[0]}"
-                )
-            return True, np.broadcast_shapes(batch, *(lead[1:] for lead in leads))
-        return False, np.broadcast_shapes(batch, *leads)
 
     def _tiles(
         self,

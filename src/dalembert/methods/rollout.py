@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.compiled import Evaluator
+from dalembert.device import DeviceRollout, on_device
 from dalembert.errors import FormulationError, ParameterError
 from dalembert.kernels.rollout import Rollout
 from dalembert.rollouts import iteration
@@ -29,7 +30,8 @@ class RolloutMethods(Evaluator):
 
         The state stays in the processor from the first step to the last. `tau` (..., nv) holds
         throughout; (steps, ..., nv) holds for one step each. ``method`` is "rk4" (order 4) or
-        "semi_implicit" (q̇ first, then q with the new q̇; order 1).
+        "semi_implicit" (q̇ first, then q with the new q̇; order 1). CuPy arrays are integrated where
+        they are, on the GPU.
 
         >>> import numpy as np, dalembert as dl
         >>> robot = dl.load("pendulum")
@@ -38,8 +40,18 @@ class RolloutMethods(Evaluator):
         True
         """
         made = self._rollout(method)
+        if on_device((q, qd, tau)):
+            on_gpu = self._device_rollout(method)
+            q_saved, qd_saved = on_gpu((q, qd), (tau,), steps, every, dt)
+            return q_saved, qd_saved
         results = made((np.asarray(q), np.asarray(qd)), (np.asarray(tau),), steps, every, dt)
         return results[0], results[1]
+
+    def _device_rollout(self, method: str) -> DeviceRollout:
+        found = self.__dict__.setdefault("_device_rollouts", {})
+        if method not in found:
+            found[method] = DeviceRollout(self._rollout(method).iteration, method)
+        return found[method]
 
     def _rollout(self, method: str) -> Rollout:
         found = self.__dict__.setdefault("_rollouts", {})

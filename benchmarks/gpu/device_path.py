@@ -1,0 +1,185 @@
+"""The library's own GPU path on a GPU: CuPy arrays in and out, checked, timed, and reported.
+
+    python benchmarks/gpu/device_path.py --write FOLDER   # with the library: traces the programs
+    python benchmarks/gpu/device_path.py FOLDER           # with a GPU: dalembert's sources, NumPy, CuPy
+
+The second run needs no CasADi: the traced programs and the expected results are read from the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dalembert as dl
+from dalembert.device import DeviceKernel, DeviceRollout
+
+ROBOT, STATES = "panda", 1001
+QUANTITIES = (
+    "inverse_dynamics",
+    "forward_dynamics",
+    "mass_matrix",
+    "inverse_dynamics_derivatives",
+    "forward_dynamics_derivatives",
+)
+ROLLOUT = {"steps": 20, "dt": 1e-3, "every": 5}
+
+
+def write(folder: Path) -> None:
+    """Programs, iterations, inputs and results of the CPU."""
+    from dalembert.rollouts import METHODS, iteration
+
+    robot = dl.load(ROBOT)
+    state = robot.random_state(np.random.default_rng(0), STATES)
+    made = {
+        "state": state,
+        "programs": {name: robot.program(name) for name in QUANTITIES},
+        "results": {
+            name: _tuple(robot.kernel(name)(*state[: robot.kernel(name).nin]))
+            for name in QUANTITIES
+        },
+        "iterations": {method: iteration(robot.model, method) for method in METHODS},
+        "rollouts": {method: robot.rollout(*state, method=method, **ROLLOUT) for method in METHODS},
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "device_path.pickle").write_bytes(pickle.dumps(made))
+    print(f"wrote {folder / 'device_path.pickle'}")
+
+
+def check(folder: Path, log2_batch: int) -> None:
+    """Every quantity and rollout in all precisions and layouts, and what becomes of odd arrays."""
+    import cupy as cp
+
+    made = pickle.loads((folder / "device_path.pickle").read_bytes())
+    robot = dl.load(ROBOT)
+    for name, program in made["programs"].items():
+        _seed(robot, name, program)
+    robot.__dict__["_device_rollouts"] = {
+        name: DeviceRollout(each, name) for name, each in made["iterations"].items()
+    }
+    robot.__dict__["_rollouts"] = dict.fromkeys(made["iterations"])
+    for name in QUANTITIES:
+        _quantity(cp, robot, name, made, 2**log2_batch)
+    for name in made["iterations"]:
+        _rollout(cp, robot, name, made)
+    _odd_arrays(cp, robot, made)
+    print("all checks passed")
+
+
+def _seed(robot: dl.Robot, name: str, program: Any) -> None:
+    """Give the robot a program traced elsewhere."""
+    key = robot._variant(name, None, {}).key
+    robot._compiled._devices[key] = DeviceKernel(program, name)
+
+
+def _quantity(cp: Any, robot: dl.Robot, name: str, made: dict[str, Any], count: int) -> None:
+    state = made["state"][: len(made["programs"][name].inputs)]
+    for dtype in ("float32", "float64"):
+        for layout in ("row", "column"):
+            given = [_placed(cp, x.astype(dtype), layout) for x in state]
+            found = _tuple(getattr(robot, name)(*given))
+            error = max(map(_error, found, made["results"][name]))
+            limit = 1e-4 if dtype == "float32" else 1e-12
+            assert error < limit, (name, dtype, layout, error)
+            assert all(x.dtype == dtype and isinstance(x, cp.ndarray) for x in found)
+            big = [
+                _placed(cp, cp.random.uniform(-1, 1, (count, x.shape[1]), dtype=dtype), layout)
+                for x in state
+            ]
+            rate = count / _seconds(cp, partial(getattr(robot, name), *big))
+            report = robot.device_kernel(name).report(dtype, layout)
+            print(
+                f"{name:<30} {dtype} {layout:<6} error {error:7.1e} {rate / 1e9:6.2f} G/s {report}",
+                flush=True,
+            )
+
+
+def _rollout(cp: Any, robot: dl.Robot, method: str, made: dict[str, Any]) -> None:
+    for dtype, limit in (("float32", 1e-3), ("float64", 1e-12)):
+        given = [cp.asarray(x.astype(dtype)) for x in made["state"]]
+        moving = cp.broadcast_to(given[2], (ROLLOUT["steps"], *given[2].shape))
+        for tau in (given[2], moving):
+            found = robot.rollout(given[0], given[1], tau, method=method, **ROLLOUT)
+            error = max(map(_error, found, made["rollouts"][method]))
+            assert error < limit, (method, dtype, error)
+        print(f"{method:<30} {dtype} error {error:7.1e}", flush=True)
+
+
+def _odd_arrays(cp: Any, robot: dl.Robot, made: dict[str, Any]) -> None:
+    q, qd, qdd = map(cp.asarray, made["state"])
+    tau = made["results"]["inverse_dynamics"][0]
+    strided = cp.repeat(q, 2, axis=1)[:, ::2]
+    assert _error(robot.inverse_dynamics(strided, qd, qdd), tau) < 1e-12
+    one = robot.inverse_dynamics(q[7], qd[7], qdd[7])
+    assert one.shape == tau[7].shape and _error(one, tau[7]) < 1e-12
+    stacked = [x[:1000].reshape(10, 100, -1) for x in (q, qd, qdd)]
+    assert _error(robot.inverse_dynamics(*stacked), tau[:1000].reshape(10, 100, -1)) < 1e-12
+    assert robot.inverse_dynamics(q[:0], qd[:0], qdd[:0]).shape == (0, q.shape[1])
+    out = cp.empty_like(q)
+    assert robot.inverse_dynamics(q, qd, qdd, out=out) is out and _error(out, tau) < 1e-12
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:  # a launch on another stream would not be seen by this one
+        late = robot.inverse_dynamics(q, qd, qdd)
+    stream.synchronize()
+    assert _error(late, tau) < 1e-12
+    huge = q * 1e9
+    assert not cp.isnan(robot.inverse_dynamics(huge, qd, qdd)).any()
+    _other_libraries(robot, made, tau)
+
+
+def _other_libraries(robot: dl.Robot, made: dict[str, Any], tau: np.ndarray) -> None:
+    try:
+        import torch
+    except ImportError:
+        return
+    tensors = [torch.as_tensor(x, device="cuda") for x in made["state"]]
+    assert _error(robot.inverse_dynamics(*tensors), tau) < 1e-12
+    print("PyTorch tensors are taken too")
+
+
+def _placed(cp: Any, x: Any, layout: str) -> Any:
+    return cp.asarray(x) if layout == "row" else cp.ascontiguousarray(cp.asarray(x).T).T
+
+
+def _error(a: Any, b: np.ndarray) -> float:
+    found = a.get()
+    return float(np.abs(found - b).max() / np.abs(b).max()) if np.isfinite(found).all() else np.inf
+
+
+def _seconds(cp: Any, call: Any) -> float:
+    call()
+    best = np.inf
+    for _ in range(5):
+        cp.cuda.Device().synchronize()
+        start = time.perf_counter()
+        call()
+        cp.cuda.Device().synchronize()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def _tuple(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+def main() -> None:
+    """Write or check."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--write", action="store_true", help="trace and compute on the CPU")
+    parser.add_argument("--log2-batch", type=int, default=21)
+    chosen = parser.parse_args()
+    if chosen.write:
+        write(chosen.folder)
+    else:
+        check(chosen.folder, chosen.log2_batch)
+
+
+if __name__ == "__main__":
+    main()

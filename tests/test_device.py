@@ -1,0 +1,168 @@
+"""The path of CuPy arrays, with a stand-in for CuPy that runs the CUDA kernels on the CPU.
+
+benchmarks/gpu/device_path.py does the same with CuPy on a GPU.
+"""
+
+import ctypes
+import re
+import shutil
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.errors import CompileError, ShapeError
+from tests.kernels.test_cuda_source import on_host, pointer
+
+pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
+
+
+class DeviceArray(np.ndarray):
+    """An array that says it lies on a GPU, and that NumPy's own functions refuse."""
+
+    __cuda_array_interface__ = property(lambda self: self.__array_interface__)
+    device = property(lambda self: nullcontext())
+
+    def __array_ufunc__(self, *_, **__):
+        return NotImplemented
+
+
+class RawKernel:
+    """Compiled for the host when it is first launched."""
+
+    num_regs, local_size_bytes, shared_size_bytes = 40, 0, 512
+
+    def __init__(self, text, name, options):
+        self.text, self.name = text, name
+
+    def __call__(self, grid, block, arguments):
+        folder = Path(self.folder) / f"{self.name}_{abs(hash(self.text))}"
+        folder.mkdir(exist_ok=True)
+        (head,) = re.findall(rf"\n{self.name}\((.*?)\)\n{{", self.text)
+        made = SimpleNamespace(text=self.text, name=self.name, threads=block[0])
+        run = on_host(folder, made, head.replace("__restrict__ ", "").split(", "))
+        kinds = {
+            "f": ctypes.c_float,
+            "d": ctypes.c_double,
+            "i": ctypes.c_int,
+            "l": ctypes.c_longlong,
+        }
+        run(*(pointer(x) if x.ndim else kinds[x.dtype.char](x) for x in arguments))
+
+
+@pytest.fixture
+def cupy(monkeypatch, tmp_path):
+    made = ModuleType("cupy")
+    for name in ("int32", "int64", "dtype", "broadcast_to"):
+        setattr(made, name, getattr(np, name))
+    made.asarray = lambda x: np.asarray(x).view(DeviceArray)
+    made.ascontiguousarray = lambda x: np.require(x, requirements="C").view(DeviceArray)
+    made.empty = lambda shape, dtype: np.full(shape, np.nan, dtype).view(DeviceArray)
+    made.broadcast_to = lambda x, shape: np.broadcast_to(x, shape, subok=True)
+    made.RawKernel = type("RawKernel", (RawKernel,), {"folder": tmp_path})
+    monkeypatch.setitem(sys.modules, "cupy", made)
+    return made
+
+
+def plain(x):
+    return np.asarray(x).view(np.ndarray)
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return dl.load("puma560")
+
+
+@pytest.fixture(scope="module")
+def states(robot):
+    return robot.random_state(np.random.default_rng(0), 37)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [False, True])
+def test_values_and_layout(cupy, robot, states, dtype, columns):
+    given = [x.astype(dtype) for x in states]
+    given = [np.asfortranarray(x) if columns else x for x in given]
+    tau = robot.inverse_dynamics(*map(cupy.asarray, given))
+    assert isinstance(tau, DeviceArray)
+    assert tau.dtype == dtype
+    assert plain(tau).flags.f_contiguous == columns
+    expected = robot.inverse_dynamics(*(x.astype(float) for x in given))
+    tolerance = 100 * np.finfo(dtype).eps * np.abs(expected).max()
+    np.testing.assert_allclose(plain(tau), expected, rtol=0, atol=tolerance)
+
+
+def test_several_outputs_broadcast_and_strided(cupy, robot, states):
+    q, qd, qdd = states
+    wide = np.repeat(q, 2, axis=1)[:, ::2]
+    found = robot.inverse_dynamics_derivatives(
+        cupy.asarray(wide), cupy.asarray(qd[0]), cupy.asarray(qdd)
+    )
+    expected = robot.inverse_dynamics_derivatives(q, np.broadcast_to(qd[0], qd.shape), qdd)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(plain(a), b, rtol=0, atol=1e-12 * np.abs(b).max())
+
+
+def test_results_in_given_arrays(cupy, robot, states):
+    q, out = cupy.asarray(states[0]), cupy.empty((37, 6, 6), "float64")
+    assert robot.mass_matrix(q, out=out) is out
+    np.testing.assert_allclose(plain(out), robot.mass_matrix(states[0]), rtol=1e-12, atol=1e-13)
+
+
+def test_one_state_and_none(cupy, robot, states):
+    one = robot.mass_matrix(cupy.asarray(states[0][3]))
+    assert one.shape == (6, 6)
+    np.testing.assert_allclose(plain(one), robot.mass_matrix(states[0][3]), rtol=1e-12, atol=1e-13)
+    assert robot.mass_matrix(cupy.asarray(np.zeros((0, 6)))).shape == (0, 6, 6)
+
+
+def test_a_wrong_shape_is_named(cupy, robot):
+    with pytest.raises(ShapeError, match=r"puma560\.mass_matrix: q must be \(\.\.\., 6\)"):
+        robot.mass_matrix(cupy.asarray(np.zeros((4, 5))))
+
+
+def test_parameters_from_the_host_keep_single_precision(cupy):
+    rod = dl.Robot.from_dh(
+        [{"a": dl.Parameter("length", 0.7), "mass": 2.0, "com": [-0.3, 0.0, 0.0]}],
+        convention="standard",
+    )
+    q = np.linspace(-1, 1, 5, dtype="float32")[:, None]
+    found = rod.gravity_torque(cupy.asarray(q), parameters={"length": 0.9})
+    assert found.dtype == np.float32
+    expected = rod.gravity_torque(q.astype(float), parameters={"length": 0.9})
+    np.testing.assert_allclose(plain(found), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_any_compiled_function(cupy):
+    length = dl.compile(lambda x: np.sqrt(x @ x), {"x": 3})
+    x = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_allclose(plain(length(cupy.asarray(x))), length(x), rtol=1e-15)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+@pytest.mark.parametrize("moving", [False, True])
+def test_rollouts(cupy, robot, states, method, moving):
+    q, qd, tau = states
+    tau = np.stack([tau * k for k in range(6)]) if moving else tau
+    arguments = {"steps": 6, "dt": 1e-3, "method": method, "every": 2}
+    found = robot.rollout(*map(cupy.asarray, (q, qd, tau)), **arguments)
+    for a, b in zip(found, robot.rollout(q, qd, tau, **arguments), strict=True):
+        assert isinstance(a, DeviceArray)
+        np.testing.assert_allclose(plain(a), b, rtol=1e-11, atol=1e-11)
+
+
+def test_the_report_says_how_it_is_launched(cupy, robot):
+    report = robot.device_kernel("inverse_dynamics").report("float64", "column")
+    assert report.registers == 40
+    assert report.threads % 32 == 0
+
+
+def test_without_cupy_the_extra_is_named(monkeypatch, states):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    robot = dl.load("puma560")
+    with pytest.raises(CompileError, match=r"pip install 'dalembert\[gpu\]'"):
+        robot.mass_matrix(states[0].view(DeviceArray))
