@@ -18,6 +18,8 @@ from dalembert.kernels.segments import Frame, framed
 from dalembert.kernels.target import Target
 from dalembert.kernels.text import Text, Vector
 
+MOST_ASKED = 40 * 1024  # bytes of results of one register of states
+
 
 @dataclass(frozen=True)
 class _Argument:
@@ -97,9 +99,13 @@ def _arguments(program: Program) -> list[_Argument]:
 
 
 def _parts(plan: _Plan) -> list[str]:
-    """The functions of all parts; each asks for its share of the lines to be written next."""
+    """The functions of all parts; each asks for its share of the lines to be written next.
+
+    Where they would not fit the first cache, beside all else, nobody asks.
+    """
     ports = [p for p, argument in enumerate(plan.outputs) for _ in range(argument.port.size)]
-    lines = list(enumerate(ports))
+    fits = len(ports) * plan.v.width * plan.v.size <= MOST_ASKED
+    lines = list(enumerate(ports)) if fits else []
     work = [sum(op not in LEAVES for op in part.program.op.tolist()) for part in plan.frame.parts]
     total, done, texts = max(1, sum(work)), 0, []
     for i, part in enumerate(plan.frame.parts):

@@ -4,10 +4,10 @@ LLVM takes more than twice as long for a function of twice the length, and allot
 better. So a long program is cut where few values are alive. What one part leaves for later ones waits
 in a frame: one vector per slot, for the inputs, the outputs and whatever crosses a cut.
 
-Measured: a chain of 100 links then compiles in half the time and runs 0 to 15 % faster. Short
-programs lose by it (the derivatives of a seven-joint arm a third of their speed), and running each
-part over several registers of states, to read its code once for all, loses too: the frames leave the
-first cache.
+Measured: a chain of 100 links then compiles in half the time; inverse dynamics and the mass matrix
+run 10 to 20 % faster, forward dynamics as fast. Shorter programs lose by it: forward dynamics of 30
+links a fifth of its speed. Running each part over several registers of states, to read its code once
+for all, loses too, because the frames leave the first cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from dalembert.kernels.program import LEAVES, Op, Port, Program, program
 
-LONG = 6000  # operations, and twice the results, of a program that is cut
+LONG = 20_000  # operations, and twice the results, of a program that is cut
 LONGEST = 2000  # operations of one part
 _REACH = 0.2  # of a part's length, in which the narrowest place to cut is looked for
 
