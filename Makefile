@@ -22,7 +22,7 @@ lint: $(VENV)/.with-lint  ## style, types, and the order of the layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(VENV)/.with-test  ## compare with Pinocchio on this machine
+bench: $(VENV)/.with-test  ## compare with Pinocchio, MuJoCo and CasADi's C on this machine
 	@$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.with-docs  ## the documentation, warnings as errors
