@@ -109,3 +109,15 @@ def test_compiling_parts_tells_how_far_it_is(monkeypatch):
     assert len(told) > 3
     assert told == sorted(told)
     assert told[-1] == 1.0
+
+
+def test_a_frame_larger_than_a_stack_may_be_is_on_the_heap():
+    n = 70
+    p = trace(lambda x: np.outer(x, np.arange(1.0, n + 1)), {"x": (n,)})
+    text = llvm_ir(p, "float64", native())[0]
+    assert ("@malloc" in text) == (n * n * native().bits // 8 > loop.MOST_ON_STACK)
+    raw = Raw(p)
+    x = np.random.default_rng(0).uniform(-1, 1, (11, n))
+    (found,) = raw.loop(x)
+    np.testing.assert_array_equal(found, x[:, :, None] * np.arange(1.0, n + 1))
+    np.testing.assert_array_equal(raw.one(x[3])[0], found[3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +112,18 @@ def write(run: Any, path: Path) -> None:
         return
     part = path.with_suffix(".part")
     try:
-        run.to_netcdf(part)
+        run.to_netcdf(part, engine=_engine())
         os.replace(part, path)
     except OSError as error:
         part.unlink(missing_ok=True)
         kept = Path(tempfile.mkdtemp(prefix="dalembert-")) / path.name
-        run.to_netcdf(kept)
+        run.to_netcdf(kept, engine=_engine())
         raise SimulationError(f"{path}: {error.strerror}; the result is in {kept}") from None
+
+
+def _engine() -> str:
+    """netCDF 4 where both packages it needs are there, else netCDF 3, which SciPy writes."""
+    return "h5netcdf" if all(map(find_spec, ("h5netcdf", "h5py"))) else "scipy"
 
 
 def _facts(run: Any, options: Options) -> dict[str, Any]:

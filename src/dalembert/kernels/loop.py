@@ -10,6 +10,7 @@ were: kernels are quiet, NaN and infinity speak for themselves.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from dalembert.kernels import layout, threads
 from dalembert.kernels.body import Asked, declarations, function
@@ -17,8 +18,13 @@ from dalembert.kernels.program import LEAVES, Port, Program
 from dalembert.kernels.segments import Frame, framed
 from dalembert.kernels.target import Target
 from dalembert.kernels.text import Text, Vector
+from dalembert.kernels.transpose import UNROLLED, Place
 
 MOST_ASKED = 40 * 1024  # bytes of results of one register of states
+MOST_ON_STACK = 256 * 1024  # bytes of a frame; threads may have no more than half a megabyte
+_HEAP = """declare noalias ptr @malloc(i64) nounwind
+declare void @free(ptr) nounwind
+declare void @llvm.trap() noreturn nounwind"""
 
 
 @dataclass(frozen=True)
@@ -45,17 +51,46 @@ class _Plan:
     v: Vector
     arguments: list[_Argument]
 
+    @property
+    def frame_bytes(self) -> int:
+        return max(1, self.frame.slots) * self.v.width * self.v.size
+
+    @property
+    def on_heap(self) -> bool:
+        return self.frame_bytes > MOST_ON_STACK
+
     def allocate(self, t: Text) -> None:
-        t.do(f"%frame = alloca [{max(1, self.frame.slots)} x {self.v.type}], align 64")
+        """Name the `%frame`, aligned to cache lines."""
+        if not self.on_heap:
+            t.do(f"%frame = alloca [{self.frame_bytes} x i8], align 64")
+            return
+        t.do(f"%block = call ptr @malloc(i64 {self.frame_bytes + 64})")
+        none = t.let("icmp eq ptr %block, null")
+        t.when(none, lambda: t.do("call void @llvm.trap()"))
+        address = t.let("ptrtoint ptr %block to i64")
+        up = t.let(f"add i64 {address}, 63")
+        t.do(f"%frame = inttoptr i64 {t.let(f'and i64 {up}, -64')} to ptr")
+
+    def finish(self, t: Text) -> None:
+        """Leave the function that allocated."""
+        if self.on_heap:
+            t.do("call void @free(ptr %block)")
+        t.do("ret void")
 
     @property
     def outputs(self) -> list[_Argument]:
         return [argument for argument in self.arguments if not argument.is_input]
 
     @property
-    def entries(self) -> int:
-        """Entries of all outputs."""
-        return max(1, sum(argument.port.size for argument in self.outputs))
+    def lines(self) -> list[tuple[int, int]]:
+        """What to ask for ahead of the next states: (entry of all outputs, its port).
+
+        Nothing, where it would not fit the first cache beside all else.
+        """
+        sizes = [argument.port.size for argument in self.outputs]
+        if sum(sizes) * self.v.width * self.v.size > MOST_ASKED:
+            return []
+        return list(enumerate(p for p, size in enumerate(sizes) for _ in range(size)))
 
 
 def loops(program: Program, v: Vector, target: Target) -> list[str]:
@@ -75,7 +110,8 @@ def _both(plan: _Plan, target: Target) -> str:
     threaded = not target.is_windows
     return "\n".join(
         [
-            f"@nothing = internal constant [{plan.entries} x i64] zeroinitializer",
+            f"@nothing = internal constant [{len(plan.lines)} x i64] zeroinitializer",
+            _HEAP if plan.on_heap else "",
             layout.functions(v, shapes),
             _quiet(target),
             _range(plan),
@@ -99,13 +135,8 @@ def _arguments(program: Program) -> list[_Argument]:
 
 
 def _parts(plan: _Plan) -> list[str]:
-    """The functions of all parts; each asks for its share of the lines to be written next.
-
-    Where they would not fit the first cache, beside all else, nobody asks.
-    """
-    ports = [p for p, argument in enumerate(plan.outputs) for _ in range(argument.port.size)]
-    fits = len(ports) * plan.v.width * plan.v.size <= MOST_ASKED
-    lines = list(enumerate(ports)) if fits else []
+    """The functions of all parts; each asks for its share of the lines to be written next."""
+    lines = plan.lines
     work = [sum(op not in LEAVES for op in part.program.op.tolist()) for part in plan.frame.parts]
     total, done, texts = max(1, sum(work)), 0, []
     for i, part in enumerate(plan.frame.parts):
@@ -134,7 +165,7 @@ def _range(plan: _Plan) -> str:
     """`range(args, steps, start, stop)`: states start … stop-1, stop > start."""
     t, v = Text(), plan.v
     plan.allocate(t)
-    t.do(f"%offsets = alloca [{plan.entries} x i64]")
+    t.do(f"%offsets = alloca [{len(plan.lines)} x i64]")
     count = t.let("sub i64 %stop, %start")
     small = t.let(f"icmp ult i64 {count}, {v.width}")
     walks = [_Walk(t, v, argument) for argument in plan.arguments]
@@ -147,7 +178,7 @@ def _range(plan: _Plan) -> str:
     _compute_alone(t, plan)
     for walk in outputs:
         walk.call("unpack_any", walk.base, count)
-    t.do("ret void")
+    plan.finish(t)
     t.label("full")
     for walk in walks:
         walk.prepare(plan)
@@ -168,7 +199,7 @@ def _range(plan: _Plan) -> str:
     rest = t.let(f"add i64 %start, {done}")
     left = t.let(f"icmp ult i64 {rest}, %stop")
     t.when(left, lambda: t.do(f"call void @range(ptr %args, ptr %steps, i64 {rest}, i64 %stop)"))
-    t.do("ret void")
+    plan.finish(t)
     return t.function(
         "internal void @range(ptr %args, ptr %steps, i64 %start, i64 %stop) noinline #0"
     )
@@ -200,7 +231,7 @@ class _Walk:
         if self.argument.is_input:
             same = t.let(f"icmp eq i64 {self.mode}, {layout.SAME}")
             t.when(same, lambda: self.call("pack_same", self.base, 1))
-        else:
+        elif plan.lines:
             place = t.at("%offsets", 8 * (self.argument.slot - plan.outputs[0].slot))
             t.do(f"call void @ahead_{suffix}(i64 {self.mode}, ptr {self.strides}, ptr {place})")
 
@@ -233,22 +264,28 @@ def _one(plan: _Plan) -> str:
     t, v = Text(), plan.v
     plan.allocate(t)
     t.do("%flags = call i32 @save_flags()")
-    stride = v.width * v.size
-    inputs = [argument for argument in plan.arguments if argument.is_input]
-    for argument in inputs:
-        base = t.let(f"load ptr, ptr {t.at('%in', 8 * argument.index)}")
-        for k in range(argument.port.size):
-            x = t.let(f"load {v.scalar}, ptr {t.at(base, k * v.size)}, align 1")
-            layout.spread(t, v, x, t.at("%frame", (argument.slot + k) * stride))
-    _compute_alone(t, plan)
-    for argument in plan.outputs:
-        base = t.let(f"load ptr, ptr {t.at('%out', 8 * (argument.index - len(inputs)))}")
-        for k in range(argument.port.size):
-            place = t.at("%frame", (argument.slot + k) * stride)
-            x = t.let(f"load {v.scalar}, ptr {place}")
-            t.do(f"store {v.scalar} {x}, ptr {t.at(base, k * v.size)}, align 1")
+    inputs = len(plan.arguments) - len(plan.outputs)
+
+    def move(argument: _Argument, base: str, entry: Place) -> None:
+        """One number between the caller's array and all lanes, or the first, of its vector."""
+        number = t.let(f"getelementptr {v.scalar}, ptr {base}, i64 {entry}")
+        first = t.at("%frame", argument.slot * v.width * v.size)
+        vector = t.let(f"getelementptr {v.type}, ptr {first}, i64 {entry}")
+        if argument.is_input:
+            layout.spread(t, v, t.let(f"load {v.scalar}, ptr {number}, align 1"), vector)
+        else:
+            x = t.let(f"load {v.scalar}, ptr {vector}")
+            t.do(f"store {v.scalar} {x}, ptr {number}, align 1")
+
+    for argument in plan.arguments:
+        if argument.index == inputs:
+            _compute_alone(t, plan)
+        own = argument.index if argument.is_input else argument.index - inputs
+        arrays = "%in" if argument.is_input else "%out"
+        base = t.let(f"load ptr, ptr {t.at(arrays, 8 * own)}")
+        t.each(argument.port.size, partial(move, argument, base), UNROLLED)
     t.do("call void @restore_flags(i32 %flags)")
-    t.do("ret void")
+    plan.finish(t)
     return t.function("void @dalembert_one(ptr %in, ptr %out) #0")
 
 

@@ -11,7 +11,9 @@ import numpy as np
 
 from dalembert.kernels.program import BINARY, LEAVES, Op, Program, program
 
-_MOST = 20_000  # instructions; the sets of `_cheapest` grow with their square
+# beyond these `_cheapest` takes too long: its sets grow with the square of the instructions, and it
+# compares all results with each other
+_MOST, _MOST_RESULTS = 20_000, 600
 
 
 def ordered(source: Program) -> Program:
@@ -20,7 +22,8 @@ def ordered(source: Program) -> Program:
     As they stand, always the cheapest next, or from the last rows and columns of all outputs to the
     first.
     """
-    orders = [_last_shells, _cheapest] if len(source) <= _MOST else [_last_shells]
+    short = len(source) <= _MOST and len(source.results) <= _MOST_RESULTS
+    orders = [_last_shells, _cheapest] if short else [_last_shells]
     candidates = [source, *(_depth_first(source, order(source)) for order in orders)]
     return min(candidates, key=waiting)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from dalembert.kernels.program import LEAVES, Op, Port, Program, program
 
-LONG = 20_000  # operations, and twice the results, of a program that is cut
+LONG = 20_000  # operations, and four times the results, of a program that is cut
 LONGEST = 2000  # operations of one part
 _REACH = 0.2  # of a part's length, in which the narrowest place to cut is looked for
 
@@ -46,7 +46,7 @@ def framed(source: Program, long: int = LONG, longest: int = LONGEST) -> Frame:
     inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
     places = range(inputs, inputs + outputs)
     order = _operations(source)
-    if len(order) + 2 * outputs <= long or len(order) <= longest:
+    if len(order) + 4 * outputs <= long or len(order) <= longest:
         return Frame((Part(source, tuple(places)),), inputs + outputs)
     part = _part_of(source, order, longest)
     slot, slots = _slots(source, part, inputs, inputs + outputs)

@@ -107,6 +107,14 @@ class Text:
         self.do(f"br i1 {more}, label %{head}, label %{after}")
         self.label(after)
 
+    def each(self, count: int, body: Callable[[str | int], None], unrolled: int) -> None:
+        """Run `body(i)` for i = 0 … count-1, as a loop where that is more than `unrolled` times."""
+        if count > unrolled:
+            self.loop(count, body)
+        else:
+            for i in range(count):
+                body(i)
+
     def when(self, condition: str, body: Callable[[], None]) -> None:
         """Run `body()` only where the condition, an i1, holds."""
         then, after = self.fresh("then"), self.fresh("done")
