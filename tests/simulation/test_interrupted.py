@@ -75,7 +75,7 @@ def test_ctrl_c_keeps_what_was_computed(tmp_path: Path) -> None:
         "simulate",
         "puma560",
     ]
-    command += ["--duration", "5000", "--method", "rk4", "--q", "0 0.3 0.2 0.1 0.4 0.5"]
+    command += ["--duration", "20000", "--method", "rk4", "--q", "0 0.3 0.2 0.1 0.4 0.5"]
     command += ["--save-every", "100", "--out", "run.nc", "--checkpoint", "chunks", "--json"]
     source = Path(dl.__file__).parents[1]
     process = subprocess.Popen(
@@ -97,6 +97,36 @@ def test_ctrl_c_keeps_what_was_computed(tmp_path: Path) -> None:
         assert run.sizes["time"] > 1
         assert float(run.time[-1]) == pytest.approx(facts["seconds"])
         assert np.isfinite(run.q).all()
+
+
+class Presses:
+    """Presses Ctrl-C while it is destroyed, where Python cannot raise."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_python_loses_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    advance, before = FixedRun.advance, signal.getsignal(signal.SIGINT)
+
+    def pressed(self, state, index):
+        if index == 3:
+            Presses()
+        return advance(self, state, index)
+
+    monkeypatch.setattr(FixedRun, "advance", pressed)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.warns(dl.SimulationWarning, match="interrupted after t = 0.04 s"):
+            run = dl.simulate(
+                dl.load("pendulum"), [0.1], [0.0], duration=0.1, dt=0.01, method="rk4"
+            )
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert run.attrs["status"] == "interrupted"
+    assert run.sizes["time"] == len(run.q) == 5
 
 
 def test_a_batch_resumes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

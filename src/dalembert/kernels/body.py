@@ -11,7 +11,7 @@ arithmetic: `offsets[i]` bytes after `ahead_p`, for entry i of all outputs, whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dalembert.kernels import libm, sincos
@@ -47,12 +47,12 @@ class Asked:
 
 def body(program: Program, v: Vector) -> str:
     """The function `body(x, y)` of a whole program, and every definition it needs."""
-    return declarations([program], v) + "\n" + function("body", program, v)
+    return declarations(program, v) + "\n" + function("body", program, v)
 
 
-def declarations(programs: Iterable[Program], v: Vector) -> str:
-    """What the functions of these programs call."""
-    used = {Op(op) for program in programs for op in set(program.op.tolist())}
+def declarations(program: Program, v: Vector) -> str:
+    """What the function of this program calls."""
+    used = {Op(op) for op in set(program.op.tolist())}
     called = sorted(used & libm.NAMES.keys())
     # atan2 is declared with the reduction of huge angles
     parts = [libm.declaration(op) for op in called if op != Op.ATAN2]

@@ -145,7 +145,7 @@ def _parts(plan: _Plan) -> list[str]:
         asked = Asked(share, len(plan.outputs))
         linkage = "internal " if len(work) == 1 else ""
         text = function(f"part_{i}", part.program, plan.v, part.places, asked, linkage)
-        texts.append(f"{declarations([part.program], plan.v)}\n{text}")
+        texts.append(f"{declarations(part.program, plan.v)}\n{text}")
     return texts
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,12 +67,10 @@ def drive(
     record = Record()
     state, done = _resume(run, x0, chunk, checkpoint, record)
     try:
-        if progress is None:
-            _go_on(run, state, done, chunk, checkpoint, record, lambda share: None)
-        else:
-            with progress as report:
-                _go_on(run, state, done, chunk, checkpoint, record, report)
+        with _noting_interrupts() as stop, progress or nullcontext(lambda share: None) as report:
+            _go_on(run, state, done, chunk, checkpoint, record, report, stop)
     except KeyboardInterrupt:
+        del record.times[len(record.states) :]
         record.status = "interrupted"
         record.message = f"interrupted after t = {record.times[-1]:g} s"
     except Finished as finished:
@@ -80,6 +81,31 @@ def drive(
         record.status, record.message = "stalled", str(stalled)
     _warn(record)
     return record
+
+
+@contextmanager
+def _noting_interrupts() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed: Python loses the exception where it meets a destructor.
+
+    Elsewhere than in the main thread, or where somebody handles the signal already, nothing changes.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or before is not signal.default_int_handler:
+        yield lambda: False
+        return
+    noted = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal noted
+        noted = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: noted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _warn(record: Record) -> None:
@@ -115,8 +141,11 @@ def _go_on(
     checkpoint: Checkpoint | None,
     record: Record,
     report: Callable[[float], None],
+    stop: Callable[[], bool],
 ) -> None:
     for index in range(done - 1, run.saves - 1):
+        if stop():
+            raise KeyboardInterrupt
         before, state = state, run.advance(state, index)
         x = run.observe(state)
         if not np.isfinite(x).all(axis=-1).any():
