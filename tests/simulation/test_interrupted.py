@@ -75,7 +75,7 @@ def test_ctrl_c_keeps_what_was_computed(tmp_path: Path) -> None:
         "simulate",
         "puma560",
     ]
-    command += ["--duration", "20000", "--method", "rk4", "--q", "0 0.3 0.2 0.1 0.4 0.5"]
+    command += ["--duration", "5000", "--method", "rk4", "--q", "0 0.3 0.2 0.1 0.4 0.5"]
     command += ["--save-every", "100", "--out", "run.nc", "--checkpoint", "chunks", "--json"]
     source = Path(dl.__file__).parents[1]
     process = subprocess.Popen(
@@ -84,6 +84,8 @@ def test_ctrl_c_keeps_what_was_computed(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(source)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # a job in the background inherits that it ignores Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     wait_for((tmp_path / "chunks" / "000000.npz").exists, process)
     process.send_signal(signal.SIGINT)
