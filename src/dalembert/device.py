@@ -7,7 +7,7 @@ of the inputs. Arrays of other libraries on the GPU (PyTorch, JAX) are taken too
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -42,11 +42,9 @@ class Report:
 class _Compiled:
     """Kernels compiled by NVRTC for each precision and layout when needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Callable[[str, str], CudaSource]) -> None:
+        self._source = source
         self._made: dict[tuple[str, str], tuple[CudaSource, Any]] = {}
-
-    def _source(self, dtype: str, layout: str) -> CudaSource:
-        raise NotImplementedError
 
     def compiled(self, dtype: str, layout: str) -> tuple[CudaSource, Any]:
         """Source and `cupy.RawKernel` for a precision and a layout."""
@@ -72,11 +70,8 @@ class DeviceKernel(_Compiled):
     """The CUDA kernels of one program."""
 
     def __init__(self, program: Program, name: str) -> None:
-        super().__init__()
+        super().__init__(partial(cuda_source, program, name))
         self.program, self.name = program, name
-
-    def _source(self, dtype: str, layout: str) -> CudaSource:
-        return cuda_source(self.program, self.name, dtype, layout)
 
     def __call__(self, arrays: Sequence[Any], out: Any = None) -> Any:
         """Outputs (..., *shape) for inputs (..., *shape) that broadcast."""
@@ -105,11 +100,8 @@ class DeviceRollout(_Compiled):
     """The CUDA kernels of one iteration."""
 
     def __init__(self, iteration: Iteration, name: str) -> None:
-        super().__init__()
+        super().__init__(partial(cuda_rollout, iteration, name))
         self.iteration, self.name = iteration, name
-
-    def _source(self, dtype: str, layout: str) -> CudaSource:
-        return cuda_rollout(self.iteration, self.name, dtype, layout)
 
     def __call__(
         self, base: Sequence[Any], held: Sequence[Any], steps: int, every: int, dt: float

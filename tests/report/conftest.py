@@ -1,10 +1,9 @@
 """A headless Chromium without network, where one is installed."""
 
-import shutil
-
 import pytest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+from tests.browser import executable
+
 # software rendering, no sandbox (tests may run as root), and nothing asked of the network
 FLAGS = (
     *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"),
@@ -15,12 +14,10 @@ FLAGS = (
 
 @pytest.fixture(scope="session")
 def browser():
-    executable = next(filter(None, map(shutil.which, NAMES)), None)
-    if executable is None:
-        pytest.skip(f"no Chromium is installed (looked for {', '.join(NAMES)})")
+    path = executable()
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=executable, args=list(FLAGS))
+        opened = driver.chromium.launch(executable_path=path, args=list(FLAGS))
         yield opened
         opened.close()
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 
@@ -12,11 +11,11 @@ import sympy
 from dalembert.equations import symbolic_model
 from dalembert.symbolic.marks import Latex, MathML, Text, parts
 from dalembert.symbolic.printer import Printer
+from tests.browser import executable
 
 THETA1, THETA2, RATE1 = sympy.symbols("theta1 theta2 dtheta1")
 RATES = {RATE1: THETA1, sympy.Symbol("dtheta2"): THETA2}
 M, L, R = sympy.symbols("m1 l1 r2")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--hide-scrollbars", "--disable-background-networking", "--disable-component-update"),
@@ -126,16 +125,9 @@ document.title = JSON.stringify([wide, boxes.length, drawn.length,
 """
 
 
-def browser():
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser to look with: none of {', '.join(BROWSERS)}")
-    return found
-
-
 def run_browser(tmp_path, *arguments):
     profile = tmp_path / "profile"
-    command = [browser(), *FLAGS, f"--user-data-dir={profile}", *arguments]
+    command = [executable(), *FLAGS, f"--user-data-dir={profile}", *arguments]
     environment = {**os.environ, "HOME": str(tmp_path)}
     return subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=True, env=environment

@@ -75,8 +75,41 @@ class ForcePart:
         return constants["lam"] - times(constants["ki"], z), lambda lam: lam - constants["lam"]
 
 
+class _Law:
+    """What both laws share: the target, the force part, and the dynamics they compute with."""
+
+    system: Constrained
+    target: Trajectory | Any
+    lam: Any
+    ki: Any
+    integral: Any
+    force: ForcePart
+    task: Any
+
+    def _prepare(self, *feedback: str) -> None:
+        """Bring the target, the gains named and the wanted forces into shape; check the task."""
+        if not isinstance(self.target, Trajectory):
+            object.__setattr__(self, "target", hold(self.target))
+        for name in feedback:
+            object.__setattr__(self, name, gains(getattr(self, name), self.target.size, name))
+        force = ForcePart(self.system.rows, self.lam, self.ki, self.integral)
+        object.__setattr__(self, "force", force)
+        here = self.task(self.system.neutral(), np.zeros(self.system.nv))
+        require_complete(self.system, len(here.value), here.matrix)
+
+    @cached_property
+    def model(self) -> ConstrainedDynamics:
+        """The constraints and the dynamics the law computes with."""
+        return bound(self.system)
+
+    @property
+    def initial(self) -> np.ndarray:
+        """Where ∫(λ − λ_d) begins."""
+        return self.force.start
+
+
 @dataclass(frozen=True, eq=False)
-class Hybrid:
+class Hybrid(_Law):
     """The law for holonomic constraints, in coordinates θ: names, or a function of q.
 
     `lam` (rows,) are the wanted forces of the constraints; `integral` where ∫(λ − λ_d) begins.
@@ -101,30 +134,12 @@ class Hybrid:
     force: ForcePart = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.target, Trajectory):
-            object.__setattr__(self, "target", hold(self.target))
-        m = self.target.size
-        for name in ("kp", "kd"):
-            object.__setattr__(self, name, gains(getattr(self, name), m, name))
-        force = ForcePart(self.system.rows, self.lam, self.ki, self.integral)
-        object.__setattr__(self, "force", force)
-        here = self.task(self.system.neutral(), np.zeros(self.system.nv))
-        require_complete(self.system, len(here.value), here.matrix)
-
-    @cached_property
-    def model(self) -> ConstrainedDynamics:
-        """The constraints and the dynamics the law computes with."""
-        return bound(self.system)
+        self._prepare("kp", "kd")
 
     @cached_property
     def task(self) -> Callable[[Any, Any], Task]:
         """θ, θ̇, Θ and Θ̇ q̇ at a state."""
         return position_task(self.model, chosen(self.system, self.coordinates))
-
-    @property
-    def initial(self) -> np.ndarray:
-        """Where ∫(λ − λ_d) begins."""
-        return self.force.start
 
     @property
     def constants(self) -> dict[str, np.ndarray]:
@@ -161,7 +176,7 @@ def commanded(
 
 
 @dataclass(frozen=True, eq=False)
-class HybridVelocity:
+class HybridVelocity(_Law):
     """The law for nonholonomic constraints (000 p.75), in quasi-velocities u = U(q) q̇.
 
     `velocities` are names, or a function q → U (m, nv). The target is a trajectory of u itself:
@@ -178,18 +193,7 @@ class HybridVelocity:
     force: ForcePart = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.target, Trajectory):
-            object.__setattr__(self, "target", hold(self.target))
-        object.__setattr__(self, "kp", gains(self.kp, self.target.size, "kp"))
-        force = ForcePart(self.system.rows, self.lam, self.ki, self.integral)
-        object.__setattr__(self, "force", force)
-        here = self.task(self.system.neutral(), np.zeros(self.system.nv))
-        require_complete(self.system, len(here.value), here.matrix)
-
-    @cached_property
-    def model(self) -> ConstrainedDynamics:
-        """The constraints and the dynamics the law computes with."""
-        return bound(self.system)
+        self._prepare("kp")
 
     @cached_property
     def task(self) -> Callable[[Any, Any], Task]:
@@ -199,11 +203,6 @@ class HybridVelocity:
         names = list(self.model.dynamics.velocities)
         picked = np.eye(self.system.nv)[[names.index(name) for name in self.velocities]]
         return velocity_task(self.model, lambda q: picked)
-
-    @property
-    def initial(self) -> np.ndarray:
-        """Where ∫(λ − λ_d) begins."""
-        return self.force.start
 
     @property
     def constants(self) -> dict[str, np.ndarray]:

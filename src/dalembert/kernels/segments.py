@@ -4,10 +4,9 @@ LLVM takes more than twice as long for a function of twice the length, and allot
 better. So a long program is cut where few values are alive. What one part leaves for later ones waits
 in a frame: one vector per slot, for the inputs, the outputs and whatever crosses a cut.
 
-Measured: a chain of 100 links then compiles in half the time; inverse dynamics and the mass matrix
-run 10 to 20 % faster, forward dynamics as fast. Shorter programs lose by it: forward dynamics of 30
-links a fifth of its speed. Running each part over several registers of states, to read its code once
-for all, loses too, because the frames leave the first cache.
+A chain of 100 links then compiles in about half the time and runs about as fast; forward dynamics of
+30 links would lose a fifth of its speed (benchmarks/choices.py). Running each part over several
+registers of states, to read its code once for all, is slower: the frames leave the first cache.
 """
 
 from __future__ import annotations

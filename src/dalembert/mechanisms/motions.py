@@ -23,6 +23,16 @@ NUMPY = (
 )
 
 
+def _between(start: Value, end: Value, share: Any) -> Any:
+    first, last = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    return first + (last - first) * share
+
+
+def _passed(t: Any, duration: float) -> Any:
+    """The share of the duration that is over, from 0 to 1."""
+    return np.minimum(np.maximum(t / duration, 0.0), 1.0)
+
+
 @dataclass(frozen=True)
 class ConstantSpeed:
     """From `start` at t = 0 to `end` at `duration`, and on: joint-interpolated motion (004, p.5).
@@ -36,8 +46,7 @@ class ConstantSpeed:
     duration: float = 1.0
 
     def __call__(self, t: Any) -> Any:
-        start, end = np.asarray(self.start, dtype=float), np.asarray(self.end, dtype=float)
-        return start + (end - start) * (t / self.duration)
+        return _between(self.start, self.end, t / self.duration)
 
 
 @dataclass(frozen=True)
@@ -68,13 +77,12 @@ class Trapezoid:
 
     def __call__(self, t: Any) -> Any:
         r = self.ramp
-        x = np.minimum(np.maximum(t / self.duration, 0.0), 1.0)
+        x = _passed(t, self.duration)
         top = 1.0 / (1.0 - r)  # speed in units of the mean speed
         up, left = np.minimum(x, r), np.maximum(x - (1.0 - r), 0.0)
         flat = x - up - left
         share = top * (0.5 * up * up / r + flat + left - 0.5 * left * left / r)
-        start, end = np.asarray(self.start, dtype=float), np.asarray(self.end, dtype=float)
-        return start + (end - start) * share
+        return _between(self.start, self.end, share)
 
 
 @dataclass(frozen=True)
@@ -86,10 +94,9 @@ class Quintic:
     duration: float
 
     def __call__(self, t: Any) -> Any:
-        x = np.minimum(np.maximum(t / self.duration, 0.0), 1.0)
+        x = _passed(t, self.duration)
         share = x * x * x * (10.0 + x * (6.0 * x - 15.0))
-        start, end = np.asarray(self.start, dtype=float), np.asarray(self.end, dtype=float)
-        return start + (end - start) * share
+        return _between(self.start, self.end, share)
 
 
 @dataclass(frozen=True)
