@@ -24,7 +24,7 @@ from rich.table import Table
 from timing import Candidate, nanoseconds
 
 import dalembert as dl
-from dalembert.counting import general_chain
+from dalembert.systems.counting import general_chain
 
 STATES = 1024
 HUMANOIDS = ("talos_reduced.urdf", "icub_reduced.urdf")

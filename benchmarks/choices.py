@@ -19,13 +19,13 @@ from rich.table import Table
 from timing import interleaved
 
 import dalembert as dl
-from dalembert.counting import general_chain
-from dalembert.kernels import body, codegen, loop
-from dalembert.kernels.gufunc import make_ufunc
-from dalembert.kernels.load import load
-from dalembert.kernels.program import Program
-from dalembert.kernels.segments import framed
-from dalembert.kernels.target import native
+from dalembert.kernels.call.gufunc import make_ufunc
+from dalembert.kernels.llvm import body, codegen, loop
+from dalembert.kernels.llvm.load import load
+from dalembert.kernels.llvm.target import native
+from dalembert.kernels.program.program import Program
+from dalembert.kernels.program.segments import framed
+from dalembert.systems.counting import general_chain
 
 STATES = 4096
 LINKS = 1024  # states of the long chains

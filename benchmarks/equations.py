@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from sympy.physics.mechanics import LagrangesMethod, dynamicsymbols
 
-from dalembert.equations import symbolic_model
+from dalembert.zoo.letters import symbolic_model
 
 ALL = ("M", "C", "g", "Gamma")
 # robot, quantities, simplify, seconds it may take

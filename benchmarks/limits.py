@@ -18,8 +18,8 @@ from rich.table import Table
 from timing import interleaved
 
 import dalembert as dl
-from dalembert.kernels.codegen import assembly
-from dalembert.kernels.target import native
+from dalembert.kernels.llvm.codegen import assembly
+from dalembert.kernels.llvm.target import native
 
 ROOFLINE = (
     "inverse_dynamics",

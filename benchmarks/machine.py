@@ -13,7 +13,7 @@ from functools import partial
 import llvmlite.binding as llvm
 import numpy as np
 
-from dalembert.kernels.target import Target
+from dalembert.kernels.llvm.target import Target
 
 TURNS = 10_000
 CHAIN, LATENCY = 16, 3  # integer multiplications in a row, cycles of each

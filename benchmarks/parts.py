@@ -13,9 +13,9 @@ from collections.abc import Callable
 import numpy as np
 from machine import compiled
 
-from dalembert.kernels.codegen import llvm_ir
-from dalembert.kernels.program import Program
-from dalembert.kernels.target import Target
+from dalembert.kernels.llvm.codegen import llvm_ir
+from dalembert.kernels.llvm.target import Target
+from dalembert.kernels.program.program import Program
 
 STATES, TURNS = 64, 64  # in the innermost cache; and how often over them per call
 ARITHMETIC = re.compile(r"(define internal void @part_0\((.*?)\) noinline #0) \{.*?\n\}", re.DOTALL)

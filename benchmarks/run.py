@@ -16,7 +16,7 @@ from startup import startup_table
 from threads import thread_table
 
 import dalembert as dl
-from dalembert.kernels.target import native
+from dalembert.kernels.llvm.target import native
 
 WIDTH = 140  # the widest table
 

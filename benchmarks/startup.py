@@ -21,7 +21,10 @@ start = time.perf_counter()
 robot.kernel("inverse_dynamics")
 print(imported, time.perf_counter() - start, light, "casadi" in sys.modules)
 """
-COLD = "import casadi, llvmlite.binding, dalembert.kernels.codegen, dalembert.kernels.trace"
+COLD = (
+    "import casadi, llvmlite.binding, dalembert.kernels.llvm.codegen, "
+    "dalembert.kernels.program.trace"
+)
 WARM = "import llvmlite.binding"
 
 

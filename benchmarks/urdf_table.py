@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dalembert.errors import ImportFileError
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from tests.oracles.pinocchio_urdf import Errors, Peer, compare, described
 
 AGREEMENT = 1e-9

@@ -3,8 +3,8 @@
 import pytest
 
 import dalembert as dl
-from dalembert.counting import as_written, general_chain
 from dalembert.report.counts import PUBLISHED, polynomial_text
+from dalembert.systems.counting import as_written, general_chain
 from dalembert.zoo import names
 
 ARMS = (

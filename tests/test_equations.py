@@ -11,8 +11,8 @@ import sympy
 from sympy import cos, sin
 
 import dalembert as dl
-from dalembert.equations import symbolic_model
 from dalembert.zoo import spherical_pendulum
+from dalembert.zoo.letters import symbolic_model
 
 HALF = sympy.Rational(1, 2)
 

@@ -8,8 +8,8 @@ import sympy
 from sympy import cos, sin
 
 import dalembert as dl
-from dalembert.equations import symbolic_model, with_letters
 from dalembert.errors import EquationError
+from dalembert.zoo.letters import symbolic_model, with_letters
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import dalembert as dl
-from dalembert.device import DeviceKernel, DeviceRollout
+from dalembert.kernels.cuda.device import DeviceKernel, DeviceRollout
 
 ROBOT, STATES = "panda", 1001
 QUANTITIES = (
@@ -33,7 +33,7 @@ ROLLOUT = {"steps": 20, "dt": 1e-3, "every": 5}
 
 def write(folder: Path) -> None:
     """Programs, iterations, inputs and results of the CPU."""
-    from dalembert.rollouts import METHODS, iteration
+    from dalembert.systems.rollouts import METHODS, iteration
 
     robot = dl.load(ROBOT)
     state = robot.random_state(np.random.default_rng(0), STATES)

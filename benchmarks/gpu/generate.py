@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 import dalembert as dl
-from dalembert.kernels.count import count
-from dalembert.kernels.cuda_rollout import cuda_rollout
-from dalembert.kernels.cuda_source import cuda_source
-from dalembert.rollouts import METHODS, iteration
+from dalembert.kernels.cuda.rollout import cuda_rollout
+from dalembert.kernels.cuda.source import cuda_source
+from dalembert.kernels.program.count import count
+from dalembert.systems.rollouts import METHODS, iteration
 
 STATES = 1000  # checked; not a multiple of a warp
 STEPS, DT = 20, 1e-3

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
         is_holonomic,
         nonholonomic_trap,
     )
-    from dalembert.counting import count_growth
-    from dalembert.equations import symbolic_model
     from dalembert.errors import (
         CompileError,
         ConstraintError,
@@ -51,20 +49,18 @@ if TYPE_CHECKING:
         SingularMassMatrixError,
         UnknownNameError,
     )
-    from dalembert.general import compile
     from dalembert.kernels import get_num_threads, set_num_threads
+    from dalembert.kernels.functions import compile
     from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
     from dalembert.model import Joint, Link, Parameter
-    from dalembert.robot import Robot
     from dalembert.simulation import Samples, SimulationWarning, simulate
-    from dalembert.systems import (
-        Lagrangian,
-        Particles,
-        equilibria,
-        equilibrium,
-        virtual_work,
-    )
+    from dalembert.systems.counting import count_growth
+    from dalembert.systems.lagrangian import Lagrangian
+    from dalembert.systems.particles import Particles
+    from dalembert.systems.robot import Robot
+    from dalembert.systems.statics import equilibria, equilibrium, virtual_work
     from dalembert.zoo import load
+    from dalembert.zoo.letters import symbolic_model
 
 
 # where each public name lives; imported when first asked for, so that `import dalembert` is quick
@@ -84,19 +80,19 @@ _PUBLIC = {
     "InertiaError": "errors",
     "Joint": "model",
     "JointCoupling": "constraints",
-    "Lagrangian": "systems",
+    "Lagrangian": "systems.lagrangian",
     "Link": "model",
     "Loop": "constraints",
     "ModelError": "errors",
     "Network": "constraints",
     "Parameter": "model",
     "ParameterError": "errors",
-    "Particles": "systems",
+    "Particles": "systems.particles",
     "Pfaffian": "constraints",
     "PlanarMechanism": "mechanisms",
     "Plane": "constraints",
     "PointOnSurface": "constraints",
-    "Robot": "robot",
+    "Robot": "systems.robot",
     "Rolling": "constraints",
     "Samples": "simulation",
     "ShapeError": "errors",
@@ -107,18 +103,18 @@ _PUBLIC = {
     "Sphere": "constraints",
     "Surface": "constraints",
     "UnknownNameError": "errors",
-    "compile": "general",
-    "count_growth": "counting",
-    "equilibria": "systems",
-    "equilibrium": "systems",
+    "compile": "kernels.functions",
+    "count_growth": "systems.counting",
+    "equilibria": "systems.statics",
+    "equilibrium": "systems.statics",
     "get_num_threads": "kernels",
     "is_holonomic": "constraints",
     "load": "zoo",
     "nonholonomic_trap": "constraints",
     "set_num_threads": "kernels",
     "simulate": "simulation",
-    "symbolic_model": "equations",
-    "virtual_work": "systems",
+    "symbolic_model": "zoo.letters",
+    "virtual_work": "systems.statics",
 }
 
 __all__ = [

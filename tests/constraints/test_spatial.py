@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 import dalembert as dl
 from dalembert.constraints import Constrained, Distance, Loop
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from tests.constraints.states import ROUTES, consistent_states
 from tests.formulations.mechanisms import random_model, seeds
 

@@ -7,9 +7,9 @@ import casadi
 import numpy as np
 
 from dalembert import zoo
-from dalembert.formulations.composite_body import mass_matrix
-from dalembert.kernels.interpret import interpret
-from dalembert.kernels.trace import trace
+from dalembert.formulations.mass.composite_body import mass_matrix
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.trace import trace
 from dalembert.model import Model
 from dalembert.model.joint import Screw
 from dalembert.spatial import se3

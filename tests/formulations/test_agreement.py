@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import dalembert as dl
 from dalembert.errors import FormulationError
 from dalembert.formulations import QUANTITIES
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo import names
 from tests.formulations.mechanisms import random_model, random_motion, random_state, seeds
 

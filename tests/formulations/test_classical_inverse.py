@@ -9,7 +9,7 @@ from hypothesis import given, settings
 import dalembert as dl
 from dalembert import zoo
 from dalembert.errors import UnknownNameError
-from dalembert.formulations import (
+from dalembert.formulations.inverse import (
     hollerbach_3x3,
     hollerbach_4x4,
     newton_euler,
@@ -18,10 +18,10 @@ from dalembert.formulations import (
     silver,
     uicker_kahn,
 )
-from dalembert.formulations.weight import GRAVITY
-from dalembert.kernels.count import count
-from dalembert.kernels.interpret import interpret
-from dalembert.kernels.trace import trace
+from dalembert.formulations.parts.weight import GRAVITY
+from dalembert.kernels.program.count import count
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.trace import trace
 from dalembert.model import Joint, Link, build
 from tests.formulations.mechanisms import (
     random_model,

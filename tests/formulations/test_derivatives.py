@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 
 import dalembert as dl
-from dalembert.formulations import automatic_derivatives
-from dalembert.formulations.forward_derivatives import forward_dynamics_derivatives
-from dalembert.formulations.inverse_derivatives import inverse_dynamics_derivatives
-from dalembert.formulations.newton_euler import inverse_dynamics
-from dalembert.formulations.tree_inverse import tree_inverse
+from dalembert.formulations.derivatives import automatic as automatic_derivatives
+from dalembert.formulations.derivatives.forward import forward_dynamics_derivatives
+from dalembert.formulations.derivatives.inverse import inverse_dynamics_derivatives
+from dalembert.formulations.forward.tree_inverse import tree_inverse
+from dalembert.formulations.inverse.newton_euler import inverse_dynamics
 from dalembert.model import Model
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model, random_motion, random_state, seeds
 from tests.oracles.pinocchio_twin import configuration, friction, twin
 

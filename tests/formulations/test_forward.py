@@ -5,15 +5,17 @@ import pytest
 from hypothesis import given, settings
 
 import dalembert as dl
-from dalembert.counting import general_chain
-from dalembert.formulations import articulated_body, composite_body, newton_euler, solve
-from dalembert.formulations.triangular import (
+from dalembert.formulations.forward import articulated_body, solve
+from dalembert.formulations.inverse import newton_euler
+from dalembert.formulations.mass import composite_body
+from dalembert.linalg.triangular import (
     back_substitution,
     cholesky_solve,
     forward_substitution,
     lower_inverse,
     upper_cholesky,
 )
+from dalembert.systems.counting import general_chain
 from tests.formulations.laws import ZOO, assert_close, traced
 from tests.formulations.mechanisms import random_model, random_motion, random_state, seeds
 

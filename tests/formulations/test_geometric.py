@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 
 from dalembert.errors import FormulationError, UnknownNameError
-from dalembert.formulations import kinematics, lagrange, newton_euler, operator, screw
-from dalembert.formulations.moving_base import base_rates, with_base_joints
-from dalembert.formulations.weight import GRAVITY
+from dalembert.formulations.inverse import lagrange, newton_euler, operator, screw
+from dalembert.formulations.kinematics import frames as kinematics
+from dalembert.formulations.parts.moving_base import base_rates, with_base_joints
+from dalembert.formulations.parts.weight import GRAVITY
 from dalembert.model import Joint, Link, build
 from dalembert.spatial import se3
 from tests.formulations.laws import ZOO, assert_close, reframed, traced

@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given, settings
 
 from dalembert.errors import FormulationError
-from dalembert.formulations import (
+from dalembert.formulations.inverse import newton_euler, operator
+from dalembert.formulations.kinematics import gravity
+from dalembert.formulations.mass import (
     automatic,
     christoffel,
     composite_body,
-    gravity,
     jacobian_mass,
-    newton_euler,
-    operator,
     screw_sum,
 )
 from tests.formulations.laws import ZOO, assert_close, asymmetry, mass_matrix_rate, traced

@@ -5,12 +5,20 @@ import pytest
 from hypothesis import given, settings
 
 import dalembert as dl
-from dalembert.formulations.base_parameters import back_transformation, grouping, moments, reduced
-from dalembert.formulations.inertial import inertial_parameters, with_inertial_parameters
-from dalembert.formulations.newton_euler import inverse_dynamics
-from dalembert.formulations.regressor import regressor
+from dalembert.formulations.derivatives.base_parameters import (
+    back_transformation,
+    grouping,
+    moments,
+    reduced,
+)
+from dalembert.formulations.derivatives.inertial import (
+    inertial_parameters,
+    with_inertial_parameters,
+)
+from dalembert.formulations.derivatives.regressor import regressor
+from dalembert.formulations.inverse.newton_euler import inverse_dynamics
 from dalembert.model import Model
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model, random_state, seeds
 
 RNG = np.random.default_rng(0)

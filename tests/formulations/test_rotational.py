@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dalembert.formulations import rotational
+from dalembert.formulations.parts import rotational
 from dalembert.spatial import exp_so3, rotation_x, rotation_z
 
 vectors = arrays(float, 3, elements=st.floats(-2.0, 2.0))

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dalembert.formulations import composite_body, square_root
-from dalembert.formulations.triangular import upper_cholesky
+from dalembert.formulations.mass import composite_body, square_root
+from dalembert.linalg.triangular import upper_cholesky
 from tests.formulations.laws import ZOO, assert_close, traced
 from tests.formulations.mechanisms import random_model, random_state, seeds
 

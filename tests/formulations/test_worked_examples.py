@@ -3,15 +3,10 @@
 import numpy as np
 from hypothesis import given, settings
 
-from dalembert.formulations import (
-    automatic,
-    christoffel,
-    gravity,
-    jacobian_mass,
-    kinematics,
-    operator,
-    screw_sum,
-)
+from dalembert.formulations.inverse import operator
+from dalembert.formulations.kinematics import frames as kinematics
+from dalembert.formulations.kinematics import gravity
+from dalembert.formulations.mass import automatic, christoffel, jacobian_mass, screw_sum
 from dalembert.spatial import se3
 from dalembert.zoo import elbow_3r, planar_2r, rp
 from tests.formulations.laws import assert_close, mass_matrix_rate

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from tests.fuzz.mutate import mutated
 from tests.fuzz.sound import faults
 

@@ -9,7 +9,7 @@ import pytest
 
 from dalembert.errors import DalembertError, ImportFileError
 from dalembert.importers.xml_read import MAX_BYTES
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from tests.importers.test_urdf import INERTIAL, joint, link
 
 BASE = '<link name="base"/>\n'

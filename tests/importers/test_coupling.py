@@ -7,7 +7,7 @@ import pytest
 
 from dalembert.errors import FormulationError, ModelError, SingularMassMatrixError, UnknownNameError
 from dalembert.model.coupling import Follow, couple
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo import load
 
 FOLLOWERS = {

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dalembert.errors import ModelError
-from dalembert.robot import Robot
 from dalembert.spatial import compose, pose, rotation_x, rotation_z
+from dalembert.systems.robot import Robot
 
 BODY = {"mass": 1.0, "com": (0.1, 0.2, -0.1), "inertia": np.diag([0.2, 0.3, 0.4])}
 

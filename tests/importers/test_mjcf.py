@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dalembert.errors import ImportFileError, UnknownNameError
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 # Unit quaternions and inertias from geoms pass through MuJoCo's compiler: nothing is lost but bits.
 AGREEMENT = 1e-9

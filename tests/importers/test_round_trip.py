@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from dalembert import zoo
 from dalembert.errors import ModelError
 from dalembert.model import Joint, Link
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model, seeds
 
 # numbers are printed in full; rotations pass through roll, pitch, yaw or a quaternion

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dalembert.errors import ModelError
-from dalembert.robot import Robot
 from dalembert.spatial import compose, exp_se3
+from dalembert.systems.robot import Robot
 
 RNG = np.random.default_rng(3)
 INERTIA = (1.0, np.diag([0.2, 0.3, 0.4]))

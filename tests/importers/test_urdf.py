@@ -5,8 +5,8 @@ import pytest
 
 from dalembert.errors import ImportFileError, ModelError, ShapeError, UnknownNameError
 from dalembert.importers.urdf_parts import quarter_turn
-from dalembert.robot import Robot
 from dalembert.spatial.rotations import rotation_from_rpy
+from dalembert.systems.robot import Robot
 from dalembert.zoo import load
 
 INERTIAL = (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dalembert.errors import ImportFileError
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 if sys.platform == "win32":
     pytest.skip("Pinocchio has no wheel for Windows", allow_module_level=True)

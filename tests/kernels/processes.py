@@ -7,7 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from dalembert.kernels import cache
+from dalembert.kernels.call import cache
 
 ASK = "planar_2r.inverse_dynamics"
 

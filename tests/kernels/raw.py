@@ -4,10 +4,10 @@ import ctypes
 
 import numpy as np
 
-from dalembert.kernels.codegen import object_code
-from dalembert.kernels.load import load
-from dalembert.kernels.program import Program
-from dalembert.kernels.target import by_name, native
+from dalembert.kernels.llvm.codegen import object_code
+from dalembert.kernels.llvm.load import load
+from dalembert.kernels.llvm.target import by_name, native
+from dalembert.kernels.program.program import Program
 
 _FORM = {
     "dalembert_loop": ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4),

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels import interpret as interpreter
-from dalembert.kernels.c_source import c_header, c_source
-from dalembert.kernels.c_text import Scalar, identifier
-from dalembert.kernels.interpret import interpret
-from dalembert.kernels.program import Op, Program
-from dalembert.kernels.trace import trace
+from dalembert.kernels.c.source import c_header, c_source
+from dalembert.kernels.c.text import Scalar, identifier
+from dalembert.kernels.program import interpret as interpreter
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.program import Op, Program
+from dalembert.kernels.program.trace import trace
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wmissing-prototypes"]
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]

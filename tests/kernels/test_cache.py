@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dalembert.kernels import cache
+from dalembert.kernels.call import cache
 
 KEY, PAYLOAD = "robot\nfloat64\nx86-64-v3", bytes(range(256)) * 8
 
@@ -271,6 +271,6 @@ def test_threads_never_see_half_an_entry(folder):
 
 def test_another_process_reads_it(folder):
     cache.put(KEY, PAYLOAD)
-    code = f"from dalembert.kernels import cache; print(len(cache.get({KEY!r})))"
+    code = f"from dalembert.kernels.call import cache; print(len(cache.get({KEY!r})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(len(PAYLOAD))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels import cache
+from dalembert.kernels.call import cache
 from tests.kernels.processes import (
     ASK,
     DIES,

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from dalembert.errors import ShapeError
-from dalembert.kernels import callstub, numpy_api
-from dalembert.kernels.callstub import fast_call, layouts_known
-from dalembert.kernels.explain import explain
-from dalembert.kernels.kernel import Kernel, build
-from dalembert.kernels.program import Port
-from dalembert.kernels.trace import trace
+from dalembert.kernels.call import callstub, numpy_api
+from dalembert.kernels.call.callstub import fast_call, layouts_known
+from dalembert.kernels.call.explain import explain
+from dalembert.kernels.call.kernel import Kernel, build
+from dalembert.kernels.program.program import Port
+from dalembert.kernels.program.trace import trace
 
 N = 4
 EQUATIONS = {

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dalembert.errors import CompileError
-from dalembert.kernels.codegen import assembly, llvm_ir, object_code
-from dalembert.kernels.interpret import interpret
-from dalembert.kernels.program import BINARY, LEAVES, Op, Port, program
-from dalembert.kernels.target import by_name
-from dalembert.kernels.trace import from_casadi, trace
+from dalembert.kernels.llvm.codegen import assembly, llvm_ir, object_code
+from dalembert.kernels.llvm.target import by_name
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.program import BINARY, LEAVES, Op, Port, program
+from dalembert.kernels.program.trace import from_casadi, trace
 from tests.kernels.arm import SHAPES, inverse_dynamics
 from tests.kernels.raw import Raw, runnable_targets
 

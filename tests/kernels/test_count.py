@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dalembert.kernels.count import Count, count
-from dalembert.kernels.trace import trace
+from dalembert.kernels.program.count import Count, count
+from dalembert.kernels.program.trace import trace
 
 
 def test_by_hand():

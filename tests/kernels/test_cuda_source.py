@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.c_text import Scalar
-from dalembert.kernels.cuda_rollout import cuda_rollout
-from dalembert.kernels.cuda_source import CudaSource, cuda_source
-from dalembert.kernels.cuda_text import sincos
-from dalembert.kernels.program import Program
-from dalembert.kernels.trace import trace
-from dalembert.rollouts import iteration
+from dalembert.kernels.c.text import Scalar
+from dalembert.kernels.cuda.rollout import cuda_rollout
+from dalembert.kernels.cuda.source import CudaSource, cuda_source
+from dalembert.kernels.cuda.text import sincos
+from dalembert.kernels.program.program import Program
+from dalembert.kernels.program.trace import trace
+from dalembert.systems.rollouts import iteration
 
 SHIM = Path(__file__).with_name("cuda_on_host.h")
 needs_compiler = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dalembert.errors import ShapeError
-from dalembert.kernels.explain import explain
-from dalembert.kernels.program import Port
+from dalembert.kernels.call.explain import explain
+from dalembert.kernels.program.program import Port
 
 PORTS = (Port("q", (6,)), Port("T", (4, 4)), Port("t", ()))
 GOOD = (np.zeros((3, 6)), np.zeros((4, 4)), 0.0)

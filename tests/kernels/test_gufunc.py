@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalembert.errors import CompileError
-from dalembert.kernels import codegen, gufunc
-from dalembert.kernels.gufunc import make_ufunc, signature
-from dalembert.kernels.kernel import Kernel, build
-from dalembert.kernels.program import Port
-from dalembert.kernels.trace import trace
+from dalembert.kernels.call import gufunc
+from dalembert.kernels.call.gufunc import make_ufunc, signature
+from dalembert.kernels.call.kernel import Kernel, build
+from dalembert.kernels.llvm import codegen
+from dalembert.kernels.program.program import Port
+from dalembert.kernels.program.trace import trace
 
 N = 5
 INPUTS = (Port("q", (N,)), Port("v", (N,)))

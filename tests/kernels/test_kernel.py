@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from dalembert.errors import CompileError
-from dalembert.kernels import cache, codegen
-from dalembert.kernels.kernel import build, source_digest
-from dalembert.kernels.program import Port
-from dalembert.kernels.target import by_name
-from dalembert.kernels.trace import trace
+from dalembert.kernels.call import cache
+from dalembert.kernels.call.kernel import build, source_digest
+from dalembert.kernels.llvm import codegen
+from dalembert.kernels.llvm.target import by_name
+from dalembert.kernels.program.program import Port
+from dalembert.kernels.program.trace import trace
 
 INPUTS, OUTPUTS = (Port("q", (3,)),), (Port("s", (3,)),)
 STATE = np.array([0.1, 0.2, 0.3])

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalembert.kernels.text import Vector
-from dalembert.kernels.trace import trace
-from dalembert.kernels.transpose import cover
+from dalembert.kernels.llvm.text import Vector
+from dalembert.kernels.llvm.transpose import cover
+from dalembert.kernels.program.trace import trace
 from tests.kernels.raw import Raw, runnable_targets
 
 SHAPES = [(), (1,), (2,), (3,), (5,), (6,), (7,), (8,), (13,), (17,), (2, 3), (4, 4), (2, 3, 4)]

@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from dalembert.errors import CompileError
-from dalembert.kernels.load import load, pack
+from dalembert.kernels.llvm.load import load, pack
 
 SOURCE = """
 declare double @{function}(double)

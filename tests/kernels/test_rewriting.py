@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.interpret import interpret
-from dalembert.kernels.order import ordered, waiting
-from dalembert.kernels.program import Op
-from dalembert.kernels.rewrite import reciprocals
-from dalembert.kernels.to_casadi import to_casadi
-from dalembert.kernels.trace import trace
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.order import ordered, waiting
+from dalembert.kernels.program.program import Op
+from dalembert.kernels.program.rewrite import reciprocals
+from dalembert.kernels.program.to_casadi import to_casadi
+from dalembert.kernels.program.trace import trace
 
 QUANTITIES = ("inverse_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives")
 
@@ -119,7 +119,7 @@ def test_compile_needs_shapes():
 
 @pytest.mark.parametrize("target", ["c", "cuda", "casadi"])
 def test_export(tmp_path, target):
-    from dalembert.export import export
+    from dalembert.systems.export import export
 
     files = export(dl.load("planar_2r"), "bias", target, tmp_path / "out")
     suffixes = {"c": [".c", ".h"], "cuda": [".cu"], "casadi": [".casadi"]}

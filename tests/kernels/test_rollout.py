@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model, random_state
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dalembert.kernels import loop
-from dalembert.kernels.codegen import llvm_ir, object_code
-from dalembert.kernels.interpret import interpret
-from dalembert.kernels.program import BINARY, LEAVES, Op, Port, program
-from dalembert.kernels.segments import framed
-from dalembert.kernels.target import by_name, native
-from dalembert.kernels.trace import trace
+from dalembert.kernels.llvm import loop
+from dalembert.kernels.llvm.codegen import llvm_ir, object_code
+from dalembert.kernels.llvm.target import by_name, native
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.program import BINARY, LEAVES, Op, Port, program
+from dalembert.kernels.program.segments import framed
+from dalembert.kernels.program.trace import trace
 from tests.kernels.arm import SHAPES, inverse_dynamics
 from tests.kernels.raw import Raw, runnable_targets
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dalembert.errors import SettingError
-from dalembert.kernels import settings
+from dalembert.kernels.call import settings
 
 
 @pytest.fixture(autouse=True)

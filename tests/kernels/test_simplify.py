@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalembert.kernels.count import Count, count
-from dalembert.kernels.interpret import interpret
-from dalembert.kernels.program import BINARY, Op, Port, program
-from dalembert.kernels.simplify import simplify
-from dalembert.kernels.trace import _read, from_casadi
+from dalembert.kernels.program.count import Count, count
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.program import BINARY, Op, Port, program
+from dalembert.kernels.program.simplify import simplify
+from dalembert.kernels.program.trace import _read, from_casadi
 
 SMOOTH = [
     Op.NEG,

@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from dalembert.kernels.sincos import ACCURACY, LIMIT
-from dalembert.kernels.trace import trace
+from dalembert.kernels.llvm.sincos import ACCURACY, LIMIT
+from dalembert.kernels.program.trace import trace
 from tests.kernels.raw import Raw, runnable_targets
 
 

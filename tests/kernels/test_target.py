@@ -3,7 +3,7 @@
 import pytest
 
 from dalembert.errors import CompileError
-from dalembert.kernels.target import by_name, native
+from dalembert.kernels.llvm.target import by_name, native
 
 
 @pytest.mark.parametrize(

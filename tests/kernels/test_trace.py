@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from dalembert.errors import CompileError
-from dalembert.kernels.interpret import interpret
-from dalembert.kernels.trace import from_casadi, trace
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.trace import from_casadi, trace
 from tests.kernels.arm import SHAPES, inverse_dynamics
 
 RNG = np.random.default_rng(1)

@@ -8,8 +8,8 @@ import pytest
 import dalembert as dl
 from dalembert.errors import InertiaError, ModelError, ParameterError, SingularMassMatrixError
 from dalembert.model import Joint, Link, Parameter, build
-from dalembert.robot import Robot
 from dalembert.spatial import exp_se3, parallel_axis
+from dalembert.systems.robot import Robot
 
 BODY = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": np.diag([0.2, 0.3, 0.4])}
 BAD_LINKS = {

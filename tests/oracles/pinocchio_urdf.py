@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 
 @cache

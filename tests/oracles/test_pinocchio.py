@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from dalembert.model import Joint, Link, build
-from dalembert.robot import Robot
 from dalembert.spatial import exp_se3
+from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model, random_state, seeds
 from tests.oracles.pinocchio_twin import configuration, friction, twin
 

@@ -5,8 +5,8 @@ import pytest
 import sympy
 
 from dalembert.errors import EquationError
-from dalembert.kernels.interpret import interpret
-from dalembert.kernels.trace import trace
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.trace import trace
 from dalembert.symbolic import to_sympy
 from dalembert.symbolic.operations import exact, number
 

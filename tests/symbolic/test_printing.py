@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ET
 import pytest
 import sympy
 
-from dalembert.equations import symbolic_model
 from dalembert.symbolic.marks import Latex, MathML, Text, parts
 from dalembert.symbolic.printer import Printer
+from dalembert.zoo.letters import symbolic_model
 from tests.browser import executable
 
 THETA1, THETA2, RATE1 = sympy.symbols("theta1 theta2 dtheta1")

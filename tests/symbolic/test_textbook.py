@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sympy import cos, sin
 
 from dalembert.errors import EquationError
-from dalembert.kernels.trace import trace
+from dalembert.kernels.program.trace import trace
 from dalembert.symbolic import check, require_agreement, sample, textbook, to_sympy
 from dalembert.symbolic.operations import input_symbols
 from dalembert.symbolic.polynomials import TooLargeError, linear_parameters, polynomials

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dalembert as dl
 from dalembert import zoo
-from dalembert.kernels.interpret import interpret
+from dalembert.kernels.program.interpret import interpret
 from dalembert.zoo import particle, spherical_pendulum
 from tests.systems.examples import ARM, double_pendulum, pendulum, planar_2r, rk4
 

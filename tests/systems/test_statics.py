@@ -5,7 +5,7 @@ import pytest
 import sympy
 
 import dalembert as dl
-from dalembert.systems import equilibria
+from dalembert.systems.statics import equilibria
 from dalembert.zoo import spherical_pendulum
 from tests.systems.examples import double_pendulum, pendulum
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.compiled import Compiled, Kind, Variant
 from dalembert.formulations import Formulation, Quantity
-from dalembert.kernels.trace import trace
+from dalembert.kernels.program.trace import trace
 from dalembert.model.coupling import Follow, couple
-from dalembert.systems import dynamics
+from dalembert.systems.compiled import Compiled, Kind, Variant
+from dalembert.systems.system import dynamics
 from dalembert.zoo import spherical_pendulum
 from tests.systems.examples import double_pendulum, pendulum
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dalembert import zoo
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo import puma560
 
 DATA = Path(__file__).parent / "data"

@@ -15,7 +15,7 @@ import dalembert
 from dalembert.cli.output import console, integer, print_json, table
 from dalembert.errors import DalembertError
 from dalembert.formulations import quantity as find_quantity
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 MEASURED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 SECONDS = 0.4  # of measuring for each figure; the fastest repetition counts

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.errors import ShapeError
 from dalembert.report.coordinates import coordinates
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
 

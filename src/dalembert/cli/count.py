@@ -11,7 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 import dalembert
 from dalembert.cli.output import console, integer, print_json, table
-from dalembert.kernels.count import Count
+from dalembert.kernels.program.count import Count
 from dalembert.report import counts
 
 

@@ -19,7 +19,7 @@ from dalembert.report import agreement, picture
 from dalembert.report.facts import describe
 from dalembert.report.motion import move
 from dalembert.report.page import robot_page, write_page
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 STEPS = (
     "reading the robot",

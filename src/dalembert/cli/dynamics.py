@@ -11,7 +11,7 @@ import dalembert
 from dalembert.cli.coordinates import WRENCH, coordinates, parse, state
 from dalembert.cli.output import array_table, column, console, number, print_json, table
 from dalembert.formulations import quantity as find_quantity
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 Given = dict[str, str | None]
 TWIST = ("vx", "vy", "vz", "ωx", "ωy", "ωz")

@@ -9,10 +9,10 @@ import typer
 
 import dalembert
 from dalembert.cli.output import console
-from dalembert.equations import symbolic_model, with_letters
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.zoo import names, systems
+from dalembert.zoo.letters import symbolic_model, with_letters
 
 FORMS = ("text", "latex", "html", "pdf-ready")
 QUANTITIES = ("M", "C", "g", "Gamma", "K", "U", "B", "Csq")

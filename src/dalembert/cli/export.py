@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dalembert
 from dalembert.cli.output import console
-from dalembert.export import export as write
+from dalembert.systems.export import export as write
 
 
 def export(

@@ -11,7 +11,7 @@ from dalembert.cli.output import console
 from dalembert.errors import DalembertError
 from dalembert.report.page import robot_page, write_page
 from dalembert.report.runs import SUFFIXES, open_run, robot_of, run_page
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 FOLDER = Path("out")
 

@@ -16,7 +16,7 @@ from dalembert.cli.coordinates import coordinates, parse, state
 from dalembert.cli.output import console, number, print_json, table
 from dalembert.errors import SettingError, SimulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 CONTROLLERS = ("none", "pd_gravity", "computed_torque")
 SAVED = 200  # states in the result, unless something else is asked for

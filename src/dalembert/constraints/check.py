@@ -12,8 +12,8 @@ from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.errors import ConstraintError, SingularMassMatrixError
 
 if TYPE_CHECKING:
-    from dalembert.compiled import Parameters
     from dalembert.constraints.constrained import Constrained
+    from dalembert.systems.compiled import Parameters
 
 REGULAR = 1e-13  # of the smallest eigenvalue of M beside its diagonal
 STATES = 6

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.compiled import Compiled, Kind, Parameters
 from dalembert.constraints import rank
 from dalembert.constraints.catalogue import CONSTRAINED_INPUTS, find
 from dalembert.constraints.check import explain, require_regular, require_state
@@ -18,9 +17,11 @@ from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
 from dalembert.constraints.reference import reference
-from dalembert.systems import System, dynamics
+from dalembert.systems.compiled import Compiled, Kind, Parameters
+from dalembert.systems.system import System, dynamics
 
 TRACED_FROM = (
+    "dalembert.linalg",
     "dalembert.spatial",
     "dalembert.model",
     "dalembert.formulations",

@@ -10,7 +10,7 @@ from dalembert.constraints import montana
 from dalembert.constraints.kinds import Pfaffian
 from dalembert.constraints.surfaces import Surface
 from dalembert.spatial import se3
-from dalembert.systems import Lagrangian
+from dalembert.systems.lagrangian import Lagrangian
 
 COORDINATES = ("u_o", "v_o", "u_f", "v_f", "psi")
 

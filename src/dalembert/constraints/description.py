@@ -14,7 +14,7 @@ from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.posture import Posture
 from dalembert.errors import ConstraintError
 from dalembert.model.parameter import collect, is_symbolic, parameter_vector
-from dalembert.systems import Dynamics
+from dalembert.systems.system import Dynamics
 
 if TYPE_CHECKING:
     import casadi

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.constraints import linear
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
 from dalembert.constraints.multiplier import consistent
 from dalembert.constraints.terms import terms
+from dalembert.linalg import small as linear
 
 # of a pivot beside the largest entry of its row: below it, other coordinates are better ones
 WEAK_PIVOT = 1e-4

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.constraints import linear
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
 from dalembert.constraints.elimination import WEAK_PIVOT
 from dalembert.constraints.multiplier import consistent
-from dalembert.constraints.orthonormal import gram_schmidt, householder
 from dalembert.constraints.terms import terms
 from dalembert.errors import FormulationError
-from dalembert.formulations.square_root import symmetric_roots
-from dalembert.formulations.triangular import lower_inverse, upper_cholesky
+from dalembert.formulations.mass.square_root import symmetric_roots
+from dalembert.linalg import small as linear
+from dalembert.linalg.orthonormal import gram_schmidt, householder
+from dalembert.linalg.triangular import lower_inverse, upper_cholesky
 from dalembert.model import Model
-from dalembert.systems import Dynamics
+from dalembert.systems.system import Dynamics
 
 ROOTS = ("cholesky", "articulated", "symmetric")
 BASES = ("gram_schmidt", "householder")

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.constraints import linear
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.posture import index
 from dalembert.constraints.projection import metric
+from dalembert.linalg import small as linear
 
 
 def selected(system: ConstrainedDynamics, actuators: str | None) -> list[int]:

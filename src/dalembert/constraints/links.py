@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.compiled import Compiled, Evaluator, Kind, Variant
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.read import rows_of
 from dalembert.formulations.registry import Formulation, Quantity
 from dalembert.model.parameter import is_symbolic
-from dalembert.systems import System, dynamics
+from dalembert.systems.compiled import Compiled, Evaluator, Kind, Variant
+from dalembert.systems.system import System, dynamics
 
 if TYPE_CHECKING:
     import casadi
@@ -84,7 +84,13 @@ ROWS = Quantity(
 )
 KIND = Kind(
     lambda name: ROWS,
-    ("dalembert.spatial", "dalembert.model", "dalembert.formulations", "dalembert.constraints"),
+    (
+        "dalembert.linalg",
+        "dalembert.spatial",
+        "dalembert.model",
+        "dalembert.formulations",
+        "dalembert.constraints",
+    ),
     {"q_a": ("na",), "v_a": ("va",), "q_b": ("nb",), "v_b": ("vb",)},
 )
 

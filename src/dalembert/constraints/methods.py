@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.compiled import Evaluator, Parameters
 from dalembert.constraints import rank
 from dalembert.constraints.assembly import STARTS, assemble
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.gauge import Decoupled, decoupled
 from dalembert.constraints.posture import index
-from dalembert.systems import System
+from dalembert.systems.compiled import Evaluator, Parameters
+from dalembert.systems.system import System
 
 
 class ConstraintMethods(Evaluator):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalembert.constraints import linear
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.terms import terms
+from dalembert.linalg import small as linear
 
 # what a consistent set may leave of A q̈ = γ, beside the accelerations it is made of
 INCONSISTENT = 1e-6

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.constraints.linear import PROXIMITY
 from dalembert.constraints.links import Link, LinkEvaluator
 from dalembert.errors import ConstraintError, ShapeError
-from dalembert.systems import System
+from dalembert.linalg.small import PROXIMITY
+from dalembert.systems.system import System
 
 STEPS, DONE = 40, 1e-15  # of the proximal iteration; long chains are badly conditioned
 

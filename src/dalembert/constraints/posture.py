@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ConstraintError, UnknownNameError
-from dalembert.formulations.kinematics import Pose, body_poses, chain, frame_pose, jacobian
+from dalembert.formulations.kinematics.frames import Pose, body_poses, chain, frame_pose, jacobian
 from dalembert.formulations.registry import suggest
 from dalembert.model import Model
-from dalembert.systems import Dynamics
+from dalembert.systems.system import Dynamics
 
 
 class Posture:

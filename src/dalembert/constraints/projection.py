@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.constraints import linear
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.multiplier import consistent
 from dalembert.constraints.terms import terms
+from dalembert.linalg import small as linear
 
 
 class Metric(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.errors import ConstraintError
-from dalembert.systems import Dynamics
+from dalembert.systems.system import Dynamics
 
 if TYPE_CHECKING:
     import casadi

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.constraints.gauge import Decoupled, along, decoupled, roots
-from dalembert.constraints.orthonormal import householder
 from dalembert.control.hybrid import Hybrid
 from dalembert.control.task import stacked_solve, times
+from dalembert.linalg.orthonormal import householder
 from dalembert.simulation.inline import compiled
 from dalembert.simulation.law import pack, unpack
 

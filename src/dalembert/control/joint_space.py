@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.control.trajectory import Trajectory, hold
 from dalembert.errors import ModelError, ShapeError
 from dalembert.simulation.plant import Plant
-from dalembert.systems import Dynamics, System
+from dalembert.systems.system import Dynamics, System
 
 
 def gain(value: Any, size: int, name: str) -> np.ndarray:

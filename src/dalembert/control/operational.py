@@ -12,10 +12,10 @@ import numpy as np
 from dalembert.control.joint_space import gain, known
 from dalembert.control.line import Line
 from dalembert.errors import FormulationError
-from dalembert.formulations.triangular import cholesky_solve
-from dalembert.robot import Robot
+from dalembert.linalg.triangular import cholesky_solve
 from dalembert.spatial.rotations import log_so3
-from dalembert.systems import Dynamics
+from dalembert.systems.robot import Robot
+from dalembert.systems.system import Dynamics
 
 
 @dataclass(frozen=True, eq=False)

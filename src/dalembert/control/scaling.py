@@ -14,7 +14,7 @@ import numpy as np
 from dalembert.control.trajectory import Trajectory
 from dalembert.errors import TrajectoryError
 from dalembert.simulation.plant import Plant
-from dalembert.systems import System
+from dalembert.systems.system import System
 
 SAMPLES = 1001
 

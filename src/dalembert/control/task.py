@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.constraints import Constrained, linear
+from dalembert.constraints import Constrained
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.posture import index
 from dalembert.errors import ShapeError
+from dalembert.linalg import small as linear
 from dalembert.model.parameter import is_symbolic
 
 Coordinates = Sequence[str] | Callable[[Any], Any]

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import FormulationError, SingularMassMatrixError
-from dalembert.formulations import catalogue, composite_body, newton_euler
+from dalembert.formulations import catalogue
+from dalembert.formulations.inverse import newton_euler
+from dalembert.formulations.mass import composite_body
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
-from dalembert.formulations.triangular import cholesky_solve
+from dalembert.linalg.triangular import cholesky_solve
 from dalembert.model import Model
 
 # quantities that are linear in the coordinates' directions, so that G carries them over

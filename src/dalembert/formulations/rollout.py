@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.formulations import articulated_body
+from dalembert.formulations.forward import articulated_body
 from dalembert.model import Model
 from dalembert.model.joint import Ball, Free
 

@@ -3,11 +3,11 @@
 Nothing here knows of robots. Heavy libraries (CasADi, LLVM) are imported when first needed.
 """
 
-from dalembert.kernels.callstub import fast_call
-from dalembert.kernels.explain import explain
-from dalembert.kernels.kernel import Kernel, build, source_digest
-from dalembert.kernels.program import Port, Program
-from dalembert.kernels.settings import get_num_threads, set_num_threads
+from dalembert.kernels.call.callstub import fast_call
+from dalembert.kernels.call.explain import explain
+from dalembert.kernels.call.kernel import Kernel, build, source_digest
+from dalembert.kernels.call.settings import get_num_threads, set_num_threads
+from dalembert.kernels.program.program import Port, Program
 
 __all__ = [
     "Kernel",

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from dalembert.errors import UnknownNameError
-from dalembert.kernels.c_source import c_header, c_source
-from dalembert.kernels.cuda_source import cuda_source
-from dalembert.kernels.program import Program
+from dalembert.kernels.c.source import c_header, c_source
+from dalembert.kernels.cuda.source import cuda_source
+from dalembert.kernels.program.program import Program
 
 TARGETS = ("c", "h", "cuda")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.kernels import Kernel, Port, build
-from dalembert.kernels.trace import trace
+from dalembert.kernels.program.trace import trace
 from dalembert.mechanisms.traced import Traced
 
 if TYPE_CHECKING:

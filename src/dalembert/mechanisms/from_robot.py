@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.formulations.kinematics import body_poses
+from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.mechanisms.spatial import SpatialMechanism
 from dalembert.model.joint import Ball, Screw
 from dalembert.model.model import Body
-from dalembert.robot import Robot
 from dalembert.spatial.quaternions import quaternion_from_matrix
+from dalembert.systems.robot import Robot
 
 
 def spatial_mechanism(robot: Robot, q: Any = None) -> SpatialMechanism:

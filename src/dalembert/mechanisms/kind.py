@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.kernels import Kernel, Port, build, source_digest
-from dalembert.kernels.trace import trace
+from dalembert.kernels.program.trace import trace
 from dalembert.mechanisms.space import Space
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dalembert.errors import CompileError, DalembertError, ModelError
 from dalembert.kernels import Kernel, Port, build
-from dalembert.kernels.trace import trace
+from dalembert.kernels.program.trace import trace
 
 Motion = Callable[[Any], Any]
 Value = float | Sequence[float] | np.ndarray

@@ -17,7 +17,7 @@ from dalembert.spatial.consistency import inertia_faults
 from dalembert.spatial.quaternions import matrix_from_quaternion, normalise, quaternion_from_matrix
 
 if TYPE_CHECKING:
-    from dalembert.robot import Robot
+    from dalembert.systems.robot import Robot
 
 Z = (0.0, 0.0, 1.0)
 

@@ -17,7 +17,7 @@ from dalembert.errors import FormulationError
 from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.description import Body, Description, Element
 from dalembert.model import Joint, Link
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 
 def constrained(mechanism: Analysis) -> Constrained:

@@ -15,9 +15,9 @@ from dalembert.mechanisms.description import Description, Element
 from dalembert.mechanisms.ends import measure
 from dalembert.mechanisms.state import State
 from dalembert.model import Joint, Link
-from dalembert.robot import Robot
 from dalembert.spatial.rotations import rotation_z
 from dalembert.spatial.se3 import inverse, pose
+from dalembert.systems.robot import Robot
 
 TREE = ("revolute", "prismatic")
 PLANAR_LOOPS = {

@@ -11,7 +11,7 @@ import xarray
 
 from dalembert.errors import ParameterError
 from dalembert.report.runs import one_sample, robot_of, run_page, times
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 
 @xarray.register_dataset_accessor("dl")

@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.errors import FormulationError
 from dalembert.formulations import Quantity
 from dalembert.formulations import quantity as find_quantity
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 COMPARED = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
 STATES = 1000

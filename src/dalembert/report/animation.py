@@ -13,7 +13,7 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.report.figures import figure_of
 from dalembert.report.picture import PALETTE, STYLE, frame_box, limits_of, solid_posture
 from dalembert.report.skeleton import skeleton
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 FRAMES_PER_SECOND = 20
 MOST_FRAMES = 240

@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.report.coordinates import Coordinate, coordinates
 from dalembert.report.motion import Motion
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 QUANTITIES = {"q": "positions", "qd": "velocities", "tau": "torques"}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 _UNITS = {
     "q": {"angle": "rad", "length": "m", "quaternion": ""},

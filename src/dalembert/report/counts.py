@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from dalembert import formulations
-from dalembert.counting import Growth, as_written, count_growth, general_chain
 from dalembert.errors import CompileError, DalembertError, FormulationError
-from dalembert.kernels.count import Count
-from dalembert.robot import Robot
+from dalembert.kernels.program.count import Count
+from dalembert.systems.counting import Growth, as_written, count_growth, general_chain
+from dalembert.systems.robot import Robot
 
 # (multiplications, additions) of a general chain of six joints: Hollerbach 1980, table I
 PUBLISHED = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.model import JointInfo, Model
 from dalembert.report.coordinates import coordinates
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo import entry, names
 
 COUNTED = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity_torque")

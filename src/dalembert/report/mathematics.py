@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import DalembertError
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 if TYPE_CHECKING:
     import sympy
@@ -45,8 +45,8 @@ def equations_html(robot: Robot) -> str:
 
 def lettered(robot: Robot) -> Robot:
     """The robot with letters for its numbers; a robot of the zoo with those of its source."""
-    from dalembert.equations import symbolic_model, with_letters
     from dalembert.zoo import load, names
+    from dalembert.zoo.letters import symbolic_model, with_letters
 
     if robot.model.parameters:
         return robot

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalembert.report.coordinates import coordinates
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 SECONDS_PER_LEG = 1.2
 SAMPLES = 2401

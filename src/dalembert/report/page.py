@@ -23,7 +23,7 @@ from dalembert.report.mathematics import equations_html
 from dalembert.report.motion import Motion, move
 from dalembert.report.scene import scene
 from dalembert.report.sections import agreement_html, counts_html, model_html
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 SAMPLES = 361  # of the curves and postures on a page
 SCRIPTS = ("clock.js", "plots.js", "viewer.js")

@@ -14,7 +14,7 @@ from dalembert.report.coordinates import coordinates
 from dalembert.report.motion import Motion
 from dalembert.report.skeleton import Skeleton, skeleton
 from dalembert.report.solids import ball, shaded, tube
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 GHOSTS = 7
 LINK, DRUM, RAIL = (

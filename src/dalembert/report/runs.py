@@ -17,7 +17,7 @@ from dalembert.errors import ParameterError, UnknownNameError
 from dalembert.report.charts import Chart, Series
 from dalembert.report.page import moving, page
 from dalembert.report.sections import table
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 if TYPE_CHECKING:
     import xarray

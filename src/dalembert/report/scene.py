@@ -11,7 +11,7 @@ from dalembert.model import Model
 from dalembert.model.joint import Ball, Free
 from dalembert.model.model import Body
 from dalembert.report.skeleton import ORIGIN, Z, between_axes, body_poses, ends, numbers_of
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 SLENDER = 0.029  # radius of a link over the size of the mechanism
 

@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.report import agreement
 from dalembert.report.counts import Row, count_rows
 from dalembert.report.skeleton import numbers_of
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:

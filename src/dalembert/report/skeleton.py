@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalembert.model import Model
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 
 ORIGIN, Z = np.zeros(3), np.eye(3)[2]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.kernels import Kernel, Port, build
-from dalembert.kernels.trace import trace
+from dalembert.kernels.program.trace import trace
 
 Shapes = Mapping[str, tuple[int, ...]]
 

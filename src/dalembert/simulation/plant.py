@@ -21,12 +21,12 @@ import numpy as np
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.multiplier import forward_dynamics as held_dynamics
 from dalembert.formulations import coupled
-from dalembert.formulations.drive import friction
-from dalembert.formulations.triangular import cholesky_solve
+from dalembert.formulations.parts.drive import friction
+from dalembert.linalg.triangular import cholesky_solve
 from dalembert.model import Model
 from dalembert.simulation.law import Controller, unpack
 from dalembert.simulation.manifold import dexp_inverse
-from dalembert.systems import Dynamics, System, dynamics
+from dalembert.systems.system import Dynamics, System, dynamics
 
 # up to this size, M by composite bodies and Cholesky takes less arithmetic than articulated bodies
 FEW_JOINTS = 8

@@ -26,7 +26,7 @@ from dalembert.simulation.plant import Plant
 from dalembert.simulation.result import dataset, outputs
 from dalembert.simulation.step import Stepper
 from dalembert.simulation.torque import Torques, torques
-from dalembert.systems import System
+from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     import xarray

@@ -16,7 +16,7 @@ from dalembert.simulation.manifold import normalised
 from dalembert.simulation.modes import Joints
 from dalembert.simulation.plant import Plant
 from dalembert.simulation.step import FIXED
-from dalembert.systems import System
+from dalembert.systems.system import System
 
 FRICTION = ("events", "smooth", "plain")
 LEAST_WIDTH = 1e-3  # rad/s or m/s

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.formulations.triangular import back_substitution, forward_substitution
+from dalembert.linalg.triangular import back_substitution, forward_substitution
 from dalembert.simulation.inline import Inlined
 from dalembert.simulation.manifold import turning
 from dalembert.simulation.plant import Plant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dalembert.kernels.program import Op, Program
+from dalembert.kernels.program.program import Op, Program
 from dalembert.symbolic.operations import exact
 
 Affine = tuple[dict[int, Fraction], Fraction]  # coefficients by input, constant
@@ -13,7 +13,7 @@ Affine = tuple[dict[int, Fraction], Fraction]  # coefficients by input, constant
 def affine_forms(program: Program) -> list[Affine | None]:
     """Every value as Σ a_i x_i + b over the inputs, None where it is not.
 
-    >>> from dalembert.kernels.trace import trace
+    >>> from dalembert.kernels.program.trace import trace
     >>> affine_forms(trace(lambda q: q[0] + q[1], {"q": (2,)}))[-1]
     ({0: Fraction(1, 1), 1: Fraction(1, 1)}, Fraction(0, 1))
     """

@@ -10,8 +10,8 @@ import numpy as np
 import sympy
 
 from dalembert.errors import EquationError
-from dalembert.kernels.interpret import interpret
-from dalembert.kernels.program import Program
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.program import Program
 
 RELATIVE = 1e-9  # of the largest number of the output
 ROUNDING = 1e-13  # of the largest number in the program: what stands where zero should

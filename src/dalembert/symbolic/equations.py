@@ -97,7 +97,7 @@ class Equations:
         """With numbers for some symbols; constants that become numbers are put in, too.
 
         >>> import dalembert as dl
-        >>> from dalembert.equations import symbolic_model
+        >>> from dalembert.zoo.letters import symbolic_model
         >>> symbolic_model("pendulum").equations(["M"]).where(m=2.0, l=3.0).M
         Matrix([[18]])
         """
@@ -126,7 +126,7 @@ class Equations:
         `qd` may be left out where the quantity does not depend on it; parameters have the model's
         values unless given.
 
-        >>> from dalembert.equations import symbolic_model
+        >>> from dalembert.zoo.letters import symbolic_model
         >>> float(symbolic_model("pendulum").equations(["g"]).lambdify("g")([np.pi / 2])[0])
         9.81
         """

@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 
 from dalembert.errors import EquationError
-from dalembert.kernels.program import BINARY, Op, Program
+from dalembert.kernels.program.program import BINARY, Op, Program
 
 # fractions that a textbook prints as such; other numbers are printed as decimals
 _DENOMINATORS = frozenset({1, 2, 3, 4, 6, 8, 12, 24})
@@ -96,7 +96,7 @@ def input_symbols(
 ) -> dict[str, tuple[sympy.Expr, ...]]:
     """A symbol for every entry of every input, in C order: the given ones, else `name1, name2, …`.
 
-    >>> from dalembert.kernels.trace import trace
+    >>> from dalembert.kernels.program.trace import trace
     >>> input_symbols(trace(lambda q, g: q * g, {"q": (2,), "g": ()}))
     {'q': (q1, q2), 'g': (g,)}
     """
@@ -125,7 +125,7 @@ def to_sympy(
     an `ImmutableDenseNDimArray`. `symbols` maps input names to their symbols in C order. With
     `definitions`, every value used more than once gets a name w1, w2, …, defined there.
 
-    >>> from dalembert.kernels.trace import trace
+    >>> from dalembert.kernels.program.trace import trace
     >>> p = trace(lambda q: q[0] * np.cos(q[1]), {"q": (2,)})
     >>> to_sympy(p)["out"]
     q1*cos(q2)

@@ -16,7 +16,7 @@ from sympy.polys.domains import QQ
 from sympy.polys.rings import PolyElement, PolyRing
 
 from dalembert.errors import EquationError
-from dalembert.kernels.program import BINARY, Op, Program
+from dalembert.kernels.program.program import BINARY, Op, Program
 from dalembert.symbolic.affine import affine_forms
 from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.operations import apply, exact, input_symbols, number
@@ -64,7 +64,7 @@ def polynomials(
     """Run the program on polynomials; `TooLargeError` if that leads nowhere.
 
     >>> import numpy as np
-    >>> from dalembert.kernels.trace import trace
+    >>> from dalembert.kernels.program.trace import trace
     >>> p = trace(lambda q: np.cos(q) ** 2 + np.sin(q) ** 2, {"q": (1,)})
     >>> polynomials(p).entries
     (1,)

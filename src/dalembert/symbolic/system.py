@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import sympy
 
 from dalembert.errors import EquationError
-from dalembert.kernels.program import Program
+from dalembert.kernels.program.program import Program
 from dalembert.symbolic.equations import ALIASES
 
 # the program that a quantity is written from, and checked against

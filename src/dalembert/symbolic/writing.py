@@ -12,7 +12,7 @@ import sympy
 from sympy.polys.rings import PolyElement
 
 from dalembert.errors import EquationError
-from dalembert.kernels.program import Program
+from dalembert.kernels.program.program import Program
 from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.constants import Constants
@@ -251,7 +251,7 @@ def textbook(
     """Every output of any program in textbook form, checked; see `Writer` for styles.
 
     >>> import numpy as np
-    >>> from dalembert.kernels.trace import trace
+    >>> from dalembert.kernels.program.trace import trace
     >>> def f(q):
     ...     return np.cos(q[0]) * np.cos(q[1]) - np.sin(q[0]) * np.sin(q[1])
     >>> textbook(trace(f, {"q": (2,)}))["out"]

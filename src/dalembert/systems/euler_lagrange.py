@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.formulations.triangular import cholesky_solve
-from dalembert.systems.ldl import ldl_solve
+from dalembert.linalg.ldl import ldl_solve
+from dalembert.linalg.triangular import cholesky_solve
 
 if TYPE_CHECKING:
     from dalembert.systems.energies import Energies, Symbols

@@ -7,10 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.compiled import Compiled, Evaluator, Kind, Parameters
 from dalembert.errors import ModelError
-from dalembert.methods.equations import EquationMethods
-from dalembert.methods.export import ExportMethods
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
 from dalembert.systems.catalogue import find
 from dalembert.systems.check import (
@@ -20,9 +17,12 @@ from dalembert.systems.check import (
     require_regular,
     singular,
 )
+from dalembert.systems.compiled import Compiled, Evaluator, Kind, Parameters
 from dalembert.systems.energies import Energies
+from dalembert.systems.methods.equations import EquationMethods
+from dalembert.systems.methods.export import ExportMethods
 
-TRACED_FROM = ("dalembert.formulations", "dalembert.systems")
+TRACED_FROM = ("dalembert.linalg", "dalembert.formulations", "dalembert.systems")
 
 
 class Lagrangian(ExportMethods, EquationMethods):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from dalembert.compiled import Kind, Parameters
 from dalembert.errors import InertiaError, ModelError
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
 from dalembert.systems.catalogue import MORE_INPUTS, PARTICLES, find
 from dalembert.systems.check import require_regular
+from dalembert.systems.compiled import Kind, Parameters
 from dalembert.systems.lagrangian import TRACED_FROM, Lagrangian, described
 
 

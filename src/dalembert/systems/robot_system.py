@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dalembert.formulations import Formulation, Quantity
-from dalembert.formulations.drive import friction
+from dalembert.formulations.parts.drive import friction
 from dalembert.model import Model
 
 

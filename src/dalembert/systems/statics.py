@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.compiled import Parameters
 from dalembert.errors import ConvergenceError, ShapeError
 from dalembert.systems.check import combination
+from dalembert.systems.compiled import Parameters
 from dalembert.systems.particles import Particles
 from dalembert.systems.system import Dynamics, System, dynamics
 

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dalembert.compiled import Kind
 from dalembert.formulations import Quantity
-from dalembert.robot import Robot
+from dalembert.systems.compiled import Kind
+from dalembert.systems.robot import Robot
 from dalembert.systems.robot_system import coordinate_names, robot_quantity
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from dalembert.errors import UnknownNameError
 from dalembert.importers.xml_read import read_xml
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import Entry
 
 __all__ = ["Entry", "bodies", "entry", "load", "mechanisms", "names", "systems"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.constraints import Constrained, Loop, Network
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import place
 from dalembert.zoo.entry import Entry
 from dalembert.zoo.rods import pinned

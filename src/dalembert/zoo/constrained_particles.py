@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.constraints import Constrained, Holonomic
-from dalembert.systems import Particles
+from dalembert.systems.particles import Particles
 from dalembert.zoo.entry import LECTURE, Entry
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.constraints import Constrained, Loop
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import place
 from dalembert.zoo.entry import LECTURE, Entry
 from dalembert.zoo.rods import pinned

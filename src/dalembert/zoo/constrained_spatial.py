@@ -8,8 +8,8 @@ import numpy as np
 
 from dalembert.constraints import Constrained, Constraint, Loop, PointOnSurface, Rolling, Sphere
 from dalembert.model.joint import align
-from dalembert.robot import Robot
 from dalembert.spatial import pose
+from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import place
 from dalembert.zoo.entry import LECTURE, Entry
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.constraints import Constrained, Pfaffian
-from dalembert.systems import Lagrangian
+from dalembert.systems.lagrangian import Lagrangian
 from dalembert.zoo.entry import LECTURE, Entry
 
 

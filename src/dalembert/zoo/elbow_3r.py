@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import LECTURE, Entry, diagonal, shift
 
 

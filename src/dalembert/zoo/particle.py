@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalembert.systems import Particles
+from dalembert.systems.particles import Particles
 from dalembert.zoo.entry import LECTURE, Entry
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import Entry, diagonal
 
 INCH = 0.0254

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import Entry, symmetric
 
 REACH = 0.45  # m, upper arm and forearm alike

@@ -7,7 +7,7 @@ from typing import Any
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.model import Parameter
-from dalembert.systems import Lagrangian
+from dalembert.systems.lagrangian import Lagrangian
 from dalembert.zoo.entry import LECTURE, Entry
 
 CHARTS = {"polar": ("theta", "phi"), "latitude": ("mu", "nu"), "cartesian": ("x", "y")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import Entry, diagonal
 
 # The Robotics Toolbox has 1.054, 6.447, 0.092, 0.566 and 1.554 m among the centres of mass, most of

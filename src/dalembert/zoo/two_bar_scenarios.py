@@ -19,7 +19,7 @@ from dalembert.mechanisms import PlanarMechanism
 from dalembert.mechanisms.motions import ConstantSpeed, Sine
 from dalembert.mechanisms.newtonian import free_bodies
 from dalembert.mechanisms.state import State
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo import two_bar_arm
 from dalembert.zoo.absolute import two_bars
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from dalembert.robot import Robot
+from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import Segment, links, place
 from dalembert.zoo.entry import Entry
 from dalembert.zoo.ur5 import FULL, HALF, NONE, Y, Z, moments

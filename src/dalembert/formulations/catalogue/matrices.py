@@ -1,0 +1,152 @@
+"""Catalogue of the mass matrix, its derivatives, its roots, and the Coriolis matrix."""
+
+from __future__ import annotations
+
+from dalembert.formulations.inverse import operator
+from dalembert.formulations.mass import (
+    automatic,
+    christoffel,
+    composite_body,
+    jacobian_mass,
+    screw_sum,
+    square_root,
+)
+from dalembert.formulations.registry import Formulation, Quantity
+
+SLIDES = "Li, Manipulator Dynamics"
+NOTES = "Khatib, lecture notes on dynamics"
+
+MASS = Quantity(
+    "mass_matrix",
+    "M(q), rotor inertia included",
+    ("q",),
+    {"M": ("nv", "nv")},
+    (
+        Formulation(
+            "composite_body",
+            composite_body.mass_matrix,
+            "Walker and Orin 1982",
+            "composite rigid bodies, inward",
+        ),
+        Formulation(
+            "jacobian", jacobian_mass.mass_matrix, f"{SLIDES} p.22", "Σ Jᵀ M J of body Jacobians"
+        ),
+        Formulation(
+            "centers",
+            jacobian_mass.mass_matrix_by_centers,
+            NOTES,
+            "Σ m J_vᵀJ_v + J_ωᵀ R I Rᵀ J_ω, centres differentiated",
+        ),
+        Formulation(
+            "screw_sum", screw_sum.mass_matrix, f"{SLIDES} p.31", "sums over screws, Property 2"
+        ),
+        Formulation("operator", operator.mass_matrix, f"{SLIDES} p.47", "ξᵀGᵀMGξ"),
+    ),
+)
+
+DERIVATIVE = Quantity(
+    "mass_matrix_derivative",
+    "∂M_ij/∂q_k",
+    ("q",),
+    {"dM": ("nv", "nv", "nv")},
+    (
+        Formulation(
+            "screw_sum",
+            screw_sum.mass_matrix_derivative,
+            f"{SLIDES} p.31",
+            "closed form of Property 2",
+        ),
+        Formulation(
+            "automatic",
+            automatic.mass_matrix_derivative,
+            "automatic differentiation",
+            "CasADi on the composite bodies",
+        ),
+    ),
+)
+
+CHRISTOFFEL = Quantity(
+    "christoffel",
+    "Christoffel symbols Γ_ijk, i the row",
+    ("q",),
+    {"G": ("nv", "nv", "nv")},
+    (
+        Formulation("screw_sum", christoffel.christoffel, f"{SLIDES} p.23", "from ∂M/∂q"),
+        Formulation(
+            "automatic",
+            automatic.christoffel,
+            "automatic differentiation",
+            "from ∂M/∂q by CasADi",
+        ),
+    ),
+)
+
+CORIOLIS = Quantity(
+    "coriolis_matrix",
+    "C(q, q̇) with C q̇ + N the bias",
+    ("q", "qd"),
+    {"C": ("nv", "nv")},
+    (
+        Formulation(
+            "christoffel",
+            christoffel.coriolis_matrix,
+            f"{SLIDES} p.23",
+            "Σ Γ_ijk q̇_k: Ṁ − 2C is skew",
+        ),
+        Formulation(
+            "operator",
+            operator.coriolis_matrix,
+            f"{SLIDES} p.46",
+            "stacked operators with the term that makes Ṁ − 2C skew",
+        ),
+        Formulation(
+            "operator_printed",
+            operator.coriolis_matrix_printed,
+            f"{SLIDES} p.46",
+            "as printed: the same C q̇, but Ṁ − 2C is not skew",
+        ),
+    ),
+)
+
+SPLIT = Quantity(
+    "coriolis_centrifugal",
+    "Khatib's B(q)[q̇q̇] + C(q)[q̇²]",
+    ("q",),
+    {"B": ("nv", "pairs"), "C": ("nv", "nv")},
+    (Formulation("christoffel", christoffel.coriolis_centrifugal, NOTES, "2Γ_ijk and Γ_ijj"),),
+)
+
+ROOT = Quantity(
+    "square_root",
+    "W with W Wᵀ = M",
+    ("q",),
+    {"W": ("nv", "nv")},
+    (
+        Formulation(
+            "articulated_body",
+            square_root.square_root,
+            f"{SLIDES} p.48–50",
+            "triangular, from articulated inertias",
+        ),
+        Formulation("symmetric", square_root.symmetric_root, NOTES, "the symmetric root M^½"),
+    ),
+    inverts_mass=True,
+)
+
+ROOT_INVERSE = Quantity(
+    "square_root_inverse",
+    "W⁻¹, with M⁻¹ = W⁻ᵀ W⁻¹",
+    ("q",),
+    {"W_inverse": ("nv", "nv")},
+    (
+        Formulation(
+            "articulated_body",
+            square_root.square_root_inverse,
+            f"{SLIDES} p.48–50",
+            "triangular, from articulated inertias",
+        ),
+    ),
+    inverts_mass=True,
+)
+
+QUANTITIES = (MASS, DERIVATIVE, CHRISTOFFEL, CORIOLIS, SPLIT, ROOT, ROOT_INVERSE)

@@ -1,0 +1,146 @@
+"""Base inertial parameters: the fewest numbers that decide the torques, and how the others join them.
+
+The columns of the regressor are linearly dependent: mass on a joint's axis may be counted to either of
+the links it connects, and what a link's restricted motion never shows does not act at all (Gautier and
+Khalil 1990; Gautier 1991, by QR). Columns are taken from the base outward, each kept only if it is
+independent of those kept before, so dependent numbers move towards the base.
+
+Second moments are taken as Σ = ∫ r rᵀ dm, in which a line of mass along z is one number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalembert.formulations.derivatives.inertial import (
+    PER_BODY,
+    UPPER,
+    inertial_parameters,
+    with_inertial_parameters,
+)
+from dalembert.formulations.derivatives.regressor import regressor
+from dalembert.model import Model
+from dalembert.spatial.inertia import from_silver_tensor, silver_tensor
+
+NAMES = ("m", "mx", "my", "mz", "Sxx", "Sxy", "Sxz", "Syy", "Syz", "Szz")
+# the order in which a body's numbers are asked for: what can move inward along z comes last
+_ORDER = ("Sxx", "Sxy", "Sxz", "Syz", "Syy", "mx", "my", "mz", "Szz", "m")
+_INDEPENDENT = 1e-9  # a column's part beyond the columns before it, relative to its length
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Which second-moment parameters are kept, and what each kept one stands for.
+
+    The base parameters are β = G φ, φ the moments of all bodies; Y_φ = Y_φ[:, kept] G.
+    """
+
+    names: tuple[str, ...]  # of all parameters φ
+    kept: tuple[int, ...]  # positions of the base parameters in φ
+    matrix: np.ndarray  # G (base, all)
+
+    def explained(self) -> tuple[str, ...]:
+        """Each base parameter as the combination of parameters that it is.
+
+        >>> Grouping(("a:m", "b:m"), (0,), np.array([[1.0, 0.5]])).explained()
+        ('a:m + 0.5 b:m',)
+        """
+        return tuple(_combination(self.names, row) for row in self.matrix)
+
+
+def moments(model: Model) -> np.ndarray:
+    """φ (10 bodies,): m, h and Σ about the origin of every body."""
+    return transformation(model) @ np.asarray(inertial_parameters(model), dtype=float)
+
+
+def transformation(model: Model) -> np.ndarray:
+    """T (all, all) with φ = T θ."""
+    return np.kron(np.eye(len(model.bodies)), _change(silver_tensor))
+
+
+def back_transformation(model: Model) -> np.ndarray:
+    """T⁻¹ with θ = T⁻¹ φ."""
+    return np.kron(np.eye(len(model.bodies)), _change(from_silver_tensor))
+
+
+def _change(convert: Any) -> np.ndarray:
+    """(10, 10): a linear map of symmetric matrices, on the ten numbers of a body."""
+    T = np.eye(PER_BODY)
+    for column, (i, j) in enumerate(UPPER):
+        unit = np.zeros((3, 3))
+        unit[i, j] = unit[j, i] = 1.0
+        image = convert(unit)
+        T[4:, 4 + column] = [image[k] for k in UPPER]
+    return T
+
+
+def grouping(model: Model, seed: int = 0) -> Grouping:
+    """The base parameters of a model (with numbers for its parameters), from random motions."""
+    Y = _stacked(model, np.random.default_rng(seed)) @ back_transformation(model)
+    order = [PER_BODY * i + NAMES.index(name) for i in range(len(model.bodies)) for name in _ORDER]
+    kept, rest = _independent(Y, order)
+    G = np.zeros((len(kept), Y.shape[1]))
+    G[range(len(kept)), kept] = 1.0
+    if kept and rest:
+        found = np.linalg.lstsq(Y[:, kept], Y[:, rest], rcond=None)[0]
+        G[:, rest] = np.where(abs(found) < _INDEPENDENT, 0.0, found)
+    names = tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
+    return Grouping(names, tuple(kept), G)
+
+
+def _stacked(model: Model, rng: np.random.Generator) -> np.ndarray:
+    """Regressors of random motions, one below the other: four rows per column."""
+    size = PER_BODY * len(model.bodies)
+    blocks = []
+    for _ in range(4 * size // model.nv + 1):
+        q = model.integrate(model.neutral(), rng.uniform(-np.pi, np.pi, model.nv))
+        qd, qdd = rng.normal(size=(2, model.nv))
+        blocks.append(regressor(model, q, 2.0 * qd, 5.0 * qdd))
+    return np.concatenate(blocks)
+
+
+def _independent(Y: np.ndarray, order: list[int]) -> tuple[list[int], list[int]]:
+    """Columns in order that no combination of earlier ones makes, by Gram–Schmidt done twice."""
+    basis = np.zeros((Y.shape[0], 0))
+    scale = np.linalg.norm(Y, axis=0).max()
+    kept, rest = [], []
+    for k in order:
+        column = Y[:, k]
+        left = column - basis @ (basis.T @ column)
+        left = left - basis @ (basis.T @ left)
+        length = np.linalg.norm(left)
+        if length > _INDEPENDENT * max(np.linalg.norm(column), 1e-3 * scale):
+            basis = np.concatenate([basis, (left / length)[:, None]], axis=1)
+            kept.append(k)
+        else:
+            rest.append(k)
+    return sorted(kept), sorted(rest)
+
+
+def _combination(names: tuple[str, ...], row: np.ndarray) -> str:
+    terms = []
+    for k in sorted(np.flatnonzero(row), key=lambda k: (abs(row[k]) != 1.0, k)):
+        factor = abs(float(f"{row[k]:.6g}"))
+        sign = "-" if row[k] < 0 else "+"
+        terms.append((sign, names[k] if factor == 1.0 else f"{factor:g} {names[k]}"))
+    text = " ".join(f"{sign} {term}" for sign, term in terms)
+    return text.removeprefix("+ ")
+
+
+def reduced(model: Model, found: Grouping | None = None) -> Model:
+    """The model whose moments are the base parameters and zeros: the same torques, less arithmetic."""
+    found = found or grouping(model.tree)
+    phi = moments(model)
+    grouped = np.zeros_like(phi)
+    grouped[list(found.kept)] = found.matrix @ phi
+    # what cancels leaves rounding of the sums it is left over from
+    noise = 1e-15 * (abs(found.matrix) @ abs(phi)).max(initial=0.0)
+    grouped[abs(grouped) <= noise] = 0.0
+    if np.count_nonzero(grouped) >= np.count_nonzero(
+        phi
+    ):  # massless links can be better as they are
+        return model
+    return with_inertial_parameters(model, back_transformation(model) @ grouped, regrouped=True)

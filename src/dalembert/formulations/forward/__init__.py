@@ -1,0 +1,1 @@
+"""Forward dynamics: accelerations under torques."""

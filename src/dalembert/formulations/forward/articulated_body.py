@@ -1,0 +1,108 @@
+"""Forward dynamics by articulated bodies, O(n): Featherstone (1983), 000 p.48–50.
+
+A body with free joints beyond it answers a wrench with an acceleration as if it had the articulated
+inertia M̂ and a bias wrench b: F = M̂ A + b. Here A is the acceleration beyond that of the motion
+with q̈ = 0, so b collects exactly the wrenches of that motion and no velocity products remain.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.formulations.inverse.newton_euler import base_motion, motions
+from dalembert.formulations.parts.body_wrench import inertial_wrench
+from dalembert.formulations.parts.drive import friction
+from dalembert.formulations.parts.sweep import inward, outward, transforms
+from dalembert.formulations.parts.symmetric import congruence, symmetric
+from dalembert.model import Body, Model
+from dalembert.spatial.rotations import hat
+
+
+class Articulated(NamedTuple):
+    """A body seen from its parent's side of the joint, in its own frame."""
+
+    inertia: Any  # M̂ − M̂ S D⁻¹ Sᵀ M̂ (6, 6)
+    bias: Any  # b + M̂ S D⁻¹ u (6,)
+    MS: Any  # M̂ S (6, k)
+    D_inverse: Any  # (Sᵀ M̂ S + rotor)⁻¹ (k, k)
+    u: Any  # τ − Sᵀ b (k,)
+
+
+def forward_dynamics(
+    model: Model,
+    q: Any,
+    qd: Any,
+    tau: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+) -> Any:
+    """q̈ (nv,) with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ."""
+    placed = transforms(model, q)
+    moving = motions(model, placed, qd, None, base_motion(model, base_twist, base_acceleration))
+    drive = tau - friction(model, qd)
+    tool = model.frame(model.tool)
+
+    def gather(i: int, body: Body, children: list[tuple[int, Articulated]]) -> Articulated:
+        inertia = body.spatial_inertia
+        bias = np.concatenate(inertial_wrench(body, moving[i].a, moving[i].U))
+        for child, beyond in children:
+            R, p = placed[child]
+            inertia = inertia + inertia_in_parent(R, p, beyond.inertia)
+            bias = bias + wrench_in_parent(R, p, beyond.bias)
+        if tip_wrench is not None and i == tool.body:
+            bias = bias + wrench_in_parent(tool.rotation, tool.translation, tip_wrench)
+        return through_joint(body, inertia, bias, drive[body.v], model.drive.rotor[body.v])
+
+    seen = inward(model, gather)
+
+    def accelerate(i: int, body: Body, parent: Any) -> Any:
+        R, p = placed[i]
+        carried = twist_in_child(R, p, parent)
+        qdd = seen[i].D_inverse @ (seen[i].u - seen[i].MS.T @ carried)
+        results[i] = qdd
+        return carried + body.subspace @ qdd
+
+    results: list[Any] = [None] * len(model.bodies)
+    outward(model, np.zeros(6), accelerate)
+    return np.concatenate(results)
+
+
+def through_joint(body: Body, inertia: Any, bias: Any, tau: Any, rotor: Any) -> Articulated:
+    """What the parent feels of an articulated body behind its joint (000 p.50)."""
+    S = body.subspace
+    MS = inertia @ S
+    D = S.T @ MS + np.diag(rotor)
+    D_inverse = 1.0 / D if D.shape == (1, 1) else np.linalg.inv(D)
+    u = tau - S.T @ bias
+    gain = MS @ D_inverse
+    reduced = symmetric(lambda i, j: inertia[i, j] - gain[i] @ MS[j], 6)
+    return Articulated(reduced, bias + gain @ u, MS, D_inverse, u)
+
+
+def inertia_in_parent(R: Any, p: Any, inertia: Any) -> Any:
+    """Ad_{g⁻¹}ᵀ M Ad_{g⁻¹} (6, 6), by blocks: A the mass, B the coupling, C the rotation."""
+    A = congruence(R, inertia[0:3, 0:3])
+    B = R @ inertia[0:3, 3:6] @ R.T
+    P = hat(p)
+    shifted = B - A @ P  # coupling about the parent's origin
+    half = P @ B
+    C = congruence(R, inertia[3:6, 3:6])
+    # C + p^B + (p^B)ᵀ − p^A p^
+    square = P @ A
+    moved = symmetric(lambda i, j: C[i, j] + half[i, j] + half[j, i] - square[i] @ P[:, j])
+    return np.block([[A, shifted], [shifted.T, moved]])
+
+
+def wrench_in_parent(R: Any, p: Any, wrench: Any) -> Any:
+    """Ad_{g⁻¹}ᵀ F (6,): a wrench of the child's frame in the parent's."""
+    force = R @ wrench[0:3]
+    return np.concatenate([force, R @ wrench[3:6] + np.cross(p, force)])
+
+
+def twist_in_child(R: Any, p: Any, twist: Any) -> Any:
+    """Ad_{g⁻¹} V (6,): a twist of the parent's frame in the child's."""
+    linear, angular = twist[0:3], twist[3:6]
+    return np.concatenate([R.T @ (linear + np.cross(angular, p)), R.T @ angular])

@@ -1,0 +1,1 @@
+"""Inverse dynamics: ten derivations of the same torques."""

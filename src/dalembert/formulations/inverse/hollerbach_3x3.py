@@ -1,0 +1,135 @@
+"""The recursive Lagrangian with rotations and displacements, O(n): Hollerbach 1980 (001 §1.4).
+
+A point r of link j is at p_j + W_j r, W_j now 3×3 and p_j the link frame's origin. With the moments
+m_j, h_j = ∫ r dm and J_j = ∫ r rᵀ dm about that origin, Lagrange's equation of
+K = ½ Σ_j tr(m_j ṗ_j ṗ_jᵀ + 2 Ẇ_j h_j ṗ_jᵀ + Ẇ_j J_j Ẇ_jᵀ) is
+
+    τ_i = Σ_{j ≥ i} tr[ ∂p_j/∂q_i (m_j p̈_j + Ẅ_j h_j)ᵀ + ∂W_j/∂q_i (h_j p̈_jᵀ + J_j Ẅ_jᵀ) ]
+
+Every link beyond i turns and shifts with it, ∂W_j/∂q_i = ∂W_i/∂q_i ⁱW_j and
+∂p_j/∂q_i = ∂p_i/∂q_i + ∂W_i/∂q_i ⁱp_j. Taken out of the sums, what is left obeys
+
+    e_i = e_{i+1} + m_i p̈_i + Ẅ_i h_i
+    D_i = A_{i+1} D_{i+1} + ⁱp_{i+1} e_{i+1}ᵀ + h_i p̈_iᵀ + J_i Ẅ_iᵀ
+
+so that τ_i = tr(∂W_i/∂q_i D_i) + ∂p_i/∂q_i · e_i. The weights likewise add
+−gᵀ(∂W_i/∂q_i c_i + ∂p_i/∂q_i M_i), where link i and all beyond it have
+
+    M_i = m_i + M_{i+1}                  c_i = h_i + A_{i+1} c_{i+1} + M_{i+1} ⁱp_{i+1}
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.formulations.parts.chain4x4 import base_matrices, trace_of_product
+from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.sweep import inward, outward, transforms
+from dalembert.formulations.parts.weight import by_base
+from dalembert.model import Body, Model
+from dalembert.spatial.inertia import silver_tensor
+from dalembert.spatial.rotations import hat
+
+
+class Moving(NamedTuple):
+    """A link's rotation W with its derivatives (3, 3), and p̈ of its origin (3,)."""
+
+    W: Any
+    W_dot: Any
+    W_ddot: Any
+    p_ddot: Any
+
+
+Gathered = tuple[Any, Any]  # D_i (3, 3) and e_i (3,), or M_i () and c_i (3,)
+
+
+def rotation_motions(
+    model: Model, placed: list[tuple[Any, Any]], qd: Any, qdd: Any, base: Moving
+) -> list[Moving]:
+    """W_i, Ẇ_i, Ẅ_i and p̈_i of every link, outward."""
+
+    def step(i: int, body: Body, parent: Moving) -> Moving:
+        A, p = placed[i]
+        velocity, gained = body.subspace @ qd[body.v], body.subspace @ qdd[body.v]
+        V = hat(velocity[3:6])
+        A_dot = A @ V
+        A_ddot = A_dot @ V + A @ hat(gained[3:6])
+        # the joint may also slide: ⁱ⁻¹ṗ_i = A v,  ⁱ⁻¹p̈_i = Ȧ v + A v̇
+        p_dot, p_ddot = A @ velocity[0:3], A_dot @ velocity[0:3] + A @ gained[0:3]
+        return Moving(
+            parent.W @ A,
+            parent.W_dot @ A + parent.W @ A_dot,
+            parent.W_ddot @ A + 2.0 * (parent.W_dot @ A_dot) + parent.W @ A_ddot,
+            parent.p_ddot + parent.W_ddot @ p + 2.0 * (parent.W_dot @ p_dot) + parent.W @ p_ddot,
+        )
+
+    return outward(model, base, step)
+
+
+def inverse_dynamics(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+    gravity: str = "potential",
+) -> Any:
+    """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
+    placed = transforms(model, q)
+    W, rate, acceleration = base_matrices(model, base_twist, base_acceleration, gravity)
+    base = Moving(W[0:3, 0:3], rate[0:3, 0:3], acceleration[0:3, 0:3], acceleration[0:3, 3])
+    moving = rotation_motions(model, placed, qd, qdd, base)
+    gathered = _gather(model, placed, moving, tip_wrench)
+    weighed = None if by_base(gravity) else _weigh(model, placed)
+    tau = []
+    for i, body in enumerate(model.bodies):
+        D, e = gathered[i]
+        for k in range(body.chart.nv):
+            dp, dW = moving[i].W @ body.subspace[0:3, k], moving[i].W @ hat(body.subspace[3:6, k])
+            force = trace_of_product(dW, D.T) + dp @ e
+            if weighed is not None:
+                M, c = weighed[i]
+                force = force - model.gravity @ (dW @ c + M * dp)
+            tau.append(force)
+    return np.stack(tau) + rotors(model, qdd) + friction(model, qd)
+
+
+def _gather(
+    model: Model, placed: list[tuple[Any, Any]], moving: list[Moving], tip_wrench: Any
+) -> list[Gathered]:
+    """D_i and e_i of every link, inward."""
+    tool = model.frame(model.tool)
+
+    def step(i: int, body: Body, children: list[tuple[int, Gathered]]) -> Gathered:
+        h, J, link = body.first_moment, silver_tensor(body.inertia_about_origin), moving[i]
+        e = body.mass * link.p_ddot + link.W_ddot @ h
+        D = np.outer(h, link.p_ddot) + J @ link.W_ddot.T
+        for child, (D_c, e_c) in children:
+            A, p = placed[child]
+            D, e = D + A @ D_c + np.outer(p, e_c), e + e_c
+        if tip_wrench is not None and i == tool.body:
+            # n·vee(RᵀδR) = tr(δR ½ (R n^)ᵀ), the tool's rotation being R
+            R = link.W @ tool.rotation
+            f = R @ tip_wrench[0:3]
+            turned = 0.5 * (R @ hat(tip_wrench[3:6])).T
+            D, e = D + tool.rotation @ turned + np.outer(tool.translation, f), e + f
+        return D, e
+
+    return inward(model, step)
+
+
+def _weigh(model: Model, placed: list[tuple[Any, Any]]) -> list[Gathered]:
+    """M_i and c_i of every link with all that it carries, inward."""
+
+    def step(i: int, body: Body, children: list[tuple[int, Gathered]]) -> Gathered:
+        M, c = body.mass, body.first_moment
+        for child, (M_c, c_c) in children:
+            A, p = placed[child]
+            M, c = M + M_c, c + A @ c_c + M_c * p
+        return M, c
+
+    return inward(model, step)

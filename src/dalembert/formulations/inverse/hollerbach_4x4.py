@@ -1,0 +1,88 @@
+"""Lagrange's equation in 4×4 matrices made recursive, O(n): Hollerbach 1980 (001 §1.4).
+
+In (1.2), τ_i = Σ_{j ≥ i} [ tr(∂W_j/∂q_i J_j Ẅ_jᵀ) − gᵀ ∂W_j/∂q_i m_j r_j ], every link beyond i
+moves with it: ∂W_j/∂q_i = ∂W_i/∂q_i A_{i+1} … A_j. Taken out of the sums, what is left obeys
+
+    D_i = J_i Ẅ_iᵀ + A_{i+1} D_{i+1}          c_i = m_i r_i + A_{i+1} c_{i+1}
+
+so that τ_i = tr(∂W_i/∂q_i D_i) − gᵀ ∂W_i/∂q_i c_i, while outward, W_i = W_{i−1} A_i gives
+
+    Ẇ_i = Ẇ_{i−1} A_i + W_{i−1} Ȧ_i           Ẅ_i = Ẅ_{i−1} A_i + 2 Ẇ_{i−1} Ȧ_i + W_{i−1} Ä_i
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.formulations.parts.chain4x4 import (
+    Moving,
+    base_matrices,
+    differentiation_matrices,
+    inertia_matrix,
+    link_matrices,
+    mass_vector,
+    tip_matrix,
+    trace_of_product,
+)
+from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.sweep import inward, outward
+from dalembert.formulations.parts.weight import by_base
+from dalembert.model import Body, Model
+from dalembert.spatial.se3 import hat_se3
+
+
+def matrix_motions(model: Model, A: list[Any], qd: Any, qdd: Any, base: Moving) -> list[Moving]:
+    """W_i, Ẇ_i, Ẅ_i of every link, outward."""
+
+    def step(i: int, body: Body, parent: Moving) -> Moving:
+        # Ȧ = A V,  Ä = A (V² + V̇)  with V = Q q̇, which for one coordinate is ∂²A/∂q² q̇² + ∂A/∂q q̈
+        V, V_dot = hat_se3(body.subspace @ qd[body.v]), hat_se3(body.subspace @ qdd[body.v])
+        A_dot = A[i] @ V
+        A_ddot = A_dot @ V + A[i] @ V_dot
+        return Moving(
+            parent.W @ A[i],
+            parent.rate @ A[i] + parent.W @ A_dot,
+            parent.acceleration @ A[i] + 2.0 * (parent.rate @ A_dot) + parent.W @ A_ddot,
+        )
+
+    return outward(model, base, step)
+
+
+def inverse_dynamics(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+    gravity: str = "potential",
+) -> Any:
+    """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
+    A = link_matrices(model, q)
+    base = base_matrices(model, base_twist, base_acceleration, gravity)
+    moving = matrix_motions(model, A, qd, qdd, base)
+    tool = model.frame(model.tool)
+
+    def gather(i: int, body: Body, children: list[tuple[int, Any]]) -> Any:
+        D = inertia_matrix(body) @ moving[i].acceleration.T
+        for child, D_c in children:
+            D = D + A[child] @ D_c
+        if tip_wrench is not None and i == tool.body:
+            D = D + tip_matrix(model, moving[i].W, tip_wrench)
+        return D
+
+    def weigh(i: int, body: Body, children: list[tuple[int, Any]]) -> Any:
+        return mass_vector(body) + sum(A[child] @ c for child, c in children)
+
+    D = inward(model, gather)
+    c = None if by_base(gravity) else inward(model, weigh)
+    tau = []
+    for i, body in enumerate(model.bodies):
+        for Q in differentiation_matrices(body):
+            dW = moving[i].W @ Q
+            force = trace_of_product(dW, D[i].T)
+            tau.append(force if c is None else force - model.gravity @ (dW @ c[i])[0:3])
+    return np.stack(tau) + rotors(model, qdd) + friction(model, qd)

@@ -1,0 +1,52 @@
+"""Lagrange's equations in coordinates: M(θ) θ̈ + C(θ, θ̇) θ̇ + N(θ) = τ (000 p.21–24, p.31; 002).
+
+M from the body Jacobians J_i, written in the spatial frame as Property 2 has them, C from the
+Christoffel symbols of its closed form of ∂M/∂θ, N from the potential. All joints must have one
+degree each: the velocity of a ball is no rate of coordinates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dalembert.formulations.kinematics.frames import jacobian
+from dalembert.formulations.kinematics.gravity import gravity_torque_by_potential
+from dalembert.formulations.mass.christoffel import coriolis_matrix
+from dalembert.formulations.mass.screw_sum import mass_matrix, require_coordinates
+from dalembert.formulations.parts.drive import friction
+from dalembert.formulations.parts.moving_base import with_base
+from dalembert.formulations.parts.weight import by_base
+from dalembert.model import Model
+
+
+def inverse_dynamics(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+    gravity: str = "potential",
+) -> Any:
+    """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; `gravity` as "base" motion or "potential"."""
+    require_coordinates(model)
+    held = model
+    if by_base(gravity):
+        held = replace(model, gravity=np.zeros(3))
+        fall = np.concatenate([-model.gravity, np.zeros(3)])
+        base_acceleration = fall if base_acceleration is None else fall + base_acceleration
+    moved = with_base(held, q, qd, qdd, base_twist, base_acceleration)
+    tau = equations(moved.model, moved.q, moved.qd, moved.qdd)[moved.own] + friction(model, qd)
+    if tip_wrench is None:
+        return tau
+    return tau + jacobian(model, q, frame=model.tool).T @ tip_wrench
+
+
+def equations(model: Model, q: Any, qd: Any, qdd: Any) -> Any:
+    """M q̈ + C q̇ + N (nv,), rotors included."""
+    tau = mass_matrix(model, q) @ qdd + coriolis_matrix(model, q, qd) @ qd
+    return tau + gravity_torque_by_potential(model, q)

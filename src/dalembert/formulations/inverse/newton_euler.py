@@ -1,0 +1,162 @@
+"""Newton–Euler recursion in link frames: Luh, Walker and Paul (001 §1.3), Craig's form (003).
+
+Outward, every link's ω, ω̇ and the acceleration a of its frame's origin; at each body the force and
+moment its motion demands; inward, the wrench each joint transmits. Gravity is an acceleration −g of
+the base, or the weight of every link (001 §1.3, step 3).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.formulations.parts.body_wrench import acceleration_matrix, inertial_wrench
+from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
+from dalembert.formulations.parts.weight import by_base, gravity_in_links, weight
+from dalembert.model import Body, Model
+
+ZERO = np.zeros(3)
+
+
+class Motion(NamedTuple):
+    """Motion of a link in its own frame: ω, a of the origin, and U = ω̇^ + ω^ω^."""
+
+    omega: Any
+    alpha: Any
+    a: Any
+    U: Any
+
+
+def base_motion(
+    model: Model, base_twist: Any = None, base_acceleration: Any = None, gravity: str = "base"
+) -> Motion:
+    """Motion of the base, V̇_0 of 000 p.39; gravity by "base" adds the acceleration −g."""
+    v, omega = (ZERO, ZERO) if base_twist is None else (base_twist[0:3], base_twist[3:6])
+    if base_acceleration is None:
+        linear, alpha = ZERO, ZERO
+    else:
+        linear, alpha = base_acceleration[0:3], base_acceleration[3:6]
+    a = linear + np.cross(omega, v)
+    a = a - model.gravity if by_base(gravity) else a
+    return Motion(omega, alpha, a, acceleration_matrix(omega, alpha))
+
+
+def motions(model: Model, placed: Placed, qd: Any, qdd: Any, base: Motion) -> list[Motion]:
+    """Motion of every link, outward; `qdd` may be None for zero joint accelerations."""
+
+    def step(i: int, body: Body, parent: Motion) -> Motion:
+        R, p = placed[i]
+        velocity = body.subspace @ qd[body.v]
+        v_rel, w_rel = velocity[0:3], velocity[3:6]
+        carried = R.T @ parent.omega
+        omega = carried + w_rel
+        alpha = R.T @ parent.alpha + np.cross(carried, w_rel)
+        # a = Rᵀ(a + U p) + (2 Rᵀω + ω_rel) × v_rel + (S q̈)_linear, and Rᵀω + ω_rel is the new ω
+        a = R.T @ (parent.a + parent.U @ p) + np.cross(carried + omega, v_rel)
+        if qdd is not None:
+            gained = body.subspace @ qdd[body.v]
+            a, alpha = a + gained[0:3], alpha + gained[3:6]
+        return Motion(omega, alpha, a, acceleration_matrix(omega, alpha))
+
+    return outward(model, base, step)
+
+
+def link_wrenches(
+    model: Model,
+    placed: Placed,
+    moving: list[Motion],
+    tip_wrench: Any = None,
+    g: list[Any] | None = None,
+) -> list[tuple[Any, Any]]:
+    """(f, n) each joint exerts on its link, about the link frame's origin in its axes; inward.
+
+    `g`, gravity in the axes of every link, makes the joints carry the links' weights too.
+    """
+    tool = model.frame(model.tool)
+
+    def step(i: int, body: Body, children: list[tuple[int, tuple[Any, Any]]]) -> tuple[Any, Any]:
+        f, n = inertial_wrench(body, moving[i].a, moving[i].U)
+        if g is not None:
+            f_g, n_g = weight(body, g[i])
+            f, n = f - f_g, n - n_g
+        for child, (f_c, n_c) in children:
+            R, p = placed[child]
+            carried = R @ f_c
+            f, n = f + carried, n + R @ n_c + np.cross(p, carried)
+        if tip_wrench is not None and i == tool.body:
+            carried = tool.rotation @ tip_wrench[0:3]
+            f = f + carried
+            n = n + tool.rotation @ tip_wrench[3:6] + np.cross(tool.translation, carried)
+        return f, n
+
+    return inward(model, step)
+
+
+def project(model: Model, wrenches: list[tuple[Any, Any]]) -> Any:
+    """τ_i = S_iᵀ (f_i, n_i), (nv,)."""
+    return np.concatenate(
+        [
+            body.subspace.T @ np.concatenate([f, n])
+            for body, (f, n) in zip(model.bodies, wrenches, strict=True)
+        ]
+    )
+
+
+def inverse_dynamics(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+    gravity: str = "base",
+) -> Any:
+    """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
+    placed = transforms(model, q)
+    base = base_motion(model, base_twist, base_acceleration, gravity)
+    moving = motions(model, placed, qd, qdd, base)
+    g = None if by_base(gravity) else gravity_in_links(model, placed)
+    tau = project(model, link_wrenches(model, placed, moving, tip_wrench, g))
+    return tau + rotors(model, qdd) + friction(model, qd)
+
+
+def joint_wrenches(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+) -> Any:
+    """(joints, 6) wrench (force, moment) through every joint on its link; see `in_link_frames`."""
+    placed = transforms(model, q)
+    moving = motions(model, placed, qd, qdd, base_motion(model, base_twist, base_acceleration))
+    return in_link_frames(model, link_wrenches(model, placed, moving, tip_wrench))
+
+
+def in_link_frames(model: Model, wrenches: list[tuple[Any, Any]]) -> Any:
+    """Wrenches at the joints' origins, in the axes of the user's link frames (joints, 6)."""
+    rows = []
+    for joint in model.joints:
+        f, n = wrenches[joint.bodies[-1]]
+        axes = model.frames[joint.link].rotation
+        rows.append(np.concatenate([axes.T @ f, axes.T @ n]))
+    return np.stack(rows)
+
+
+def bias(
+    model: Model, q: Any, qd: Any, base_twist: Any = None, base_acceleration: Any = None
+) -> Any:
+    """h (nv,) = C q̇ + N: the torques of a motion without joint accelerations, no friction."""
+    placed = transforms(model, q)
+    moving = motions(model, placed, qd, None, base_motion(model, base_twist, base_acceleration))
+    return project(model, link_wrenches(model, placed, moving))
+
+
+def gravity_torque(model: Model, q: Any) -> Any:
+    """N (nv,): the torques that hold the mechanism still."""
+    return bias(model, q, np.zeros(model.nv))

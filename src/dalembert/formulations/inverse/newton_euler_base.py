@@ -1,0 +1,125 @@
+"""Newton–Euler with every vector in base coordinates: Stepanenko and Vukobratović 1976 (001 §1.3).
+
+The four steps of 001 §1.3 as they stand: outward ω, ω̇ and the accelerations; Newton's equation for
+the centre of mass and Euler's about it, for which every inertia tensor is turned into base
+coordinates; inward the forces and moments at the joints; their projection on the joint axes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.formulations.inverse.newton_euler import base_motion, in_link_frames
+from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
+from dalembert.formulations.parts.symmetric import congruence
+from dalembert.formulations.parts.weight import by_base
+from dalembert.model import Body, Model
+
+Wrench = tuple[Any, Any]  # force, moment about the link frame's origin
+
+
+class Motion(NamedTuple):
+    """A link in base coordinates: rotation R, origin d from its parent's, ω, ω̇, a of the origin."""
+
+    R: Any
+    d: Any
+    omega: Any
+    alpha: Any
+    a: Any
+
+
+def motions(
+    model: Model,
+    placed: Placed,
+    qd: Any,
+    qdd: Any,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+    gravity: str = "base",
+) -> list[Motion]:
+    """Step 1: the motion of every link, outward, in base coordinates."""
+    start = base_motion(model, base_twist, base_acceleration, gravity)
+
+    def step(i: int, body: Body, parent: Motion) -> Motion:
+        R, d = parent.R @ placed[i][0], parent.R @ placed[i][1]
+        linear, angular = R @ body.subspace[0:3], R @ body.subspace[3:6]
+        v_rel, w_rel = linear @ qd[body.v], angular @ qd[body.v]
+        alpha = parent.alpha + np.cross(parent.omega, w_rel) + angular @ qdd[body.v]
+        # a = a + ω̇ × d + ω × (ω × d) + (2 ω + ω_rel) × v_rel + v̇_rel
+        swung = np.cross(parent.alpha, d) + np.cross(parent.omega, np.cross(parent.omega, d))
+        slid = np.cross(2.0 * parent.omega + w_rel, v_rel) + linear @ qdd[body.v]
+        return Motion(R, d, parent.omega + w_rel, alpha, parent.a + swung + slid)
+
+    base = Motion(np.eye(3), np.zeros(3), start.omega, start.alpha, start.a)
+    return outward(model, base, step)
+
+
+def body_wrench(body: Body, link: Motion, g: Any = None) -> Wrench:
+    """Step 2: F = m v̇ (− m g) at the centre of mass, N = I ω̇ + ω × I ω; about the link's origin."""
+    r = link.R @ body.center
+    swung = np.cross(link.alpha, r) + np.cross(link.omega, np.cross(link.omega, r))
+    v_dot = link.a + swung
+    F = body.mass * (v_dot if g is None else v_dot - g)
+    I = congruence(link.R, body.inertia)
+    N = I @ link.alpha + np.cross(link.omega, I @ link.omega)
+    return F, N + np.cross(r, F)
+
+
+def link_wrenches(
+    model: Model, moving: list[Motion], tip_wrench: Any = None, g: Any = None
+) -> list[Wrench]:
+    """Step 3: (f, n) each joint exerts on its link, in base coordinates, inward."""
+    tool = model.frame(model.tool)
+
+    def step(i: int, body: Body, children: list[tuple[int, Wrench]]) -> Wrench:
+        f, n = body_wrench(body, moving[i], g)
+        for child, (f_c, n_c) in children:
+            f, n = f + f_c, n + n_c + np.cross(moving[child].d, f_c)
+        if tip_wrench is not None and i == tool.body:
+            R = moving[i].R @ tool.rotation
+            force = R @ tip_wrench[0:3]
+            arm = moving[i].R @ tool.translation
+            f, n = f + force, n + R @ tip_wrench[3:6] + np.cross(arm, force)
+        return f, n
+
+    return inward(model, step)
+
+
+def inverse_dynamics(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+    gravity: str = "base",
+) -> Any:
+    """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
+    moving = motions(model, transforms(model, q), qd, qdd, base_twist, base_acceleration, gravity)
+    g = None if by_base(gravity) else model.gravity
+    tau = []
+    wrenches = link_wrenches(model, moving, tip_wrench, g)
+    for body, link, (f, n) in zip(model.bodies, moving, wrenches, strict=True):
+        # step 4: the force along a sliding axis, the moment about a turning one
+        tau.append((link.R @ body.subspace[0:3]).T @ f + (link.R @ body.subspace[3:6]).T @ n)
+    return np.concatenate(tau) + rotors(model, qdd) + friction(model, qd)
+
+
+def joint_wrenches(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+) -> Any:
+    """(joints, 6) wrench (force, moment) through every joint on its link, in link frames."""
+    moving = motions(model, transforms(model, q), qd, qdd, base_twist, base_acceleration)
+    wrenches = link_wrenches(model, moving, tip_wrench)
+    turned = [(m.R.T @ f, m.R.T @ n) for m, (f, n) in zip(moving, wrenches, strict=True)]
+    return in_link_frames(model, turned)

@@ -1,0 +1,65 @@
+"""Newton–Euler, motion in base coordinates, forces in link frames: Orin et al. 1979 (001 §1.3).
+
+The motion is that of `newton_euler_base`, turned into each link's frame, where the inertia tensor
+is constant; forces and moments then travel inward from link frame to link frame.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalembert.formulations.inverse import newton_euler_base
+from dalembert.formulations.inverse.newton_euler import (
+    Motion,
+    in_link_frames,
+    link_wrenches,
+    project,
+)
+from dalembert.formulations.parts.body_wrench import acceleration_matrix
+from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.sweep import transforms
+from dalembert.formulations.parts.weight import by_base
+from dalembert.model import Model
+
+
+def in_links(moving: list[newton_euler_base.Motion]) -> list[Motion]:
+    """The motion of every link in its own frame, from base coordinates."""
+    turned = []
+    for link in moving:
+        omega, alpha = link.R.T @ link.omega, link.R.T @ link.alpha
+        turned.append(Motion(omega, alpha, link.R.T @ link.a, acceleration_matrix(omega, alpha)))
+    return turned
+
+
+def inverse_dynamics(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+    gravity: str = "base",
+) -> Any:
+    """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
+    motions = newton_euler_base.motions
+    placed = transforms(model, q)
+    moving = motions(model, placed, qd, qdd, base_twist, base_acceleration, gravity)
+    g = None if by_base(gravity) else [link.R.T @ model.gravity for link in moving]
+    tau = project(model, link_wrenches(model, placed, in_links(moving), tip_wrench, g))
+    return tau + rotors(model, qdd) + friction(model, qd)
+
+
+def joint_wrenches(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+) -> Any:
+    """(joints, 6) wrench (force, moment) through every joint on its link, in link frames."""
+    placed = transforms(model, q)
+    moving = newton_euler_base.motions(model, placed, qd, qdd, base_twist, base_acceleration)
+    return in_link_frames(model, link_wrenches(model, placed, in_links(moving), tip_wrench))

@@ -1,0 +1,179 @@
+"""The recursions as one product of stacked matrices: 000 p.40–47.
+
+Twists and wrenches of all links stand in columns V, F (6n,). Γ holds Ad_{g⁻¹} at (i, parent of i),
+ξ and M are block-diagonal, P_0 and P_t reach the base and the tool. Then Γⁿ = 0 and
+
+    G = (I − Γ)⁻¹ = I + Γ G,   V = G (ξ θ̇ + P_0 V_0),   F = Gᵀ (M V̇ + ad_Vᵀ M V + P_tᵀ F_t)
+
+where, as in the source, the stacked ad_{ξθ̇} and ad_Vᵀ carry their minus signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.formulations.inverse.newton_euler import in_link_frames
+from dalembert.formulations.inverse.screw import adjoints, base_motion, inertia, tool_adjoint
+from dalembert.formulations.kinematics.gravity import as_base_or_torque
+from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.sweep import outward
+from dalembert.formulations.parts.symmetric import symmetric
+from dalembert.model import Body, Model
+from dalembert.spatial import se3
+
+
+class Operators(NamedTuple):
+    """The stacked matrices of 000 p.40–45, for n bodies."""
+
+    xi: Any  # ξ (6n, nv)
+    Gamma: Any  # Γ (6n, 6n)
+    G: Any  # (I − Γ)⁻¹ (6n, 6n)
+    M: Any  # (6n, 6n)
+    P_0: Any  # (6n, 6)
+    P_t: Any  # (6, 6n)
+
+
+def operators(model: Model, q: Any) -> Operators:
+    """ξ, Γ, G, M, P_0 and P_t at the configuration q."""
+    A, n = adjoints(model, q), len(model.bodies)
+    parents, tool = [body.parent for body in model.bodies], model.frame(model.tool).body
+    unit, zero = np.eye(6 * n), np.zeros((6, 6))
+
+    def row(i: int, body: Body, parent: Any) -> Any:
+        # G = I + Γ G, one block row after the other
+        return unit[6 * i : 6 * i + 6] + A[i] @ parent
+
+    return Operators(
+        xi=diagonal([body.subspace for body in model.bodies]),
+        Gamma=np.block([[A[i] if parents[i] == j else zero for j in range(n)] for i in range(n)]),
+        G=np.concatenate(outward(model, np.zeros((6, 6 * n)), row)),
+        M=diagonal([inertia(body) for body in model.bodies]),
+        P_0=np.concatenate([A[i] if parents[i] < 0 else zero for i in range(n)]),
+        P_t=np.concatenate([tool_adjoint(model) if i == tool else zero for i in range(n)], axis=1),
+    )
+
+
+def diagonal(blocks: Sequence[Any]) -> Any:
+    """The block-diagonal matrix of these blocks."""
+    return np.block(
+        [
+            [a if i == j else np.zeros((a.shape[0], b.shape[1])) for j, b in enumerate(blocks)]
+            for i, a in enumerate(blocks)
+        ]
+    )
+
+
+def stacked_ad(V: Any) -> Any:
+    """diag(ad_{V_1}, …, ad_{V_n}) (6n, 6n) of a stacked twist V (6n,)."""
+    return diagonal([se3.ad(V[i : i + 6]) for i in range(0, V.shape[0], 6)])
+
+
+def mass_matrix(model: Model, q: Any) -> Any:
+    """M (nv, nv) = ξᵀ Gᵀ M G ξ (000 p.47), plus the rotors."""
+    op = operators(model, q)
+    J = op.G @ op.xi
+    M = J.T @ (op.M @ J) + np.diag(model.drive.rotor)
+    return symmetric(lambda i, j: M[i, j], model.nv)
+
+
+def tool_jacobian(model: Model, q: Any) -> Any:
+    """J_t (6, nv) = P_t G ξ, the tool's body Jacobian (000 p.47)."""
+    op = operators(model, q)
+    return op.P_t @ (op.G @ op.xi)
+
+
+def gravity_torque(model: Model, q: Any) -> Any:
+    """φ (nv,) = ξᵀ Gᵀ M G P_0 V̇_0 with V̇_0 = (−g, 0) (000 p.47)."""
+    op = operators(model, q)
+    fall, _ = as_base_or_torque(model, q, "base")
+    return op.xi.T @ (op.G.T @ (op.M @ (op.G @ (op.P_0 @ fall))))
+
+
+def coriolis_matrix_printed(model: Model, q: Any, qd: Any) -> Any:
+    """C (nv, nv) = ξᵀ Gᵀ (M G ad_{ξθ̇} Γ + ad_Vᵀ M) G ξ as printed (000 p.46–47).
+
+    C q̇ is right, but Ṁ − 2C is not skew; `coriolis_matrix` has the term that is missing.
+    """
+    J, F, _ = _coriolis_factors(model, q, qd)
+    return J.T @ F
+
+
+def coriolis_matrix(model: Model, q: Any, qd: Any) -> Any:
+    """C (nv, nv) = ξᵀ Gᵀ (M G ad_{ξθ̇} Γ + ad_Vᵀ M + M ad_V) G ξ, for which Ṁ − 2C is skew.
+
+    The last term, diag(ad_{V_i}) with its true sign, adds nothing to C q̇, since ad_V V = 0. With
+    J = G ξ and J̇ = G ad_{ξθ̇} Γ J, C = Jᵀ M J̇ + Jᵀ (M ad_V − (M ad_V)ᵀ) J.
+    """
+    J, F, added = _coriolis_factors(model, q, qd)
+    return J.T @ (F + added)
+
+
+def _coriolis_factors(model: Model, q: Any, qd: Any) -> tuple[Any, Any, Any]:
+    """J = G ξ, (M G ad_{ξθ̇} Γ + ad_Vᵀ M) J and M ad_V J, each (6n, nv)."""
+    op = operators(model, q)
+    J = op.G @ op.xi
+    ad_xi, ad_V = -stacked_ad(op.xi @ qd), stacked_ad(J @ qd)
+    F = op.M @ (op.G @ (ad_xi @ (op.Gamma @ J))) - ad_V.T @ (op.M @ J)
+    return J, F, op.M @ (ad_V @ J)
+
+
+def stacked_wrenches(
+    model: Model, op: Operators, qd: Any, qdd: Any, V_0: Any, V_dot_0: Any, tip_wrench: Any = None
+) -> Any:
+    """F (6n,) = Gᵀ (M V̇ + ad_Vᵀ M V + P_tᵀ F_t) (000 p.44–45)."""
+    rate = op.xi @ qd
+    V = op.G @ (rate + op.P_0 @ V_0)
+    ad_xi, ad_V = -stacked_ad(rate), stacked_ad(V)
+    # V̇ = G (ξ θ̈ + P_0 V̇_0 + ad_{ξθ̇} (P_0 V_0 + Γ V))
+    V_dot = op.G @ (op.xi @ qdd + op.P_0 @ V_dot_0 + ad_xi @ (op.P_0 @ V_0 + op.Gamma @ V))
+    own = op.M @ V_dot - ad_V.T @ (op.M @ V)
+    return op.G.T @ (own if tip_wrench is None else own + op.P_t.T @ tip_wrench)
+
+
+def inverse_dynamics(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+    gravity: str = "base",
+) -> Any:
+    """τ (nv,) = ξᵀ F + friction + rotors; `gravity` as "base" motion or "potential"."""
+    op = operators(model, q)
+    fall, N = as_base_or_torque(model, q, gravity)
+    base = base_motion(base_twist, base_acceleration, fall)
+    tau = op.xi.T @ stacked_wrenches(model, op, qd, qdd, *base, tip_wrench)
+    return tau + N + rotors(model, qdd) + friction(model, qd)
+
+
+def bias(
+    model: Model, q: Any, qd: Any, base_twist: Any = None, base_acceleration: Any = None
+) -> Any:
+    """h (nv,) = C q̇ + φ: the torques of a motion without joint accelerations, no friction."""
+    op = operators(model, q)
+    fall, _ = as_base_or_torque(model, q, "base")
+    base = base_motion(base_twist, base_acceleration, fall)
+    return op.xi.T @ stacked_wrenches(model, op, qd, np.zeros(model.nv), *base)
+
+
+def joint_wrenches(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+) -> Any:
+    """(joints, 6) wrench (force, moment) through every joint on its link, in the link's axes."""
+    op = operators(model, q)
+    fall, _ = as_base_or_torque(model, q, "base")
+    base = base_motion(base_twist, base_acceleration, fall)
+    F = stacked_wrenches(model, op, qd, qdd, *base, tip_wrench)
+    links = [(F[i : i + 3], F[i + 3 : i + 6]) for i in range(0, 6 * len(model.bodies), 6)]
+    return in_link_frames(model, links)

@@ -1,0 +1,118 @@
+"""Recursion of body twists: 000 p.37–40.
+
+C_i is the frame of link i on its joint's axis, g its pose in the frame of the link before, ξ_i the
+joint's twist and M_i the link's inertia, both in C_i. Outward the twists,
+
+    V_i = Ad_{g⁻¹} V_{i−1} + ξ_i θ̇_i
+    V̇_i = Ad_{g⁻¹} V̇_{i−1} + ξ_i θ̈_i − ad_{ξ_i θ̇_i} Ad_{g⁻¹} V_{i−1}
+
+and inward the wrenches, with τ_i = ξ_iᵀ F_i,
+
+    F_i = Σ Ad_{g⁻¹}ᵀ F_{i+1} + M_i V̇_i − ad_{V_i}ᵀ M_i V_i
+
+Gravity is the acceleration V̇_0 = (−g, 0) of the base.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.formulations.inverse.newton_euler import in_link_frames
+from dalembert.formulations.kinematics.gravity import as_base_or_torque
+from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.sweep import inward, outward, transforms
+from dalembert.model import Body, Model
+from dalembert.spatial import se3
+from dalembert.spatial.body import newton_euler_body
+
+
+class Twist(NamedTuple):
+    """Body twist of a link and its rate, in the link's frame."""
+
+    V: Any
+    V_dot: Any
+
+
+def adjoints(model: Model, q: Any) -> list[Any]:
+    """Ad_{g⁻¹} (6, 6) of every link, g its pose in the frame of the link before."""
+    return [se3.Ad_inv(se3.pose(R, p)) for R, p in transforms(model, q)]
+
+
+def tool_adjoint(model: Model) -> Any:
+    """Ad_{g⁻¹_{n,n+1}} (6, 6), g_{n,n+1} the pose of the tool in the frame of its link."""
+    tool = model.frame(model.tool)
+    return se3.Ad_inv(se3.pose(tool.rotation, tool.translation))
+
+
+def inertia(body: Body) -> Any:
+    """M_i (6, 6) in C_i (000 p.38)."""
+    return body.spatial_inertia
+
+
+def twists(model: Model, A: list[Any], qd: Any, qdd: Any, base: Twist) -> list[Twist]:
+    """V_i and V̇_i of every link, outward (000 p.39); `A` are the `adjoints`."""
+
+    def step(i: int, body: Body, parent: Twist) -> Twist:
+        xi = body.subspace
+        carried, rate = A[i] @ parent.V, xi @ qd[body.v]
+        V_dot = A[i] @ parent.V_dot + xi @ qdd[body.v] - se3.ad(rate) @ carried
+        return Twist(carried + rate, V_dot)
+
+    return outward(model, base, step)
+
+
+def wrenches(model: Model, A: list[Any], moving: list[Twist], tip_wrench: Any = None) -> list[Any]:
+    """F_i (6,) that each link receives through its joint, in C_i, inward (000 p.39)."""
+    tool = model.frame(model.tool)
+
+    def step(i: int, body: Body, children: list[tuple[int, Any]]) -> Any:
+        F = newton_euler_body(inertia(body), *moving[i])
+        for child, F_c in children:
+            F = F + A[child].T @ F_c
+        if tip_wrench is not None and i == tool.body:
+            F = F + tool_adjoint(model).T @ tip_wrench
+        return F
+
+    return inward(model, step)
+
+
+def inverse_dynamics(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+    gravity: str = "base",
+) -> Any:
+    """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; `gravity` as "base" motion or "potential"."""
+    fall, N = as_base_or_torque(model, q, gravity)
+    A, base = adjoints(model, q), base_motion(base_twist, base_acceleration, fall)
+    F = wrenches(model, A, twists(model, A, qd, qdd, base), tip_wrench)
+    tau = np.concatenate([b.subspace.T @ F_i for b, F_i in zip(model.bodies, F, strict=True)])
+    return tau + N + rotors(model, qdd) + friction(model, qd)
+
+
+def joint_wrenches(
+    model: Model,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    tip_wrench: Any = None,
+    base_twist: Any = None,
+    base_acceleration: Any = None,
+) -> Any:
+    """(joints, 6) wrench (force, moment) through every joint on its link, in the link's axes."""
+    fall, _ = as_base_or_torque(model, q, "base")
+    A, base = adjoints(model, q), base_motion(base_twist, base_acceleration, fall)
+    F = wrenches(model, A, twists(model, A, qd, qdd, base), tip_wrench)
+    return in_link_frames(model, [(F_i[0:3], F_i[3:6]) for F_i in F])
+
+
+def base_motion(base_twist: Any, base_acceleration: Any, fall: Any) -> Twist:
+    """V_0 and V̇_0, zero where not given; `fall` is gravity's part of V̇_0."""
+    V = np.zeros(6) if base_twist is None else base_twist
+    return Twist(V, fall if base_acceleration is None else base_acceleration + fall)

@@ -1,0 +1,1 @@
+"""Frames, energies, momenta and weight."""

@@ -1,0 +1,82 @@
+"""Energies, momenta and the centre of mass, straight from their definitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.formulations.kinematics.frames import body_poses
+from dalembert.formulations.mass.composite_body import mass_matrix
+from dalembert.formulations.parts.sweep import outward, transforms
+from dalembert.model import Body, Model
+
+Twist = tuple[Any, Any]  # v of the frame's origin and ω, in the body frame
+
+
+def body_twists(model: Model, q: Any, qd: Any) -> list[Twist]:
+    """(v, ω) of every body, in its own frame."""
+    placed = transforms(model, q)
+
+    def step(i: int, body: Body, parent: Twist) -> Twist:
+        R, p = placed[i]
+        v, omega = parent
+        gained = body.subspace @ qd[body.v]
+        return R.T @ (v + np.cross(omega, p)) + gained[0:3], R.T @ omega + gained[3:6]
+
+    return outward(model, (np.zeros(3), np.zeros(3)), step)
+
+
+def body_momentum(body: Body, twist: Twist) -> Twist:
+    """(linear, angular about the frame's origin) momentum of a body, in its own frame."""
+    v, omega = twist
+    h = body.first_moment
+    linear = body.mass * v + np.cross(omega, h)
+    return linear, body.inertia_about_origin @ omega + np.cross(h, v)
+
+
+def kinetic_energy(model: Model, q: Any, qd: Any) -> Any:
+    """K = ½ Σ Vᵀ M V + ½ Σ G² J_m q̇², joules."""
+    total = (model.drive.rotor * qd) @ qd
+    for body, twist in zip(model.bodies, body_twists(model, q, qd), strict=True):
+        linear, angular = body_momentum(body, twist)
+        total = total + twist[0] @ linear + twist[1] @ angular
+    return 0.5 * total
+
+
+def potential_energy(model: Model, q: Any) -> Any:
+    """U = −Σ m gᵀ p_C, joules; zero where every centre of mass is at the world's origin."""
+    first_moment, _ = _first_moment(model, q)
+    return -(model.gravity @ first_moment)
+
+
+def center_of_mass(model: Model, q: Any) -> Any:
+    """Σ m p_C / Σ m (3,), in the world, metres."""
+    first_moment, mass = _first_moment(model, q)
+    return first_moment / mass
+
+
+def _first_moment(model: Model, q: Any) -> tuple[Any, Any]:
+    """(Σ m p_C in the world, Σ m)."""
+    moment, mass = np.zeros(3), 0.0
+    for body, (R, p) in zip(model.bodies, body_poses(model, q), strict=True):
+        moment = moment + body.mass * p + R @ body.first_moment
+        mass = mass + body.mass
+    return moment, mass
+
+
+def momentum(model: Model, q: Any, qd: Any) -> Any:
+    """(6,) linear momentum, and angular momentum about the world's origin, along its axes."""
+    linear, angular = np.zeros(3), np.zeros(3)
+    twists, poses = body_twists(model, q, qd), body_poses(model, q)
+    for body, twist, (R, p) in zip(model.bodies, twists, poses, strict=True):
+        own_linear, own_angular = body_momentum(body, twist)
+        turned = R @ own_linear
+        linear = linear + turned
+        angular = angular + R @ own_angular + np.cross(p, turned)
+    return np.concatenate([linear, angular])
+
+
+def generalized_momentum(model: Model, q: Any, qd: Any) -> Any:
+    """p = ∂K/∂q̇ = M q̇ (nv,)."""
+    return mass_matrix(model, q) @ qd

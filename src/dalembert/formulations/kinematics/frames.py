@@ -1,0 +1,134 @@
+"""Where every frame is, how it moves, and its Jacobians (000 p.21–22)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import UnknownNameError
+from dalembert.formulations.parts.sweep import outward, transforms
+from dalembert.model import Body, Model
+from dalembert.spatial import se3
+
+Pose = tuple[Any, Any]  # (R, p) in the world
+EXPRESSED_IN = ("body", "spatial", "world")
+
+
+def body_poses(model: Model, q: Any) -> list[Pose]:
+    """(R, p) of every body frame in the world."""
+    placed = transforms(model, q)
+
+    def step(i: int, body: Body, parent: Pose) -> Pose:
+        return chain(parent, placed[i])
+
+    return outward(model, (np.eye(3), np.zeros(3)), step)
+
+
+def chain(first: Pose, second: Pose) -> Pose:
+    """The pose of a frame given in a frame."""
+    return first[0] @ second[0], first[1] + first[0] @ second[1]
+
+
+def frame_pose(model: Model, poses: list[Pose], name: str) -> Pose:
+    """(R, p) of a named frame in the world."""
+    frame = model.frame(name)
+    parent = poses[frame.body] if frame.body >= 0 else (np.eye(3), np.zeros(3))
+    return chain(parent, (frame.rotation, frame.translation))
+
+
+def pose(model: Model, q: Any, frame: str = "tool") -> Any:
+    """The (4, 4) pose of a named frame in the world."""
+    return se3.pose(*frame_pose(model, body_poses(model, q), frame))
+
+
+def integrate(model: Model, q: Any, step: Any) -> Any:
+    """q (nq,) moved by the velocity `step` (nv,) for unit time, each joint on its own manifold."""
+    return model.integrate(q, step)
+
+
+def jacobian(model: Model, q: Any, frame: str = "tool", expressed_in: str = "body") -> Any:
+    """J (6, nv) with V = J q̇ the twist (linear, angular) of a named frame.
+
+    "body": the body twist, in the frame itself; "spatial": the spatial twist, about the world's
+    origin; "world": velocity of the frame's origin and angular velocity, along the world's axes.
+    """
+    poses = body_poses(model, q)
+    R_f, p_f = frame_pose(model, poses, frame)
+    about = {"body": p_f, "world": p_f, "spatial": np.zeros(3)}[known_view(expressed_in)]
+    columns = _columns(model, poses, model.frame(frame).body, about)
+    if expressed_in == "body":
+        columns = [np.concatenate([R_f.T @ c[0:3], R_f.T @ c[3:6]]) for c in columns]
+    return np.stack(columns).T
+
+
+def known_view(expressed_in: str) -> str:
+    """`expressed_in` if it is one of the three views of a twist; otherwise an error."""
+    if expressed_in not in EXPRESSED_IN:
+        raise UnknownNameError(f"expressed_in={expressed_in!r} must be one of {EXPRESSED_IN}")
+    return expressed_in
+
+
+def _columns(model: Model, poses: list[Pose], body: int, about: Any) -> list[Any]:
+    """Per velocity coordinate the (6,) twist at the point `about`, along the world's axes."""
+    support = model.supports[body] if body >= 0 else ()
+    columns: list[Any] = []
+    for i, link in enumerate(model.bodies):
+        R, p = poses[i]
+        for k in range(link.chart.nv):
+            if i not in support:
+                columns.append(np.zeros(6))
+                continue
+            angular = R @ link.subspace[3:6, k]
+            linear = R @ link.subspace[0:3, k] + np.cross(angular, about - p)
+            columns.append(np.concatenate([linear, angular]))
+    return columns
+
+
+def jacobian_rate(
+    model: Model, q: Any, qd: Any, frame: str = "tool", expressed_in: str = "body"
+) -> Any:
+    """dJ/dt (6, nv) along q̇, for the same three views as `jacobian`.
+
+    A joint's twist is fixed in its own body, which moves: with spatial twists, the column j of J has
+    the rate [V_j, J_j], V_j the spatial twist of body j.
+    """
+    poses = body_poses(model, q)
+    columns = _columns(model, poses, model.frame(frame).body, np.zeros(3))
+    twists = _spatial_twists(model, columns_of_all(model, poses), qd)
+    owners = [i for i, body in enumerate(model.bodies) for _ in range(body.chart.nv)]
+    rates = [se3.bracket(twists[i], c) for i, c in zip(owners, columns, strict=True)]
+    J, J_dot = np.stack(columns).T, np.stack(rates).T
+    if known_view(expressed_in) == "spatial":
+        return J_dot
+    R_f, p_f = frame_pose(model, poses, frame)
+    V = J @ qd
+    if expressed_in == "body":
+        # J_b = Ad_{g⁻¹} J_s, and d/dt Ad_{g⁻¹} = −Ad_{g⁻¹} ad_{V_s}
+        return se3.Ad_inv(se3.pose(R_f, p_f)) @ (J_dot - se3.ad(V) @ J)
+    # J_w = [v + ω × p, ω]: its rate adds ω × ṗ
+    p_dot = V[0:3] + np.cross(V[3:6], p_f)
+    shifted = [
+        np.concatenate([r[0:3] + np.cross(r[3:6], p_f) + np.cross(c[3:6], p_dot), r[3:6]])
+        for r, c in zip(rates, columns, strict=True)
+    ]
+    return np.stack(shifted).T
+
+
+def columns_of_all(model: Model, poses: list[Pose]) -> list[Any]:
+    """Spatial twist of every velocity coordinate, whichever body it belongs to."""
+    columns: list[Any] = []
+    for link, (R, p) in zip(model.bodies, poses, strict=True):
+        for k in range(link.chart.nv):
+            angular = R @ link.subspace[3:6, k]
+            linear = R @ link.subspace[0:3, k] - np.cross(angular, p)
+            columns.append(np.concatenate([linear, angular]))
+    return columns
+
+
+def _spatial_twists(model: Model, columns: list[Any], qd: Any) -> list[Any]:
+    def step(i: int, body: Body, parent: Any) -> Any:
+        gained = [columns[v] * qd[v] for v in range(body.v.start, body.v.stop)]
+        return parent + sum(gained[1:], gained[0])
+
+    return outward(model, np.zeros(6), step)

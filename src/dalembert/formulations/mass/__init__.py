@@ -1,0 +1,1 @@
+"""The mass matrix, its roots and its slopes."""

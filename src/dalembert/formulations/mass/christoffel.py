@@ -1,0 +1,68 @@
+"""Velocity terms from ∂M/∂q alone: Christoffel symbols (000 p.23), 003's V, Khatib's B and C."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from dalembert.formulations.kinematics.gravity import gravity_torque_by_potential
+from dalembert.formulations.mass.screw_sum import (
+    mass_matrix,
+    mass_matrix_derivative,
+    mass_matrix_slopes,
+    require_coordinates,
+)
+from dalembert.formulations.parts.moving_base import with_base
+from dalembert.model import Model
+
+
+def christoffel(model: Model, q: Any) -> Any:
+    """Γ_ijk (nv, nv, nv) = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_kj/∂q_i), i the row (000 p.23)."""
+    return from_derivative(mass_matrix_derivative(model, q))
+
+
+def from_derivative(D: Any) -> Any:
+    """Γ_ijk from D_ijk = ∂M_ij/∂q_k."""
+    return 0.5 * (D + np.transpose(D, (0, 2, 1)) - np.transpose(D, (2, 1, 0)))
+
+
+def coriolis_matrix(model: Model, q: Any, qd: Any) -> Any:
+    """C_ij (nv, nv) = Σ_k Γ_ijk q̇_k, for which Ṁ − 2C is skew (000 p.23–24)."""
+    return christoffel(model, q) @ qd
+
+
+def coriolis_centrifugal(model: Model, q: Any) -> tuple[Any, Any]:
+    """Khatib's (B, C) with V = B(q)[q̇q̇] + C(q)[q̇²] (003).
+
+    B (nv, nv(nv−1)/2) has the columns 2Γ_{i,jk} in the order of the pairs 12, 13, …, (n−1)n, and
+    C (nv, nv) the columns Γ_{i,jj}.
+    """
+    n = model.nv
+    columns = christoffel(model, q).reshape(n, n * n)
+    C = np.stack([columns[:, j * n + j] for j in range(n)]).T
+    if n == 1:
+        return np.zeros((1, 0)), C
+    return np.stack([2.0 * columns[:, j * n + k] for j, k in combinations(range(n), 2)]).T, C
+
+
+def velocity_terms(model: Model, q: Any, qd: Any) -> Any:
+    """V (nv,) = Ṁ q̇ − ½ [q̇ᵀ M_{q_1} q̇, …, q̇ᵀ M_{q_n} q̇] (003)."""
+    slopes = mass_matrix_slopes(model, q)
+    # Ṁ q̇ = Σ_k (∂M/∂q_k q̇) q̇_k
+    products = np.stack([slope @ qd for slope in slopes])
+    return products.T @ qd - 0.5 * (products @ qd)
+
+
+def bias(
+    model: Model, q: Any, qd: Any, base_twist: Any = None, base_acceleration: Any = None
+) -> Any:
+    """h (nv,) = Ṁ q̇ − ½ [q̇ᵀ M_{q_i} q̇] + ∂U/∂q, without friction (003)."""
+    require_coordinates(model)
+    moved = with_base(model, q, qd, np.zeros(model.nv), base_twist, base_acceleration)
+    h = velocity_terms(moved.model, moved.q, moved.qd)
+    h = h + gravity_torque_by_potential(moved.model, moved.q)
+    if moved.model is not model:
+        h = h + mass_matrix(moved.model, moved.q) @ moved.qdd
+    return h[moved.own]

@@ -1,0 +1,89 @@
+"""Mass matrix by composite bodies: each joint moves everything beyond it as one rigid body.
+
+Walker and Orin (1982), method 3; Featherstone (2008) §6.2. A composite is its mass, first moment h
+and second moment Σ = ∫ r rᵀ dm, which add, change frame and pass a joint more cheaply than tensors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.formulations.parts.sweep import Placed, inward, transforms
+from dalembert.formulations.parts.symmetric import add_outer
+from dalembert.formulations.parts.turned import turned
+from dalembert.model import Body, Model
+from dalembert.spatial.inertia import silver_tensor
+
+Composite = tuple[Any, Any, Any]  # m, h, Σ
+
+
+def composites(model: Model, q: Any, placed: Placed) -> list[Composite]:
+    """Mass, first and second moment of every body with all that it carries, in its own frame."""
+
+    def step(i: int, body: Body, children: list[tuple[int, Composite]]) -> Composite:
+        m, h, sigma = body.mass, body.first_moment, silver_tensor(body.inertia_about_origin)
+        for child, (m_c, h_c, sigma_c) in children:
+            R, p = placed[child]
+            moved = R @ h_c
+            seen = turned(model.bodies[child], q, sigma_c, True)
+            # r = p + R r_c:  Σ = R Σ_c Rᵀ + (R h_c) pᵀ + p (R h_c)ᵀ + m_c p pᵀ
+            sigma = sigma + add_outer(seen, moved + 0.5 * m_c * p, p)
+            m, h = m + m_c, h + moved + m_c * p
+        return m, h, sigma
+
+    return inward(model, step)
+
+
+def mass_matrix(model: Model, q: Any) -> Any:
+    """M (nv, nv), with rotor inertias on its diagonal: M_ij = S_jᵀ X (composite_i S_i)."""
+    placed = transforms(model, q)
+    blocks: dict[tuple[int, int], Any] = {}
+    for i, (m, h, sigma) in enumerate(composites(model, q, placed)):
+        S = model.bodies[i].subspace
+        linear, angular = S[0:3], S[3:6]
+        # wrench of the composite for unit accelerations of joint i, with I = tr Σ − Σ:
+        # f = m v + ω × h, n = h × v + I ω
+        f = m * linear - _cross_columns(h, angular)
+        n = _cross_columns(h, linear) + np.trace(sigma) * angular - sigma @ angular
+        j = i
+        while True:
+            Sj = model.bodies[j].subspace
+            blocks[j, i] = Sj[0:3].T @ f + Sj[3:6].T @ n
+            if model.bodies[j].parent < 0:
+                break
+            R, p = placed[j]
+            f = R @ f
+            n = R @ n + _cross_columns(p, f)
+            j = model.bodies[j].parent
+    return assemble(model, blocks) + np.diag(model.drive.rotor)
+
+
+def assemble(model: Model, upper: dict[tuple[int, int], Any]) -> Any:
+    """The full symmetric matrix from its blocks (j, i), j ≤ i; absent ones are zero."""
+    widths = [body.chart.nv for body in model.bodies]
+
+    def block(j: int, i: int) -> Any:
+        if (j, i) in upper:
+            value = upper[j, i]
+            return _mirrored(value) if i == j else value
+        if (i, j) in upper:
+            return upper[i, j].T
+        return np.zeros((widths[j], widths[i]))
+
+    count = range(len(widths))
+    return np.concatenate([np.concatenate([block(j, i) for i in count], axis=1) for j in count])
+
+
+def _mirrored(square: Any) -> Any:
+    """A symmetric block with its lower half taken from the upper one, to the last bit."""
+    n = square.shape[0]
+    rows = [np.stack([square[min(i, j), max(i, j)] for j in range(n)]) for i in range(n)]
+    return np.stack(rows)
+
+
+def _cross_columns(vector: Any, matrix: Any) -> Any:
+    """vector × each column of a (3, k) matrix."""
+    columns = [np.cross(vector, matrix[:, k]) for k in range(matrix.shape[1])]
+    return np.stack(columns).T

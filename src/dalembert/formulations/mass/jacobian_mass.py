@@ -1,0 +1,96 @@
+"""Mass matrix as a sum over the bodies, by their Jacobians: 000 p.21–22, 002 and 003."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.formulations.kinematics.frames import body_poses, columns_of_all
+from dalembert.formulations.parts.sweep import outward, transforms
+from dalembert.formulations.parts.symmetric import symmetric
+from dalembert.model import Body, Model
+from dalembert.spatial import se3
+from dalembert.spatial.inertia import spatial_inertia
+
+
+def body_jacobians(model: Model, q: Any) -> list[Any]:
+    """J_i = [ξ₁† … ξ_i† 0 … 0] (6, nv) with V_i = J_i q̇ in frame L_i at the mass centre (000 p.21).
+
+    ξ_j† = Ad⁻¹_{g_sl_i} of the spatial twist of joint j, for the joints that carry link i.
+    """
+    poses = body_poses(model, q)
+    columns = columns_of_all(model, poses)
+    jacobians = []
+    for i, (body, (R, p)) in enumerate(zip(model.bodies, poses, strict=True)):
+        to_link = se3.Ad_inv(se3.pose(R, p + R @ body.center))
+        carrying = {v for j in model.supports[i] for v in _coordinates(model.bodies[j])}
+        twists = [to_link @ c if v in carrying else np.zeros(6) for v, c in enumerate(columns)]
+        jacobians.append(np.stack(twists).T)
+    return jacobians
+
+
+def mass_matrix(model: Model, q: Any) -> Any:
+    """M (nv, nv) = Σ J_iᵀ M_i J_i, M_i = diag(m, m, m, I) in L_i (000 p.22), plus the rotors."""
+    total = np.diag(model.drive.rotor)
+    for body, J in zip(model.bodies, body_jacobians(model, q), strict=True):
+        total = total + J.T @ (spatial_inertia(body.mass, np.zeros(3), body.inertia) @ J)
+    return symmetric(lambda i, j: total[i, j], model.nv)
+
+
+def center_jacobians(model: Model, q: Any) -> list[tuple[Any, Any]]:
+    """(J_v, J_ω) (3, nv) of every mass centre, in the world (003).
+
+    J_v = [∂p_C/∂q_1 … ∂p_C/∂q_i 0 … 0], the centres differentiated; J_ω = [ε̄_1 z_1 … ε̄_i z_i 0 …].
+    """
+    result = []
+    slopes = differentiated_poses(model, q)
+    axes = _axes(model, [pose for pose, _ in slopes])
+    for body, (_, slope) in zip(model.bodies, slopes, strict=True):
+        center = np.concatenate([body.center, np.ones(1)])
+        zero = np.zeros(3)
+        linear = [(slope[v] @ center)[0:3] if v in slope else zero for v in range(model.nv)]
+        angular = [axes[v] if v in slope else zero for v in range(model.nv)]
+        result.append((np.stack(linear).T, np.stack(angular).T))
+    return result
+
+
+def differentiated_poses(model: Model, q: Any) -> list[tuple[Any, dict[int, Any]]]:
+    """Every body's pose g (4, 4) in the world, and its derivatives {v: ∂g/∂q_v} where not zero.
+
+    The product rule along g = A_1(q_1) … A_i(q_i), with ∂A/∂q = A ξ̂; for joints of several degrees
+    the derivative is along each unit velocity.
+    """
+    placed = transforms(model, q)
+
+    def step(i: int, body: Body, parent: tuple[Any, dict[int, Any]]) -> tuple[Any, dict[int, Any]]:
+        A = se3.pose(*placed[i])
+        g, slopes = parent[0] @ A, {v: slope @ A for v, slope in parent[1].items()}
+        for k, v in enumerate(_coordinates(body)):
+            slopes[v] = g @ se3.hat_se3(body.subspace[:, k])
+        return g, slopes
+
+    return outward(model, (np.eye(4), {}), step)
+
+
+def mass_matrix_by_centers(model: Model, q: Any) -> Any:
+    """M (nv, nv) = Σ m J_vᵀ J_v + J_ωᵀ R I Rᵀ J_ω (002; 003), plus the rotors."""
+    total = np.diag(model.drive.rotor)
+    jacobians, poses = center_jacobians(model, q), body_poses(model, q)
+    for body, (J_v, J_omega), (R, _) in zip(model.bodies, jacobians, poses, strict=True):
+        turned = R.T @ J_omega
+        total = total + body.mass * (J_v.T @ J_v) + turned.T @ (body.inertia @ turned)
+    return symmetric(lambda i, j: total[i, j], model.nv)
+
+
+def _coordinates(body: Body) -> range:
+    return range(body.v.start, body.v.stop)
+
+
+def _axes(model: Model, poses: list[Any]) -> list[Any]:
+    """ε̄ z (3,) of every velocity coordinate in the world: zero for a slide."""
+    return [
+        g[0:3, 0:3] @ body.subspace[3:6, k]
+        for body, g in zip(model.bodies, poses, strict=True)
+        for k in range(body.chart.nv)
+    ]

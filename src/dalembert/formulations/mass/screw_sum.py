@@ -1,0 +1,103 @@
+"""Property 2: M(θ) and ∂M/∂θ in closed form, by the screws at the reference posture: 000 p.31.
+
+In the spatial frame S, at the reference posture, link l has the inertia M'_l and joint i the twist
+ξ_i; A_ij = Ad⁻¹ of e^{ξ̂_{j+1}θ_{j+1}} … e^{ξ̂_iθ_i} where joint j carries link i, and 0 elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.errors import FormulationError
+from dalembert.formulations.kinematics.frames import body_poses
+from dalembert.formulations.parts.symmetric import symmetric
+from dalembert.model import Body, Model
+from dalembert.spatial import se3
+
+
+class Screws(NamedTuple):
+    """The terms of Property 2 at one configuration."""
+
+    xi: list[Any]  # ξ_i (6, k)
+    A: dict[tuple[int, int], Any]  # A_ij (6, 6) where it is not zero
+    inertia: list[Any]  # M'_l (6, 6)
+    J: list[Any]  # [A_l1 ξ_1 … A_ln ξ_n] (6, nv) of every link l
+
+
+def screws(model: Model, q: Any) -> Screws:
+    """ξ, A, M' and the twists A_li ξ_i of every link at the configuration q."""
+    reference = [se3.pose(R, p) for R, p in body_poses(model, model.neutral())]
+    frames = list(zip(model.bodies, reference, strict=True))
+    xi = [se3.Ad(g) @ body.subspace for body, g in frames]
+    A: dict[tuple[int, int], Any] = {}
+    J = []
+    for i, (body, g) in enumerate(frames):
+        # e^{ξ̂θ} = g e^{Ŝθ} g⁻¹, with S the joint's twist in the link's own frame
+        turn = se3.compose(g, se3.pose(*body.chart.transform(q[body.q])), se3.inverse(g))
+        step = se3.Ad_inv(turn)
+        A[i, i] = np.eye(6)
+        for j in model.supports[i][:-1]:
+            A[i, j] = step if j == body.parent else step @ A[body.parent, j]
+        columns = [A[i, j] @ x if (i, j) in A else np.zeros(x.shape) for j, x in enumerate(xi)]
+        J.append(np.concatenate(columns, axis=1))
+    return Screws(xi, A, [_inertia_in_space(body, g) for body, g in frames], J)
+
+
+def mass_matrix(model: Model, q: Any) -> Any:
+    """M_ij (nv, nv) = Σ_l ξ_iᵀ A_liᵀ M'_l A_lj ξ_j (000 p.31), plus the rotors."""
+    _, _, inertia, twists = screws(model, q)
+    total = np.diag(model.drive.rotor)
+    for M, J in zip(inertia, twists, strict=True):
+        total = total + J.T @ (M @ J)
+    return symmetric(lambda i, j: total[i, j], model.nv)
+
+
+def mass_matrix_slopes(model: Model, q: Any) -> list[Any]:
+    """[∂M/∂θ_1, …, ∂M/∂θ_n], each (nv, nv), by Property 2.
+
+    ∂M_ij/∂θ_k = Σ_l ([A_ki ξ_i, ξ_k]ᵀ A_lkᵀ M'_l A_lj ξ_j + ξ_iᵀ A_liᵀ M'_l A_lk [A_kj ξ_j, ξ_k]);
+    p.31 prints A_{k−1,i} in the brackets. It vanishes for k ≤ min(i, j) in a chain.
+    """
+    require_coordinates(model)
+    xi, A, inertia, J = screws(model, q)
+    momenta = [M @ J_l for M, J_l in zip(inertia, J, strict=True)]
+    slopes = []
+    for k in range(model.nv):
+        before, xi_k = model.supports[k][:-1], xi[k][:, 0]
+        columns = [
+            se3.bracket(J[k][:, i], xi_k) if i in before else np.zeros(6) for i in range(model.nv)
+        ]
+        brackets = np.stack(columns).T
+        terms = [(A[l, k] @ brackets).T @ momenta[l] for l in range(model.nv) if (l, k) in A]
+        half = sum(terms[1:], terms[0])
+        slopes.append(_plus_transpose(half))
+    return slopes
+
+
+def mass_matrix_derivative(model: Model, q: Any) -> Any:
+    """∂M_ij/∂θ_k (nv, nv, nv), k the last index (000 p.31, Property 2)."""
+    return np.stack(mass_matrix_slopes(model, q), axis=2)
+
+
+def require_coordinates(model: Model) -> None:
+    """Raise, naming the joint, if some velocity is not the rate of a coordinate."""
+    for i, body in enumerate(model.bodies):
+        if body.chart.nv != 1:
+            joint = model.joint_of(i)
+            raise FormulationError(
+                f"{model.name}: joint {joint.name!r} is {joint.kind}; its velocity is a body twist "
+                "and not the rate of coordinates, so ∂M/∂q does not give the Coriolis terms. "
+                "Choose a formulation that takes twists, such as 'operator' or 'newton_euler'"
+            )
+
+
+def _inertia_in_space(body: Body, g: Any) -> Any:
+    """M' = Ad_{g⁻¹}ᵀ M Ad_{g⁻¹} (6, 6), the link's inertia in S."""
+    A = se3.Ad_inv(g)
+    return A.T @ body.spatial_inertia @ A
+
+
+def _plus_transpose(half: Any) -> Any:
+    return symmetric(lambda i, j: half[i, j] + half[j, i], half.shape[0])

@@ -1,0 +1,34 @@
+"""Gravity two ways (001 §3.2): the base accelerates with −g, or every link has its weight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import UnknownNameError
+from dalembert.formulations.parts.sweep import Placed, outward
+from dalembert.model import Body, Model
+
+GRAVITY = ("base", "potential")
+
+
+def by_base(gravity: str) -> bool:
+    """True for gravity="base", False for gravity="potential"; anything else is an error."""
+    if gravity not in GRAVITY:
+        raise UnknownNameError(f"gravity={gravity!r} must be one of {GRAVITY}")
+    return gravity == "base"
+
+
+def gravity_in_links(model: Model, placed: Placed) -> list[Any]:
+    """g (3,) in the axes of every link frame, outward."""
+
+    def step(i: int, body: Body, parent: Any) -> Any:
+        return placed[i][0].T @ parent
+
+    return outward(model, model.gravity, step)
+
+
+def weight(body: Body, g: Any) -> tuple[Any, Any]:
+    """(m g, h × g): a link's weight, and its moment about the link frame's origin."""
+    return body.mass * g, np.cross(body.first_moment, g)

@@ -1,0 +1,1 @@
+"""Compiled code in this process: cache on disk, ufuncs, fast calls, threads."""

@@ -1,0 +1,147 @@
+"""One state at a time, fast: a Python builtin that calls the compiled kernel directly.
+
+A ufunc call spends most of a microsecond on generality. When every argument is exactly one float64
+state, nothing of that is needed: `dalembert_call` (stubs.py) looks at the arrays, makes the results
+and calls the kernel. Everything else it passes on, unchanged, to a fallback that knows the general
+case.
+
+It reads CPython's and NumPy's objects at fixed offsets, so those are checked here first; where
+anything is different from what is expected, the fallback itself is returned, which is only slower.
+"""
+
+import ctypes
+import functools
+import platform
+import struct
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.kernels.call import numpy_api
+from dalembert.kernels.call.stubs import stubs
+
+if TYPE_CHECKING:
+    from dalembert.kernels.call.kernel import Kernel
+
+_MOST_PORTS, _MOST_AXES = 16, 4
+_METH_KEYWORDS, _METH_FASTCALL = 0x2, 0x80
+
+
+class _MethodDef(ctypes.Structure):
+    """CPython's `PyMethodDef`."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+def fast_call(
+    kernel: "Kernel", fallback: Callable[..., Any], name: str, doc: str
+) -> Callable[..., Any]:
+    """A callable that does what `fallback` does, and does it at once for one float64 state.
+
+    `fallback` may be the kernel's ufunc or a function around it; it gets every call with keywords,
+    batches, other types, lists, wrong shapes, and raises the errors.
+    """
+    ports = (*kernel.inputs, *kernel.outputs)
+    fits = (
+        max(len(kernel.inputs), len(kernel.outputs)) <= _MOST_PORTS
+        and all(len(port.shape) <= _MOST_AXES for port in ports)
+        and (len(kernel.outputs) == 1 or all(port.shape for port in kernel.outputs))
+    )
+    if not fits or not layouts_known():
+        return fallback
+    method = _MethodDef(
+        name.encode(), stubs()["dalembert_call"], _METH_FASTCALL | _METH_KEYWORDS, doc.encode()
+    )
+    # CPython keeps the tuple as long as the builtin, and the tuple keeps all that it points to
+    owned = (_call_struct(kernel, fallback), fallback, kernel, np.dtype(np.float64), method)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
+    call = new(ctypes.addressof(method), owned, "dalembert")
+    return call if _agrees(call, kernel) else fallback
+
+
+def _call_struct(kernel: "Kernel", fallback: object) -> bytes:
+    """The %Call of stubs.py."""
+    head = struct.pack(
+        "8q",
+        *(len(kernel.inputs), len(kernel.outputs), kernel.one("float64"), id(fallback)),
+        *(id(np.ndarray), id(np.dtype(np.float64))),
+        numpy_api.array_function(numpy_api.ARRAY_NEW_FROM_DESCR),
+        numpy_api.array_function(numpy_api.ARRAY_RETURN),
+    )
+    ports = (
+        struct.pack("5q", len(port.shape), *port.shape, *[0] * (_MOST_AXES - len(port.shape)))
+        for port in (*kernel.inputs, *kernel.outputs)
+    )
+    return head + b"".join(ports)
+
+
+@functools.cache
+def layouts_known() -> bool:
+    """Whether this interpreter and this NumPy lay out objects as the stub reads them."""
+    plain = (
+        platform.python_implementation() == "CPython"
+        and getattr(sys, "_is_gil_enabled", lambda: True)()
+        and sys.maxsize == 2**63 - 1
+        and object.__basicsize__ == 16
+        and np.ndarray.__basicsize__ >= ctypes.sizeof(numpy_api.ArrayFields)
+    )
+    return plain and _containers_known() and all(map(_array_known, _sample_arrays()))
+
+
+def _containers_known() -> bool:
+    text = b"sixteen letters!"
+    pair = (text, None)
+    return (
+        bytes.__basicsize__ == 33
+        and ctypes.string_at(id(text) + 32, len(text)) == text
+        and tuple.__basicsize__ == 24
+        and ctypes.c_void_p.from_address(id(pair) + 24).value == id(text)
+    )
+
+
+class _Subclass(np.ndarray):
+    """An array that must not take the fast path."""
+
+
+def _sample_arrays() -> list[np.ndarray]:
+    grid = np.arange(24.0).reshape(2, 3, 4)
+    strided = [grid[:, ::2, ::-1], grid.T, grid[0, 1], np.broadcast_to(1.0, (3, 2))]
+    typed = [grid.astype(np.float32), grid.astype(">f8"), np.arange(3), grid.view(_Subclass)]
+    odd = np.zeros(33, np.uint8)[1:].view(np.float64)
+    return [grid, np.array(1.0), np.zeros(0), odd, *strided, *typed]
+
+
+def _array_known(array: np.ndarray) -> bool:
+    fields = numpy_api.ArrayFields.from_address(id(array))
+    return (
+        fields.type == id(type(array))
+        and fields.data == array.ctypes.data
+        and fields.ndim == array.ndim
+        and tuple(fields.dimensions[: array.ndim]) == array.shape
+        and tuple(fields.strides[: array.ndim]) == array.strides
+        and fields.base == (None if array.base is None else id(array.base))
+        and fields.descr == id(array.dtype)
+        and bool(fields.flags & numpy_api.C_CONTIGUOUS) == array.flags.c_contiguous
+        and bool(fields.flags & numpy_api.ALIGNED) == array.flags.aligned
+    )
+
+
+def _agrees(call: Callable[..., Any], kernel: "Kernel") -> bool:
+    """Whether the builtin gives, for one state, what the ufunc gives."""
+    state = [np.linspace(0.1, 0.9, port.size).reshape(port.shape) for port in kernel.inputs]
+    with np.errstate(all="ignore"):
+        expected, got = kernel.ufunc(*state), call(*state)
+    pairs = [(got, expected)] if len(kernel.outputs) == 1 else list(zip(got, expected, strict=True))
+    return all(
+        type(a) is type(b) and np.allclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True)
+        for a, b in pairs
+    )

@@ -1,0 +1,123 @@
+"""A real `numpy.ufunc` from the addresses of compiled loops.
+
+NumPy then does what it does for its own functions: broadcasting, strides, `out=`, casting, `where`
+the signature allows it, with the GIL released inside the loop.
+"""
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import CompileError
+from dalembert.kernels.call import numpy_api
+from dalembert.kernels.call.settings import settings_address
+from dalembert.kernels.call.stubs import stubs
+from dalembert.kernels.program.program import Port
+
+_NPY_FLOAT, _NPY_DOUBLE = 11, 12
+_FLOAT_LOOP, _DOUBLE_LOOP = 0, 1
+_NO_IDENTITY = -1
+_unowned: list[Any] = []
+
+
+class _Lazy(ctypes.Structure):
+    """What the lazy loop gets as `data`: settings for the first call, and whom to ask."""
+
+    _fields_ = (("num_threads", ctypes.c_int32), ("resolve", ctypes.py_object))
+
+
+class _Buffers:
+    """The C arrays a ufunc points into, and the objects that own the machine code."""
+
+    def __init__(self, signature: str, name: str, doc: str, nargs: int) -> None:
+        self.functions = (ctypes.c_void_p * 2)()
+        self.data = (ctypes.c_void_p * 2)()
+        # NumPy takes the first loop to which the inputs cast safely: float32 stays, int64 goes on
+        self.types = bytes([_NPY_FLOAT] * nargs + [_NPY_DOUBLE] * nargs)
+        self.signature, self.name, self.doc = signature.encode(), name.encode(), doc.encode()
+        self.lazy = _Lazy(num_threads=1)
+        self.code: dict[int, object] = {}
+
+    def install(self, loop: int, address: int, owner: object) -> None:
+        # the function before its data: a thread in between sees the new loop with the lazy data,
+        # which begins with a number of threads as well
+        self.code[loop] = owner
+        self.functions[loop] = address
+        self.data[loop] = settings_address()
+
+
+def signature(inputs: Sequence[Port], outputs: Sequence[Port]) -> str:
+    """The gufunc signature of ports, with sizes as they are.
+
+    >>> signature([Port("q", (6,)), Port("x", ())], [Port("M", (6, 6))])
+    '(6),()->(6,6)'
+    """
+    sides = (
+        ",".join(f"({','.join(map(str, port.shape))})" for port in s) for s in (inputs, outputs)
+    )
+    return "->".join(sides)
+
+
+def make_ufunc(
+    name: str,
+    doc: str,
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    float64: tuple[int, object],
+    float32: Callable[[], tuple[int, object]],
+) -> np.ufunc:
+    """A generalized ufunc over compiled loops of both precisions.
+
+    `float64` is the address of an inner loop and the object that keeps its code alive; `float32`
+    is asked for the same when the first float32 array arrives.
+    """
+    if any(size < 1 for port in (*inputs, *outputs) for size in port.shape):
+        raise CompileError(f"{name}: {signature(inputs, outputs)} has an axis without entries")
+    buffers = _Buffers(signature(inputs, outputs), name, doc, len(inputs) + len(outputs))
+    buffers.install(_DOUBLE_LOOP, *float64)
+
+    def resolve() -> int:
+        address, owner = float32()
+        buffers.install(_FLOAT_LOOP, address, owner)
+        return address
+
+    buffers.lazy.resolve = resolve
+    buffers.functions[_FLOAT_LOOP] = stubs()["dalembert_lazy_loop"]
+    buffers.data[_FLOAT_LOOP] = ctypes.addressof(buffers.lazy)
+    ufunc = _from_buffers(buffers, len(inputs), len(outputs))
+    _own(ufunc, buffers)
+    return ufunc
+
+
+def _from_buffers(buffers: _Buffers, nin: int, nout: int) -> np.ufunc:
+    make = ctypes.PYFUNCTYPE(
+        ctypes.py_object,
+        *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p),
+        *(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int),
+        *(ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p),
+    )(numpy_api.ufunc_function(numpy_api.UFUNC_FROM_SIGNATURE))
+    return make(
+        *(ctypes.addressof(buffers.functions), ctypes.addressof(buffers.data), buffers.types),
+        *(len(buffers.functions), nin, nout, _NO_IDENTITY),
+        *(buffers.name, buffers.doc, 0, buffers.signature),
+    )
+
+
+def _own(ufunc: np.ufunc, buffers: _Buffers) -> None:
+    # NumPy releases the object in this field with the ufunc. Where the fields are not what they
+    # have always been, nothing is written and the buffers live as long as the process.
+    fields = numpy_api.UfuncFields.from_address(id(ufunc))
+    known = (
+        fields.functions == ctypes.addressof(buffers.functions)
+        and fields.data == ctypes.addressof(buffers.data)
+        and (fields.nin, fields.nout, fields.ntypes) == (ufunc.nin, ufunc.nout, ufunc.ntypes)
+        and fields.ptr is None
+        and fields.owned is None
+    )
+    if known:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(buffers))
+        fields.owned = id(buffers)
+    else:
+        _unowned.append(buffers)

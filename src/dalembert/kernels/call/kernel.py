@@ -1,0 +1,150 @@
+"""A compiled kernel: program → object code (or the cache) → loaded loops → a NumPy ufunc."""
+
+import functools
+import hashlib
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from dalembert.errors import CompileError
+from dalembert.kernels.call import cache
+from dalembert.kernels.call.gufunc import make_ufunc, signature
+from dalembert.kernels.llvm.load import Loaded, llvm_lock, load
+from dalembert.kernels.llvm.target import Target, native
+from dalembert.kernels.program.program import Port, Program
+from dalembert.progress import on_terminal, progress_bar
+
+_SYMBOLS = ("dalembert_loop", "dalembert_one")
+
+
+class _Code:
+    """The object code of one program for one machine, in each precision, made when asked for."""
+
+    def __init__(
+        self, name: str, key: str, make_program: Callable[[], Program], target: Target
+    ) -> None:
+        self._name, self._key, self._make_program, self._target = name, key, make_program, target
+        self._program: Program | None = None
+        self._loaded: dict[str, Loaded] = {}
+
+    def program(self) -> Program:
+        with llvm_lock:
+            if self._program is None:
+                self._program = self._make_program()
+            return self._program
+
+    def loaded(self, dtype: str) -> Loaded:
+        with llvm_lock:
+            if dtype not in self._loaded:
+                self._loaded[dtype] = self._from_cache(dtype) or self._compile(dtype)
+            return self._loaded[dtype]
+
+    def loop(self, dtype: str) -> tuple[int, Loaded]:
+        loaded = self.loaded(dtype)
+        return loaded["dalembert_loop"], loaded
+
+    def _from_cache(self, dtype: str) -> Loaded | None:
+        code = cache.get(self._cache_key(dtype))
+        try:
+            return None if code is None else load(code, _SYMBOLS)
+        except CompileError:
+            return None
+
+    def _compile(self, dtype: str) -> Loaded:
+        from dalembert.kernels.llvm.codegen import object_code
+
+        with progress_bar(f"compiling {self._name}", on_terminal()) as report:
+            program = self.program()
+            report(0.0)
+            code = object_code(program, dtype, self._target, report)
+        loaded = load(code, _SYMBOLS)
+        cache.put(self._cache_key(dtype), code)
+        return loaded
+
+    def _cache_key(self, dtype: str) -> str:
+        import llvmlite
+
+        parts = (self._key, dtype, repr(self._target), llvmlite.__version__, source_digest())
+        return "\n".join(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A compiled function of arrays; `ufunc` is what to call."""
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    ufunc: np.ufunc
+    _code: _Code
+
+    def program(self) -> Program:
+        """The arithmetic behind it, traced when first asked for."""
+        return self._code.program()
+
+    def one(self, dtype: str = "float64") -> int:
+        """Address of `void (void *const *in, void *const *out)`, which evaluates one state."""
+        return self._code.loaded(dtype)["dalembert_one"]
+
+
+_kernels: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()
+
+
+def build(
+    key: str,
+    make_program: Callable[[], Program],
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    name: str,
+    doc: str = "",
+    target: Target | None = None,
+) -> Kernel:
+    """The kernel of the program that `make_program` returns, compiled at most once.
+
+    `key` must say everything that decides what the program computes, the sources it is traced from
+    included (`source_digest`). When this process or the cache on disk knows the key,
+    `make_program` is not called at all; the ports it will have are given for that reason.
+    """
+    inputs, outputs, target = tuple(inputs), tuple(outputs), target or native()
+    full_key = repr((key, inputs, outputs, name, doc, target))
+    with llvm_lock:
+        kernel = _kernels.get(full_key)
+        if kernel is None:
+
+            def checked_program() -> Program:
+                return _checked(make_program(), inputs, outputs, name)
+
+            code = _Code(name, f"{key}\n{inputs}\n{outputs}", checked_program, target)
+            float32 = functools.partial(code.loop, "float32")
+            ufunc = make_ufunc(name, doc, inputs, outputs, code.loop("float64"), float32)
+            kernel = _kernels[full_key] = Kernel(name, inputs, outputs, ufunc, code)
+        return kernel
+
+
+def _checked(
+    program: Program, inputs: tuple[Port, ...], outputs: tuple[Port, ...], name: str
+) -> Program:
+    shapes = [[port.shape for port in ports] for ports in (inputs, outputs)]
+    if shapes != [[port.shape for port in ports] for ports in (program.inputs, program.outputs)]:
+        raise CompileError(
+            f"{name} was declared as {signature(inputs, outputs)} but traces to {program.signature}"
+        )
+    return program
+
+
+@functools.cache
+def source_digest(package: str = "dalembert.kernels") -> str:
+    """Hash of the sources of a package, by which compiled code notices that they have changed."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise CompileError(f"{package} is not an installed package")
+    digest = hashlib.sha256()
+    for folder in map(Path, spec.submodule_search_locations):
+        for file in sorted(folder.rglob("*.py")):
+            text = file.read_bytes()
+            digest.update(f"{file.relative_to(folder)} {len(text)}\n".encode() + text)
+    return digest.hexdigest()

@@ -1,0 +1,231 @@
+"""The few machine-code functions every process needs between Python and a compiled kernel.
+
+Written as LLVM IR, because no compiler is at hand; compiled once and then read from the cache.
+
+`dalembert_lazy_loop`  a NumPy inner loop that asks Python for the real one at its first call
+`dalembert_call`       a Python builtin that evaluates one state without NumPy's ufunc machinery
+"""
+
+import functools
+import platform
+import sys
+
+from dalembert.kernels.call import cache
+from dalembert.kernels.llvm.load import Loaded, llvm_lock, load, pack
+
+# data -> { i32 num_threads = 1, PyObject *resolve }; resolve() returns the address of the loop.
+# When it raises, the exception stays set, and NumPy raises it when the loop returns.
+_LAZY_LOOP = """
+%Lazy = type { i32, ptr }
+
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare ptr @PyErr_Occurred()
+declare ptr @PyObject_CallNoArgs(ptr)
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare void @Py_DecRef(ptr)
+
+define void @dalembert_lazy_loop(ptr %args, ptr %dimensions, ptr %steps, ptr %data) {
+  %gil = call i32 @PyGILState_Ensure()
+  %error = call ptr @PyErr_Occurred()
+  %clean = icmp eq ptr %error, null
+  br i1 %clean, label %ask, label %failed
+ask:
+  %resolve.at = getelementptr %Lazy, ptr %data, i32 0, i32 1
+  %resolve = load ptr, ptr %resolve.at
+  %answer = call ptr @PyObject_CallNoArgs(ptr %resolve)
+  %answered = icmp ne ptr %answer, null
+  br i1 %answered, label %run, label %failed
+run:
+  %loop = call ptr @PyLong_AsVoidPtr(ptr %answer)
+  call void @Py_DecRef(ptr %answer)
+  call void @PyGILState_Release(i32 %gil)
+  call void %loop(ptr %args, ptr %dimensions, ptr %steps, ptr %data)
+  ret void
+failed:
+  call void @PyGILState_Release(i32 %gil)
+  ret void
+}
+"""
+
+# self is a tuple whose first item is a bytes object holding a %Call; see callstub.py, which checks
+# these layouts of CPython and NumPy before it hands the function out.
+_CALL = """
+%Array = type { i64, ptr, ptr, i32, ptr, ptr, ptr, ptr, i32 }
+%Port = type { i64, [4 x i64] }
+%Call = type { i64, i64, ptr, ptr, ptr, ptr, ptr, ptr, [0 x %Port] }
+
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyTuple_New(i64)
+declare i32 @PyTuple_SetItem(ptr, i64, ptr)
+declare void @Py_IncRef(ptr)
+
+define ptr @dalembert_call(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {
+entry:
+  %inputs = alloca [16 x ptr]
+  %outputs = alloca [16 x ptr]
+  %bytes.at = getelementptr i8, ptr %self, i64 24
+  %bytes = load ptr, ptr %bytes.at
+  %c = getelementptr i8, ptr %bytes, i64 32
+  %n_in = load i64, ptr %c
+  %n_out.at = getelementptr %Call, ptr %c, i32 0, i32 1
+  %n_out = load i64, ptr %n_out.at
+  %type.at = getelementptr %Call, ptr %c, i32 0, i32 4
+  %type = load ptr, ptr %type.at
+  %descr.at = getelementptr %Call, ptr %c, i32 0, i32 5
+  %descr = load ptr, ptr %descr.at
+  %positional = icmp eq ptr %keywords, null
+  %counted = icmp eq i64 %nargs, %n_in
+  %plain = and i1 %positional, %counted
+  br i1 %plain, label %input, label %fallback
+
+input:  ; each argument: exactly ndarray, float64, C-contiguous and aligned, of the right shape
+  %i = phi i64 [ 0, %entry ], [ %i.next, %accepted ]
+  %no_more = icmp eq i64 %i, %n_in
+  br i1 %no_more, label %results, label %check
+check:
+  %arg.at = getelementptr ptr, ptr %args, i64 %i
+  %arg = load ptr, ptr %arg.at
+  %arg.type.at = getelementptr %Array, ptr %arg, i32 0, i32 1
+  %arg.type = load ptr, ptr %arg.type.at
+  %is_array = icmp eq ptr %arg.type, %type
+  br i1 %is_array, label %fields, label %fallback
+fields:
+  %arg.descr.at = getelementptr %Array, ptr %arg, i32 0, i32 7
+  %arg.descr = load ptr, ptr %arg.descr.at
+  %is_double = icmp eq ptr %arg.descr, %descr
+  %flags.at = getelementptr %Array, ptr %arg, i32 0, i32 8
+  %flags = load i32, ptr %flags.at
+  %wanted = and i32 %flags, 257
+  %is_simple = icmp eq i32 %wanted, 257
+  %ndim.at = getelementptr %Array, ptr %arg, i32 0, i32 3
+  %ndim32 = load i32, ptr %ndim.at
+  %ndim = sext i32 %ndim32 to i64
+  %port = getelementptr %Call, ptr %c, i32 0, i32 8, i64 %i
+  %port.ndim = load i64, ptr %port
+  %is_rank = icmp eq i64 %ndim, %port.ndim
+  %ok1 = and i1 %is_double, %is_simple
+  %ok2 = and i1 %ok1, %is_rank
+  %shape.at = getelementptr %Array, ptr %arg, i32 0, i32 4
+  %shape = load ptr, ptr %shape.at
+  br i1 %ok2, label %axis, label %fallback
+axis:
+  %k = phi i64 [ 0, %fields ], [ %k.next, %extent ]
+  %all_axes = icmp eq i64 %k, %ndim
+  br i1 %all_axes, label %accepted, label %extent
+extent:
+  %have.at = getelementptr i64, ptr %shape, i64 %k
+  %have = load i64, ptr %have.at
+  %want.at = getelementptr %Port, ptr %port, i32 0, i32 1, i64 %k
+  %want = load i64, ptr %want.at
+  %fits = icmp eq i64 %have, %want
+  %k.next = add i64 %k, 1
+  br i1 %fits, label %axis, label %fallback
+accepted:
+  %data.at = getelementptr %Array, ptr %arg, i32 0, i32 2
+  %data = load ptr, ptr %data.at
+  %in.at = getelementptr ptr, ptr %inputs, i64 %i
+  store ptr %data, ptr %in.at
+  %i.next = add i64 %i, 1
+  br label %input
+
+results:  ; new arrays; several are put into a tuple as they are made
+  %is_single = icmp eq i64 %n_out, 1
+  br i1 %is_single, label %output, label %pack
+pack:
+  %tuple.new = call ptr @PyTuple_New(i64 %n_out)
+  %is_tuple = icmp ne ptr %tuple.new, null
+  br i1 %is_tuple, label %output, label %failed
+output:
+  %tuple = phi ptr [ null, %results ], [ %tuple.new, %pack ], [ %tuple, %stored ]
+  %j = phi i64 [ 0, %results ], [ 0, %pack ], [ %j.next, %stored ]
+  %last = phi ptr [ null, %results ], [ null, %pack ], [ %array, %stored ]
+  %all_made = icmp eq i64 %j, %n_out
+  br i1 %all_made, label %compute, label %make
+make:
+  %new.at = getelementptr %Call, ptr %c, i32 0, i32 6
+  %new = load ptr, ptr %new.at
+  %o = add i64 %n_in, %j
+  %o.port = getelementptr %Call, ptr %c, i32 0, i32 8, i64 %o
+  %o.ndim64 = load i64, ptr %o.port
+  %o.ndim = trunc i64 %o.ndim64 to i32
+  %o.shape = getelementptr %Port, ptr %o.port, i32 0, i32 1
+  call void @Py_IncRef(ptr %descr)  ; NewFromDescr takes this reference over
+  %array = call ptr %new(ptr %type, ptr %descr, i32 %o.ndim, ptr %o.shape, ptr null, ptr null,
+                         i32 0, ptr null)
+  %is_made = icmp ne ptr %array, null
+  br i1 %is_made, label %made, label %failed
+made:
+  %o.data.at = getelementptr %Array, ptr %array, i32 0, i32 2
+  %o.data = load ptr, ptr %o.data.at
+  %out.at = getelementptr ptr, ptr %outputs, i64 %j
+  store ptr %o.data, ptr %out.at
+  %j.next = add i64 %j, 1
+  br i1 %is_single, label %stored, label %put
+put:
+  %ignored = call i32 @PyTuple_SetItem(ptr %tuple, i64 %j, ptr %array)  ; takes it over
+  br label %stored
+stored:
+  br label %output
+
+compute:
+  %one.at = getelementptr %Call, ptr %c, i32 0, i32 2
+  %one = load ptr, ptr %one.at
+  call void %one(ptr %inputs, ptr %outputs)
+  br i1 %is_single, label %single, label %several
+several:
+  ret ptr %tuple
+single:
+  %rank.at = getelementptr %Call, ptr %c, i32 0, i32 8, i64 %n_in
+  %rank = load i64, ptr %rank.at
+  %is_scalar = icmp eq i64 %rank, 0
+  br i1 %is_scalar, label %scalar, label %vector
+vector:
+  ret ptr %last
+scalar:  ; PyArray_Return: an array without axes becomes a number, as from a ufunc
+  %return.at = getelementptr %Call, ptr %c, i32 0, i32 7
+  %return = load ptr, ptr %return.at
+  %number = call ptr %return(ptr %last)
+  ret ptr %number
+
+failed:  ; out of memory
+  %unfinished = phi ptr [ null, %pack ], [ %tuple, %make ]
+  call void @Py_DecRef(ptr %unfinished)
+  ret ptr null
+
+fallback:
+  %fallback.at = getelementptr %Call, ptr %c, i32 0, i32 3
+  %callable = load ptr, ptr %fallback.at
+  %answer = call ptr @PyObject_Vectorcall(ptr %callable, ptr %args, i64 %nargs, ptr %keywords)
+  ret ptr %answer
+}
+"""
+
+_SYMBOLS = ("dalembert_lazy_loop", "dalembert_call")
+
+
+@functools.cache
+def stubs() -> Loaded:
+    """The stubs, loaded into this process."""
+    import llvmlite
+
+    text = _LAZY_LOOP + _CALL
+    key = f"packed stubs\n{platform.machine()}\n{sys.platform}\n{llvmlite.__version__}\n{text}"
+    with llvm_lock:
+        code = cache.get(key)
+        if code is None:
+            code = pack([_compile(text)])
+            cache.put(key, code)
+        return load(code, _SYMBOLS)
+
+
+def _compile(text: str) -> bytes:
+    # for the least processor of this architecture, so that one object serves all
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", opt=3)
+    module = llvm.parse_assembly(text)
+    module.verify()
+    return bytes(machine.emit_object(module))

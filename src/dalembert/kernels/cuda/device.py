@@ -1,0 +1,172 @@
+"""Quantities on a GPU: CuPy arrays in, CuPy arrays out, on the current stream and without host copies.
+
+Needs the extra ``gpu``. A batch whose states lie side by side (column-major) is used as it is; any
+other is read as rows, copied on the device first if it is not contiguous. Results come in the layout
+of the inputs. Arrays of other libraries on the GPU (PyTorch, JAX) are taken too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import CompileError, ShapeError
+from dalembert.kernels.cuda.rollout import cuda_rollout
+from dalembert.kernels.cuda.source import CudaSource, cuda_source
+from dalembert.kernels.program.iteration import Iteration
+from dalembert.kernels.program.program import Port, Program
+
+Shape = tuple[int, ...]
+
+
+def on_device(arrays: Sequence[Any]) -> bool:
+    """Whether any of the arrays lies on a GPU."""
+    return any(hasattr(x, "__cuda_array_interface__") for x in arrays)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a kernel: per-thread registers and spilled bytes, and how it is launched."""
+
+    registers: int
+    local_bytes: int
+    shared_bytes: int
+    threads: int
+
+
+class _Compiled:
+    """Kernels compiled by NVRTC for each precision and layout when needed."""
+
+    def __init__(self, source: Callable[[str, str], CudaSource]) -> None:
+        self._source = source
+        self._made: dict[tuple[str, str], tuple[CudaSource, Any]] = {}
+
+    def compiled(self, dtype: str, layout: str) -> tuple[CudaSource, Any]:
+        """Source and `cupy.RawKernel` for a precision and a layout."""
+        key = (dtype, layout)
+        if key not in self._made:
+            made = self._source(dtype, layout)
+            self._made[key] = made, _cupy().RawKernel(made.text, made.name, options=("-std=c++17",))
+        return self._made[key]
+
+    def report(self, dtype: str = "float32", layout: str = "row") -> Report:
+        """Registers, spills and launch shape of one of the kernels."""
+        made, kernel = self.compiled(dtype, layout)
+        facts = (kernel.num_regs, kernel.local_size_bytes, kernel.shared_size_bytes)
+        return Report(*facts, made.threads)
+
+    def _launch(self, count: int, dtype: str, layout: str, arguments: Sequence[Any]) -> None:
+        if count:
+            made, kernel = self.compiled(dtype, layout)
+            kernel((-(-count // made.threads),), (made.threads,), tuple(arguments))
+
+
+class DeviceKernel(_Compiled):
+    """The CUDA kernels of one program."""
+
+    def __init__(self, program: Program, name: str) -> None:
+        super().__init__(partial(cuda_source, program, name))
+        self.program, self.name = program, name
+
+    def __call__(self, arrays: Sequence[Any], out: Any = None) -> Any:
+        """Outputs (..., *shape) for inputs (..., *shape) that broadcast."""
+        cp = _cupy()
+        dtype = _precision(arrays)
+        ports, arrays = self.program.inputs, [cp.asarray(x) for x in arrays]
+        with arrays[0].device:
+            batch = np.broadcast_shapes(*map(_lead, ports, arrays))
+            flat = list(map(partial(_flat, dtype, batch), ports, arrays))
+            columns = all(map(_in_columns, flat))
+            given = [cp.ascontiguousarray(x.T if columns else x) for x in flat]
+            results = [
+                cp.empty((port.size, prod(batch)) if columns else (prod(batch), port.size), dtype)
+                for port in self.program.outputs
+            ]
+            layout = "column" if columns else "row"
+            self._launch(prod(batch), dtype, layout, (*given, *results, cp.int64(prod(batch))))
+            shaped = [
+                (x.T if columns else x).reshape(*batch, *port.shape)
+                for x, port in zip(results, self.program.outputs, strict=True)
+            ]
+            return _returned(shaped, out)
+
+
+class DeviceRollout(_Compiled):
+    """The CUDA kernels of one iteration."""
+
+    def __init__(self, iteration: Iteration, name: str) -> None:
+        super().__init__(partial(cuda_rollout, iteration, name))
+        self.iteration, self.name = iteration, name
+
+    def __call__(
+        self, base: Sequence[Any], held: Sequence[Any], steps: int, every: int, dt: float
+    ) -> list[Any]:
+        """Saved base values, each (steps // every, ..., *shape); `held` as for the CPU's rollouts."""
+        cp = _cupy()
+        dtype = _precision((*base, *held))
+        base, held = ([cp.asarray(x) for x in arrays] for arrays in (base, held))
+        with base[0].device:
+            start = np.broadcast_shapes(*map(_lead, self.iteration.base, base))
+            leads = list(map(_lead, self.iteration.held, held))
+            moving, batch = self.iteration.batch(start, leads, steps, every)
+            count, often = prod(batch), ((steps, *batch) if moving else batch)
+            given = [
+                *map(partial(_flat, dtype, batch), self.iteration.base, base),
+                *map(partial(_flat, dtype, often), self.iteration.held, held),
+            ]
+            saves = steps // every
+            results = [cp.empty((saves, count, p.size), dtype) for p in self.iteration.base]
+            counts = (cp.int64(count), *map(cp.int32, (steps, every, moving)))
+            arguments = (*map(cp.ascontiguousarray, given), *results, *counts)
+            self._launch(count, dtype, "row", (*arguments, cp.dtype(dtype).type(dt)))
+            return [
+                x.reshape(saves, *batch, *port.shape)
+                for x, port in zip(results, self.iteration.base, strict=True)
+            ]
+
+
+def _precision(arrays: Sequence[Any]) -> str:
+    """float32 if all that lies on the device is; numbers from the host follow."""
+    kinds = {str(x.dtype).split(".")[-1] for x in arrays if on_device([x])}
+    return "float32" if kinds == {"float32"} else "float64"
+
+
+def _lead(port: Port, x: Any) -> Shape:
+    core = len(port.shape)
+    if x.shape[x.ndim - core :] != port.shape or x.ndim < core:
+        raise ShapeError(
+            f"{port.name} must be (..., {', '.join(map(str, port.shape))}), not {x.shape}"
+        )
+    return tuple(x.shape[: x.ndim - core])
+
+
+def _flat(dtype: str, batch: Shape, port: Port, x: Any) -> Any:
+    """(states, entries), copied only where it must be."""
+    full = _cupy().broadcast_to(x.astype(dtype, copy=False), (*batch, *port.shape))
+    return full.reshape(prod(batch), port.size)
+
+
+def _in_columns(x: Any) -> bool:
+    return x.T.flags.c_contiguous and not x.flags.c_contiguous
+
+
+def _returned(results: list[Any], out: Any) -> Any:
+    if out is not None:
+        targets = out if isinstance(out, tuple) else (out,)
+        for target, result in zip(targets, results, strict=True):
+            target[...] = result
+        results = list(targets)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise CompileError("arrays on a GPU need CuPy: pip install 'dalembert[gpu]'") from error
+    return cupy

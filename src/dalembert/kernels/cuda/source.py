@@ -1,0 +1,199 @@
+"""A program as CUDA: one state per thread, every value in a register, both layouts of batches.
+
+"column" arrays are (entries, states): neighbouring threads touch neighbouring numbers, nothing else is
+needed. "row" arrays are (states, entries), as NumPy and CuPy have them: narrow ones are read as they
+are, for the cache serves the neighbours of a number next; wide ones pass through shared memory (see
+`cuda_text`), so that outputs are written in whole lines too.
+
+Sines of huge angles need the library's slow way. A branch at every angle would cut the code into pieces
+that the compiler cannot mix, at a third of the speed: each angle only notes that it is far, and at the
+end a state with such an angle is computed again, by a function that is never inlined. (Programs too
+long for that ask at every angle.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dalembert.errors import CompileError
+from dalembert.kernels.c.source import comment, output_name
+from dalembert.kernels.c.text import Scalar, identifier, slots, statements
+from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Tile, sincos
+from dalembert.kernels.program.program import Op, Port, Program
+from dalembert.kernels.program.rewrite import reciprocals
+
+LAYOUTS = ("row", "column")
+_MOST_WARPS = 4
+_NARROW = 8  # entries of a row that the cache serves without help
+_SHORT = 4500  # instructions; longer programs spill anyway, and a second copy makes it worse
+
+
+@dataclass(frozen=True)
+class CudaSource:
+    """Text of one kernel and how to launch it: `blocks = ceil(states / threads)`."""
+
+    text: str
+    name: str
+    threads: int
+    shared_bytes: int
+
+
+def cuda_source(
+    program: Program,
+    name: str | None = None,
+    dtype: str = "float32",
+    layout: str = "row",
+    about: Sequence[str] = (),
+    units: Mapping[str, str] | None = None,
+) -> CudaSource:
+    """The kernel `name(inputs…, outputs…, long long count)`; compiles with nvcc and NVRTC alone."""
+    if layout not in LAYOUTS:
+        raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
+    scalar, function = Scalar.of(dtype), identifier(name or program.name)
+    program = reciprocals(program)
+    body = _body(program, scalar, layout)
+    threads = LANES * body.warps
+    lines = [
+        *comment(program, scalar, [*about, _launch(layout, threads)], units or {}),
+        *_turning(program, scalar, function, body),
+        f'extern "C" __global__ void __launch_bounds__({threads})',
+        f"{function}({_arguments(program, scalar)})",
+        "{",
+        *(f"    {line}" for line in body.before),
+        *(f"    {line}" for line in _work(program, scalar, function, body)),
+        *(f"    {line}" for line in body.after),
+        "}",
+        "",
+    ]
+    size = 4 if scalar.suffix else 8
+    return CudaSource("\n".join(lines), function, threads, body.shared * body.warps * size)
+
+
+@dataclass(frozen=True)
+class _Body:
+    """How states come and go: lines around the work, and how its entries are spelled."""
+
+    before: list[str]
+    after: list[str]
+    load: Callable[[int], str]
+    store: Callable[[int, str], str]
+    given: dict[str, str]  # what the work refers to, name → type
+    warps: int = _MOST_WARPS
+    shared: int = 0  # numbers per warp
+
+
+def _work(program: Program, scalar: Scalar, function: str, body: _Body) -> list[str]:
+    """The program's statements; a state with a far angle is done again, slowly."""
+    if not _turns(program):
+        return list(statements(program, scalar, body.load, body.store))
+    if len(program) > _SHORT:
+        return list(statements(program, scalar, body.load, body.store, f"{function}_sincos"))
+    quick = statements(program, scalar, body.load, body.store, f"{function}_sincos", "&far")
+    return [
+        "bool far = false;",
+        *quick,
+        f"if (far) {function}_far({', '.join(body.given)});",
+    ]
+
+
+def _turning(program: Program, scalar: Scalar, function: str, body: _Body) -> list[str]:
+    """Before the kernel: its sine and cosine, and the way for states with far angles."""
+    if not _turns(program):
+        return []
+    if len(program) > _SHORT:
+        return [sincos(f"{function}_sincos", scalar), ""]
+    library = f"sincos{scalar.suffix}"
+    arguments = ", ".join(f"{kind}{name}" for name, kind in body.given.items())
+    return [
+        sincos(f"{function}_sincos", scalar, notes=True),
+        "",
+        f"static __device__ __noinline__ void {function}_far({arguments})",
+        "{",
+        *(f"    {x}" for x in statements(program, scalar, body.load, body.store, library)),
+        "}",
+        "",
+    ]
+
+
+def _launch(layout: str, threads: int) -> str:
+    order = {"row": "(states, entries)", "column": "(entries, states)"}[layout]
+    return f"Batches are {order}; launch ceil(count / {threads}) blocks of {threads} threads."
+
+
+def _arguments(program: Program, scalar: Scalar) -> str:
+    inputs = [f"const {scalar.type} *__restrict__ {identifier(p.name)}" for p in program.inputs]
+    outputs = [f"{scalar.type} *__restrict__ {output_name(p, program)}" for p in program.outputs]
+    return ", ".join([*inputs, *outputs, "const long long count"])
+
+
+def _turns(program: Program) -> bool:
+    return bool(({Op.SIN, Op.COS}) & {Op(op) for op in program.op.tolist()})
+
+
+def _body(program: Program, scalar: Scalar, layout: str) -> _Body:
+    """Columns and narrow rows go straight between memory and registers; wide rows through tiles."""
+    ports = (*program.inputs, *program.outputs)
+    if layout == "row" and max(port.size for port in ports) > _NARROW:
+        return _tiled(program, scalar)
+    inputs, outputs = slots(program.inputs), slots(program.outputs)
+
+    def place(port: Port, k: int) -> str:
+        return f"{k} * count + state" if layout == "column" else f"state * {port.size} + {k}"
+
+    def load(k: int) -> str:
+        port, entry = inputs[k]
+        return f"{identifier(port.name)}[{place(port, entry)}]"
+
+    def store(k: int, value: str) -> str:
+        port, entry = outputs[k]
+        return f"{output_name(port, program)}[{place(port, entry)}] = {value};"
+
+    before = [
+        "const long long state = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
+        "if (state >= count) return;",
+    ]
+    given = {identifier(p.name): f"const {scalar.type} *" for p in program.inputs}
+    given |= {output_name(p, program): f"{scalar.type} *" for p in program.outputs}
+    given |= {"count": "const long long ", "state": "const long long "}
+    return _Body(before, [], load, store, given)
+
+
+def _tiled(program: Program, scalar: Scalar) -> _Body:
+    inputs, shared = _tiles(program.inputs, {p.name: identifier(p.name) for p in program.inputs}, 0)
+    named = {p.name: output_name(p, program) for p in program.outputs}
+    outputs, shared = _tiles(program.outputs, named, shared)
+    size = 4 if scalar.suffix else 8
+    warps = max(1, min(_MOST_WARPS, SHARED_LIMIT // (shared * size)))
+    if shared * size > SHARED_LIMIT:
+        raise CompileError(
+            f"{program.name}: one warp's states take {shared * size} bytes of shared memory, more "
+            f'than {SHARED_LIMIT}; use layout="column"'
+        )
+    come = [entry for tile in inputs for entry in map(tile.entry, range(tile.width))]
+    go = [entry for tile in outputs for entry in map(tile.entry, range(tile.width))]
+    before = [
+        f"__shared__ __align__(16) {scalar.type} tiles[{warps * shared}];",
+        f"const int lane = threadIdx.x % {LANES};",
+        f"{scalar.type} *tile = tiles + (threadIdx.x / {LANES}) * {shared};",
+        f"const long long first = ((long long)blockIdx.x * {warps} + threadIdx.x / {LANES}) * {LANES};",
+        "if (first >= count) return;",
+        f"const int states = (count - first < {LANES}) ? (int)(count - first) : {LANES};",
+        f"const bool full = states == {LANES};",
+        *(line for tile in inputs for line in tile.fetch(scalar)),
+        "__syncwarp();",
+    ]
+    after = ["__syncwarp();", *(line for tile in outputs for line in tile.flush(scalar))]
+    given = {"tile": f"{scalar.type} *", "lane": "const int "}
+    return _Body(
+        before, after, come.__getitem__, lambda k, x: f"{go[k]} = {x};", given, warps, shared
+    )
+
+
+def _tiles(ports: tuple[Port, ...], names: Mapping[str, str], start: int) -> tuple[list[Tile], int]:
+    """Tiles one after the other from `start`, and where the next would begin."""
+    tiles = []
+    for port in ports:
+        tiles.append(Tile(port, names[port.name], start))
+        start += tiles[-1].size
+    return tiles, start

@@ -1,0 +1,160 @@
+"""Pieces of CUDA that every exported kernel is made of: sine and cosine, and tiles in shared memory.
+
+Row-major batches are moved tile by tile: the 32 states of a warp are one contiguous piece of every
+array, copied 16 bytes per thread; each thread then reads and writes its own state in shared memory,
+where rows of odd length meet every bank once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dalembert.kernels.c.text import Scalar
+from dalembert.kernels.program.program import Port
+
+LANES = 32
+SHARED_LIMIT = 48 * 1024  # bytes of shared memory a block may have without asking
+
+# x - k π/2 in three fused steps (Cody and Waite), then polynomials on ±π/4 (fdlibm's in double): both
+# within 1.6 units in the last place. Angles beyond `most`, and those that are none, are not for these.
+_SINCOS = """static __device__ __forceinline__ void {name}(const {T} x, {T} *s, {T} *c{far})
+{{
+{guard}
+    const {T} k = rint{f}(x * {two_over_pi});
+    {T} r = fma{f}(k, -{high}, x);
+    r = fma{f}(k, -{middle}, r);
+    r = fma{f}(k, -{low}, r);
+    const {T} t = r * r;
+{polynomials}
+    const int quarter = (int)k;
+    const {T} a = ((quarter & 1) != 0) ? w : p;
+    const {T} b = ((quarter & 1) != 0) ? p : w;
+    *s = ((quarter & 2) != 0) ? -a : a;
+    *c = (((quarter + 1) & 2) != 0) ? -b : b;
+}}"""
+_FLOAT = {
+    "T": "float",
+    "f": "f",
+    "most": "48000.0f",
+    "two_over_pi": "0.636619772f",
+    "high": "1.57079601e+00f",
+    "middle": "3.13916473e-07f",
+    "low": "5.39030253e-15f",
+}
+_DOUBLE = {
+    "T": "double",
+    "f": "",
+    "most": "1048576.0",
+    "two_over_pi": "0.63661977236758138",
+    "high": "1.5707963267948966",
+    "middle": "6.123233995736766e-17",
+    "low": "(-1.4973849048591833e-33)",
+}
+# highest power first: sine after r³, cosine after 1 − r²/2
+_SINE = {
+    "float": ("2.86567956e-06", "-1.98559923e-04", "8.33338592e-03", "-1.66666672e-01"),
+    "double": (
+        *("1.58969099521155010221e-10", "-2.50507602534068634195e-08"),
+        *("2.75573137070700676789e-06", "-1.98412698298579493134e-04"),
+        *("8.33333333332248946124e-03", "-1.66666666666666324348e-01"),
+    ),
+}
+_COSINE = {
+    "float": ("2.44677067e-05", "-1.38877297e-03", "4.16666567e-02"),
+    "double": (
+        *("-1.13596475577881948265e-11", "2.08757232129817482790e-09"),
+        *("-2.75573143513906633035e-07", "2.48015872894767294178e-05"),
+        *("-1.38888888888741095749e-03", "4.16666666666666019037e-02"),
+    ),
+}
+
+
+# beyond: ask the library at once, or only note it, so that the code stays free of branches
+_ASK = """    if (!(fabs{f}(x) <= {most})) {{
+        sincos{f}(x, s, c);
+        return;
+    }}"""
+_NOTE = "    *far |= !(fabs{f}(x) <= {most});"
+
+
+def sincos(name: str, scalar: Scalar, notes: bool = False) -> str:
+    """`void name(x, &sine, &cosine)`; with `notes`, a fourth argument `bool *far` is set beyond."""
+    constants = _FLOAT if scalar.suffix else _DOUBLE
+    f, T = scalar.suffix, scalar.type
+
+    def horner(variable: str, coefficients: tuple[str, ...]) -> list[str]:
+        first, *rest = coefficients
+        start = f"{T} {variable} = {first}{f};"
+        return [start, *(f"{variable} = fma{f}({variable}, t, {c}{f});" for c in rest)]
+
+    lines = [*horner("p", _SINE[T]), f"p = fma{f}(p, t * r, r);"]
+    lines += [*horner("w", _COSINE[T]), *(f"w = fma{f}(w, t, {c}{f});" for c in ("-0.5", "1.0"))]
+    text = "\n".join(f"    {line}" for line in lines)
+    guard = (_NOTE if notes else _ASK).format(**constants)
+    far = ", bool *far" if notes else ""
+    return _SINCOS.format(name=name, polynomials=text, guard=guard, far=far, **constants)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One array's 32 states in shared memory, at `offset` numbers from the warp's part."""
+
+    port: Port
+    name: str
+    offset: int
+
+    @property
+    def width(self) -> int:
+        return self.port.size
+
+    @property
+    def stride(self) -> int:
+        """Numbers from one state to the next: odd, so that the lanes meet different banks."""
+        return self.width | 1
+
+    @property
+    def size(self) -> int:
+        """Numbers it takes, rounded up to whole 16-byte pieces of either precision."""
+        return -(-LANES * self.stride // 4) * 4
+
+    def entry(self, k: int) -> str:
+        """Entry k of this thread's state."""
+        return f"tile[{self.offset} + lane * {self.stride} + {k}]"
+
+    def fetch(self, scalar: Scalar) -> list[str]:
+        """Copy the warp's states in."""
+        return self._move(scalar, inward=True)
+
+    def flush(self, scalar: Scalar) -> list[str]:
+        """Copy the warp's states out."""
+        return self._move(scalar, inward=False)
+
+    def _move(self, scalar: Scalar, inward: bool) -> list[str]:
+        vector, each = ("float4", 4) if scalar.suffix else ("double2", 2)
+        here, there = f"tile + {self.offset}", f"{self.name} + first * {self.width}"
+        total = LANES * self.width
+        constant = "const " if inward else ""
+        packed = self.stride == self.width and total % each == 0
+        lines = []
+        if packed:
+            to, source = ("t", "g") if inward else ("g", "t")
+            lines += [
+                f"if (full && (((size_t)({there})) & 15u) == 0u) {{",
+                f"    {constant}{vector} *g = reinterpret_cast<{constant}{vector} *>({there});",
+                f"    {vector} *t = reinterpret_cast<{vector} *>({here});",
+                "    #pragma unroll",
+                f"    for (int i = lane; i < {total // each}; i += {LANES}) {to}[i] = {source}[i];",
+                "} else {",
+            ]
+        else:
+            lines.append("{")
+        state = "" if self.stride == self.width else f" + i / {self.width}"
+        to, source = f"({here})[i{state}]", f"({there})[i]"
+        if not inward:
+            to, source = source, to
+        lines += [
+            "    #pragma unroll 4",
+            f"    for (int i = lane; i < states * {self.width}; i += {LANES}) {to} = {source};",
+            "}",
+        ]
+        return lines

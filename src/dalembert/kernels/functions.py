@@ -1,0 +1,121 @@
+"""The general door: any NumPy function that traces, or a `casadi.Function`, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import CompileError
+from dalembert.kernels import Kernel, Program, build
+from dalembert.kernels.call.explain import explain
+from dalembert.kernels.cuda.device import DeviceKernel, on_device
+from dalembert.kernels.program.derivatives import jacobian, jvp, vjp
+
+Shape = tuple[int, ...] | int
+
+
+class CompiledFunction:
+    """A function of arrays as a ufunc, as source text, and with derivatives that are such again."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The compiled kernel."""
+        made = self.program
+        return build(made.digest, lambda: made, made.inputs, made.outputs, made.name)
+
+    @property
+    def ufunc(self) -> np.ufunc:
+        """The `numpy.ufunc` itself."""
+        return self.kernel.ufunc
+
+    def __call__(self, *arrays: Any, out: Any = None) -> Any:
+        """Evaluate on arrays (..., *shape), in the order of the shapes given.
+
+        CuPy arrays are evaluated where they are, on the GPU.
+        """
+        if on_device(arrays):
+            return self.device_kernel(arrays, out)
+        try:
+            return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
+        except (ValueError, TypeError) as error:
+            explained = explain(error, self.kernel.inputs, arrays)
+            raise CompileError(f"{self.program.name}: {explained}") from None
+
+    @cached_property
+    def device_kernel(self) -> DeviceKernel:
+        """The CUDA kernels; ``.report()`` has their registers, spills and launch."""
+        return DeviceKernel(self.program, self.program.name)
+
+    def source(self, target: str = "c", dtype: str = "float64", layout: str = "row") -> str:
+        """C99 (``"c"``, its header ``"h"``) or CUDA (``"cuda"``) that compiles on its own."""
+        from dalembert.kernels.source import source
+
+        return source(self.program, target, dtype=dtype, layout=layout)
+
+    def jvp(self, *wrt: str) -> CompiledFunction:
+        """Derivative along `d_<input>` for each input named (default: all), which are added inputs."""
+        names = wrt or tuple(port.name for port in self.program.inputs)
+        extra = {f"d_{name}": self._shapes[name] for name in names}
+        return self._derived(jvp(self._plain, names), extra, "jvp")
+
+    def vjp(self, *wrt: str) -> CompiledFunction:
+        """Σ `bar_<output>` · ∂output/∂input for each input named (default: all)."""
+        names = wrt or tuple(port.name for port in self.program.inputs)
+        extra = {f"bar_{port.name}": port.shape for port in self.program.outputs}
+        return self._derived(vjp(self._plain, names), extra, "vjp")
+
+    def jacobian(self, wrt: str) -> CompiledFunction:
+        """All partial derivatives with respect to one input, (*output, *input) each."""
+        return self._derived(jacobian(self._plain, wrt), {}, "jacobian")
+
+    @property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {port.name: port.shape for port in self.program.inputs}
+
+    def _plain(self, **arrays: Any) -> Mapping[str, Any]:
+        """The program again, on symbols."""
+        from dalembert.kernels.program.to_casadi import replay
+
+        return replay(self.program, arrays)
+
+    def _derived(
+        self, function: Callable[..., Any], extra: Mapping[str, tuple[int, ...]], kind: str
+    ) -> CompiledFunction:
+        from dalembert.kernels.program.trace import trace
+
+        name = f"{self.program.name}_{kind}"
+        return CompiledFunction(trace(function, {**self._shapes, **extra}, name=name))
+
+
+def compile(
+    function: Any, shapes: Mapping[str, Shape] | None = None, name: str | None = None
+) -> CompiledFunction:
+    """Compile a NumPy function of arrays of these shapes, or a `casadi.Function`.
+
+    `shapes` maps the names of the function's arguments to shapes, an int being a vector; the batch
+    comes on top when it is called. What the function does is run once on symbols, so it must be plain
+    NumPy on its arguments, without branches on their values.
+
+    >>> import numpy as np
+    >>> length = compile(lambda x: np.sqrt(x @ x), {"x": 3})
+    >>> length([[3.0, 4.0, 0.0], [0.0, 0.0, 2.0]])
+    array([5., 2.])
+    >>> length.jacobian("x")([3.0, 4.0, 0.0])
+    array([0.6, 0.8, 0. ])
+    """
+    from dalembert.kernels.program.trace import from_casadi, trace
+
+    if type(function).__module__.startswith("casadi"):
+        return CompiledFunction(from_casadi(function))
+    if not isinstance(shapes, Mapping):
+        raise CompileError('compile(function, {"x": 3, …}) needs a shape for each argument')
+    sizes = {key: (size,) if isinstance(size, int) else tuple(size) for key, size in shapes.items()}
+    label = str(name or getattr(function, "__name__", "function"))
+    plain = "function" if label == "<lambda>" else label
+    return CompiledFunction(trace(function, sizes, name=plain))

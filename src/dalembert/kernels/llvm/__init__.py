@@ -1,0 +1,1 @@
+"""Programs as machine code: LLVM assembly, vector by vector of states."""

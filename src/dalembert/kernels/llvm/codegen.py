@@ -1,0 +1,94 @@
+"""From a program to machine code: assembly text in, relocatable objects out.
+
+LLVM is loaded only here and only when something is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dalembert.errors import CompileError
+from dalembert.kernels.llvm.load import llvm_lock, pack
+from dalembert.kernels.llvm.loop import loops
+from dalembert.kernels.llvm.target import Target
+from dalembert.kernels.llvm.text import Vector
+from dalembert.kernels.program.program import Program
+
+if TYPE_CHECKING:
+    import llvmlite.binding as llvm
+
+
+def llvm_ir(program: Program, dtype: str, target: Target) -> list[str]:
+    """The program's LLVM assembly, module by module; dtype is "float64" or "float32"."""
+    if dtype not in ("float64", "float32"):
+        raise CompileError(f"kernels compute in float64 or float32, not in {dtype}")
+    return [module(text, target) for text in loops(program, Vector.of(dtype, target), target)]
+
+
+def module(text: str, target: Target) -> str:
+    """Functions with what every module needs around them."""
+    width = f'"prefer-vector-width"="{target.bits}" "min-legal-vector-width"="{target.bits}"'
+    return "\n".join(
+        [
+            f'target triple = "{target.triple}"',
+            text,
+            f"attributes #0 = {{ nounwind {width} }}",
+            '!0 = !{!"branch_weights", i32 1, i32 1000000}',
+            "!1 = !{}",
+        ]
+    )
+
+
+def object_code(
+    program: Program,
+    dtype: str,
+    target: Target,
+    progress: Callable[[float], None] = lambda share: None,
+) -> bytes:
+    """Relocatable objects that together export `dalembert_loop` and `dalembert_one`, packed."""
+    texts = llvm_ir(program, dtype, target)
+    lengths = [len(text) for text in texts]
+    objects = []
+    for i, text in enumerate(texts):
+        objects.append(emitted(text, target))
+        progress(sum(lengths[: i + 1]) / sum(lengths))
+    return pack(objects)
+
+
+def emitted(text: str, target: Target) -> bytes:
+    """The relocatable object of one module."""
+    with llvm_lock:
+        parsed, machine = _parsed(text, target)
+        return machine.emit_object(parsed)
+
+
+def assembly(program: Program, dtype: str, target: Target) -> str:
+    """The machine instructions, for people."""
+    texts = []
+    with llvm_lock:
+        for text in llvm_ir(program, dtype, target):
+            parsed, machine = _parsed(text, target)
+            texts.append(machine.emit_assembly(parsed))
+    return "\n".join(texts)
+
+
+def _parsed(text: str, target: Target) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
+    )
+    try:
+        module = llvm.parse_assembly(text)
+    except RuntimeError as error:
+        raise CompileError(f"LLVM rejects the program: {error}") from error
+    module.data_layout = str(machine.target_data)
+    # The program is simplified already: LLVM's usual passes take thrice the time and gain nothing.
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.run(module, builder)
+    return module, machine

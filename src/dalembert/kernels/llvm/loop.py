@@ -1,0 +1,346 @@
+"""The two exported functions around the parts of a program: NumPy's inner loop, and a single state.
+
+    void dalembert_loop(char **args, intptr_t const *dimensions, intptr_t const *steps, void *data)
+    void dalembert_one(void *const *in, void *const *out)
+
+Full registers of states go first; what is left over goes number by number. No state is read after
+it was written, so `out=` may be one of the inputs. Floating-point exception flags are left as they
+were: kernels are quiet, NaN and infinity speak for themselves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from dalembert.kernels.llvm import layout, threads
+from dalembert.kernels.llvm.body import Asked, declarations, function
+from dalembert.kernels.llvm.target import Target
+from dalembert.kernels.llvm.text import Text, Vector
+from dalembert.kernels.llvm.transpose import UNROLLED, Place
+from dalembert.kernels.program.program import LEAVES, Port, Program
+from dalembert.kernels.program.segments import Frame, framed
+
+MOST_ASKED = 40 * 1024  # bytes of results of one register of states
+MOST_ON_STACK = 256 * 1024  # bytes of a frame; threads may have no more than half a megabyte
+_HEAP = """declare noalias ptr @malloc(i64) nounwind
+declare void @free(ptr) nounwind
+declare void @llvm.trap() noreturn nounwind"""
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """One argument of the loop: where its strides and its slots of the frame are."""
+
+    port: Port
+    index: int
+    strides: int  # position of its core strides in `steps`
+    slot: int
+    is_input: bool
+
+    @property
+    def suffix(self) -> str:
+        return layout.suffix(self.port.shape)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What all functions here are written from."""
+
+    program: Program
+    frame: Frame
+    v: Vector
+    arguments: list[_Argument]
+
+    @property
+    def frame_bytes(self) -> int:
+        return max(1, self.frame.slots) * self.v.width * self.v.size
+
+    @property
+    def on_heap(self) -> bool:
+        return self.frame_bytes > MOST_ON_STACK
+
+    def allocate(self, t: Text) -> None:
+        """Name the `%frame`, aligned to cache lines."""
+        if not self.on_heap:
+            t.do(f"%frame = alloca [{self.frame_bytes} x i8], align 64")
+            return
+        t.do(f"%block = call ptr @malloc(i64 {self.frame_bytes + 64})")
+        none = t.let("icmp eq ptr %block, null")
+        t.when(none, lambda: t.do("call void @llvm.trap()"))
+        address = t.let("ptrtoint ptr %block to i64")
+        up = t.let(f"add i64 {address}, 63")
+        t.do(f"%frame = inttoptr i64 {t.let(f'and i64 {up}, -64')} to ptr")
+
+    def finish(self, t: Text) -> None:
+        """Leave the function that allocated."""
+        if self.on_heap:
+            t.do("call void @free(ptr %block)")
+        t.do("ret void")
+
+    @property
+    def outputs(self) -> list[_Argument]:
+        return [argument for argument in self.arguments if not argument.is_input]
+
+    @property
+    def lines(self) -> list[tuple[int, int]]:
+        """What to ask for ahead of the next states: (entry of all outputs, its port).
+
+        Nothing, where it would not fit the first cache beside all else.
+        """
+        sizes = [argument.port.size for argument in self.outputs]
+        if sum(sizes) * self.v.width * self.v.size > MOST_ASKED:
+            return []
+        return list(enumerate(p for p, size in enumerate(sizes) for _ in range(size)))
+
+
+def loops(program: Program, v: Vector, target: Target) -> list[str]:
+    """Assembly of both functions, and of the parts: beside them if there is one, else apart."""
+    plan = _Plan(program, framed(program), v, _arguments(program))
+    parts = _parts(plan)
+    if len(parts) == 1:
+        return [f"{parts[0]}\n{_both(plan, target)}"]
+    parameters = ", ".join(["ptr"] * (3 + len(plan.outputs)))
+    declared = [f"declare void @part_{i}({parameters}) nounwind" for i in range(len(parts))]
+    return ["\n".join([*declared, _both(plan, target)]), *parts]
+
+
+def _both(plan: _Plan, target: Target) -> str:
+    program, v = plan.program, plan.v
+    shapes = {port.shape for port in (*program.inputs, *program.outputs)}
+    threaded = not target.is_windows
+    return "\n".join(
+        [
+            f"@nothing = internal constant [{len(plan.lines)} x i64] zeroinitializer",
+            _HEAP if plan.on_heap else "",
+            layout.functions(v, shapes),
+            _quiet(target),
+            _range(plan),
+            threads.workers(program, v) if threaded else "",
+            _loop(threaded, v, program),
+            _one(plan),
+        ]
+    )
+
+
+def _arguments(program: Program) -> list[_Argument]:
+    strides = len(program.inputs) + len(program.outputs)
+    slot = 0
+    found: list[_Argument] = []
+    for ports, is_input in ((program.inputs, True), (program.outputs, False)):
+        for port in ports:
+            found.append(_Argument(port, len(found), strides, slot, is_input))
+            strides += len(port.shape)
+            slot += port.size
+    return found
+
+
+def _parts(plan: _Plan) -> list[str]:
+    """The functions of all parts; each asks for its share of the lines to be written next."""
+    lines = plan.lines
+    work = [sum(op not in LEAVES for op in part.program.op.tolist()) for part in plan.frame.parts]
+    total, done, texts = max(1, sum(work)), 0, []
+    for i, part in enumerate(plan.frame.parts):
+        share = lines[len(lines) * done // total : len(lines) * (done + work[i]) // total]
+        done += work[i]
+        asked = Asked(share, len(plan.outputs))
+        linkage = "internal " if len(work) == 1 else ""
+        text = function(f"part_{i}", part.program, plan.v, part.places, asked, linkage)
+        texts.append(f"{declarations(part.program, plan.v)}\n{text}")
+    return texts
+
+
+def _compute(t: Text, plan: _Plan, offsets: str, ahead: Sequence[str]) -> None:
+    """All parts, one after the other."""
+    parameters = ", ".join(f"ptr {place}" for place in ("%frame", "%frame", offsets, *ahead))
+    for part in range(len(plan.frame.parts)):
+        t.do(f"call void @part_{part}({parameters})")
+
+
+def _compute_alone(t: Text, plan: _Plan) -> None:
+    """All parts, where no states come after: they ask for the frame itself."""
+    _compute(t, plan, "@nothing", ["%frame"] * len(plan.outputs))
+
+
+def _range(plan: _Plan) -> str:
+    """`range(args, steps, start, stop)`: states start … stop-1, stop > start."""
+    t, v = Text(), plan.v
+    plan.allocate(t)
+    t.do(f"%offsets = alloca [{len(plan.lines)} x i64]")
+    count = t.let("sub i64 %stop, %start")
+    small = t.let(f"icmp ult i64 {count}, {v.width}")
+    walks = [_Walk(t, v, argument) for argument in plan.arguments]
+    inputs = [walk for walk in walks if walk.argument.is_input]
+    outputs = [walk for walk in walks if not walk.argument.is_input]
+    t.do(f"br i1 {small}, label %partial, label %full")
+    t.label("partial")
+    for walk in inputs:
+        walk.call("pack_any", walk.base, count)
+    _compute_alone(t, plan)
+    for walk in outputs:
+        walk.call("unpack_any", walk.base, count)
+    plan.finish(t)
+    t.label("full")
+    for walk in walks:
+        walk.prepare(plan)
+    blocks = t.let(f"udiv i64 {count}, {v.width}")
+
+    def block(index: str) -> None:
+        state = t.let(f"mul i64 {index}, {v.width}")
+        for walk in inputs:
+            walk.register(state, "pack")
+        following = t.let(f"add i64 {state}, {v.width}")
+        _compute(t, plan, "%offsets", [walk.at(following) for walk in outputs])
+        for walk in outputs:
+            walk.register(state, "unpack")
+
+    t.loop(blocks, block)
+    # no state is read after it was written: out= may be an input, and NumPy makes no copy then
+    done = t.let(f"mul i64 {blocks}, {v.width}")
+    rest = t.let(f"add i64 %start, {done}")
+    left = t.let(f"icmp ult i64 {rest}, %stop")
+    t.when(left, lambda: t.do(f"call void @range(ptr %args, ptr %steps, i64 {rest}, i64 %stop)"))
+    plan.finish(t)
+    return t.function(
+        "internal void @range(ptr %args, ptr %steps, i64 %start, i64 %stop) noinline #0"
+    )
+
+
+class _Walk:
+    """Emits the moves of one argument between its array and the frame."""
+
+    def __init__(self, t: Text, v: Vector, argument: _Argument):
+        self.t, self.v, self.argument = t, v, argument
+        base = t.let(f"load ptr, ptr {t.at('%args', 8 * argument.index)}")
+        self.outer = t.let(f"load i64, ptr {t.at('%steps', 8 * argument.index)}")
+        self.strides = t.at("%steps", 8 * argument.strides)
+        self.base = t.at(base, t.let(f"mul i64 %start, {self.outer}"))
+        self.tile = t.at("%frame", argument.slot * v.width * v.size)
+        self.mode = ""
+
+    def call(self, name: str, base: str, count: str | int, outer: str | int | None = None) -> None:
+        step = self.outer if outer is None else outer
+        self.t.do(
+            f"call void @{name}_{self.argument.suffix}(ptr {base}, i64 {step}, "
+            f"ptr {self.strides}, i64 {count}, ptr {self.tile})"
+        )
+
+    def prepare(self, plan: _Plan) -> None:
+        """Find out how the array lies; what is the same for all states is packed here."""
+        t, suffix = self.t, self.argument.suffix
+        self.mode = t.let(f"call i64 @mode_{suffix}(i64 {self.outer}, ptr {self.strides})")
+        if self.argument.is_input:
+            same = t.let(f"icmp eq i64 {self.mode}, {layout.SAME}")
+            t.when(same, lambda: self.call("pack_same", self.base, 1))
+        elif plan.lines:
+            place = t.at("%offsets", 8 * (self.argument.slot - plan.outputs[0].slot))
+            t.do(f"call void @ahead_{suffix}(i64 {self.mode}, ptr {self.strides}, ptr {place})")
+
+    def at(self, state: str) -> str:
+        """Where a state begins. Asking for lines beyond the end of an array is harmless."""
+        return self.t.at(self.base, self.t.let(f"mul i64 {state}, {self.outer}"))
+
+    def register(self, state: str, move: str) -> None:
+        t = self.t
+        base = self.at(state)
+        after, other = t.fresh("moved"), t.fresh("other")
+        modes = {"direct": layout.DIRECT, "rows": layout.ROWS, "any": layout.ANY}
+        labels = {name: t.fresh(name) for name in ("whole", *modes)}
+        listed = " ".join(f"i64 {mode}, label %{labels[name]}" for name, mode in modes.items())
+        whole = t.let(f"icmp eq i64 {self.mode}, {layout.WHOLE}")
+        t.do(f"br i1 {whole}, label %{labels['whole']}, label %{other}")
+        t.label(other)
+        t.do(f"switch i64 {self.mode}, label %{after} [ {listed} ]")
+        row = self.argument.port.size * self.v.size
+        for name, label in labels.items():
+            way, outer = ("rows", row) if name == "whole" else (name, None)
+            t.label(label)
+            self.call(f"{move}_{way}", base, self.v.width, outer)
+            t.do(f"br label %{after}")
+        t.label(after)
+
+
+def _one(plan: _Plan) -> str:
+    """`dalembert_one`: every lane computes the same state."""
+    t, v = Text(), plan.v
+    plan.allocate(t)
+    t.do("%flags = call i32 @save_flags()")
+    inputs = len(plan.arguments) - len(plan.outputs)
+
+    def move(argument: _Argument, base: str, entry: Place) -> None:
+        """One number between the caller's array and all lanes, or the first, of its vector."""
+        number = t.let(f"getelementptr {v.scalar}, ptr {base}, i64 {entry}")
+        first = t.at("%frame", argument.slot * v.width * v.size)
+        vector = t.let(f"getelementptr {v.type}, ptr {first}, i64 {entry}")
+        if argument.is_input:
+            layout.spread(t, v, t.let(f"load {v.scalar}, ptr {number}, align 1"), vector)
+        else:
+            x = t.let(f"load {v.scalar}, ptr {vector}")
+            t.do(f"store {v.scalar} {x}, ptr {number}, align 1")
+
+    for argument in plan.arguments:
+        if argument.index == inputs:
+            _compute_alone(t, plan)
+        own = argument.index if argument.is_input else argument.index - inputs
+        arrays = "%in" if argument.is_input else "%out"
+        base = t.let(f"load ptr, ptr {t.at(arrays, 8 * own)}")
+        t.each(argument.port.size, partial(move, argument, base), UNROLLED)
+    t.do("call void @restore_flags(i32 %flags)")
+    plan.finish(t)
+    return t.function("void @dalembert_one(ptr %in, ptr %out) #0")
+
+
+def _quiet(target: Target) -> str:
+    """Keep the exception flags of the calling thread: save and restore, or else clear."""
+    if not target.is_x86:
+        return """declare i32 @feclearexcept(i32) nounwind
+define internal i32 @save_flags() #0 { ret i32 0 }
+define internal void @restore_flags(i32 %flags) #0 {
+  %unused = call i32 @feclearexcept(i32 31)
+  ret void
+}"""
+    return """declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define internal i32 @save_flags() #0 {
+  %slot = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %slot)
+  %flags = load i32, ptr %slot
+  ret i32 %flags
+}
+define internal void @restore_flags(i32 %flags) #0 {
+  %slot = alloca i32
+  store i32 %flags, ptr %slot
+  call void @llvm.x86.sse.ldmxcsr(ptr %slot)
+  ret void
+}"""
+
+
+def _loop(threaded: bool, v: Vector, program: Program) -> str:
+    states = threads.worthwhile(program, v)
+    choice = f"""  %none = icmp eq ptr %data, null
+  br i1 %none, label %single, label %ask
+ask:
+  %threads = load atomic i32, ptr %data monotonic, align 4
+  %many = icmp sgt i32 %threads, 1
+  %worth = icmp uge i64 %count, {states}
+  %split = and i1 %many, %worth
+  br i1 %split, label %parallel, label %single
+parallel:
+  call void @in_parallel(ptr %args, ptr %steps, i64 %count, i32 %threads)
+  br label %done"""
+    return f"""define void @dalembert_loop(ptr %args, ptr %dimensions, ptr %steps, ptr %data) #0 {{
+entry:
+  %count = load i64, ptr %dimensions
+  %empty = icmp slt i64 %count, 1
+  br i1 %empty, label %nothing, label %work
+work:
+  %flags = call i32 @save_flags()
+{choice if threaded else "  br label %single"}
+single:
+  call void @range(ptr %args, ptr %steps, i64 0, i64 %count)
+  br label %done
+done:
+  call void @restore_flags(i32 %flags)
+  ret void
+nothing:
+  ret void
+}}"""

@@ -1,0 +1,146 @@
+"""An iteration as machine code: all steps of a register full of trajectories before the next register.
+
+    void dalembert_rollout(base, held, saved, blocks, steps, every, held_step, saved_step, dt)
+
+Arrays are tiles: (blocks, entries, W) numbers, W states of a block side by side, so nothing is
+transposed inside. `held_step` and `saved_step` are the bytes from one step's (one save's) array to the
+next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.kernels.call import cache
+from dalembert.kernels.call.kernel import source_digest
+from dalembert.kernels.llvm.body import body
+from dalembert.kernels.llvm.codegen import emitted, module
+from dalembert.kernels.llvm.load import Loaded, load, pack
+from dalembert.kernels.llvm.target import Target, native
+from dalembert.kernels.llvm.text import Text, Vector
+from dalembert.kernels.program.iteration import Iteration
+from dalembert.kernels.program.program import Op, Program
+
+SYMBOL = "dalembert_rollout"
+
+
+def loaded_rollout(iteration: Iteration, dtype: str, target: Target | None = None) -> Loaded:
+    """The function, compiled or from the cache on disk."""
+    import llvmlite
+
+    target = target or native()
+    parts = (iteration.stage.digest, iteration.finish.digest, repr(iteration.table), dtype)
+    key = "\n".join((*parts, repr(target), llvmlite.__version__, source_digest(), SYMBOL))
+    code = cache.get(key)
+    if code is None:
+        code = pack([emitted(rollout_ir(iteration, dtype, target), target)])
+        cache.put(key, code)
+    return load(code, [SYMBOL])
+
+
+def rollout_ir(iteration: Iteration, dtype: str, target: Target) -> str:
+    """LLVM assembly of the loop and of the programs it calls."""
+    v = Vector.of(dtype, target)
+    stage, finish = (body(p, v) for p in (iteration.stage, iteration.finish))
+    second = [] if _copies(iteration.finish) else [_second(finish, stage)]
+    return module("\n".join([stage, *second, _Loop(iteration, v).text()]), target)
+
+
+def _second(text: str, first: str) -> str:
+    """Another body beside the first: under its own name, with only what is not there already."""
+    there = set(first.splitlines())
+    declared = [line for line in text.splitlines() if line.startswith("declare")]
+    start = text.index("define internal void @body(")
+    function = text[start:].replace("@body(", "@finish(")
+    return "\n".join([*(line for line in declared if line not in there), function])
+
+
+def _copies(finish: Program) -> bool:
+    """Whether a program only moves its inputs."""
+    return bool(np.all(finish.op == Op.INPUT))
+
+
+class _Loop:
+    """Writes the loop; `x` holds base, work, held and scalars, `y` what a stage returns."""
+
+    def __init__(self, iteration: Iteration, v: Vector) -> None:
+        self.iteration, self.v, self.t = iteration, v, Text()
+        self.base, self.work, self.held = iteration.sizes
+        self.bytes = v.width * v.size
+
+    def text(self) -> str:
+        t, v = self.t, self.v
+        columns = len(self.iteration.table[0])
+        t.do(f"%x = alloca [{self.base + self.work + self.held + columns} x {v.type}], align 64")
+        t.do(f"%y = alloca [{self.work} x {v.type}], align 64")
+        t.do("%save = alloca i64")
+        t.loop("%blocks", self.block)
+        t.do("ret void")
+        head = "ptr %base, ptr %held, ptr %saved, i64 %blocks, i64 %steps, i64 %every, "
+        head += f"i64 %held_step, i64 %saved_step, {v.scalar} %dt"
+        return t.function(f"void @{SYMBOL}({head}) #0")
+
+    def place(self, tile: str, entry: int) -> str:
+        return self.t.at(tile, entry * self.bytes)
+
+    def copy(self, source: str, target: str, pairs: list[tuple[int, int]]) -> None:
+        """Vectors from entries of one tile to entries of another, all read before any is written."""
+        t, v = self.t, self.v
+        read = [
+            t.let(f"load {v.type}, ptr {self.place(source, a)}, align {v.size}") for a, _ in pairs
+        ]
+        for value, (_, b) in zip(read, pairs, strict=True):
+            t.do(f"store {v.type} {value}, ptr {self.place(target, b)}, align {v.size}")
+
+    def block(self, index: str) -> None:
+        t = self.t
+        start = t.at("%base", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
+        self.copy(start, "%x", [(k, k) for k in range(self.base)])
+        held = t.at("%held", t.let(f"mul i64 {index}, {self.held * self.bytes}"))
+        saved = t.at("%saved", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
+        t.do("store i64 0, ptr %save")
+        t.loop("%steps", lambda step: self.step(step, held, saved))
+
+    def step(self, step: str, held: str, saved: str) -> None:
+        t, first = self.t, self.base + self.work
+        now = t.at(held, t.let(f"mul i64 {step}, %held_step"))
+        self.copy(now, "%x", [(k, first + k) for k in range(self.held)])
+        starts = self.iteration.starts()
+        self.copy("%x", "%x", [(source, self.base + k) for k, source in enumerate(starts)])
+        for row in self.iteration.table:
+            self.stage(row)
+        self.finish()
+        after = t.let(f"add i64 {step}, 1")
+        due = t.let(f"icmp eq i64 {t.let(f'urem i64 {after}, %every')}, 0")
+        t.when(due, lambda: self.save(saved))
+
+    def stage(self, row: tuple[float, ...]) -> None:
+        t, v = self.t, self.v
+        offset = self.base + self.work + self.held
+        for column, factor in enumerate(row):
+            scaled = t.let(f"fmul {v.scalar} %dt, {v.literal(factor)}")
+            one = t.let(f"insertelement {v.type} poison, {v.scalar} {scaled}, i64 0")
+            spread = (
+                f"shufflevector {v.type} {one}, {v.type} poison, <{v.width} x i32> zeroinitializer"
+            )
+            t.do(f"store {v.type} {t.let(spread)}, ptr {self.place('%x', offset + column)}")
+        t.do("call void @body(ptr %x, ptr %y)")
+        self.copy("%y", "%x", [(k, self.base + k) for k in range(self.work)])
+
+    def finish(self) -> None:
+        program = self.iteration.finish
+        if _copies(program):
+            source = program.a[program.results].tolist()
+            self.copy("%x", "%x", [(self.base + a, k) for k, a in enumerate(source)])
+            return
+        # the work values are free again after the call, so the results may stand there
+        work = self.place("%x", self.base)
+        self.t.do(f"call void @finish(ptr {work}, ptr %y)")
+        self.copy("%y", "%x", [(k, k) for k in range(self.base)])
+
+    def save(self, saved: str) -> None:
+        t = self.t
+        number = t.let("load i64, ptr %save")
+        target = t.at(saved, t.let(f"mul i64 {number}, %saved_step"))
+        self.copy("%x", target, [(k, k) for k in range(self.base)])
+        t.do(f"store i64 {t.let(f'add i64 {number}, 1')}, ptr %save")

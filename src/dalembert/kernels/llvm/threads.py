@@ -1,0 +1,101 @@
+"""Threads over big batches, as LLVM assembly on POSIX threads.
+
+A job is (next state, args, steps, count). All workers share it and take pieces of the batch from
+its atomic counter; the calling thread works too. Threads live only during the call, so that forking
+is safe, and where none can be started the caller does everything.
+"""
+
+from dalembert.kernels.llvm import libm
+from dalembert.kernels.llvm.text import Vector
+from dalembert.kernels.program.program import LEAVES, Op, Program
+
+_WORTHWHILE_NS = 200_000  # work below this is not worth starting threads
+_PIECE_NS = 50_000  # work one thread takes at a time
+_MAX_THREADS = 256
+
+
+def worthwhile(program: Program, v: Vector) -> int:
+    """How many states are worth more than one thread."""
+    return max(1, int(_WORTHWHILE_NS / cost_ns(program, v)))
+
+
+def cost_ns(program: Program, v: Vector) -> float:
+    """A rough price of one state, good to a factor of two: 0.3 ns per vector instruction."""
+    price = {Op.SIN: 15.0, Op.COS: 15.0, Op.DIV: 16.0, Op.SQRT: 20.0}
+    price |= dict.fromkeys(libm.NAMES, 50.0 * v.width)
+    price |= dict.fromkeys(LEAVES, 1.0)
+    return 0.3 * (sum(price.get(Op(op), 1.0) for op in program.op.tolist()) + 10.0) / v.width
+
+
+def workers(program: Program, v: Vector) -> str:
+    """`in_parallel(args, steps, count, threads)`, around the `range` of the loop."""
+    piece = max(1, int(_PIECE_NS / cost_ns(program, v)) // 64) * 64
+    return f"""%job = type {{ i64, ptr, ptr, i64 }}
+declare i32 @pthread_create(ptr, ptr, ptr, ptr) nounwind
+declare i32 @pthread_join(i64, ptr) nounwind
+
+define internal ptr @worker(ptr %job) #0 {{
+entry:
+  %args_at = getelementptr %job, ptr %job, i64 0, i32 1
+  %steps_at = getelementptr %job, ptr %job, i64 0, i32 2
+  %count_at = getelementptr %job, ptr %job, i64 0, i32 3
+  %args = load ptr, ptr %args_at
+  %steps = load ptr, ptr %steps_at
+  %count = load i64, ptr %count_at
+  br label %take
+take:
+  %start = atomicrmw add ptr %job, i64 {piece} monotonic
+  %more = icmp slt i64 %start, %count
+  br i1 %more, label %compute, label %done
+compute:
+  %beyond = add i64 %start, {piece}
+  %stop = call i64 @llvm.smin.i64(i64 %beyond, i64 %count)
+  call void @range(ptr %args, ptr %steps, i64 %start, i64 %stop)
+  br label %take
+done:
+  ret ptr null
+}}
+declare i64 @llvm.smin.i64(i64, i64)
+declare i32 @llvm.smin.i32(i32, i32)
+
+define internal void @in_parallel(ptr %args, ptr %steps, i64 %count, i32 %threads) #0 {{
+entry:
+  %job = alloca %job, align 64
+  %ids = alloca [{_MAX_THREADS} x i64]
+  %args_at = getelementptr %job, ptr %job, i64 0, i32 1
+  %steps_at = getelementptr %job, ptr %job, i64 0, i32 2
+  %count_at = getelementptr %job, ptr %job, i64 0, i32 3
+  store i64 0, ptr %job
+  store ptr %args, ptr %args_at
+  store ptr %steps, ptr %steps_at
+  store i64 %count, ptr %count_at
+  %others = sub i32 %threads, 1
+  %wanted = call i32 @llvm.smin.i32(i32 %others, i32 {_MAX_THREADS})
+  br label %start
+start:
+  %i = phi i32 [ 0, %entry ], [ %next, %started ]
+  %id = getelementptr i64, ptr %ids, i32 %i
+  %failed = call i32 @pthread_create(ptr %id, ptr null, ptr @worker, ptr %job)
+  %ok = icmp eq i32 %failed, 0
+  br i1 %ok, label %started, label %work
+started:
+  %next = add i32 %i, 1
+  %again = icmp slt i32 %next, %wanted
+  br i1 %again, label %start, label %work
+work:
+  %running = phi i32 [ %i, %start ], [ %next, %started ]
+  %unused = call ptr @worker(ptr %job)
+  br label %wait
+wait:
+  %j = phi i32 [ 0, %work ], [ %after, %joined ]
+  %waiting = icmp slt i32 %j, %running
+  br i1 %waiting, label %joined, label %done
+joined:
+  %id_at = getelementptr i64, ptr %ids, i32 %j
+  %thread = load i64, ptr %id_at
+  %status = call i32 @pthread_join(i64 %thread, ptr null)
+  %after = add i32 %j, 1
+  br label %wait
+done:
+  ret void
+}}"""

@@ -1,0 +1,174 @@
+"""Cutting a long program into parts: functions of their own, compiled one by one.
+
+LLVM takes more than twice as long for a function of twice the length, and allots its registers no
+better. So a long program is cut where few values are alive. What one part leaves for later ones waits
+in a frame: one vector per slot, for the inputs, the outputs and whatever crosses a cut.
+
+A chain of 100 links then compiles in about half the time and runs about as fast; forward dynamics of
+30 links would lose a fifth of its speed (benchmarks/choices.py). Running each part over several
+registers of states, to read its code once for all, is slower: the frames leave the first cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from dalembert.kernels.program.program import LEAVES, Op, Port, Program, program
+
+LONG = 20_000  # operations, and four times the results, of a program that is cut
+LONGEST = 2000  # operations of one part
+_REACH = 0.2  # of a part's length, in which the narrowest place to cut is looked for
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a program; its inputs are slots of the frame, and `places` those of its results."""
+
+    program: Program
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """All parts in their order, and how many slots they share: inputs, outputs, what crosses."""
+
+    parts: tuple[Part, ...]
+    slots: int
+
+
+def framed(source: Program, long: int = LONG, longest: int = LONGEST) -> Frame:
+    """The program as one part where it is short, or else cut."""
+    inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
+    places = range(inputs, inputs + outputs)
+    order = _operations(source)
+    if len(order) + 4 * outputs <= long or len(order) <= longest:
+        return Frame((Part(source, tuple(places)),), inputs + outputs)
+    part = _part_of(source, order, longest)
+    slot, slots = _slots(source, part, inputs, inputs + outputs)
+    count = max(part.values()) + 1
+    groups: list[list[int]] = [[] for _ in range(count)]
+    for k in order:
+        groups[part[k]].append(k)
+    results: list[dict[int, list[int]]] = [{} for _ in range(count)]
+    for k, place in zip(source.results.tolist(), places, strict=True):
+        results[part.get(k, 0)].setdefault(k, []).append(place)
+    for k, place in slot.items():
+        if place >= inputs + outputs:
+            results[part[k]].setdefault(k, []).append(place)
+    parts = [
+        _part(source, group, found, slot, slots)
+        for group, found in zip(groups, results, strict=True)
+    ]
+    return Frame(tuple(parts), slots)
+
+
+def _operations(source: Program) -> list[int]:
+    """Numbers of all operations in their order, sine and cosine of an angle side by side."""
+    op, a = source.op.tolist(), source.a.tolist()
+    partner: dict[tuple[int, int], int] = {
+        (op[k], a[k]): k for k in range(len(op)) if op[k] in (Op.SIN, Op.COS)
+    }
+    order: dict[int, None] = {}
+    for k in range(len(op)):
+        if op[k] in LEAVES or k in order:
+            continue
+        order[k] = None
+        if op[k] in (Op.SIN, Op.COS):
+            other = partner.get((Op.COS if op[k] == Op.SIN else Op.SIN, a[k]))
+            if other is not None:
+                order[other] = None
+    return list(order)
+
+
+def _part_of(source: Program, order: Sequence[int], longest: int) -> dict[int, int]:
+    """Which part each operation belongs to."""
+    alive = _alive(source, order)
+    count = ceil(len(order) / longest)
+    length = len(order) / count
+    reach = int(_REACH * length)
+    cuts = []
+    for i in range(1, count):
+        middle = round(i * length)
+        window = range(middle - reach, middle + reach + 1)
+        cuts.append(min(window, key=lambda c: (alive[c], abs(c - round(i * length)))))
+    return {k: int(np.searchsorted(cuts, i, side="right")) for i, k in enumerate(order)}
+
+
+def _alive(source: Program, order: Sequence[int]) -> list[int]:
+    """How many values are computed before each place in the order and used at it or after."""
+    position = {k: i for i, k in enumerate(order)}
+    last: dict[int, int] = {}
+    for i, k in enumerate(order):
+        for j in (int(source.a[k]), int(source.b[k])):
+            if j in position:
+                last[j] = i
+    change = np.zeros(len(order) + 2, dtype=int)
+    for k, end in last.items():
+        change[position[k] + 1] += 1
+        change[end + 1] -= 1
+    return np.cumsum(change).tolist()
+
+
+def _slots(
+    source: Program, part: dict[int, int], first_output: int, first_free: int
+) -> tuple[dict[int, int], int]:
+    """The slot of every value that another part needs, and the number of slots.
+
+    A result is read where it was put; other slots are used again once nobody needs their value.
+    """
+    last: dict[int, int] = {}
+    for k, own in part.items():
+        for j in (int(source.a[k]), int(source.b[k])):
+            if j in part and part[j] < own:
+                last[j] = max(last.get(j, 0), own)
+    slot: dict[int, int] = {}
+    for place, k in enumerate(source.results.tolist(), start=first_output):
+        if k in last:
+            slot.setdefault(k, place)
+    slots = first_free
+    busy: list[list[int]] = []  # (last part that needs it, slot)
+    for k in sorted((k for k in last if k not in slot), key=lambda k: part[k]):
+        free = next((entry for entry in busy if entry[0] < part[k]), None)
+        if free is None:
+            free = [0, slots]
+            busy.append(free)
+            slots += 1
+        free[0] = last[k]
+        slot[k] = free[1]
+    return slot, slots
+
+
+def _part(
+    source: Program,
+    group: Sequence[int],
+    found: dict[int, list[int]],
+    slot: dict[int, int],
+    slots: int,
+) -> Part:
+    op, a, b = source.op.tolist(), source.a.tolist(), source.b.tolist()
+    inside = set(group)
+    instructions: list[tuple[int, int, int]] = []
+    number = {-1: -1}
+
+    def need(k: int) -> int:
+        if k not in number:
+            number[k] = len(instructions)
+            if op[k] in LEAVES:
+                instructions.append((op[k], a[k], -1))
+            else:
+                instructions.append((Op.INPUT, slot[k], -1))
+        return number[k]
+
+    for k in group:
+        row = (op[k], *(need(j) if j not in inside else number[j] for j in (a[k], b[k])))
+        number[k] = len(instructions)
+        instructions.append(row)
+    results = [(need(k), place) for k, places in found.items() for place in places]
+    values, places = [k for k, _ in results], tuple(place for _, place in results)
+    ports = (Port("frame", (slots,)),), (Port("results", (len(values),)),)
+    constants = source.constants.tolist()
+    return Part(program(source.name, *ports, instructions, constants, values), places)

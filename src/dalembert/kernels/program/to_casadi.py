@@ -1,0 +1,106 @@
+"""A program as a `casadi.Function`, for optimal control and for differentiation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dalembert.errors import CompileError
+from dalembert.kernels.program.program import BINARY, Op, Port, Program
+
+if TYPE_CHECKING:
+    import casadi
+
+_RENAMED = {Op.ABS: "fabs", Op.MIN: "fmin", Op.MAX: "fmax", Op.SELECT0: "if_else"}
+
+
+def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
+    """The function; vectors are columns, arrays of more axes (rows, all other axes).
+
+    >>> import numpy as np
+    >>> from dalembert.kernels.program.trace import trace
+    >>> to_casadi(trace(lambda x: np.sin(x), {"x": (2,)}), "sine")
+    Function(sine:(x[2])->(out[2]) SXFunction)
+    """
+    import casadi
+
+    inputs = [casadi.SX.sym(port.name, *_matrix(port)) for port in program.inputs]
+    values = evaluate(program, casadi.vertcat(*(casadi.vec(x.T) for x in inputs)))
+    outputs = []
+    for port, column in zip(program.outputs, values, strict=True):
+        m, n = _matrix(port)
+        outputs.append(casadi.reshape(column, n, m).T)
+    names_in, names_out = (
+        [port.name for port in side] for side in (program.inputs, program.outputs)
+    )
+    # a function may not have an output of an input's name
+    names_out = [f"{key}_out" if key in names_in else key for key in names_out]
+    return casadi.Function(name or program.name, inputs, outputs, names_in, names_out)
+
+
+def replay(program: Program, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """The program's outputs as casadi arrays, from inputs given by name: to trace it once more."""
+    import casadi
+
+    flat = casadi.vertcat(*(_column(arrays[port.name]) for port in program.inputs))
+    columns = evaluate(program, flat)
+    return {
+        port.name: casadi.array(column).reshape(*port.shape)
+        for port, column in zip(program.outputs, columns, strict=True)
+    }
+
+
+def evaluate(program: Program, flat: casadi.SX) -> list[casadi.SX]:
+    """Every output as one column, from all inputs as one column, both in C order."""
+    import casadi
+
+    values: list[Any] = []
+    rows = zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
+    for code, a, b in rows:
+        op = Op(code)
+        if op == Op.INPUT:
+            values.append(flat[a])
+        elif op == Op.CONST:
+            values.append(casadi.SX(float(program.constants[a])))
+        else:
+            values.append(_apply(op, *((values[a], values[b]) if op in BINARY else (values[a],))))
+    outputs, start = [], 0
+    for port in program.outputs:
+        outputs.append(
+            casadi.vertcat(*(values[k] for k in program.results[start : start + port.size]))
+        )
+        start += port.size
+    return outputs
+
+
+def _column(value: Any) -> casadi.SX:
+    import casadi
+
+    return casadi.SX(casadi.densify(value.ravel().to_casadi()))
+
+
+def _matrix(port: Port) -> tuple[int, int]:
+    rows = port.shape[0] if port.shape else 1
+    return rows, port.size // rows if rows else 0
+
+
+def _apply(op: Op, x: Any, y: Any = None) -> Any:
+    import casadi
+
+    if op == Op.NEG:
+        return -x
+    if op == Op.SQ:
+        return x * x
+    if op == Op.SELECT0:
+        return casadi.if_else(x, y, 0.0)
+    infix = {Op.ADD: "__add__", Op.SUB: "__sub__", Op.MUL: "__mul__", Op.DIV: "__truediv__"}
+    infix |= {Op.POW: "__pow__"}
+    if op in infix:
+        return getattr(x, infix[op])(y)
+    logic = {Op.LT: "lt", Op.LE: "le", Op.EQ: "eq", Op.NE: "ne", Op.NOT: "logic_not"}
+    logic |= {Op.AND: "logic_and", Op.OR: "logic_or"}
+    name = logic.get(op) or _RENAMED.get(op) or op.name.lower()
+    function = getattr(casadi, name, None)
+    if function is None:
+        raise CompileError(f"CasADi has no operation {name}")
+    return function(x) if y is None else function(x, y)

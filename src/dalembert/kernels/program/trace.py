@@ -1,0 +1,185 @@
+"""From a NumPy function to a program: run it once on symbols, through `casadi.array`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import CompileError
+from dalembert.kernels.program.order import ordered
+from dalembert.kernels.program.program import BINARY, Op, Port, Program, program
+from dalembert.kernels.program.simplify import simplify
+
+if TYPE_CHECKING:
+    import casadi
+
+# CasADi's names that differ from ours; INV, TWICE, ASSIGN and the ports are expanded below.
+_RENAMED = {"FABS": Op.ABS, "FMIN": Op.MIN, "FMAX": Op.MAX, "IF_ELSE_ZERO": Op.SELECT0}
+_RENAMED |= {"CONSTPOW": Op.POW}
+
+
+def trace(
+    function: Callable[..., Any],
+    inputs: Mapping[str, tuple[int, ...]],
+    name: str = "program",
+    optimise: bool = True,
+) -> Program:
+    """The arithmetic that `function` does on arrays of these shapes, called by keyword.
+
+    The function may return an array (or a number), a tuple of them, or a dict whose keys name the
+    outputs. Zeros, ones and repeated subexpressions are gone from the result; with
+    ``optimise=False`` what the function computes twice is there twice.
+
+    >>> import numpy as np
+    >>> p = trace(lambda q: np.sin(q) * np.sin(q[0]), {"q": (2,)})
+    >>> p.signature, len(p)
+    ('(2)->(2)', 6)
+    """
+    import casadi
+
+    symbols = {key: casadi.SX.sym(key, int(np.prod(shape))) for key, shape in inputs.items()}
+    arrays = {key: casadi.array(symbols[key]).reshape(*shape) for key, shape in inputs.items()}
+    try:
+        returned = function(**arrays)
+    except (NotImplementedError, RuntimeError) as error:
+        raise CompileError(f"{name} cannot be traced: {error}") from error
+    named = _named(returned)
+    flat = [_flat(value) for value in named.values()]
+    if optimise and flat:
+        flat = casadi.cse(flat)
+    traced = replace(
+        _read(casadi.Function("f", list(symbols.values()), flat)),
+        name=name,
+        inputs=tuple(Port(key, tuple(shape)) for key, shape in inputs.items()),
+        outputs=tuple(Port(key, _dimensions(value)) for key, value in named.items()),
+    )
+    return ordered(simplify(traced)) if optimise else traced
+
+
+def from_casadi(function: casadi.Function) -> Program:
+    """The program of a CasADi function; (n, 1) matrices become vectors and (1, 1) scalars."""
+    if function.is_a("SXFunction"):
+        return ordered(simplify(_read(function)))
+    try:
+        return ordered(simplify(_read(function.expand())))
+    except RuntimeError as error:
+        message = f"{function.name()} cannot be written as scalar operations: {error}"
+        raise CompileError(message) from error
+
+
+def _named(returned: Any) -> dict[str, Any]:
+    if isinstance(returned, Mapping):
+        return dict(returned)
+    if isinstance(returned, tuple | list):
+        return {f"out{k}": value for k, value in enumerate(returned)}
+    return {"out": returned}
+
+
+def _flat(value: Any) -> casadi.SX:
+    """All entries in C order, as a dense column of symbols."""
+    import casadi
+
+    if isinstance(value, casadi.ArrayInterface):
+        return casadi.SX(casadi.densify(value.ravel().to_casadi()))
+    return casadi.SX(casadi.DM(np.asarray(value, dtype=float).ravel()))
+
+
+def _dimensions(value: Any) -> tuple[int, ...]:
+    # np.shape would see a CasADi array as the matrix behind it
+    return tuple(value.shape if hasattr(value, "shape") else np.shape(value))
+
+
+def _shape(rows: int, columns: int) -> tuple[int, ...]:
+    return (rows, columns) if columns != 1 else (rows,) if rows != 1 else ()
+
+
+def _positions(sparsity: casadi.Sparsity) -> list[int]:
+    """C-order position of every nonzero of a column-major matrix."""
+    rows, columns = sparsity.get_triplet()
+    return [i * sparsity.size2() + j for i, j in zip(rows, columns, strict=True)]
+
+
+def _read(function: casadi.Function) -> Program:
+    """The public instruction list of an SX function, as single-assignment code."""
+    inputs = [function.sparsity_in(k) for k in range(function.n_in())]
+    outputs = [function.sparsity_out(k) for k in range(function.n_out())]
+    reader = _Reader(inputs, outputs)
+    for k in range(function.n_instructions()):
+        reader.take(function, k)
+    return program(
+        function.name(),
+        _ports(function.name_in(), inputs),
+        _ports(function.name_out(), outputs),
+        reader.instructions,
+        reader.constants,
+        reader.results(),
+    )
+
+
+def _ports(names: list[str], sparsities: list[casadi.Sparsity]) -> tuple[Port, ...]:
+    shapes = [_shape(*sparsity.shape) for sparsity in sparsities]
+    return tuple(Port(name, shape) for name, shape in zip(names, shapes, strict=True))
+
+
+class _Reader:
+    """Turns instructions on a work vector, whose slots are reused, into values assigned once."""
+
+    def __init__(self, inputs: list[casadi.Sparsity], outputs: list[casadi.Sparsity]):
+        import casadi
+
+        self.names = {getattr(casadi, key): key[3:] for key in dir(casadi) if key[:3] == "OP_"}
+        self.instructions: list[tuple[int, int, int]] = []
+        self.constants: list[float] = []
+        self.slots: dict[int, int] = {}
+        self.inputs = [_positions(s) for s in inputs]
+        self.outputs = [_positions(s) for s in outputs]
+        self.sizes = [s.numel() for s in outputs]
+        self.offsets = np.cumsum([0, *(s.numel() for s in inputs)]).tolist()
+        self.starts = np.cumsum([0, *self.sizes]).tolist()
+        self.found: dict[int, int] = {}
+
+    def emit(self, op: Op, a: int, b: int = -1) -> int:
+        self.instructions.append((op, a, b))
+        return len(self.instructions) - 1
+
+    def constant(self, value: float) -> int:
+        self.constants.append(value)
+        return self.emit(Op.CONST, len(self.constants) - 1)
+
+    def results(self) -> list[int]:
+        """Value of every output entry; what CasADi leaves out as structurally zero is zero."""
+        missing = [k for k in range(self.starts[-1]) if k not in self.found]
+        if missing:
+            self.found |= dict.fromkeys(missing, self.constant(0.0))
+        return [self.found[k] for k in range(self.starts[-1])]
+
+    def take(self, function: casadi.Function, k: int) -> None:
+        name = self.names[function.instruction_id(k)]
+        source, target = function.instruction_input(k), function.instruction_output(k)
+        if name == "OUTPUT":
+            port, nonzero = target
+            self.found[self.starts[port] + self.outputs[port][nonzero]] = self.slots[source[0]]
+        elif name == "INPUT":
+            port, nonzero = source
+            position = self.offsets[port] + self.inputs[port][nonzero]
+            self.slots[target[0]] = self.emit(Op.INPUT, position)
+        elif name == "CONST":
+            self.slots[target[0]] = self.constant(function.instruction_constant(k))
+        else:
+            values = [self.slots[slot] for slot in source]
+            self.slots[target[0]] = self.operation(name, values)
+
+    def operation(self, name: str, values: list[int]) -> int:
+        if name == "ASSIGN":
+            return values[0]
+        if name == "INV":
+            return self.emit(Op.DIV, self.constant(1.0), values[0])
+        if name == "TWICE":
+            return self.emit(Op.ADD, values[0], values[0])
+        op = _RENAMED.get(name) or Op.__members__.get(name)
+        if op is None:
+            raise CompileError(f"CasADi's operation {name} has no compiled form")
+        return self.emit(op, values[0], values[1] if op in BINARY else -1)

@@ -1,0 +1,135 @@
+"""The arithmetic of a formulation: as its derivation writes it, and how it grows with the joints.
+
+As written: nothing of the mechanism is known to be zero, and only what the derivation itself shares
+is shared. What depends on the mechanism alone (moments of mass, say) is done once and not counted;
+neither are the drives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dalembert import formulations
+from dalembert.errors import DalembertError
+from dalembert.formulations.registry import INPUTS, shape
+from dalembert.kernels.program.count import Count
+from dalembert.kernels.program.tally import ABSENT, tally
+from dalembert.model import Joint, Link, Model, build
+from dalembert.spatial import exp_se3
+
+
+def as_written(
+    model: Model, quantity: str, formulation: str | None = None, **choices: str
+) -> Count:
+    """Operations of a formulation on a model of this structure, as its derivation writes them."""
+    found = formulations.quantity(quantity)
+    function = found.formulation(formulation, model).function
+    bound = model.bind(np.ones(len(model.parameters)))
+    absent = np.array([ABSENT] * model.nv, dtype=object)
+    undriven = replace(
+        bound, drive=replace(bound.drive, **dict.fromkeys(vars(bound.drive), absent))
+    )
+
+    def run(**state: Any) -> Any:
+        return function(undriven, **state, **choices)
+
+    return tally(run, {name: shape(model, INPUTS[name]) for name in found.inputs})
+
+
+def general_chain(n: int) -> Model:
+    """A chain of n revolute joints, in general position; its numbers do not matter for counting."""
+    rng = np.random.default_rng(n)
+    links = [
+        Link(
+            name=f"link{i}",
+            parent=f"link{i - 1}" if i else None,
+            joint=Joint(origin=exp_se3(rng.normal(size=6))),
+            mass=1.0,
+            com=rng.normal(size=3),
+            inertia=np.eye(3),
+        )
+        for i in range(n)
+    ]
+    return build(links, name=f"chain of {n}")
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How the as-written counts of a formulation grow with the number of joints of a chain."""
+
+    formulation: str
+    counts: dict[int, Count]
+    multiplications: tuple[Fraction, ...]  # coefficients of 1, n, n², …
+    additions: tuple[Fraction, ...]
+
+    @property
+    def degree(self) -> int:
+        """Degree of the polynomial that the multiplications follow exactly."""
+        return len(self.multiplications) - 1
+
+    def at(self, n: int) -> tuple[int, int]:
+        """(multiplications, additions) of a chain of n joints, by the polynomials."""
+        return _value(self.multiplications, n), _value(self.additions, n)
+
+    def exponent(self, first: int, last: int) -> float:
+        """Local exponent of the multiplications: d log / d log n between two sizes."""
+        ratio = self.at(last)[0] / self.at(first)[0]
+        return float(np.log(ratio) / np.log(last / first))
+
+
+def _value(polynomial: tuple[Fraction, ...], n: int) -> int:
+    return int(sum(c * n**k for k, c in enumerate(polynomial)))
+
+
+def count_growth(
+    formulation: str,
+    n: Iterable[int] = range(3, 10),
+    quantity: str = "inverse_dynamics",
+    **choices: str,
+) -> Growth:
+    """Fit the exact polynomial in n that the as-written counts follow.
+
+    >>> growth = count_growth("newton_euler", n=range(3, 6))
+    >>> growth.degree
+    1
+    """
+    sizes = sorted(set(n))
+    counts = {k: as_written(general_chain(k), quantity, formulation, **choices) for k in sizes}
+    polynomials = [
+        _polynomial(sizes, [getattr(counts[k], kind) for k in sizes], formulation)
+        for kind in ("multiplications", "additions")
+    ]
+    return Growth(formulation, counts, *polynomials)
+
+
+def _polynomial(sizes: list[int], values: list[int], formulation: str) -> tuple[Fraction, ...]:
+    """The polynomial of lowest degree through all points, with a point to spare; exact."""
+    for degree in range(len(sizes) - 1):
+        coefficients = _interpolate(sizes[: degree + 1], values[: degree + 1])
+        fitted = [sum(c * k**p for p, c in enumerate(coefficients)) for k in sizes]
+        if fitted == values:
+            return coefficients
+    raise DalembertError(
+        f"the counts of {formulation!r} for n = {sizes} follow no polynomial of degree below "
+        f"{len(sizes) - 1}; give more values of n"
+    )
+
+
+def _interpolate(sizes: list[int], values: list[int]) -> tuple[Fraction, ...]:
+    """Coefficients of the polynomial through the points, by Newton's divided differences."""
+    table = [Fraction(v) for v in values]
+    for level in range(1, len(sizes)):
+        for i in reversed(range(level, len(sizes))):
+            table[i] = (table[i] - table[i - 1]) / (sizes[i] - sizes[i - level])
+    coefficients = [Fraction(0)] * len(sizes)
+    for i in reversed(range(len(sizes))):
+        # multiply by (n − sizes[i]) and add the next difference
+        shifted = [Fraction(0), *coefficients[:-1]]
+        coefficients = [s - sizes[i] * c for s, c in zip(shifted, coefficients, strict=True)]
+        coefficients[0] += table[i]
+    return tuple(coefficients)
