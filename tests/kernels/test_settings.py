@@ -35,7 +35,7 @@ def test_impossible_numbers_are_refused(n):
 
 
 def in_new_process(value):
-    code = "from dalembert.kernels import settings; print(settings.get_num_threads())"
+    code = "from dalembert.kernels.call import settings; print(settings.get_num_threads())"
     environment = {**os.environ, "DALEMBERT_NUM_THREADS": value}
     return subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
