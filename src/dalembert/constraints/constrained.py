@@ -21,6 +21,7 @@ from dalembert.systems.compiled import Compiled, Kind, Parameters
 from dalembert.systems.system import System, dynamics
 
 TRACED_FROM = (
+    "dalembert.bridge",
     "dalembert.linalg",
     "dalembert.spatial",
     "dalembert.model",

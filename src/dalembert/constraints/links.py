@@ -85,6 +85,7 @@ ROWS = Quantity(
 KIND = Kind(
     lambda name: ROWS,
     (
+        "dalembert.bridge",
         "dalembert.linalg",
         "dalembert.spatial",
         "dalembert.model",

@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from dalembert.kernels.program.count import Count
 
 # the packages whose sources decide what a traced program computes
-TRACED_FROM = ("dalembert.linalg", "dalembert.spatial", "dalembert.model", "dalembert.formulations")
+TRACED_FROM = (
+    "dalembert.bridge",
+    "dalembert.linalg",
+    "dalembert.spatial",
+    "dalembert.model",
+    "dalembert.formulations",
+)
 
 Parameters = Mapping[str, float] | np.ndarray | None
 

@@ -22,7 +22,12 @@ from dalembert.systems.energies import Energies
 from dalembert.systems.methods.equations import EquationMethods
 from dalembert.systems.methods.export import ExportMethods
 
-TRACED_FROM = ("dalembert.linalg", "dalembert.formulations", "dalembert.systems")
+TRACED_FROM = (
+    "dalembert.bridge",
+    "dalembert.linalg",
+    "dalembert.formulations",
+    "dalembert.systems",
+)
 
 
 class Lagrangian(ExportMethods, EquationMethods):

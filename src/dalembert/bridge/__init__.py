@@ -1,0 +1,41 @@
+"""The one door to CasADi: arrays of symbols, their derivatives, and functions made of them.
+
+Everything takes and gives arrays, of numbers or of symbols, so that what is built on it reads like
+NumPy. CasADi is imported when the first symbol is made, not before.
+
+>>> import numpy as np
+>>> from dalembert import bridge
+>>> q = bridge.symbol("q", 2)
+>>> slope = bridge.jacobian(q[0] * q, q)  # ∂(q₀ q)/∂q (2, 2)
+>>> bridge.Function([q], [slope])(np.array([3.0, 5.0]))[0]
+array([[6., 0.],
+       [5., 3.]])
+"""
+
+from dalembert.bridge.arrays import array, column, is_symbolic, shape_of, symbol
+from dalembert.bridge.calculus import (
+    at,
+    depends_on,
+    directional,
+    gradient,
+    jacobian,
+    transposed,
+)
+from dalembert.bridge.functions import Function, along, traced
+
+__all__ = [
+    "Function",
+    "along",
+    "array",
+    "at",
+    "column",
+    "depends_on",
+    "directional",
+    "gradient",
+    "is_symbolic",
+    "jacobian",
+    "shape_of",
+    "symbol",
+    "traced",
+    "transposed",
+]

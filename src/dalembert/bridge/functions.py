@@ -1,0 +1,102 @@
+"""Arrays as functions of other arrays: numbers in, numbers out; symbols in, symbols out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalembert.bridge.arrays import array, column, is_symbolic, shape_of, symbol
+from dalembert.bridge.calculus import directional
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+class Function:
+    """`outputs`, arrays of symbols, as a function of the symbols `inputs`; it pickles.
+
+    Called with numbers it gives arrays of numbers; called inside a trace its operations become
+    operations of that trace, without deriving them again. With `shared`, common subexpressions are
+    looked for once.
+
+    >>> x, t = symbol("x", 2), symbol("t")
+    >>> f = Function([x, t], [t * x, x @ x])
+    >>> f(np.array([1.0, 2.0]), 3.0)
+    (array([3., 6.]), array(5.))
+    >>> f(symbol("y", 2), 1.0)[0].shape
+    (2,)
+    """
+
+    def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any], shared: bool = False) -> None:
+        import casadi
+
+        columns = [column(y) for y in outputs]
+        columns = casadi.cse(columns) if shared else columns
+        self.shapes: Shapes = tuple(map(shape_of, outputs))
+        self._columns = casadi.Function("function", [column(x) for x in inputs], columns)
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        if any(map(is_symbolic, arrays)):
+            found = self._columns.call([column(x) for x in arrays])
+            return tuple(array(y, *shape) for y, shape in zip(found, self.shapes, strict=True))
+        found = self._columns.call([np.asarray(x, dtype=float).ravel() for x in arrays])
+        return tuple(
+            np.array(y, dtype=float).reshape(shape)
+            for y, shape in zip(found, self.shapes, strict=True)
+        )
+
+    def serialize(self) -> str:
+        """The function as text: equal functions give equal text."""
+        return f"{self.shapes} {self._columns.serialize()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._columns.serialize(), self.shapes)
+
+
+def _restored(text: str, shapes: Shapes) -> Function:
+    import casadi
+
+    made = Function.__new__(Function)
+    made._columns, made.shapes = casadi.Function.deserialize(text), shapes
+    return made
+
+
+def traced(
+    function: Callable[..., Any], inputs: Mapping[str, tuple[int, ...]], shared: bool = False
+) -> Callable[..., Any]:
+    """`function(**arrays)` run once on symbols of these shapes, to be called again and again.
+
+    It may return one array or a tuple of them; so does what comes back, also called by keyword.
+
+    >>> square = traced(lambda x: x * x, {"x": (2,)})
+    >>> square(x=np.array([2.0, 3.0]))
+    array([4., 9.])
+    """
+    symbols = {name: symbol(name, *shape) for name, shape in inputs.items()}
+    returned = function(**symbols)
+    several = isinstance(returned, tuple)
+    made = Function(list(symbols.values()), returned if several else [returned], shared)
+
+    def call(**arrays: Any) -> Any:
+        found = made(*(arrays[name] for name in symbols))
+        return found if several else found[0]
+
+    return call
+
+
+def along(
+    function: Callable[[Any], Sequence[Any]], rate: Callable[[Any, Any], Any], q: Any, v: Any
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """(values, rates) of arrays that are functions of q, while q moves with dq/dt = rate(q, v).
+
+    >>> values, rates = along(lambda q: [q @ q], lambda q, v: v, np.array([3.0]), np.array([2.0]))
+    >>> float(values[0]), float(rates[0])
+    (9.0, 12.0)
+    """
+    x, w = symbol("x", *q.shape), symbol("w", *v.shape)
+    values = function(x)
+    flow = rate(x, w)
+    rates = [directional(y, x, flow) for y in values]
+    found = Function([x, w], [*values, *rates])(q, v)
+    return found[: len(values)], found[len(values) :]
