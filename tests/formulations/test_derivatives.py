@@ -9,8 +9,8 @@ import dalembert as dl
 from dalembert.formulations.derivatives import automatic as automatic_derivatives
 from dalembert.formulations.derivatives.forward import forward_dynamics_derivatives
 from dalembert.formulations.derivatives.inverse import inverse_dynamics_derivatives
-from dalembert.formulations.forward.tree_inverse import tree_inverse
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
+from dalembert.linalg.tree import tree_inverse
 from dalembert.model import Model
 from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model, random_motion, random_state, seeds

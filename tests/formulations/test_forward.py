@@ -8,13 +8,8 @@ import dalembert as dl
 from dalembert.formulations.forward import articulated_body, solve
 from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.mass import composite_body
-from dalembert.linalg.triangular import (
-    back_substitution,
-    cholesky_solve,
-    forward_substitution,
-    lower_inverse,
-    upper_cholesky,
-)
+from dalembert.linalg.cholesky import cholesky_solve, upper_cholesky
+from dalembert.linalg.triangular import back_substitution, forward_substitution, lower_inverse
 from dalembert.systems.counting import general_chain
 from tests.formulations.laws import ZOO, assert_close, traced
 from tests.formulations.mechanisms import random_model, random_motion, random_state, seeds

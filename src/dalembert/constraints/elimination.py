@@ -15,7 +15,9 @@ import numpy as np
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
 from dalembert.constraints.multiplier import consistent
 from dalembert.constraints.terms import terms
-from dalembert.linalg import small as linear
+from dalembert.linalg.entries import flagged, largest
+from dalembert.linalg.ldl import ldl
+from dalembert.linalg.lu import LU, lu
 
 # of a pivot beside the largest entry of its row: below it, other coordinates are better ones
 WEAK_PIVOT = 1e-4
@@ -35,28 +37,26 @@ def forward_dynamics(
     rows, columns = list(chosen.rows), list(chosen.columns)
     free = [k for k in range(system.nv) if k not in columns]
     order = np.argsort([*free, *columns])
-    A2 = linear.lu(A[rows][:, columns])
-    c2 = linear.lu_solve(A2, drift[rows])
+    A2 = lu(A[rows][:, columns])
+    c2 = A2.solve(drift[rows])
     c = np.concatenate([np.zeros(len(free)), c2])[order] if free else c2[order]
     if free:
-        B = linear.lu_solve(A2, A[rows][:, free])
+        B = A2.solve(A[rows][:, free])
         T = np.concatenate([np.eye(len(free)), -B])[order]
         # Tᵀ M T q̈₁ = Tᵀ (f − M c)
-        reduced = linear.factor(T.T @ (M @ T))
-        qdd = T @ linear.solve(reduced, T.T @ (f - M @ c)) + c
+        reduced = ldl(T.T @ (M @ T))
+        qdd = T @ reduced.solve(T.T @ (f - M @ c)) + c
     else:
         qdd = c
-    basic = linear.lu_transpose_solve(A2, (f - M @ qdd)[columns])
+    basic = A2.transpose_solve((f - M @ qdd)[columns])
     lam, left = spread(A, drift, chosen, A2, basic, qdd)
     ok = consistent(left, A @ qdd, drift)
     for k, row in enumerate(rows):
-        ok = ok * (np.abs(A2.U[k][k]) >= WEAK_PIVOT * linear.largest(A[row]))
-    return linear.flagged(ok, qdd, lam)
+        ok = ok * (np.abs(A2.U[k][k]) >= WEAK_PIVOT * largest(A[row]))
+    return flagged(ok, qdd, lam)
 
 
-def spread(
-    A: Any, drift: Any, chosen: Pivots, A2: linear.Lower, basic: Any, qdd: Any
-) -> tuple[Any, Any]:
+def spread(A: Any, drift: Any, chosen: Pivots, A2: LU, basic: Any, qdd: Any) -> tuple[Any, Any]:
     """λ of least norm from the multipliers of the independent rows, and A q̈ − γ of the others.
 
     The other rows are L times the independent ones; λ = G (GᵀG)⁻¹ λ_basic with G = [1; L].
@@ -65,7 +65,7 @@ def spread(
     others = [k for k in range(A.shape[0]) if k not in rows]
     if not others:
         return basic[np.argsort(rows)], np.zeros(1)
-    L = linear.lu_transpose_solve(A2, A[others][:, columns].T).T
-    weights = linear.solve(linear.factor(np.eye(len(rows)) + L.T @ L), basic)
+    L = A2.transpose_solve(A[others][:, columns].T).T
+    weights = ldl(np.eye(len(rows)) + L.T @ L).solve(basic)
     lam = np.concatenate([weights, L @ weights])[np.argsort([*rows, *others])]
     return lam, A[others] @ qdd - drift[others]

@@ -16,10 +16,13 @@ from dalembert.constraints.elimination import WEAK_PIVOT
 from dalembert.constraints.multiplier import consistent
 from dalembert.constraints.terms import terms
 from dalembert.errors import FormulationError
-from dalembert.formulations.mass.square_root import symmetric_roots
-from dalembert.linalg import small as linear
+from dalembert.linalg.cholesky import cholesky, upper_cholesky
+from dalembert.linalg.entries import flagged
+from dalembert.linalg.ldl import ldl
+from dalembert.linalg.lu import LU, lu
 from dalembert.linalg.orthonormal import gram_schmidt, householder
-from dalembert.linalg.triangular import lower_inverse, upper_cholesky
+from dalembert.linalg.symmetric_root import symmetric_roots
+from dalembert.linalg.triangular import lower_inverse
 from dalembert.model import Model
 from dalembert.systems.system import Dynamics
 
@@ -30,7 +33,7 @@ BASES = ("gram_schmidt", "householder")
 def roots(plant: Dynamics, q: Any, M: Any, root: str = "cholesky") -> tuple[Any, Any]:
     """(W, W⁻¹), each (nv, nv), with M = W Wᵀ."""
     if root == "cholesky":
-        W = np.linalg.cholesky(M)
+        W = cholesky(M)
         return W, lower_inverse(W)
     if root == "articulated":
         # for a robot, the root of the articulated inertias (000 p.50); it is upper triangular
@@ -72,15 +75,15 @@ def forward_dynamics(
     Lambda, u = A @ W_inverse.T, W_inverse @ f
     V1, along = complement(Lambda[rows], u, basis)
     Lambda_r = Lambda[rows] @ V1  # triangular, as it comes from independent rows in order
-    factors = linear.lu(Lambda_r)
-    y = linear.lu_solve(factors, drift[rows])
+    factors = lu(Lambda_r)
+    y = factors.solve(drift[rows])
     qdd = W_inverse.T @ (V1 @ y + along)
-    basic = linear.lu_transpose_solve(factors, V1.T @ u - y)
+    basic = factors.transpose_solve(V1.T @ u - y)
     lam, left = _spread(Lambda, V1, drift, rows, factors, basic, qdd, A)
     ok = consistent(left, A @ qdd, drift)
     for k in range(len(rows)):
         ok = ok * (Lambda_r[k, k] ** 2 >= WEAK_PIVOT**2 * (Lambda_r[k] @ Lambda_r[k]))
-    return linear.flagged(ok, qdd, lam)
+    return flagged(ok, qdd, lam)
 
 
 def _spread(
@@ -88,7 +91,7 @@ def _spread(
     V1: Any,
     drift: Any,
     rows: list[int],
-    factors: linear.Lower,
+    factors: LU,
     basic: Any,
     qdd: Any,
     A: Any,
@@ -97,8 +100,8 @@ def _spread(
     others = [k for k in range(A.shape[0]) if k not in rows]
     if not others:
         return basic[np.argsort(rows)], np.zeros(1)
-    L = linear.lu_transpose_solve(factors, (Lambda[others] @ V1).T).T
-    weights = linear.solve(linear.factor(np.eye(len(rows)) + L.T @ L), basic)
+    L = factors.transpose_solve((Lambda[others] @ V1).T).T
+    weights = ldl(np.eye(len(rows)) + L.T @ L).solve(basic)
     lam = np.concatenate([weights, L @ weights])[np.argsort([*rows, *others])]
     return lam, A[others] @ qdd - drift[others]
 

@@ -15,7 +15,8 @@ from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.posture import index
 from dalembert.constraints.projection import metric
-from dalembert.linalg import small as linear
+from dalembert.linalg.entries import flagged, largest
+from dalembert.linalg.proximal import least_norm
 
 
 def selected(system: ConstrainedDynamics, actuators: str | None) -> list[int]:
@@ -49,25 +50,25 @@ def inverse_dynamics(
     scale = None if weights is None else 1.0 / np.sqrt(weights[columns])
     B = B if scale is None else B * scale.reshape(1, -1)
     # M⁻¹ P_ω is symmetric: the normal equations of P_ω B u = P_ω f in the metric M⁻¹
-    X = linear.solve(maps.M, maps.project(B))
+    X = maps.M.solve(maps.project(B))
     G = B.T @ X
-    u, _ = linear.least_norm(G, X.T @ f)
+    u, _ = least_norm(G, X.T @ f)
     if lam is not None:
         u = u + _toward(maps, G, B, f + A.T @ lam - B @ u)
     carried = B @ u - f
     found = maps.normal(carried)
     missed = carried - A.T @ found
-    ok = linear.largest(missed) <= INCONSISTENT * (1e-9 + linear.largest(maps.project(f)))
+    ok = largest(missed) <= INCONSISTENT * (1e-9 + largest(maps.project(f)))
     tau = B @ u if scale is None else np.eye(system.nv)[:, columns] @ (scale * u)
-    return linear.flagged(ok, tau, found)
+    return flagged(ok, tau, found)
 
 
 def _toward(maps: Any, G: Any, B: Any, wanted: Any) -> Any:
     """The internal u (P_ω B u = 0) that brings B u nearest to `wanted` in the metric M⁻¹."""
     n = B.shape[1]
-    inside = np.eye(n) - linear.least_norm(G, G)[0]
-    H = inside.T @ (B.T @ linear.solve(maps.M, B @ inside))
-    u, _ = linear.least_norm(H, inside.T @ (B.T @ linear.solve(maps.M, wanted)))
+    inside = np.eye(n) - least_norm(G, G)[0]
+    H = inside.T @ (B.T @ maps.M.solve(B @ inside))
+    u, _ = least_norm(H, inside.T @ (B.T @ maps.M.solve(wanted)))
     return inside @ u
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.terms import terms
-from dalembert.linalg import small as linear
+from dalembert.linalg.entries import flagged, largest
+from dalembert.linalg.ldl import ldl
+from dalembert.linalg.proximal import least_norm
 
 # what a consistent set may leave of A q̈ = γ, beside the accelerations it is made of
 INCONSISTENT = 1e-6
@@ -17,13 +19,13 @@ def forward_dynamics(
 ) -> tuple[Any, Any]:
     """(q̈ (nv,), λ (rows,)), λ the one of least norm; NaN where the constraints contradict."""
     M, f, A, drift = terms(system, q, qd, tau, t)
-    mass = linear.factor(M)
-    Y, z = linear.half_solve(mass, A.T), linear.half_solve(mass, f)
-    S = linear.gram(mass, Y)
+    mass = ldl(M)
+    Y, z = mass.half_solve(A.T), mass.half_solve(f)
+    S = mass.gram(Y)
     free = _apply(Y, [x / d for x, d in zip(z, mass.pivots, strict=True)])
-    lam, left = linear.least_norm(S, free - drift, system.balanced)
-    qdd = linear.full_solve(mass, [x - y @ lam for x, y in zip(z, Y, strict=True)])
-    return linear.flagged(consistent(left, free, drift), qdd, lam)
+    lam, left = least_norm(S, free - drift, system.balanced)
+    qdd = mass.full_solve([x - y @ lam for x, y in zip(z, Y, strict=True)])
+    return flagged(consistent(left, free, drift), qdd, lam)
 
 
 def _apply(Y: list[Any], x: list[Any]) -> Any:
@@ -38,5 +40,5 @@ def consistent(left: Any, *parts: Any) -> Any:
     """Whether what is left is small beside the parts it was made of."""
     scale = 1e-9
     for part in parts:
-        scale = scale + linear.largest(part)
-    return linear.largest(left) <= INCONSISTENT * scale
+        scale = scale + largest(part)
+    return largest(left) <= INCONSISTENT * scale

@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.constraints.links import Link, LinkEvaluator
 from dalembert.errors import ConstraintError, ShapeError
-from dalembert.linalg.small import PROXIMITY
+from dalembert.linalg.proximal import PROXIMITY
 from dalembert.systems.system import System
 
 STEPS, DONE = 40, 1e-15  # of the proximal iteration; long chains are badly conditioned
@@ -181,7 +181,7 @@ class Network:
         return free - spread @ lam, lam
 
     def _solve(self, S: Any, r: np.ndarray) -> np.ndarray:
-        """S⁻¹ r by the proximal iteration of `linear.least_norm`, on a sparse factorisation."""
+        """S⁻¹ r by the proximal iteration of `least_norm`, on a sparse factorisation."""
         from scipy import sparse
         from scipy.sparse.linalg import splu
 

@@ -14,17 +14,19 @@ import numpy as np
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.multiplier import consistent
 from dalembert.constraints.terms import terms
-from dalembert.linalg import small as linear
+from dalembert.linalg.entries import flagged
+from dalembert.linalg.ldl import LDL, ldl
+from dalembert.linalg.proximal import Proximal, proximal
 
 
 class Metric(NamedTuple):
     """The maps between T*E, TE and the space of the constraints (000 p.67)."""
 
-    M: linear.Factor
+    M: LDL
     A: Any  # h_* (rows, nv)
     A_sharp: Any  # h_* ∘ M♯ = A M⁻¹ (rows, nv)
     S: Any  # M₂♯ = A M⁻¹ Aᵀ (rows, rows)
-    inverse: linear.Proximal  # by which M₂♭ = S⁺ is applied
+    inverse: Proximal  # by which M₂♭ = S⁺ is applied
 
     def flat(self, a: Any) -> tuple[Any, Any]:
         """(M₂♭ a, what no constraint force can do of a), for a (rows,) or (rows, m)."""
@@ -41,11 +43,11 @@ class Metric(NamedTuple):
 
 def metric(system: ConstrainedDynamics, M: Any, A: Any) -> Metric:
     """M♯ and M₂♯ = h_* ∘ M♯ ∘ h*, with M₂♭ its pseudo-inverse where rows are redundant."""
-    mass = linear.factor(M)
-    Y = linear.half_solve(mass, A.T)
-    S = linear.gram(mass, Y)
-    A_sharp = linear.full_solve(mass, Y).T
-    return Metric(mass, A, A_sharp, S, linear.proximal(S, system.balanced))
+    mass = ldl(M)
+    Y = mass.half_solve(A.T)
+    S = mass.gram(Y)
+    A_sharp = mass.full_solve(Y).T
+    return Metric(mass, A, A_sharp, S, proximal(S, system.balanced))
 
 
 def projectors(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
@@ -69,10 +71,10 @@ def forward_dynamics(
     # (1 − P_ω) M q̈ = Aᵀ M₂♭ A q̈ = Aᵀ M₂♭ γ
     normal, left = maps.flat(drift)
     P_w = projector(maps)
-    qdd = linear.solve(maps.M, P_w @ f + A.T @ normal)
+    qdd = maps.M.solve(P_w @ f + A.T @ normal)
     # (1 − P_ω) f = Aᵀ (λ + M₂♭ γ)
     lam = maps.normal(f - P_w @ f) - normal
-    return linear.flagged(consistent(left, drift, maps.A_sharp @ f), qdd, lam)
+    return flagged(consistent(left, drift, maps.A_sharp @ f), qdd, lam)
 
 
 def second_fundamental_form(
@@ -86,7 +88,7 @@ def second_fundamental_form(
     # A (q̈ + M⁻¹ C q̇) with A q̈ = γ, whatever q̈ is along Q
     normal, _ = maps.flat(rows.drift + maps.A_sharp @ coriolis)
     force = rows.A.T @ normal
-    return linear.solve(maps.M, force), force
+    return maps.M.solve(force), force
 
 
 def project_velocity(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:

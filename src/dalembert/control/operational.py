@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.control.joint_space import gain, known
 from dalembert.control.line import Line
 from dalembert.errors import FormulationError
-from dalembert.linalg.triangular import cholesky_solve
+from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.spatial.rotations import log_so3
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import Dynamics

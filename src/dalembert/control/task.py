@@ -15,7 +15,7 @@ from dalembert.constraints import Constrained
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.posture import index
 from dalembert.errors import ShapeError
-from dalembert.linalg import small as linear
+from dalembert.linalg.ldl import ldl
 from dalembert.model.parameter import is_symbolic
 
 Coordinates = Sequence[str] | Callable[[Any], Any]
@@ -103,9 +103,9 @@ def require_complete(system: Constrained, size: int, matrix: Any) -> None:
 def stacked_solve(task: Task, A: Any, r: Any) -> Any:
     """X with [Θ; A] X = r, by least squares (A may have redundant rows) with one refinement."""
     K = np.concatenate([task.matrix, A])
-    normal = linear.factor(K.T @ K)
-    X = linear.solve(normal, K.T @ r)
-    return X + linear.solve(normal, K.T @ (r - K @ X))
+    normal = ldl(K.T @ K)
+    X = normal.solve(K.T @ r)
+    return X + normal.solve(K.T @ (r - K @ X))
 
 
 def acceleration(task: Task, A: Any, gamma: Any, wanted: Any) -> Any:

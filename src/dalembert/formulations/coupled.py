@@ -18,7 +18,7 @@ from dalembert.formulations import catalogue
 from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.mass import composite_body
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
-from dalembert.linalg.triangular import cholesky_solve
+from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.model import Model
 
 # quantities that are linear in the coordinates' directions, so that G carries them over

@@ -1,17 +1,69 @@
-"""M = L D Lᵀ, written functionally so that it also traces; NumPy has no such factorisation."""
+"""M = L D Lᵀ of a symmetric M with regular minors, L unit lower triangular: no square roots.
+
+Pivots are not searched for, so that the order of operations is fixed and it traces; positive
+definite matrices need none.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert.linalg.symmetric import symmetric
+from dalembert.linalg.triangular import less
 
-def ldl(M: Any) -> tuple[list[list[Any]], list[Any]]:
-    """Unit lower L (rows below the diagonal) and the pivots D of a symmetric M (n, n).
 
-    >>> rows, pivots = ldl(np.array([[4.0, 2.0], [2.0, 3.0]]))
-    >>> float(rows[1][0]), [float(d) for d in pivots]
+class LDL(NamedTuple):
+    """The factors of M, and what is solved with them."""
+
+    rows: list[list[Any]]  # of L, below the diagonal
+    pivots: list[Any]  # D
+
+    def half_solve(self, B: Any) -> list[Any]:
+        """Rows of Y = L⁻¹ B, for B (n,) or (n, m)."""
+        Y: list[Any] = []
+        for i, row in enumerate(self.rows):
+            Y.append(less(B[i], row, Y))
+        return Y
+
+    def full_solve(self, Y: list[Any]) -> Any:
+        """L⁻ᵀ D⁻¹ Y from the rows of Y = L⁻¹ B: the solution of M X = B."""
+        X = [y / d for y, d in zip(Y, self.pivots, strict=True)]
+        for i in reversed(range(len(X))):
+            for k in range(i + 1, len(X)):
+                X[i] = X[i] - self.rows[k][i] * X[k]
+        return np.stack(X)
+
+    def solve(self, B: Any) -> Any:
+        """X with M X = B, for B (n,) or (n, m).
+
+        >>> ldl(np.array([[4.0, 2.0], [2.0, 3.0]])).solve(np.array([8.0, 8.0]))
+        array([1., 2.])
+        """
+        return self.full_solve(self.half_solve(B))
+
+    def gram(self, Y: list[Any]) -> Any:
+        """S = Yᵀ D⁻¹ Y (m, m), each entry computed once: A M⁻¹ Aᵀ for Y = L⁻¹ Aᵀ.
+
+        >>> M = ldl(np.array([[4.0, 2.0], [2.0, 3.0]]))
+        >>> M.gram(M.half_solve(np.eye(2)))  # M⁻¹
+        array([[ 0.375, -0.25 ],
+               [-0.25 ,  0.5  ]])
+        """
+        scaled = [y / d for y, d in zip(Y, self.pivots, strict=True)]
+
+        def entry(i: int, j: int) -> Any:
+            return sum(s[i] * y[j] for s, y in zip(scaled, Y, strict=True))
+
+        return symmetric(entry, Y[0].shape[0])
+
+
+def ldl(M: Any) -> LDL:
+    """The factors of M (n, n).
+
+    >>> factors = ldl(np.array([[4.0, 2.0], [2.0, 3.0]]))
+    >>> float(factors.rows[1][0]), [float(d) for d in factors.pivots]
     (0.5, [4.0, 2.0])
     """
     rows: list[list[Any]] = []
@@ -20,33 +72,8 @@ def ldl(M: Any) -> tuple[list[list[Any]], list[Any]]:
         # u_j = L_ij D_j = M_ij − Σ_{k<j} u_k L_jk
         scaled: list[Any] = []
         for j in range(i):
-            scaled.append(M[i, j] - _dot(scaled, rows[j]))
+            scaled.append(less(M[i, j], scaled, rows[j]))
         row = [u / d for u, d in zip(scaled, pivots, strict=True)]
-        pivots.append(M[i, i] - _dot(scaled, row))
+        pivots.append(less(M[i, i], scaled, row))
         rows.append(row)
-    return rows, pivots
-
-
-def ldl_solve(M: Any, b: Any) -> Any:
-    """x with M x = b, for b (n,) or the columns of b (n, m); M symmetric with regular minors.
-
-    >>> ldl_solve(np.array([[4.0, 2.0], [2.0, 3.0]]), np.array([8.0, 8.0]))
-    array([1., 2.])
-    """
-    rows, pivots = ldl(M)
-    n = len(pivots)
-    y: list[Any] = []
-    for i in range(n):
-        y.append(b[i] - _dot(rows[i], y))
-    x = [value / d for value, d in zip(y, pivots, strict=True)]
-    for i in reversed(range(n)):
-        for k in range(i + 1, n):
-            x[i] = x[i] - rows[k][i] * x[k]
-    return np.stack(x)
-
-
-def _dot(a: list[Any], b: list[Any]) -> Any:
-    total = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total
+    return LDL(rows, pivots)

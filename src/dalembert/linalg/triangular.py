@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+
+def less(b: Any, row: Sequence[Any], x: Sequence[Any]) -> Any:
+    """b − Σ row_k x_k, one term after the other: a step of every substitution."""
+    for a, y in zip(row, x, strict=True):
+        b = b - a * y
+    return b
 
 
 def forward_substitution(L: Any, b: Any) -> Any:
@@ -21,27 +29,20 @@ def forward_substitution(L: Any, b: Any) -> Any:
 
 
 def back_substitution(U: Any, b: Any) -> Any:
-    """x (n,) with U x = b, U upper triangular."""
+    """x (n,) with U x = b, U upper triangular.
+
+    >>> back_substitution(np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([4.0, 8.0]))
+    array([1., 2.])
+    """
     return forward_substitution(U[::-1, ::-1], b[::-1])[::-1]
 
 
 def lower_inverse(L: Any) -> Any:
-    """L⁻¹ (n, n) of a lower triangular L."""
+    """L⁻¹ (n, n) of a lower triangular L.
+
+    >>> lower_inverse(np.array([[2.0, 0.0], [1.0, 4.0]]))
+    array([[ 0.5  ,  0.   ],
+           [-0.125,  0.25 ]])
+    """
     unit = np.eye(L.shape[0])
     return np.stack([forward_substitution(L, column) for column in unit]).T
-
-
-def cholesky_solve(M: Any, b: Any) -> Any:
-    """x (n,) with M x = b, M = L Lᵀ symmetric and positive definite."""
-    L = np.linalg.cholesky(M)
-    return back_substitution(L.T, forward_substitution(L, b))
-
-
-def upper_cholesky(M: Any) -> Any:
-    """The upper triangular U (n, n) with M = U Uᵀ.
-
-    >>> upper_cholesky(np.array([[5.0, 2.0], [2.0, 4.0]]))
-    array([[2., 1.],
-           [0., 2.]])
-    """
-    return np.linalg.cholesky(M[::-1, ::-1])[::-1, ::-1]

@@ -22,7 +22,7 @@ from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.multiplier import forward_dynamics as held_dynamics
 from dalembert.formulations import coupled
 from dalembert.formulations.parts.drive import friction
-from dalembert.linalg.triangular import cholesky_solve
+from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.model import Model
 from dalembert.simulation.law import Controller, unpack
 from dalembert.simulation.manifold import dexp_inverse

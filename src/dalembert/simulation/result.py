@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.linalg.small import largest
+from dalembert.linalg.entries import largest
 from dalembert.model import Model
 from dalembert.simulation.inline import compiled
 from dalembert.simulation.plant import Plant

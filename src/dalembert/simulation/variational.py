@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.linalg.cholesky import cholesky
 from dalembert.linalg.triangular import back_substitution, forward_substitution
 from dalembert.simulation.inline import Inlined
 from dalembert.simulation.manifold import turning
@@ -149,7 +150,7 @@ def _series(X: Any, coefficients: list[float]) -> Any:
 
 
 def _solver(M: Any) -> Any:
-    L = np.linalg.cholesky(M)
+    L = cholesky(M)
     return lambda b: back_substitution(L.T, forward_substitution(L, b))
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.linalg.ldl import ldl_solve
-from dalembert.linalg.triangular import cholesky_solve
+from dalembert.linalg.cholesky import cholesky_solve
+from dalembert.linalg.ldl import ldl
 
 if TYPE_CHECKING:
     from dalembert.systems.energies import Energies, Symbols
@@ -137,7 +137,7 @@ def _excess(energies: Energies, q: Any, qd: Any, tau: Any) -> Any:
 
 def forward_dynamics(energies: Energies, q: Any, qd: Any, tau: Any) -> Any:
     """q̈ (n,) with M q̈ = τ + ψ − h, M = L D Lᵀ: no square roots."""
-    return ldl_solve(mass_matrix(energies, q), _excess(energies, q, qd, tau))
+    return ldl(mass_matrix(energies, q)).solve(_excess(energies, q, qd, tau))
 
 
 def forward_dynamics_by_cholesky(energies: Energies, q: Any, qd: Any, tau: Any) -> Any:
@@ -158,8 +158,8 @@ def forward_dynamics_derivatives(energies: Energies, q: Any, qd: Any, tau: Any) 
     """∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M⁻¹ ∂τ/∂q̇ and ∂q̈/∂τ = M⁻¹, each (n, n)."""
     qdd = forward_dynamics(energies, q, qd, tau)
     by_position, by_velocity, M = inverse_dynamics_derivatives(energies, q, qd, qdd)
-    unit = np.eye(energies.nv)
-    return ldl_solve(M, -by_position), ldl_solve(M, -by_velocity), ldl_solve(M, unit)
+    inertia, unit = ldl(M), np.eye(energies.nv)
+    return inertia.solve(-by_position), inertia.solve(-by_velocity), inertia.solve(unit)
 
 
 def kinetic_energy(energies: Energies, q: Any, qd: Any) -> Any:

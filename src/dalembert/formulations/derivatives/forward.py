@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.formulations.derivatives.inverse import inverse_dynamics_derivatives
-from dalembert.formulations.forward.tree_inverse import tree_inverse
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
+from dalembert.linalg.tree import tree_inverse
 from dalembert.model import Model
 
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from dalembert.formulations.inverse.newton_euler import Motion, base_motion, link_wrenches, motions
 from dalembert.formulations.parts.sweep import Placed, inward, transforms
-from dalembert.formulations.parts.symmetric import add_outer
 from dalembert.formulations.parts.turned import turned
+from dalembert.linalg.symmetric import add_outer
 from dalembert.model import Body, Model
 from dalembert.spatial.inertia import silver_tensor
 from dalembert.spatial.rotations import hat

@@ -15,7 +15,7 @@ from dalembert.formulations.inverse.newton_euler import base_motion, motions
 from dalembert.formulations.parts.body_wrench import inertial_wrench
 from dalembert.formulations.parts.drive import friction
 from dalembert.formulations.parts.sweep import inward, outward, transforms
-from dalembert.formulations.parts.symmetric import congruence, symmetric
+from dalembert.linalg.symmetric import congruence, symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial.rotations import hat
 

@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.formulations.forward.tree_inverse import tree_solve
 from dalembert.formulations.inverse import newton_euler, operator
 from dalembert.formulations.mass import composite_body
-from dalembert.formulations.mass.square_root import (
-    square_root,
-    square_root_inverse,
-    symmetric_roots,
-)
-from dalembert.linalg.triangular import back_substitution, cholesky_solve, forward_substitution
+from dalembert.formulations.mass.square_root import square_root, square_root_inverse
+from dalembert.linalg.cholesky import cholesky_solve
+from dalembert.linalg.symmetric_root import symmetric_roots
+from dalembert.linalg.tree import tree_solve
+from dalembert.linalg.triangular import back_substitution, forward_substitution
 from dalembert.model import Model
 
 

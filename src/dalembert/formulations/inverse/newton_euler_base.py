@@ -14,8 +14,8 @@ import numpy as np
 from dalembert.formulations.inverse.newton_euler import base_motion, in_link_frames
 from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
-from dalembert.formulations.parts.symmetric import congruence
 from dalembert.formulations.parts.weight import by_base
+from dalembert.linalg.symmetric import congruence
 from dalembert.model import Body, Model
 
 Wrench = tuple[Any, Any]  # force, moment about the link frame's origin

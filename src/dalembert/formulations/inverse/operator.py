@@ -20,7 +20,7 @@ from dalembert.formulations.inverse.screw import adjoints, base_motion, inertia,
 from dalembert.formulations.kinematics.gravity import as_base_or_torque
 from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import outward
-from dalembert.formulations.parts.symmetric import symmetric
+from dalembert.linalg.symmetric import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.formulations.parts.sweep import Placed, inward, transforms
-from dalembert.formulations.parts.symmetric import add_outer
 from dalembert.formulations.parts.turned import turned
+from dalembert.linalg.symmetric import add_outer
 from dalembert.model import Body, Model
 from dalembert.spatial.inertia import silver_tensor
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses, columns_of_all
 from dalembert.formulations.parts.sweep import outward, transforms
-from dalembert.formulations.parts.symmetric import symmetric
+from dalembert.linalg.symmetric import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.inertia import spatial_inertia

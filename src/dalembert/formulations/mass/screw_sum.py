@@ -12,7 +12,7 @@ import numpy as np
 
 from dalembert.errors import FormulationError
 from dalembert.formulations.kinematics.frames import body_poses
-from dalembert.formulations.parts.symmetric import symmetric
+from dalembert.linalg.symmetric import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 

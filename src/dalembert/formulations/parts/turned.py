@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.formulations.parts.symmetric import congruence, symmetric
+from dalembert.linalg.symmetric import congruence, symmetric
 from dalembert.model import Body
 from dalembert.model.joint import Screw
 

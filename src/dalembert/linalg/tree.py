@@ -1,4 +1,4 @@
-"""Solving with a tree's mass matrix by M = Lᵀ D L, which has no fill-in (Featherstone 2008, §6.5).
+"""Solving with the mass matrix of a tree by M = Lᵀ D L, which has no fill-in (Featherstone 2008, §6.5).
 
 Coordinates stand parents first, so eliminating from the tips leaves the zeros between branches alone.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
+from dalembert.linalg.symmetric import symmetric
 
 
 def tree_inverse(M: Any) -> Any:
@@ -21,12 +23,7 @@ def tree_inverse(M: Any) -> Any:
     L, pivots = _factors(M)
     K = _unit_lower_inverse(L, n)
     scaled = {(i, k): K[i, k] * pivots[k] for i, k in K}
-    entry = {
-        (i, j): sum(scaled[i, k] * K[j, k] for k in range(j + 1))
-        for i in range(n)
-        for j in range(i + 1)
-    }
-    return np.stack([np.stack([entry[max(i, j), min(i, j)] for j in range(n)]) for i in range(n)])
+    return symmetric(lambda j, i: sum(scaled[i, k] * K[j, k] for k in range(j + 1)), n)
 
 
 def tree_solve(M: Any, b: Any) -> Any:

@@ -1,0 +1,51 @@
+"""M = L Lᵀ of a symmetric positive definite M, on numbers and on symbols."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.linalg.symmetric import symmetric
+from dalembert.linalg.triangular import back_substitution, forward_substitution, lower_inverse
+
+
+def cholesky(M: Any) -> Any:
+    """The lower triangular L (n, n) with M = L Lᵀ.
+
+    >>> cholesky(np.array([[4.0, 2.0], [2.0, 5.0]]))
+    array([[2., 0.],
+           [1., 2.]])
+    """
+    return np.linalg.cholesky(M)
+
+
+def upper_cholesky(M: Any) -> Any:
+    """The upper triangular U (n, n) with M = U Uᵀ.
+
+    >>> upper_cholesky(np.array([[5.0, 2.0], [2.0, 4.0]]))
+    array([[2., 1.],
+           [0., 2.]])
+    """
+    return cholesky(M[::-1, ::-1])[::-1, ::-1]
+
+
+def cholesky_solve(M: Any, b: Any) -> Any:
+    """x (n,) with M x = b.
+
+    >>> cholesky_solve(np.array([[4.0, 2.0], [2.0, 5.0]]), np.array([8.0, 12.0]))
+    array([1., 2.])
+    """
+    L = cholesky(M)
+    return back_substitution(L.T, forward_substitution(L, b))
+
+
+def cholesky_inverse(M: Any) -> Any:
+    """M⁻¹ (n, n) = L⁻ᵀ L⁻¹, each entry computed once.
+
+    >>> cholesky_inverse(np.array([[4.0, 0.0], [0.0, 2.0]])).round(12)
+    array([[0.25, 0.  ],
+           [0.  , 0.5 ]])
+    """
+    K = lower_inverse(cholesky(M))
+    return symmetric(lambda i, j: K[j:, i] @ K[j:, j], M.shape[0])

@@ -1,0 +1,69 @@
+"""Every factorisation solves its system, and does on symbols what it does on numbers."""
+
+import numpy as np
+import pytest
+
+from dalembert import bridge
+from dalembert.linalg.cholesky import cholesky, cholesky_inverse, cholesky_solve, upper_cholesky
+from dalembert.linalg.ldl import ldl
+from dalembert.linalg.lu import lu
+from dalembert.linalg.orthonormal import gram_schmidt, householder
+from dalembert.linalg.proximal import least_norm
+from dalembert.linalg.tree import tree_inverse, tree_solve
+from dalembert.linalg.triangular import lower_inverse
+
+
+def solve_by_gram(M, b):
+    """M⁻¹ b, with M⁻¹ = Yᵀ D⁻¹ Y for Y = L⁻¹."""
+    factors = ldl(M)
+    return factors.gram(factors.half_solve(np.eye(M.shape[0]))) @ b
+
+
+SOLVERS = {
+    "cholesky": cholesky_solve,
+    "cholesky_inverse": lambda M, b: cholesky_inverse(M) @ b,
+    "lower_inverse": lambda M, b: lower_inverse(cholesky(M)).T @ (lower_inverse(cholesky(M)) @ b),
+    "upper": lambda M, b: np.linalg.inv(upper_cholesky(M) @ upper_cholesky(M).T) @ b,
+    "ldl": lambda M, b: ldl(M).solve(b),
+    "gram": solve_by_gram,
+    "lu": lambda M, b: lu(M).solve(b),
+    "lu_transpose": lambda M, b: lu(M.T).transpose_solve(b),
+    "least_norm": lambda M, b: least_norm(M, b)[0],
+    "tree": tree_solve,
+    "tree_inverse": lambda M, b: tree_inverse(M) @ b,
+}
+
+
+@pytest.fixture
+def system():
+    """A positive definite M (4, 4) and b (4,)."""
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(4, 4))
+    return root @ root.T + np.eye(4), rng.normal(size=4)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solution(name, system):
+    M, b = system
+    np.testing.assert_allclose(SOLVERS[name](M, b), np.linalg.solve(M, b), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "upper"])
+def test_on_symbols_as_on_numbers(name, system):
+    M, b = system
+    traced = bridge.traced(SOLVERS[name], {"M": (4, 4), "b": (4,)})
+    np.testing.assert_allclose(traced(M=M, b=b), SOLVERS[name](M, b), rtol=1e-11)
+
+
+@pytest.mark.parametrize("factorise", [ldl, lu])
+def test_several_columns_at_once(factorise, system):
+    M, _ = system
+    B = np.random.default_rng(4).normal(size=(4, 3))
+    np.testing.assert_allclose(factorise(M).solve(B), np.linalg.solve(M, B), rtol=1e-12)
+
+
+def test_the_two_bases_span_the_same_rows():
+    rows = np.random.default_rng(5).normal(size=(2, 5))
+    first, (second, rest) = gram_schmidt(rows), householder(rows)
+    np.testing.assert_allclose(first @ first.T, second @ second.T, atol=1e-14)
+    np.testing.assert_allclose(rows @ rest, 0.0, atol=1e-14)
