@@ -88,7 +88,7 @@ def _twin(robot: dl.Robot) -> pin.Model:
     for body in robot.model.bodies:
         place = pin.SE3(np.asarray(body.rotation), np.asarray(body.translation))
         parent = model.addJoint(parent, pin.JointModelRZ(), place, body.name)
-        inertia = pin.Inertia(float(body.mass), np.asarray(body.com), np.asarray(body.inertia))
+        inertia = pin.Inertia(float(body.mass), body.center, body.inertia_about_center)
         model.appendBodyToJoint(parent, inertia, pin.SE3.Identity())
     return model
 
@@ -126,8 +126,8 @@ def _mujoco_model(robot: dl.Robot) -> mujoco.MjModel:
         mujoco.mju_mat2Quat(quat, np.ravel(np.asarray(body.rotation)))
         parent = parent.add_body(name=body.name, pos=np.asarray(body.translation), quat=quat)
         parent.explicitinertial = True
-        parent.mass, parent.ipos = float(body.mass), np.asarray(body.com)
-        I = np.asarray(body.inertia)
+        parent.mass, parent.ipos = float(body.mass), body.center
+        I = body.inertia_about_center
         parent.fullinertia = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
         parent.add_joint(type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0.0, 0.0, 1.0])
     return spec.compile()

@@ -95,14 +95,14 @@ def general_inertias(name: str) -> dl.Robot:
 
     import numpy as np
 
+    from dalembert.spatial import from_silver_tensor
+
     model = dl.load(name).model
     rng = np.random.default_rng(0)
     root = rng.normal(size=(3, 3))
     tensor = root @ root.T + np.eye(3)
     bodies = [
-        replace(
-            b, mass=1.0 + i, com=rng.normal(size=3), inertia=np.trace(tensor) * np.eye(3) - tensor
-        )
+        replace(b, mass=1.0 + i, moment=rng.normal(size=3), inertia=from_silver_tensor(tensor))
         for i, b in enumerate(model.bodies)
     ]
     still = replace(model.drive, **{name: np.zeros(model.nv) for name in vars(model.drive)})

@@ -13,15 +13,19 @@ from dalembert.kernels.program.trace import trace
 from dalembert.model import Model
 from dalembert.model.joint import Screw
 from dalembert.spatial import se3
+from dalembert.spatial.inertia import parallel_axis
 from dalembert.spatial.rotations import rotation_z
 
 ZOO = {name: zoo.entry(name).build().model for name in zoo.names()}
 
 
-def assert_close(actual: Any, expected: Any, relative: float = 1e-11) -> None:
-    """Equal to a fraction of the largest entry; rounding stays a hundredth of the default."""
+def assert_close(actual: Any, expected: Any, relative: float = 1e-11, terms: float = 1e-6) -> None:
+    """Equal to a fraction of the largest entry; rounding stays a hundredth of the default.
+
+    `terms` is the size of the terms whose sums are compared, where these may cancel.
+    """
     scale = np.abs(expected).max() if np.size(expected) else 0.0
-    np.testing.assert_allclose(actual, expected, rtol=0.0, atol=relative * max(scale, 1e-6))
+    np.testing.assert_allclose(actual, expected, rtol=0.0, atol=relative * max(scale, terms))
 
 
 def traced(function: Any, model: Model, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -58,14 +62,14 @@ def reframed(model: Model, rng: np.random.Generator, base: np.ndarray) -> Model:
         assert isinstance(body.chart, Screw)
         old = se3.pose(body.rotation, body.translation)
         placed = se3.compose(se3.inverse(before[body.parent]), old, h)
-        R = se3.rotation(h)
+        R, center = se3.rotation(h), se3.apply(se3.inverse(h), body.center)
         bodies.append(
             replace(
                 body,
                 rotation=se3.rotation(placed),
                 translation=se3.translation(placed),
-                com=se3.apply(se3.inverse(h), body.com),
-                inertia=R.T @ body.inertia @ R,
+                moment=body.mass * center,
+                inertia=parallel_axis(R.T @ body.inertia_about_center @ R, body.mass, center),
             )
         )
     frames = {}

@@ -77,8 +77,8 @@ def test_fixed_joints_merge_exactly():
     tensor = parallel_axis(BODY["inertia"], 1.0, BODY["com"] - com)
     tensor = tensor + parallel_axis(np.zeros((3, 3)), 0.7, centre - com)
     np.testing.assert_allclose(merged.mass, 1.7, rtol=1e-15)
-    np.testing.assert_allclose(merged.com, com, rtol=1e-14)
-    np.testing.assert_allclose(merged.inertia, tensor, rtol=1e-13)
+    np.testing.assert_allclose(merged.center, com, rtol=1e-14)
+    np.testing.assert_allclose(merged.inertia_about_center, tensor, rtol=1e-13)
 
 
 def test_fixed_links_keep_their_frames():

@@ -14,7 +14,7 @@ def twin(model: Model) -> pin.Model:
     for i, body in enumerate(model.bodies):
         placement = pin.SE3(np.asarray(body.rotation), np.asarray(body.translation))
         joint = made.addJoint(body.parent + 1, _joint(body), placement, f"{body.name}{i}")
-        inertia = pin.Inertia(float(body.mass), np.asarray(body.com), np.asarray(body.inertia))
+        inertia = pin.Inertia(float(body.mass), body.center, body.inertia_about_center)
         made.appendBodyToJoint(joint, inertia, pin.SE3.Identity())
     made.armature = np.asarray(model.drive.rotor)
     return made

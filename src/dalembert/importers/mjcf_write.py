@@ -158,7 +158,8 @@ def _custom(model: Model, placed: list[Placed]) -> list[str]:
 def _degenerate(model: Model) -> bool:
     """Whether some body has no mass, or none about some axis."""
     return any(
-        float(b.mass) < LEAST or np.linalg.eigvalsh(np.asarray(b.inertia, float))[0] < LEAST
+        float(b.mass) < LEAST
+        or np.linalg.eigvalsh(np.asarray(b.inertia_about_center, float))[0] < LEAST
         for b in model.bodies
     )
 

@@ -89,7 +89,7 @@ def inertia_of(body: Body, frame: np.ndarray) -> tuple[float, np.ndarray, np.nda
     """Mass, centre and central tensor of a body in the file's link frame."""
     rotation, translation = frame[:3, :3], frame[:3, 3]
     com = rotation.T @ (np.asarray(body.center, float) - translation)
-    tensor = rotation.T @ np.asarray(body.inertia, float) @ rotation
+    tensor = rotation.T @ np.asarray(body.inertia_about_center, float) @ rotation
     return float(body.mass), com, 0.5 * (tensor + tensor.T)
 
 

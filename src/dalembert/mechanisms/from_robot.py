@@ -36,12 +36,13 @@ def spatial_mechanism(robot: Robot, q: Any = None) -> SpatialMechanism:
     poses = body_poses(model, at)
     owner = {k: joint.name for joint in model.joints for k in joint.bodies}
     for k, (body, (R, p)) in enumerate(zip(model.bodies, poses, strict=True)):
-        if body.moment is not None or not body.mass > 0.0:
+        if not body.mass > 0.0:
             raise ModelError(
                 f"{robot.name}: link {body.name!r} has no mass of its own, so it cannot be a body in "
                 "absolute coordinates; merge it, or give it a small mass"
             )
-        made.body(body.name, body.mass, body.inertia, at=p + R @ body.com, rotation=R)
+        tensor, at = body.inertia_about_center, p + R @ body.center
+        made.body(body.name, body.mass, tensor, at=at, rotation=R)
         _joint(made, model.bodies, k, owner[k], R, p)
     return made
 
@@ -83,7 +84,7 @@ def absolute_state(robot: Robot, q: Any, qd: Any) -> tuple[np.ndarray, np.ndarra
         own = body.subspace @ qd[body.v]
         linear, angular = linear + R @ own[:3], angular + R @ own[3:]
         twists.append((linear, angular))
-        arm = R @ body.com
+        arm = R @ body.center
         positions.append(np.concatenate([p + arm, quaternion_from_matrix(R)]))
         velocities.append(np.concatenate([linear + np.cross(angular, arm), R.T @ angular]))
     return np.concatenate(positions), np.concatenate(velocities)

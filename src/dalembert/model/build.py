@@ -27,6 +27,8 @@ BASE = "base"
 TOOL = "tool"
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
+Moments = tuple[Any, Any, Any]  # m, h = m c (3,) and I_o (3, 3)
+
 
 @dataclass(frozen=True)
 class _Place:
@@ -95,7 +97,7 @@ class _Builder:
         self.joints: list[JointInfo] = []
         self.moving: list[tuple[Link, int]] = []  # link and its nv
         self.frames: dict[str, Frame] = {}
-        self.loads: dict[int, list[tuple[Any, Any, Any]]] = {}  # body → (mass, com, tensor) there
+        self.loads: dict[int, list[Moments]] = {}  # what is fixed to each body, about its origin
 
     def add(self, link: Link) -> None:
         """One link: its joint's bodies, its frame and its inertia."""
@@ -143,7 +145,7 @@ class _Builder:
                 q=slice(nq, nq + chart.nq),
                 v=slice(nv, nv + chart.nv),
                 mass=0.0,
-                com=np.zeros(3),
+                moment=np.zeros(3),
                 inertia=np.zeros((3, 3)),
             )
         )
@@ -158,14 +160,18 @@ class _Builder:
             check_inertia(mass, com, tensor, name=where)
         centre = place.translation + place.rotation @ com
         turned = rotate_tensor(tensor, place.rotation)
-        self.loads.setdefault(place.body, []).append((mass, centre, turned))
+        moments = mass, mass * centre, parallel_axis(turned, mass, centre)
+        self.loads.setdefault(place.body, []).append(moments)
 
     def merged_bodies(self) -> list[Body]:
         """Bodies with the inertia of everything fixed to them."""
         merged = []
         for i, body in enumerate(self.bodies):
-            mass, com, tensor = combine(self.loads.get(i, []))
-            merged.append(replace(body, mass=mass, com=com, inertia=tensor))
+            if i in self.loads:
+                # about one point and along the same axes, moments simply add
+                mass, moment, inertia = (sum(each) for each in zip(*self.loads[i], strict=True))
+                body = replace(body, mass=mass, moment=moment, inertia=inertia)
+            merged.append(body)
         return merged
 
     def name_frames(
@@ -181,19 +187,6 @@ class _Builder:
                 raise ModelError(f"frame {key!r} has the name of a link; choose another")
             named[key] = self.places[link].then(_pose(pose, f"frame {key!r}"))
         self.frames = {k: Frame(p.body, p.rotation, p.translation) for k, p in named.items()}
-
-
-def combine(loads: Sequence[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
-    """Mass, centre and central tensor of rigidly joined parts, each (mass, centre, tensor)."""
-    if not loads:
-        return 0.0, np.zeros(3), np.zeros((3, 3))
-    if len(loads) == 1:
-        return loads[0]
-    mass = sum(m for m, _, _ in loads)
-    moment = sum(m * c for m, c, _ in loads)
-    massless = not is_symbolic(mass) and mass == 0.0
-    com = np.zeros(3) if massless else moment / mass
-    return mass, com, sum(parallel_axis(tensor, m, c - com) for m, c, tensor in loads)
 
 
 def _quarter_turns(chart: Chart, offset: Any) -> tuple[Any, Any]:

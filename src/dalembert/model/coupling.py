@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.model.frozen import freeze_fields
 
 if TYPE_CHECKING:
     from dalembert.model.model import JointInfo, Model
@@ -36,6 +37,9 @@ class Coupling:
     G: np.ndarray  # (nv of the tree, nv)
     joints: tuple[JointInfo, ...]  # of the tree, with their coordinates there
     followers: Mapping[str, Follow]
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, "G_q", "offset", "G")
 
     def expand(self, q: Any) -> Any:
         """The tree's q from the model's."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.model.frozen import freeze_fields
 from dalembert.spatial import quaternions
 from dalembert.spatial.rotations import rotation_z
 
@@ -56,6 +57,9 @@ class Screw(Chart):
     slide: Any = 0.0
     nq: int = 1
     nv: int = 1
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, "turn", "slide")
 
     @property
     def subspace(self) -> Any:

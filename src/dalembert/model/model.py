@@ -10,75 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import FormulationError, UnknownNameError
+from dalembert.errors import UnknownNameError
+from dalembert.model.body import Body
 from dalembert.model.coupling import Coupling
-from dalembert.model.joint import Chart
+from dalembert.model.frozen import freeze_fields
 from dalembert.model.notes import Notes
 from dalembert.model.parameter import parameter_vector
-from dalembert.spatial.rotations import hat
-
-
-@dataclass(frozen=True, eq=False)
-class Body:
-    """One moving body: its joint's placement and chart, and its inertia, all in its own frame.
-
-    The body frame has its origin on the joint axis and its z axis along it.
-    """
-
-    name: str
-    parent: int  # index of the parent body, −1 for the base
-    rotation: Any  # (3, 3) joint frame in the parent's body frame
-    translation: Any  # (3,) its origin there, m
-    chart: Chart
-    offset: Any  # (nq,) added to q before the chart; zero for quaternion charts
-    q: slice
-    v: slice
-    mass: Any  # kg
-    com: Any  # (3,) centre of mass in the body frame, m
-    inertia: Any  # (3, 3) about the centre of mass, body axes, kg m²
-    # (3,) kg m: given instead of `com` (which is then NaN) where mass was moved to other links, so
-    # that there is no centre; `inertia` is then about the origin
-    moment: Any = None
-
-    @property
-    def subspace(self) -> Any:
-        """S (6, nv), constant in the body frame."""
-        return self.chart.subspace
-
-    def transform(self, q: Any) -> tuple[Any, Any]:
-        """(R, p) of this body's frame in its parent's, from the whole configuration q."""
-        rotation, translation = self.chart.transform(q[self.q] + self.offset)
-        return self.rotation @ rotation, self.translation + self.rotation @ translation
-
-    @property
-    def center(self) -> Any:
-        """Centre of mass (3,) in the body frame; an error where mass was moved to other links."""
-        if self.moment is not None:
-            raise FormulationError(
-                f"link {self.name!r} of a reduced robot has no centre of mass of its own; use a "
-                "formulation that works with moments of mass, such as newton_euler or "
-                "composite_body, or the robot it was reduced from"
-            )
-        return self.com
-
-    @property
-    def first_moment(self) -> Any:
-        """h = m c (3,), kg m."""
-        return self.mass * self.com if self.moment is None else self.moment
-
-    @property
-    def inertia_about_origin(self) -> Any:
-        """I + m (cᵀc 1 − c cᵀ) (3, 3): the tensor about the body frame's origin, kg m²."""
-        if self.moment is not None:
-            return self.inertia
-        c = self.com
-        return self.inertia + self.mass * ((c @ c) * np.eye(3) - np.outer(c, c))
-
-    @property
-    def spatial_inertia(self) -> Any:
-        """[[m 1, −ĥ], [ĥ, I_o]] (6, 6) about the body frame's origin (000 p.38)."""
-        H = hat(self.first_moment)
-        return np.block([[self.mass * np.eye(3), -H], [H, self.inertia_about_origin]])
 
 
 @dataclass(frozen=True)
@@ -105,6 +42,9 @@ class Frame:
     rotation: Any  # (3, 3) in the body frame
     translation: Any  # (3,) in the body frame, m
 
+    def __post_init__(self) -> None:
+        freeze_fields(self, "rotation", "translation")
+
 
 @dataclass(frozen=True, eq=False)
 class Drive:
@@ -114,6 +54,9 @@ class Drive:
     coulomb_positive: Any  # (nv,) torque at positive velocity
     coulomb_negative: Any  # (nv,) torque at negative velocity (a negative number)
     rotor: Any  # (nv,) gear_ratio² × rotor inertia, kg m² or kg
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, "viscous", "coulomb_positive", "coulomb_negative", "rotor")
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +76,9 @@ class Model:
     parameters: Mapping[str, float | None] = field(default_factory=dict)
     coupling: Coupling | None = None  # joints that follow others; bodies keep the tree's q and v
     notes: Notes = field(default_factory=Notes)  # what its file left to say; no part of its content
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, "gravity")
 
     @property
     def nq(self) -> int:

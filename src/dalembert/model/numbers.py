@@ -12,15 +12,14 @@ from dalembert.model.joint import Screw
 from dalembert.model.model import Body, Drive, Model
 from dalembert.model.parameter import collect, is_symbolic
 
-_BODY = ("rotation", "translation", "offset", "mass", "com", "inertia")
+_BODY = ("rotation", "translation", "offset", "mass", "moment", "inertia")
 
 
 def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
     """The model with `function` applied to each of its arrays, always in the same order."""
 
     def body(b: Body) -> Body:
-        names = _BODY if b.moment is None else (*_BODY, "moment")
-        changed = {name: function(getattr(b, name)) for name in names}
+        changed = {name: function(getattr(b, name)) for name in _BODY}
         if isinstance(b.chart, Screw):
             turn, slide = function(b.chart.turn), function(b.chart.slide)
             changed["chart"] = replace(b.chart, turn=turn, slide=slide)

@@ -57,18 +57,18 @@ def _corners(model: Model, poses: np.ndarray) -> np.ndarray:
 def ellipsoid(model: Model, index: int) -> dict[str, Any] | None:
     """The uniform ellipsoid of the same mass and inertia: a² = 5 (I_y + I_z − I_x) / (2 m).
 
-    None where the body has no mass, or its centre is not known.
+    None where the inertia is not that of a real body.
     """
     body = model.bodies[index]
     mass = float(body.mass)
-    if mass <= 0.0 or body.moment is not None:
+    if not body.is_real:
         return None
-    moments, axes = np.linalg.eigh(np.asarray(body.inertia, dtype=float))
+    moments, axes = np.linalg.eigh(body.inertia_about_center)
     axes = axes * np.sign(np.linalg.det(axes))
     squares = 2.5 / mass * (moments.sum() - 2.0 * moments)
     return {
         "body": index,
-        "centre": _plain(np.asarray(body.com, dtype=float)),
+        "centre": _plain(body.center),
         "turn": _plain(_quaternions(axes)),
         "axes": _plain(np.sqrt(np.maximum(squares, 0.0))),
     }

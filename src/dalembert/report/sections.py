@@ -36,12 +36,12 @@ def model_html(robot: Robot, facts: dict[str, Any]) -> str:
     rows = []
     for joint, info in zip(model.joints, facts["joints"], strict=True):
         body = model.bodies[joint.bodies[-1]]
-        moments = np.linalg.eigvalsh(np.asarray(body.inertia, dtype=float))
         frame = model.frames[joint.link]
         R, p = np.asarray(frame.rotation, float), np.asarray(frame.translation, float)
-        # a body that took over mass of others has no centre of its own
-        known = body.moment is None
-        com = _triple(R.T @ (np.asarray(body.com, dtype=float) - p)) if known else "–"
+        com = moments = "–"
+        if body.is_real:
+            com = _triple(R.T @ (body.center - p))
+            moments = _triple(np.linalg.eigvalsh(body.inertia_about_center))
         rows.append(
             (
                 "&nbsp;" * (3 * info["depth"]) + "└ " + escape(joint.name),
@@ -49,7 +49,7 @@ def model_html(robot: Robot, facts: dict[str, Any]) -> str:
                 escape(joint.link),
                 f"{info['mass']:.4g}",
                 com,
-                _triple(moments) if known else "–",
+                moments,
                 _limits(info),
             )
         )

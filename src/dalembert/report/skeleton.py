@@ -74,8 +74,8 @@ def ends(model: Model, index: int) -> list[np.ndarray]:
     if not model.children(index):
         places = [f.translation for f in model.frames.values() if f.body == index and f is not tool]
         tips = [p for p in (np.asarray(place, float) for place in places) if p @ p > 1e-12]
-        if not tips and tool.body != index and body.moment is None and float(body.mass) > 0.0:
-            tips = [np.asarray(body.com, float)]
+        if not tips and tool.body != index and body.is_real:
+            tips = [body.center]
         found += [np.stack([ORIGIN, tip]) for tip in tips if tip @ tip > 1e-12]
     return found
 

@@ -57,11 +57,15 @@ def rotate_tensor(tensor: Array, R: Array) -> Array:
     return R @ as_array(tensor) @ R.T
 
 
+def inertia_of_moments(mass: Scalar, h: Array, I_o: Array) -> Array:
+    """M = [[m 1, −ĥ], [ĥ, I_o]] (6, 6) of mass, first moment h = m c and tensor about the origin."""
+    H = hat(h)
+    return np.block([[mass * np.eye(3), -H], [H, as_array(I_o)]])
+
+
 def spatial_inertia(mass: Scalar, c: Array, I_c: Array) -> Array:
     """M = [[m 1, −m ĉ], [m ĉ, I_c − m ĉ²]] (6, 6), the centre of mass at `c` (000 p.38)."""
-    C = hat(c)
-    mC = mass * C
-    return np.block([[mass * np.eye(3), -mC], [mC, as_array(I_c) - mC @ C]])
+    return inertia_of_moments(mass, mass * as_array(c), parallel_axis(I_c, mass, c))
 
 
 def from_spatial_inertia(M: Array) -> tuple[Scalar, Array, Array]:

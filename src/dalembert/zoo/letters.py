@@ -67,11 +67,11 @@ def _lettered_link(model: Model, i: int) -> dict[str, Any]:
             "of revolute and prismatic joints. Build the robot with dalembert.Parameter instead"
         )
     offsets = _letters([f"{axis}{i}" for axis in "abd"], body.translation)
-    tensor: list[list[Any]] = [[0.0] * 3 for _ in range(3)]
+    central, tensor = body.inertia_about_center, [[0.0] * 3 for _ in range(3)]
     for a in range(3):
         for b in range(a, 3):
             name = f"I{'xyz'[a]}{'xyz'[b]}{number}"
-            tensor[a][b] = tensor[b][a] = _letter(name, body.inertia[a, b])
+            tensor[a][b] = tensor[b][a] = _letter(name, central[a, b])
     return {
         "name": body.name,
         "parent": model.bodies[body.parent].name if body.parent >= 0 else None,

@@ -143,4 +143,4 @@ def reduced(model: Model, found: Grouping | None = None) -> Model:
         phi
     ):  # massless links can be better as they are
         return model
-    return with_inertial_parameters(model, back_transformation(model) @ grouped, regrouped=True)
+    return with_inertial_parameters(model, back_transformation(model) @ grouped)

@@ -10,7 +10,6 @@ import numpy as np
 from dalembert.errors import ShapeError
 from dalembert.model import Body, Model
 from dalembert.model.parameter import is_symbolic
-from dalembert.spatial.inertia import parallel_axis
 
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 PER_BODY = len(NAMES)
@@ -27,7 +26,7 @@ def inertial_parameters(model: Model) -> Any:
 
 
 def _of_body(body: Body) -> Any:
-    tensor, h = body.inertia_about_origin, body.first_moment
+    tensor, h = body.inertia, body.moment
     return np.stack([body.mass, h[0], h[1], h[2], *(tensor[i, j] for i, j in UPPER)])
 
 
@@ -36,27 +35,21 @@ def inertial_names(model: Model) -> tuple[str, ...]:
     return tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
 
 
-def with_inertial_parameters(model: Model, theta: Any, regrouped: bool = False) -> Model:
-    """The model with the inertias of θ (10 bodies,), floats or symbols; nothing is checked of them.
+def with_inertial_parameters(model: Model, theta: Any) -> Model:
+    """The model with the inertias of θ (10 bodies,), floats or symbols, to the last bit.
 
-    Real bodies get their centre of mass; `regrouped` ones, and those that have moments without mass,
-    keep θ itself, to the last bit.
+    They need not be those of real bodies; nothing is checked of them.
     """
     size = PER_BODY * len(model.bodies)
     theta = theta if is_symbolic(theta) else np.asarray(theta, dtype=float)
     if theta.shape != (size,):
         raise ShapeError(f"{model.name} has {size} inertial parameters, not {theta.shape}")
     rows = [theta[PER_BODY * i : PER_BODY * (i + 1)] for i in range(len(model.bodies))]
-    bodies = [_with(body, row, regrouped) for body, row in zip(model.bodies, rows, strict=True)]
+    bodies = [
+        replace(body, mass=row[0], moment=row[1:4], inertia=_tensor(row[4:10]))
+        for body, row in zip(model.bodies, rows, strict=True)
+    ]
     return replace(model, bodies=tuple(bodies))
-
-
-def _with(body: Body, row: Any, regrouped: bool) -> Body:
-    mass, h, tensor = row[0], row[1:4], _tensor(row[4:10])
-    if regrouped or is_symbolic(row) or (mass == 0.0 and h.any()):
-        return replace(body, mass=mass, com=np.full(3, np.nan), inertia=tensor, moment=h)
-    com = h / mass if mass != 0.0 else np.zeros(3)
-    return replace(body, mass=mass, com=com, inertia=parallel_axis(tensor, -mass, com), moment=None)
 
 
 def _tensor(six: Any) -> Any:

@@ -25,7 +25,6 @@ from dalembert.formulations.parts.sweep import Placed, inward, transforms
 from dalembert.formulations.parts.turned import turned
 from dalembert.linalg.symmetric import add_outer
 from dalembert.model import Body, Model
-from dalembert.spatial.inertia import silver_tensor
 from dalembert.spatial.rotations import hat
 
 Pair = tuple[Any, Any]  # (linear, angular) or (force, moment)
@@ -124,7 +123,7 @@ def _carried(
     model: Model, q: Any, placed: Placed, moving: list[Motion], shifts: list[Any]
 ) -> list[Carried]:
     def step(i: int, body: Body, children: list[tuple[int, Carried]]) -> Carried:
-        m, h, sigma = body.mass, body.first_moment, silver_tensor(body.inertia_about_origin)
+        m, h, sigma = body.mass, body.moment, body.second_moment
         omega = moving[i].omega
         P, N = np.cross(omega, h), hat(omega) @ sigma
         for child, c in children:

@@ -29,7 +29,6 @@ from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
-from dalembert.spatial.inertia import silver_tensor
 from dalembert.spatial.rotations import hat
 
 
@@ -105,7 +104,7 @@ def _gather(
     tool = model.frame(model.tool)
 
     def step(i: int, body: Body, children: list[tuple[int, Gathered]]) -> Gathered:
-        h, J, link = body.first_moment, silver_tensor(body.inertia_about_origin), moving[i]
+        h, J, link = body.moment, body.second_moment, moving[i]
         e = body.mass * link.p_ddot + link.W_ddot @ h
         D = np.outer(h, link.p_ddot) + J @ link.W_ddot.T
         for child, (D_c, e_c) in children:
@@ -126,7 +125,7 @@ def _weigh(model: Model, placed: list[tuple[Any, Any]]) -> list[Gathered]:
     """M_i and c_i of every link with all that it carries, inward."""
 
     def step(i: int, body: Body, children: list[tuple[int, Gathered]]) -> Gathered:
-        M, c = body.mass, body.first_moment
+        M, c = body.mass, body.moment
         for child, (M_c, c_c) in children:
             A, p = placed[child]
             M, c = M + M_c, c + A @ c_c + M_c * p

@@ -63,7 +63,7 @@ def body_wrench(body: Body, link: Motion, g: Any = None) -> Wrench:
     swung = np.cross(link.alpha, r) + np.cross(link.omega, np.cross(link.omega, r))
     v_dot = link.a + swung
     F = body.mass * (v_dot if g is None else v_dot - g)
-    I = congruence(link.R, body.inertia)
+    I = congruence(link.R, body.inertia_about_center)
     N = I @ link.alpha + np.cross(link.omega, I @ link.omega)
     return F, N + np.cross(r, F)
 

@@ -167,7 +167,7 @@ def fictitious_link(force: Any, moment: Any) -> Sums:
         q=still,
         v=still,
         mass=1.0,
-        com=np.zeros(3),
+        moment=np.zeros(3),
         inertia=np.eye(3),
     )
     return inertial_wrench(ball, force, acceleration_matrix(np.zeros(3), moment))

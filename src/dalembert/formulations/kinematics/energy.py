@@ -30,9 +30,9 @@ def body_twists(model: Model, q: Any, qd: Any) -> list[Twist]:
 def body_momentum(body: Body, twist: Twist) -> Twist:
     """(linear, angular about the frame's origin) momentum of a body, in its own frame."""
     v, omega = twist
-    h = body.first_moment
+    h = body.moment
     linear = body.mass * v + np.cross(omega, h)
-    return linear, body.inertia_about_origin @ omega + np.cross(h, v)
+    return linear, body.inertia @ omega + np.cross(h, v)
 
 
 def kinetic_energy(model: Model, q: Any, qd: Any) -> Any:
@@ -60,7 +60,7 @@ def _first_moment(model: Model, q: Any) -> tuple[Any, Any]:
     """(Σ m p_C in the world, Σ m)."""
     moment, mass = np.zeros(3), 0.0
     for body, (R, p) in zip(model.bodies, body_poses(model, q), strict=True):
-        moment = moment + body.mass * p + R @ body.first_moment
+        moment = moment + body.mass * p + R @ body.moment
         mass = mass + body.mass
     return moment, mass
 

@@ -32,7 +32,7 @@ def gravity_torque_by_potential(model: Model, q: Any) -> Any:
     placed = transforms(model, q)
 
     def step(i: int, body: Body, children: list[tuple[int, Any]]) -> Any:
-        moment = np.concatenate([body.first_moment, body.mass * np.ones(1)])
+        moment = np.concatenate([body.moment, body.mass * np.ones(1)])
         for child, carried in children:
             moment = moment + se3.pose(*placed[child]) @ carried
         return moment

@@ -14,7 +14,6 @@ from dalembert.formulations.parts.sweep import Placed, inward, transforms
 from dalembert.formulations.parts.turned import turned
 from dalembert.linalg.symmetric import add_outer
 from dalembert.model import Body, Model
-from dalembert.spatial.inertia import silver_tensor
 
 Composite = tuple[Any, Any, Any]  # m, h, Σ
 
@@ -23,7 +22,7 @@ def composites(model: Model, q: Any, placed: Placed) -> list[Composite]:
     """Mass, first and second moment of every body with all that it carries, in its own frame."""
 
     def step(i: int, body: Body, children: list[tuple[int, Composite]]) -> Composite:
-        m, h, sigma = body.mass, body.first_moment, silver_tensor(body.inertia_about_origin)
+        m, h, sigma = body.mass, body.moment, body.second_moment
         for child, (m_c, h_c, sigma_c) in children:
             R, p = placed[child]
             moved = R @ h_c

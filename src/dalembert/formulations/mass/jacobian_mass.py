@@ -11,7 +11,7 @@ from dalembert.formulations.parts.sweep import outward, transforms
 from dalembert.linalg.symmetric import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
-from dalembert.spatial.inertia import spatial_inertia
+from dalembert.spatial.inertia import inertia_of_moments
 
 
 def body_jacobians(model: Model, q: Any) -> list[Any]:
@@ -34,7 +34,9 @@ def mass_matrix(model: Model, q: Any) -> Any:
     """M (nv, nv) = Σ J_iᵀ M_i J_i, M_i = diag(m, m, m, I) in L_i (000 p.22), plus the rotors."""
     total = np.diag(model.drive.rotor)
     for body, J in zip(model.bodies, body_jacobians(model, q), strict=True):
-        total = total + J.T @ (spatial_inertia(body.mass, np.zeros(3), body.inertia) @ J)
+        total = total + J.T @ (
+            inertia_of_moments(body.mass, np.zeros(3), body.inertia_about_center) @ J
+        )
     return symmetric(lambda i, j: total[i, j], model.nv)
 
 
@@ -79,7 +81,7 @@ def mass_matrix_by_centers(model: Model, q: Any) -> Any:
     jacobians, poses = center_jacobians(model, q), body_poses(model, q)
     for body, (J_v, J_omega), (R, _) in zip(model.bodies, jacobians, poses, strict=True):
         turned = R.T @ J_omega
-        total = total + body.mass * (J_v.T @ J_v) + turned.T @ (body.inertia @ turned)
+        total = total + body.mass * (J_v.T @ J_v) + turned.T @ (body.inertia_about_center @ turned)
     return symmetric(lambda i, j: total[i, j], model.nv)
 
 

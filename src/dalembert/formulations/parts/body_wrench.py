@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from dalembert.model import Body
-from dalembert.spatial.inertia import silver_tensor
 
 
 def acceleration_matrix(omega: Any, alpha: Any) -> Any:
@@ -34,7 +33,7 @@ def acceleration_matrix(omega: Any, alpha: Any) -> Any:
 
 def inertial_wrench(body: Body, a: Any, U: Any) -> tuple[Any, Any]:
     """(f, n) about the body frame's origin that its motion demands, in the body frame."""
-    h, sigma = body.first_moment, silver_tensor(body.inertia_about_origin)
+    h, sigma = body.moment, body.second_moment
     return body.mass * a + U @ h, np.cross(h, a) + _moment(U, sigma)
 
 

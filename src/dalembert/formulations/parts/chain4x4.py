@@ -17,7 +17,6 @@ import numpy as np
 
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
-from dalembert.spatial.inertia import silver_tensor
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import hat_se3, pose
 
@@ -53,14 +52,14 @@ def base_matrices(model: Model, base_twist: Any, base_acceleration: Any, gravity
 
 def inertia_matrix(body: Body) -> Any:
     """Uicker's J = ∫ (r, 1)(r, 1)ᵀ dm (4, 4), in link coordinates."""
-    h = body.first_moment.reshape(3, 1)
-    J = silver_tensor(body.inertia_about_origin)
+    h = body.moment.reshape(3, 1)
+    J = body.second_moment
     return np.block([[J, h], [h.T, body.mass * np.ones((1, 1))]])
 
 
 def mass_vector(body: Body) -> Any:
     """∫ (r, 1) dm = m (c, 1) (4,), in link coordinates."""
-    return np.concatenate([body.first_moment, np.stack([body.mass])])
+    return np.concatenate([body.moment, np.stack([body.mass])])
 
 
 def tip_matrix(model: Model, W: Any, tip_wrench: Any) -> Any:

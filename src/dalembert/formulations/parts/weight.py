@@ -31,4 +31,4 @@ def gravity_in_links(model: Model, placed: Placed) -> list[Any]:
 
 def weight(body: Body, g: Any) -> tuple[Any, Any]:
     """(m g, h × g): a link's weight, and its moment about the link frame's origin."""
-    return body.mass * g, np.cross(body.first_moment, g)
+    return body.mass * g, np.cross(body.moment, g)

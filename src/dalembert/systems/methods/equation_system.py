@@ -96,7 +96,7 @@ def _inertial(model: Model) -> list[str]:
     """Parameters that are masses or moments of bodies or rotors, in their order."""
     values = [v for body in model.bodies for v in (body.mass, body.inertia)]
     found = {name for value in [*values, model.drive.rotor] for name in _parameters_in(value)}
-    lengths = [v for body in model.bodies for v in (body.com, body.translation)]
+    lengths = [v for body in model.bodies for v in (body.center, body.translation)]
     found -= {name for value in lengths for name in _parameters_in(value)}
     return [name for name in model.parameters if name in found]
 

@@ -83,8 +83,8 @@ class InertialMethods(DerivativeMethods):
         """An equivalent robot with as many zero inertias as possible, whose kernels do less.
 
         Torques, accelerations, M, and their derivatives are the same. What depends on where mass
-        really is (joint wrenches, momentum, centre of mass) is not, and a link may have moments
-        without mass; formulations about centres of mass answer NaN for such a link.
+        really is (joint wrenches, momentum, centre of mass) is not. A link may have moments without
+        mass, which formulations about centres of mass refuse.
 
         >>> import dalembert as dl
         >>> robot = dl.load("rx90")

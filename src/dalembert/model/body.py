@@ -1,0 +1,92 @@
+"""One moving body of a mechanism: where its joint sits, how it moves, and its inertia (m, h, I_o)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import FormulationError
+from dalembert.model.frozen import freeze_fields
+from dalembert.model.joint import Chart
+from dalembert.model.parameter import is_symbolic
+from dalembert.spatial.inertia import inertia_of_moments, parallel_axis, silver_tensor
+
+# entries of the tensor about the centre below this part of the tensor about the origin are what
+# rounding leaves of their difference
+ROUNDING = 16 * np.finfo(float).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """One moving body: its joint's placement and chart, and its inertia, all in its own frame.
+
+    The body frame has its origin on the joint axis and its z axis along it. Moments about that
+    origin add, change frame and enter the torques linearly, so they are what a body is given by;
+    they need not be those of a real body (a robot with regrouped inertias has moments without mass).
+    """
+
+    name: str
+    parent: int  # index of the parent body, −1 for the base
+    rotation: Any  # (3, 3) joint frame in the parent's body frame
+    translation: Any  # (3,) its origin there, m
+    chart: Chart
+    offset: Any  # (nq,) added to q before the chart; zero for quaternion charts
+    q: slice
+    v: slice
+    mass: Any  # m, kg
+    moment: Any  # h = ∫ r dm = m c (3,), kg m
+    inertia: Any  # I_o = ∫ (|r|² 1 − r rᵀ) dm (3, 3) about the origin, body axes, kg m²
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, "rotation", "translation", "offset", "mass", "moment", "inertia")
+
+    @property
+    def subspace(self) -> Any:
+        """S (6, nv), constant in the body frame."""
+        return self.chart.subspace
+
+    def transform(self, q: Any) -> tuple[Any, Any]:
+        """(R, p) of this body's frame in its parent's, from the whole configuration q."""
+        rotation, translation = self.chart.transform(q[self.q] + self.offset)
+        return self.rotation @ rotation, self.translation + self.rotation @ translation
+
+    @property
+    def center(self) -> Any:
+        """c = h/m (3,), the centre of mass in the body frame, m; 0 for a body without moments."""
+        if is_symbolic(self.mass) or self.mass != 0.0:
+            return self.moment / self.mass
+        if not is_symbolic(self.moment) and not np.any(self.moment):
+            return np.zeros(3)
+        raise FormulationError(
+            f"link {self.name!r} has first moments but no mass, so no centre of mass; use a "
+            "formulation that works with moments of mass, such as newton_euler or "
+            "composite_body, or the robot it was reduced from"
+        )
+
+    @property
+    def inertia_about_center(self) -> Any:
+        """I_c = I_o − m (cᵀc 1 − c cᵀ) (3, 3), body axes, kg m²; rounding of a zero is zero."""
+        central = parallel_axis(self.inertia, -self.mass, self.center)
+        if is_symbolic(central):
+            return central
+        return np.where(abs(central) <= ROUNDING * abs(self.inertia), 0.0, central)
+
+    @property
+    def second_moment(self) -> Any:
+        """Σ = ∫ r rᵀ dm = ½ tr(I_o) 1 − I_o (3, 3), kg m²: Silver's tensor (001 (2.11))."""
+        return silver_tensor(self.inertia)
+
+    @property
+    def spatial_inertia(self) -> Any:
+        """[[m 1, −ĥ], [ĥ, I_o]] (6, 6) about the body frame's origin (000 p.38)."""
+        return inertia_of_moments(self.mass, self.moment, self.inertia)
+
+    @property
+    def is_real(self) -> bool:
+        """Whether numbers say that this is a body somewhere: mass, and no negative moment there."""
+        if not self.mass > 0.0:
+            return False
+        moments = np.linalg.eigvalsh(self.inertia_about_center)
+        return bool(moments[0] >= -4e-6 * abs(moments).max())
