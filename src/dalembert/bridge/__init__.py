@@ -12,7 +12,16 @@ array([[6., 0.],
        [5., 3.]])
 """
 
-from dalembert.bridge.arrays import array, column, is_symbolic, shape_of, symbol
+from dalembert.bridge.arrays import (
+    array,
+    column,
+    constant,
+    cut,
+    flat,
+    is_symbolic,
+    shape_of,
+    symbol,
+)
 from dalembert.bridge.calculus import (
     at,
     depends_on,
@@ -22,6 +31,7 @@ from dalembert.bridge.calculus import (
     transposed,
 )
 from dalembert.bridge.functions import Function, along, traced
+from dalembert.bridge.letters import identity, name_of, symbols_of
 
 __all__ = [
     "Function",
@@ -29,13 +39,19 @@ __all__ = [
     "array",
     "at",
     "column",
+    "constant",
+    "cut",
     "depends_on",
     "directional",
+    "flat",
     "gradient",
+    "identity",
     "is_symbolic",
     "jacobian",
+    "name_of",
     "shape_of",
     "symbol",
+    "symbols_of",
     "traced",
     "transposed",
 ]

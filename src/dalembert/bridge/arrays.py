@@ -46,21 +46,55 @@ def array(entries: Any, *shape: int) -> Any:
 def column(value: Any) -> casadi.SX:
     """All entries of an array of symbols or numbers, in C order, as CasADi's dense column.
 
+    CasADi's own matrices are taken too.
+
     >>> column(np.array([[1.0, 0.0], [2.0, 3.0]]))
     SX([1, 0, 2, 3])
     """
     import casadi
 
-    if is_symbolic(value):
-        return casadi.SX(casadi.densify(value.ravel().to_casadi()))
-    return casadi.SX(casadi.DM(np.asarray(value, dtype=float).ravel()))
+    if not is_symbolic(value):
+        return casadi.SX(casadi.DM(np.asarray(value, dtype=float).ravel()))
+    entries = value.ravel().to_casadi() if hasattr(value, "to_casadi") else casadi.vec(value.T)
+    return casadi.SX(casadi.densify(entries))
 
 
-def joined(values: Iterable[Any]) -> casadi.SX:
-    """The columns of several arrays, one below the other."""
+def flat(values: Iterable[Any]) -> Any:
+    """All entries of several arrays, each in C order, as one array of symbols (n,)."""
     import casadi
 
-    return casadi.vertcat(*map(column, values))
+    entries = casadi.vertcat(*map(column, values))
+    return array(entries, entries.numel())
+
+
+def cut(vector: Any, shapes: Iterable[tuple[int, ...]]) -> list[Any]:
+    """Arrays of these shapes from a vector of all their entries: the inverse of `flat`.
+
+    >>> cut(np.arange(3.0), [(), (2,)])
+    [array(0.), array([1., 2.])]
+    """
+    found, start = [], 0
+    for shape in shapes:
+        found.append(vector[start : start + prod(shape)].reshape(shape))
+        start += prod(shape)
+    return found
+
+
+def constant(value: Any) -> np.ndarray | None:
+    """The numbers of an array in which no symbol is met, else None.
+
+    >>> x = symbol("x", 2)
+    >>> constant(0 * x + 3), constant(x)
+    (array([3., 3.]), None)
+    """
+    if not is_symbolic(value):
+        return np.asarray(value, dtype=float)
+    import casadi
+
+    entries = column(value)
+    if not entries.is_constant():
+        return None
+    return np.array(casadi.DM(entries)).reshape(shape_of(value))
 
 
 def shape_of(value: Any) -> tuple[int, ...]:

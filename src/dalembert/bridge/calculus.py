@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from dalembert.bridge.arrays import array, column, joined, shape_of
+from dalembert.bridge.arrays import array, column, constant, flat, shape_of
 
 
 def jacobian(y: Any, x: Any) -> Any:
@@ -63,6 +61,7 @@ def transposed(y: Any, x: Any, force: Any) -> Any:
 def at(results: Sequence[Any], symbols: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
     """The arrays with `values` (numbers or symbols) in place of symbols; numbers where none is left.
 
+    >>> import numpy as np
     >>> from dalembert.bridge import symbol
     >>> x, y = symbol("x", 2), symbol("y")
     >>> at([y * x, x], [x], [np.array([1.0, 2.0])])[1]
@@ -70,15 +69,11 @@ def at(results: Sequence[Any], symbols: Sequence[Any], values: Sequence[Any]) ->
     """
     import casadi
 
-    found = casadi.substitute(
-        [column(result) for result in results], [joined(symbols)], [joined(values)]
-    )
-    return tuple(
-        np.array(casadi.DM(y)).reshape(shape_of(result))
-        if y.is_constant()
-        else array(y, *shape_of(result))
-        for y, result in zip(found, results, strict=True)
-    )
+    entries = [column(result) for result in results]
+    found = casadi.substitute(entries, [column(flat(symbols))], [column(flat(values))])
+    shaped = [array(y, *shape_of(result)) for y, result in zip(found, results, strict=True)]
+    numbers = [constant(y) for y in shaped]
+    return tuple(y if n is None else n for y, n in zip(shaped, numbers, strict=True))
 
 
 def depends_on(y: Any, x: Any) -> bool:

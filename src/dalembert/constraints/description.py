@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.posture import Posture
 from dalembert.errors import ConstraintError
-from dalembert.model.parameter import collect, is_symbolic, parameter_vector
+from dalembert.model.parameter import collect, parameter_vector
 from dalembert.systems.system import Dynamics
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.read import rows_of
 from dalembert.formulations.registry import Formulation, Quantity
-from dalembert.model.parameter import is_symbolic
 from dalembert.systems.compiled import Compiled, Evaluator, Kind, Variant
 from dalembert.systems.system import System, dynamics
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.errors import ConstraintError
-from dalembert.model.parameter import is_symbolic
 
 if TYPE_CHECKING:
     import casadi

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.constraints import Constrained
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.posture import index
 from dalembert.errors import ShapeError
 from dalembert.linalg.ldl import ldl
-from dalembert.model.parameter import is_symbolic
 
 Coordinates = Sequence[str] | Callable[[Any], Any]
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.errors import ModelError
 from dalembert.model import Joint, Link
-from dalembert.model.parameter import expression, is_symbolic
+from dalembert.model.parameter import expression
 from dalembert.spatial.rotations import rotation_x, rotation_z, snap
 from dalembert.spatial.se3 import pose
 

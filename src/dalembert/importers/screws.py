@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.errors import ModelError
 from dalembert.model import Joint, Link
-from dalembert.model.parameter import expression, is_symbolic
+from dalembert.model.parameter import expression
 from dalembert.spatial.se3 import inverse, pose
 
 
@@ -85,24 +86,17 @@ def _unit(axis: np.ndarray, name: str) -> np.ndarray:
 
 def _numbers(part: Any, name: str) -> np.ndarray:
     """A direction must be known as numbers; only positions and pitches may hold parameters."""
-    if is_symbolic(part):
-        import casadi
-
-        value = casadi.SX(part.to_casadi())
-        if not value.is_constant():
-            raise ModelError(
-                f"the axis direction of {name!r} holds a parameter; it must be numbers"
-            )
-        part = np.array(casadi.DM(value)).ravel()
-    if not np.isfinite(part).all():
-        raise ModelError(f"the screw of {name!r} is not finite: {part}")
-    return np.asarray(part, dtype=float)
+    numbers = bridge.constant(part)
+    if numbers is None:
+        raise ModelError(f"the axis direction of {name!r} holds a parameter; it must be numbers")
+    if not np.isfinite(numbers).all():
+        raise ModelError(f"the screw of {name!r} is not finite: {numbers}")
+    return numbers
 
 
 def _is_zero(value: Any) -> bool:
-    if is_symbolic(value):
-        return bool(value.to_casadi().is_zero())
-    return bool(abs(value) < 1e-12)
+    number = bridge.constant(value)
+    return number is not None and bool(abs(number) < 1e-12)
 
 
 def _pose(frame: Any, name: str) -> Any:

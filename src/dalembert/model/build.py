@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.errors import ModelError
 from dalembert.model.drives import drive_of
 from dalembert.model.joint import REVOLUTE, Chart, Factors, align, factors
 from dalembert.model.link import Link
 from dalembert.model.model import Body, Frame, JointInfo, Model
-from dalembert.model.parameter import collect, expression, is_symbolic
+from dalembert.model.parameter import collect, expression
 from dalembert.model.tree import ordered
 from dalembert.spatial.consistency import check_inertia
 from dalembert.spatial.inertia import parallel_axis, rotate_tensor
@@ -272,5 +273,5 @@ def _with_parameters(model: Model) -> Model:
     flat = flatten(model)
     if not is_symbolic(flat):
         return model
-    parameters, _ = collect(flat.to_casadi())
+    parameters, _ = collect(flat)
     return replace(model, parameters=parameters)

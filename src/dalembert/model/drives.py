@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.errors import ModelError
 from dalembert.model.link import Joint, Link
 from dalembert.model.model import Drive
-from dalembert.model.parameter import expression, is_symbolic
+from dalembert.model.parameter import expression
 
 
 def drive_of(moving: Sequence[tuple[Link, int]]) -> Drive:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
+from dalembert.bridge import is_symbolic
 from dalembert.model.joint import Screw
 from dalembert.model.model import Body, Drive, Model
-from dalembert.model.parameter import collect, is_symbolic
+from dalembert.model.parameter import Parameter, collect
 
 _BODY = ("rotation", "translation", "offset", "mass", "moment", "inertia")
 
@@ -65,53 +67,42 @@ def unflatten(model: Model, flat: Any) -> Model:
 
 def evaluate(model: Model, values: Any) -> Any:
     """All numbers of a model for the parameter vector `values`, floats or symbols."""
-    numbers = _function(model)
-    if is_symbolic(values):
-        import casadi
-
-        return casadi.array(numbers(values.to_casadi())).ravel()
-    return np.asarray(numbers(np.asarray(values, dtype=float)), dtype=float).ravel()
+    return _function(model)(values)[0]
 
 
 def number_bytes(model: Model) -> bytes:
     """What the digest of a model is taken of."""
     if model.parameters:
-        return str(_function(model).serialize()).encode()
+        return _function(model).serialize().encode()
     return np.asarray(flatten(model), dtype=float).tobytes()
 
 
 def freeze(model: Model) -> tuple[Any, ...]:
-    """For pickle: plain data, with parameters as a serialised function of their values."""
+    """For pickle: plain data, with parameters as a function of their values."""
     plain = model
     numbers = None
     if model.parameters:
-        numbers = _function(model).serialize()
+        numbers = _function(model)
         plain = model.bind(np.ones(len(model.parameters)))
     state = {f.name: getattr(plain, f.name) for f in fields(Model)}
     return _thaw, (state, dict(model.parameters), numbers)
 
 
-def _thaw(state: dict[str, Any], parameters: dict[str, float | None], numbers: Any) -> Model:
+def _thaw(
+    state: dict[str, Any], parameters: dict[str, float | None], numbers: bridge.Function | None
+) -> Model:
     model = Model(**state)
     if numbers is None:
         return model
-    import casadi
-
-    from dalembert.model.parameter import Parameter
-
-    symbols: Any = np.stack([Parameter(name, value).symbol() for name, value in parameters.items()])
-    flat = casadi.array(casadi.Function.deserialize(numbers)(symbols.to_casadi())).ravel()
-    return replace(unflatten(model, flat), parameters=parameters)
+    symbols = np.stack([Parameter(name, value).symbol() for name, value in parameters.items()])
+    return replace(unflatten(model, numbers(symbols)[0]), parameters=parameters)
 
 
-def _function(model: Model) -> Any:
-    """casadi.Function: parameter vector → all numbers of the model."""
-    import casadi
-
-    expressions = casadi.densify(flatten(model).to_casadi())
+def _function(model: Model) -> bridge.Function:
+    """Parameter vector → all numbers of the model."""
+    expressions = flatten(model)
     _, symbols = collect(expressions)
-    vector = casadi.SX.sym("parameters", len(model.parameters))
+    vector = bridge.symbol("parameters", len(model.parameters))
     index = {name: i for i, name in enumerate(model.parameters)}
-    values = [vector[index[symbol.name()]] for symbol in symbols]
-    bound = casadi.substitute([expressions], symbols, values)[0]
-    return casadi.Function("numbers", [vector], [bound])
+    values = [vector[index[bridge.name_of(symbol)]] for symbol in symbols]
+    return bridge.Function([vector], bridge.at([expressions], symbols, values))

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
+from dalembert.bridge import is_symbolic
 from dalembert.errors import ParameterError
 
-# one CasADi symbol per (name, value), kept alive: how a model finds its parameters again
+# one symbol per (name, value), kept alive: how a model finds its parameters again
 _SYMBOLS: dict[tuple[str, float | None], Any] = {}
 
 
@@ -23,7 +25,7 @@ class Expression:
         self._value = value
 
     def symbol(self) -> Any:
-        """This expression as a `casadi.array`."""
+        """This expression as an array of symbols."""
         return self._value
 
     @property
@@ -90,13 +92,11 @@ class Parameter(Expression):
         self.value = None if value is None else float(value)
 
     def symbol(self) -> Any:
-        """The 0-d `casadi.array` of this parameter."""
-        import casadi
-
+        """The symbol () of this parameter."""
         key = (self.name, self.value)
         if key not in _SYMBOLS:
-            _SYMBOLS[key] = casadi.SX.sym(self.name)
-        return casadi.array(_SYMBOLS[key]).reshape()
+            _SYMBOLS[key] = bridge.symbol(self.name)
+        return _SYMBOLS[key]
 
     def __repr__(self) -> str:
         return f"Parameter({self.name!r}, {self.value!r})"
@@ -122,11 +122,6 @@ def expression(value: Any) -> Any:
     return np.asarray(value, dtype=float)
 
 
-def is_symbolic(value: Any) -> bool:
-    """True for casadi arrays (without importing casadi)."""
-    return type(value).__module__.startswith("casadi")
-
-
 def _contains_symbol(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_contains_symbol(item) for item in value)
@@ -134,14 +129,12 @@ def _contains_symbol(value: Any) -> bool:
 
 
 def collect(expressions: Any) -> tuple[dict[str, float | None], list[Any]]:
-    """Parameters of a casadi expression: {name: default value}, and its symbols in their order."""
-    import casadi
-
-    known = {symbol.element_hash(): key for key, symbol in _SYMBOLS.items()}
+    """Parameters in an array of symbols: {name: default value}, and the symbols in their order."""
+    known = {bridge.identity(symbol): key for key, symbol in _SYMBOLS.items()}
     found: dict[str, float | None] = {}
-    symbols = casadi.symvar(expressions)
+    symbols = bridge.symbols_of(expressions)
     for symbol in symbols:
-        name, value = known.get(symbol.element_hash(), (None, None))
+        name, value = known.get(bridge.identity(symbol), (None, None))
         if name is None:
             raise ParameterError(
                 f"the model holds the symbol {symbol}, which is no dalembert.Parameter; "

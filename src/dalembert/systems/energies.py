@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.model.parameter import is_symbolic, parameter_vector
+from dalembert.bridge import is_symbolic
+from dalembert.model.parameter import parameter_vector
 
 if TYPE_CHECKING:
     import casadi

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.formulations.forward.articulated_body import forward_dynamics
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
 from dalembert.model import Model
-from dalembert.model.parameter import is_symbolic
 
 
 def inverse_dynamics_derivatives(
@@ -35,20 +35,9 @@ def slopes(
     function: Callable[..., Any], model: Model, q: Any, qd: Any, last: Any, **known: Any
 ) -> tuple[Any, Any, Any]:
     """Jacobians of function(model, q, qd, last, **known) with respect to its three arrays."""
-    import casadi
-
-    delta, rate, third = (casadi.SX.sym(name, model.nv) for name in ("delta", "rate", "last"))
-    moved = model.integrate(q, casadi.array(delta).ravel())
-    value = function(model, moved, casadi.array(rate).ravel(), casadi.array(third).ravel(), **known)
-    jacobians = [casadi.jacobian(value.to_casadi(), x) for x in (delta, rate, third)]
-    symbolic = [x for x in (q, qd, last) if is_symbolic(x)]
-    here = [casadi.DM.zeros(model.nv), *(_matrix(x) for x in (qd, last))]
-    bound = casadi.substitute(jacobians, [delta, rate, third], [casadi.SX(x) for x in here])
-    dense = [casadi.densify(matrix) for matrix in bound]
-    if symbolic:
-        return tuple(casadi.array(matrix) for matrix in dense)  # type: ignore[return-value]
-    return tuple(np.array(casadi.evalf(matrix)) for matrix in dense)  # type: ignore[return-value]
-
-
-def _matrix(x: Any) -> Any:
-    return x.to_casadi() if is_symbolic(x) else np.asarray(x, dtype=float)
+    symbols = [bridge.symbol(name, model.nv) for name in ("delta", "rate", "last")]
+    delta, rate, third = symbols
+    value = function(model, model.integrate(q, delta), rate, third, **known)
+    slopes = [bridge.jacobian(value, x) for x in symbols]
+    by_position, by_rate, by_last = bridge.at(slopes, symbols, [np.zeros(model.nv), qd, last])
+    return by_position, by_rate, by_last

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.errors import ShapeError
 from dalembert.model import Body, Model
-from dalembert.model.parameter import is_symbolic
 
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 PER_BODY = len(NAMES)

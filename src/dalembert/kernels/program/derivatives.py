@@ -8,12 +8,9 @@ is a Hessian–vector product.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-if TYPE_CHECKING:
-    import casadi
+from dalembert import bridge
 
 Traceable = Callable[..., Mapping[str, Any]]
 
@@ -22,13 +19,12 @@ def jvp(function: Traceable, wrt: Sequence[str]) -> Traceable:
     """Directional derivative: takes `d_<input>` for every varying input, gives `d_<output>`."""
 
     def forward(**given: Any) -> dict[str, Any]:
-        import casadi
-
-        at, directions = _split(given, [f"d_{name}" for name in wrt])
-        taped = _Tape(function, wrt, at)
-        seed = casadi.vertcat(*(_column(x) for x in directions.values()))
-        slope = casadi.jtimes(taped.values, taped.symbols, seed)
-        return taped.outputs("d_", taped.back(slope))
+        seeds = [f"d_{name}" for name in wrt]
+        taped = _Tape(function, wrt, {k: x for k, x in given.items() if k not in seeds})
+        direction = bridge.flat(given[seed] for seed in seeds)
+        slope = taped.back(bridge.directional(taped.values, taped.symbols, direction))
+        slopes = bridge.cut(slope, taped.shapes.values())
+        return {f"d_{name}": x for name, x in zip(taped.shapes, slopes, strict=True)}
 
     return forward
 
@@ -37,13 +33,11 @@ def vjp(function: Traceable, wrt: Sequence[str]) -> Traceable:
     """Transposed derivative: takes `bar_<output>` for every output, gives `bar_<input>`."""
 
     def reverse(**given: Any) -> dict[str, Any]:
-        import casadi
-
-        at = {name: x for name, x in given.items() if not name.startswith("bar_")}
-        taped = _Tape(function, wrt, at)
-        seed = casadi.vertcat(*(_column(given[f"bar_{name}"]) for name in taped.shapes))
-        slope = casadi.jtimes(taped.values, taped.symbols, seed, True)
-        return taped.inputs("bar_", taped.back(slope))
+        taped = _Tape(function, wrt, {k: x for k, x in given.items() if not k.startswith("bar_")})
+        seed = bridge.flat(given[f"bar_{name}"] for name in taped.shapes)
+        slope = taped.back(bridge.transposed(taped.values, taped.symbols, seed))
+        slopes = bridge.cut(slope, (given[name].shape for name in wrt))
+        return {f"bar_{name}": x for name, x in zip(wrt, slopes, strict=True)}
 
     return reverse
 
@@ -52,16 +46,11 @@ def jacobian(function: Traceable, wrt: str) -> Traceable:
     """All partial derivatives with respect to one input: `<output>_<input>` (*output, *input)."""
 
     def dense(**given: Any) -> dict[str, Any]:
-        import casadi
-
         taped = _Tape(function, [wrt], given)
-        slope = taped.back(casadi.densify(casadi.jacobian(taped.values, taped.symbols)))
-        results, start = {}, 0
-        for name, shape in taped.shapes.items():
-            rows = slope[start : start + int(np.prod(shape)), :]
-            results[f"{name}_{wrt}"] = casadi.array(rows).reshape(*shape, *given[wrt].shape)
-            start += int(np.prod(shape))
-        return results
+        slope = taped.back(bridge.jacobian(taped.values, taped.symbols))
+        shapes = [(*shape, *given[wrt].shape) for shape in taped.shapes.values()]
+        slopes = bridge.cut(slope.ravel(), shapes)
+        return {f"{name}_{wrt}": x for name, x in zip(taped.shapes, slopes, strict=True)}
 
     return dense
 
@@ -70,49 +59,13 @@ class _Tape:
     """One evaluation of a function on fresh symbols for the inputs that vary."""
 
     def __init__(self, function: Traceable, wrt: Sequence[str], at: Mapping[str, Any]) -> None:
-        import casadi
-
-        self.wrt, self.at = wrt, at
-        made = {name: casadi.SX.sym(name, int(np.prod(at[name].shape))) for name in wrt}
-        fresh = {name: casadi.array(x).reshape(*at[name].shape) for name, x in made.items()}
+        fresh = {name: bridge.symbol(name, *at[name].shape) for name in wrt}
         returned = function(**{**at, **fresh})
         self.shapes = {name: tuple(value.shape) for name, value in returned.items()}
-        self.values = casadi.vertcat(*(_column(value) for value in returned.values()))
-        self.symbols = casadi.vertcat(*made.values())
+        self.values = bridge.flat(returned.values())
+        self.symbols = bridge.flat(fresh.values())
+        self.here = bridge.flat(at[name] for name in wrt)
 
-    def back(self, expression: casadi.SX) -> casadi.SX:
-        """The expression at the point itself."""
-        import casadi
-
-        here = casadi.vertcat(*(_column(self.at[name]) for name in self.wrt))
-        return casadi.substitute(expression, self.symbols, here)
-
-    def outputs(self, prefix: str, column: casadi.SX) -> dict[str, Any]:
-        return _cut(prefix, self.shapes, column)
-
-    def inputs(self, prefix: str, column: casadi.SX) -> dict[str, Any]:
-        return _cut(prefix, {name: tuple(self.at[name].shape) for name in self.wrt}, column)
-
-
-def _split(given: Mapping[str, Any], seeds: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    return {k: x for k, x in given.items() if k not in seeds}, {k: given[k] for k in seeds}
-
-
-def _column(value: Any) -> casadi.SX:
-    """All entries in C order, as one column."""
-    import casadi
-
-    if isinstance(value, casadi.ArrayInterface):
-        return casadi.SX(casadi.densify(value.ravel().to_casadi()))
-    return casadi.SX(casadi.DM(np.asarray(value, dtype=float).ravel()))
-
-
-def _cut(prefix: str, shapes: Mapping[str, tuple[int, ...]], column: casadi.SX) -> dict[str, Any]:
-    import casadi
-
-    dense, results, start = casadi.densify(column), {}, 0
-    for name, shape in shapes.items():
-        size = int(np.prod(shape))
-        results[f"{prefix}{name}"] = casadi.array(dense[start : start + size]).reshape(*shape)
-        start += size
-    return results
+    def back(self, slope: Any) -> Any:
+        """The slope at the point itself."""
+        return bridge.at([slope], [self.symbols], [self.here])[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dalembert import bridge
 from dalembert.errors import CompileError
 from dalembert.kernels.program.program import BINARY, Op, Port, Program
 
@@ -40,12 +41,10 @@ def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
 
 def replay(program: Program, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """The program's outputs as casadi arrays, from inputs given by name: to trace it once more."""
-    import casadi
-
-    flat = casadi.vertcat(*(_column(arrays[port.name]) for port in program.inputs))
+    flat = bridge.column(bridge.flat(arrays[port.name] for port in program.inputs))
     columns = evaluate(program, flat)
     return {
-        port.name: casadi.array(column).reshape(*port.shape)
+        port.name: bridge.array(column, *port.shape)
         for port, column in zip(program.outputs, columns, strict=True)
     }
 
@@ -71,12 +70,6 @@ def evaluate(program: Program, flat: casadi.SX) -> list[casadi.SX]:
         )
         start += port.size
     return outputs
-
-
-def _column(value: Any) -> casadi.SX:
-    import casadi
-
-    return casadi.SX(casadi.densify(value.ravel().to_casadi()))
 
 
 def _matrix(port: Port) -> tuple[int, int]:

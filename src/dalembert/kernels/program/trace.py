@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.errors import CompileError
 from dalembert.kernels.program.order import ordered
 from dalembert.kernels.program.program import BINARY, Op, Port, Program, program
@@ -40,21 +41,20 @@ def trace(
     """
     import casadi
 
-    symbols = {key: casadi.SX.sym(key, int(np.prod(shape))) for key, shape in inputs.items()}
-    arrays = {key: casadi.array(symbols[key]).reshape(*shape) for key, shape in inputs.items()}
+    arrays = {key: bridge.symbol(key, *shape) for key, shape in inputs.items()}
     try:
         returned = function(**arrays)
     except (NotImplementedError, RuntimeError) as error:
         raise CompileError(f"{name} cannot be traced: {error}") from error
     named = _named(returned)
-    flat = [_flat(value) for value in named.values()]
+    flat = [bridge.column(value) for value in named.values()]
     if optimise and flat:
         flat = casadi.cse(flat)
     traced = replace(
-        _read(casadi.Function("f", list(symbols.values()), flat)),
+        _read(casadi.Function("f", [bridge.column(x) for x in arrays.values()], flat)),
         name=name,
         inputs=tuple(Port(key, tuple(shape)) for key, shape in inputs.items()),
-        outputs=tuple(Port(key, _dimensions(value)) for key, value in named.items()),
+        outputs=tuple(Port(key, bridge.shape_of(value)) for key, value in named.items()),
     )
     return ordered(simplify(traced)) if optimise else traced
 
@@ -76,20 +76,6 @@ def _named(returned: Any) -> dict[str, Any]:
     if isinstance(returned, tuple | list):
         return {f"out{k}": value for k, value in enumerate(returned)}
     return {"out": returned}
-
-
-def _flat(value: Any) -> casadi.SX:
-    """All entries in C order, as a dense column of symbols."""
-    import casadi
-
-    if isinstance(value, casadi.ArrayInterface):
-        return casadi.SX(casadi.densify(value.ravel().to_casadi()))
-    return casadi.SX(casadi.DM(np.asarray(value, dtype=float).ravel()))
-
-
-def _dimensions(value: Any) -> tuple[int, ...]:
-    # np.shape would see a CasADi array as the matrix behind it
-    return tuple(value.shape if hasattr(value, "shape") else np.shape(value))
 
 
 def _shape(rows: int, columns: int) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalembert.model.parameter import is_symbolic
+from dalembert.bridge import is_symbolic
 
 if TYPE_CHECKING:
     from dalembert.model import JointInfo, Model

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from dalembert.bridge import is_symbolic
 from dalembert.errors import EquationError, FormulationError
 from dalembert.model import Model
 from dalembert.model.joint import Screw
-from dalembert.model.parameter import collect, is_symbolic
+from dalembert.model.parameter import collect
 from dalembert.symbolic.system import SOURCES, System, quantity_key
 from dalembert.symbolic.writing import write_equations
 
@@ -104,4 +105,4 @@ def _inertial(model: Model) -> list[str]:
 def _parameters_in(value: Any) -> Mapping[str, Any]:
     if not is_symbolic(value):
         return {}
-    return collect(value.ravel().to_casadi() if value.shape else value.reshape(1).to_casadi())[0]
+    return collect(value)[0]
