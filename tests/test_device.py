@@ -16,6 +16,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import CompileError, ShapeError
+from dalembert.kernels.cuda.device import _precision
 from tests.kernels.test_cuda_source import on_host, pointer
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
@@ -166,3 +167,17 @@ def test_without_cupy_the_extra_is_named(monkeypatch, states):
     robot = dl.load("puma560")
     with pytest.raises(CompileError, match=r"pip install 'dalembert\[gpu\]'"):
         robot.mass_matrix(states[0].view(DeviceArray))
+
+
+@pytest.mark.parametrize("kind", ["bool", "int8", "uint8", "int16", "float16", "int64", "float64"])
+def test_only_float32_on_the_device_computes_in_float32(kind):
+    class OnDevice:
+        __cuda_array_interface__ = None
+
+        def __init__(self, dtype):
+            self.dtype = dtype
+
+    single = OnDevice("torch.float32")
+    assert _precision([single, [1.0, 2.0]]) == "float32"
+    assert _precision([OnDevice(kind)]) == "float64"
+    assert _precision([single, OnDevice(np.dtype(kind))]) == "float64"

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import subprocess
 import sys
 import threading
 import weakref
@@ -245,6 +246,28 @@ def test_a_different_layout_is_noticed(monkeypatch):
     assert callstub._array_known(np.zeros(3))
     monkeypatch.setattr(numpy_api, "ArrayFields", Shifted)
     assert not callstub._array_known(np.zeros(3))
+
+
+FAKED = """
+import ctypes, itertools
+from dalembert.kernels.call import callstub, numpy_api
+known = numpy_api.ArrayFields._fields_
+assert callstub.layouts_known()
+for i, j in itertools.combinations(range(len(known)), 2):
+    fields = list(known)
+    fields[i], fields[j] = fields[j], fields[i]
+    numpy_api.ArrayFields = type("Faked", (ctypes.Structure,), {"_fields_": fields})
+    callstub.layouts_known.cache_clear()
+    print(known[i][0], known[j][0], callstub.layouts_known(), flush=True)
+"""
+
+
+def test_no_layout_makes_the_check_itself_crash():
+    """Any two fields of an array exchanged: pointers are then anything, and must not be followed."""
+    done = subprocess.run([sys.executable, "-c", FAKED], capture_output=True, text=True)
+    assert done.returncode == 0, (done.returncode, done.stdout)
+    answers = [line.split()[-1] for line in done.stdout.splitlines()]
+    assert answers == ["False"] * 36
 
 
 def test_a_wrong_result_is_noticed(monkeypatch):

@@ -61,7 +61,7 @@ def random(*shape, seed=0):
 def test_it_is_a_ufunc(f):
     assert isinstance(f, np.ufunc)
     assert f.signature == "(5),(5)->(5)"
-    assert f.types == ["ff->f", "dd->d"]
+    assert f.types == ["dd->d", "ff->f"]
     assert f.__name__ == "equation"
     assert f.__doc__.endswith("An equation.")
 
@@ -166,6 +166,19 @@ def test_precision_follows_the_arguments(f):
     assert f(q, v, dtype=np.float32, casting="same_kind").dtype == np.float32
 
 
+@pytest.mark.parametrize(
+    "kind", [bool, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64, np.float16]
+)
+def test_only_float32_computes_in_float32(f, kind):
+    """NumPy casts small integers and float16 to float32 safely; sums of them need more digits."""
+    q = np.ones(N, kind)
+    for v in (q, q.astype(np.float32), np.ones(N, np.int8)):
+        assert f(q, v).dtype == np.float64
+        assert f(v, q).dtype == np.float64
+    v = np.full(N, 0.1)
+    np.testing.assert_array_equal(f(q, v), f(q.astype(float), v))
+
+
 @pytest.mark.parametrize("bad", [np.zeros(N, complex), np.array(["a"] * N), np.zeros(N, object)])
 def test_other_types_are_refused(f, bad):
     with pytest.raises(TypeError, match="not supported for the input types"):
@@ -186,6 +199,17 @@ def test_axes_and_subclasses(f):
     q, v = random(N, 8), random(N, 8, seed=1)
     close(f(q, v, axes=[0, 0, 0]), reference(q.T, v.T).T)
     assert isinstance(f(q.T.view(np.recarray), v.T), np.recarray)
+
+
+def test_labelled_arrays_go_through_apply_ufunc(f):
+    xarray = pytest.importorskip("xarray")
+    q, v = (xarray.DataArray(random(3, N, seed=k), dims=("time", "joint")) for k in (0, 1))
+    core = ["joint"]
+    found = xarray.apply_ufunc(f, q, v, input_core_dims=[core, core], output_core_dims=[core])
+    assert found.dims == ("time", "joint")
+    close(found.values, reference(q.values, v.values))
+    with pytest.raises(NotImplementedError, match="apply_ufunc"):
+        f(q, v)
 
 
 def test_several_and_scalar_outputs():

@@ -28,7 +28,8 @@ def test_every_operation_has_a_meaning():
     [
         (Op.SELECT0, (1.0, math.inf), math.inf),
         (Op.SELECT0, (0.0, math.nan), 0.0),
-        (Op.MIN, (math.nan, 2.0), 2.0),
+        (Op.MIN, (math.nan, 2.0), math.nan),
+        (Op.MAX, (2.0, math.nan), math.nan),
         (Op.LT, (1.0, 2.0), 1.0),
         (Op.NE, (math.nan, math.nan), 1.0),
         (Op.NOT, (0.0,), 1.0),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dalembert.kernels.llvm import loop
 from dalembert.kernels.llvm.codegen import llvm_ir, object_code
+from dalembert.kernels.llvm.stack import MOST_ON_STACK
 from dalembert.kernels.llvm.target import by_name, native
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.program import BINARY, LEAVES, Op, Port, program
@@ -115,7 +116,7 @@ def test_a_frame_larger_than_a_stack_may_be_is_on_the_heap():
     n = 70
     p = trace(lambda x: np.outer(x, np.arange(1.0, n + 1)), {"x": (n,)})
     text = llvm_ir(p, "float64", native())[0]
-    assert ("@malloc" in text) == (n * n * native().bits // 8 > loop.MOST_ON_STACK)
+    assert ("@malloc" in text) == (n * n * native().bits // 8 > MOST_ON_STACK)
     raw = Raw(p)
     x = np.random.default_rng(0).uniform(-1, 1, (11, n))
     (found,) = raw.loop(x)

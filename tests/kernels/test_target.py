@@ -3,6 +3,7 @@
 import pytest
 
 from dalembert.errors import CompileError
+from dalembert.kernels.llvm import target
 from dalembert.kernels.llvm.target import by_name, native
 
 
@@ -10,14 +11,38 @@ from dalembert.kernels.llvm.target import by_name, native
     ("name", "doubles"), [("x86-64", 2), ("x86-64-v3", 4), ("x86-64-v4", 8), ("aarch64", 2)]
 )
 def test_width(name, doubles):
-    target = by_name(name)
-    assert (target.width("float64"), target.width("float32")) == (doubles, 2 * doubles)
-    assert target.is_x86 == name.startswith("x86")
+    found = by_name(name)
+    assert (found.width("float64"), found.width("float32")) == (doubles, 2 * doubles)
+    assert found.is_x86 == name.startswith("x86")
 
 
 def test_environment_chooses(monkeypatch):
     monkeypatch.setenv("DALEMBERT_TARGET", "x86-64")
     assert native() == by_name("x86-64") == by_name("native")
+
+
+def test_native_is_a_name_for_the_environment_too(monkeypatch):
+    monkeypatch.delenv("DALEMBERT_TARGET", raising=False)
+    own = native()
+    monkeypatch.setenv("DALEMBERT_TARGET", "native")
+    assert native() == by_name("native") == own
+
+
+@pytest.mark.parametrize(
+    ("machine", "wanted"),
+    [
+        ("x86-64", "x86-64-v3"),
+        ("x86-64-v3", "x86-64-v4"),
+        ("x86-64-v4", "aarch64"),
+        ("aarch64", "x86-64"),
+    ],
+)
+def test_code_for_another_machine_is_refused_before_it_runs(monkeypatch, machine, wanted):
+    monkeypatch.setattr(target, "_level", lambda: machine)
+    monkeypatch.setenv("DALEMBERT_TARGET", wanted)
+    with pytest.raises(CompileError, match=f"runs {machine}, and code for {wanted} would crash"):
+        native()
+    assert by_name(wanted).bits  # code may still be written for it
 
 
 def test_unknown_name():

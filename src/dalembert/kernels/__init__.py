@@ -5,8 +5,9 @@ Nothing here knows of robots. Heavy libraries (CasADi, LLVM) are imported when f
 
 from dalembert.kernels.call.callstub import fast_call
 from dalembert.kernels.call.explain import explain
-from dalembert.kernels.call.kernel import Kernel, build, source_digest
+from dalembert.kernels.call.kernel import Kernel, build
 from dalembert.kernels.call.settings import get_num_threads, set_num_threads
+from dalembert.kernels.call.sources import source_digest
 from dalembert.kernels.program.program import Port, Program
 
 __all__ = [

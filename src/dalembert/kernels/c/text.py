@@ -23,8 +23,6 @@ _FUNCTIONS = {
     Op.ABS: "fabs",
     Op.FLOOR: "floor",
     Op.CEIL: "ceil",
-    Op.MIN: "fmin",
-    Op.MAX: "fmax",
     Op.COPYSIGN: "copysign",
 }
 _TYPES = {"float64": ("double", ""), "float32": ("float", "f")}
@@ -122,6 +120,9 @@ def expression(op: Op, scalar: Scalar, x: str, y: str = "") -> str:
     return {
         Op.NEG: f"-{x}",
         Op.SQ: f"{x} * {x}",
+        # fmin and fmax would drop a NaN
+        Op.MIN: f"(({x} < {y}) || ({x} != {x})) ? {x} : {y}",
+        Op.MAX: f"(({x} > {y}) || ({x} != {x})) ? {x} : {y}",
         Op.NOT: f"({x} == {zero}) ? {one} : {zero}",
         Op.AND: f"(({x} != {zero}) && ({y} != {zero})) ? {one} : {zero}",
         Op.OR: f"(({x} != {zero}) || ({y} != {zero})) ? {one} : {zero}",

@@ -7,10 +7,13 @@ case.
 
 It reads CPython's and NumPy's objects at fixed offsets, so those are checked here first; where
 anything is different from what is expected, the fallback itself is returned, which is only slower.
+While a layout is in doubt, no pointer found by it is followed: the kernel of the operating system
+reads what it points to, and says so when there is nothing.
 """
 
 import ctypes
 import functools
+import os
 import platform
 import struct
 import sys
@@ -89,6 +92,7 @@ def layouts_known() -> bool:
     """Whether this interpreter and this NumPy lay out objects as the stub reads them."""
     plain = (
         platform.python_implementation() == "CPython"
+        and os.name == "posix"
         and getattr(sys, "_is_gil_enabled", lambda: True)()
         and sys.maxsize == 2**63 - 1
         and object.__basicsize__ == 16
@@ -122,17 +126,33 @@ def _sample_arrays() -> list[np.ndarray]:
 
 def _array_known(array: np.ndarray) -> bool:
     fields = numpy_api.ArrayFields.from_address(id(array))
+    extents = struct.pack(f"{array.ndim}q", *array.shape)
+    strides = struct.pack(f"{array.ndim}q", *array.strides)
     return (
         fields.type == id(type(array))
         and fields.data == array.ctypes.data
         and fields.ndim == array.ndim
-        and tuple(fields.dimensions[: array.ndim]) == array.shape
-        and tuple(fields.strides[: array.ndim]) == array.strides
+        and _memory(fields.dimensions, len(extents)) == extents
+        and _memory(fields.strides, len(strides)) == strides
         and fields.base == (None if array.base is None else id(array.base))
         and fields.descr == id(array.dtype)
         and bool(fields.flags & numpy_api.C_CONTIGUOUS) == array.flags.c_contiguous
         and bool(fields.flags & numpy_api.ALIGNED) == array.flags.aligned
     )
+
+
+def _memory(address: int | None, length: int) -> bytes | None:
+    """What lies at an address that may be none; None where it is."""
+    if not length:
+        return b""
+    receive, send = os.pipe()
+    try:
+        # write(2) answers EFAULT where reading here would end the process
+        written = ctypes.CDLL(None).write(send, ctypes.c_void_p(address), length)
+        return os.read(receive, length) if written == length else None
+    finally:
+        os.close(receive)
+        os.close(send)
 
 
 def _agrees(call: Callable[..., Any], kernel: "Kernel") -> bool:

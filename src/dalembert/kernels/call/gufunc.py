@@ -1,7 +1,7 @@
 """A real `numpy.ufunc` from the addresses of compiled loops.
 
-NumPy then does what it does for its own functions: broadcasting, strides, `out=`, casting, `where`
-the signature allows it, with the GIL released inside the loop.
+NumPy then does what it does for its own functions: broadcasting, strides, `out=`, `axes=`, casting,
+with the GIL released inside the loop. (`where=` it refuses to every ufunc with a signature.)
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from dalembert.kernels.call.stubs import stubs
 from dalembert.kernels.program.program import Port
 
 _NPY_FLOAT, _NPY_DOUBLE = 11, 12
-_FLOAT_LOOP, _DOUBLE_LOOP = 0, 1
+_DOUBLE_LOOP, _FLOAT_LOOP = 0, 1
 _NO_IDENTITY = -1
 _unowned: list[Any] = []
 
@@ -34,8 +34,9 @@ class _Buffers:
     def __init__(self, signature: str, name: str, doc: str, nargs: int) -> None:
         self.functions = (ctypes.c_void_p * 2)()
         self.data = (ctypes.c_void_p * 2)()
-        # NumPy takes the first loop to which the inputs cast safely: float32 stays, int64 goes on
-        self.types = bytes([_NPY_FLOAT] * nargs + [_NPY_DOUBLE] * nargs)
+        # NumPy takes the loop of exactly these types, else the first to which all cast safely:
+        # float32 alone stays, integers of any size, bool, float16 and mixtures are float64
+        self.types = bytes([_NPY_DOUBLE] * nargs + [_NPY_FLOAT] * nargs)
         self.signature, self.name, self.doc = signature.encode(), name.encode(), doc.encode()
         self.lazy = _Lazy(num_threads=1)
         self.code: dict[int, object] = {}
@@ -110,7 +111,8 @@ def _own(ufunc: np.ufunc, buffers: _Buffers) -> None:
     # have always been, nothing is written and the buffers live as long as the process.
     fields = numpy_api.UfuncFields.from_address(id(ufunc))
     known = (
-        fields.functions == ctypes.addressof(buffers.functions)
+        np.ufunc.__basicsize__ >= ctypes.sizeof(numpy_api.UfuncFields)
+        and fields.functions == ctypes.addressof(buffers.functions)
         and fields.data == ctypes.addressof(buffers.data)
         and (fields.nin, fields.nout, fields.ntypes) == (ufunc.nin, ufunc.nout, ufunc.ntypes)
         and fields.ptr is None

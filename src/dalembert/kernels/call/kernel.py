@@ -1,19 +1,17 @@
 """A compiled kernel: program → object code (or the cache) → loaded loops → a NumPy ufunc."""
 
 import functools
-import hashlib
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
 from dalembert.errors import CompileError
-from dalembert.kernels.call import cache
 from dalembert.kernels.call.gufunc import make_ufunc, signature
-from dalembert.kernels.llvm.load import Loaded, llvm_lock, load
+from dalembert.kernels.call.objects import linked
+from dalembert.kernels.call.sources import source_digest
+from dalembert.kernels.llvm.load import Loaded, llvm_lock
 from dalembert.kernels.llvm.target import Target, native
 from dalembert.kernels.program.program import Port, Program
 from dalembert.progress import on_terminal, progress_bar
@@ -40,30 +38,21 @@ class _Code:
     def loaded(self, dtype: str) -> Loaded:
         with llvm_lock:
             if dtype not in self._loaded:
-                self._loaded[dtype] = self._from_cache(dtype) or self._compile(dtype)
+                compiled = functools.partial(self._compile, dtype)
+                self._loaded[dtype] = linked(self._cache_key(dtype), _SYMBOLS, compiled)
             return self._loaded[dtype]
 
     def loop(self, dtype: str) -> tuple[int, Loaded]:
         loaded = self.loaded(dtype)
         return loaded["dalembert_loop"], loaded
 
-    def _from_cache(self, dtype: str) -> Loaded | None:
-        code = cache.get(self._cache_key(dtype))
-        try:
-            return None if code is None else load(code, _SYMBOLS)
-        except CompileError:
-            return None
-
-    def _compile(self, dtype: str) -> Loaded:
+    def _compile(self, dtype: str) -> bytes:
         from dalembert.kernels.llvm.codegen import object_code
 
         with progress_bar(f"compiling {self._name}", on_terminal()) as report:
             program = self.program()
             report(0.0)
-            code = object_code(program, dtype, self._target, report)
-        loaded = load(code, _SYMBOLS)
-        cache.put(self._cache_key(dtype), code)
-        return loaded
+            return object_code(program, dtype, self._target, report)
 
     def _cache_key(self, dtype: str) -> str:
         import llvmlite
@@ -134,17 +123,3 @@ def _checked(
             f"{name} was declared as {signature(inputs, outputs)} but traces to {program.signature}"
         )
     return program
-
-
-@functools.cache
-def source_digest(package: str = "dalembert.kernels") -> str:
-    """Hash of the sources of a package, by which compiled code notices that they have changed."""
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise CompileError(f"{package} is not an installed package")
-    digest = hashlib.sha256()
-    for folder in map(Path, spec.submodule_search_locations):
-        for file in sorted(folder.rglob("*.py")):
-            text = file.read_bytes()
-            digest.update(f"{file.relative_to(folder)} {len(text)}\n".encode() + text)
-    return digest.hexdigest()

@@ -10,8 +10,8 @@ import functools
 import platform
 import sys
 
-from dalembert.kernels.call import cache
-from dalembert.kernels.llvm.load import Loaded, llvm_lock, load, pack
+from dalembert.kernels.call.objects import linked
+from dalembert.kernels.llvm.load import Loaded, pack
 
 # data -> { i32 num_threads = 1, PyObject *resolve }; resolve() returns the address of the loop.
 # When it raises, the exception stays set, and NumPy raises it when the loop returns.
@@ -211,12 +211,7 @@ def stubs() -> Loaded:
 
     text = _LAZY_LOOP + _CALL
     key = f"packed stubs\n{platform.machine()}\n{sys.platform}\n{llvmlite.__version__}\n{text}"
-    with llvm_lock:
-        code = cache.get(key)
-        if code is None:
-            code = pack([_compile(text)])
-            cache.put(key, code)
-        return load(code, _SYMBOLS)
+    return linked(key, _SYMBOLS, lambda: pack([_compile(text)]))
 
 
 def _compile(text: str) -> bytes:

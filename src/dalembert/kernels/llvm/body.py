@@ -30,8 +30,8 @@ _INTRINSIC = {
     Op.ABS: "fabs",
     Op.FLOOR: "floor",
     Op.CEIL: "ceil",
-    Op.MIN: "minnum",
-    Op.MAX: "maxnum",
+    Op.MIN: "minimum",
+    Op.MAX: "maximum",
     Op.COPYSIGN: "copysign",
 }
 _TRUTH = frozenset({*_COMPARE, Op.NOT, Op.AND, Op.OR})
@@ -172,7 +172,8 @@ class _Body:
             return libm.call(t, v, op, *([x, y] if b >= 0 else [x]))
         if op in _INTRINSIC:
             arguments = f"{v.type} {x}" + (f", {v.type} {y}" if b >= 0 else "")
-            return t.let(f"call {v.type} @llvm.{_INTRINSIC[op]}.{v.suffix}({arguments})")
+            nsz = "nsz " if op in (Op.MIN, Op.MAX) else ""  # which of two zeros is all the same
+            return t.let(f"call {nsz}{v.type} @llvm.{_INTRINSIC[op]}.{v.suffix}({arguments})")
         if op in _ARITHMETIC:
             return t.let(f"{_ARITHMETIC[op]} {v.type} {x}, {y}")
         if op in _TRUTH:

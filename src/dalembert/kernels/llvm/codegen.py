@@ -36,6 +36,7 @@ def module(text: str, target: Target) -> str:
             f"attributes #0 = {{ nounwind {width} }}",
             '!0 = !{!"branch_weights", i32 1, i32 1000000}',
             "!1 = !{}",
+            '!2 = !{!"branch_weights", i32 1000000, i32 1}',
         ]
     )
 

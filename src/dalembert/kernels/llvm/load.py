@@ -1,5 +1,6 @@
 """Object code in memory → addresses of its functions, with LLVM's ORC linker in this process."""
 
+import ctypes
 import functools
 import itertools
 import os
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dalembert.errors import CompileError
+from dalembert.kernels.llvm.stack import KEY as STACK_KEY
 
 if TYPE_CHECKING:
     from llvmlite.binding.orcjit import LLJIT, ResourceTracker
@@ -78,11 +80,26 @@ def load(packed: bytes, symbols: Iterable[str]) -> Loaded:
         library.add_object_img(code)
     for symbol in symbols:
         library.export_symbol(symbol)
+    if STACK_KEY.encode() in packed:
+        library.import_symbol(STACK_KEY, _stack_key_address())
     with llvm_lock:
         try:
             return Loaded(library.link(_linker(), next(_names)))
         except RuntimeError as error:
             raise CompileError(f"compiled code could not be linked: {error}") from error
+
+
+@functools.cache
+def _stack_key() -> ctypes.c_uint:
+    """The process's one key under which threads remember where their stacks end."""
+    key = ctypes.c_uint()
+    if ctypes.CDLL(None).pthread_key_create(ctypes.byref(key), None):
+        raise CompileError("no thread-specific data are left in this process (PTHREAD_KEYS_MAX)")
+    return key
+
+
+def _stack_key_address() -> int:
+    return ctypes.addressof(_stack_key())
 
 
 @functools.cache

@@ -14,6 +14,8 @@ from functools import partial
 
 from dalembert.kernels.llvm import layout, threads
 from dalembert.kernels.llvm.body import Asked, declarations, function
+from dalembert.kernels.llvm.stack import MOST_ON_STACK, Block, checks, guarded, is_deep, spilled
+from dalembert.kernels.llvm.stack import declarations as declarations_of
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.llvm.text import Text, Vector
 from dalembert.kernels.llvm.transpose import UNROLLED, Place
@@ -21,10 +23,8 @@ from dalembert.kernels.program.program import LEAVES, Port, Program
 from dalembert.kernels.program.segments import Frame, framed
 
 MOST_ASKED = 40 * 1024  # bytes of results of one register of states
-MOST_ON_STACK = 256 * 1024  # bytes of a frame; threads may have no more than half a megabyte
-_HEAP = """declare noalias ptr @malloc(i64) nounwind
-declare void @free(ptr) nounwind
-declare void @llvm.trap() noreturn nounwind"""
+_RANGE = (("ptr", "args"), ("ptr", "steps"), ("i64", "start"), ("i64", "stop"))
+_ONE = (("ptr", "in"), ("ptr", "out"))
 
 
 @dataclass(frozen=True)
@@ -52,29 +52,20 @@ class _Plan:
     arguments: list[_Argument]
 
     @property
-    def frame_bytes(self) -> int:
-        return max(1, self.frame.slots) * self.v.width * self.v.size
+    def block(self) -> Block:
+        """The memory of the `%frame`."""
+        return Block("%frame", max(1, self.frame.slots) * self.v.width * self.v.size)
 
     @property
-    def on_heap(self) -> bool:
-        return self.frame_bytes > MOST_ON_STACK
-
-    def allocate(self, t: Text) -> None:
-        """Name the `%frame`, aligned to cache lines."""
-        if not self.on_heap:
-            t.do(f"%frame = alloca [{self.frame_bytes} x i8], align 64")
-            return
-        t.do(f"%block = call ptr @malloc(i64 {self.frame_bytes + 64})")
-        none = t.let("icmp eq ptr %block, null")
-        t.when(none, lambda: t.do("call void @llvm.trap()"))
-        address = t.let("ptrtoint ptr %block to i64")
-        up = t.let(f"add i64 {address}, 63")
-        t.do(f"%frame = inttoptr i64 {t.let(f'and i64 {up}, -64')} to ptr")
+    def need(self) -> int:
+        """Bytes of stack that `range` takes; it calls itself once, for the states left over."""
+        most = max(spilled(part.program, self.v) for part in self.frame.parts)
+        own = min(self.block.size, MOST_ON_STACK) + 8 * len(self.lines)
+        return 2 * (most + own)
 
     def finish(self, t: Text) -> None:
         """Leave the function that allocated."""
-        if self.on_heap:
-            t.do("call void @free(ptr %block)")
+        self.block.release(t)
         t.do("ret void")
 
     @property
@@ -108,18 +99,26 @@ def _both(plan: _Plan, target: Target) -> str:
     program, v = plan.program, plan.v
     shapes = {port.shape for port in (*program.inputs, *program.outputs)}
     threaded = not target.is_windows
+    deep = is_deep(plan.need, target)
     return "\n".join(
         [
             f"@nothing = internal constant [{len(plan.lines)} x i64] zeroinitializer",
-            _HEAP if plan.on_heap else "",
+            declarations_of([plan.block]),
             layout.functions(v, shapes),
             _quiet(target),
-            _range(plan),
+            _range(plan, deep),
             threads.workers(program, v) if threaded else "",
             _loop(threaded, v, program),
-            _one(plan),
+            _one(plan, deep),
+            _guards(plan.need) if deep else "",
         ]
     )
+
+
+def _guards(need: int) -> str:
+    """`range` and `dalembert_one` around the functions that take so much stack."""
+    both = [guarded("range", _RANGE, need, "internal "), guarded("dalembert_one", _ONE, need)]
+    return "\n".join([checks(), *both])
 
 
 def _arguments(program: Program) -> list[_Argument]:
@@ -161,10 +160,10 @@ def _compute_alone(t: Text, plan: _Plan) -> None:
     _compute(t, plan, "@nothing", ["%frame"] * len(plan.outputs))
 
 
-def _range(plan: _Plan) -> str:
+def _range(plan: _Plan, deep: bool) -> str:
     """`range(args, steps, start, stop)`: states start … stop-1, stop > start."""
     t, v = Text(), plan.v
-    plan.allocate(t)
+    plan.block.allocate(t)
     t.do(f"%offsets = alloca [{len(plan.lines)} x i64]")
     count = t.let("sub i64 %stop, %start")
     small = t.let(f"icmp ult i64 {count}, {v.width}")
@@ -200,9 +199,8 @@ def _range(plan: _Plan) -> str:
     left = t.let(f"icmp ult i64 {rest}, %stop")
     t.when(left, lambda: t.do(f"call void @range(ptr %args, ptr %steps, i64 {rest}, i64 %stop)"))
     plan.finish(t)
-    return t.function(
-        "internal void @range(ptr %args, ptr %steps, i64 %start, i64 %stop) noinline #0"
-    )
+    listed = ", ".join(f"{kind} %{key}" for kind, key in _RANGE)
+    return t.function(f"internal void @range{'_here' * deep}({listed}) noinline #0")
 
 
 class _Walk:
@@ -259,10 +257,10 @@ class _Walk:
         t.label(after)
 
 
-def _one(plan: _Plan) -> str:
+def _one(plan: _Plan, deep: bool) -> str:
     """`dalembert_one`: every lane computes the same state."""
     t, v = Text(), plan.v
-    plan.allocate(t)
+    plan.block.allocate(t)
     t.do("%flags = call i32 @save_flags()")
     inputs = len(plan.arguments) - len(plan.outputs)
 
@@ -286,7 +284,8 @@ def _one(plan: _Plan) -> str:
         t.each(argument.port.size, partial(move, argument, base), UNROLLED)
     t.do("call void @restore_flags(i32 %flags)")
     plan.finish(t)
-    return t.function("void @dalembert_one(ptr %in, ptr %out) #0")
+    name = "internal void @dalembert_one_here" if deep else "void @dalembert_one"
+    return t.function(f"{name}(ptr %in, ptr %out) noinline #0")
 
 
 def _quiet(target: Target) -> str:

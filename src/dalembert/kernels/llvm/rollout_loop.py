@@ -9,15 +9,27 @@ next.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from dalembert.kernels.call import cache
-from dalembert.kernels.call.kernel import source_digest
+from dalembert.kernels.call.objects import linked
+from dalembert.kernels.call.sources import source_digest
 from dalembert.kernels.llvm.body import body
 from dalembert.kernels.llvm.codegen import emitted, module
-from dalembert.kernels.llvm.load import Loaded, load, pack
+from dalembert.kernels.llvm.load import Loaded, pack
+from dalembert.kernels.llvm.stack import (
+    MOST_ON_STACK,
+    Block,
+    checks,
+    declarations,
+    guarded,
+    is_deep,
+    spilled,
+)
 from dalembert.kernels.llvm.target import Target, native
 from dalembert.kernels.llvm.text import Text, Vector
+from dalembert.kernels.llvm.threads import DECLARATIONS
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Op, Program
 
@@ -31,11 +43,8 @@ def loaded_rollout(iteration: Iteration, dtype: str, target: Target | None = Non
     target = target or native()
     parts = (iteration.stage.digest, iteration.finish.digest, repr(iteration.table), dtype)
     key = "\n".join((*parts, repr(target), llvmlite.__version__, source_digest(), SYMBOL))
-    code = cache.get(key)
-    if code is None:
-        code = pack([emitted(rollout_ir(iteration, dtype, target), target)])
-        cache.put(key, code)
-    return load(code, [SYMBOL])
+    written = partial(rollout_ir, iteration, dtype, target)
+    return linked(key, [SYMBOL], lambda: pack([emitted(written(), target)]))
 
 
 def rollout_ir(iteration: Iteration, dtype: str, target: Target) -> str:
@@ -43,7 +52,12 @@ def rollout_ir(iteration: Iteration, dtype: str, target: Target) -> str:
     v = Vector.of(dtype, target)
     stage, finish = (body(p, v) for p in (iteration.stage, iteration.finish))
     second = [] if _copies(iteration.finish) else [_second(finish, stage)]
-    return module("\n".join([stage, *second, _Loop(iteration, v).text()]), target)
+    loop = _Loop(iteration, v)
+    need = max(spilled(p, v) for p in (iteration.stage, iteration.finish)) + 2 * MOST_ON_STACK
+    deep = is_deep(need, target)
+    around = [DECLARATIONS, checks(), guarded(SYMBOL, loop.parameters, need)] if deep else []
+    head = declarations([loop.x, loop.y])
+    return module("\n".join([head, stage, *second, loop.text(deep), *around]), target)
 
 
 def _second(text: str, first: str) -> str:
@@ -67,18 +81,28 @@ class _Loop:
         self.iteration, self.v, self.t = iteration, v, Text()
         self.base, self.work, self.held = iteration.sizes
         self.bytes = v.width * v.size
+        entries = self.base + self.work + self.held + len(iteration.table[0])
+        self.x, self.y = Block("%x", entries * self.bytes), Block("%y", self.work * self.bytes)
 
-    def text(self) -> str:
-        t, v = self.t, self.v
-        columns = len(self.iteration.table[0])
-        t.do(f"%x = alloca [{self.base + self.work + self.held + columns} x {v.type}], align 64")
-        t.do(f"%y = alloca [{self.work} x {v.type}], align 64")
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        pointers = [("ptr", name) for name in ("base", "held", "saved")]
+        counts = [("i64", name) for name in ("blocks", "steps", "every", "held_step", "saved_step")]
+        return [*pointers, *counts, (self.v.scalar, "dt")]
+
+    def text(self, deep: bool) -> str:
+        """The function; `dalembert_rollout_here` where it takes much stack."""
+        t = self.t
+        self.x.allocate(t)
+        self.y.allocate(t)
         t.do("%save = alloca i64")
         t.loop("%blocks", self.block)
+        self.x.release(t)
+        self.y.release(t)
         t.do("ret void")
-        head = "ptr %base, ptr %held, ptr %saved, i64 %blocks, i64 %steps, i64 %every, "
-        head += f"i64 %held_step, i64 %saved_step, {v.scalar} %dt"
-        return t.function(f"void @{SYMBOL}({head}) #0")
+        head = ", ".join(f"{kind} %{name}" for kind, name in self.parameters)
+        name = f"internal void @{SYMBOL}_here" if deep else f"void @{SYMBOL}"
+        return t.function(f"{name}({head}) noinline #0")
 
     def place(self, tile: str, entry: int) -> str:
         return self.t.at(tile, entry * self.bytes)

@@ -48,7 +48,10 @@ _BITS = {"x86-64": 128, "x86-64-v3": 256, "x86-64-v4": 512, "aarch64": 128}
 
 
 def by_name(name: str) -> Target:
-    """A target by its standard name: x86-64, x86-64-v3, x86-64-v4, aarch64 or native."""
+    """A target by its standard name: x86-64, x86-64-v3, x86-64-v4, aarch64 or native.
+
+    It may be a machine that this one is not, to write code for it.
+    """
     if name == "native":
         return native()
     if name not in _BITS:
@@ -59,8 +62,22 @@ def by_name(name: str) -> Target:
 
 
 def native() -> Target:
-    """This machine, or the one the environment variable DALEMBERT_TARGET names."""
-    return by_name(os.environ.get("DALEMBERT_TARGET") or _level())
+    """This machine, or the lesser one that the environment variable DALEMBERT_TARGET names."""
+    level = _level()
+    wanted = os.environ.get("DALEMBERT_TARGET") or "native"
+    target = by_name(level if wanted == "native" else wanted)
+    if not _runs(target, level):
+        raise CompileError(
+            f"DALEMBERT_TARGET={wanted}: this machine runs {level}, and code for {wanted} would crash "
+            f"it; unset the variable, or choose native or a lower level of the same architecture"
+        )
+    return target
+
+
+def _runs(target: Target, level: str) -> bool:
+    """Whether a machine of this level runs code for the target."""
+    own = by_name(level)
+    return target.triple == own.triple and target.bits <= own.bits
 
 
 def _level() -> str:

@@ -12,6 +12,8 @@ from dalembert.kernels.program.program import LEAVES, Op, Program
 _WORTHWHILE_NS = 200_000  # work below this is not worth starting threads
 _PIECE_NS = 50_000  # work one thread takes at a time
 _MAX_THREADS = 256
+DECLARATIONS = """declare i32 @pthread_create(ptr, ptr, ptr, ptr) nounwind
+declare i32 @pthread_join(i64, ptr) nounwind"""
 
 
 def worthwhile(program: Program, v: Vector) -> int:
@@ -31,8 +33,7 @@ def workers(program: Program, v: Vector) -> str:
     """`in_parallel(args, steps, count, threads)`, around the `range` of the loop."""
     piece = max(1, int(_PIECE_NS / cost_ns(program, v)) // 64) * 64
     return f"""%job = type {{ i64, ptr, ptr, i64 }}
-declare i32 @pthread_create(ptr, ptr, ptr, ptr) nounwind
-declare i32 @pthread_join(i64, ptr) nounwind
+{DECLARATIONS}
 
 define internal ptr @worker(ptr %job) #0 {{
 entry:

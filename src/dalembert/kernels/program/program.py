@@ -14,7 +14,10 @@ import numpy as np
 
 
 class Op(enum.IntEnum):
-    """What one instruction does; truth values are 1.0 and 0.0, as in CasADi and C."""
+    """What one instruction does; truth values are 1.0 and 0.0, as in CasADi and C.
+
+    MIN and MAX are `np.minimum` and `np.maximum`: where one operand is NaN, so is the result.
+    """
 
     CONST = 0
     INPUT = 1

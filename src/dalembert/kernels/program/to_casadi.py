@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dalembert import bridge
@@ -26,7 +27,8 @@ def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
     import casadi
 
     inputs = [casadi.SX.sym(port.name, *_matrix(port)) for port in program.inputs]
-    values = evaluate(program, casadi.vertcat(*(casadi.vec(x.T) for x in inputs)))
+    flat = casadi.vertcat(*(casadi.vec(x.T) for x in inputs))
+    values = evaluate(program, flat, {Op.MIN: _minimum, Op.MAX: _maximum})
     outputs = []
     for port, column in zip(program.outputs, values, strict=True):
         m, n = _matrix(port)
@@ -40,7 +42,10 @@ def to_casadi(program: Program, name: str | None = None) -> casadi.Function:
 
 
 def replay(program: Program, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """The program's outputs as casadi arrays, from inputs given by name: to trace it once more."""
+    """The program's outputs as casadi arrays, from inputs given by name: to trace it once more.
+
+    MIN and MAX stand there as `fmin` and `fmax`, which tracing reads as MIN and MAX again.
+    """
     flat = bridge.column(bridge.flat(arrays[port.name] for port in program.inputs))
     columns = evaluate(program, flat)
     return {
@@ -49,8 +54,13 @@ def replay(program: Program, arrays: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def evaluate(program: Program, flat: casadi.SX) -> list[casadi.SX]:
-    """Every output as one column, from all inputs as one column, both in C order."""
+def evaluate(
+    program: Program, flat: casadi.SX, instead: Mapping[Op, Callable[..., Any]] | None = None
+) -> list[casadi.SX]:
+    """Every output as one column, from all inputs as one column, both in C order.
+
+    `instead` has functions of symbols for operations that are to be spelled otherwise.
+    """
     import casadi
 
     values: list[Any] = []
@@ -62,7 +72,8 @@ def evaluate(program: Program, flat: casadi.SX) -> list[casadi.SX]:
         elif op == Op.CONST:
             values.append(casadi.SX(float(program.constants[a])))
         else:
-            values.append(_apply(op, *((values[a], values[b]) if op in BINARY else (values[a],))))
+            apply = (instead or {}).get(op) or partial(_apply, op)
+            values.append(apply(*((values[a], values[b]) if op in BINARY else (values[a],))))
     outputs, start = [], 0
     for port in program.outputs:
         outputs.append(
@@ -70,6 +81,22 @@ def evaluate(program: Program, flat: casadi.SX) -> list[casadi.SX]:
         )
         start += port.size
     return outputs
+
+
+def _minimum(x: casadi.SX, y: casadi.SX) -> casadi.SX:
+    """The lesser, or NaN where one is; casadi.fmin would give the other one."""
+    return _first(x < y, y <= x, x, y)
+
+
+def _maximum(x: casadi.SX, y: casadi.SX) -> casadi.SX:
+    return _first(x > y, y >= x, x, y)
+
+
+def _first(first: casadi.SX, second: casadi.SX, x: casadi.SX, y: casadi.SX) -> casadi.SX:
+    """x or y, whichever comparison holds; x + y, which is NaN, where neither does."""
+    import casadi
+
+    return casadi.if_else(first, x, casadi.if_else(second, y, x + y))
 
 
 def _matrix(port: Port) -> tuple[int, int]:

@@ -1,0 +1,31 @@
+"""Machine code by its key: found on disk, or compiled and left there."""
+
+from collections.abc import Callable, Sequence
+
+from dalembert.errors import CompileError
+from dalembert.kernels.call import cache
+from dalembert.kernels.call.sources import as_imported
+from dalembert.kernels.llvm.load import Loaded, llvm_lock, load
+
+
+def linked(key: str, symbols: Sequence[str], compiled: Callable[[], bytes]) -> Loaded:
+    """The functions under `key`, which says everything that `compiled()` depends on.
+
+    An entry that cannot be linked is compiled anew and replaced. What was compiled while the
+    package's files changed is not stored: the key may name other sources than those that ran.
+    """
+    with llvm_lock:
+        found = _linked(cache.get(key), symbols)
+        if found is None:
+            code = compiled()
+            found = load(code, symbols)
+            if as_imported():
+                cache.put(key, code)
+        return found
+
+
+def _linked(code: bytes | None, symbols: Sequence[str]) -> Loaded | None:
+    try:
+        return None if code is None else load(code, symbols)
+    except CompileError:
+        return None
