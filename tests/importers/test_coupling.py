@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from dalembert.errors import FormulationError, ModelError, SingularMassMatrixError, UnknownNameError
+from dalembert.errors import ModelError, SingularMassMatrixError, UnknownNameError
 from dalembert.model.coupling import Follow, couple
 from dalembert.systems.robot import Robot
 from dalembert.zoo import load
@@ -93,17 +93,67 @@ def test_compiled_is_the_reference(arms):
     np.testing.assert_allclose(dM, np.stack(slopes, axis=2), atol=1e-7)
 
 
-def test_what_does_not_carry_over_says_so(arms):
+def test_every_quantity_of_a_robot_carries_over(arms):
+    """Roots, M⁻¹, slopes and Khatib's split are those of the contracted M."""
     robot, _ = arms
-    with pytest.raises(FormulationError, match="square_root is not available"):
-        robot.reference("square_root", np.zeros(4))
+    q, qd, tau = RNG.normal(size=(3, 4))
+    assert robot.dynamics.catalogue.keys() == load("ur5").dynamics.catalogue.keys()
+    M = robot.reference("mass_matrix", q)
+    for formulation in ("cholesky", "symmetric"):
+        W = robot.square_root(q, formulation=formulation)
+        np.testing.assert_allclose(W @ W.T, M, atol=1e-12)
+    W_inverse = robot.square_root_inverse(q)
+    np.testing.assert_allclose(W_inverse @ robot.square_root(q), np.eye(4), atol=1e-12)
+    B, C = robot.coriolis_centrifugal(q)
+    pairs = [qd[j] * qd[k] for j in range(4) for k in range(j + 1, 4)]
+    velocity = robot.bias(q, qd) - robot.gravity_torque(q)
+    np.testing.assert_allclose(B @ pairs + C @ qd**2, velocity, atol=1e-12)
+    by_q, by_qd, M_inverse = robot.forward_dynamics_derivatives(q, qd, tau)
+    np.testing.assert_allclose(M_inverse @ M, np.eye(4), atol=1e-10)
+    for slope, at in ((by_q, 0), (by_qd, 1)):
+        state = [q, qd, tau]
+        for k in range(4):
+            ends = [[x + (i == at) * h * np.eye(4)[k] for i, x in enumerate(state)] for h in H]
+            high, low = (robot.reference("forward_dynamics", *end) for end in ends)
+            np.testing.assert_allclose(slope[:, k], (high - low) / 2e-6, rtol=1e-5, atol=1e-4)
+
+
+H = (1e-6, -1e-6)
+
+
+def test_formulations_without_meaning_say_which_there_are(arms):
+    robot, _ = arms
     with pytest.raises(UnknownNameError, match="no formulation 'articulated_body'"):
         robot.reference("forward_dynamics", *np.zeros((3, 4)), formulation="articulated_body")
 
 
 def test_models_without_followers_are_untouched():
     model = load("ur5").model
-    assert couple(model, {}) is model and model.coupling is None and model.tree is model
+    assert couple(model, {}) is model and not model.followers and model.tree is model
+
+
+def test_friction_of_followers_is_a_pair_for_each_coordinate():
+    """A follower that turns the other way rubs with its other side."""
+    joint = {"type": "revolute", "axis": (0, 1, 0)}
+    link = {"mass": 1.0, "com": (0.4, 0.0, 0.0), "inertia": 0.1 * np.eye(3)}
+    tree = Robot.from_links(
+        [
+            {"name": "a", "joint": {**joint, "name": "j1", "coulomb": (0.3, -0.2)}, **link},
+            {
+                "name": "b",
+                "parent": "a",
+                "joint": {**joint, "name": "j2", "coulomb": (1.0, -0.5), "viscous": 0.1},
+                **link,
+            },
+        ]
+    )
+    robot = Robot(couple(tree.model, {"j2": Follow("j1", -2.0, 0.1)}))
+    np.testing.assert_allclose(robot.dynamics.coulomb, [[0.3 + 2 * 0.5], [-0.2 - 2 * 1.0]])
+    bare = robot.dynamics.without_coulomb()
+    for speed, rubs in ((0.7, 1.3), (-0.7, -2.2)):
+        q, qd = np.array([0.2]), np.array([speed])
+        whole = robot.dynamics.generalized_forces(q, qd)
+        np.testing.assert_allclose(whole, bare.generalized_forces(q, qd) - rubs, atol=1e-15)
 
 
 def test_pickle_keeps_the_coupling(arms):

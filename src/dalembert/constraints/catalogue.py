@@ -14,10 +14,8 @@ from dalembert.constraints import (
     quantities,
     reactions,
 )
-from dalembert.errors import UnknownNameError
-from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size, suggest
+from dalembert.formulations.registry import Formulation, Quantity, Size
 
-CONSTRAINED_INPUTS = {**INPUTS, "t": (), "lam": ("rows",), "weights": ("nv",)}
 VECTOR, SQUARE = ("nv",), ("nv", "nv")
 Shapes = dict[str, tuple[Size, ...]]
 
@@ -112,6 +110,15 @@ QUANTITIES = (
         inverts_mass=True,
     ),
     _plain(
+        "project",
+        "the nearest state on the constraints, from one that is off by little",
+        ("q", "qd"),
+        {"q": ("nq",), "qd": VECTOR},
+        projection.project,
+        "000 p.68",
+        inverts_mass=True,
+    ),
+    _plain(
         "project_velocity",
         "the nearest velocity the constraints allow",
         ("q", "qd"),
@@ -131,6 +138,22 @@ QUANTITIES = (
     ),
     _plain("mass_matrix", "M(q)", ("q",), {"M": SQUARE}, quantities.mass_matrix, optional=()),
     _plain("bias", "C q̇ + N", ("q", "qd"), {"h": VECTOR}, quantities.bias, optional=()),
+    _plain(
+        "gravity_torque",
+        "N(q) = ∂U/∂q",
+        ("q",),
+        {"N": VECTOR},
+        quantities.gravity_torque,
+        optional=(),
+    ),
+    _plain(
+        "generalized_forces",
+        "ψ, the forces without potential",
+        ("q", "qd"),
+        {"psi": VECTOR},
+        quantities.generalized_forces,
+        optional=(),
+    ),
     _plain("kinetic_energy", "T", ("q", "qd"), {"T": ()}, quantities.kinetic_energy, optional=()),
     _plain("potential_energy", "V", ("q",), {"V": ()}, quantities.potential_energy, optional=()),
     _plain(
@@ -141,12 +164,13 @@ QUANTITIES = (
         quantities.integrate,
         optional=(),
     ),
+    _plain(
+        "difference",
+        "the step that leads from one configuration to another",
+        ("q", "to"),
+        {"step": VECTOR},
+        quantities.difference,
+        optional=(),
+    ),
 )
 BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
-
-
-def find(name: str) -> Quantity:
-    """The quantity of that name, or an error that suggests the nearest."""
-    if name not in BY_NAME:
-        raise UnknownNameError(f"there is no quantity {name!r}{suggest(name, list(BY_NAME))}")
-    return BY_NAME[name]

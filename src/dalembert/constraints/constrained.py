@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from dalembert.constraints import rank
-from dalembert.constraints.catalogue import CONSTRAINED_INPUTS, find
-from dalembert.constraints.check import explain, require_regular, require_state
+from dalembert.constraints.check import explain, require_state
 from dalembert.constraints.description import describe
 from dalembert.constraints.inverse import internal_forces, selected
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
 from dalembert.constraints.reference import reference
-from dalembert.systems.compiled import Compiled, Kind, Parameters
-from dalembert.systems.system import System, dynamics
+from dalembert.systems.compiled import Parameters
+from dalembert.systems.system import System
 
-TRACED_FROM = (
-    "dalembert.bridge",
-    "dalembert.linalg",
-    "dalembert.spatial",
-    "dalembert.model",
-    "dalembert.formulations",
-    "dalembert.systems",
-    "dalembert.constraints",
-)
 SWITCHING = ("elimination", "gauge")  # routes whose pivots may have to be chosen again
 
 
@@ -47,8 +37,6 @@ class Constrained(ConstraintMethods):
     array([9.81])
     """
 
-    KIND: ClassVar[Kind] = Kind(find, TRACED_FROM, CONSTRAINED_INPUTS, require_regular)
-
     def __init__(
         self,
         system: System,
@@ -57,14 +45,14 @@ class Constrained(ConstraintMethods):
         independent: Sequence[str] = (),
         name: str | None = None,
     ) -> None:
-        made = describe(name or system.name, dynamics(system), list(constraints))
+        made = describe(name or system.name, system.dynamics, list(constraints))
         self.system = system
         self._guess = np.asarray(system.neutral() if guess is None else guess, dtype=float)
         self._independent = [
             index(made.dynamics.velocities, x, f"{made.name} has no velocity") for x in independent
         ]
         self._reference, chosen = reference(made, self._guess, self._independent)
-        super().__init__(Compiled(replace(made, pivots=chosen), self.KIND))
+        super().__init__(replace(made, pivots=chosen))
 
     def __repr__(self) -> str:
         held = ", ".join(self.constraints)

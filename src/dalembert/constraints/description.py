@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,20 +14,24 @@ from dalembert.bridge import is_symbolic
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.posture import Posture
 from dalembert.errors import ConstraintError
+from dalembert.formulations.registry import INPUTS, Quantity
+from dalembert.model.jointed import Kinds
 from dalembert.model.parameter import collect, parameter_vector
-from dalembert.systems.system import Dynamics
+from dalembert.systems.dynamics import Dynamics, Rows
 
 if TYPE_CHECKING:
     import casadi
 
 
-class Rows(NamedTuple):
-    """The constraints at a state: h = 0, A q̇ = b, A q̈ = γ with γ = ḃ − Ȧ q̇."""
-
-    h: Any  # (held,) of the constraints on positions
-    A: Any  # (rows, nv)
-    b: Any  # (rows,)
-    drift: Any  # γ (rows,)
+TRACED_FROM = (
+    "dalembert.bridge",
+    "dalembert.linalg",
+    "dalembert.spatial",
+    "dalembert.model",
+    "dalembert.formulations",
+    "dalembert.systems",
+    "dalembert.constraints",
+)
 
 
 class Pivots(NamedTuple):
@@ -50,7 +54,7 @@ class Pivots(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ConstrainedDynamics:
+class ConstrainedDynamics(Dynamics):
     """M q̈ + h + Aᵀλ = τ + ψ with A q̈ = γ; `function` is (q, qd, t, parameters) → `Rows`."""
 
     name: str
@@ -66,14 +70,89 @@ class ConstrainedDynamics:
     values: Any = field(default_factory=lambda: np.zeros(0))
 
     @property
-    def nq(self) -> int:
-        """Number of configuration coordinates."""
-        return self.dynamics.nq
+    def catalogue(self) -> Mapping[str, Quantity]:
+        """What there is to compute of a constrained system."""
+        from dalembert.constraints.catalogue import BY_NAME
+
+        return BY_NAME
+
+    inputs: ClassVar = {**INPUTS, "t": (), "lam": ("rows",), "weights": ("nv",)}
+    traced_from: ClassVar = TRACED_FROM
+
+    # the coordinates are those of the system it holds
 
     @property
-    def nv(self) -> int:
-        """Number of velocities of the system without constraints."""
-        return self.dynamics.nv
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates (nq)."""
+        return self.dynamics.coordinates
+
+    @property
+    def velocities(self) -> tuple[str, ...]:
+        """Names of the velocities (nv), dependent ones included."""
+        return self.dynamics.velocities
+
+    @property
+    def kinds(self) -> Kinds:
+        return self.dynamics.kinds
+
+    @property
+    def lower(self) -> np.ndarray:
+        return self.dynamics.lower
+
+    @property
+    def upper(self) -> np.ndarray:
+        return self.dynamics.upper
+
+    def neutral(self) -> np.ndarray:
+        return self.dynamics.neutral()
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        return self.dynamics.integrate(q, step)
+
+    def difference(self, q: Any, to: Any) -> Any:
+        return self.dynamics.difference(q, to)
+
+    def rate(self, q: Any, qd: Any) -> Any:
+        return self.dynamics.rate(q, qd)
+
+    def pull_back(self, step: Any, velocity: Any) -> Any:
+        return self.dynamics.pull_back(step, velocity)
+
+    def normalised(self, q: Any) -> Any:
+        return self.dynamics.normalised(q)
+
+    @property
+    def coulomb(self) -> Any:
+        return self.dynamics.coulomb
+
+    def without_coulomb(self) -> ConstrainedDynamics:
+        return replace(self, dynamics=self.dynamics.without_coulomb())
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        return self.dynamics.frames
+
+    def poses(self, q: Any) -> Mapping[str, Any]:
+        return self.dynamics.poses(q)
+
+    def pose(self, q: Any, frame: str) -> Any:
+        return self.dynamics.pose(q, frame)
+
+    def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
+        return self.dynamics.frame_jacobian(q, frame, expressed_in)
+
+    # the motion that the constraints leave
+
+    def require_regular(self) -> None:
+        from dalembert.constraints.check import require_regular
+
+        require_regular(self)
+
+    def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
+        return self.compute("forward_dynamics", q=q, qd=qd, tau=tau, t=t)
+
+    def project(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+        return self.compute("project", q=q, qd=qd, t=t)
 
     @property
     def rows(self) -> int:
@@ -134,6 +213,7 @@ class ConstrainedDynamics:
         found = [np.asarray(x, dtype=float) for x in self.function(*map(np.ravel, inputs))]
         return Rows(*(x if k == 1 else x.ravel() for k, x in enumerate(found)))
 
+    @property
     def row_names(self) -> tuple[str, ...]:
         """A name for every row: the constraint's, numbered where it has several."""
         names = []

@@ -23,7 +23,6 @@ from dalembert.linalg.lu import LU, lu
 from dalembert.linalg.orthonormal import gram_schmidt, householder
 from dalembert.linalg.symmetric_root import symmetric_roots
 from dalembert.linalg.triangular import lower_inverse
-from dalembert.model import Model
 from dalembert.systems.system import Dynamics
 
 ROOTS = ("cholesky", "articulated", "symmetric")
@@ -37,8 +36,8 @@ def roots(plant: Dynamics, q: Any, M: Any, root: str = "cholesky") -> tuple[Any,
         return W, lower_inverse(W)
     if root == "articulated":
         # for a robot, the root of the articulated inertias (000 p.50); it is upper triangular
-        robot = isinstance(plant.description, Model) and plant.description.coupling is None
-        W = plant.compute("square_root", "articulated_body", q=q) if robot else upper_cholesky(M)
+        known = "square_root" in plant.catalogue
+        W = plant.compute("square_root", q=q) if known else upper_cholesky(M)
         return W, lower_inverse(W.T).T
     if root == "symmetric":
         return symmetric_roots(M)

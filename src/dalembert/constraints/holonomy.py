@@ -14,11 +14,10 @@ import numpy as np
 from dalembert.constraints import rank
 from dalembert.constraints.read import matrix_of
 from dalembert.errors import ConstraintError, ShapeError
+from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     import casadi
-
-    from dalembert.constraints.constrained import Constrained
 
 DEPTH = 6
 NEARBY = 4  # postures around q at which brackets must stay inside too
@@ -94,22 +93,20 @@ def _matrix(A: Any, x: casadi.SX) -> tuple[casadi.SX, casadi.SX]:
     """A (k, nv) in the symbols x, and the map (nq, nv) from velocities to rates of q."""
     import casadi
 
-    from dalembert.constraints.constrained import Constrained
-
-    if isinstance(A, Constrained):
+    if isinstance(A, System):
         return _rows_of(A, x)
     return matrix_of(A, (casadi.array(x).ravel(),), {}, x.shape[0], "A"), casadi.SX.eye(x.shape[0])
 
 
-def _rows_of(closed: Constrained, x: casadi.SX) -> tuple[casadi.SX, casadi.SX]:
+def _rows_of(closed: System, x: casadi.SX) -> tuple[casadi.SX, casadi.SX]:
     import casadi
 
-    system = closed._bound()
+    system = closed.dynamics.bound()
     if x.shape[0] != system.nq:
         raise ShapeError(f"{system.name}: q has {x.shape[0]} entries, expected ({system.nq},)")
     at = casadi.array(x).ravel()
     v = casadi.SX.sym("v", system.nv)
-    rate = system.dynamics.rate(at, casadi.array(v).ravel()).to_casadi()
+    rate = system.rate(at, casadi.array(v).ravel()).to_casadi()
     rows = system.at(at).A
     return casadi.SX(rows.to_casadi()), casadi.jacobian(casadi.SX(rate), v)
 

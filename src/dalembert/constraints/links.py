@@ -15,7 +15,7 @@ from dalembert.constraints.posture import Posture
 from dalembert.constraints.read import rows_of
 from dalembert.formulations.registry import Formulation, Quantity
 from dalembert.systems.compiled import Compiled, Evaluator, Kind, Variant
-from dalembert.systems.system import System, dynamics
+from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     import casadi
@@ -110,7 +110,7 @@ class LinkEvaluator(Evaluator):
 def _described(name: str, link: Link, a: System, b: System) -> LinkRows:
     import casadi
 
-    units = [dynamics(a), dynamics(b)]
+    units = [a.dynamics, b.dynamics]
     q = [casadi.SX.sym(f"q{k}", unit.nq) for k, unit in enumerate(units)]
     v = [casadi.SX.sym(f"v{k}", unit.nv) for k, unit in enumerate(units)]
     postures = [Posture(unit, casadi.array(x).ravel()) for unit, x in zip(units, q, strict=True)]

@@ -12,30 +12,15 @@ from dalembert.constraints.assembly import STARTS, assemble
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.gauge import Decoupled, decoupled
 from dalembert.constraints.posture import index
-from dalembert.systems.compiled import Evaluator, Parameters
+from dalembert.systems.compiled import Parameters
 from dalembert.systems.system import System
 
 
-class ConstraintMethods(Evaluator):
+class ConstraintMethods(System):
     """Everything of a constrained system but its forward and inverse dynamics."""
 
     system: System
     _reference: np.ndarray
-
-    @property
-    def name(self) -> str:
-        """The system's name."""
-        return self.description.name
-
-    @property
-    def nq(self) -> int:
-        """Number of configuration coordinates."""
-        return self.description.nq
-
-    @property
-    def nv(self) -> int:
-        """Number of velocities, dependent ones included."""
-        return self.description.nv
 
     @property
     def rows(self) -> int:
@@ -189,7 +174,3 @@ class ConstraintMethods(Evaluator):
     def potential_energy(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
         """V (...), joules."""
         return self._evaluate("potential_energy", (q,), {}, None, parameters, out)
-
-    def integrate(self, q: Any, step: Any, out: Any = None) -> Any:
-        """q (..., nq) moved by the velocity `step` for unit time; constraints are not enforced."""
-        return self._evaluate("integrate", (q, step), {}, None, None, out)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ConstraintError, UnknownNameError
-from dalembert.formulations.kinematics.frames import Pose, body_poses, chain, frame_pose, jacobian
 from dalembert.formulations.registry import suggest
-from dalembert.model import Model
-from dalembert.systems.system import Dynamics
+from dalembert.systems.dynamics import Dynamics
+
+Pose = tuple[Any, Any]  # (R, p) in the world
 
 
 class Posture:
@@ -29,33 +29,26 @@ class Posture:
         return self.q[index(self.system.coordinates, name, f"{self.system.name} has no coordinate")]
 
     @cached_property
-    def _tree(self) -> tuple[Model, Any]:
-        """The robot's tree with its own coordinates; other systems have no frames."""
-        model = self.system.description
-        if not isinstance(model, Model):
+    def _poses(self) -> Mapping[str, Any]:
+        if not self.system.frames:
             raise ConstraintError(
                 f"{self.system.name} has no frames: hold it by Holonomic or Pfaffian constraints "
                 "on its coordinates"
             )
-        if model.coupling is None:
-            return model, self.q
-        return model.tree, model.coupling.expand(self.q)
-
-    @cached_property
-    def _poses(self) -> list[Pose]:
-        return body_poses(*self._tree)
+        return self.system.poses(self.q)
 
     def pose(self, frame: str, offset: Any = None) -> Pose:
         """(R, p) in the world of a named frame, moved by a pose (4, 4) fixed in it."""
-        found = frame_pose(self._tree[0], self._poses, frame)
-        return found if offset is None else chain(found, (offset[0:3, 0:3], offset[0:3, 3]))
+        if frame not in self._poses:
+            known = ", ".join(self._poses)
+            raise UnknownNameError(f"{self.system.name} has no frame {frame!r}; it has: {known}")
+        found = self._poses[frame]
+        moved = found if offset is None else found @ offset
+        return moved[0:3, 0:3], moved[0:3, 3]
 
     def jacobian(self, frame: str, point: Any) -> Any:
         """(6, nv): velocity of the `point` carried by the frame, and its angular velocity."""
-        model, q = self._tree
-        J = jacobian(model, q, frame, expressed_in="spatial")
-        if model is not self.system.description:
-            J = J @ self.system.description.coupling.G
+        J = self.system.frame_jacobian(self.q, frame, expressed_in="spatial")
         linear = [J[0:3, k] + np.cross(J[3:6, k], point) for k in range(J.shape[1])]
         return np.concatenate([np.stack(linear).T, J[3:6]])
 

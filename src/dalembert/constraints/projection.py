@@ -18,6 +18,9 @@ from dalembert.linalg.entries import flagged
 from dalembert.linalg.ldl import LDL, ldl
 from dalembert.linalg.proximal import Proximal, proximal
 
+# from the error of an integration step to rounding
+NEWTON_STEPS = 2
+
 
 class Metric(NamedTuple):
     """The maps between T*E, TE and the space of the constraints (000 p.67)."""
@@ -89,6 +92,21 @@ def second_fundamental_form(
     normal, _ = maps.flat(rows.drift + maps.A_sharp @ coriolis)
     force = rows.A.T @ normal
     return maps.M.solve(force), force
+
+
+def project(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+    """(q, q̇) nearest to these, in the metric M, with h = 0 and A q̇ = b.
+
+    The step back −M⁻¹Aᵀ (A M⁻¹ Aᵀ)⁺ h, A of the rows that hold positions, is Newton's: it squares
+    the error of a state that is off by little.
+    """
+    for _ in range(NEWTON_STEPS if system.held else 0):
+        found = system.at(q, None, t)
+        A = found.A[list(system.positions)]
+        maps = metric(system, system.dynamics.mass_matrix(q), A)
+        excess, _ = maps.flat(found.h)
+        q = system.integrate(q, -(maps.A_sharp.T @ excess))
+    return q, project_velocity(system, q, qd, t)
 
 
 def project_velocity(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:

@@ -38,6 +38,16 @@ def bias(system: ConstrainedDynamics, q: Any, qd: Any) -> Any:
     return system.dynamics.bias(q, qd)
 
 
+def gravity_torque(system: ConstrainedDynamics, q: Any) -> Any:
+    """N (nv,) = ∂U/∂q of the system without constraints."""
+    return system.dynamics.compute("gravity_torque", q=q)
+
+
+def generalized_forces(system: ConstrainedDynamics, q: Any, qd: Any) -> Any:
+    """ψ (nv,): the forces without potential that act on the system."""
+    return system.dynamics.generalized_forces(q, qd)
+
+
 def kinetic_energy(system: ConstrainedDynamics, q: Any, qd: Any) -> Any:
     """T, joules."""
     return system.dynamics.kinetic_energy(q, qd)
@@ -51,6 +61,11 @@ def potential_energy(system: ConstrainedDynamics, q: Any) -> Any:
 def integrate(system: ConstrainedDynamics, q: Any, step: Any) -> Any:
     """q (nq,) moved by the velocity `step` (nv,) for unit time."""
     return system.dynamics.integrate(q, step)
+
+
+def difference(system: ConstrainedDynamics, q: Any, to: Any) -> Any:
+    """The step (nv,) with integrate(q, step) = to."""
+    return system.dynamics.difference(q, to)
 
 
 def constraint_force(system: ConstrainedDynamics, q: Any, lam: Any, t: Any = None) -> Any:

@@ -11,7 +11,6 @@ import numpy as np
 
 from dalembert.control.trajectory import Trajectory, hold
 from dalembert.errors import ModelError, ShapeError
-from dalembert.simulation.plant import Plant
 from dalembert.systems.system import Dynamics, System
 
 
@@ -30,10 +29,7 @@ def known(system: System) -> Dynamics:
             f"{system.name} has spherical or free joints, whose configurations have no difference; "
             "this controller needs joints of one degree"
         )
-    plant = Plant(system)
-    values = plant.parameter_values() if plant.parameters else None
-    bare, *_ = plant.bound(values)
-    return bare
+    return system.dynamics.bound().without_coulomb()
 
 
 @dataclass(frozen=True, eq=False)

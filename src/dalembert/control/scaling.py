@@ -13,7 +13,6 @@ import numpy as np
 
 from dalembert.control.trajectory import Trajectory
 from dalembert.errors import TrajectoryError
-from dalembert.simulation.plant import Plant
 from dalembert.systems.system import System
 
 SAMPLES = 1001
@@ -64,14 +63,13 @@ def _torque_factor(
 ) -> float:
     """The least c from which on N + f/c + a/c² stays within ±most, sample by sample."""
     most = np.broadcast_to(most, qd.shape)
-    plant = Plant(system)
-    positive, negative = plant.coulomb
+    positive, negative = system.dynamics.bound().coulomb
     N = system.gravity_torque(q) + np.where(qd > 0, positive, 0.0) + np.where(qd < 0, negative, 0.0)
     held = np.abs(N) >= most
     if held.any():
         sample, joint = np.argwhere(held)[0]
         raise TrajectoryError(
-            f"joint {plant.dynamics.velocities[joint]!r} needs {N[sample, joint]:.4g} only to hold "
+            f"joint {system.dynamics.velocities[joint]!r} needs {N[sample, joint]:.4g} only to hold "
             f"the arm at t = {t[sample]:.3g} s, its limit is {most[sample, joint]:.4g}: "
             "no speed makes this path feasible"
         )

@@ -1,76 +1,56 @@
 """The catalogue for models whose joints follow others (URDF's `mimic`): q_tree = G_q q + g.
 
 Every formulation runs on the tree, unchanged; what goes in is expanded and what comes out is
-contracted with the constant G: M = Gᵀ M_tree G, τ = Gᵀ τ_tree, J = J_tree G.
+contracted with the constant G: M = Gᵀ M_tree G, τ = Gᵀ τ_tree, J = J_tree G. What is not linear in
+the directions of the coordinates (M⁻¹, a root of M) is made from the contracted M.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, wraps
 from typing import Any
 
 import numpy as np
 
-from dalembert.errors import FormulationError, SingularMassMatrixError
-from dalembert.formulations import catalogue
+from dalembert.errors import SingularMassMatrixError
+from dalembert.formulations.catalogue import QUANTITIES
 from dalembert.formulations.inverse import newton_euler
-from dalembert.formulations.mass import composite_body
+from dalembert.formulations.mass import christoffel, composite_body
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
-from dalembert.linalg.cholesky import cholesky_solve
-from dalembert.model import Model
+from dalembert.linalg.cholesky import cholesky_solve, upper_cholesky
+from dalembert.linalg.symmetric_root import symmetric_roots
+from dalembert.linalg.tree import tree_inverse
+from dalembert.linalg.triangular import lower_inverse
+from dalembert.model import CoupledModel
 
-# quantities that are linear in the coordinates' directions, so that G carries them over
-_LINEAR = frozenset(
-    {
-        "inverse_dynamics",
-        "mass_matrix",
-        "bias",
-        "gravity_torque",
-        "coriolis_matrix",
-        "christoffel",
-        "mass_matrix_derivative",
-        "inverse_dynamics_derivatives",
-        "pose",
-        "jacobian",
-        "jacobian_rate",
-        "kinetic_energy",
-        "potential_energy",
-        "center_of_mass",
-        "momentum",
-        "generalized_momentum",
-        "regressor",
-    }
-)
-_SAME = frozenset({"integrate"})  # the model itself knows its coordinates
-_ITS_OWN = frozenset({"forward_dynamics", "joint_wrenches"})
+# the model itself knows its coordinates
+_SAME = ("integrate", "difference")
 
 
 @cache
-def quantity(name: str) -> Quantity:
-    """The quantity of that name for coupled models; one that does not carry over is an error."""
-    found = catalogue.quantity(name)
-    if name in _SAME:
+def catalogue() -> Mapping[str, Quantity]:
+    """Every quantity of a robot, for a robot with joints that follow others."""
+    return {name: _quantity(found) for name, found in QUANTITIES.items()}
+
+
+def _quantity(found: Quantity) -> Quantity:
+    if found.name in _SAME:
         return found
-    if name == "forward_dynamics":
-        return replace(found, formulations=(REDUCED,), best=None)
-    if name == "joint_wrenches":
+    if found.name in _OWN:
+        return replace(found, formulations=_OWN[found.name], best=None)
+    if found.name == "joint_wrenches":
         return _wrapped(found, _own_rows)
-    if name in _LINEAR:
-        return _wrapped(found, lambda model, results: _contracted(model, found, results))
-    covered = ", ".join(sorted(_LINEAR | _SAME | _ITS_OWN))
-    raise FormulationError(
-        f"{name} is not available for a robot with joints that follow others; there are: {covered}"
-    )
+    return _wrapped(found, lambda model, results: _contracted(model, found, results))
 
 
-def _wrapped(found: Quantity, finish: Callable[[Model, tuple[Any, ...]], Any]) -> Quantity:
+def _wrapped(found: Quantity, finish: Callable[[CoupledModel, tuple[Any, ...]], Any]) -> Quantity:
     """The quantity with its formulations run on the tree, and their results finished."""
 
     def around(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def coupled(model: Model, **given: Any) -> Any:
+        def coupled(model: CoupledModel, **given: Any) -> Any:
             result = function(model.tree, **_expanded(model, given))
             return finish(model, result if isinstance(result, tuple) else (result,))
 
@@ -80,29 +60,26 @@ def _wrapped(found: Quantity, finish: Callable[[Model, tuple[Any, ...]], Any]) -
     return replace(found, formulations=made)
 
 
-def _expanded(model: Model, given: dict[str, Any]) -> dict[str, Any]:
+def _expanded(model: CoupledModel, given: dict[str, Any]) -> dict[str, Any]:
     """Inputs for the tree: configurations and velocities of all its joints."""
-    coupling = model.coupling
-    assert coupling is not None
 
     def expand(name: str, value: Any) -> Any:
         if name == "q":
-            return coupling.expand(value)
-        return coupling.G @ value if INPUTS.get(name) == ("nv",) else value
+            return model.expand(value)
+        return model.G @ value if INPUTS.get(name) == ("nv",) else value
 
     return {name: expand(name, value) for name, value in given.items()}
 
 
-def _contracted(model: Model, found: Quantity, results: tuple[Any, ...]) -> Any:
+def _contracted(model: CoupledModel, found: Quantity, results: tuple[Any, ...]) -> Any:
     """Every axis of size nv contracted with G."""
     declared = found.outputs.values()
     done = [_contract(model, x, sizes) for x, sizes in zip(results, declared, strict=True)]
     return done[0] if len(done) == 1 else tuple(done)
 
 
-def _contract(model: Model, x: Any, sizes: tuple[Size, ...]) -> Any:
-    assert model.coupling is not None
-    G = model.coupling.G
+def _contract(model: CoupledModel, x: Any, sizes: tuple[Size, ...]) -> Any:
+    G = model.G
     along = [axis for axis, size in enumerate(sizes) if size == "nv"]
     if along == [0]:
         return G.T @ x
@@ -119,42 +96,91 @@ def _contract(model: Model, x: Any, sizes: tuple[Size, ...]) -> Any:
     return x
 
 
-def _own_rows(model: Model, results: tuple[Any, ...]) -> Any:
+def _own_rows(model: CoupledModel, results: tuple[Any, ...]) -> Any:
     """Rows of the joints that follow nobody, in the order of `model.joints`."""
     (F,), kept = results, {joint.name for joint in model.joints}
     return np.stack([F[i] for i, joint in enumerate(model.tree.joints) if joint.name in kept])
 
 
-def forward_dynamics(model: Model, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
+def mass_matrix(model: CoupledModel, q: Any) -> Any:
+    """M (nv, nv) = Gᵀ M_tree G, by composite bodies."""
+    return model.G.T @ composite_body.mass_matrix(model.tree, model.expand(q)) @ model.G
+
+
+def forward_dynamics(model: CoupledModel, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
     """q̈ (nv,) with Gᵀ M_tree G q̈ = τ − Gᵀ h_tree, by Cholesky's factor."""
-    assert model.coupling is not None
-    G, tree = model.coupling.G, model.tree
-    whole, velocity = model.coupling.expand(q), G @ qd
-    h = newton_euler.inverse_dynamics(tree, whole, velocity, np.zeros(tree.nv), **given)
-    M = G.T @ composite_body.mass_matrix(tree, whole) @ G
-    return cholesky_solve(M, tau - G.T @ h)
+    still = np.zeros(model.nv)
+    state = _expanded(model, {"q": q, "qd": qd, "qdd": still})
+    h = newton_euler.inverse_dynamics(model.tree, **state, **given)
+    return cholesky_solve(mass_matrix(model, q), tau - model.G.T @ h)
 
 
-REDUCED = Formulation(
-    "composite_body",
-    forward_dynamics,
-    "Walker and Orin 1982",
-    "the mass matrix of the tree, reduced to the joints that move on their own",
-)
+def forward_dynamics_derivatives(
+    model: CoupledModel, q: Any, qd: Any, tau: Any, **given: Any
+) -> tuple[Any, Any, Any]:
+    """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹), each (nv, nv): −M⁻¹ times the slopes of inverse dynamics."""
+    slopes = catalogue()["inverse_dynamics_derivatives"].formulation(None).function
+    qdd = forward_dynamics(model, q, qd, tau, **given)
+    dq, dqd, M = slopes(model, q=q, qd=qd, qdd=qdd, **given)
+    M_inverse = tree_inverse(M)
+    return -(M_inverse @ dq), -(M_inverse @ dqd), M_inverse
 
 
-def require_regular(model: Model) -> None:
+def coriolis_centrifugal(model: CoupledModel, q: Any) -> tuple[Any, Any]:
+    """Khatib's (B, C) of the contracted Christoffel symbols (003)."""
+    return christoffel.split(catalogue()["christoffel"].formulation(None).function(model, q=q))
+
+
+def square_root(model: CoupledModel, q: Any) -> Any:
+    """W (nv, nv), upper triangular, with W Wᵀ = M."""
+    return upper_cholesky(mass_matrix(model, q))
+
+
+def symmetric_root(model: CoupledModel, q: Any) -> Any:
+    """M^{1/2} (nv, nv)."""
+    return symmetric_roots(mass_matrix(model, q))[0]
+
+
+def square_root_inverse(model: CoupledModel, q: Any) -> Any:
+    """W⁻¹ (nv, nv) of `square_root`."""
+    return lower_inverse(square_root(model, q).T).T
+
+
+_REDUCED = "the mass matrix of the tree, reduced to the joints that move on their own"
+_TRIANGLE = Formulation("cholesky", square_root, "Golub and Van Loan", f"triangular, of {_REDUCED}")
+_OWN: Mapping[str, tuple[Formulation, ...]] = {
+    "forward_dynamics": (
+        Formulation("composite_body", forward_dynamics, "Walker and Orin 1982", _REDUCED),
+    ),
+    "forward_dynamics_derivatives": (
+        Formulation(
+            "recursive",
+            forward_dynamics_derivatives,
+            "Carpentier and Mansard 2018",
+            "−M⁻¹ times the contracted slopes of inverse dynamics",
+        ),
+    ),
+    "coriolis_centrifugal": (
+        Formulation("christoffel", coriolis_centrifugal, "Khatib", "2Γ_ijk and Γ_ijj"),
+    ),
+    "square_root": (
+        _TRIANGLE,
+        Formulation("symmetric", symmetric_root, "Khatib", "the symmetric root M^½"),
+    ),
+    "square_root_inverse": (replace(_TRIANGLE, function=square_root_inverse),),
+}
+
+
+def require_regular(model: CoupledModel) -> None:
     """Raise if the reduced M(q) is singular at each of three random postures."""
     if model.parameters:
         if None in model.parameters.values():
             return
         model = model.bind(model.parameter_values())
-    mass_matrix = quantity("mass_matrix").formulation(None).function
     rng = np.random.default_rng(0)
     for _ in range(3):
-        moments = np.linalg.eigvalsh(
-            mass_matrix(model, q=model.integrate(model.neutral(), rng.uniform(-1, 1, model.nv)))
-        )
+        q = model.integrate(model.neutral(), rng.uniform(-1, 1, model.nv))
+        moments = np.linalg.eigvalsh(mass_matrix(model, q))
         if moments[0] > 1e-13 * moments[-1]:
             return
     raise SingularMassMatrixError(

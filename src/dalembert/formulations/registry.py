@@ -32,6 +32,7 @@ INPUTS: Mapping[str, tuple[Size, ...]] = {
     "base_twist": (6,),
     "base_acceleration": (6,),
     "step": ("nv",),
+    "to": ("nq",),
 }
 
 

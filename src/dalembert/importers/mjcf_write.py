@@ -133,12 +133,12 @@ def _joint(model: Model, body: Body, item: Placed, here: np.ndarray) -> str:
 
 
 def _equalities(model: Model) -> list[str]:
-    if model.coupling is None:
+    if not model.followers:
         return []
     lines = [
         f"    <joint joint1={quoted(name)} joint2={quoted(follow.leader)} "
         f'polycoef="{numbers([follow.offset, follow.multiplier, 0, 0, 0])}"/>'
-        for name, follow in model.coupling.followers.items()
+        for name, follow in model.followers.items()
     ]
     return ["  <equality>", *lines, "  </equality>"]
 

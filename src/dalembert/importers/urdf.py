@@ -8,7 +8,6 @@ coordinate of its own. Meshes are never opened.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
@@ -16,7 +15,7 @@ from dalembert.importers.urdf_extras import read_meshes, rotor_data
 from dalembert.importers.urdf_parts import Log, UrdfJoint, UrdfLink, read_joint, read_link
 from dalembert.importers.urdf_tree import depth_first, hold
 from dalembert.importers.xml_read import Document, Element, Source, read_xml, shown
-from dalembert.model import Joint, Link, Model, build
+from dalembert.model import CoupledModel, Joint, Link, Model, build
 from dalembert.model.build import STANDARD_GRAVITY, TOOL
 from dalembert.model.coupling import couple
 from dalembert.model.notes import Notes
@@ -34,7 +33,7 @@ def model_from_urdf(
     gravity: Any = None,
     name: str | None = None,
     strict: bool = False,
-) -> Model:
+) -> Model | CoupledModel:
     """A model from a path or text; see `Robot.from_urdf`."""
     if base not in ("fixed", "free"):
         raise ModelError(f"base={base!r} must be 'fixed' or 'free'")
@@ -48,19 +47,19 @@ def model_from_urdf(
     meshes = tuple(mesh for link in links for mesh in read_meshes(link))
     made = _links(links, root, ordered, _rotors(robot, read, log), base)
     try:
-        model = build(
+        tree = build(
             made,
             name=name or robot.attributes.get("name", "").strip() or "robot",
             tool_link=_tip(tip, made),
             gravity=_gravity(robot) if gravity is None else gravity,
             check_inertias=False,
         )
-        model = couple(model, followers)
+        model = couple(tree, followers)
     except ModelError as error:
         still = base == "fixed" and all(joint.kind == "fixed" for joint in ordered)
         hint = "; base='free' lets it move as one body" if still else ""
         raise ImportFileError(f"{error}{hint}", document.file) from None
-    _warn_of_names(robot, model, made, tip, log)
+    _warn_of_names(robot, tree, made, tip, log)
     notes = Notes(
         source=document.file or "text",
         merged=_merged(ordered),
@@ -71,7 +70,7 @@ def model_from_urdf(
     )
     if strict and notes.warnings:
         raise ImportFileError("; ".join(notes.warnings), document.file)
-    return replace(model, notes=notes)
+    return model.with_notes(notes)
 
 
 def _require_urdf(document: Document) -> None:

@@ -131,7 +131,7 @@ def _dynamics(model: Model, body: Body) -> list[str]:
 
 
 def _mimic(model: Model, item: Placed) -> list[str]:
-    follow = model.coupling.followers.get(item.joint) if model.coupling is not None else None
+    follow = model.followers.get(item.joint)
     if follow is None:
         return []
     by = f'multiplier="{numbers([follow.multiplier])}" offset="{numbers([follow.offset])}"'

@@ -27,7 +27,7 @@ def spatial_mechanism(robot: Robot, q: Any = None) -> SpatialMechanism:
     (4, 4)
     """
     model = robot.model
-    if model.coupling is not None or model.parameters:
+    if model.followers or model.parameters:
         raise ModelError(
             f"{robot.name}: joints that follow others and open parameters cannot go along"
         )

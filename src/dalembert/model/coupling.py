@@ -6,17 +6,21 @@ J = J_tree G, and the bias needs no term of its own.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.model.frozen import freeze_fields
+from dalembert.model.jointed import Jointed
 
 if TYPE_CHECKING:
-    from dalembert.model.model import JointInfo, Model
+    from dalembert.model.model import Body, Drive, Frame, JointInfo, Model
+    from dalembert.model.notes import Notes
 
 
 @dataclass(frozen=True)
@@ -29,29 +33,142 @@ class Follow:
 
 
 @dataclass(frozen=True, eq=False)
-class Coupling:
-    """The map from a model's coordinates to those of its tree."""
+class CoupledModel(Jointed):
+    """A tree some of whose joints follow others; it has the coordinates of those that do not."""
 
+    tree: Model
+    joints: tuple[JointInfo, ...]  # those that follow nobody, numbered anew
+    followers: Mapping[str, Follow]
     G_q: np.ndarray  # (nq of the tree, nq)
     offset: np.ndarray  # (nq of the tree,)
-    G: np.ndarray  # (nv of the tree, nv)
-    joints: tuple[JointInfo, ...]  # of the tree, with their coordinates there
-    followers: Mapping[str, Follow]
+    G: np.ndarray  # (nv of the tree, nv): one leader in each row
 
     def __post_init__(self) -> None:
         freeze_fields(self, "G_q", "offset", "G")
 
+    # what it has of the tree
+
+    @property
+    def name(self) -> str:
+        """The mechanism's name."""
+        return self.tree.name
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """Bodies, with the tree's coordinates."""
+        return self.tree.bodies
+
+    @property
+    def frames(self) -> Mapping[str, Frame]:
+        """Frames fixed to the bodies, by name."""
+        return self.tree.frames
+
+    @property
+    def tool(self) -> str:
+        """Name of the tool's frame."""
+        return self.tree.tool
+
+    @property
+    def drive(self) -> Drive:
+        """Friction and rotors of all joints of the tree."""
+        return self.tree.drive
+
+    @property
+    def gravity(self) -> Any:
+        """(3,) m/s²."""
+        return self.tree.gravity
+
+    @property
+    def parameters(self) -> Mapping[str, float | None]:
+        """Defaults of the named parameters that are still open."""
+        return self.tree.parameters
+
+    @property
+    def notes(self) -> Notes:
+        """What its file left to say."""
+        return self.tree.notes
+
+    def joint_of(self, body: int) -> JointInfo:
+        """The joint of the tree that moves this body."""
+        return self.tree.joint_of(body)
+
+    # the coordinates
+
     def expand(self, q: Any) -> Any:
-        """The tree's q from the model's."""
+        """The tree's q (nq of the tree,) from the model's."""
         return self.G_q @ q + self.offset
 
-    def own(self, q_tree: Any) -> Any:
-        """The model's q out of the tree's: the coordinates that follow nobody."""
-        kept = [q_tree[j.q] for j in self.joints if j.name not in self.followers]
-        return np.concatenate(kept)
+    @cached_property
+    def own(self) -> tuple[list[int], list[int]]:
+        """Which entries of the tree's q, and of its q̇, are the model's own."""
+        kept = [joint for joint in self.tree.joints if joint.name not in self.followers]
+        return (
+            [k for joint in kept for k in range(joint.q.start, joint.q.stop)],
+            [k for joint in kept for k in range(joint.v.start, joint.v.stop)],
+        )
+
+    def neutral(self) -> np.ndarray:
+        """The reference configuration q (nq,)."""
+        return self.tree.neutral()[self.own[0]]
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        """q moved by the velocity `step` (nv,) for unit time, each joint on its own manifold."""
+        return self.tree.integrate(self.expand(q), self.G @ step)[self.own[0]]
+
+    def rate(self, q: Any, qd: Any) -> Any:
+        """dq/dt (nq,) for the velocity qd (nv,)."""
+        return self.tree.rate(self.expand(q), self.G @ qd)[self.own[0]]
+
+    def difference(self, q: Any, to: Any) -> Any:
+        """The step (nv,) with integrate(q, step) = to."""
+        return self.tree.difference(self.expand(q), self.expand(to))[self.own[1]]
+
+    def pull_back(self, step: Any, velocity: Any) -> Any:
+        """The rate (nv,) of Ω = `step` at which integrate(q, Ω) moves with `velocity`."""
+        return self.tree.pull_back(self.G @ step, self.G @ velocity)[self.own[1]]
+
+    def normalised(self, q: Any) -> Any:
+        """q (..., nq) with quaternions of unit length."""
+        whole = self.tree.normalised((self.G_q @ q.T).T)
+        return whole.T[self.own[0]].T
+
+    # friction: every joint of the tree has one leader, so it is again a pair for each coordinate
+
+    @property
+    def coulomb(self) -> Any:
+        """(2, nv) torque of Coulomb friction at positive and at negative velocity, followers' too."""
+        positive, negative = self.tree.coulomb
+        along, against = np.maximum(self.G, 0.0).T, np.minimum(self.G, 0.0).T
+        return np.stack(
+            [along @ positive + against @ negative, along @ negative + against @ positive]
+        )
+
+    def without_coulomb(self) -> CoupledModel:
+        """The same mechanism without Coulomb friction."""
+        return replace(self, tree=self.tree.without_coulomb())
+
+    # the same with something else in it
+
+    def with_bodies(self, bodies: tuple[Body, ...]) -> CoupledModel:
+        """The same mechanism with other bodies, of other inertias say."""
+        return replace(self, tree=self.tree.with_bodies(bodies))
+
+    def with_notes(self, notes: Notes) -> CoupledModel:
+        """The same mechanism with what its file left to say."""
+        return replace(self, tree=self.tree.with_notes(notes))
+
+    def bind(self, values: Any) -> CoupledModel:
+        """This model with its parameters replaced by `values` (n_parameters,), floats or symbols."""
+        return replace(self, tree=self.tree.bind(values))
+
+    @cached_property
+    def content(self) -> str:
+        """A digest of everything that shapes the numbers: equal models have equal digests."""
+        text = f"{self.tree.content} {self.joints!r} {dict(self.followers)!r}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
-def couple(model: Model, followers: Mapping[str, Follow]) -> Model:
+def couple(model: Model, followers: Mapping[str, Follow]) -> Model | CoupledModel:
     """The model with some joints of one degree following others.
 
     The remaining coordinates keep their order. A leader may follow in turn; a circle, an unknown
@@ -75,8 +192,7 @@ def couple(model: Model, followers: Mapping[str, Follow]) -> Model:
         G_q[joints[name].q, leader.q] = follow.multiplier
         G[joints[name].v, leader.v] = follow.multiplier
         offset[joints[name].q] = follow.offset
-    coupling = Coupling(G_q, offset, G, model.joints, resolved)
-    return replace(model, joints=tuple(kept), coupling=coupling)
+    return CoupledModel(model, tuple(kept), resolved, G_q, offset, G)
 
 
 def _renumber(joints: list[JointInfo]) -> list[JointInfo]:

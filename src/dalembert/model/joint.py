@@ -8,7 +8,7 @@ revolute ones with a massless link between them, so no recursion ever meets an S
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,8 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.model.frozen import freeze_fields
 from dalembert.spatial import quaternions
-from dalembert.spatial.rotations import rotation_z
+from dalembert.spatial.rotations import left_jacobian_inverse_so3, rotation_z
+from dalembert.spatial.se3 import bracket, exp_se3
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,18 @@ class Chart:
     def rate(self, q: Any, velocity: Any) -> Any:
         """dq/dt (nq,) for a velocity (nv,)."""
         raise NotImplementedError
+
+    def difference(self, q: Any, to: Any) -> Any:
+        """The shortest step (nv,) with integrate(q, step) = to."""
+        return to - q
+
+    def pull_back(self, step: Any, velocity: Any) -> Any:
+        """The rate (nv,) of the step Ω at which integrate(q, Ω) moves with the velocity."""
+        return velocity
+
+    def normalised(self, q: Any) -> Any:
+        """q (nq, ...) with its quaternion of unit length."""
+        return q
 
 
 @dataclass(frozen=True)
@@ -98,6 +111,15 @@ class Ball(Chart):
     def rate(self, q: Any, velocity: Any) -> Any:
         return quaternions.rate_map(q) @ velocity
 
+    def difference(self, q: Any, to: Any) -> Any:
+        return quaternions.difference(q, to)
+
+    def pull_back(self, step: Any, velocity: Any) -> Any:
+        return _dexp_inverse(np.cross, step, velocity)
+
+    def normalised(self, q: Any) -> Any:
+        return q / np.sqrt(sum(q[k] * q[k] for k in range(4)))
+
 
 @dataclass(frozen=True)
 class Free(Chart):
@@ -117,9 +139,7 @@ class Free(Chart):
         return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
     def integrate(self, q: Any, step: Any) -> Any:
-        from dalembert.spatial import se3
-
-        moved = se3.exp_se3(step)
+        moved = exp_se3(step)
         rotation = quaternions.matrix_from_quaternion(q[3:7])
         return np.concatenate(
             [q[0:3] + rotation @ moved[0:3, 3], quaternions.integrate(q[3:7], step[3:6])]
@@ -128,6 +148,26 @@ class Free(Chart):
     def rate(self, q: Any, velocity: Any) -> Any:
         linear = quaternions.matrix_from_quaternion(q[3:7]) @ velocity[0:3]
         return np.concatenate([linear, quaternions.rate_map(q[3:7]) @ velocity[3:6]])
+
+    def difference(self, q: Any, to: Any) -> Any:
+        turned = quaternions.difference(q[3:7], to[3:7])
+        local = quaternions.matrix_from_quaternion(q[3:7]).T @ (to[0:3] - q[0:3])
+        return np.concatenate([left_jacobian_inverse_so3(turned) @ local, turned])
+
+    def pull_back(self, step: Any, velocity: Any) -> Any:
+        return _dexp_inverse(bracket, step, velocity)
+
+    def normalised(self, q: Any) -> Any:
+        return np.concatenate([q[0:3], Ball().normalised(q[3:7])])
+
+
+def _dexp_inverse(commutator: Callable[[Any, Any], Any], step: Any, V: Any) -> Any:
+    """Ω̇ = dexp⁻¹_{−Ω} V = V + ½ [Ω, V] + 1/12 [Ω, [Ω, V]] + O(Ω⁴) (Munthe-Kaas 1998).
+
+    The next Bernoulli number is zero, so that these terms carry any explicit method up to order four.
+    """
+    once = commutator(step, V)
+    return V + 0.5 * once + commutator(step, once) / 12.0
 
 
 REVOLUTE, PRISMATIC = Screw(), Screw(turn=0.0, slide=1.0)

@@ -6,16 +6,17 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import UnknownNameError
 from dalembert.model.body import Body
-from dalembert.model.coupling import Coupling
 from dalembert.model.frozen import freeze_fields
+from dalembert.model.jointed import Jointed
 from dalembert.model.notes import Notes
-from dalembert.model.parameter import parameter_vector
+
+if TYPE_CHECKING:
+    from dalembert.model.coupling import Follow
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Drive:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(Jointed):
     """A mechanism: bodies in topological order, joints, frames, drives, gravity.
 
     `parameters` holds the default of every named parameter; `bind` puts numbers (or symbols) in.
@@ -74,7 +75,6 @@ class Model:
     drive: Drive
     gravity: Any  # (3,) m/s²
     parameters: Mapping[str, float | None] = field(default_factory=dict)
-    coupling: Coupling | None = None  # joints that follow others; bodies keep the tree's q and v
     notes: Notes = field(default_factory=Notes)  # what its file left to say; no part of its content
 
     def __post_init__(self) -> None:
@@ -83,66 +83,74 @@ class Model:
     @property
     def nq(self) -> int:
         """Number of configuration coordinates."""
-        if self.coupling is not None:
-            return int(self.coupling.G_q.shape[1])
         return sum(body.chart.nq for body in self.bodies)
 
     @property
     def nv(self) -> int:
         """Number of velocity coordinates (degrees of freedom)."""
-        if self.coupling is not None:
-            return int(self.coupling.G.shape[1])
         return sum(body.chart.nv for body in self.bodies)
 
-    @cached_property
+    @property
     def tree(self) -> Model:
-        """This model with every joint moving on its own: what the formulations run on."""
-        if self.coupling is None:
-            return self
-        return replace(self, joints=self.coupling.joints, coupling=None)
+        """The model in which every joint moves on its own: this one."""
+        return self
 
-    def frame(self, name: str) -> Frame:
-        """The frame of that name, or an error that lists the names there are."""
-        try:
-            return self.frames[name]
-        except KeyError:
-            known = ", ".join(self.frames)
-            raise UnknownNameError(f"{self.name} has no frame {name!r}; it has: {known}") from None
+    @property
+    def followers(self) -> Mapping[str, Follow]:
+        """Joints that follow others, by name: none."""
+        return {}
 
-    def children(self, index: int) -> tuple[int, ...]:
-        """Indices of the bodies whose parent is `index`."""
-        return tuple(i for i, body in enumerate(self.bodies) if body.parent == index)
+    def expand(self, q: Any) -> Any:
+        """The tree's q from the model's: the same."""
+        return q
 
-    @cached_property
-    def supports(self) -> tuple[tuple[int, ...], ...]:
-        """For every body, the bodies from the base to it (itself last)."""
-        paths: list[tuple[int, ...]] = []
-        for i, body in enumerate(self.bodies):
-            paths.append((*(paths[body.parent] if body.parent >= 0 else ()), i))
-        return tuple(paths)
+    def with_bodies(self, bodies: tuple[Body, ...]) -> Model:
+        """The same mechanism with other bodies, of other inertias say."""
+        return replace(self, bodies=bodies)
+
+    def with_notes(self, notes: Notes) -> Model:
+        """The same mechanism with what its file left to say."""
+        return replace(self, notes=notes)
 
     def joint_of(self, body: int) -> JointInfo:
         """The user's joint that moves this body."""
-        return next(joint for joint in self.tree.joints if body in joint.bodies)
+        return next(joint for joint in self.joints if body in joint.bodies)
 
     def neutral(self) -> np.ndarray:
         """The reference configuration q (nq,)."""
-        neutral = np.concatenate([np.zeros(0), *(b.chart.neutral() for b in self.bodies)])
-        return neutral if self.coupling is None else self.coupling.own(neutral)
+        return np.concatenate([np.zeros(0), *(b.chart.neutral() for b in self.bodies)])
 
     def integrate(self, q: Any, step: Any) -> Any:
         """q moved by the velocity `step` (nv,) for unit time, each joint on its own manifold."""
-        if self.coupling is not None:
-            whole = self.coupling.expand(q), self.coupling.G @ step
-            return self.coupling.own(self.tree.integrate(*whole))
         return np.concatenate([b.chart.integrate(q[b.q], step[b.v]) for b in self.bodies])
 
     def rate(self, q: Any, qd: Any) -> Any:
         """dq/dt (nq,) for the velocity qd (nv,); the same vector except for quaternion joints."""
-        if self.coupling is not None:
-            whole = self.coupling.expand(q), self.coupling.G @ qd
-            return self.coupling.own(self.tree.rate(*whole))
         return np.concatenate([b.chart.rate(q[b.q], qd[b.v]) for b in self.bodies])
+
+    def difference(self, q: Any, to: Any) -> Any:
+        """The step (nv,) with integrate(q, step) = to, each joint the shortest way."""
+        return np.concatenate([b.chart.difference(q[b.q], to[b.q]) for b in self.bodies])
+
+    def pull_back(self, step: Any, velocity: Any) -> Any:
+        """The rate (nv,) of Ω = `step` at which integrate(q, Ω) moves with `velocity`."""
+        return np.concatenate([b.chart.pull_back(step[b.v], velocity[b.v]) for b in self.bodies])
+
+    def normalised(self, q: Any) -> Any:
+        """q (..., nq) with quaternions of unit length."""
+        return np.concatenate([b.chart.normalised(q.T[b.q]) for b in self.bodies]).T
+
+    @property
+    def coulomb(self) -> Any:
+        """(2, nv) torque of Coulomb friction at positive and at negative velocity."""
+        return np.stack([self.drive.coulomb_positive, self.drive.coulomb_negative])
+
+    def without_coulomb(self) -> Model:
+        """The same mechanism without Coulomb friction."""
+        none = np.zeros(self.nv)
+        return replace(
+            self, drive=replace(self.drive, coulomb_positive=none, coulomb_negative=none)
+        )
 
     @cached_property
     def content(self) -> str:
@@ -158,8 +166,6 @@ class Model:
             list(self.parameters.items()),
         )
         digest = hashlib.sha256(repr(structure).encode())
-        if self.coupling is not None:
-            digest.update(repr((self.coupling.joints, dict(self.coupling.followers))).encode())
         digest.update(number_bytes(self))
         return digest.hexdigest()
 
@@ -175,7 +181,3 @@ class Model:
         from dalembert.model.numbers import freeze
 
         return freeze(self)
-
-    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
-        """Vector of parameter values: the defaults, overridden by `given`."""
-        return parameter_vector(self.name, self.parameters, given)

@@ -46,7 +46,7 @@ def describe(robot: Robot) -> dict[str, Any]:
 
 def _joint(robot: Robot, model: Model, joint: JointInfo) -> dict[str, Any]:
     first = model.bodies[joint.bodies[0]]
-    follows = model.coupling is not None and joint.name in model.coupling.followers
+    follows = joint.name in model.followers
     drive = model.drive
     return {
         "name": joint.name,

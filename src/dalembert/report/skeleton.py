@@ -51,7 +51,7 @@ def numbers_of(robot: Robot) -> Model:
 def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
     """(bodies, 4, 4) frames whose z is the joint axis, at one q (nq,)."""
     model = numbers_of(robot)
-    whole = q if model.coupling is None else model.coupling.expand(q)
+    whole = model.expand(q)
     poses: list[np.ndarray] = []
     for body in model.bodies:
         local = np.eye(4)

@@ -10,7 +10,6 @@ import numpy as np
 
 from dalembert.simulation.drive import Finished, Stalled, State
 from dalembert.simulation.flow import Field
-from dalembert.simulation.manifold import normalised
 from dalembert.simulation.modes import (
     KINDS,
     LOWER,
@@ -92,7 +91,7 @@ class AdaptiveRun:
         """(q, q̇, z, W, H), quaternions of unit length."""
         y = self._projected(float(state["t"]), np.array(state["y"]))
         nq = self.plant.nq
-        y[:nq] = normalised(self.plant.dynamics.description, y[:nq])
+        y[:nq] = self.plant.dynamics.normalised(y[:nq])
         return y
 
     def advance(self, state: State, index: int) -> State:

@@ -20,16 +20,9 @@ import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.multiplier import forward_dynamics as held_dynamics
-from dalembert.formulations import coupled
-from dalembert.formulations.parts.drive import friction
 from dalembert.linalg.cholesky import cholesky_solve
-from dalembert.model import Model
 from dalembert.simulation.law import Controller, unpack
-from dalembert.simulation.manifold import dexp_inverse
 from dalembert.systems.system import Dynamics, System, dynamics
-
-# up to this size, M by composite bodies and Cholesky takes less arithmetic than articulated bodies
-FEW_JOINTS = 8
 
 
 @dataclass(frozen=True)
@@ -107,19 +100,7 @@ class Plant:
         if parameters is not None:
             own = len(whole.parameters)
             whole = whole.bind(parameters[:own]) if own else whole
-        model = whole.description
-        if not isinstance(model, Model):
-            return whole, None, None
-        if model.coupling is not None:  # its friction stays with the joints of the tree
-            return replace(whole, quantity=_coupled_quantity), None, None
-        drive = model.drive
-        none = np.zeros(model.nv)
-        bare = replace(model, drive=replace(drive, coulomb_positive=none, coulomb_negative=none))
-        return (
-            replace(whole, description=bare),
-            drive.coulomb_positive,
-            drive.coulomb_negative,
-        )
+        return whole.without_coulomb(), *whole.coulomb
 
     @cached_property
     def coulomb(self) -> np.ndarray:
@@ -129,7 +110,7 @@ class Plant:
         if values and known is None:
             return np.zeros((2, self.nv))
         _, positive, negative = self.bound(known)
-        return np.zeros((2, self.nv)) if positive is None else np.stack([positive, negative])
+        return np.stack([positive, negative])
 
     def torque(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, law: Any) -> tuple[Any, Any]:
         """(τ, ż): what was given plus what the controller asks for."""
@@ -150,9 +131,9 @@ class Plant:
         bare, positive, negative = self.bound(given.get("parameters"))
         total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
         rubbing = self.rubbing(qd, positive, negative, given)
-        loss = (rubbing - self.forces(bare, q, qd)) @ qd
+        loss = (rubbing - bare.generalized_forces(q, qd)) @ qd
         if self.closed is None:
-            qdd = bare.compute("forward_dynamics", self._way(bare), q=q, qd=qd, tau=total - rubbing)
+            qdd, _ = bare.motion(t, q, qd, total - rubbing)
             return Motion(qdd, zdot, total, total @ qd, loss)
         closed = self.rows(bare, given.get("parameters"))
         qdd, lam = held_dynamics(closed, q, qd, total - rubbing, t)
@@ -162,7 +143,7 @@ class Plant:
 
     def rubbing(self, qd: Any, positive: Any, negative: Any, given: Mapping[str, Any]) -> Any:
         """Coulomb friction (nv,): plain signs, or rising linearly over ±`width`."""
-        if positive is None or not np.any(self.coulomb):
+        if not np.any(self.coulomb):
             return np.zeros(self.nv)
         if not self.smooth:
             return (qd > 0) * positive + (qd < 0) * negative
@@ -179,10 +160,8 @@ class Plant:
         bare, positive, negative = self.bound(given.get("parameters"))
         total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
         locked, direction = given["locked"], given["direction"]
-        rubbing = np.zeros(self.nv)
-        if positive is not None:
-            rubbing = (direction > 0) * positive + (direction < 0) * negative
-        psi = self.forces(bare, q, qd)
+        rubbing = (direction > 0) * positive + (direction < 0) * negative
+        psi = bare.generalized_forces(q, qd)
         M = bare.mass_matrix(q)
         b = total - bare.bias(q, qd) + psi - rubbing
         free = 1.0 - locked
@@ -191,24 +170,11 @@ class Plant:
         held = locked * (b - M @ qdd)
         return Motion(qdd, zdot, total, total @ qd, (rubbing - psi) @ qd, held)
 
-    def forces(self, bare: Dynamics, q: Any, qd: Any) -> Any:
-        """ψ (nv,), without Coulomb friction where that is known by itself."""
-        model = bare.description
-        if isinstance(model, Model) and model.coupling is not None:
-            G = model.coupling.G
-            return -(G.T @ friction(model.tree, G @ qd))
-        return bare.generalized_forces(q, qd)
-
     def culprit(self, before: np.ndarray) -> str:
         """Who left the finite numbers: the fastest joint of the last finite state."""
         speeds = np.abs(before[self.nq : self.nq + self.nv])
         fastest = self.dynamics.velocities[int(np.argmax(speeds))]
         return f"the motion is not finite, joint {fastest!r} fastest,"
-
-    def _way(self, bare: Dynamics) -> str | None:
-        model = bare.description
-        few = isinstance(model, Model) and model.coupling is None and model.nv <= FEW_JOINTS
-        return "composite_body" if few else None
 
     # on the manifold: x ⊞ d, and the slope of d
 
@@ -224,7 +190,7 @@ class Plant:
         """ḋ at x ⊞ d (nv + nv + nz + 2,): the velocity pulled back to where d is measured."""
         q, qd, z, _ = self.parts(self.moved(x, d))
         m = self.motion(t, q, qd, z, tau, given)
-        rate = dexp_inverse(self.dynamics.description, d[: self.nv], qd)
+        rate = self.dynamics.pull_back(d[: self.nv], qd)
         powers = np.stack([m.power, m.loss])
         return np.concatenate([rate, m.qdd, m.zdot, powers])
 
@@ -235,7 +201,3 @@ class Plant:
         m = (self.locked_motion if locked else self.motion)(t, q, qd, z, tau, given)
         powers = np.stack([m.power, m.loss])
         return np.concatenate([self.dynamics.rate(q, qd), m.qdd, m.zdot, powers])
-
-
-def _coupled_quantity(name: str) -> Any:
-    return coupled.quantity(name)

@@ -8,18 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.linalg.entries import largest
-from dalembert.model import Model
 from dalembert.simulation.inline import compiled
 from dalembert.simulation.plant import Plant
 
 if TYPE_CHECKING:
     import xarray
 
-_UNITS = {
-    "q": {"angle": "rad", "length": "m", "quaternion": "1", "": ""},
-    "qd": {"angle": "rad/s", "length": "m/s", "": ""},
-    "tau": {"angle": "N m", "length": "N", "": ""},
-}
 _LONG = {
     "q": "configuration",
     "qd": "velocity",
@@ -34,33 +28,6 @@ _LONG = {
     "residual": "largest error of the constraints on positions",
     "velocity_residual": "largest error of the constraints on velocities",
 }
-
-
-def kinds(plant: Plant) -> tuple[list[str], list[str]]:
-    """What every entry of q, and of q̇ and τ, is: angle, length, quaternion or unknown.
-
-    >>> import dalembert as dl
-    >>> kinds(Plant(dl.load("rp")))
-    (['angle', 'length'], ['angle', 'length'])
-    """
-    model = plant.dynamics.description
-    if not isinstance(model, Model):
-        return [""] * plant.nq, [""] * plant.nv
-    of_q: list[str] = []
-    of_v: list[str] = []
-    for joint in model.joints:
-        rates: list[str] = []
-        for index in joint.bodies:
-            columns = model.bodies[index].chart.subspace.T
-            rates += ["angle" if _turns(column) else "length" for column in columns]
-        of_v += rates
-        turning = joint.q.stop - joint.q.start != joint.v.stop - joint.v.start
-        of_q += [*rates[:-3], *["quaternion"] * 4] if turning else rates
-    return of_q, of_v
-
-
-def _turns(column: Any) -> bool:
-    return not isinstance(column, np.ndarray) or bool(column[3:6].any())
 
 
 def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> np.ufunc:
@@ -107,18 +74,18 @@ def dataset(
     tau, kinetic, potential, *held = computed
     total = kinetic + potential
     dims = ("time", *batch)
-    of_q, of_v = kinds(plant)
+    units = plant.dynamics.units
     fields: dict[str, Any] = {
-        "q": ((*dims, along), q, _units("q", of_q)),
-        "qd": ((*dims, "joint"), qd, _units("qd", of_v)),
-        "tau": ((*dims, "joint"), tau, _units("tau", of_v)),
+        "q": ((*dims, along), q, _units(units("q"))),
+        "qd": ((*dims, "joint"), qd, _units(units("qd"))),
+        "tau": ((*dims, "joint"), tau, _units(units("tau"))),
     }
     scalars = {"kinetic": kinetic, "potential": potential}
     scalars |= {"work": energy[..., 0], "dissipated": energy[..., 1]}
     scalars["balance"] = energy[..., 0] - energy[..., 1] - (total - total[:1])
     fields |= {name: (dims, value, {"units": "J"}) for name, value in scalars.items()}
     if plant.closed is not None:
-        coords["row"] = list(plant.closed.row_names())
+        coords["row"] = list(plant.closed.row_names)
         fields["lambda"] = ((*dims, "row"), held[0], {})
         fields["residual"] = (dims, held[1], {})
         fields["velocity_residual"] = (dims, held[2], {})
@@ -131,8 +98,7 @@ def dataset(
     return xarray.Dataset(fields, coords, dict(attributes))
 
 
-def _units(quantity: str, found: list[str]) -> dict[str, str]:
-    units = [_UNITS[quantity][kind] for kind in found]
+def _units(units: tuple[str, ...]) -> dict[str, str]:
     return {"units": units[0] if len(set(units)) == 1 else ", ".join(units)}
 
 

@@ -9,10 +9,8 @@ import numpy as np
 
 from dalembert.errors import SettingError, ShapeError, SimulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.model import Model
 from dalembert.simulation.adaptive import ADAPTIVE, ONE_STEP
 from dalembert.simulation.law import Controller, pack
-from dalembert.simulation.manifold import normalised
 from dalembert.simulation.modes import Joints
 from dalembert.simulation.plant import Plant
 from dalembert.simulation.step import FIXED
@@ -38,7 +36,7 @@ def start(system: System, q0: Any, qd0: Any) -> tuple[np.ndarray, np.ndarray]:
             raise ShapeError(f"{name} has entries that are not finite")
     batch = np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
     q, qd = np.broadcast_to(q, (*batch, system.nq)), np.broadcast_to(qd, (*batch, system.nv))
-    return normalised(getattr(system.description, "dynamics", system).description, q), qd
+    return system.dynamics.normalised(q), qd
 
 
 def require_closed(system: Any, x: np.ndarray, parameters: np.ndarray | None) -> None:
@@ -168,10 +166,9 @@ def _width(
 
 def joints_for(plant: Plant, friction: str, restitution: float | None) -> Joints:
     """Friction and limits of the velocity coordinates; a quaternion joint has no stops."""
-    lower, upper = np.full(plant.nv, -np.inf), np.full(plant.nv, np.inf)
-    model = plant.dynamics.description
-    if isinstance(model, Model) and plant.nq == plant.nv:
-        for joint in model.joints:
-            lower[joint.v], upper[joint.v] = joint.lower, joint.upper
+    made = plant.dynamics
+    lower, upper = made.lower, made.upper
+    if plant.nq != plant.nv:
+        lower, upper = np.full(plant.nv, -np.inf), np.full(plant.nv, np.inf)
     coulomb = plant.coulomb if friction == "events" else np.zeros((2, plant.nv))
-    return Joints(coulomb, lower, upper, restitution, plant.dynamics.velocities)
+    return Joints(coulomb, lower, upper, restitution, made.velocities)

@@ -97,7 +97,7 @@ class Variational:
                 t + 0.5 * h, middle, v, z + 0.5 * h * zdot, tau, given.get("law")
             )
             rubbing = plant.rubbing(v, positive, negative, given)
-            psi = plant.forces(bare, middle, v) - rubbing
+            psi = bare.generalized_forces(middle, v) - rubbing
             start, end = self._momenta(h, v, both[nv:], both[:nv] + total + psi)
             correction = solve(p - start)
             v = v + correction

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dalembert.errors import UnknownNameError
-from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size, suggest
+from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
 from dalembert.systems import euler_lagrange, particle_motion
 
 STATE, SQUARE = ("q", "qd"), ("nv", "nv")
@@ -186,12 +185,3 @@ _PARTICLES = (
 )
 LAGRANGIAN = {quantity.name: quantity for quantity in _LAGRANGIAN}
 PARTICLES = {**LAGRANGIAN, **{quantity.name: quantity for quantity in _PARTICLES}}
-
-
-def find(name: str, catalogue: dict[str, Quantity] = LAGRANGIAN) -> Quantity:
-    """The quantity of that name, or an error that suggests the nearest."""
-    try:
-        return catalogue[name]
-    except KeyError:
-        hint = suggest(name, list(catalogue))
-        raise UnknownNameError(f"there is no quantity {name!r}{hint}") from None

@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert import formulations
 from dalembert.errors import DalembertError, FormulationError, ShapeError
-from dalembert.formulations import Quantity, coupled
+from dalembert.formulations import Quantity
 from dalembert.formulations.forward.regularity import require_regular_mass_matrix
 from dalembert.formulations.registry import INPUTS, SIZES, Formulation, Size, suggest
 from dalembert.kernels import Kernel, Port, Program, build, fast_call, source_digest
@@ -122,7 +122,6 @@ class Kind:
 
 
 ROBOT = Kind(formulations.quantity)
-COUPLED = Kind(coupled.quantity, require_regular=coupled.require_regular)
 
 
 class Compiled:
@@ -279,6 +278,24 @@ class Evaluator:
         }
         chosen = found.formulation(formulation, self.description)
         return chosen.function(bound, **arrays, **choices)
+
+    def evaluate(
+        self,
+        quantity: str,
+        *inputs: Any,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        **choices: Any,
+    ) -> Any:
+        """Any quantity of the catalogue, compiled; `choices` are static, or optional inputs.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").evaluate("bias", [0.0], [1.0])
+        array([0.])
+        """
+        optional = self.kind.quantity(quantity).optional
+        given = {name: choices.pop(name) for name in optional if name in choices}
+        return self._evaluate(quantity, inputs, given, formulation, parameters, None, **choices)
 
     def _variant(
         self, quantity: str, formulation: str | None, choices: Mapping[str, Any]

@@ -6,12 +6,15 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dalembert.bridge import is_symbolic
+from dalembert.formulations import Quantity
 from dalembert.model.parameter import parameter_vector
+from dalembert.systems.catalogue import LAGRANGIAN, MORE_INPUTS, PARTICLES
+from dalembert.systems.dynamics import Dynamics
 
 if TYPE_CHECKING:
     import casadi
@@ -38,7 +41,7 @@ Formula = Callable[[Symbols], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Energies:
+class Energies(Dynamics):
     """A system by its energies: ``function`` is (q, qd, parameters) → (kinetic, potential, forces).
 
     For particles it also returns positions, masses and applied forces, each of all `dimension`
@@ -54,15 +57,24 @@ class Energies:
     values: Any = field(default_factory=lambda: np.zeros(0))
     derived: dict[Any, casadi.Function] = field(default_factory=dict, repr=False)
 
-    @property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return len(self.coordinates)
+    traced_from: ClassVar = (
+        "dalembert.bridge",
+        "dalembert.linalg",
+        "dalembert.formulations",
+        "dalembert.systems",
+    )
+    inputs: ClassVar = MORE_INPUTS
 
     @property
-    def nv(self) -> int:
-        """Number of velocities: the rates of the coordinates."""
-        return len(self.coordinates)
+    def catalogue(self) -> Mapping[str, Quantity]:
+        """Lagrange's quantities, and those of the particles where there are any."""
+        return PARTICLES if self.dimension else LAGRANGIAN
+
+    def require_regular(self) -> None:
+        """Raise if M(q) is singular at every one of some random states."""
+        from dalembert.systems.check import require_regular
+
+        require_regular(self)
 
     @property
     def particles(self) -> int:
@@ -73,18 +85,6 @@ class Energies:
     def sizes(self) -> dict[str, int]:
         """Length of every input a formula may use."""
         return dict.fromkeys(("q", "qd", "qdd", "tau", "dq"), self.nq)
-
-    def neutral(self) -> np.ndarray:
-        """q = 0 (nq,)."""
-        return np.zeros(self.nq)
-
-    def integrate(self, q: Any, step: Any) -> Any:
-        """q + step (nq,)."""
-        return q + step
-
-    def rate(self, q: Any, qd: Any) -> Any:
-        """dq/dt (nq,): the velocity itself."""
-        return qd
 
     @cached_property
     def content(self) -> str:

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
-from dalembert.systems.catalogue import find
 from dalembert.systems.check import (
     RELATIVE_INERTIA,
     least_inertia,
     require_lagrangian,
-    require_regular,
     singular,
 )
-from dalembert.systems.compiled import Compiled, Evaluator, Kind, Parameters
+from dalembert.systems.compiled import Parameters
 from dalembert.systems.energies import Energies
 from dalembert.systems.methods.equations import EquationMethods
 from dalembert.systems.methods.export import ExportMethods
-
-TRACED_FROM = (
-    "dalembert.bridge",
-    "dalembert.linalg",
-    "dalembert.formulations",
-    "dalembert.systems",
-)
+from dalembert.systems.system import System
 
 
-class Lagrangian(ExportMethods, EquationMethods):
+class Lagrangian(ExportMethods, EquationMethods, System):
     """A system with M(q) q̈ + C(q, q̇) q̇ + N(q) = τ + ψ, from its energies (000 p.8; 002).
 
     `q` are SymPy symbols, functions of time (`dynamicsymbols`) or CasADi SX symbols; `qd` their
@@ -52,8 +44,6 @@ class Lagrangian(ExportMethods, EquationMethods):
     >>> pendulum.inverse_dynamics([np.pi / 2], [0.0], [2.0])  # m l² θ̈ + m g l sin θ
     array([11.81])
     """
-
-    KIND: ClassVar[Kind] = Kind(find, TRACED_FROM, require_regular=require_regular)
 
     def __init__(
         self,
@@ -77,35 +67,15 @@ class Lagrangian(ExportMethods, EquationMethods):
 
     def _start(self, energies: Energies) -> None:
         require_lagrangian(energies)
-        super().__init__(Compiled(energies, self.KIND))
-
-    @property
-    def name(self) -> str:
-        """The system's name."""
-        return self.description.name
-
-    @property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return self.description.nq
-
-    @property
-    def nv(self) -> int:
-        """Number of velocities; the same."""
-        return self.description.nv
-
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates."""
-        return self.description.coordinates
-
-    def neutral(self) -> np.ndarray:
-        """q = 0 (nq,)."""
-        return self.description.neutral()
+        System.__init__(self, energies)
 
     def integrate(self, q: Any, step: Any) -> Any:
         """q + step (..., nq)."""
         return np.add(q, step)
+
+    def difference(self, q: Any, to: Any) -> Any:
+        """to − q (..., nv)."""
+        return np.subtract(to, q)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {', '.join(self.coordinates)}>"
@@ -246,7 +216,7 @@ def described(
 
 def _restore(cls: type[Lagrangian], energies: Energies) -> Lagrangian:
     made = cls.__new__(cls)
-    Evaluator.__init__(made, Compiled(energies, cls.KIND))
+    System.__init__(made, energies)
     return made
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from dalembert.errors import InertiaError, ModelError
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
-from dalembert.systems.catalogue import MORE_INPUTS, PARTICLES, find
-from dalembert.systems.check import require_regular
-from dalembert.systems.compiled import Kind, Parameters
-from dalembert.systems.lagrangian import TRACED_FROM, Lagrangian, described
+from dalembert.systems.compiled import Parameters
+from dalembert.systems.lagrangian import Lagrangian, described
 
 
 class Particles(Lagrangian):
@@ -29,10 +26,6 @@ class Particles(Lagrangian):
     >>> pendulum.forward_dynamics([0.5235987755982988], [0.0], [0.0])  # −g/l sin θ
     array([-4.905])
     """
-
-    KIND: ClassVar[Kind] = Kind(
-        partial(find, catalogue=PARTICLES), TRACED_FROM, MORE_INPUTS, require_regular
-    )
 
     def __init__(
         self,

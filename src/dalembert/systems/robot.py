@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.importers import links_from_dh, links_from_screws
-from dalembert.model import JointInfo, Link, Model, build, link_from_mapping
+from dalembert.model import CoupledModel, JointInfo, Link, Model, build, link_from_mapping
 from dalembert.model.build import STANDARD_GRAVITY
 from dalembert.systems import counting
-from dalembert.systems.compiled import COUPLED, ROBOT, Compiled
 from dalembert.systems.methods.display import DisplayMethods
 from dalembert.systems.methods.dynamics import DynamicsMethods
 from dalembert.systems.methods.equations import EquationMethods
@@ -20,6 +19,8 @@ from dalembert.systems.methods.inertias import InertialMethods
 from dalembert.systems.methods.kinematics import KinematicMethods
 from dalembert.systems.methods.matrices import MatrixMethods
 from dalembert.systems.methods.rollout import RolloutMethods
+from dalembert.systems.robot_dynamics import robot_dynamics
+from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     from dalembert.importers.xml_read import Source
@@ -38,6 +39,7 @@ class Robot(
     ExportMethods,
     EquationMethods,
     DisplayMethods,
+    System,
 ):
     """A mechanism of rigid links, and everything that can be computed of it.
 
@@ -50,9 +52,9 @@ class Robot(
     array([9.81])
     """
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(Compiled(model, ROBOT if model.coupling is None else COUPLED))
-        self.model = model
+    def __init__(self, model: Model | CoupledModel) -> None:
+        System.__init__(self, robot_dynamics(model))
+        self.model: Any = model  # a Model, or a CoupledModel with the same names
 
     # builders
 
@@ -233,21 +235,6 @@ class Robot(
         return self.model.notes
 
     @property
-    def name(self) -> str:
-        """The robot's name."""
-        return self.model.name
-
-    @property
-    def nq(self) -> int:
-        """Number of configuration coordinates."""
-        return self.model.nq
-
-    @property
-    def nv(self) -> int:
-        """Number of degrees of freedom: the length of qd, qdd and tau."""
-        return self.model.nv
-
-    @property
     def joints(self) -> tuple[JointInfo, ...]:
         """The moving joints in the order of their coordinates."""
         return self.model.joints
@@ -256,10 +243,6 @@ class Robot(
     def frames(self) -> tuple[str, ...]:
         """Names of all frames: the base, every link, extra frames and the tool."""
         return tuple(self.model.frames)
-
-    def neutral(self) -> Array:
-        """The reference configuration q (nq,)."""
-        return self.model.neutral()
 
     def random_state(self, rng: np.random.Generator, size: int | None = None) -> tuple[Array, ...]:
         """Random q, qd, qdd; angles over the whole circle, slides within ±1 m, unit quaternions."""

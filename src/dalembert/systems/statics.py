@@ -11,8 +11,7 @@ import numpy as np
 from dalembert.errors import ConvergenceError, ShapeError
 from dalembert.systems.check import combination
 from dalembert.systems.compiled import Parameters
-from dalembert.systems.particles import Particles
-from dalembert.systems.system import Dynamics, System, dynamics
+from dalembert.systems.system import Dynamics, System
 
 if TYPE_CHECKING:
     import casadi
@@ -47,8 +46,8 @@ def virtual_work(system: System, q: Any, forces: Any, dq: Any) -> Any:
     >>> round(float(virtual_work(dl.load("pendulum"), [0.3], [2.0], [0.1])), 12)
     0.2
     """
-    if isinstance(system, Particles):
-        return system.virtual_work(q, forces, dq)
+    if "virtual_work" in system.dynamics.catalogue:
+        return system.evaluate("virtual_work", q, forces, dq)
     psi, step = np.asarray(forces, dtype=float), np.asarray(dq, dtype=float)
     for name, array in (("forces", psi), ("dq", step)):
         if array.shape[-1:] != (system.nv,):
@@ -115,7 +114,7 @@ def _attempts(
     system: System, guess: Any, tau: Any, parameters: Parameters, starts: int
 ) -> Iterator[tuple[_Statics, np.ndarray]]:
     """The problem with each starting posture."""
-    problem = _Statics(dynamics(system), tau, parameters)
+    problem = _Statics(system.dynamics, tau, parameters)
     first = np.asarray(system.neutral() if guess is None else guess, dtype=float)
     if first.shape != (system.nq,):
         raise ShapeError(f"{system.name}: guess has shape {first.shape}, expected ({system.nq},)")
@@ -134,11 +133,7 @@ class _Statics:
             raise ShapeError(
                 f"{system.name}: tau has shape {self.tau.shape}, expected ({system.nv},)"
             )
-        if isinstance(parameters, np.ndarray):
-            system = system.bind(parameters)
-        elif system.parameters or parameters:
-            system = system.bind(system.parameter_values(parameters))
-        self.system = system
+        self.system = system = system.bound(parameters)
         self.function = _statics(system)
         columns = self.function.jac_sparsity(0, 0).get_triplet()[1]
         self.felt = np.isin(np.arange(system.nq), columns)  # coordinates that N − ψ depends on

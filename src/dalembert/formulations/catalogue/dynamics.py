@@ -20,6 +20,7 @@ from dalembert.formulations.inverse import (
 )
 from dalembert.formulations.kinematics import gravity
 from dalembert.formulations.mass import christoffel
+from dalembert.formulations.parts import drive
 from dalembert.formulations.registry import Formulation, Quantity
 from dalembert.model import Model
 
@@ -226,4 +227,12 @@ GRAVITY = Quantity(
     ),
 )
 
-QUANTITIES = (INVERSE, FORWARD, WRENCHES, BIAS, GRAVITY)
+FORCES = Quantity(
+    "generalized_forces",
+    "ψ: forces without potential, on the side of τ",
+    ("q", "qd"),
+    {"psi": ("nv",)},
+    (Formulation("drive", drive.generalized_forces, "Craig 1986, §6.9", "minus the friction"),),
+)
+
+QUANTITIES = (INVERSE, FORWARD, WRENCHES, BIAS, GRAVITY, FORCES)

@@ -42,6 +42,13 @@ QUANTITIES = (
         (Formulation("manifold", kinematics.integrate, "group exponentials", "joint by joint"),),
     ),
     Quantity(
+        "difference",
+        "the step that leads from one configuration to another",
+        ("q", "to"),
+        {"step": ("nv",)},
+        (Formulation("manifold", kinematics.difference, "group logarithms", "joint by joint"),),
+    ),
+    Quantity(
         "kinetic_energy",
         "K, rotors included",
         ("q", "qd"),

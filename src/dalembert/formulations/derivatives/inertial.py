@@ -49,7 +49,7 @@ def with_inertial_parameters(model: Model, theta: Any) -> Model:
         replace(body, mass=row[0], moment=row[1:4], inertia=_tensor(row[4:10]))
         for body, row in zip(model.bodies, rows, strict=True)
     ]
-    return replace(model, bodies=tuple(bodies))
+    return model.with_bodies(tuple(bodies))
 
 
 def _tensor(six: Any) -> Any:

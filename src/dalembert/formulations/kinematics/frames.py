@@ -47,6 +47,11 @@ def integrate(model: Model, q: Any, step: Any) -> Any:
     return model.integrate(q, step)
 
 
+def difference(model: Model, q: Any, to: Any) -> Any:
+    """The step (nv,) with integrate(q, step) = to, each joint the shortest way."""
+    return model.difference(q, to)
+
+
 def jacobian(model: Model, q: Any, frame: str = "tool", expressed_in: str = "body") -> Any:
     """J (6, nv) with V = J q̇ the twist (linear, angular) of a named frame.
 

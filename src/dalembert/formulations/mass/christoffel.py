@@ -39,8 +39,13 @@ def coriolis_centrifugal(model: Model, q: Any) -> tuple[Any, Any]:
     B (nv, nv(nv−1)/2) has the columns 2Γ_{i,jk} in the order of the pairs 12, 13, …, (n−1)n, and
     C (nv, nv) the columns Γ_{i,jj}.
     """
-    n = model.nv
-    columns = christoffel(model, q).reshape(n, n * n)
+    return split(christoffel(model, q))
+
+
+def split(Gamma: Any) -> tuple[Any, Any]:
+    """Khatib's (B, C) of Christoffel symbols (n, n, n)."""
+    n = Gamma.shape[0]
+    columns = Gamma.reshape(n, n * n)
     C = np.stack([columns[:, j * n + j] for j in range(n)]).T
     if n == 1:
         return np.zeros((1, 0)), C

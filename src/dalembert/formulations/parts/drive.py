@@ -14,6 +14,11 @@ def friction(model: Model, qd: Any) -> Any:
     return drive.viscous * qd + positive + negative
 
 
+def generalized_forces(model: Model, q: Any, qd: Any) -> Any:
+    """ψ (nv,) = −friction: with it, M q̈ + h = τ + ψ holds for a robot as for any system."""
+    return -friction(model, qd)
+
+
 def rotors(model: Model, qdd: Any) -> Any:
     """G² J_m q̈ (nv,): the torque that accelerates the motors' rotors."""
     return model.drive.rotor * qdd

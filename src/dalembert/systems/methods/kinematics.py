@@ -45,10 +45,6 @@ class KinematicMethods(Evaluator):
         chosen = {"frame": frame, "expressed_in": expressed_in}
         return self._evaluate("jacobian_rate", (q, qd), {}, None, parameters, out, **chosen)
 
-    def integrate(self, q: Any, step: Any) -> Any:
-        """q (..., nq) moved by the velocity `step` (..., nv) for unit time, on its manifold."""
-        return self._evaluate("integrate", (q, step), {}, None, None, None)
-
     def kinetic_energy(
         self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
     ) -> Any:

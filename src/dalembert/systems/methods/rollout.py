@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import FormulationError, ParameterError
+from dalembert.errors import ParameterError
 from dalembert.kernels.call.rollout import Rollout
 from dalembert.kernels.cuda.device import DeviceRollout, on_device
 from dalembert.systems.compiled import Evaluator
@@ -57,8 +57,6 @@ class RolloutMethods(Evaluator):
         found = self.__dict__.setdefault("_rollouts", {})
         if method not in found:
             model = self.description
-            if model.coupling is not None:
-                raise FormulationError(f"{model.name}: rollouts need joints that follow no others")
             if model.parameters:
                 if None in model.parameters.values():
                     raise ParameterError(f"{model.name}: rollouts need a value for every parameter")

@@ -1,0 +1,253 @@
+"""The traceable side of a system: functions of one state, on numbers and on symbols alike.
+
+Whatever is built on them (a closed chain, a controlled step, an equilibrium) compiles into one
+kernel. The methods of `Dynamics` are those of a free system in a vector space; a system overrides
+what is different of it, and nobody asks for its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from dalembert.errors import FormulationError, UnknownNameError
+from dalembert.formulations.registry import INPUTS, SIZES, Quantity, Size, suggest
+from dalembert.model.jointed import Kinds
+
+UNITS = {
+    "q": {"angle": "rad", "length": "m", "quaternion": "1", "unknown": ""},
+    "qd": {"angle": "rad/s", "length": "m/s", "unknown": ""},
+    "qdd": {"angle": "rad/s²", "length": "m/s²", "unknown": ""},
+    "tau": {"angle": "N m", "length": "N", "unknown": ""},
+}
+
+
+class Rows(NamedTuple):
+    """The constraints at a state: h = 0, A q̇ = b, A q̈ = γ with γ = ḃ − Ȧ q̇."""
+
+    h: Any  # (held,) of the constraints on positions
+    A: Any  # (rows, nv)
+    b: Any  # (rows,)
+    drift: Any  # γ (rows,)
+
+
+class Dynamics:
+    """M q̈ + h + Aᵀλ = τ + ψ with its manifold, friction, limits, frames and constraints.
+
+    Parameters that are still open are bound with `bind` before anything is computed.
+    """
+
+    # what decides the programs traced from its quantities
+    traced_from: ClassVar[tuple[str, ...]]
+    inputs: ClassVar[Mapping[str, tuple[Size, ...]]] = INPUTS
+
+    # who it is: fields or properties of every system
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def coordinates(self) -> tuple[str, ...]: ...
+        @property
+        def catalogue(self) -> Mapping[str, Quantity]: ...  # the quantities there are
+        @property
+        def content(self) -> str: ...  # digest of everything that shapes the numbers
+        @property
+        def parameters(self) -> Mapping[str, float | None]: ...  # open ones, with defaults
+
+    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
+        """Vector of parameter values: the defaults, overridden by `given`."""
+        raise NotImplementedError
+
+    def bind(self, values: Any) -> Self:
+        """The same with parameters `values` (n_parameters,), numbers or symbols."""
+        raise NotImplementedError
+
+    def bound(self, given: Mapping[str, float] | np.ndarray | None = None) -> Self:
+        """The same with numbers for all parameters: the defaults, overridden by `given`."""
+        if given is None or isinstance(given, Mapping):
+            given = self.parameter_values(given)
+        return self.bind(given) if self.parameters else self
+
+    @property
+    def description(self) -> Any:
+        """What the formulations of its catalogue take as their first argument."""
+        return self
+
+    # coordinates
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return len(self.coordinates)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return len(self.velocities)
+
+    @property
+    def velocities(self) -> tuple[str, ...]:
+        """Names of the velocities (nv)."""
+        return self.coordinates
+
+    @property
+    def kinds(self) -> Kinds:
+        """What each entry of q, and of q̇ and τ, is: angle, length, quaternion or unknown."""
+        return Kinds(("unknown",) * self.nq, ("unknown",) * self.nv)
+
+    def units(self, of: str) -> tuple[str, ...]:
+        """Units of the entries of "q", "qd", "qdd" or "tau", empty where unknown."""
+        kinds = self.kinds.q if of == "q" else self.kinds.v
+        return tuple(UNITS[of][kind] for kind in kinds)
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Lower limits (nv,) of the joints, −∞ where there is none."""
+        return np.full(self.nv, -np.inf)
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper limits (nv,) of the joints, ∞ where there is none."""
+        return np.full(self.nv, np.inf)
+
+    # the manifold of q
+
+    def neutral(self) -> np.ndarray:
+        """The reference configuration (nq,)."""
+        return np.zeros(self.nq)
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        """q (nq,) moved by the velocity `step` (nv,) for unit time."""
+        return q + step
+
+    def difference(self, q: Any, to: Any) -> Any:
+        """The shortest step (nv,) with integrate(q, step) = to."""
+        return to - q
+
+    def rate(self, q: Any, qd: Any) -> Any:
+        """dq/dt (nq,) for the velocity qd (nv,)."""
+        return qd
+
+    def pull_back(self, step: Any, velocity: Any) -> Any:
+        """The rate (nv,) of Ω = `step` at which integrate(q, Ω) moves with `velocity`."""
+        return velocity
+
+    def normalised(self, q: Any) -> Any:
+        """q (..., nq) with quaternions of unit length."""
+        return q
+
+    # M q̈ + h = τ + ψ
+
+    def quantity(self, name: str) -> Quantity:
+        """The quantity of that name, or an error that suggests the nearest."""
+        try:
+            return self.catalogue[name]
+        except KeyError:
+            hint = suggest(name, list(self.catalogue))
+            raise UnknownNameError(f"there is no quantity {name!r}{hint}") from None
+
+    def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Any:
+        """Any quantity of the system's catalogue, traceable."""
+        chosen = self.quantity(quantity).formulation(formulation, self.description)
+        return chosen.function(self.description, **inputs)
+
+    def shape(self, sizes: tuple[Size, ...]) -> tuple[int, ...]:
+        """Numbers for symbolic sizes; one the registry does not know is an attribute."""
+
+        def number(size: Size) -> int:
+            if isinstance(size, int):
+                return size
+            made = self.description
+            return SIZES[size](made) if size in SIZES else getattr(made, size)
+
+        return tuple(map(number, sizes))
+
+    def require_regular(self) -> None:
+        """Raise if M(q) is singular at all of some random postures, in words."""
+
+    def mass_matrix(self, q: Any) -> Any:
+        """M (nv, nv)."""
+        return self.compute("mass_matrix", q=q)
+
+    def bias(self, q: Any, qd: Any) -> Any:
+        """h (nv,) = C q̇ + N."""
+        return self.compute("bias", q=q, qd=qd)
+
+    def generalized_forces(self, q: Any, qd: Any) -> Any:
+        """ψ (nv,), on the side of τ: minus the friction of a robot, what else acts on a system."""
+        return self.compute("generalized_forces", q=q, qd=qd)
+
+    def kinetic_energy(self, q: Any, qd: Any) -> Any:
+        """K, joules."""
+        return self.compute("kinetic_energy", q=q, qd=qd)
+
+    def potential_energy(self, q: Any) -> Any:
+        """U, joules."""
+        return self.compute("potential_energy", q=q)
+
+    @property
+    def coulomb(self) -> Any:
+        """(2, nv) torque of Coulomb friction at positive and at negative velocity."""
+        return np.zeros((2, self.nv))
+
+    def without_coulomb(self) -> Dynamics:
+        """The same system without Coulomb friction."""
+        return self
+
+    # frames
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Names of its frames; none where it has no bodies."""
+        return ()
+
+    def poses(self, q: Any) -> Mapping[str, Any]:
+        """The (4, 4) pose of every frame in the world."""
+        return {}
+
+    def pose(self, q: Any, frame: str) -> Any:
+        """The (4, 4) pose of a named frame in the world."""
+        raise self.no_frames()
+
+    def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
+        """J (6, nv) of a named frame, (linear, angular): V = J q̇ in the view of `Robot.jacobian`."""
+        raise self.no_frames()
+
+    def no_frames(self) -> FormulationError:
+        """The error of a system that has no frames."""
+        return FormulationError(
+            f"{self.name} has no frames: use functions of its coordinates instead"
+        )
+
+    # constraints
+
+    moving: bool = False  # whether they depend on time
+
+    @property
+    def rows(self) -> int:
+        """Number of constraint equations: the length of λ."""
+        return 0
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """A name for every row."""
+        return ()
+
+    def at(self, q: Any, qd: Any = None, t: Any = None) -> Rows:
+        """The constraints at a state; none."""
+        return Rows(np.zeros(0), np.zeros((0, self.nv)), np.zeros(0), np.zeros(0))
+
+    def forward_dynamics(self, q: Any, qd: Any, tau: Any) -> Any:
+        """q̈ (nv,) with M q̈ + h + Aᵀλ = τ + ψ, constraints not depending on time."""
+        return self.motion(0.0, q, qd, tau)[0]
+
+    def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
+        """(q̈ (nv,), λ (rows,)) with M q̈ + h + Aᵀλ = τ + ψ and A q̈ = γ."""
+        return self.compute("forward_dynamics", q=q, qd=qd, tau=tau), np.zeros(0)
+
+    def project(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+        """(q, q̇) nearest to these, in the metric M, with h = 0 and A q̇ = b."""
+        return q, qd
