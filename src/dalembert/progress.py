@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from dalembert.text import visible
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -49,9 +51,10 @@ def _started(title: str) -> Progress:
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    words = TextColumn("{task.description}", markup=False)
+    columns = (words, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    bar.add_task(title, total=1.0)
+    bar.add_task(visible(title), total=1.0)
     try:
         bar.start()
     except LiveError:  # somebody else's bar is on this terminal

@@ -99,7 +99,7 @@ def test_what_a_format_lacks_is_an_error_that_names_the_joint():
     ball = Robot.from_links([Link("a", joint=Joint("spherical", "ball"), **body)])
     with pytest.raises(ModelError, match="'ball': URDF has no spherical joint"):
         ball.to_urdf()
-    named = Robot.from_links([Link("a\x07", joint=Joint("revolute", "j"), **body)])
+    named = Robot.from_links([Link(" a", joint=Joint("revolute", "j"), **body)])
     with pytest.raises(ModelError, match="XML cannot hold"):
         named.to_urdf()
 

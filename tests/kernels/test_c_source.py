@@ -13,11 +13,12 @@ import pytest
 
 import dalembert as dl
 from dalembert.kernels.c.source import c_header, c_source
-from dalembert.kernels.c.text import Scalar, identifier
+from dalembert.kernels.c.text import Scalar
 from dalembert.kernels.program import interpret as interpreter
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.program import Op, Program
 from dalembert.kernels.program.trace import trace
+from dalembert.text import c_identifier
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wmissing-prototypes"]
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
@@ -142,7 +143,7 @@ def test_literals():
 
 
 def test_identifier():
-    assert identifier("7 dof/arm") == "m_7_dof_arm"
+    assert c_identifier("7 dof/arm") == "m_7_dof_arm"
 
 
 def test_unknown_target():

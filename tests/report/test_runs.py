@@ -9,7 +9,8 @@ import dalembert as dl
 from dalembert.cli.app import app
 from dalembert.errors import ParameterError, ShapeError, UnknownNameError
 from dalembert.report.animation import animate
-from dalembert.report.runs import open_run, robot_of, run_charts, run_page
+from dalembert.report.run_files import open_run, robot_of
+from dalembert.report.runs import run_charts, run_page
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,9 @@ def test_animation_needs_a_row_per_time(tmp_path):
 def test_a_run_of_an_unknown_system_needs_its_robot(run, tmp_path):
     other = run.assign_attrs(system="mine")
     assert robot_of(other) is None
-    with pytest.raises(ParameterError, match="'mine' is not in the zoo; give robot="):
+    with pytest.raises(
+        ParameterError, match="'mine' is not in the zoo, or not this model; give robot="
+    ):
         other.dl.animate(tmp_path / "a.gif")
     assert '"scene":null' in run_page(other)
     assert '"scene":{' in run_page(other, dl.load("rp"))
@@ -166,4 +169,4 @@ def test_report_says_what_it_cannot_show(run, tmp_path):
     run.assign_attrs(system="mine").to_netcdf(tmp_path / "run.nc", engine="scipy")
     arguments = ["report", str(tmp_path / "run.nc"), "--out", str(tmp_path / "b.html")]
     result = CliRunner().invoke(app, arguments)
-    assert "give --robot to see it move" in result.stdout
+    assert "Give --robot to see it move" in result.stdout

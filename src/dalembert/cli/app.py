@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from dalembert.errors import DalembertError, ParameterError, ShapeError, UnknownNameError
+from dalembert.text import visible
 
 FAILURE, USAGE = 1, 2
 WRONG_USE = (ParameterError, ShapeError, UnknownNameError)
@@ -42,7 +43,7 @@ def complain(message: str) -> None:
     """One line on stderr, red where it is a terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     label = "\033[1;31merror:\033[0m" if coloured else "error:"
-    typer.echo(f"{label} {' '.join(message.split())}", err=True)
+    typer.echo(f"{label} {visible(' '.join(message.split()))}", err=True)
 
 
 def join_numbers(args: list[str]) -> list[str]:

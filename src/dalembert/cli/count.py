@@ -13,6 +13,7 @@ import dalembert
 from dalembert.cli.output import console, integer, print_json, table
 from dalembert.kernels.program.count import Count
 from dalembert.report import counts
+from dalembert.text import console as words
 
 
 def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
@@ -31,7 +32,7 @@ def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
     _show_growths(out, growths)
     if plot is not None:
         counts.plot_growth(growths, plot)
-        out.print(f"picture: {plot}")
+        out.print(f"picture: {words(plot)}")
 
 
 def _plain(row: counts.Row) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def _show_rows(out: Console, robot: str, quantity: str, rows: list[counts.Row]) 
     out.print(made)
     for row in rows:
         if row.note:
-            out.print(f"  [cyan]{row.formulation}[/]: {row.note}")
+            out.print(f"  [cyan]{words(row.formulation)}[/]: {words(row.note)}")
     out.print(
         "  as written: general numbers, nothing known to be zero; this robot: zeros, ones and "
         "repetitions removed.\n"

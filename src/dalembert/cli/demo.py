@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 import dalembert
 from dalembert.cli.bench import arguments, fastest, using_threads
@@ -20,6 +21,7 @@ from dalembert.report.facts import describe
 from dalembert.report.motion import move
 from dalembert.report.page import robot_page, write_page
 from dalembert.systems.robot import Robot
+from dalembert.text import console as words
 
 STEPS = (
     "reading the robot",
@@ -51,9 +53,10 @@ def demo(folder: Path, name: str, states: int) -> None:
         write_page(robot_page(robot, motion, checks), path)
     balance = "the energy gained and lost" if motion.has_friction else "the energy gained"
     screen.print(f"Along the motion drawn, ∫ τ·q̇ dt is {balance}, to {motion.residual:.0e} J.\n")
-    screen.print(f"Picture: {folder / 'demo.png'}", soft_wrap=True)
+    screen.print(f"Picture: {words(folder / 'demo.png')}", soft_wrap=True)
     screen.print(
-        f"Done in {time.perf_counter() - start:.0f} s. Now open [bold]{path}[/]", soft_wrap=True
+        f"Done in {time.perf_counter() - start:.0f} s. Now open [bold]{words(path)}[/]",
+        soft_wrap=True,
     )
     if failed:
         raise DalembertError(
@@ -85,9 +88,10 @@ def show_checks(
     return failed
 
 
-def error(value: float) -> str:
+def error(value: float) -> Text:
     """A relative error with a mark."""
-    return f"{value:.1e} {'[green]✓[/]' if agreement.small(value) else '[bold red]✗[/]'}"
+    mark, style = ("✓", "green") if agreement.small(value) else ("✗", "bold red")
+    return Text.assemble(f"{value:.1e} ", (mark, style))
 
 
 def evaluate(screen: Console, robot: Robot, states: int) -> None:

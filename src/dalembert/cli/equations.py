@@ -11,6 +11,7 @@ import dalembert
 from dalembert.cli.output import console
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
+from dalembert.text import console as words
 from dalembert.zoo import names, systems
 from dalembert.zoo.letters import symbolic_model, with_letters
 
@@ -44,7 +45,7 @@ def equations(
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(text, encoding="utf-8")
-        console().print(f"equations: {out}")
+        console().print(f"equations: {words(out)}")
     else:
         typer.echo(text)
     if not found.complete:

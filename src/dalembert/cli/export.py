@@ -7,6 +7,7 @@ from pathlib import Path
 import dalembert
 from dalembert.cli.output import console
 from dalembert.systems.export import export as write
+from dalembert.text import console as words
 
 
 def export(
@@ -21,4 +22,4 @@ def export(
     """Write the files and name them."""
     robot = dalembert.load(name)
     for path in write(robot, quantity, target, out, dtype, layout, formulation):
-        console().print(f"wrote {path}")
+        console().print(f"wrote {words(path)}")

@@ -13,6 +13,8 @@ from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.file import read_mechanism
+from dalembert.text import console as words
+from dalembert.text import file_name
 from dalembert.zoo.absolute import ENTRIES
 from dalembert.zoo.two_bar_scenarios import SCENARIOS, scenario
 
@@ -46,11 +48,10 @@ def mechanism(subject: str, options: Options, as_json: bool) -> None:
     if run is not None:
         screen = console()
         for name, value in facts["run"].items():
-            screen.print(
-                f"{name.replace('_', ' ')}: {number(value) if isinstance(value, float) else value}"
-            )
+            said = number(value) if isinstance(value, float) else words(value)
+            screen.print(f"{name.replace('_', ' ')}: {said}")
         for path in paths:
-            screen.print(f"written: [bold]{path}[/]", soft_wrap=True)
+            screen.print(f"written: [bold]{words(path)}[/]", soft_wrap=True)
 
 
 def find(subject: str) -> tuple[Analysis, Any, float]:
@@ -113,9 +114,9 @@ def pictures(made: Analysis, run: Any, options: Options) -> list[Path]:
 
     paths = []
     if options.plot:
-        paths.append(draw(made, run, options.out / f"{made.name}.png"))
+        paths.append(draw(made, run, options.out / f"{file_name(made.name)}.png"))
     if options.animate:
-        paths.append(animate(made, run, options.out / f"{made.name}.gif"))
+        paths.append(animate(made, run, options.out / f"{file_name(made.name)}.gif"))
     return paths
 
 
@@ -124,7 +125,7 @@ def show(made: Analysis, facts: dict[str, Any]) -> None:
     screen, d = console(), made.description
     per_body = d.space.nv
     screen.print(
-        f"[bold]{made.name}[/], {d.space.name}: {len(d.bodies)} bodies, {len(d.joints)} joints, "
+        f"[bold]{words(made.name)}[/], {d.space.name}: {len(d.bodies)} bodies, {len(d.joints)} joints, "
         f"{len(d.drivers)} drivers"
     )
     screen.print(
@@ -138,4 +139,4 @@ def show(made: Analysis, facts: dict[str, Any]) -> None:
         made_table.add_row(name, *(number(x, float(np.abs(wrench).max())) for x in wrench))
     screen.print(made_table)
     for name, values in facts["efforts"].items():
-        screen.print(f"driver {name}: {', '.join(number(x) for x in values)}")
+        screen.print(f"driver {words(name)}: {', '.join(number(x) for x in values)}")

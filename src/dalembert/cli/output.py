@@ -13,6 +13,9 @@ import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from dalembert.text import visible
 
 PIPE_WIDTH = 120
 
@@ -20,12 +23,27 @@ PIPE_WIDTH = 120
 def console() -> Console:
     """Colour and the terminal's width on a terminal; plain and wide in a pipe."""
     fitted = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(highlight=False, width=None if fitted else PIPE_WIDTH)
+    return Console(highlight=False, emoji=False, width=None if fitted else PIPE_WIDTH)
+
+
+class Words(Table):
+    """A table whose strings are words as they are: only a `Text` has marks and styles."""
+
+    def add_column(self, header: Any = "", *args: Any, **options: Any) -> None:
+        super().add_column(_cell(header), *args, **options)
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        super().add_row(*map(_cell, cells), **options)
+
+
+def _cell(content: Any) -> Any:
+    return Text(visible(content)) if isinstance(content, str) else content
 
 
 def table(title: str | None, *columns: str, left: int = 1) -> Table:
     """An empty table; the first `left` columns hold words, the others numbers."""
-    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    heading = None if title is None else Text(visible(title), style="bold")
+    made = Words(title=heading, title_justify="left", box=box.SIMPLE_HEAD)
     for number, column in enumerate(columns):
         made.add_column(column, justify="left" if number < left else "right", header_style="cyan")
     return made

@@ -10,8 +10,11 @@ import dalembert
 from dalembert.cli.output import console
 from dalembert.errors import DalembertError
 from dalembert.report.page import robot_page, write_page
-from dalembert.report.runs import SUFFIXES, open_run, robot_of, run_page
+from dalembert.report.run_files import SUFFIXES, drawn_robot, open_run
+from dalembert.report.runs import run_page
 from dalembert.systems.robot import Robot
+from dalembert.text import console as words
+from dalembert.text import file_name
 
 FOLDER = Path("out")
 
@@ -19,7 +22,7 @@ FOLDER = Path("out")
 def report(subject: str, out: Path | None, robot: str | None) -> None:
     """Write the page and say where it is."""
     screen = console()
-    path = out or FOLDER / f"{Path(subject).stem}.html"
+    path = out or FOLDER / f"{file_name(Path(subject).stem)}.html"
     with screen.status("reading …") as status:
 
         def progress(step: str) -> None:
@@ -27,10 +30,10 @@ def report(subject: str, out: Path | None, robot: str | None) -> None:
 
         if Path(subject).suffix in SUFFIXES:
             run = open_run(Path(subject))
-            shown = _robot(robot) if robot else robot_of(run)
+            shown, remark = drawn_robot(run, _robot(robot) if robot else None)
             text = run_page(run, shown, progress=progress)
-            if shown is None:
-                screen.print("Its robot is not in the zoo: give --robot to see it move.")
+            if remark:
+                screen.print(words(remark if robot else f"{remark} Give --robot to see it move."))
         elif robot:
             raise DalembertError(f"--robot is for runs, and {subject} is not a file of one (.nc)")
         else:
@@ -50,5 +53,6 @@ def _robot(subject: str) -> Robot:
 
 def _name(screen: Console, path: Path, size: int) -> None:
     screen.print(
-        f"{size / 1e6:.1f} MB, works without network. Now open [bold]{path}[/]", soft_wrap=True
+        f"{size / 1e6:.1f} MB, works without network. Now open [bold]{words(path)}[/]",
+        soft_wrap=True,
     )

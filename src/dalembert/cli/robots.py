@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 import dalembert
-from dalembert.cli.output import console, number, print_json, table
+from dalembert.cli.output import Words, console, number, print_json, table
 from dalembert.report.facts import describe
+from dalembert.text import console as words
 from dalembert.zoo import entry, names
 
 
@@ -26,7 +26,7 @@ def zoo(as_json: bool) -> None:
         column.justify = "left"
     for row in rows:
         listing.add_row(
-            f"[bold]{row['name']}[/]",
+            Text(row["name"], style="bold"),
             str(row["joints"]),
             str(row["dof"]),
             row["title"],
@@ -48,9 +48,9 @@ def info(name: str, strict: bool, as_json: bool) -> None:
 def show(screen: Console, facts: dict[str, Any]) -> None:
     """The heading, the tree of joints and links, the frames, and the operation counts."""
     heading = facts["title"] or facts["name"]
-    screen.print(f"[bold]{heading}[/]  ({facts['name']})")
+    screen.print(f"[bold]{words(heading)}[/]  ({words(facts['name'])})")
     if facts["citation"]:
-        screen.print(f"[dim]{facts['citation']}[/]")
+        screen.print(f"[dim]{words(facts['citation'])}[/]")
     tree = table(None, "joint", "type", "link", "mass kg", "range", "speed", "effort", left=3)
     for joint in facts["joints"]:
         tree.add_row(
@@ -63,7 +63,7 @@ def show(screen: Console, facts: dict[str, Any]) -> None:
             _limit(joint["effort_limit"], joint["units"]["tau"]),
         )
     screen.print(tree)
-    listing = Table.grid(padding=(0, 2))
+    listing = Words.grid(padding=(0, 2))
     listing.add_row("degrees of freedom", str(facts["nv"]))
     listing.add_row("moving mass", f"{number(facts['total_mass'])} kg")
     listing.add_row("gravity", f"({', '.join(number(g) for g in facts['gravity'])}) m/s²")
@@ -76,19 +76,21 @@ def show(screen: Console, facts: dict[str, Any]) -> None:
     if facts["operation_counts"]:
         _show_counts(screen, facts["operation_counts"])
     else:
-        screen.print(f"Operations: see [cyan]dalembert count {facts['name']}[/] (takes a while).")
+        screen.print(
+            f"Operations: see [cyan]dalembert count {words(facts['name'])}[/] (takes a while)."
+        )
 
 
 def _show_notes(screen: Console, facts: dict[str, Any]) -> None:
     """What reading the file left to say: warnings first, all of them."""
     for warning in facts["warnings"]:
-        screen.print(f"[yellow]warning:[/] {escape(warning)}")
+        screen.print(f"[yellow]warning:[/] {words(warning)}")
     for title in ("merged", "locked", "ignored"):
         if facts[title]:
-            screen.print(f"[cyan]{title}:[/] {escape('; '.join(facts[title]))}")
+            screen.print(f"[cyan]{title}:[/] {words('; '.join(facts[title]))}")
     for equality in facts["equalities"]:
         pair = f"{equality['first']} – {equality['second'] or 'world'}"
-        said = escape(f"{equality['kind']} constraint {equality['name']} ({pair})")
+        said = words(f"{equality['kind']} constraint {equality['name']} ({pair})")
         screen.print(f"[cyan]kept:[/] {said}")
 
 

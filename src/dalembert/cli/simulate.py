@@ -17,6 +17,7 @@ from dalembert.cli.output import console, number, print_json, table
 from dalembert.errors import SettingError, SimulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.systems.robot import Robot
+from dalembert.text import console as words
 
 CONTROLLERS = ("none", "pd_gravity", "computed_torque")
 SAVED = 200  # states in the result, unless something else is asked for
@@ -150,6 +151,6 @@ def _show(robot: Robot, run: Any, facts: dict[str, Any]) -> None:
     if facts["events"]:
         screen.print(f"events             {facts['events']}: sticks, slips and stops")
     if facts["status"] != "complete":
-        screen.print(f"[yellow]{facts['status']}[/]: {facts['message']}")
+        screen.print(f"[yellow]{words(facts['status'])}[/]: {words(facts['message'])}")
     if "out" in facts:
-        screen.print(f"written            {facts['out']}")
+        screen.print(f"written            {words(facts['out'])}")

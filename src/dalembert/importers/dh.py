@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import ModelError
 from dalembert.model import Joint, Link
-from dalembert.model.parameter import expression
+from dalembert.model.check import mapping, number
 from dalembert.spatial.rotations import rotation_x, rotation_z, snap
 from dalembert.spatial.se3 import pose
 
@@ -34,34 +33,28 @@ DRIVE = (
 )
 
 
-def links_from_dh(rows: Sequence[Mapping[str, Any]], convention: str) -> list[Link]:
+def links_from_dh(rows: Sequence[Mapping[str, Any]], convention: Any) -> list[Link]:
     """One link per row; see `Robot.from_dh` for the keys of a row."""
-    try:
-        place = {"standard": _standard, "modified": _modified}[convention]
-    except KeyError:
-        raise ModelError(f"convention {convention!r} must be 'standard' or 'modified'") from None
+    places = {"standard": _standard, "modified": _modified}
+    if not isinstance(convention, str) or convention not in places:
+        raise ModelError(f"convention {convention!r} must be 'standard' or 'modified'")
+    if not isinstance(rows, list | tuple):
+        raise ModelError(f"rows must be a list of mappings, not {type(rows).__name__}")
     links: list[Link] = []
-    for number, row in enumerate(rows, start=1):
-        where = f"DH row {number}"
-        unknown = sorted(set(row) - {*GEOMETRY, *INERTIA, *DRIVE})
-        if unknown:
-            known = ", ".join((*GEOMETRY, *INERTIA, *DRIVE))
-            raise ModelError(f"{where}: unknown key {unknown[0]!r}; known keys: {known}")
-        kind = row.get("joint", "revolute")
-        if kind not in ("revolute", "prismatic"):
-            raise ModelError(f"{where}: joint {kind!r} must be 'revolute' or 'prismatic'")
-        origin, frame, offset = place(row, kind)
-        name = row.get("name", f"link{number}")
+    for count, given in enumerate(rows, start=1):
+        row = mapping(given, f"DH row {count}")
+        kind = _checked_kind(row, f"DH row {count}")
+        origin, frame, offset = places[convention](row, kind, f"DH row {count}")
         joint = Joint(
             kind=kind,
-            name=row.get("name", f"joint{number}"),
+            name=row.get("name", f"joint{count}"),
             origin=origin,
             offset=offset,
             **{key: row[key] for key in DRIVE if key in row},
         )
         links.append(
             Link(
-                name=name,
+                name=row.get("name", f"link{count}"),
                 parent=links[-1].name if links else None,
                 joint=joint,
                 frame=frame,
@@ -71,27 +64,35 @@ def links_from_dh(rows: Sequence[Mapping[str, Any]], convention: str) -> list[Li
     return links
 
 
-def _modified(row: Mapping[str, Any], kind: str) -> tuple[Any, Any, Any]:
+def _checked_kind(row: Mapping[str, Any], where: str) -> str:
+    unknown = sorted(set(row) - {*GEOMETRY, *INERTIA, *DRIVE})
+    if unknown:
+        known = ", ".join((*GEOMETRY, *INERTIA, *DRIVE))
+        raise ModelError(f"{where}: unknown key {unknown[0]!r}; known keys: {known}")
+    kind = row.get("joint", "revolute")
+    if not isinstance(kind, str) or kind not in ("revolute", "prismatic"):
+        raise ModelError(f"{where}: joint {kind!r} must be 'revolute' or 'prismatic'")
+    return kind
+
+
+def _modified(row: Mapping[str, Any], kind: str, where: str) -> tuple[Any, Any, Any]:
     """Joint origin Rx(α) Tx(a) and the constant part of Rz Tz; the link frame is the joint's."""
-    a, alpha, d, theta, offset = _geometry(row)
+    a, alpha, d, theta, offset = _geometry(row, where)
     twist = pose(snap(rotation_x(alpha)), np.stack([a, 0.0, 0.0]))
     if kind == "revolute":
         return twist @ pose(None, np.stack([0.0, 0.0, d])), None, theta + offset
     return twist @ pose(snap(rotation_z(theta)), None), None, d + offset
 
 
-def _standard(row: Mapping[str, Any], kind: str) -> tuple[Any, Any, Any]:
+def _standard(row: Mapping[str, Any], kind: str, where: str) -> tuple[Any, Any, Any]:
     """The joint moves at the previous link frame; the link frame is carried at Tz Tx(a) Rx(α)."""
-    a, alpha, d, theta, offset = _geometry(row)
+    a, alpha, d, theta, offset = _geometry(row, where)
     twist = pose(snap(rotation_x(alpha)), np.stack([a, 0.0, 0.0]))
     if kind == "revolute":
         return None, pose(None, np.stack([0.0, 0.0, d])) @ twist, theta + offset
     return pose(snap(rotation_z(theta)), None), twist, d + offset
 
 
-def _geometry(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    values = tuple(expression(row.get(key, 0.0)) for key in ("a", "alpha", "d", "theta", "offset"))
-    for key, value in zip(("a", "alpha", "d", "theta", "offset"), values, strict=True):
-        if value.shape != () or (not is_symbolic(value) and not np.isfinite(value)):
-            raise ModelError(f"DH {key} must be one finite number, not {row[key]!r}")
-    return values
+def _geometry(row: Mapping[str, Any], where: str) -> list[Any]:
+    keys = ("a", "alpha", "d", "theta", "offset")
+    return [number(row.get(key, 0.0), f"{where}: DH {key}") for key in keys]

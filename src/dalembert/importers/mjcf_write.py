@@ -21,12 +21,12 @@ from dalembert.importers.write import (
     origin_of,
     other_frames,
     place_bodies,
-    quoted,
     screw_kind,
 )
 from dalembert.model.joint import Ball, Free
 from dalembert.model.model import Body, Model
 from dalembert.spatial.quaternions import quaternion_from_matrix
+from dalembert.text import xml_attribute
 
 LEAST = 1e-14  # kg, kg m²: above MuJoCo's smallest number, below what double precision resolves
 
@@ -162,6 +162,13 @@ def _degenerate(model: Model) -> bool:
         or np.linalg.eigvalsh(np.asarray(b.inertia_about_center, float))[0] < LEAST
         for b in model.bodies
     )
+
+
+def quoted(name: str) -> str:
+    """A name as an attribute; MuJoCo prints some names as formats, and '%n' ends its process."""
+    if "%" in name:
+        raise ModelError(f"the name {name!r} has a '%', on which MuJoCo may crash; rename it")
+    return xml_attribute(name)
 
 
 def _pose(here: np.ndarray) -> str:

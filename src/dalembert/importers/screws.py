@@ -12,8 +12,8 @@ import numpy as np
 
 from dalembert import bridge
 from dalembert.errors import ModelError
-from dalembert.model import Joint, Link
-from dalembert.model.parameter import expression
+from dalembert.model import Joint, Link, check
+from dalembert.model.check import label, numbers
 from dalembert.spatial.se3 import inverse, pose
 
 
@@ -25,27 +25,34 @@ def links_from_screws(
     names: Sequence[str] | None = None,
 ) -> list[Link]:
     """One link per screw; `parents` holds indices (−1 for the base), default a chain."""
-    n = len(screws)
-    parents = list(range(-1, n - 1)) if parents is None else list(parents)
-    names = [f"link{i + 1}" for i in range(n)] if names is None else list(names)
+    n = len(_rows(screws, "screws"))
+    parents = list(range(-1, n - 1)) if parents is None else parents
+    names = [f"link{i + 1}" for i in range(n)] if names is None else names
     for what, given in (
         ("frames", frames),
         ("inertias", inertias),
         ("parents", parents),
         ("names", names),
     ):
-        if len(given) != n:
+        if len(_rows(given, what)) != n:
             raise ModelError(f"{n} screws but {len(given)} {what}; give one per joint")
-    poses = [_pose(frame, name) for frame, name in zip(frames, names, strict=True)]
+    names = [label(name, f"link {i + 1}") for i, name in enumerate(names)]
+    poses = [
+        check.pose(frame, f"the frame of {name!r}")
+        for frame, name in zip(frames, names, strict=True)
+    ]
     links = []
     for i, name in enumerate(names):
-        if not -1 <= parents[i] < n or parents[i] == i:
+        if not _is_index(parents[i], n) or parents[i] == i:
             raise ModelError(
-                f"parent {parents[i]} of link {name!r} is no index of a link (−1: base)"
+                f"parent {parents[i]!r:.60} of link {name!r} is no index of a link (−1: base)"
             )
-        kind, axis, point, pitch = screw_axis(expression(screws[i]), poses[i][0:3, 3], name)
+        xi = numbers(screws[i], (6,), f"the screw of {name!r}, (linear, angular),")
+        kind, axis, point, pitch = screw_axis(xi, poses[i][0:3, 3], name)
         at_axis = pose(None, point)
         below = inverse(poses[parents[i]]) if parents[i] >= 0 else np.eye(4)
+        if not isinstance(inertias[i], tuple | list) or len(inertias[i]) != 2:
+            raise ModelError(f"the inertia of {name!r} must be a pair (mass, 3×3 tensor)")
         mass, tensor = inertias[i]
         links.append(
             Link(
@@ -64,15 +71,14 @@ def links_from_screws(
 
 def screw_axis(xi: Any, near: Any, name: str) -> tuple[str, np.ndarray, Any, Any]:
     """(kind, axis, point on the axis, pitch) of a unit twist ξ = (−ω × p + h ω, ω) or (v, 0)."""
-    if xi.shape != (6,):
-        raise ModelError(f"the screw of {name!r} must be six numbers (linear, angular)")
     angular = _numbers(xi[3:6], name)
     if np.allclose(angular, 0.0, atol=1e-12):
         return "prismatic", _unit(_numbers(xi[0:3], name), name), near, 0.0
     omega = _unit(angular, name)
     pitch = omega @ xi[0:3]
-    kind = "revolute" if _is_zero(pitch) else "helical"
-    return kind, omega, np.cross(omega, xi[0:3]), pitch
+    if _is_zero(pitch):
+        return "revolute", omega, np.cross(omega, xi[0:3]), 0.0
+    return "helical", omega, np.cross(omega, xi[0:3]), pitch
 
 
 def _unit(axis: np.ndarray, name: str) -> np.ndarray:
@@ -99,8 +105,13 @@ def _is_zero(value: Any) -> bool:
     return number is not None and bool(abs(number) < 1e-12)
 
 
-def _pose(frame: Any, name: str) -> Any:
-    value = expression(frame)
-    if value.shape != (4, 4):
-        raise ModelError(f"the frame of {name!r} must be a 4×4 pose, not {value.shape}")
-    return value
+def _rows(given: Any, what: str) -> Any:
+    """Something with one entry per joint."""
+    if isinstance(given, list | tuple) or np.ndim(given) > 0:
+        return given
+    raise ModelError(f"{what} must be a list with one entry per joint")
+
+
+def _is_index(value: Any, count: int) -> bool:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and -1 <= value < count

@@ -17,7 +17,6 @@ from dalembert.importers.write import (
     origin_of,
     other_frames,
     place_bodies,
-    quoted,
     screw_kind,
     unique,
 )
@@ -25,6 +24,7 @@ from dalembert.model.build import STANDARD_GRAVITY
 from dalembert.model.joint import Free
 from dalembert.model.model import Body, Model
 from dalembert.spatial.rotations import rpy_from_rotation
+from dalembert.text import xml_attribute
 
 UNLIMITED = 1e16  # URDF has no infinity; the reader takes what is beyond 1e15 as none
 NAMESPACES = 'xmlns:dalembert="urn:dalembert" xmlns:drake="https://drake.mit.edu"'
@@ -37,10 +37,10 @@ def urdf_from_model(model: Model) -> str:
     frames = other_frames(model, placed)
     taken = {item.joint for item in placed}
     root = _root(model, {item.name for item in placed})
-    lines = [f"<robot name={quoted(model.name)} {NAMESPACES}>"]
+    lines = [f"<robot name={xml_attribute(model.name)} {NAMESPACES}>"]
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         lines.append(f'  <dalembert:gravity xyz="{numbers(model.gravity)}"/>')
-    lines.append(f"  <link name={quoted(root)}/>")
+    lines.append(f"  <link name={xml_attribute(root)}/>")
     for i, (body, item) in enumerate(zip(model.bodies, placed, strict=True)):
         lines += _link(body, item)
         parent = placed[body.parent].name if body.parent >= 0 else root
@@ -64,11 +64,11 @@ def _root(model: Model, used: set[str]) -> str:
 def _link(body: Body, item: Placed) -> list[str]:
     mass, com, I = inertia_of(body, item.frame)
     if mass == 0.0 and not I.any():
-        return [f"  <link name={quoted(item.name)}/>"]
+        return [f"  <link name={xml_attribute(item.name)}/>"]
     moments = f'ixx="{numbers([I[0, 0]])}" iyy="{numbers([I[1, 1]])}" izz="{numbers([I[2, 2]])}"'
     products = f'ixy="{numbers([I[0, 1]])}" ixz="{numbers([I[0, 2]])}" iyz="{numbers([I[1, 2]])}"'
     return [
-        f"  <link name={quoted(item.name)}>",
+        f"  <link name={xml_attribute(item.name)}>",
         f'    <inertial><origin xyz="{numbers(com)}"/><mass value="{numbers([mass])}"/>',
         f"      <inertia {moments} {products}/></inertial>",
         "  </link>",
@@ -79,8 +79,8 @@ def _joint(model: Model, placed: list[Placed], i: int, parent: str) -> list[str]
     body, item = model.bodies[i], placed[i]
     kind = _kind(body, item)
     lines = [
-        f"  <joint name={quoted(item.joint)} type={quoted(kind)}>",
-        f"    <parent link={quoted(parent)}/><child link={quoted(item.name)}/>",
+        f"  <joint name={xml_attribute(item.joint)} type={xml_attribute(kind)}>",
+        f"    <parent link={xml_attribute(parent)}/><child link={xml_attribute(item.name)}/>",
         f"    {_origin(origin_of(model, placed, i))}",
     ]
     if kind != "floating":
@@ -135,7 +135,7 @@ def _mimic(model: Model, item: Placed) -> list[str]:
     if follow is None:
         return []
     by = f'multiplier="{numbers([follow.multiplier])}" offset="{numbers([follow.offset])}"'
-    return [f"    <mimic joint={quoted(follow.leader)} {by}/>"]
+    return [f"    <mimic joint={xml_attribute(follow.leader)} {by}/>"]
 
 
 def _transmission(model: Model, body: Body, item: Placed) -> list[str]:
@@ -144,9 +144,9 @@ def _transmission(model: Model, body: Body, item: Placed) -> list[str]:
         return []
     if len(rotor) > 1:
         raise ModelError(f"joint {item.joint!r}: URDF cannot hold the rotor of a free joint")
-    name = quoted(f"{item.joint}_transmission")
+    name = xml_attribute(f"{item.joint}_transmission")
     return [
-        f"  <transmission name={name}><joint name={quoted(item.joint)}/><actuator name={name}>",
+        f"  <transmission name={name}><joint name={xml_attribute(item.joint)}/><actuator name={name}>",
         f'    <drake:gear_ratio value="1.0"/><drake:rotor_inertia value="{numbers(rotor)}"/>',
         "  </actuator></transmission>",
     ]
@@ -154,8 +154,8 @@ def _transmission(model: Model, body: Body, item: Placed) -> list[str]:
 
 def _fixed(name: str, joint: str, parent: str, here: np.ndarray) -> list[str]:
     return [
-        f"  <link name={quoted(name)}/>",
-        f'  <joint name={quoted(joint)} type="fixed">',
-        f"    <parent link={quoted(parent)}/><child link={quoted(name)}/>{_origin(here)}",
+        f"  <link name={xml_attribute(name)}/>",
+        f'  <joint name={xml_attribute(joint)} type="fixed">',
+        f"    <parent link={xml_attribute(parent)}/><child link={xml_attribute(name)}/>{_origin(here)}",
         "  </joint>",
     ]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from dalembert.errors import ModelError
 from dalembert.model.joint import Screw
 from dalembert.model.model import Body, JointInfo, Model
 from dalembert.spatial.se3 import inverse, pose
-
-_FORBIDDEN = re.compile("[\x00-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +109,6 @@ def unique(name: str, taken: set[str]) -> str:
         made = f"{name}_{count}"
     taken.add(made)
     return made
-
-
-def quoted(name: str) -> str:
-    """A name as an attribute's value; one that XML cannot hold is an error."""
-    if _FORBIDDEN.search(name) or name != name.strip():
-        raise ModelError(f"the name {name!r} has characters that XML cannot hold; rename it")
-    return quoteattr(name)
 
 
 def numbers(values: Iterable[Any]) -> str:

@@ -13,16 +13,20 @@ from typing import Any
 import numpy as np
 
 from dalembert.bridge import is_symbolic
-from dalembert.errors import ModelError
+from dalembert.errors import InertiaError, ModelError
+from dalembert.model import check
+from dalembert.model.check import numbers
 from dalembert.model.drives import drive_of
-from dalembert.model.joint import REVOLUTE, Chart, Factors, align, factors
+from dalembert.model.freedoms import Freedom, freedoms
+from dalembert.model.joint import REVOLUTE, Chart, align
 from dalembert.model.link import Link
 from dalembert.model.model import Body, Frame, JointInfo, Model
-from dalembert.model.parameter import collect, expression
+from dalembert.model.parameter import collect
 from dalembert.model.tree import ordered
 from dalembert.spatial.consistency import check_inertia
 from dalembert.spatial.inertia import parallel_axis, rotate_tensor
 from dalembert.spatial.rotations import rotation_z, snap
+from dalembert.text import plain_name
 
 BASE = "base"
 TOOL = "tool"
@@ -65,24 +69,23 @@ def build(
     the frame of `tool_link` (default: the last link); `frames` maps names to (link, pose), with None
     for the base. Inertias no body can have are errors, unless an importer has judged them already.
     """
-    if not links:
-        raise ModelError("a mechanism needs at least one link")
     links = ordered(links)
     builder = _Builder(links, check_inertias)
-    builder.places[None] = _Place(-1, np.eye(3), np.zeros(3)).then(_pose(base, "base"))
+    builder.places[None] = _Place(-1, np.eye(3), np.zeros(3)).then(check.pose(base, "base"))
     for link in links:
         builder.add(link)
     if not builder.bodies:
         raise ModelError("every joint is fixed; a mechanism needs at least one that moves")
-    builder.name_frames(frames or {}, tool, tool_link or links[-1].name)
+    ends = links[-1].name if tool_link is None else check.label(tool_link, "tool_link")
+    builder.name_frames({} if frames is None else frames, tool, ends)
     model = Model(
-        name=name,
+        name=plain_name(name, "the robot"),
         bodies=tuple(builder.merged_bodies()),
         joints=tuple(builder.joints),
         frames=builder.frames,
         tool=TOOL,
         drive=drive_of(builder.moving),
-        gravity=_vector(gravity, "gravity"),
+        gravity=numbers(gravity, (3,), "gravity"),
     )
     return _with_parameters(model)
 
@@ -104,40 +107,30 @@ class _Builder:
         """One link: its joint's bodies, its frame and its inertia."""
         joint = link.joint
         label = joint.name or link.name
-        place = self.places[link.parent].then(_pose(joint.origin, f"origin of joint {label!r}"))
-        pieces = _unit_axes(
-            factors(joint.kind, joint.axis, joint.axis2, expression(joint.pitch)), label
+        place = self.places[link.parent].then(
+            check.pose(joint.origin, f"origin of joint {label!r}")
         )
-        first = len(self.bodies)
-        for number, (axis, chart) in enumerate(pieces):
-            place = self._grow(link, label, place, axis, chart, number, len(pieces))
-        moved = place.then(_pose(link.frame, f"frame of link {link.name!r}"))
+        pieces, first = freedoms(joint, label), len(self.bodies)
+        for k, piece in enumerate(pieces, start=1):
+            name = link.name if k == len(pieces) else f"{label}_{k}"
+            place = self._grow(name, place, piece)
+        moved = place.then(check.pose(link.frame, f"frame of link {link.name!r}"))
         self.places[link.name] = moved
         self._load(link, moved)
         if pieces:
             self.joints.append(_info(link, label, self.bodies[first:], first))
-            self.moving.append((link, sum(chart.nv for _, chart in pieces)))
+            self.moving.append((link, sum(piece.chart.nv for piece in pieces)))
 
-    def _grow(
-        self,
-        link: Link,
-        label: str,
-        place: _Place,
-        axis: Any,
-        chart: Chart,
-        number: int,
-        count: int,
-    ) -> _Place:
-        """One more body at the end of `place`, moving by `chart` about `axis`."""
-        turn = snap(align(axis))
-        one_degree = count == 1 and chart.nq == 1
-        offset = expression(link.joint.offset).reshape(1) if one_degree else np.zeros(chart.nq)
-        quarter, offset = _quarter_turns(chart, offset)
+    def _grow(self, name: str, place: _Place, piece: Freedom) -> _Place:
+        """One more body at the end of `place`, moving by the chart about its axis."""
+        chart = piece.chart
+        turn = snap(align(piece.axis))
+        quarter, offset = _quarter_turns(chart, piece.offset)
         nq = self.bodies[-1].q.stop if self.bodies else 0
         nv = self.bodies[-1].v.stop if self.bodies else 0
         self.bodies.append(
             Body(
-                name=link.name if number == count - 1 else f"{label}_{number + 1}",
+                name=name,
                 parent=place.body,
                 rotation=snap(place.rotation @ turn @ quarter),
                 translation=place.translation,
@@ -155,8 +148,9 @@ class _Builder:
     def _load(self, link: Link, place: _Place) -> None:
         """Remember the link's inertia at the body that carries it (checked where it is numeric)."""
         where = f"link {link.name!r}"
-        mass, com = expression(link.mass), _vector(link.com, f"com of {where}")
-        tensor = _square(link.inertia, f"inertia of {where}")
+        mass = numbers(link.mass, (), f"mass of {where}", InertiaError)
+        com = numbers(link.com, (3,), f"com of {where}", InertiaError)
+        tensor = numbers(link.inertia, (3, 3), f"inertia of {where}", InertiaError)
         if self.check_inertias and not any(is_symbolic(x) for x in (mass, com, tensor)):
             check_inertia(mass, com, tensor, name=where)
         centre = place.translation + place.rotation @ com
@@ -181,13 +175,24 @@ class _Builder:
         """Every link's frame under its name, the extra ones, the base and the tool."""
         named: dict[str, _Place] = {BASE: self.places[None]}
         named |= {str(key): place for key, place in self.places.items() if key is not None}
-        for key, (link, pose) in {**extra, TOOL: (tool_link, tool)}.items():
-            if link not in self.places:
+        for key, (link, pose) in {**_attached(extra), TOOL: (tool_link, tool)}.items():
+            if link is not None and link not in self.places:
                 raise ModelError(f"frame {key!r} is attached to {link!r}, which is no link")
             if key in named and key != TOOL:
                 raise ModelError(f"frame {key!r} has the name of a link; choose another")
-            named[key] = self.places[link].then(_pose(pose, f"frame {key!r}"))
+            named[key] = self.places[link].then(check.pose(pose, f"frame {key!r}"))
         self.frames = {k: Frame(p.body, p.rotation, p.translation) for k, p in named.items()}
+
+
+def _attached(frames: Any) -> dict[str, tuple[str | None, Any]]:
+    """Frames as users give them: name → (link or None, pose)."""
+    found = {}
+    for key, value in check.mapping(frames, "frames").items():
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            raise ModelError(f"frame {key!r} must be a pair (link, pose), not {value!r:.60}")
+        link, pose = value
+        found[key] = (link if link is None else check.label(link, f"link of frame {key!r}"), pose)
+    return found
 
 
 def _quarter_turns(chart: Chart, offset: Any) -> tuple[Any, Any]:
@@ -204,9 +209,7 @@ def _info(link: Link, label: str, bodies: Sequence[Body], first: int) -> JointIn
     q = slice(bodies[0].q.start, bodies[-1].q.stop)
     v = slice(bodies[0].v.start, bodies[-1].v.stop)
     nq = q.stop - q.start
-    lower, upper = (-np.inf, np.inf) if joint.limits is None else joint.limits
-    if np.isnan([lower, upper]).any() or lower > upper:
-        raise ModelError(f"joint {label!r}: limits ({lower}, {upper}) are reversed or not numbers")
+    lower, upper = check.limits(joint.limits, label)
     return JointInfo(
         name=label,
         kind=joint.kind,
@@ -214,56 +217,11 @@ def _info(link: Link, label: str, bodies: Sequence[Body], first: int) -> JointIn
         bodies=range(first, first + len(bodies)),
         q=q,
         v=v,
-        lower=(float(lower),) * nq,
-        upper=(float(upper),) * nq,
-        velocity_limit=float(joint.velocity_limit),
-        effort_limit=float(joint.effort_limit),
+        lower=(lower,) * nq,
+        upper=(upper,) * nq,
+        velocity_limit=check.limit(joint.velocity_limit, f"joint {label!r}: velocity_limit"),
+        effort_limit=check.limit(joint.effort_limit, f"joint {label!r}: effort_limit"),
     )
-
-
-def _unit_axes(pieces: Factors, label: str) -> Factors:
-    """The factors with axes of length one; a zero or non-finite axis is an error."""
-    unit: Factors = []
-    for axis, chart in pieces:
-        length = np.linalg.norm(axis) if np.shape(axis) == (3,) else np.nan
-        if not np.isfinite(length) or length < 1e-9:
-            raise ModelError(
-                f"joint {label!r}: axis {np.asarray(axis)} must be three numbers, not all zero"
-            )
-        unit.append((snap(axis / length), chart))
-    return unit
-
-
-def _pose(value: Any, what: str) -> Any:
-    """A (4, 4) pose; None is the identity. Numeric rotations are checked to be rotations."""
-    if value is None:
-        return np.eye(4)
-    pose = expression(value)
-    if pose.shape != (4, 4):
-        raise ModelError(f"{what} must be a 4×4 pose, not an array of shape {pose.shape}")
-    if not is_symbolic(pose):
-        rotation = pose[:3, :3]
-        proper = (
-            np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6) and np.linalg.det(rotation) > 0
-        )
-        if not np.isfinite(pose).all() or not proper or np.any(pose[3] != (0, 0, 0, 1)):
-            raise ModelError(f"{what} is not a rigid pose: rotation part\n{rotation}")
-        return np.block([[snap(rotation), pose[:3, 3:]], [pose[3:]]])
-    return pose
-
-
-def _vector(value: Any, what: str) -> Any:
-    array = expression(value)
-    if array.shape != (3,) or (not is_symbolic(array) and not np.isfinite(array).all()):
-        raise ModelError(f"{what} must be three finite numbers, not {value!r}")
-    return array
-
-
-def _square(value: Any, what: str) -> Any:
-    array = expression(value)
-    if array.shape != (3, 3):
-        raise ModelError(f"{what} must be 3×3 (about the centre of mass), not {array.shape}")
-    return array
 
 
 def _with_parameters(model: Model) -> Model:

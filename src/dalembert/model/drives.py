@@ -9,9 +9,9 @@ import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.errors import ModelError
+from dalembert.model.check import is_one, number, numbers
 from dalembert.model.link import Joint, Link
 from dalembert.model.model import Drive
-from dalembert.model.parameter import expression
 
 
 def drive_of(moving: Sequence[tuple[Link, int]]) -> Drive:
@@ -29,13 +29,13 @@ def _joint_drive(joint: Joint, link: str) -> tuple[Any, Any, Any, Any]:
     τ_friction = (B + G² B_m) q̇ + (T_c + |G| T_cm) sign(q̇), rotor G² J_m.
     """
     label = joint.name or link
-    G = _number(joint.gear_ratio, label, "gear_ratio")
-    positive, negative = _pair(joint.coulomb, label)
-    motor_positive, motor_negative = _pair(joint.coulomb_motor, label)
+    G = number(joint.gear_ratio, f"joint {label!r}: gear_ratio")
+    positive, negative = _pair(joint.coulomb, f"joint {label!r}: coulomb")
+    motor_positive, motor_negative = _pair(joint.coulomb_motor, f"joint {label!r}: coulomb_motor")
     ratio = np.abs(G)
-    viscous = _number(joint.viscous, label, "viscous")
-    viscous_motor = _number(joint.viscous_motor, label, "viscous_motor")
-    rotor = _number(joint.rotor_inertia, label, "rotor_inertia")
+    viscous = number(joint.viscous, f"joint {label!r}: viscous")
+    viscous_motor = number(joint.viscous_motor, f"joint {label!r}: viscous_motor")
+    rotor = number(joint.rotor_inertia, f"joint {label!r}: rotor_inertia")
     for what, value in (
         ("viscous", viscous),
         ("viscous_motor", viscous_motor),
@@ -51,26 +51,17 @@ def _joint_drive(joint: Joint, link: str) -> tuple[Any, Any, Any, Any]:
     )
 
 
-def _pair(value: Any, label: str) -> tuple[Any, Any]:
+def _pair(value: Any, what: str) -> tuple[Any, Any]:
     """Coulomb friction as (torque at positive velocity, torque at negative velocity)."""
-    array = expression(value)
-    if array.shape == ():
-        positive, negative = _number(array, label, "coulomb"), -_number(array, label, "coulomb")
-    elif array.shape == (2,):
-        positive, negative = array[0], array[1]
+    if is_one(value):
+        positive = number(value, f"{what}, one number or (positive, negative),")
+        negative = -positive
     else:
-        raise ModelError(f"joint {label!r}: coulomb must be one number or (positive, negative)")
+        positive, negative = numbers(value, (2,), f"{what}, one number or (positive, negative),")
     numeric = not is_symbolic(positive) and not is_symbolic(negative)
-    if numeric and not (np.isfinite([positive, negative]).all() and positive >= 0 >= negative):
+    if numeric and not positive >= 0 >= negative:
         raise ModelError(
-            f"joint {label!r}: coulomb ({positive}, {negative}) must oppose the motion: "
+            f"{what} ({positive}, {negative}) must oppose the motion: "
             "positive torque first, negative second"
         )
     return positive, negative
-
-
-def _number(value: Any, label: str, what: str) -> Any:
-    number = expression(value)
-    if number.shape != () or (not is_symbolic(number) and not np.isfinite(number)):
-        raise ModelError(f"joint {label!r}: {what} must be a finite number, not {value!r}")
-    return number

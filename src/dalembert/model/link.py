@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.model.check import label, mapping, numbers
 from dalembert.spatial.rotations import rotation_from_rpy, snap
+from dalembert.spatial.se3 import pose
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
     """A joint as users describe it. `origin` is the pose of its frame in the parent's link frame."""
 
-    kind: str = "revolute"
+    kind: Any = "revolute"  # a name of `joint.KINDS`
     name: str | None = None
     axis: Any = (0.0, 0.0, 1.0)  # in the joint frame
     axis2: Any = None  # second axis of a universal joint
     pitch: Any = 0.0  # metres per radian of a helical joint
     origin: Any = field(default_factory=lambda: np.eye(4))
-    offset: Any = 0.0  # added to q of a one-degree joint
+    offset: Any = 0.0  # added to q; of several coordinates, one number for each
     limits: tuple[float, float] | None = None
     velocity_limit: float = np.inf
     effort_limit: float = np.inf
@@ -47,27 +49,42 @@ class Link:
     frame: Any = None  # pose of the link frame in the joint's moved frame, if different
 
 
-def link_from_mapping(row: Mapping[str, Any]) -> Link:
+def links_from(rows: Any) -> list[Link]:
+    """Links as users give them: `Link` objects or mappings."""
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise ModelError(f"links must be a list of links or mappings, not {type(rows).__name__}")
+    return [row if isinstance(row, Link) else link_from_mapping(row) for row in rows]
+
+
+def link_from_mapping(row: Any) -> Link:
     """A `Link` from plain data; unknown keys are errors.
 
     `joint` is a mapping with `type` and the fields of `Joint`; `origin_xyz` and `origin_rpy` may
     stand for `origin`.
     """
-    row = dict(row)
-    name = row.get("name")
-    if not isinstance(name, str) or not name:
-        raise ModelError(f"a link needs a name; got {name!r}")
-    joint = dict(row.pop("joint", {}))
+    row = mapping(row, "a link")
+    name = label(row.get("name"), "a link")
+    _reject_unknown(row, Link, f"link {name!r}")
+    joint = row.pop("joint", Joint())
+    if not isinstance(joint, Joint):
+        joint = _joint_from_mapping(joint, f"joint of link {name!r}")
+    return Link(joint=joint, **row)
+
+
+def _joint_from_mapping(given: Any, where: str) -> Joint:
+    joint = mapping(given, where)
+    for short, long in (("type", "kind"), ("origin_xyz", "origin"), ("origin_rpy", "origin")):
+        if short in joint and long in joint:
+            raise ModelError(f"{where}: {short!r} and {long!r} are both given; keep one")
     if "type" in joint:
         joint["kind"] = joint.pop("type")
     if "origin_xyz" in joint or "origin_rpy" in joint:
-        origin = np.eye(4)
-        origin[:3, :3] = snap(rotation_from_rpy(joint.pop("origin_rpy", (0.0, 0.0, 0.0))))
-        origin[:3, 3] = joint.pop("origin_xyz", (0.0, 0.0, 0.0))
-        joint["origin"] = origin
-    _reject_unknown(joint, Joint, f"joint of link {name!r}")
-    _reject_unknown(row, Link, f"link {name!r}")
-    return Link(joint=Joint(**joint), **row)
+        zero = (0.0, 0.0, 0.0)
+        rpy = numbers(joint.pop("origin_rpy", zero), (3,), f"{where}: origin_rpy")
+        xyz = numbers(joint.pop("origin_xyz", zero), (3,), f"{where}: origin_xyz")
+        joint["origin"] = pose(snap(rotation_from_rpy(rpy)), xyz)
+    _reject_unknown(joint, Joint, where)
+    return Joint(**joint)
 
 
 def _reject_unknown(given: Mapping[str, Any], cls: type, where: str) -> None:

@@ -7,11 +7,23 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from dalembert.errors import ModelError
-from dalembert.model.link import Link
+from dalembert.model.check import label
+from dalembert.model.link import Joint, Link
 
 
 def ordered(links: Sequence[Link]) -> list[Link]:
     """The links with every parent before its children, keeping the given order where it can."""
+    if not isinstance(links, list | tuple) or not all(isinstance(link, Link) for link in links):
+        raise ModelError("links must be a list of links")
+    if not links:
+        raise ModelError("a mechanism needs at least one link")
+    for link in links:
+        label(link.name, "a link")
+        if not isinstance(link.joint, Joint):
+            raise ModelError(f"link {link.name!r}: joint must be a Joint or a mapping")
+        for what, name in (("parent", link.parent), ("joint", link.joint.name)):
+            if name is not None:
+                label(name, f"{what} of link {link.name!r}")
     _reject_duplicates([link.name for link in links], "links")
     _reject_duplicates([link.joint.name or link.name for link in links], "joints")
     known = {link.name for link in links}

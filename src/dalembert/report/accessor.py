@@ -10,7 +10,8 @@ from typing import Any
 import xarray
 
 from dalembert.errors import ParameterError
-from dalembert.report.runs import one_sample, robot_of, run_page, times
+from dalembert.report.run_files import robot_of
+from dalembert.report.runs import one_sample, run_page, times
 from dalembert.systems.robot import Robot
 
 
@@ -61,5 +62,5 @@ class RunAccessor:
         found = robot or robot_of(self._run)
         if found is None:
             name = self._run.attrs.get("system", "this system")
-            raise ParameterError(f"{name!r} is not in the zoo; give robot=")
+            raise ParameterError(f"{name!r} is not in the zoo, or not this model; give robot=")
         return found

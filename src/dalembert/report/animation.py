@@ -14,6 +14,7 @@ from dalembert.report.figures import figure_of
 from dalembert.report.picture import PALETTE, STYLE, frame_box, limits_of, solid_posture
 from dalembert.report.skeleton import skeleton
 from dalembert.systems.robot import Robot
+from dalembert.text import picture
 
 FRAMES_PER_SECOND = 20
 MOST_FRAMES = 240
@@ -47,7 +48,7 @@ def animate(
     for number, shape in enumerate(shapes):
         drawn = axes.plot(*way[: chosen[number] + 1].T, color=PALETTE[1], linewidth=1.6, zorder=2)
         drawn.append(solid_posture(axes, shape, radius, 0.0, zorder=3))
-        label.set_text(f"{robot.name}   t = {t[chosen[number]]:.2f} s")
+        label.set_text(f"{picture(robot.name)}   t = {t[chosen[number]]:.2f} s")
         images.append(_image(figure))
         for artist in drawn:
             artist.remove()

@@ -9,7 +9,7 @@ import numpy as np
 from dalembert.model import JointInfo, Model
 from dalembert.report.coordinates import coordinates
 from dalembert.systems.robot import Robot
-from dalembert.zoo import entry, names
+from dalembert.zoo import entry, load, names
 
 COUNTED = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity_torque")
 MOST_COUNTED = 12  # bodies; counting means tracing, which takes seconds for a humanoid
@@ -21,7 +21,7 @@ def describe(robot: Robot) -> dict[str, Any]:
         robot.model.bind(robot.model.parameter_values()) if robot.model.parameters else robot.model
     )
     notes = robot.notes
-    known = entry(robot.name) if robot.name in names() and not notes.source else None
+    known = entry(robot.name) if is_of_the_zoo(robot) else None
     counted = COUNTED if len(model.bodies) <= MOST_COUNTED else ()
     return {
         "name": robot.name,
@@ -42,6 +42,11 @@ def describe(robot: Robot) -> dict[str, Any]:
         "warnings": list(notes.warnings),
         "equalities": [vars(equality) for equality in notes.equalities],
     }
+
+
+def is_of_the_zoo(robot: Robot) -> bool:
+    """Whether the zoo's robot of this name is this one, number by number."""
+    return robot.name in names() and load(robot.name) == robot
 
 
 def _joint(robot: Robot, model: Model, joint: JointInfo) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dalembert.errors import DalembertError, ParameterError, UnknownNameError
 from dalembert.report.charts import Chart
 from dalembert.report.picture import PALETTE, STYLE
 from dalembert.report.runs import one_sample, run_charts, times
+from dalembert.text import picture
 
 if TYPE_CHECKING:
     import xarray
@@ -53,15 +54,19 @@ def plot_charts(t: np.ndarray, charts: Sequence[Chart], title: str = "") -> Any:
             for k, one in enumerate(chart.series):
                 style = (0, (4, 2)) if one.dashed else "-"
                 axes.plot(
-                    t, one.y, color=PALETTE[k % len(PALETTE)], linestyle=style, label=one.name
+                    t,
+                    one.y,
+                    color=PALETTE[k % len(PALETTE)],
+                    linestyle=style,
+                    label=picture(one.name),
                 )
-            axes.set_title(chart.title, loc="left", fontsize=10)
+            axes.set_title(picture(chart.title), loc="left", fontsize=10)
             axes.set_ylabel(chart.unit)
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
         panels[-1].set_xlabel("time / s")
         panels[-1].set_xlim(t[0], t[-1])
         if title:
-            figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+            figure.suptitle(picture(title), x=0.01, ha="left", fontweight="bold")
     return figure
 
 
@@ -87,7 +92,7 @@ def plot_phase(run: xarray.Dataset, joint: str | None = None, sample: int | None
             axes.plot(q[0, s], qd[0, s], "o", color=PALETTE[s % len(PALETTE)], markersize=3.5)
         axes.set_xlabel(f"q / {unit_of(run, 'q', k)}")
         axes.set_ylabel(f"q̇ / {unit_of(run, 'qd', k)}")
-        axes.set_title(f"Phase portrait of {chosen}", loc="left", fontsize=11)
+        axes.set_title(f"Phase portrait of {picture(chosen)}", loc="left", fontsize=11)
     return figure
 
 

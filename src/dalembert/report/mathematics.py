@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import DalembertError
+from dalembert.report.facts import is_of_the_zoo
 from dalembert.systems.robot import Robot
+from dalembert.text import html
 
 if TYPE_CHECKING:
     import sympy
@@ -34,23 +35,22 @@ def equations_html(robot: Robot) -> str:
             wanted, simplify="full" if small else "fast", timeout=SECONDS, progress=False
         )
     except DalembertError as error:
-        return f'<p class="faint">Not written out here: {escape(str(error))}</p>'
+        return f'<p class="faint">Not written out here: {html(str(error))}</p>'
     found = rounded(found)
     sections = re.findall(r"<section><h2>(.*?)</h2>(.*?)</section>", found.html(), flags=re.DOTALL)
     kind = "in letters" if small else "with this robot's numbers"
-    note = f'<p class="faint">{escape(found.note)}</p>' if found.note else ""
+    note = f'<p class="faint">{html(found.note)}</p>' if found.note else ""
     lead = f"<p>Written by the program that computes them, {kind}.</p>{note}"
     return lead + "".join(_folded(title, body) for title, body in sections)
 
 
 def lettered(robot: Robot) -> Robot:
     """The robot with letters for its numbers; a robot of the zoo with those of its source."""
-    from dalembert.zoo import load, names
     from dalembert.zoo.letters import symbolic_model, with_letters
 
     if robot.model.parameters:
         return robot
-    if robot.name in names() and load(robot.name) == robot:
+    if is_of_the_zoo(robot):
         return symbolic_model(robot.name)
     return with_letters(robot)
 

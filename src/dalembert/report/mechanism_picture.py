@@ -15,6 +15,7 @@ from dalembert.report.animation import MOST_FRAMES, _image, _save
 from dalembert.report.figures import figure_of
 from dalembert.report.mechanism_shapes import Shapes, shapes
 from dalembert.report.picture import PALETTE, STYLE
+from dalembert.text import picture
 
 if TYPE_CHECKING:
     import xarray
@@ -44,7 +45,9 @@ def draw(mechanism: Analysis, run: xarray.Dataset, path: Path) -> Path:
             _curves(upper, run, _energies(run), "energy / J")
         _curves(lower, run, curves, "joint forces / N")
         lower.set_xlabel("time / s")
-        figure.suptitle(f"{mechanism.name}: {float(run.time[-1]):g} s by {run.attrs['method']}")
+        figure.suptitle(
+            f"{picture(mechanism.name)}: {float(run.time[-1]):g} s by {run.attrs['method']}"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=110)
@@ -112,7 +115,7 @@ def _energies(run: xarray.Dataset) -> list[Curve]:
 
 def _curves(axes: Any, run: xarray.Dataset, curves: list[Curve], label: str) -> None:
     for k, (name, t, y) in enumerate(curves):
-        axes.plot(t, y, color=PALETTE[k % len(PALETTE)], label=name)
+        axes.plot(t, y, color=PALETTE[k % len(PALETTE)], label=picture(name))
     axes.set_ylabel(label)
     axes.set_xlim(float(run.time[0]), float(run.time[-1]))
     if curves:
@@ -182,7 +185,7 @@ def animate(
         _limits(axes, look, run.q.values[chosen])
         for number, k in enumerate(chosen):
             drawn = _posture(axes, look, run.q.values[k], 1.0)
-            axes.set_title(f"{mechanism.name}   t = {t[k]:.2f} s", fontsize=10)
+            axes.set_title(f"{picture(mechanism.name)}   t = {t[k]:.2f} s", fontsize=10)
             images.append(_image(figure))
             for artist in drawn:
                 artist.remove()

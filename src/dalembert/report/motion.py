@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalembert.report.coordinates import coordinates
+from dalembert.report.facts import is_of_the_zoo
 from dalembert.systems.robot import Robot
 
 SECONDS_PER_LEG = 1.2
@@ -57,7 +58,7 @@ def postures(robot: Robot) -> list[np.ndarray]:
     The steps of a quaternion joint are multiples of one another: it then turns about one axis, and
     its velocity is the derivative of its step.
     """
-    if robot.name in POSTURES:
+    if robot.name in POSTURES and is_of_the_zoo(robot):
         return [np.array(posture) for posture in POSTURES[robot.name]]
     middle, signs = np.zeros(robot.nv), np.ones(robot.nv)
     reach = np.array([1.0 if c.kind == "angle" else 0.2 for c in coordinates(robot, "qd")])

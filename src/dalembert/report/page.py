@@ -5,10 +5,8 @@ Everything is inside the file: it opens from ``file://`` without network.
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from dalembert.report.motion import Motion, move
 from dalembert.report.scene import scene
 from dalembert.report.sections import agreement_html, counts_html, model_html
 from dalembert.systems.robot import Robot
+from dalembert.text import html, html_data
 
 SAMPLES = 361  # of the curves and postures on a page
 SCRIPTS = ("clock.js", "plots.js", "viewer.js")
@@ -74,9 +73,16 @@ def moving(
     chosen = np.unique(np.linspace(0, len(t) - 1, min(SAMPLES, len(t))).round().astype(int))
     times = [float(f"{x:.7g}") for x in t[chosen]]
     shape = None
-    if robot is not None and q is not None:
-        shape = scene(robot, t[chosen], q[chosen])
+    if robot is not None and q is not None and np.isfinite(q).all(axis=1).any():
+        shape = scene(robot, t[chosen], _held(q)[chosen])
     return {"t": times, "charts": [chart.plain(chosen) for chart in charts], "scene": shape}
+
+
+def _held(q: np.ndarray) -> np.ndarray:
+    """Postures (samples, nq) with the last finite one where one is not finite."""
+    good = np.isfinite(q).all(axis=1)
+    last = np.maximum.accumulate(np.where(good, np.arange(len(q)), -1))
+    return q[np.where(last < 0, np.argmax(good), last)]
 
 
 def page(
@@ -87,12 +93,9 @@ def page(
     sections: Sequence[tuple[str, str, str]],
 ) -> str:
     """The whole document; sections are (anchor, heading, HTML)."""
-    # "</" would end the script element
-    plain = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    plain = plain.replace("</", "<\\/")
-    links = "".join(f'<a href="#{anchor}">{escape(name)}</a>' for anchor, name, _ in sections)
+    links = "".join(f'<a href="#{anchor}">{html(name)}</a>' for anchor, name, _ in sections)
     body = "".join(
-        f'<section id="{anchor}"><h2>{escape(name)}</h2>{content}</section>\n'
+        f'<section id="{anchor}"><h2>{html(name)}</h2>{content}</section>\n'
         for anchor, name, content in sections
     )
     scripts = [asset("vendor/three.min.js")] if data["scene"] else []
@@ -103,12 +106,12 @@ def page(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)} – dalembert</title>\n<style>\n{style()}</style>\n"
-        f'</head>\n<body>\n<header><h1>{escape(title)}</h1><p class="faint">{escape(source)}</p>'
+        f"<title>{html(title)} – dalembert</title>\n<style>\n{style()}</style>\n"
+        f'</head>\n<body>\n<header><h1>{html(title)}</h1><p class="faint">{html(source)}</p>'
         f'<nav><a href="#motion">Motion</a>{links}</nav></header>\n<main>\n'
-        f'<section id="motion"><p>{escape(lead)}</p>{stage(data)}</section>\n{body}</main>\n'
+        f'<section id="motion"><p>{html(lead)}</p>{stage(data)}</section>\n{body}</main>\n'
         f"<footer>Made by dalembert {__version__}. Units are SI and radians.</footer>\n"
-        f'<script type="application/json" id="data">{plain}</script>\n'
+        f'<script type="application/json" id="data">{html_data(data)}</script>\n'
         + "".join(f"<script>\n{text}\n</script>\n" for text in (*scripts, "clock.begin();"))
         + "</body>\n</html>\n"
     )

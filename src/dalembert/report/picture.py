@@ -15,6 +15,7 @@ from dalembert.report.motion import Motion
 from dalembert.report.skeleton import Skeleton, skeleton
 from dalembert.report.solids import ball, shaded, tube
 from dalembert.systems.robot import Robot
+from dalembert.text import picture as as_label
 
 GHOSTS = 7
 LINK, DRUM, RAIL = (
@@ -65,10 +66,10 @@ def draw(robot: Robot, title: str, motion: Motion, path: Path) -> None:
         arm(figure.add_subplot(grid[:, 0], projection="3d"), robot, motion)
         torques(figure.add_subplot(grid[0, 1]), robot, motion)
         energies(figure.add_subplot(grid[1, 1]), motion)
-        figure.text(0.03, 0.935, title, fontsize=17, fontweight="bold")
+        figure.text(0.03, 0.935, as_label(title), fontsize=17, fontweight="bold")
         every = motion.t[-1] / (GHOSTS - 1)
         note = f"one motion, a posture every {every:.1f} s; orange: the way of the tool"
-        figure.text(0.03, 0.895, note, color=FAINT)
+        figure.text(0.03, 0.895, as_label(note), color=FAINT)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             canvas.print_png(path)
@@ -105,7 +106,7 @@ def torques(axes: Any, robot: Robot, motion: Motion) -> None:
     """τ over time, one curve per joint."""
     entries = coordinates(robot, "tau")
     for i, entry in enumerate(entries):
-        label = entry.name.removesuffix("_joint")
+        label = as_label(entry.name.removesuffix("_joint"))
         # without the ends at rest, where Coulomb friction is not defined by the motion
         axes.plot(motion.t[1:-1], motion.tau[1:-1, i], color=PALETTE[i % len(PALETTE)], label=label)
     units = " or ".join(dict.fromkeys(entry.unit("tau") for entry in entries))

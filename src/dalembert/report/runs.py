@@ -7,45 +7,27 @@ energies over `time`, and what a constrained system adds. Units are attributes o
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import ParameterError, UnknownNameError
+from dalembert.errors import ParameterError
 from dalembert.report.charts import Chart, Series
 from dalembert.report.page import moving, page
+from dalembert.report.run_files import check_run, drawn_robot
 from dalembert.report.sections import table
 from dalembert.systems.robot import Robot
+from dalembert.text import html
 
 if TYPE_CHECKING:
     import xarray
 
-SUFFIXES = (".nc", ".h5", ".zarr")
 VECTORS = {"q": "Positions", "qd": "Velocities", "tau": "Torques of the drives"}
 SYMBOLS = {
     **{"q": "q", "qd": "q̇", "tau": "τ", "lambda": "λ"},
     **{"residual": "error", "velocity_residual": "error"},
 }
 ENERGIES = {"kinetic": "kinetic", "potential": "potential", "work": "work", "dissipated": "lost"}
-
-
-def open_run(path: Path) -> xarray.Dataset:
-    """A run from a NetCDF file or a Zarr folder."""
-    import xarray
-
-    if not path.exists():
-        raise ParameterError(f"there is no file {path}")
-    try:
-        run = xarray.open_zarr(path) if path.suffix == ".zarr" else xarray.open_dataset(path)
-        run.load()
-    except (OSError, ValueError, KeyError) as error:
-        raise ParameterError(f"{path} cannot be read as a run: {error}") from None
-    missing = [name for name in ("time", "q", "qd") if name not in run.variables]
-    if missing:
-        raise ParameterError(f"{path} is no run of a simulation: it has no {', '.join(missing)}")
-    return run
 
 
 def one_sample(run: xarray.Dataset, sample: int = 0) -> xarray.Dataset:
@@ -55,21 +37,6 @@ def one_sample(run: xarray.Dataset, sample: int = 0) -> xarray.Dataset:
     if not -run.sizes["sample"] <= sample < run.sizes["sample"]:
         raise ParameterError(f"sample {sample}: the run has {run.sizes['sample']} samples")
     return run.isel(sample=sample)
-
-
-def robot_of(run: xarray.Dataset) -> Robot | None:
-    """The robot of the zoo that made the run, told by its name and its number of coordinates.
-
-    Of a constrained mechanism, the tree that its constraints hold.
-    """
-    from dalembert.zoo import load
-
-    try:
-        found = load(str(run.attrs.get("system", "")))
-    except UnknownNameError:
-        return None
-    robot = getattr(found, "system", found)
-    return robot if isinstance(robot, Robot) and robot.nq == run["q"].shape[-1] else None
 
 
 def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Chart]]:
@@ -97,7 +64,8 @@ def run_page(
 ) -> str:
     """The page of a run: the moving robot where it is known, all plots, and its provenance."""
     progress("drawing")
-    robot = robot or robot_of(run)
+    check_run(run)
+    robot, remark = drawn_robot(run, robot)
     one = one_sample(run, sample)
     t, q = one["time"].values, one["q"].values
     if robot is not None and robot.nq != q.shape[-1]:
@@ -109,7 +77,11 @@ def run_page(
     lead = f"{len(t):,} instants over {t[-1] - t[0]:.4g} s."
     if "sample" in run.dims:
         lead += f" Sample {sample} of {run.sizes['sample']:,}."
-    facts = [(escape(str(key)), escape(str(value))) for key, value in run.attrs.items()]
+    lost = int((~np.isfinite(q).all(axis=-1)).sum())
+    if lost:
+        lead += f" At {lost:,} of them a position is not finite; the arm is left where it was."
+    lead += f" {remark}" if remark else ""
+    facts = [(html(str(key)), html(str(value))) for key, value in run.attrs.items()]
     sections = [("origin", "Where it comes from", table(("attribute", "value"), facts, left=2))]
     return page(f"Run of {name}", "", lead, moving(robot, t, q, charts), sections)
 

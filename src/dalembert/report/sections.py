@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from dalembert.report import agreement
 from dalembert.report.counts import Row, count_rows
 from dalembert.report.skeleton import numbers_of
 from dalembert.systems.robot import Robot
+from dalembert.text import html
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
@@ -44,9 +44,9 @@ def model_html(robot: Robot, facts: dict[str, Any]) -> str:
             moments = _triple(np.linalg.eigvalsh(body.inertia_about_center))
         rows.append(
             (
-                "&nbsp;" * (3 * info["depth"]) + "└ " + escape(joint.name),
-                escape(joint.kind),
-                escape(joint.link),
+                "&nbsp;" * (3 * info["depth"]) + "└ " + html(joint.name),
+                html(joint.kind),
+                html(joint.link),
                 f"{info['mass']:.4g}",
                 com,
                 moments,
@@ -70,9 +70,9 @@ def agreement_html(rows: Sequence[agreement.Agreement], laws: Sequence[agreement
     head = ("quantity", "formulation", "source", "from the others", "from plain NumPy")
     cells = [
         (
-            escape(row.quantity),
-            f"<b>{escape(row.formulation)}</b>",
-            escape(row.citation),
+            html(row.quantity),
+            f"<b>{html(row.formulation)}</b>",
+            html(row.citation),
             "only one" if row.apart is None else error_html(row.apart),
             error_html(row.compiled),
         )
@@ -84,9 +84,7 @@ def agreement_html(rows: Sequence[agreement.Agreement], laws: Sequence[agreement
         f"difference over {agreement.STATES:,} random states; {good} of {len(rows) + len(laws)} "
         "checks hold.</p>"
     )
-    checked = [
-        (escape(w.claim), escape(w.left), escape(w.right), error_html(w.error)) for w in laws
-    ]
+    checked = [(html(w.claim), html(w.left), html(w.right), error_html(w.error)) for w in laws]
     return (
         lead
         + table(head, cells, left=3)
@@ -123,14 +121,14 @@ def error_html(value: float) -> str:
 
 
 def _count_cells(row: Row, largest: int) -> list[str]:
-    cells = [f"<b>{escape(row.formulation)}</b>"]
+    cells = [f"<b>{html(row.formulation)}</b>"]
     for found in (row.as_written, row.customised):
         pair = (found.multiplications, found.additions) if found else (None, None)
         cells += ["–" if x is None else f"{x:,}" for x in pair]
     cells.append("–" if row.customised is None else str(row.customised.trigonometric))
     cells += ["–", "–"] if row.published is None else [f"{x:,}" for x in row.published]
     if row.as_written is None:
-        return [*cells, escape(row.note)]
+        return [*cells, html(row.note)]
     total = row.as_written.multiplications + row.as_written.additions
     # from 100 operations, an empty bar, to the largest, a full one
     share = np.log10(max(total, 100) / 100) / max(np.log10(max(largest, 101) / 100), 1e-9)

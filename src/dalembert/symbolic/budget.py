@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from dalembert.errors import EquationError
+from dalembert.text import console
 
 SHOW_AFTER = 0.5  # seconds before a progress bar appears
 
@@ -48,8 +49,8 @@ class Budget:
 
             self._bar = Progress(console=Console(stderr=True), transient=True)
             self._bar.start()
-            self._task = self._bar.add_task(what, total=total)
-        self._bar.update(self._task, description=what, completed=done, total=total)
+            self._task = self._bar.add_task(console(what), total=total)
+        self._bar.update(self._task, description=console(what), completed=done, total=total)
 
     def __enter__(self) -> Budget:
         return self

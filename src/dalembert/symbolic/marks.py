@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import escape
 from typing import Protocol
+
+from dalembert.text import html, latex, visible
 
 _LETTERS = (
     *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
@@ -66,7 +67,7 @@ class Text:
     def name(self, name: str, dot: bool = False) -> str:
         base, index = parts(name)
         letters = index.rstrip("0123456789")
-        base = GREEK.get(base, base) + (DOT if dot else "")
+        base = GREEK.get(base, visible(base)) + (DOT if dot else "")
         return base + letters + index[len(letters) :].translate(_SUBSCRIPTS)
 
     def operator(self, sign: str, first: bool) -> str:
@@ -105,7 +106,8 @@ class Latex:
     def name(self, name: str, dot: bool = False) -> str:
         base, index = parts(name)
         letter = f"\\{base}" if base in GREEK else base
-        letter = letter if len(base) == 1 or base in GREEK else rf"\mathrm{{{base}}}"
+        if base not in GREEK:
+            letter = latex(base) if len(base) == 1 else rf"\mathrm{{{latex(base)}}}"
         letter = rf"\dot{{{letter}}}" if dot else letter
         return f"{letter}_{{{index}}}" if index else letter
 
@@ -142,7 +144,7 @@ class MathML:
     def name(self, name: str, dot: bool = False) -> str:
         base, index = parts(name)
         upright = ' mathvariant="normal"' if base in GREEK and base[0].isupper() else ""
-        letter = f"<mi{upright}>{escape(GREEK.get(base, base))}</mi>"
+        letter = f"<mi{upright}>{html(GREEK.get(base, base))}</mi>"
         letter = dotted(letter) if dot else letter
         letters = index.rstrip("0123456789")
         digits = index[len(letters) :]

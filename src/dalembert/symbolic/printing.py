@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
@@ -11,6 +10,8 @@ import sympy
 from dalembert.symbolic.marks import DOT, Latex, Marks, MathML, Text
 from dalembert.symbolic.page import page
 from dalembert.symbolic.printer import Printer, lines, short_label
+from dalembert.text import html
+from dalembert.text import latex as latex_text
 
 if TYPE_CHECKING:
     from dalembert.symbolic.equations import Equations
@@ -138,7 +139,7 @@ def text(eq: Equations, keys: Sequence[str], width: int, short: bool) -> str:
     named += abbreviations(eq, keys, marks) if short else []
     if named:
         blocks.append("with\n" + "\n".join(map(_text_line, named)))
-    return "\n\n".join([*blocks, *filter(None, [eq.note])])
+    return "\n\n".join([*blocks, *filter(None, [latex_text(eq.note)])])
 
 
 def _text_line(line: Line) -> str:
@@ -208,11 +209,10 @@ def latex_document(eq: Equations, title: str, short: bool) -> str:
     if named:
         rows = " \\\\\n".join(row for line in named for row in _latex_line(line))
         parts.append(f"\\section*{{Names}}\n\\begin{{align*}}\n{rows}\n\\end{{align*}}")
-    name = title.replace("_", r"\_")
     return (
         "\\documentclass{article}\n\\usepackage{amsmath}\n\\usepackage[margin=2cm]{geometry}\n"
-        f"\\allowdisplaybreaks\n\\title{{{name}}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n"
-        + "\n".join([*parts, *filter(None, [eq.note])])
+        f"\\allowdisplaybreaks\n\\title{{{latex_text(title)}}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n"
+        + "\n".join([*parts, *filter(None, [latex_text(eq.note)])])
         + "\n\\end{document}\n"
     )
 
@@ -234,7 +234,7 @@ def html_page(eq: Equations, title: str, short: bool = True) -> str:
     named += abbreviations(eq, list(eq.quantities), marks) if short else []
     if named:
         sections.append(("Names", _mathml_lines(named)))
-    return page(escape(title), sections, escape(eq.note))
+    return page(html(title), sections, html(eq.note))
 
 
 def _mathml_matrix(label: str, rows: list[list[str]]) -> str:

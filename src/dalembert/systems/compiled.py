@@ -22,6 +22,7 @@ from dalembert.formulations.registry import INPUTS, SIZES, Formulation, Size, su
 from dalembert.kernels import Kernel, Port, Program, build, fast_call, source_digest
 from dalembert.kernels.call.explain import explain
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
+from dalembert.text import plain_name
 
 if TYPE_CHECKING:
     from dalembert.kernels.program.count import Count
@@ -128,6 +129,7 @@ class Compiled:
     """Kernels and programs of one description, made when first asked for."""
 
     def __init__(self, description: Description, kind: Kind = ROBOT) -> None:
+        plain_name(description.name, "a system")
         self.description = description
         self.kind = kind
         self._kernels: dict[str, Kernel] = {}

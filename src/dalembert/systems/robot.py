@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.importers import links_from_dh, links_from_screws
-from dalembert.model import CoupledModel, JointInfo, Link, Model, build, link_from_mapping
+from dalembert.model import CoupledModel, JointInfo, Link, Model, build
 from dalembert.model.build import STANDARD_GRAVITY
+from dalembert.model.link import links_from
 from dalembert.systems import counting
 from dalembert.systems.methods.display import DisplayMethods
 from dalembert.systems.methods.dynamics import DynamicsMethods
@@ -108,10 +109,10 @@ class Robot(
         links = links_from_screws(screws, frames, inertias, parents, names)
         local = None
         if tool is not None:
-            from dalembert.model.parameter import expression
+            from dalembert.model import check
             from dalembert.spatial.se3 import inverse
 
-            local = inverse(expression(frames[-1])) @ expression(tool)
+            local = inverse(check.pose(frames[-1], "frames")) @ check.pose(tool, "tool")
         return cls(build(links, name=name, tool=local, tool_link=links[-1].name, gravity=gravity))
 
     @classmethod
@@ -135,9 +136,8 @@ class Robot(
         >>> Robot.from_links([ball]).nq
         4
         """
-        made = [link if isinstance(link, Link) else link_from_mapping(link) for link in links]
         model = build(
-            made,
+            links_from(links),
             name=name,
             base=base,
             tool=tool,

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dalembert.kernels.c.text import Scalar, identifier, slots, statements
+from dalembert.kernels.c.text import Scalar, slots, statements
 from dalembert.kernels.program.program import Port, Program
+from dalembert.text import c_comment, c_identifier
 
 _WIDTH = 92
 
@@ -29,12 +30,12 @@ def c_source(
     >>> print(c_source(trace(lambda x: x[0] * x[1], {"x": (2,)}), "product").splitlines()[-7])
     void product(const double *restrict x, double *restrict out)
     """
-    scalar, function = Scalar.of(dtype), identifier(name or program.name)
+    scalar, function = Scalar.of(dtype), c_identifier(name or program.name)
     inputs, outputs = slots(program.inputs), slots(program.outputs)
 
     def load(k: int) -> str:
         port, place = inputs[k]
-        return f"{identifier(port.name)}[{place}]"
+        return f"{c_identifier(port.name)}[{place}]"
 
     def store(k: int, value: str) -> str:
         port, place = outputs[k]
@@ -42,7 +43,7 @@ def c_source(
 
     read = {inputs[a][0].name for op, a in zip(program.op, program.a, strict=True) if op == 1}
     unused = [port for port in program.inputs if port.name not in read]
-    body = [f"(void){identifier(port.name)};" for port in unused]
+    body = [f"(void){c_identifier(port.name)};" for port in unused]
     body += list(statements(program, scalar, load, store))
     lines = [
         *comment(program, scalar, about, units or {}),
@@ -67,7 +68,7 @@ def c_header(
     units: Mapping[str, str] | None = None,
 ) -> str:
     """The text of the .h file that goes with `c_source`, for C and C++."""
-    scalar, function = Scalar.of(dtype), identifier(name or program.name)
+    scalar, function = Scalar.of(dtype), c_identifier(name or program.name)
     guard = f"{function.upper()}_H"
     lines = [
         *comment(program, scalar, about, units or {}),
@@ -85,7 +86,7 @@ def c_header(
 
 
 def _prototype(program: Program, scalar: Scalar, function: str, restrict: str) -> str:
-    inputs = [f"const {scalar.type} *{restrict}{identifier(p.name)}" for p in program.inputs]
+    inputs = [f"const {scalar.type} *{restrict}{c_identifier(p.name)}" for p in program.inputs]
     outputs = [f"{scalar.type} *{restrict}{output_name(p, program)}" for p in program.outputs]
     arguments = [*inputs, *outputs]
     line = f"void {function}({', '.join(arguments)})"
@@ -96,8 +97,8 @@ def _prototype(program: Program, scalar: Scalar, function: str, restrict: str) -
 
 def output_name(port: Port, program: Program) -> str:
     """An output's name, told apart from an input of the same name."""
-    taken = {identifier(p.name) for p in program.inputs}
-    name = identifier(port.name)
+    taken = {c_identifier(p.name) for p in program.inputs}
+    name = c_identifier(port.name)
     return f"{name}_out" if name in taken else name
 
 
@@ -109,13 +110,13 @@ def comment(
     def row(kind: str, port: Port, name: str) -> str:
         shape = " x ".join(map(str, port.shape)) or "1"
         order = ", row-major" if len(port.shape) > 1 else ""
-        unit = f"; {units[port.name]}" if port.name in units else ""
+        unit = f"; {c_comment(units[port.name])}" if port.name in units else ""
         return f" *   {kind} {name}: {shape} {scalar.type}{order}{unit}"
 
     return [
         "/*",
-        *(f" * {line}".rstrip() for line in about),
-        *(row("in ", p, identifier(p.name)) for p in program.inputs),
+        *(f" * {c_comment(line)}".rstrip() for line in about),
+        *(row("in ", p, c_identifier(p.name)) for p in program.inputs),
         *(row("out", p, output_name(p, program)) for p in program.outputs),
         " * The arrays must not overlap. No allocation, no state, no loops: safe to call anywhere.",
         " */",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -38,7 +37,10 @@ class Scalar:
     @classmethod
     def of(cls, dtype: str) -> Scalar:
         """The spelling of a dtype given by name."""
-        name = np.dtype(dtype).name
+        try:
+            name = np.dtype(dtype).name
+        except (TypeError, ValueError):
+            name = repr(dtype)
         if name not in _TYPES:
             raise CompileError(f"source is written in float64 or float32, not in {name}")
         return cls(*_TYPES[name])
@@ -56,16 +58,6 @@ class Scalar:
     def call(self, name: str, *arguments: str) -> str:
         """A function of the mathematics library in this precision."""
         return f"{name}{self.suffix}({', '.join(arguments)})"
-
-
-def identifier(text: str) -> str:
-    """A name C accepts, from any text.
-
-    >>> identifier("ur5 inverse-dynamics")
-    'ur5_inverse_dynamics'
-    """
-    name = re.sub(r"[^0-9a-zA-Z_]+", "_", text).strip("_")
-    return name if name and not name[0].isdigit() else f"m_{name}"
 
 
 def statements(

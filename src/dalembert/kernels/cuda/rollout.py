@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dalembert.errors import CompileError
-from dalembert.kernels.c.text import Scalar, identifier, slots, statements
+from dalembert.kernels.c.text import Scalar, slots, statements
 from dalembert.kernels.cuda.source import LAYOUTS, CudaSource
 from dalembert.kernels.cuda.text import LANES, Tile, sincos
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Op, Port
 from dalembert.kernels.program.rewrite import reciprocals
+from dalembert.text import c_comment, c_identifier
 
 _WARPS = 4
 
@@ -32,12 +33,12 @@ def cuda_rollout(
     """The kernel of an iteration; launch ceil(count / 128) blocks of 128 threads."""
     if layout not in LAYOUTS:
         raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
-    scalar, function = Scalar.of(dtype), identifier(name)
+    scalar, function = Scalar.of(dtype), c_identifier(name)
     move = _Rows(iteration, scalar) if layout == "row" else _Columns(iteration, scalar)
     turns = {Op.SIN, Op.COS} & {Op(op) for op in iteration.stage.op.tolist()}
     lines = [
         "/*",
-        *(f" * {line}".rstrip() for line in about),
+        *(f" * {c_comment(line)}".rstrip() for line in about),
         f" * Trajectories, one per thread; batches in {layout} layout, saved states time first.",
         " */",
         *([sincos(f"{function}_sincos", scalar), ""] if turns else []),
@@ -62,8 +63,8 @@ def _table(iteration: Iteration, scalar: Scalar, function: str) -> str:
 
 def _arguments(iteration: Iteration, scalar: Scalar) -> str:
     inputs = [*iteration.base, *iteration.held]
-    given = [f"const {scalar.type} *__restrict__ {identifier(p.name)}" for p in inputs]
-    saved = [f"{scalar.type} *__restrict__ {identifier(p.name)}_saved" for p in iteration.base]
+    given = [f"const {scalar.type} *__restrict__ {c_identifier(p.name)}" for p in inputs]
+    saved = [f"{scalar.type} *__restrict__ {c_identifier(p.name)}_saved" for p in iteration.base]
     counts = ["const long long count", "const int steps", "const int every", "const int moving"]
     return ", ".join([*given, *saved, *counts, f"const {scalar.type} dt"])
 
@@ -142,13 +143,14 @@ class _Columns:
 
     def take(self, into: str, ports: tuple[Port, ...], turn: str = "0") -> list[str]:
         return [
-            f"{into}[{k}] = {identifier(port.name)}[({turn} * {port.size} + {place}) * count + state];"
+            f"{into}[{k}] = {c_identifier(port.name)}"
+            f"[({turn} * {port.size} + {place}) * count + state];"
             for k, (port, place) in enumerate(slots(ports))
         ]
 
     def give(self, ports: tuple[Port, ...]) -> list[str]:
         return [
-            f"{identifier(p.name)}_saved[(save * {p.size} + {place}) * count + state] = base[{k}];"
+            f"{c_identifier(p.name)}_saved[(save * {p.size} + {place}) * count + state] = base[{k}];"
             for k, (p, place) in enumerate(slots(ports))
         ]
 
@@ -177,7 +179,7 @@ class _Rows:
     def take(self, into: str, ports: tuple[Port, ...], turn: str = "0") -> list[str]:
         lines, k = [], 0
         for port in ports:
-            tile = Tile(port, identifier(port.name), 0)
+            tile = Tile(port, c_identifier(port.name), 0)
             lines += [
                 "{",
                 f"    const long long first = {turn} * count + own;",
@@ -193,7 +195,7 @@ class _Rows:
     def give(self, ports: tuple[Port, ...]) -> list[str]:
         lines, k = [], 0
         for port in ports:
-            tile = Tile(port, f"{identifier(port.name)}_saved", 0)
+            tile = Tile(port, f"{c_identifier(port.name)}_saved", 0)
             lines += ["{", "    const long long first = save * count + own;", "    __syncwarp();"]
             lines += [f"    {tile.entry(i)} = base[{k + i}];" for i in range(port.size)]
             lines += [

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 from dalembert.errors import CompileError
 from dalembert.kernels.c.source import comment, output_name
-from dalembert.kernels.c.text import Scalar, identifier, slots, statements
+from dalembert.kernels.c.text import Scalar, slots, statements
 from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Tile, sincos
 from dalembert.kernels.program.program import Op, Port, Program
 from dalembert.kernels.program.rewrite import reciprocals
+from dalembert.text import c_identifier
 
 LAYOUTS = ("row", "column")
 _MOST_WARPS = 4
@@ -50,7 +51,7 @@ def cuda_source(
     """The kernel `name(inputs…, outputs…, long long count)`; compiles with nvcc and NVRTC alone."""
     if layout not in LAYOUTS:
         raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
-    scalar, function = Scalar.of(dtype), identifier(name or program.name)
+    scalar, function = Scalar.of(dtype), c_identifier(name or program.name)
     program = reciprocals(program)
     body = _body(program, scalar, layout)
     threads = LANES * body.warps
@@ -122,7 +123,7 @@ def _launch(layout: str, threads: int) -> str:
 
 
 def _arguments(program: Program, scalar: Scalar) -> str:
-    inputs = [f"const {scalar.type} *__restrict__ {identifier(p.name)}" for p in program.inputs]
+    inputs = [f"const {scalar.type} *__restrict__ {c_identifier(p.name)}" for p in program.inputs]
     outputs = [f"{scalar.type} *__restrict__ {output_name(p, program)}" for p in program.outputs]
     return ", ".join([*inputs, *outputs, "const long long count"])
 
@@ -143,7 +144,7 @@ def _body(program: Program, scalar: Scalar, layout: str) -> _Body:
 
     def load(k: int) -> str:
         port, entry = inputs[k]
-        return f"{identifier(port.name)}[{place(port, entry)}]"
+        return f"{c_identifier(port.name)}[{place(port, entry)}]"
 
     def store(k: int, value: str) -> str:
         port, entry = outputs[k]
@@ -153,14 +154,16 @@ def _body(program: Program, scalar: Scalar, layout: str) -> _Body:
         "const long long state = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
         "if (state >= count) return;",
     ]
-    given = {identifier(p.name): f"const {scalar.type} *" for p in program.inputs}
+    given = {c_identifier(p.name): f"const {scalar.type} *" for p in program.inputs}
     given |= {output_name(p, program): f"{scalar.type} *" for p in program.outputs}
     given |= {"count": "const long long ", "state": "const long long "}
     return _Body(before, [], load, store, given)
 
 
 def _tiled(program: Program, scalar: Scalar) -> _Body:
-    inputs, shared = _tiles(program.inputs, {p.name: identifier(p.name) for p in program.inputs}, 0)
+    inputs, shared = _tiles(
+        program.inputs, {p.name: c_identifier(p.name) for p in program.inputs}, 0
+    )
     named = {p.name: output_name(p, program) for p in program.outputs}
     outputs, shared = _tiles(program.outputs, named, shared)
     size = 4 if scalar.suffix else 8

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalembert.bridge import is_symbolic
+from dalembert.text import html
 
 if TYPE_CHECKING:
     from dalembert.model import JointInfo, Model
@@ -30,8 +30,8 @@ class DisplayMethods:
         rows = "".join(f"<tr>{_cells(model, joint)}</tr>" for joint in model.joints)
         letters = f"; parameters {', '.join(model.parameters)}" if model.parameters else ""
         return (
-            f"<div><b>{escape(model.name)}</b>: {len(model.joints)} joints, {model.nv} degrees of "
-            f"freedom{escape(letters)}<table><thead><tr>{head}</tr></thead>"
+            f"<div><b>{html(model.name)}</b>: {len(model.joints)} joints, {model.nv} degrees of "
+            f"freedom{html(letters)}<table><thead><tr>{head}</tr></thead>"
             f"<tbody>{rows}</tbody></table></div>"
         )
 
@@ -49,4 +49,4 @@ def _cells(model: Model, joint: JointInfo) -> str:
         mass,
         "free" if free else f"{low:.4g} … {high:.4g}",
     )
-    return "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+    return "".join(f"<td>{html(cell)}</td>" for cell in cells)

@@ -60,8 +60,8 @@ class ExportMethods(Evaluator):
         name = f"dalembert_{self.description.name}_{quantity}"
         variant = self._variant(quantity, formulation, choices)
         about = [
-            f"{variant.quantity.name} of {self.description.name}: {ascii_of(variant.quantity.summary)}",
-            f"Formulation {variant.formulation.name} ({ascii_of(variant.formulation.citation)}).",
+            f"{variant.quantity.name} of {self.description.name}: {variant.quantity.summary}",
+            f"Formulation {variant.formulation.name} ({variant.formulation.citation}).",
             "SI units and radians; twists and wrenches are (linear, angular).",
         ]
         from dalembert.kernels.source import source
@@ -89,17 +89,3 @@ class ExportMethods(Evaluator):
         Methods called with CuPy arrays use them by themselves.
         """
         return self._compiled.device_kernel(self._variant(quantity, formulation, choices))
-
-
-_PLAIN = {"∂": "d", "τ": "tau", "q̇": "qd", "q̈": "qdd", "⁻¹": "^-1", "θ": "theta", "ᵀ": "^T"}
-
-
-def ascii_of(text: str) -> str:
-    """The text in plain letters, for compilers that want nothing else.
-
-    >>> ascii_of("∂τ/∂q, M⁻¹")
-    'dtau/dq, M^-1'
-    """
-    for letter, plain in _PLAIN.items():
-        text = text.replace(letter, plain)
-    return text.encode("ascii", "replace").decode()

@@ -1,0 +1,103 @@
+"""Stored runs: opened as files of strangers, and the robot that a run belongs to."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import ParameterError, UnknownNameError
+from dalembert.systems.robot import Robot
+from dalembert.text import visible
+
+if TYPE_CHECKING:
+    import xarray
+
+SUFFIXES = (".nc", ".h5", ".zarr")
+MAX_BYTES = 8 * 2**30  # of all arrays of a run; a larger one is opened with xarray and thinned
+
+
+def open_run(path: Path) -> xarray.Dataset:
+    """A run from a NetCDF file or a Zarr folder."""
+    import xarray
+
+    _require_file(path)
+    try:
+        run = xarray.open_zarr(path) if path.suffix == ".zarr" else xarray.open_dataset(path)
+        if run.nbytes <= MAX_BYTES:
+            run.load()
+    except Exception as error:  # damaged files end in any class of xarray, h5py, zarr and zlib
+        reason = visible(error)[:300] or type(error).__name__
+        raise ParameterError(f"{path} cannot be read as a run: {reason}") from None
+    if run.nbytes > MAX_BYTES:
+        size, most = run.nbytes / 2**30, MAX_BYTES // 2**30
+        raise ParameterError(f"{path} holds {size:.0f} GB; the limit is {most} GB: thin it first")
+    missing = [name for name in ("time", "q", "qd") if name not in run.variables]
+    if missing:
+        raise ParameterError(f"{path} is no run of a simulation: it has no {', '.join(missing)}")
+    check_run(run)
+    return run
+
+
+def _require_file(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise ParameterError(f"there is no file {path}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ParameterError(f"{path} cannot be read: {reason}") from None
+    if not (stat.S_ISREG(mode) or (stat.S_ISDIR(mode) and path.suffix == ".zarr")):
+        raise ParameterError(f"{path} is neither a file nor a .zarr folder")
+
+
+def check_run(run: xarray.Dataset) -> None:
+    """An error unless time is finite and increasing, and q and q̇ are numbers along it."""
+    time = run["time"]
+    if time.dims != ("time",) or not _numeric(time) or time.size == 0:
+        raise ParameterError("the run's time must be a list of numbers, one per instant")
+    t = np.asarray(time.values, dtype=float)
+    if not np.isfinite(t).all() or (np.diff(t) <= 0.0).any():
+        raise ParameterError("the run's time must be finite and increasing")
+    for name in ("q", "qd"):
+        field = run[name]
+        wanted = ("time", "sample") if "sample" in run.dims else ("time",)
+        if field.dims[:-1] != wanted or not _numeric(field) or 0 in field.shape:
+            raise ParameterError(
+                f"the run's {name} must be numbers over ({', '.join(wanted)}, names), "
+                f"not {field.dtype} over ({', '.join(map(str, field.dims))})"
+            )
+
+
+def _numeric(field: Any) -> bool:
+    return bool(field.dtype.kind in "fiu")
+
+
+def robot_of(run: xarray.Dataset) -> Robot | None:
+    """The robot of the zoo that made the run, told by its name and the digest of its model.
+
+    Of a constrained mechanism, the tree that its constraints hold.
+    """
+    return drawn_robot(run, None)[0]
+
+
+def drawn_robot(run: xarray.Dataset, robot: Robot | None) -> tuple[Robot | None, str]:
+    """The robot to draw, the one given or the zoo's, and a sentence where that is not the run's."""
+    from dalembert.zoo import entry
+
+    digest, name = run.attrs.get("model_digest"), str(run.attrs.get("system", ""))
+    if robot is not None:
+        # a constrained run carries the digest of the tree together with its constraints
+        own = robot.model.content == digest or name != robot.name or "lambda" in run
+        return robot, "" if own else f"The robot drawn is not the {name!r} that made this run."
+    try:
+        found = entry(name).build()
+    except UnknownNameError:
+        return None, "Its robot is not in the zoo, so it is not drawn."
+    known = getattr(getattr(found, "description", None), "content", None)
+    if known is None or known != digest:
+        return None, f"It was made by another {name!r} than the zoo's, which is not drawn."
+    held = getattr(found, "system", found)
+    return (held, "") if isinstance(held, Robot) else (None, "")

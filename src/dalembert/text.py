@@ -1,0 +1,188 @@
+"""Somebody else's text is only text: one function for each language that we write it into.
+
+Names come out of files and from users. Inside a C comment, a page, a LaTeX document, a terminal or a
+file's name they could end what they stand in and become instructions; each function here makes them
+plain words of its language. Nobody else escapes anything.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import sha256
+from html import escape
+from math import isfinite
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from dalembert.errors import ModelError
+
+# control characters (of terminals too) and halves of UTF-16 pairs: no text has them
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+# of terminals and readers: letters that turn the direction of what follows
+_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_PLAIN = {"∂": "d", "τ": "tau", "q̇": "qd", "q̈": "qdd", "⁻¹": "^-1", "θ": "theta", "ᵀ": "^T"}
+_LATEX = {
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"},
+    **{letter: f"\\{letter}" for letter in "{}$&#%_"},
+}
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)  # of Windows
+_LONGEST = 80  # letters of a file's name or an identifier that come from outside
+
+
+def is_plain(text: str) -> bool:
+    """Whether a name can stand in any file, terminal or message.
+
+    >>> is_plain("bras gauche é"), is_plain("a\\x1b[2J")
+    (True, False)
+    """
+    return _UNPRINTABLE.search(text) is None
+
+
+def plain_name(name: object, what: str) -> str:
+    """The name; anything but text that can be shown is an error that says of what."""
+    if not isinstance(name, str) or not is_plain(name):
+        shown = repr(name)[:60]
+        raise ModelError(f"{what}: the name {shown} must be text without control characters")
+    return name
+
+
+def visible(text: object) -> str:
+    """One line of text with what cannot be shown spelled out.
+
+    >>> visible("a\\nb\\x1b[2J")
+    'a\\\\nb\\\\x1b[2J'
+    """
+
+    def spelled(match: re.Match[str]) -> str:
+        return match[0].encode("unicode_escape").decode("ascii")
+
+    return _TURNING.sub(spelled, _UNPRINTABLE.sub(spelled, str(text)))
+
+
+def plain_ascii(text: str) -> str:
+    """The text in plain letters, for compilers that want nothing else.
+
+    >>> plain_ascii("∂τ/∂q, M⁻¹")
+    'dtau/dq, M^-1'
+    """
+    for letter, plain in _PLAIN.items():
+        text = text.replace(letter, plain)
+    return visible(text).encode("ascii", "replace").decode()
+
+
+def c_comment(text: str) -> str:
+    """A line inside a comment of C: it can neither end the comment nor go on to the next line.
+
+    >>> c_comment("arm */ int x; /*")
+    'arm * / int x; / *'
+    """
+    line = plain_ascii(text)
+    # a backslash at the end, or the trigraph for it, would join the next line
+    line = line.replace("\\", "/").replace("??", "? ?")
+    while (apart := line.replace("*/", "* /").replace("/*", "/ *")) != line:
+        line = apart
+    return line
+
+
+def c_identifier(text: str) -> str:
+    """A name C accepts, from any text.
+
+    >>> c_identifier("ur5 inverse-dynamics")
+    'ur5_inverse_dynamics'
+    """
+    name = re.sub(r"[^0-9a-zA-Z_]+", "_", text).strip("_")
+    if len(name) > 2 * _LONGEST:
+        name = f"{name[:_LONGEST]}_{_digest(text)}"
+    return name if name and not name[0].isdigit() else f"m_{name}"
+
+
+def file_name(text: str) -> str:
+    """A name inside a folder, without ending: never a path, never hidden, never another's.
+
+    A name that has to be changed carries a digest, so that two of them do not meet in one file.
+
+    >>> file_name("ur5"), file_name("../arm/left")
+    ('ur5', 'arm_left-cfb565f4')
+    """
+    name = re.sub(r"[^0-9a-zA-Z_+ .-]+", "_", text).strip(" ._")[:_LONGEST]
+    if name == text and name and not _DEVICES.fullmatch(name.partition(".")[0]):
+        return name
+    return f"{name.strip(' ._') or 'unnamed'}-{_digest(text)}"
+
+
+def latex(text: str) -> str:
+    """Text between words of a LaTeX document: no command, no group, no comment.
+
+    >>> print(latex("arm_1 \\\\input{x}"))
+    arm\\_1 \\textbackslash{}input\\{x\\}
+    """
+    return "".join(_LATEX.get(letter, letter) for letter in visible(text))
+
+
+def html(text: object) -> str:
+    """Text in an element or in a quoted attribute of a page.
+
+    >>> html("<!--<script>")
+    '&lt;!--&lt;script&gt;'
+    """
+    return escape(visible(text))
+
+
+def html_data(data: Any) -> str:
+    """JSON inside a <script> element: no text in it ends the element, NaN and ∞ become null.
+
+    >>> html_data({"name": "</script><!--", "y": [1.0, float("nan")]})
+    '{"name":"\\\\u003c/script\\\\u003e\\\\u003c!--","y":[1.0,null]}'
+    """
+    plain = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&":
+        plain = plain.replace(letter, f"\\u{ord(letter):04x}")
+    return plain
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {visible(key): _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    if isinstance(data, float) and not isfinite(data):
+        return None
+    return visible(data) if isinstance(data, str) else data
+
+
+def console(text: object) -> str:
+    """Text between the marks of rich: no mark of its own, nothing a terminal obeys.
+
+    >>> console("[/] arm")
+    '\\\\[/] arm'
+    """
+    from rich.markup import escape as unmarked
+
+    return unmarked(visible(text))
+
+
+def picture(text: object) -> str:
+    """A label in a figure of matplotlib: no formula, and never left out of a legend.
+
+    >>> picture("_cost $5")
+    ' _cost \\\\$5'
+    """
+    line = visible(text).replace("\\", "/").replace("$", "\\$")
+    return f" {line}" if line.startswith("_") else line
+
+
+def xml_attribute(name: str) -> str:
+    """A name as the quoted value of an attribute; one that XML cannot hold is an error.
+
+    >>> xml_attribute('a"b')
+    '\\'a"b\\''
+    """
+    if not is_plain(name) or name != name.strip():
+        raise ModelError(f"the name {name!r} has characters that XML cannot hold; rename it")
+    return quoteattr(name)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
