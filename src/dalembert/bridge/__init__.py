@@ -19,6 +19,7 @@ from dalembert.bridge.arrays import (
     cut,
     flat,
     is_symbolic,
+    is_zero,
     shape_of,
     symbol,
 )
@@ -27,14 +28,17 @@ from dalembert.bridge.calculus import (
     depends_on,
     directional,
     gradient,
+    hessian,
     jacobian,
     transposed,
 )
+from dalembert.bridge.foreign import adopted, erf, is_array, is_letter, operations
 from dalembert.bridge.functions import Function, along, traced
 from dalembert.bridge.letters import identity, name_of, symbols_of
 
 __all__ = [
     "Function",
+    "adopted",
     "along",
     "array",
     "at",
@@ -43,12 +47,18 @@ __all__ = [
     "cut",
     "depends_on",
     "directional",
+    "erf",
     "flat",
     "gradient",
+    "hessian",
     "identity",
+    "is_array",
+    "is_letter",
     "is_symbolic",
+    "is_zero",
     "jacobian",
     "name_of",
+    "operations",
     "shape_of",
     "symbol",
     "symbols_of",

@@ -18,7 +18,7 @@ def is_symbolic(value: Any) -> bool:
     >>> is_symbolic(symbol("x")), is_symbolic(np.ones(2))
     (True, False)
     """
-    return type(value).__module__.startswith("casadi")
+    return str(type(value).__module__).startswith("casadi")  # SymPy has types without a module
 
 
 def symbol(name: str, *shape: int) -> Any:
@@ -95,6 +95,18 @@ def constant(value: Any) -> np.ndarray | None:
     if not entries.is_constant():
         return None
     return np.array(casadi.DM(entries)).reshape(shape_of(value))
+
+
+def is_zero(value: Any) -> bool:
+    """Whether every entry is zero, whatever the symbols are.
+
+    >>> x = symbol("x")
+    >>> is_zero(np.sin(x) - np.sin(x)), is_zero(x)
+    (True, False)
+    """
+    import casadi
+
+    return bool(casadi.cse(column(value)).is_zero())
 
 
 def shape_of(value: Any) -> tuple[int, ...]:

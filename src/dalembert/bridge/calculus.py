@@ -38,6 +38,14 @@ def gradient(y: Any, x: Any) -> Any:
     return array(casadi.gradient(column(y), column(x)), *x.shape)
 
 
+def hessian(y: Any, x: Any) -> Any:
+    """∂²y/∂x² (n, n), symmetric, of a number y and a vector x (n,)."""
+    import casadi
+
+    second, _ = casadi.hessian(column(y), column(x))
+    return casadi.array(casadi.densify(second))
+
+
 def directional(y: Any, x: Any, direction: Any) -> Any:
     """(∂y/∂x) d of the shape of y, for a direction d of the shape of x: dy/dt for ẋ = d.
 

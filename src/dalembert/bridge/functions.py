@@ -18,7 +18,7 @@ class Function:
 
     Called with numbers it gives arrays of numbers; called inside a trace its operations become
     operations of that trace, without deriving them again. With `shared`, common subexpressions are
-    looked for once.
+    looked for once. Outputs given as a mapping have `names`.
 
     >>> x, t = symbol("x", 2), symbol("t")
     >>> f = Function([x, t], [t * x, x @ x])
@@ -28,11 +28,19 @@ class Function:
     (2,)
     """
 
-    def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any], shared: bool = False) -> None:
+    def __init__(
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any] | Mapping[str, Any],
+        shared: bool = False,
+    ) -> None:
         import casadi
 
+        self.names = tuple(outputs) if isinstance(outputs, Mapping) else ()
+        outputs = list(outputs.values()) if isinstance(outputs, Mapping) else outputs
         columns = [column(y) for y in outputs]
         columns = casadi.cse(columns) if shared else columns
+        self.inputs: Shapes = tuple(map(shape_of, inputs))
         self.shapes: Shapes = tuple(map(shape_of, outputs))
         self._columns = casadi.Function("function", [column(x) for x in inputs], columns)
 
@@ -48,17 +56,18 @@ class Function:
 
     def serialize(self) -> str:
         """The function as text: equal functions give equal text."""
-        return f"{self.shapes} {self._columns.serialize()}"
+        return f"{self.inputs} {self.shapes} {self.names} {self._columns.serialize()}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._columns.serialize(), self.shapes)
+        return _restored, (self._columns.serialize(), self.inputs, self.shapes, self.names)
 
 
-def _restored(text: str, shapes: Shapes) -> Function:
+def _restored(text: str, inputs: Shapes, shapes: Shapes, names: tuple[str, ...]) -> Function:
     import casadi
 
     made = Function.__new__(Function)
-    made._columns, made.shapes = casadi.Function.deserialize(text), shapes
+    made.inputs, made.shapes, made.names = inputs, shapes, names
+    made._columns = casadi.Function.deserialize(text)
     return made
 
 

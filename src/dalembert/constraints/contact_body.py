@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.constraints import montana
 from dalembert.constraints.kinds import Pfaffian
 from dalembert.constraints.surfaces import Surface
@@ -33,21 +34,16 @@ class ContactBody(Lagrangian):
         gravity: Any = (0.0, 0.0, 0.0),
         name: str = "contact_body",
     ) -> None:
-        import casadi
-
         self.object, self.finger = obj, finger
-        eta, rate = (casadi.SX.sym(x, 5) for x in ("eta", "eta_dot"))
-        at = casadi.array(eta).ravel()
-        V = casadi.SX((montana.body_map(obj, finger, at) @ casadi.array(rate).ravel()).to_casadi())
-        M = casadi.diagcat(mass * casadi.DM.eye(3), casadi.DM(np.asarray(inertia, dtype=float)))
+        eta, rate = (bridge.symbol(x, 5) for x in ("eta", "eta_dot"))
+        V = montana.body_map(obj, finger, eta) @ rate
         g = np.asarray(gravity, dtype=float)
-        pose = montana.relative_pose(obj, finger, at)
-        potential = casadi.SX((-mass * (g @ pose[0:3, 3])).to_casadi()) if g.any() else 0.0
+        kinetic = 0.5 * (mass * (V[0:3] @ V[0:3]) + V[3:6] @ (np.asarray(inertia) @ V[3:6]))
         super().__init__(
-            casadi.vertsplit(eta),
-            0.5 * casadi.dot(V, M @ V),
-            potential,
-            qd=casadi.vertsplit(rate),
+            eta,
+            kinetic,
+            -mass * (g @ montana.relative_pose(obj, finger, eta)[0:3, 3]),
+            qd=rate,
             names=COORDINATES,
             name=name,
         )

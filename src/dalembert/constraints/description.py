@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
+from dalembert import bridge
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.posture import Posture
 from dalembert.errors import ConstraintError
@@ -18,10 +18,6 @@ from dalembert.formulations.registry import INPUTS, Quantity
 from dalembert.model.jointed import Kinds
 from dalembert.model.parameter import collect, parameter_vector
 from dalembert.systems.dynamics import Dynamics, Rows
-
-if TYPE_CHECKING:
-    import casadi
-
 
 TRACED_FROM = (
     "dalembert.bridge",
@@ -63,7 +59,7 @@ class ConstrainedDynamics(Dynamics):
     slices: Mapping[str, slice]  # rows of every constraint
     held: int  # rows that hold a position
     positions: tuple[int, ...]  # which rows these are
-    function: casadi.Function
+    function: bridge.Function
     parameters: Mapping[str, float | None]
     moving: bool  # depends on time
     pivots: Pivots | None = None
@@ -157,7 +153,7 @@ class ConstrainedDynamics(Dynamics):
     @property
     def rows(self) -> int:
         """Number of constraint equations, redundant ones included: the length of λ."""
-        return self.function.size1_out(1)
+        return self.function.shapes[1][0]
 
     @property
     def rank(self) -> int:
@@ -201,17 +197,8 @@ class ConstrainedDynamics(Dynamics):
 
     def at(self, q: Any, qd: Any = None, t: Any = None) -> Rows:
         """The constraints at a state; symbols in, symbols out."""
-        import casadi
-
-        qd = np.zeros(self.nv) if qd is None else qd
-        inputs: tuple[Any, ...] = (q, qd, np.zeros(1) if t is None else t, self.values)
-        found: list[Any]
-        if any(map(is_symbolic, inputs)):
-            flat = [x.ravel().to_casadi() if is_symbolic(x) else np.ravel(x) for x in inputs]
-            found = [casadi.array(casadi.SX(x)) for x in self.function(*flat)]
-            return Rows(*(x if k == 1 else x.ravel() for k, x in enumerate(found)))
-        found = [np.asarray(x, dtype=float) for x in self.function(*map(np.ravel, inputs))]
-        return Rows(*(x if k == 1 else x.ravel() for k, x in enumerate(found)))
+        qd, t = np.zeros(self.nv) if qd is None else qd, 0.0 if t is None else t
+        return Rows(*self.function(q, qd, t, self.values))
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -225,24 +212,21 @@ class ConstrainedDynamics(Dynamics):
 
 def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> ConstrainedDynamics:
     """The description, with Jacobians and drift derived; shapes and dependence are checked."""
-    import casadi
-
-    q, v = casadi.SX.sym("q", system.nq), casadi.SX.sym("v", system.nv)
-    t, p = casadi.SX.sym("t"), casadi.SX.sym("p", len(system.parameters))
-    letters = dict(
-        zip(system.parameters, casadi.vertsplit(p) if system.parameters else [], strict=True)
-    )
-    names = dict(zip(system.coordinates, casadi.vertsplit(q), strict=True)) | letters | {"t": t}
-    at = Posture(system, casadi.array(q).ravel(), casadi.array(t).ravel()[0], names)
+    q, v = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv)
+    t, p = bridge.symbol("t"), bridge.symbol("p", len(system.parameters))
+    letters = dict(zip(system.parameters, p, strict=True))
+    names = dict(zip(system.coordinates, q, strict=True)) | letters | {"t": t}
+    at = Posture(system, q, t, names)
     named = _named(constraints)
-    rate = _sx(system.rate(at.q, casadi.array(v).ravel()))
+    rate = system.rate(q, v)
     parts, slices, start = [], {}, 0
     for label, constraint in named.items():
-        part = _rows(label, constraint, at, q, v, t, rate)
+        part = _rows(label, constraint, at, bridge.jacobian(rate, v))
         parts.append(part)
         slices[label] = slice(start, start + part[1].shape[0])
         start += part[1].shape[0]
-    h, A, b = (casadi.vertcat(*column) for column in zip(*parts, strict=True))
+    held, matrices, speeds = zip(*parts, strict=True)
+    h, A, b = bridge.flat(held), np.concatenate(matrices), bridge.flat(speeds)
     positions = [
         rows.start + k
         for rows, part in zip(slices.values(), parts, strict=True)
@@ -250,40 +234,34 @@ def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> 
     ]
     # w = A v − b stays zero: A v̇ = γ = −(∂w/∂q q̇ + ∂w/∂t)
     w = A @ v - b
-    drift = -(casadi.jtimes(w, q, rate) + casadi.jacobian(w, t))
+    drift = -(bridge.directional(w, q, rate) + bridge.jacobian(w, t))
     outputs, parameters, p = _parameters(system, [h, A, b, drift], [q, v, t], letters, p)
-    function = casadi.Function("rows", [q, v, t, p], [casadi.densify(x) for x in outputs])
-    moving = bool(casadi.depends_on(casadi.vertcat(h, casadi.vec(A), b), t))
+    function = bridge.Function([q, v, t, p], outputs)
+    moving = bridge.depends_on(bridge.flat([h, A, b]), t)
     return ConstrainedDynamics(
         name, system, named, slices, len(positions), tuple(positions), function, parameters, moving
     )
 
 
-def _rows(
-    label: str, constraint: Constraint, at: Posture, q: Any, v: Any, t: Any, rate: Any
-) -> tuple[Any, Any, Any]:
-    """(h, A, b) of one constraint."""
-    import casadi
-
+def _rows(label: str, constraint: Constraint, at: Posture, flow: Any) -> tuple[Any, Any, Any]:
+    """(h, A, b) of one constraint; `flow` is ∂q̇/∂v (nq, nv)."""
     n = at.system.nv
     held, rolled = constraint.position(at), constraint.velocity(at)
-    h = casadi.SX(0, 1) if held is None else _sx(held)
-    A, b = casadi.SX(0, n), casadi.SX(0, 1)
-    if held is not None:
-        # ḣ = ∂h/∂q q̇ + ∂h/∂t with q̇ = (∂q̇/∂v) v
-        A, b = casadi.jacobian(h, q) @ casadi.jacobian(rate, v), -casadi.jacobian(h, t)
+    h = bridge.flat([] if held is None else [held])
+    # ḣ = ∂h/∂q q̇ + ∂h/∂t with q̇ = (∂q̇/∂v) v
+    A, b = bridge.jacobian(h, at.q) @ flow, -bridge.jacobian(h, at.t)
     if rolled is not None:
-        A2, b2 = (_sx(x) for x in rolled)
-        if A2.shape[1] != n or b2.numel() != A2.shape[0]:
+        shape, b2 = bridge.shape_of(rolled[0]), bridge.flat(rolled[1:])
+        if shape[1:] != (n,) or b2.shape != shape[:1]:
             raise ConstraintError(
-                f"constraint {label!r}: A has shape {A2.shape} and b {b2.numel()} entries; "
+                f"constraint {label!r}: A has shape {shape} and b {b2.size} entries; "
                 f"expected (k, {n}) and k"
             )
-        A, b = casadi.vertcat(A, A2), casadi.vertcat(b, b2)
-    empty = [k for k in range(A.shape[0]) if A[k, :].is_zero()]
+        A, b = np.concatenate([A, bridge.flat(rolled[:1]).reshape(shape)]), bridge.flat([b, b2])
+    empty = [k for k in range(A.shape[0]) if bridge.is_zero(A[k])]
     if constraint.every_row_counts or len(empty) == A.shape[0]:
         for k in empty:
-            what = "h does not depend on q" if k < h.numel() else "its row of A is zero"
+            what = "h does not depend on q" if k < h.size else "its row of A is zero"
             raise ConstraintError(
                 f"constraint {label!r}, equation {k}: {what}, so it holds nothing"
             )
@@ -315,29 +293,18 @@ def _parameters(
     system: Dynamics, outputs: list[Any], own: list[Any], letters: Mapping[str, Any], p: Any
 ) -> tuple[list[Any], dict[str, float | None], Any]:
     """`Parameter` symbols met in the rows become entries of one vector, the system's first."""
-    import casadi
-
-    known = {s.element_hash() for x in (*own, p) for s in casadi.symvar(x)}
-    every = casadi.symvar(casadi.vertcat(*(casadi.vec(x) for x in outputs)))
-    loose = [s for s in every if s.element_hash() not in known]
+    known = {bridge.identity(s) for s in bridge.symbols_of(bridge.flat([*own, p]))}
+    every = bridge.symbols_of(bridge.flat(outputs))
+    loose = [s for s in every if bridge.identity(s) not in known]
     parameters = dict(system.parameters)
     targets, more = [], []
     for symbol in loose:
         ((name, value),) = collect(symbol)[0].items()
         if name not in parameters:
             parameters[name] = value
-            letters = {**letters, name: casadi.SX.sym(name)}
+            letters = {**letters, name: bridge.symbol(name)}
             more.append(letters[name])
         targets.append(letters[name])
     if loose:
-        packed = [casadi.vertcat(*loose), casadi.vertcat(*targets)]
-        outputs = [casadi.substitute(x, *packed) for x in outputs]
-    return outputs, parameters, casadi.vertcat(p, *more)
-
-
-def _sx(value: Any) -> casadi.SX:
-    import casadi
-
-    if isinstance(value, casadi.ArrayInterface):
-        return casadi.SX(value.to_casadi())
-    return casadi.SX(value)
+        outputs = list(bridge.at(outputs, loose, targets))
+    return outputs, parameters, bridge.flat([p, *more])

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
 from dalembert.constraints.elimination import WEAK_PIVOT
 from dalembert.constraints.multiplier import consistent
@@ -142,7 +143,7 @@ def decoupled(
         V1, V2 = householder(Lambda)
         return W, V1, V2, Lambda @ V1
 
-    (W, V1, V2, Lambda_r), (W_dot, _, V2_dot, _) = along(plant, frame, q, qd)
+    (W, V1, V2, Lambda_r), (W_dot, _, V2_dot, _) = bridge.along(frame, plant.rate, q, qd)
     W_inverse = np.linalg.inv(W)
     C = plant.compute("coriolis_matrix", q=q, qd=qd)
     Gamma = W_inverse @ C @ W_inverse.T - W_dot.T @ W_inverse.T
@@ -152,33 +153,3 @@ def decoupled(
     return Decoupled(
         W, V1, V2, Lambda_r, V1.T @ turned, V2.T @ turned, V2.T @ (W.T @ qd), V1.T @ u, V2.T @ u
     )
-
-
-def along(plant: Dynamics, function: Any, q: Any, qd: Any) -> tuple[list[Any], list[Any]]:
-    """(values, rates) of array functions of q as q moves with the velocity q̇."""
-    import casadi
-
-    x, v = casadi.SX.sym("x", plant.nq), casadi.SX.sym("v", plant.nv)
-    position, velocity = casadi.array(x).ravel(), casadi.array(v).ravel()
-    found = function(position)
-    rate = plant.rate(position, velocity).to_casadi()
-    flat = [_column(part) for part in found]
-    rates = [casadi.densify(casadi.jtimes(part, x, rate)) for part in flat]
-    evaluate = casadi.Function("along", [x, v], [*flat, *rates])
-    values: list[Any]
-    if hasattr(q, "to_casadi") or hasattr(qd, "to_casadi"):
-        given = [y.to_casadi() if hasattr(y, "to_casadi") else y for y in (q, qd)]
-        values = [casadi.array(casadi.SX(y)) for y in evaluate(*given)]
-    else:
-        values = [np.asarray(y, dtype=float) for y in evaluate(q, qd)]
-    shaped = [y.reshape(*part.shape) for y, part in zip(values, [*found, *found], strict=True)]
-    return shaped[: len(found)], shaped[len(found) :]
-
-
-def _column(part: Any) -> Any:
-    """All entries in C order as SX, also where they are numbers."""
-    import casadi
-
-    if hasattr(part, "to_casadi"):
-        return casadi.SX(casadi.densify(part.ravel().to_casadi()))
-    return casadi.SX(casadi.DM(part.ravel()))

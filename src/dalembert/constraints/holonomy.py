@@ -7,17 +7,15 @@ every direction can be reached where the filtration ends with all of them (Chow)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.constraints import rank
 from dalembert.constraints.read import matrix_of
 from dalembert.errors import ConstraintError, ShapeError
 from dalembert.systems.system import System
-
-if TYPE_CHECKING:
-    import casadi
 
 DEPTH = 6
 NEARBY = 4  # postures around q at which brackets must stay inside too
@@ -55,7 +53,7 @@ def is_holonomic(A: Any, q: Any) -> Holonomy:
     while growth[-1] < most and len(growth) < DEPTH and growth[-3:] != [growth[-1]] * 3:
         levels.append(_brackets(fields, levels[-1], x))
         if levels[-1].shape[1]:
-            seen = _beside(seen, levels[-1])
+            seen = np.concatenate([seen, levels[-1]], axis=1)
         growth.append(_dimension(seen, x, at))
         if len(growth) == 2:
             here = [_dimension(fields, x, p) == _dimension(seen, x, p) for p in (at, *beside)]
@@ -68,75 +66,54 @@ def _around(q: np.ndarray) -> list[np.ndarray]:
     return [q + rng.uniform(-0.2, 0.2, q.shape) for _ in range(NEARBY)]
 
 
-def _fields(A: Any, q: np.ndarray) -> tuple[casadi.SX, casadi.SX, int]:
+def _fields(A: Any, q: np.ndarray) -> tuple[Any, Any, int]:
     """A smooth basis (nq, m) of the permitted velocities around q, its symbols, and nv."""
-    import casadi
-
     if q.ndim != 1:
         raise ShapeError(f"q has shape {q.shape}; the brackets are taken at one configuration (n,)")
-    x = casadi.SX.sym("x", q.shape[0])
+    x = bridge.symbol("x", q.shape[0])
     matrix, spread = _matrix(A, x)
-    numbers = np.asarray(casadi.Function("A", [x], [casadi.densify(matrix)])(q), dtype=float)
-    chosen = rank.pivots(numbers)
+    chosen = rank.pivots(*bridge.Function([x], [matrix])(q))
     n, rows, columns = matrix.shape[1], list(chosen.rows), list(chosen.columns)
     free = [k for k in range(n) if k not in columns]
     if not free:
         raise ConstraintError("A permits no velocity at q, so there is nothing to integrate")
     # δq₂ = −A₂⁻¹ A₁ δq₁: rational in A, so smooth where A₂ is regular
-    dependent = -casadi.solve(matrix[rows, columns], matrix[rows, free])
+    dependent = -np.linalg.solve(matrix[rows][:, columns], matrix[rows][:, free])
     order = np.argsort([*free, *columns]).tolist()
-    basis = casadi.vertcat(casadi.SX.eye(len(free)), dependent)[order, :]
+    basis = np.concatenate([np.eye(len(free)), dependent])[order]
     return spread @ basis, x, n
 
 
-def _matrix(A: Any, x: casadi.SX) -> tuple[casadi.SX, casadi.SX]:
+def _matrix(A: Any, x: Any) -> tuple[Any, Any]:
     """A (k, nv) in the symbols x, and the map (nq, nv) from velocities to rates of q."""
-    import casadi
-
     if isinstance(A, System):
         return _rows_of(A, x)
-    return matrix_of(A, (casadi.array(x).ravel(),), {}, x.shape[0], "A"), casadi.SX.eye(x.shape[0])
+    return matrix_of(A, (x,), {}, x.shape[0], "A"), np.eye(x.shape[0])
 
 
-def _rows_of(closed: System, x: casadi.SX) -> tuple[casadi.SX, casadi.SX]:
-    import casadi
-
+def _rows_of(closed: System, x: Any) -> tuple[Any, Any]:
     system = closed.dynamics.bound()
     if x.shape[0] != system.nq:
         raise ShapeError(f"{system.name}: q has {x.shape[0]} entries, expected ({system.nq},)")
-    at = casadi.array(x).ravel()
-    v = casadi.SX.sym("v", system.nv)
-    rate = system.rate(at, casadi.array(v).ravel()).to_casadi()
-    rows = system.at(at).A
-    return casadi.SX(rows.to_casadi()), casadi.jacobian(casadi.SX(rate), v)
+    v = bridge.symbol("v", system.nv)
+    return system.at(x).A, bridge.jacobian(system.rate(x, v), v)
 
 
-def _brackets(first: casadi.SX, last: casadi.SX, x: casadi.SX) -> casadi.SX:
+def _brackets(first: Any, last: Any, x: Any) -> Any:
     """[X, Y] = ∂Y/∂q X − ∂X/∂q Y for X in Δ₁ and Y of the last level; zero ones are left out."""
-    import casadi
-
     found = []
     for j in range(last.shape[1]):
-        slope = casadi.jacobian(last[:, j], x)
+        slope = bridge.jacobian(last[:, j], x)
         for i in range(first.shape[1]):
-            bracket = slope @ first[:, i] - casadi.jacobian(first[:, i], x) @ last[:, j]
-            if not casadi.cse(bracket).is_zero():
+            bracket = slope @ first[:, i] - bridge.jacobian(first[:, i], x) @ last[:, j]
+            if not bridge.is_zero(bracket):
                 found.append(bracket)
-    return casadi.hcat(found) if found else casadi.SX(first.shape[0], 0)
+    return np.stack(found).T if found else np.zeros((first.shape[0], 0))
 
 
-def _beside(*parts: casadi.SX) -> casadi.SX:
-    """Columns side by side."""
-    import casadi
-
-    return casadi.horzcat(*parts)
-
-
-def _dimension(fields: casadi.SX, x: casadi.SX, q: np.ndarray) -> int:
+def _dimension(fields: Any, x: Any, q: np.ndarray) -> int:
     """Rank of the fields at q, those that vanish there left out."""
-    import casadi
-
-    values = np.asarray(casadi.Function("X", [x], [casadi.densify(fields)])(q), dtype=float)
+    (values,) = bridge.Function([x], [fields])(q)
     sizes = np.linalg.norm(values, axis=0)
     kept = values[:, sizes > ZERO] / sizes[sizes > ZERO]
     return int((np.linalg.svd(kept, compute_uv=False) > ZERO).sum()) if kept.size else 0

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.read import matrix_of, rows_of
 from dalembert.errors import ConstraintError
@@ -22,11 +24,11 @@ class Constraint:
     every_row_counts: ClassVar[bool] = True
 
     def position(self, at: Posture) -> Any:
-        """h (k,) as casadi.SX, or None."""
+        """h (k,), or None."""
         return None
 
     def velocity(self, at: Posture) -> Any:
-        """(A (k, nv), b (k,)) as casadi.SX, or None."""
+        """(A (k, nv), b (k,)), or None."""
         return None
 
     def wrench(self, at: Posture, lam: Any) -> Any:
@@ -76,12 +78,10 @@ class Pfaffian(Constraint):
     name: str | None = None
 
     def velocity(self, at: Posture) -> Any:
-        import casadi
-
         what = f"constraint {self.label!r}"
         A = matrix_of(self.A, (at.q,), at.names, at.system.nv, f"{what}: A")
         b = rows_of(self.b, (at.q, at.t), at.names, f"{what}: b")
-        return A, casadi.repmat(b, A.shape[0]) if b.numel() == 1 else b
+        return A, np.concatenate([b] * A.shape[0]) if b.shape == (1,) else b
 
 
 @dataclass(frozen=True, eq=False)

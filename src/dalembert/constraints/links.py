@@ -6,19 +6,16 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
+from dalembert import bridge
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.read import rows_of
 from dalembert.formulations.registry import Formulation, Quantity
 from dalembert.systems.compiled import Compiled, Evaluator, Kind, Variant
 from dalembert.systems.system import System
-
-if TYPE_CHECKING:
-    import casadi
 
 Link = Callable[[Posture, Posture], Any]
 
@@ -28,7 +25,7 @@ class LinkRows:
     """One kind of link between two kinds of units; `function` is (q_a, v_a, q_b, v_b) → rows."""
 
     name: str
-    function: casadi.Function
+    function: bridge.Function
     na: int  # coordinates of a
     nb: int
     va: int  # velocities of a
@@ -62,17 +59,7 @@ class LinkRows:
 
 def _rows(link: LinkRows, q_a: Any, v_a: Any, q_b: Any, v_b: Any) -> tuple[Any, ...]:
     """(h, A_a, A_b, γ) of one link."""
-    import casadi
-
-    inputs = (q_a, v_a, q_b, v_b)
-    found: list[Any]
-    if any(map(is_symbolic, inputs)):
-        flat = [x.to_casadi() if is_symbolic(x) else x for x in inputs]
-        found = [casadi.array(casadi.SX(x)) for x in link.function(*flat)]
-    else:
-        found = [np.asarray(x, dtype=float) for x in link.function(*inputs)]
-    h, A, B, gamma = found
-    return h.ravel(), A, B, gamma.ravel()
+    return link.function(q_a, v_a, q_b, v_b)
 
 
 ROWS = Quantity(
@@ -108,24 +95,18 @@ class LinkEvaluator(Evaluator):
 
 
 def _described(name: str, link: Link, a: System, b: System) -> LinkRows:
-    import casadi
-
     units = [a.dynamics, b.dynamics]
-    q = [casadi.SX.sym(f"q{k}", unit.nq) for k, unit in enumerate(units)]
-    v = [casadi.SX.sym(f"v{k}", unit.nv) for k, unit in enumerate(units)]
-    postures = [Posture(unit, casadi.array(x).ravel()) for unit, x in zip(units, q, strict=True)]
+    q = [bridge.symbol(f"q{k}", unit.nq) for k, unit in enumerate(units)]
+    v = [bridge.symbol(f"v{k}", unit.nv) for k, unit in enumerate(units)]
+    postures = [Posture(unit, x) for unit, x in zip(units, q, strict=True)]
     h = rows_of(lambda: link(*postures), (), {}, f"link {name!r}")
-    rates = [
-        casadi.SX(unit.rate(at.q, casadi.array(x).ravel()).to_casadi())
-        for unit, at, x in zip(units, postures, v, strict=True)
-    ]
+    rates = [unit.rate(x, y) for unit, x, y in zip(units, q, v, strict=True)]
     A, B = (
-        casadi.jacobian(h, x) @ casadi.jacobian(rate, y)
+        bridge.jacobian(h, x) @ bridge.jacobian(rate, y)
         for x, y, rate in zip(q, v, rates, strict=True)
     )
     w = A @ v[0] + B @ v[1]
-    gamma = -sum((casadi.jtimes(w, x, rate) for x, rate in zip(q, rates, strict=True)), 0)
-    inputs = [q[0], v[0], q[1], v[1]]
-    function = casadi.Function("link", inputs, [casadi.densify(x) for x in (h, A, B, gamma)])
+    gamma = -sum(bridge.directional(w, x, rate) for x, rate in zip(q, rates, strict=True))
+    function = bridge.Function([q[0], v[0], q[1], v[1]], [h, A, B, gamma])
     first, second = units
-    return LinkRows(name, function, first.nq, second.nq, first.nv, second.nv, h.numel())
+    return LinkRows(name, function, first.nq, second.nq, first.nv, second.nv, h.size)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.surfaces import Surface
@@ -56,18 +57,9 @@ class PointOnSurface(Constraint):
 
     def normal(self, at: Posture) -> Any:
         """The surface's outward normal (3,) in the world."""
-        import casadi
-
         R_o, p = self._seen(at)
-        self._require()
-        x = casadi.SX.sym("x", 3)
-        height = self.surface.height(casadi.array(x).ravel())  # type: ignore[misc]
-        slope = casadi.Function("n", [x], [casadi.densify(casadi.gradient(height.to_casadi(), x))])
-        n: Any
-        if hasattr(p, "to_casadi"):
-            n = casadi.array(casadi.SX(slope(p.to_casadi()))).ravel()
-        else:
-            n = np.asarray(slope(p), dtype=float).ravel()
+        x = bridge.symbol("x", 3)
+        (n,) = bridge.at([bridge.gradient(self._height(x), x)], [x], [p])
         return R_o @ (n / np.sqrt(n @ n))
 
     def wrench(self, at: Posture, lam: Any) -> Any:

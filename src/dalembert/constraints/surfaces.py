@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
+from dalembert import bridge
 from dalembert.errors import ConstraintError
-
-if TYPE_CHECKING:
-    import casadi
 
 
 class Patch(NamedTuple):
@@ -46,28 +43,24 @@ class Surface:
     name: str = "surface"
 
     @cached_property
-    def _patch(self) -> casadi.Function:
-        import casadi
-
-        a = casadi.SX.sym("alpha", 2)
-        found = self.chart(casadi.array(a).ravel())
-        if not hasattr(found, "to_casadi") or tuple(found.shape) != (3,):
+    def _patch(self) -> bridge.Function:
+        a = bridge.symbol("alpha", 2)
+        c = self.chart(a)
+        if not bridge.is_array(c) or tuple(c.shape) != (3,):
             raise ConstraintError(
                 f"{self.name}: its chart must give a point (3,) of the coordinates (2,)"
             )
-        c = casadi.SX(found.to_casadi())
-        C = casadi.jacobian(c, a)
-        x = C[:, 0] / casadi.norm_2(C[:, 0])
-        n = casadi.cross(C[:, 0], C[:, 1])
-        z = n / casadi.norm_2(n)
-        y = casadi.cross(z, x)
-        xy = casadi.horzcat(x, y)
-        M = xy.T @ C
-        inverse = casadi.solve(M, casadi.SX.eye(2))
-        K = xy.T @ casadi.jacobian(z, a) @ inverse
-        T = y.T @ casadi.jacobian(x, a) @ inverse
-        frame = casadi.horzcat(x, y, z)
-        return casadi.Function("patch", [a], [casadi.densify(p) for p in (c, frame, M, K, T)])
+        C = bridge.jacobian(c, a)
+        x = C[:, 0] / np.sqrt(C[:, 0] @ C[:, 0])
+        n = np.cross(C[:, 0], C[:, 1])
+        z = n / np.sqrt(n @ n)
+        y = np.cross(z, x)
+        xy = np.stack([x, y])
+        M = xy @ C
+        inverse = np.linalg.solve(M, np.eye(2))
+        K = xy @ bridge.jacobian(z, a) @ inverse
+        T = y @ bridge.jacobian(x, a) @ inverse
+        return bridge.Function([a], [c, np.stack([x, y, z]).T, M, K, T])
 
     def at(self, alpha: Any) -> Patch:
         """Point, Gauss frame, metric, curvature and torsion at α (2,), numbers or symbols.
@@ -76,17 +69,7 @@ class Surface:
         array([[0.5, 0. ],
                [0. , 0.5]])
         """
-        import casadi
-
-        found: list[Any]
-        if is_symbolic(alpha):
-            found = [casadi.array(casadi.SX(p)) for p in self._patch(alpha.to_casadi())]
-        else:
-            found = [
-                np.asarray(p, dtype=float) for p in self._patch(np.asarray(alpha, dtype=float))
-            ]
-        c, frame, M, K, T = found
-        return Patch(c.ravel(), frame, M, K, T.ravel())
+        return Patch(*self._patch(alpha))
 
 
 class Sphere(Surface):

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.errors import ConstraintError
-from dalembert.systems.system import Dynamics
 
 if TYPE_CHECKING:
-    import casadi
-
     from dalembert.constraints.constrained import Constrained
 
 
@@ -65,10 +63,9 @@ def nonholonomic_trap(closed: Constrained, q: Any, qd: Any, tau: Any = None) -> 
         )
     free = [k for k in range(system.nv) if k not in system.require_pivots().columns]
     function = _equations(system, free)
-    M, right, wrong, difference, a = (np.asarray(x, dtype=float) for x in function(*state))
+    M, right, wrong, difference, a = function(*state)
     force = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
     along = force[free] - a.T @ force[list(system.require_pivots().columns)]
-    right, wrong, difference = right.ravel(), wrong.ravel(), difference.ravel()
     return Trap(
         tuple(system.dynamics.velocities[k] for k in free),
         M,
@@ -80,59 +77,44 @@ def nonholonomic_trap(closed: Constrained, q: Any, qd: Any, tau: Any = None) -> 
     )
 
 
-def _equations(system: ConstrainedDynamics, free: list[int]) -> casadi.Function:
-    """casadi.Function (q, q̇) → (M, right c, wrong c, difference, a)."""
-    import casadi
-
+def _equations(system: ConstrainedDynamics, free: list[int]) -> bridge.Function:
+    """(q, q̇) → (M, right c, wrong c, difference, a)."""
     chosen = system.require_pivots()
     rows, held = list(chosen.rows), list(chosen.columns)
-    q, qd = casadi.SX.sym("q", system.nq), casadi.SX.sym("qd", system.nv)
+    q, qd = bridge.symbol("q", system.nq), bridge.symbol("qd", system.nv)
     r_dot, s_dot = qd[free], qd[held]
-    A = casadi.SX(system.at(casadi.array(q).ravel()).A.to_casadi())
-    a = casadi.solve(A[rows, held], A[rows, free])
-    L = _lagrangian(system.dynamics, q, qd)
+    A = system.at(q).A
+    a = np.linalg.solve(A[rows][:, held], A[rows][:, free])
+    L = system.dynamics.kinetic_energy(q, qd) - system.dynamics.potential_energy(q)
     # d/dt at r̈ = 0, where s̈ = −ȧ ṙ; c = d/dt ∂L/∂q̇ − ∂L/∂q there
-    a_dot = casadi.reshape(casadi.jtimes(casadi.vec(a), q, qd), *a.shape)
-    qdd = casadi.SX.zeros(system.nv)
-    qdd[held] = -(a_dot @ r_dot)
-    c = _euler_lagrange(L, q, qd, qd, qdd)
+    a_dot = bridge.directional(a, q, qd)
+    order = np.argsort([*free, *held])
+    qdd = np.concatenate([np.zeros(len(free)), -(a_dot @ r_dot)])[order]
+    c = _euler_lagrange(L, q, qd, qdd)
     right = c[free] - a.T @ c[held]
     # L_c on (q, ṙ), the dependent velocities replaced
-    inserted = casadi.substitute(L, s_dot, -(a @ r_dot))
-    slope = casadi.gradient(inserted, r_dot)
-    by_q = casadi.gradient(inserted, q)
-    moving = casadi.substitute(qd, s_dot, -(a @ r_dot))
-    wrong = casadi.jtimes(slope, q, moving) - (by_q[free] - a.T @ by_q[held])
-    M = casadi.jacobian(slope, r_dot)
+    inserted, moving = bridge.at([L, qd], [s_dot], [-(a @ r_dot)])
+    slope = bridge.gradient(inserted, r_dot)
+    by_q = bridge.gradient(inserted, q)
+    wrong = bridge.directional(slope, q, moving) - (by_q[free] - a.T @ by_q[held])
+    M = bridge.jacobian(slope, r_dot)
     difference = _difference(L, a, a_dot, q, qd, free, held)
-    outputs = [M, right, wrong, difference, a]
-    return casadi.Function("trap", [q, qd], [casadi.densify(x) for x in outputs])
+    return bridge.Function([q, qd], [M, right, wrong, difference, a])
 
 
-def _lagrangian(plant: Dynamics, q: casadi.SX, qd: casadi.SX) -> casadi.SX:
-    import casadi
-
-    at, moving = casadi.array(q).ravel(), casadi.array(qd).ravel()
-    T, V = plant.kinetic_energy(at, moving), plant.potential_energy(at)
-    plain = [x.to_casadi() if hasattr(x, "to_casadi") else x for x in (T, V)]
-    return casadi.SX(plain[0]) - casadi.SX(plain[1])
-
-
-def _euler_lagrange(L: Any, q: Any, qd: Any, rate: Any, qdd: Any) -> casadi.SX:
-    import casadi
-
-    p = casadi.gradient(L, qd)
-    return casadi.jtimes(p, q, rate) + casadi.jtimes(p, qd, qdd) - casadi.gradient(L, q)
+def _euler_lagrange(L: Any, q: Any, qd: Any, qdd: Any) -> Any:
+    """d/dt ∂L/∂q̇ − ∂L/∂q (n,)."""
+    p = bridge.gradient(L, qd)
+    carried = bridge.directional(p, q, qd) + bridge.directional(p, qd, qdd)
+    return carried - bridge.gradient(L, q)
 
 
 def _difference(
     L: Any, a: Any, a_dot: Any, q: Any, qd: Any, free: list[int], held: list[int]
-) -> casadi.SX:
+) -> Any:
     """Σ_s ∂L/∂ṡ (ȧ_si − Σ_j (∂a_sj/∂r_i − Σ_s' ∂a_sj/∂s' a_s'i) ṙ_j), i over the free velocities."""
-    import casadi
-
-    momentum = casadi.gradient(L, qd)[held]
+    momentum = bridge.gradient(L, qd)[held]
     carried = a @ qd[free]  # Σ_j a_sj ṙ_j, the rates held fixed while q varies
-    by_q = casadi.jacobian(carried, q)
+    by_q = bridge.jacobian(carried, q)
     along = by_q[:, free] - by_q[:, held] @ a
     return (a_dot - along).T @ momentum

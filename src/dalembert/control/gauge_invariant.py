@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.constraints.gauge import Decoupled, along, decoupled, roots
+from dalembert import bridge
+from dalembert.constraints.gauge import Decoupled, decoupled, roots
 from dalembert.control.hybrid import Hybrid
 from dalembert.control.task import stacked_solve, times
 from dalembert.linalg.orthonormal import householder
@@ -51,7 +52,7 @@ class GaugeInvariant(Hybrid):
             J = stacked_solve(self.task(at, np.zeros(model.nv)), A, unit)
             return (V2.T @ (W.T @ J),)
 
-        (B,), (B_dot,) = along(model.dynamics, reduced, q, qd)
+        (B,), (B_dot,) = bridge.along(reduced, model.dynamics.rate, q, qd)
         parts = decoupled(model, q, qd, np.zeros(model.nv), t)
         return Frame(parts, B, B_dot)
 

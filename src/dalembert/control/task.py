@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
+from dalembert import bridge
 from dalembert.constraints import Constrained
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.posture import index
@@ -45,44 +45,28 @@ def chosen(system: Constrained, coordinates: Coordinates) -> Callable[[Any], Any
     return lambda q: np.stack([q[k] for k in entries])
 
 
-def position_task(system: ConstrainedDynamics, theta: Callable[[Any], Any]) -> Any:
+def position_task(
+    system: ConstrainedDynamics, theta: Callable[[Any], Any]
+) -> Callable[[Any, Any], Task]:
     """(q, q̇) → `Task` of coordinates θ(q), with Θ and Θ̇ q̇ by automatic differentiation."""
-    import casadi
+    q, v = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv)
+    flow, value = system.dynamics.rate(q, v), theta(q)
+    rate = bridge.directional(value, q, flow)
+    parts = [value, rate, bridge.jacobian(rate, v), bridge.directional(rate, q, flow)]
+    function = bridge.Function([q, v], parts)
+    return lambda q, qd: Task(*function(q, qd))
 
-    x, v = casadi.SX.sym("x", system.nq), casadi.SX.sym("v", system.nv)
-    value = casadi.SX(theta(casadi.array(x).ravel()).to_casadi())
-    flow = casadi.SX(system.dynamics.rate(*(casadi.array(s).ravel() for s in (x, v))).to_casadi())
-    rate = casadi.jtimes(value, x, flow)
-    return _evaluator(x, v, value, rate, casadi.jacobian(rate, v), casadi.jtimes(rate, x, flow))
 
-
-def velocity_task(system: ConstrainedDynamics, U: Callable[[Any], Any]) -> Any:
+def velocity_task(
+    system: ConstrainedDynamics, U: Callable[[Any], Any]
+) -> Callable[[Any, Any], Task]:
     """(q, q̇) → `Task` of quasi-velocities u = U(q) q̇."""
-    import casadi
-
-    x, v = casadi.SX.sym("x", system.nq), casadi.SX.sym("v", system.nv)
-    matrix = U(casadi.array(x).ravel())
-    matrix = casadi.SX(matrix.to_casadi() if is_symbolic(matrix) else casadi.DM(matrix))
-    flow = casadi.SX(system.dynamics.rate(*(casadi.array(s).ravel() for s in (x, v))).to_casadi())
+    q, v = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv)
+    matrix = U(q)
     rate = matrix @ v
-    return _evaluator(x, v, rate, rate, matrix, casadi.jtimes(rate, x, flow))
-
-
-def _evaluator(x: Any, v: Any, *parts: Any) -> Callable[[Any, Any], Task]:
-    import casadi
-
-    function = casadi.Function("task", [x, v], [casadi.densify(casadi.SX(part)) for part in parts])
-
-    def evaluate(q: Any, qd: Any) -> Task:
-        found: list[Any]
-        if is_symbolic(q) or is_symbolic(qd):
-            columns = [y.to_casadi() if is_symbolic(y) else y for y in (q, qd)]
-            found = [casadi.array(casadi.SX(y)) for y in function(*columns)]
-        else:
-            found = [np.asarray(y, dtype=float) for y in function(q, qd)]
-        return Task(found[0].ravel(), found[1].ravel(), found[2], found[3].ravel())
-
-    return evaluate
+    drift = bridge.directional(rate, q, system.dynamics.rate(q, v))
+    function = bridge.Function([q, v], [rate, rate, matrix, drift])
+    return lambda q, qd: Task(*function(q, qd))
 
 
 def require_complete(system: Constrained, size: int, matrix: Any) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.errors import FormulationError
 from dalembert.model.frozen import freeze_fields
 from dalembert.model.joint import Chart
-from dalembert.model.parameter import is_symbolic
 from dalembert.spatial.inertia import inertia_of_moments, parallel_axis, silver_tensor
 
 # entries of the tensor about the centre below this part of the tensor about the origin are what

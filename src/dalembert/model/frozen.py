@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.model.parameter import is_symbolic
+from dalembert.bridge import is_symbolic
 
 
 def frozen(value: Any) -> Any:

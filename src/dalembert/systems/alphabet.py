@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.errors import ModelError, ParameterError
 from dalembert.model.parameter import Expression, Parameter, collect
 
@@ -29,26 +30,22 @@ class Alphabet:
 
     def name_of(self, symbol: Any) -> str:
         """The coordinate that the user's symbol is; empty if none."""
-        import casadi
-
         own = self.given.get(_key(plain(symbol)))
-        for name, ours in zip(self.names, casadi.vertsplit(self.q), strict=True):
-            if own is not None and own.element_hash() == ours.element_hash():
+        for name, ours in zip(self.names, self.q, strict=True):
+            if own is not None and bridge.identity(own) == bridge.identity(ours):
                 return name
         return ""
 
     def read(self, value: Any, what: str, smooth: bool = True) -> Any:
-        """A user's scalar expression as CasADi SX in our symbols."""
-        import casadi
-
+        """A user's scalar expression in our symbols, an array ()."""
         value = plain(value)
         if isinstance(value, Parameter):
             return self.by_name[value.name]
         if _library(value) == "sympy":
             return self._read_sympy(value, what, smooth)
-        if isinstance(value, casadi.SX):
+        if bridge.is_array(value):
             return self._read_casadi(value, what, smooth)
-        if isinstance(value, casadi.MX):
+        if _library(value) == "casadi":
             raise ModelError(f"{what} is a casadi.MX expression; write it with casadi.SX symbols")
         try:
             number = float(value)
@@ -56,29 +53,28 @@ class Alphabet:
             raise ModelError(f"{what}: {value!r} is neither an expression nor a number") from None
         if not np.isfinite(number):
             raise ModelError(f"{what} holds {number}; give finite numbers")
-        return casadi.SX(number)
+        return np.array(number)
 
     def _read_sympy(self, value: Any, what: str, smooth: bool) -> Any:
-        import casadi
-
-        from dalembert.systems.sympy_read import loose_symbols, to_casadi
+        from dalembert.systems.sympy_read import from_sympy, loose_symbols
 
         named = {s: self.by_name[s.name] for s in value.free_symbols if s.name in self.by_name}
         table = {**named, **self.given}
         self._require_known(loose_symbols(value, table, what), what)
-        return casadi.SX(to_casadi(value, table, what, smooth))
+        return from_sympy(value, table, what, smooth)
 
     def _read_casadi(self, value: Any, what: str, smooth: bool) -> Any:
-        import casadi
-
-        if not value.is_scalar():
+        if value.size != 1:
             raise ModelError(f"{what} has shape {value.shape}; one number is expected")
-        symbols = casadi.symvar(value)
-        ours = [self.given.get(_key(s), self.by_name.get(s.name())) for s in symbols]
-        unknown = [s.name() for s, own in zip(symbols, ours, strict=True) if own is None]
+        symbols = bridge.symbols_of(value)
+        names = [bridge.name_of(s) for s in symbols]
+        ours = [
+            self.given.get(_key(s), self.by_name.get(name))
+            for s, name in zip(symbols, names, strict=True)
+        ]
+        unknown = [name for name, own in zip(names, ours, strict=True) if own is None]
         self._require_known(unknown, what)
-        function = casadi.Function("read", symbols, [value])
-        operations = _operations(function)
+        operations = bridge.operations(value)
         if "CALL" in operations:
             raise ModelError(f"{what} calls a function of CasADi that cannot be seen through")
         if smooth and operations & set(_JUMPS):
@@ -87,7 +83,7 @@ class Alphabet:
                 f"{what} uses {jump}, which jumps: an energy must have a derivative. "
                 "Forces may jump; give this part as forces="
             )
-        return function(*ours) if symbols else value
+        return bridge.at([value.reshape(())], symbols, ours)[0]
 
     def _require_known(self, unknown: Sequence[str], what: str) -> None:
         if unknown:
@@ -107,8 +103,6 @@ def alphabet(
     velocities_needed: bool = True,
 ) -> Alphabet:
     """Settle what the symbols are; `expressions` are looked through for `Parameter` objects."""
-    import casadi
-
     positions = entries(q)
     if not positions:
         raise ModelError("q is empty; give at least one coordinate")
@@ -120,15 +114,14 @@ def alphabet(
     declared = _declared(parameters, expressions)
     values = {name: value for name, (_, value) in declared.items()}
     _require_distinct([*labels, *values], "coordinates and parameters")
-    ours = [casadi.SX.sym(name, size) for name, size in (("q", len(labels)), ("qd", len(labels)))]
-    p = casadi.SX.sym("parameters", len(values))
+    ours = [bridge.symbol(name, len(labels)) for name in ("q", "qd")]
+    p = bridge.symbol("parameters", len(values))
     keys = [*positions, *velocities]
     _require_distinct([_key(x) for x in keys], "symbols of q and qd", [str(x) for x in keys])
-    split = [casadi.vertsplit(symbols) for symbols in ours]
-    given = {_key(x): symbol for x, symbol in zip(positions, split[0], strict=True)}
-    given |= {_key(x): symbol for x, symbol in zip(velocities, split[1], strict=False)}
-    given |= _derivatives(positions, split[1])
-    by_name = dict(zip(values, casadi.vertsplit(p) if values else [], strict=True))
+    given = {_key(x): symbol for x, symbol in zip(positions, ours[0], strict=True)}
+    given |= {_key(x): symbol for x, symbol in zip(velocities, ours[1], strict=False)}
+    given |= _derivatives(positions, list(ours[1]))
+    by_name = dict(zip(values, p, strict=True))
     given |= {_key(s): by_name[name] for name, (s, _) in declared.items() if s is not None}
     return Alphabet(labels, values, given, by_name, ours[0], ours[1], p)
 
@@ -136,10 +129,8 @@ def alphabet(
 def entries(value: Any) -> list[Any]:
     """A column of scalars from a list, a SymPy matrix, or a CasADi or NumPy vector."""
     value = plain(value)
-    if _library(value) == "casadi":
-        import casadi
-
-        return list(casadi.vertsplit(casadi.vec(value))) if value.numel() else []
+    if bridge.is_array(value):
+        return list(value.ravel())
     if _library(value) == "sympy":
         return list(value) if hasattr(value, "shape") else [value]
     if isinstance(value, Iterable) and not isinstance(value, str):
@@ -148,10 +139,10 @@ def entries(value: Any) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """CasADi's own type behind a `casadi.array` or arithmetic of parameters."""
+    """Arithmetic of parameters and CasADi's own matrices as arrays; all else as it is."""
     if isinstance(value, Expression) and not isinstance(value, Parameter):
-        value = value.symbol()
-    return value.to_casadi() if hasattr(value, "to_casadi") else value
+        return value.symbol()
+    return bridge.adopted(value)
 
 
 def _library(value: Any) -> str:
@@ -161,24 +152,17 @@ def _library(value: Any) -> str:
 
 
 def _key(symbol: Any) -> Any:
-    return symbol.element_hash() if _library(symbol) == "casadi" else symbol
+    return bridge.identity(symbol) if bridge.is_letter(plain(symbol)) else symbol
 
 
 def _label(symbol: Any, what: str) -> str:
-    library = _library(plain(symbol))
-    if library == "casadi" and _is_sx(plain(symbol)):
-        return str(plain(symbol).name())
-    if library == "sympy" and (symbol.is_Symbol or _is_function(symbol)):
+    if bridge.is_letter(plain(symbol)):
+        return bridge.name_of(plain(symbol))
+    if _library(symbol) == "sympy" and (symbol.is_Symbol or _is_function(symbol)):
         return str(symbol.name if symbol.is_Symbol else symbol.func)
     if isinstance(symbol, Parameter):
         return symbol.name
     raise ModelError(f"{what} holds {symbol!r}, which is no symbol of SymPy or casadi.SX")
-
-
-def _is_sx(value: Any) -> bool:
-    import casadi
-
-    return isinstance(value, casadi.SX) and value.is_scalar() and value.is_symbolic()
 
 
 def _is_function(node: Any) -> bool:
@@ -238,24 +222,15 @@ def _declared(parameters: Any, expressions: Iterable[Any]) -> dict[str, tuple[An
 
 def _parameters_in(expressions: Iterable[Any]) -> Iterable[tuple[str, float | None]]:
     """`Parameter` objects, bare or inside CasADi expressions."""
-    import casadi
-
     for value in map(plain, expressions):
         if isinstance(value, Parameter):
             yield value.name, value.value
-        elif isinstance(value, casadi.SX):
-            for symbol in casadi.symvar(value):
+        elif bridge.is_array(value):
+            for symbol in bridge.symbols_of(value):
                 try:
                     yield from collect(symbol)[0].items()
                 except ParameterError:
                     continue  # a symbol of the user's own
-
-
-def _operations(function: Any) -> set[str]:
-    import casadi
-
-    names = {getattr(casadi, key): key[3:] for key in dir(casadi) if key[:3] == "OP_"}
-    return {names[function.instruction_id(k)] for k in range(function.n_instructions())}
 
 
 def _require_distinct(keys: list[Any], what: str, shown: list[str] | None = None) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.errors import ModelError, SingularMassMatrixError
 from dalembert.systems.energies import Energies, Symbols
 from dalembert.systems.euler_lagrange import mass_matrix
@@ -19,28 +20,26 @@ RELATIVE_INERTIA = 1e-13
 
 def require_lagrangian(energies: Energies) -> None:
     """T must be a quadratic form in q̇, V a function of q alone; an error says what is not."""
-    import casadi
-
     s = Symbols(energies)
-    for rate, symbol in zip(energies.coordinates, casadi.vertsplit(s["qd"]), strict=True):
-        if casadi.depends_on(s["potential"], symbol):
+    for rate, symbol in zip(energies.coordinates, s["qd"], strict=True):
+        if bridge.depends_on(s["potential"], symbol):
             raise ModelError(
                 f"{energies.name}: the potential energy depends on the velocity of {rate}; give "
                 "forces that depend on velocities as forces="
             )
-    slope = casadi.gradient(s["kinetic"], s["qd"])
-    inertia = casadi.densify(casadi.jacobian(slope, s["qd"]))
-    probe = casadi.Function(
-        "probe", [s["q"], s["qd"], s.parameters], [s["kinetic"], slope, inertia, s["potential"]]
+    slope = bridge.gradient(s["kinetic"], s["qd"])
+    inertia = bridge.jacobian(slope, s["qd"])
+    probe = bridge.Function(
+        [s["q"], s["qd"], s.parameters], [s["kinetic"], slope, inertia, s["potential"]]
     )
     seen = 0
     for q, qd, values in _states(energies):
-        T, p, M, V = (np.asarray(x, dtype=float) for x in probe(q, qd, values))
-        other = np.asarray(probe(q, -1.7 * qd[::-1], values)[2], dtype=float)
+        T, p, M, V = probe(q, qd, values)
+        other = probe(q, -1.7 * qd[::-1], values)[2]
         if not all(np.isfinite(x).all() for x in (T, p, M, V, other)):
             continue
         seen += 1
-        _require_quadratic(energies, T, p[:, 0], M, other, qd)
+        _require_quadratic(energies, T, p, M, other, qd)
     if not seen:
         raise ModelError(
             f"{energies.name}: the energies have no finite value at any of the random states "

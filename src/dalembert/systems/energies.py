@@ -6,34 +6,29 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
+from dalembert import bridge
 from dalembert.formulations import Quantity
 from dalembert.model.parameter import parameter_vector
 from dalembert.systems.catalogue import LAGRANGIAN, MORE_INPUTS, PARTICLES
 from dalembert.systems.dynamics import Dynamics
 
-if TYPE_CHECKING:
-    import casadi
-
 
 class Symbols:
-    """CasADi symbols of every input a formula may use, and the system's own functions of them."""
+    """Symbols of every input a formula may use, and the system's own functions of them."""
 
     def __init__(self, energies: Energies) -> None:
-        import casadi
-
         for name, size in energies.sizes.items():
-            setattr(self, name, casadi.SX.sym(name, size))
-        self.parameters = casadi.SX.sym("parameters", energies.function.size1_in(2))
+            setattr(self, name, bridge.symbol(name, size))
+        self.parameters = bridge.symbol("parameters", *energies.function.inputs[2])
         found = energies.function(self["q"], self["qd"], self.parameters)
-        for name, value in zip(energies.function.name_out(), found, strict=True):
+        for name, value in zip(energies.function.names, found, strict=True):
             setattr(self, name, value)
 
-    def __getitem__(self, name: str) -> casadi.SX:
+    def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
 
 
@@ -44,18 +39,17 @@ Formula = Callable[[Symbols], Any]
 class Energies(Dynamics):
     """A system by its energies: ``function`` is (q, qd, parameters) → (kinetic, potential, forces).
 
-    For particles it also returns positions, masses and applied forces, each of all `dimension`
-    components of every particle. `parameters` holds the default of every named parameter; `bind`
-    puts numbers (or symbols) in.
+    For particles it also returns positions, masses and applied forces, each (k, d). `parameters`
+    holds the default of every named parameter; `bind` puts numbers (or symbols) in.
     """
 
     name: str
     coordinates: tuple[str, ...]
-    function: casadi.Function
+    function: bridge.Function
     parameters: Mapping[str, float | None]
     dimension: int = 0
     values: Any = field(default_factory=lambda: np.zeros(0))
-    derived: dict[Any, casadi.Function] = field(default_factory=dict, repr=False)
+    derived: dict[Any, bridge.Function] = field(default_factory=dict, repr=False)
 
     traced_from: ClassVar = (
         "dalembert.bridge",
@@ -79,7 +73,9 @@ class Energies(Dynamics):
     @property
     def particles(self) -> int:
         """Number of particles."""
-        return self.function.size1_out("positions") // self.dimension if self.dimension else 0
+        if not self.dimension:
+            return 0
+        return self.function.shapes[self.function.names.index("positions")][0]
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -101,26 +97,14 @@ class Energies(Dynamics):
         """Vector of parameter values: the defaults, overridden by `given`."""
         return parameter_vector(self.name, self.parameters, given)
 
-    def evaluate(self, formula: Formula, shape: tuple[int, ...], **inputs: Any) -> Any:
-        """The formula at these inputs, as an array of that shape; of symbols if any is symbolic."""
+    def evaluate(self, formula: Formula, **inputs: Any) -> Any:
+        """The formula at these inputs, an array; of symbols if any is symbolic."""
         key = (formula, *inputs)
         if key not in self.derived:
-            self.derived[key] = self._derive(formula, tuple(inputs))
-        arguments = (*inputs.values(), self.values)
-        if any(map(is_symbolic, arguments)):
-            import casadi
-
-            flat = [x.ravel().to_casadi() if is_symbolic(x) else np.ravel(x) for x in arguments]
-            return casadi.array(casadi.SX(self.derived[key](*flat))).reshape(*shape)
-        found = self.derived[key](*map(np.ravel, arguments))
-        return np.asarray(found, dtype=float).reshape(shape)
-
-    def _derive(self, formula: Formula, names: tuple[str, ...]) -> casadi.Function:
-        import casadi
-
-        symbols = Symbols(self)
-        arguments = [*(symbols[name] for name in names), symbols.parameters]
-        return casadi.Function("formula", arguments, [casadi.densify(formula(symbols))])
+            symbols = Symbols(self)
+            arguments = [*(symbols[name] for name in inputs), symbols.parameters]
+            self.derived[key] = bridge.Function(arguments, [formula(symbols)])
+        return self.derived[key](*inputs.values(), self.values)[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = (self.name, self.coordinates, self.function, dict(self.parameters))

@@ -1,7 +1,7 @@
 """Lagrange's equations of a system given by T, V and ψ (000 p.8, p.23; 002).
 
 d/dt ∂T/∂q̇ − ∂T/∂q + ∂V/∂q = τ + ψ, with T = ½ q̇ᵀ M(q) q̇, is M q̈ + C q̇ + N = τ + ψ. Formulas (with a
-leading underscore) are written on symbols and differentiated by CasADi; functions take arrays.
+leading underscore) are written on symbols and differentiated; functions take arrays.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.linalg.ldl import ldl
 
@@ -30,41 +31,28 @@ def _forces(s: Symbols) -> Any:
 
 
 def _mass_matrix(s: Symbols) -> Any:
-    import casadi
-
-    M, _ = casadi.hessian(s["kinetic"], s["qd"])
+    M = bridge.hessian(s["kinetic"], s["qd"])
     # T is quadratic, so M is the same at every q̇ even where its expression mentions q̇
-    return casadi.substitute(M, s["qd"], casadi.DM.ones(s["qd"].shape[0]))
+    return bridge.at([M], [s["qd"]], [np.ones(s["qd"].shape)])[0]
 
 
 def _momentum(s: Symbols) -> Any:
-    import casadi
-
-    return casadi.gradient(s["kinetic"], s["qd"])
+    return bridge.gradient(s["kinetic"], s["qd"])
 
 
 def _potential_slope(s: Symbols) -> Any:
-    import casadi
-
-    return casadi.gradient(s["potential"], s["q"])
+    return bridge.gradient(s["potential"], s["q"])
 
 
 def _bias(s: Symbols) -> Any:
-    import casadi
-
     # d/dt ∂T/∂q̇ at q̈ = 0, less ∂T/∂q
-    carried = casadi.jtimes(_momentum(s), s["q"], s["qd"]) - casadi.gradient(s["kinetic"], s["q"])
-    return carried + _potential_slope(s)
+    carried = bridge.directional(_momentum(s), s["q"], s["qd"])
+    return carried - bridge.gradient(s["kinetic"], s["q"]) + _potential_slope(s)
 
 
 def _mass_slopes(s: Symbols) -> Any:
-    """∂M_ij/∂q_k as an (n, n·n) matrix, column j n + k."""
-    import casadi
-
-    n = s["q"].shape[0]
-    M = _mass_matrix(s)
-    rows = [casadi.jacobian(M[i, :].T, s["q"]) for i in range(n)]
-    return casadi.vertcat(*(casadi.reshape(row.T, 1, n * n) for row in rows))
+    """∂M_ij/∂q_k (n, n, n)."""
+    return bridge.jacobian(_mass_matrix(s), s["q"])
 
 
 def _residual(s: Symbols) -> Any:
@@ -72,31 +60,26 @@ def _residual(s: Symbols) -> Any:
 
 
 def _residual_by_position(s: Symbols) -> Any:
-    import casadi
-
-    return casadi.jacobian(_residual(s), s["q"])
+    return bridge.jacobian(_residual(s), s["q"])
 
 
 def _residual_by_velocity(s: Symbols) -> Any:
-    import casadi
-
-    return casadi.jacobian(_residual(s), s["qd"])
+    return bridge.jacobian(_residual(s), s["qd"])
 
 
 def mass_matrix(energies: Energies, q: Any) -> Any:
     """M_ij (n, n) = ∂²T/∂q̇_i ∂q̇_j (000 p.22)."""
-    return energies.evaluate(_mass_matrix, (energies.nv, energies.nv), q=q)
+    return energies.evaluate(_mass_matrix, q=q)
 
 
 def bias(energies: Energies, q: Any, qd: Any) -> Any:
     """h (n,) = d/dt ∂T/∂q̇ |_{q̈=0} − ∂T/∂q + ∂V/∂q = C q̇ + N."""
-    return energies.evaluate(_bias, (energies.nv,), q=q, qd=qd)
+    return energies.evaluate(_bias, q=q, qd=qd)
 
 
 def christoffel(energies: Energies, q: Any) -> Any:
     """Γ_ijk (n, n, n) = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_kj/∂q_i), i the row (000 p.23)."""
-    n = energies.nv
-    D = energies.evaluate(_mass_slopes, (n, n, n), q=q)
+    D = energies.evaluate(_mass_slopes, q=q)
     return 0.5 * (D + np.transpose(D, (0, 2, 1)) - np.transpose(D, (2, 1, 0)))
 
 
@@ -112,17 +95,17 @@ def bias_by_christoffel(energies: Energies, q: Any, qd: Any) -> Any:
 
 def potential_slope(energies: Energies, q: Any) -> Any:
     """N (n,) = ∂V/∂q."""
-    return energies.evaluate(_potential_slope, (energies.nv,), q=q)
+    return energies.evaluate(_potential_slope, q=q)
 
 
 def generalized_forces(energies: Energies, q: Any, qd: Any) -> Any:
     """ψ (n,): the forces that come from no potential."""
-    return energies.evaluate(_forces, (energies.nv,), q=q, qd=qd)
+    return energies.evaluate(_forces, q=q, qd=qd)
 
 
 def inverse_dynamics(energies: Energies, q: Any, qd: Any, qdd: Any) -> Any:
     """τ (n,) = d/dt ∂L/∂q̇ − ∂L/∂q − ψ."""
-    return energies.evaluate(_residual, (energies.nv,), q=q, qd=qd, qdd=qdd)
+    return energies.evaluate(_residual, q=q, qd=qd, qdd=qdd)
 
 
 def inverse_dynamics_by_christoffel(energies: Energies, q: Any, qd: Any, qdd: Any) -> Any:
@@ -147,10 +130,9 @@ def forward_dynamics_by_cholesky(energies: Energies, q: Any, qd: Any, tau: Any) 
 
 def inverse_dynamics_derivatives(energies: Energies, q: Any, qd: Any, qdd: Any) -> tuple[Any, ...]:
     """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = M, each (n, n)."""
-    square = (energies.nv, energies.nv)
     state = {"q": q, "qd": qd, "qdd": qdd}
-    by_position = energies.evaluate(_residual_by_position, square, **state)
-    by_velocity = energies.evaluate(_residual_by_velocity, square, **state)
+    by_position = energies.evaluate(_residual_by_position, **state)
+    by_velocity = energies.evaluate(_residual_by_velocity, **state)
     return by_position, by_velocity, mass_matrix(energies, q)
 
 
@@ -164,14 +146,14 @@ def forward_dynamics_derivatives(energies: Energies, q: Any, qd: Any, tau: Any) 
 
 def kinetic_energy(energies: Energies, q: Any, qd: Any) -> Any:
     """T, joules."""
-    return energies.evaluate(_kinetic, (), q=q, qd=qd)
+    return energies.evaluate(_kinetic, q=q, qd=qd)
 
 
 def potential_energy(energies: Energies, q: Any) -> Any:
     """V, joules."""
-    return energies.evaluate(_potential, (), q=q)
+    return energies.evaluate(_potential, q=q)
 
 
 def generalized_momentum(energies: Energies, q: Any, qd: Any) -> Any:
     """p (n,) = ∂T/∂q̇ (000 p.7)."""
-    return energies.evaluate(_momentum, (energies.nv,), q=q, qd=qd)
+    return energies.evaluate(_momentum, q=q, qd=qd)

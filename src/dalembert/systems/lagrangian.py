@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.errors import ModelError
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
 from dalembert.systems.check import (
@@ -206,11 +207,7 @@ def described(
     name: str, letters: Alphabet, parts: Mapping[str, Any], dimension: int = 0
 ) -> Energies:
     """The description of a system from its expressions in our symbols."""
-    import casadi
-
-    dense = [casadi.densify(part) for part in parts.values()]
-    inputs = [letters.q, letters.qd, letters.p]
-    function = casadi.Function("energies", inputs, dense, ["q", "qd", "parameters"], list(parts))
+    function = bridge.Function([letters.q, letters.qd, letters.p], parts)
     return Energies(name, letters.names, function, letters.parameters, dimension)
 
 
@@ -226,8 +223,6 @@ def _listed(forces: Any) -> list[Any]:
 
 def _generalized(letters: Alphabet, forces: Any) -> Any:
     """ψ (n,) from a list, or from a mapping by coordinate."""
-    import casadi
-
     n = len(letters.names)
     if isinstance(forces, Mapping):
         given = {_coordinate(letters, key): value for key, value in forces.items()}
@@ -237,7 +232,7 @@ def _generalized(letters: Alphabet, forces: Any) -> Any:
     if len(listed) != n:
         raise ModelError(f"forces has {len(listed)} entries for {n} coordinates")
     named = zip(letters.names, listed, strict=True)
-    return casadi.vertcat(*(letters.read(f, f"the force on {x}", smooth=False) for x, f in named))
+    return bridge.flat(letters.read(f, f"the force on {x}", smooth=False) for x, f in named)
 
 
 def _coordinate(letters: Alphabet, key: Any) -> str:

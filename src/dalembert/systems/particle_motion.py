@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dalembert import bridge
+
 if TYPE_CHECKING:
     from dalembert.systems.energies import Energies, Symbols
 
@@ -16,16 +18,12 @@ def _positions(s: Symbols) -> Any:
 
 
 def _velocities(s: Symbols) -> Any:
-    import casadi
-
-    return casadi.jtimes(s["positions"], s["q"], s["qd"])
+    return bridge.directional(s["positions"], s["q"], s["qd"])
 
 
 def _accelerations(s: Symbols) -> Any:
-    import casadi
-
     v = _velocities(s)
-    return casadi.jtimes(v, s["q"], s["qd"]) + casadi.jtimes(v, s["qd"], s["qdd"])
+    return bridge.directional(v, s["q"], s["qd"]) + bridge.directional(v, s["qd"], s["qdd"])
 
 
 def _applied(s: Symbols) -> Any:
@@ -33,47 +31,39 @@ def _applied(s: Symbols) -> Any:
 
 
 def _displacements(s: Symbols) -> Any:
-    import casadi
-
-    return casadi.jtimes(s["positions"], s["q"], s["dq"])
+    return bridge.directional(s["positions"], s["q"], s["dq"])
 
 
 def _dalembert(s: Symbols) -> Any:
-    import casadi
-
     lost = s["applied"] - s["masses"] * _accelerations(s)
-    work = casadi.jtimes(s["positions"], s["q"], lost, True)
+    work = bridge.transposed(s["positions"], s["q"], lost)
     # a potential besides gravity's (springs) acts on the coordinates themselves
-    return work - casadi.gradient(s["stored"], s["q"])
-
-
-def _shape(points: Energies) -> tuple[int, int]:
-    return points.particles, points.dimension
+    return work - bridge.gradient(s["stored"], s["q"])
 
 
 def positions(points: Energies, q: Any) -> Any:
     """r_i (k, d), metres."""
-    return points.evaluate(_positions, _shape(points), q=q)
+    return points.evaluate(_positions, q=q)
 
 
 def velocities(points: Energies, q: Any, qd: Any) -> Any:
     """ṙ_i (k, d) = Σ ∂r_i/∂q_j q̇_j."""
-    return points.evaluate(_velocities, _shape(points), q=q, qd=qd)
+    return points.evaluate(_velocities, q=q, qd=qd)
 
 
 def accelerations(points: Energies, q: Any, qd: Any, qdd: Any) -> Any:
     """r̈_i (k, d)."""
-    return points.evaluate(_accelerations, _shape(points), q=q, qd=qd, qdd=qdd)
+    return points.evaluate(_accelerations, q=q, qd=qd, qdd=qdd)
 
 
 def applied_forces(points: Energies, q: Any, qd: Any) -> Any:
     """f_i (k, d): weight and the forces given, newtons."""
-    return points.evaluate(_applied, _shape(points), q=q, qd=qd)
+    return points.evaluate(_applied, q=q, qd=qd)
 
 
 def virtual_displacements(points: Energies, q: Any, dq: Any) -> Any:
     """δr_i (k, d) = Σ ∂r_i/∂q_j δq_j."""
-    return points.evaluate(_displacements, _shape(points), q=q, dq=dq)
+    return points.evaluate(_displacements, q=q, dq=dq)
 
 
 def virtual_work(points: Energies, q: Any, forces: Any, dq: Any) -> Any:
@@ -84,4 +74,4 @@ def virtual_work(points: Energies, q: Any, forces: Any, dq: Any) -> Any:
 
 def dalembert(points: Energies, q: Any, qd: Any, qdd: Any) -> Any:
     """Σ (f_i − m_i r̈_i)·∂r_i/∂q_j (n,): zero along a motion that nothing else drives."""
-    return points.evaluate(_dalembert, (points.nv,), q=q, qd=qd, qdd=qdd)
+    return points.evaluate(_dalembert, q=q, qd=qd, qdd=qdd)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dalembert import bridge
 from dalembert.errors import InertiaError, ModelError
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
 from dalembert.systems.compiled import Parameters
@@ -108,34 +109,30 @@ def _parts(
     potential: Any,
 ) -> dict[str, Any]:
     """T, V and ψ of the particles, and what d'Alembert's principle needs besides."""
-    import casadi
 
-    def column(rows: list[list[Any]], what: str, smooth: bool = True) -> Any:
+    def table(rows: list[list[Any]], what: str, smooth: bool = True) -> Any:
         read = [
             letters.read(x, f"{what} of particle {i}", smooth)
             for i, row in enumerate(rows, 1)
             for x in row
         ]
-        return casadi.vertcat(*read)
+        return bridge.flat(read).reshape(len(rows), len(fall))
 
-    d = len(fall)
-    m = column([[mass] * d for mass in masses], "the mass")
-    for i, mass in enumerate(casadi.vertsplit(m)[::d], 1):
-        if mass.is_constant() and float(mass) < 0.0:
+    m = table([[mass] * len(fall) for mass in masses], "the mass")
+    for i, mass in enumerate(map(bridge.constant, m[:, 0]), 1):
+        if mass is not None and mass < 0.0:
             raise InertiaError(f"the mass of particle {i} is {float(mass)} kg; give a positive one")
-    r, f = column(points, "the position"), column(pushes, "the force", smooth=False)
+    r, f = table(points, "the position"), table(pushes, "the force", smooth=False)
     for what, value in (("position", r), ("mass", m)):
-        if casadi.depends_on(value, letters.qd):
+        if bridge.depends_on(value, letters.qd):
             raise ModelError(f"a {what} depends on velocities; give it as a function of q alone")
-    weight = m * casadi.repmat(
-        casadi.vertcat(*(letters.read(g, "gravity") for g in fall)), len(points)
-    )
+    weight = m * bridge.flat(letters.read(g, "gravity") for g in fall)
     stored = letters.read(potential, "the potential energy")
-    v = casadi.jtimes(r, letters.q, letters.qd)
+    v = bridge.directional(r, letters.q, letters.qd)
     return {
-        "kinetic": 0.5 * casadi.dot(m * v, v),
-        "potential": stored - casadi.dot(weight, r),
-        "forces": casadi.jtimes(r, letters.q, f, True),
+        "kinetic": 0.5 * ((m * v).ravel() @ v.ravel()),
+        "potential": stored - weight.ravel() @ r.ravel(),
+        "forces": bridge.transposed(r, letters.q, f),
         "positions": r,
         "masses": m,
         "applied": weight + f,

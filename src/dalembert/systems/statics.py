@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.errors import ConvergenceError, ShapeError
 from dalembert.systems.check import combination
 from dalembert.systems.compiled import Parameters
 from dalembert.systems.system import Dynamics, System
-
-if TYPE_CHECKING:
-    import casadi
 
 ITERATIONS, LARGEST_STEP = 60, 1.0  # Newton's; a step in rad or m
 IMBALANCE = 1e-11  # of the largest force met: Newton's last step squares the error below this
@@ -134,19 +132,16 @@ class _Statics:
                 f"{system.name}: tau has shape {self.tau.shape}, expected ({system.nv},)"
             )
         self.system = system = system.bound(parameters)
-        self.function = _statics(system)
-        columns = self.function.jac_sparsity(0, 0).get_triplet()[1]
-        self.felt = np.isin(np.arange(system.nq), columns)  # coordinates that N − ψ depends on
+        self.function, self.felt = _statics(system)
         self.scale = 1e-300
 
-    def numbers(self, q: np.ndarray) -> list[np.ndarray]:
+    def numbers(self, q: np.ndarray) -> tuple[np.ndarray, ...]:
         """N − ψ, K, M and V."""
-        return [np.asarray(x, dtype=float) for x in self.function(q)]
+        return self.function(q)
 
     def evaluate(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """r (nv,) and K (nv, nv)."""
-        held, K, *_ = self.numbers(q)
-        r = held.ravel()
+        r, K, *_ = self.numbers(q)
         finite = np.abs(r[np.isfinite(r)]).max(initial=0.0)
         self.scale = max(self.scale, finite, np.abs(self.tau).max())
         return r - self.tau, K
@@ -212,18 +207,12 @@ def _curvatures(K: np.ndarray, M: np.ndarray) -> np.ndarray:
     return np.sort_complex(found)
 
 
-def _statics(system: Dynamics) -> casadi.Function:
-    """casadi.Function q → (N − ψ, its slope along the velocities, M, V)."""
-    import casadi
-
-    q = casadi.SX.sym("q", system.nq)
-    v = casadi.SX.sym("v", system.nv)
-    posture, still = casadi.array(q).ravel(), np.zeros(system.nv)
-    held = system.bias(posture, still) - system.generalized_forces(posture, still)
-    r = casadi.SX(held.to_casadi()) if hasattr(held, "to_casadi") else casadi.SX(held)
-    rate = casadi.SX(system.rate(posture, casadi.array(v).ravel()).to_casadi())
+def _statics(system: Dynamics) -> tuple[bridge.Function, np.ndarray]:
+    """q → (N − ψ, its slope along the velocities, M, V), and which coordinates N − ψ depends on."""
+    q, v, still = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv), np.zeros(system.nv)
+    r = system.bias(q, still) - system.generalized_forces(q, still)
     # δq = (∂q̇/∂v) δv: on a quaternion joint the velocities are no rates of coordinates
-    slope = casadi.jacobian(r, q) @ casadi.jacobian(rate, v)
-    M, V = system.mass_matrix(posture), system.potential_energy(posture)
-    last = [casadi.SX(x.to_casadi()) if hasattr(x, "to_casadi") else casadi.SX(x) for x in (M, V)]
-    return casadi.Function("statics", [q], [casadi.densify(x) for x in (r, slope, *last)])
+    slope = bridge.jacobian(r, q) @ bridge.jacobian(system.rate(q, v), v)
+    outputs = [r, slope, system.mass_matrix(q), system.potential_energy(q)]
+    felt = np.array([bridge.depends_on(r, x) for x in q])
+    return bridge.Function([q], outputs), felt

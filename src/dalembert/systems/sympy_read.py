@@ -1,13 +1,17 @@
-"""SymPy expressions as CasADi expressions: a walk over the tree, so that errors name what they met.
+"""SymPy expressions in our symbols: a walk over the tree, so that errors name what they met.
 
 SymPy's own `lambdify` would also do, but reports an unknown function only when it is called.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from dalembert import bridge
 from dalembert.errors import ModelError
 
 # functions of one argument, by SymPy's name; True where an energy made of it can be differentiated
@@ -19,17 +23,18 @@ _FUNCTIONS = {
     "floor": False,
     "ceiling": False,
 }
-_RENAMED = {"Abs": "fabs", "ceiling": "ceil"}
+_RENAMED = {"Abs": "abs", "ceiling": "ceil"}  # NumPy's names that differ
+_RENAMED |= {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}
 _COMPARISONS = {
-    "StrictLessThan": "lt",
-    "LessThan": "le",
-    "StrictGreaterThan": "gt",
-    "GreaterThan": "ge",
+    "StrictLessThan": operator.lt,
+    "LessThan": operator.le,
+    "StrictGreaterThan": operator.gt,
+    "GreaterThan": operator.ge,
 }
 
 
-def to_casadi(expression: Any, table: Mapping[Any, Any], what: str, smooth: bool) -> Any:
-    """The CasADi expression of a SymPy one; `table` says what stands for its symbols.
+def from_sympy(expression: Any, table: Mapping[Any, Any], what: str, smooth: bool) -> Any:
+    """A SymPy expression in our symbols (); `table` says what stands for its own.
 
     With `smooth`, functions whose derivative does not exist or is zero where it exists are refused.
     """
@@ -71,8 +76,6 @@ class _Reader:
         return self.known[node]
 
     def _convert(self, node: Any) -> Any:
-        import casadi
-
         if node.is_number and not node.free_symbols and not node.atoms(_undefined()):
             return self._number(node)
         name = type(node).__name__
@@ -86,15 +89,15 @@ class _Reader:
             return self._power(*node.args)
         if name in _FUNCTIONS and len(node.args) == 1:
             self._require(name, _FUNCTIONS[name])
-            return getattr(casadi, _RENAMED.get(name, name))(self.read(node.args[0]))
+            return _function(name)(self.read(node.args[0]))
         if name in ("Max", "Min"):
-            return self._extreme(node.args, casadi.fmax if name == "Max" else casadi.fmin)
+            return self._extreme(node.args, np.maximum if name == "Max" else np.minimum)
         if name == "atan2":
-            return casadi.atan2(*map(self.read, node.args))
+            return np.arctan2(*map(self.read, node.args))
         if name == "Piecewise":
             return self._piecewise(node)
         if name in _COMPARISONS:
-            return getattr(casadi, _COMPARISONS[name])(*map(self.read, node.args))
+            return _COMPARISONS[name](*map(self.read, node.args))
         raise ModelError(
             f"{self.what} uses {name} in {node}, which dalembert cannot differentiate and compile; "
             "write it with + − × ÷, powers, sin, cos, tan, their inverses, exp, log, sinh, cosh, "
@@ -110,16 +113,14 @@ class _Reader:
         return value.real
 
     def _power(self, base: Any, exponent: Any) -> Any:
-        import casadi
-
         x = self.read(base)
         if exponent.is_Integer and abs(int(exponent)) <= 16:
             product = _integer_power(x, abs(int(exponent)))
             return product if exponent.is_positive else 1 / product
         if exponent.is_Rational and exponent.q == 2 and abs(exponent.p) <= 16:
-            root = _integer_power(casadi.sqrt(x), abs(int(exponent.p)))
+            root = _integer_power(np.sqrt(x), abs(int(exponent.p)))
             return root if exponent.is_positive else 1 / root
-        return casadi.power(x, self.read(exponent))
+        return np.power(x, self.read(exponent))
 
     def _extreme(self, args: Any, function: Any) -> Any:
         values = [self.read(arg) for arg in args]
@@ -129,14 +130,12 @@ class _Reader:
         return found
 
     def _piecewise(self, node: Any) -> Any:
-        import casadi
-
         *first, (last, condition) = node.args
         if condition != True:  # noqa: E712 - SymPy's own true, which is no Python bool
             raise ModelError(f"{self.what}: {node} has no value elsewhere; end it with (…, True)")
         found = self.read(last)
         for value, when in reversed(first):
-            found = casadi.if_else(self.read(when), self.read(value), found)
+            found = np.where(self.read(when), self.read(value), found)
         return found
 
     def _require(self, name: str, differentiable: bool) -> None:
@@ -145,6 +144,10 @@ class _Reader:
                 f"{self.what} uses {name}, which jumps: an energy must have a derivative. "
                 "Forces may jump; give this part as forces="
             )
+
+
+def _function(name: str) -> Any:
+    return bridge.erf if name == "erf" else getattr(np, _RENAMED.get(name, name))
 
 
 def _undefined() -> Any:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.constraints import Constrained, Holonomic
 from dalembert.systems.particles import Particles
 from dalembert.zoo.entry import LECTURE, Entry
 
 
 def _on_a_rod(coordinates: str, name: str, m: float, l: float, g: float) -> Constrained:
-    import casadi
-
-    q = [casadi.SX.sym(x) for x in coordinates]
+    q = [bridge.symbol(x) for x in coordinates]
     down = [0.0] * (len(q) - 1) + [-g]
     particle = Particles([m], [q], q, gravity=down, name=name)
     # h = ½ (|q|² − l²), so that A = qᵀ and the tension is λ l

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.constraints import Constrained, Pfaffian
 from dalembert.systems.lagrangian import Lagrangian
 from dalembert.zoo.entry import LECTURE, Entry
 
 
 def _symbols(*names: str) -> tuple[list[Any], list[Any]]:
-    import casadi
-
-    return [casadi.SX.sym(n) for n in names], [casadi.SX.sym(f"{n}_dot") for n in names]
+    return [bridge.symbol(n) for n in names], [bridge.symbol(f"{n}_dot") for n in names]
 
 
 def build_disk(m: float = 1.0, I1: float = 0.25, I2: float = 0.5, rho: float = 1.0) -> Constrained:
@@ -50,10 +49,8 @@ def build_sleigh(m: float = 1.0, I: float = 0.3, a: float = 0.5) -> Constrained:
 
     (x, y) is the blade. v = V tanh κt and ω = V √(m/(I + m a²)) sech κt with κ = m a V/(I + m a²).
     """
-    import casadi
-
     q, qd = _symbols("x", "y", "theta")
-    forward = [casadi.cos(q[2]), casadi.sin(q[2])]
+    forward = [np.cos(q[2]), np.sin(q[2])]
     centre = [qd[0] - a * forward[1] * qd[2], qd[1] + a * forward[0] * qd[2]]
     T = 0.5 * m * (centre[0] ** 2 + centre[1] ** 2) + 0.5 * I * qd[2] ** 2
     platform = Lagrangian(q, T, qd=qd, name="chaplygin_sleigh")

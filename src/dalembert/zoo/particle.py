@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalembert import bridge
 from dalembert.systems.particles import Particles
 from dalembert.zoo.entry import LECTURE, Entry
 
 
 def build(m: Any = 1.0, g: Any = 9.81) -> Particles:
     """m ẍ = F_x and m ÿ = F_y − m g (000 p.7); m in kg, y upward."""
-    import casadi
-
-    q = [casadi.SX.sym("x"), casadi.SX.sym("y")]
+    q = [bridge.symbol("x"), bridge.symbol("y")]
     return Particles([m], [q], q, gravity=[0.0, -g], name="particle")
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from dalembert import bridge
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.model import Parameter
@@ -20,21 +23,19 @@ def build(m: Any = 1.0, l: Any = 1.0, g: Any = 9.81, chart: str = "polar") -> La
     ``"latitude"``: r = l (cos μ cos ν, cos μ sin ν, sin μ) (000 p.74); both are singular at the
     lowest point. ``"cartesian"``: r = (x, y, −√(l² − x² − y²)), the lower half, regular there.
     """
-    import casadi
-
     if chart not in CHARTS:
         raise UnknownNameError(f"there is no chart {chart!r}{suggest(chart, list(CHARTS))}")
     m, l, g = (x.symbol() if isinstance(x, Parameter) else x for x in (m, l, g))
-    a, b = q = [casadi.SX.sym(name) for name in CHARTS[chart]]
-    va, vb = qd = [casadi.SX.sym(f"{name}_dot") for name in CHARTS[chart]]
+    a, b = q = [bridge.symbol(name) for name in CHARTS[chart]]
+    va, vb = qd = [bridge.symbol(f"{name}_dot") for name in CHARTS[chart]]
     if chart == "cartesian":
         # z = −√(l² − x² − y²), so z ż = −(x ẋ + y ẏ)
         z2 = l * l - a * a - b * b
         kinetic = m * ((va * va + vb * vb + (a * va + b * vb) ** 2 / z2) / 2)
-        potential = -(m * g * z2**0.5)
+        potential = -(m * g * np.sqrt(z2))
     else:
-        turn = casadi.sin(a) if chart == "polar" else casadi.cos(a)
-        height = -casadi.cos(a) if chart == "polar" else casadi.sin(a)
+        turn = np.sin(a) if chart == "polar" else np.cos(a)
+        height = -np.cos(a) if chart == "polar" else np.sin(a)
         kinetic = m * l * l * ((va * va + turn * turn * vb * vb) / 2)
         potential = m * g * l * height
     return Lagrangian(q, kinetic, potential, qd=qd, name="spherical_pendulum")
