@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test quick lint bench docs clean
 
 help:   ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,6 +15,10 @@ demo: $(VENV)/.with-view  ## a robot in motion: checks, a million states, a page
 
 test: $(VENV)/.with-test  ## all tests and the doctests of src, warnings as errors
 	@$(BIN)/python -m pytest -q -n 2
+
+quick: $(VENV)/.with-test  ## most tests in about a minute, kernels kept; left out: tests/markers.py
+	@DALEMBERT_TEST_CACHE=.kernels DALEMBERT_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 tests \
+	    -m "not (slow or process or browser or gpu_text)"
 
 lint: $(VENV)/.with-lint  ## style, types, and the order of the layers
 	@$(BIN)/ruff check .
@@ -30,7 +34,7 @@ docs: $(VENV)/.with-docs  ## the documentation, warnings as errors
 	@echo "Now open docs/_build/html/index.html"
 
 clean:  ## remove .venv and every cache in this folder
-	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache build dist docs/_build
+	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .kernels build dist docs/_build
 
 # One stamp per extra; a changed pyproject.toml or constraints.txt makes all of them old.
 $(VENV)/.with-%: pyproject.toml constraints.txt | $(VENV)/.made

@@ -159,7 +159,7 @@ def test_the_dead_do_not_stop_the_living(tmp_path, answers):
 
 THREADS = """
 import threading
-from dalembert.kernels import codegen
+from dalembert.kernels.llvm import codegen
 
 compile, compiled = codegen.object_code, []
 codegen.object_code = lambda *arguments: compiled.append(arguments) or compile(*arguments)
