@@ -12,6 +12,7 @@ from dalembert.errors import FormulationError
 from dalembert.model.frozen import freeze_fields
 from dalembert.model.joint import Chart
 from dalembert.spatial.inertia import inertia_of_moments, parallel_axis, silver_tensor
+from dalembert.spatial.placement import Placement
 
 # entries of the tensor about the centre below this part of the tensor about the origin are what
 # rounding leaves of their difference
@@ -47,10 +48,10 @@ class Body:
         """S (6, nv), constant in the body frame."""
         return self.chart.subspace
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
-        """(R, p) of this body's frame in its parent's, from the whole configuration q."""
-        rotation, translation = self.chart.transform(q[self.q] + self.offset)
-        return self.rotation @ rotation, self.translation + self.rotation @ translation
+    def transform(self, q: Any) -> Placement:
+        """This body's frame in its parent's, from the whole configuration q."""
+        moved = Placement(*self.chart.transform(q[self.q] + self.offset))
+        return Placement(self.rotation, self.translation).then(moved)
 
     @property
     def center(self) -> Any:

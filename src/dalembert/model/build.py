@@ -25,6 +25,7 @@ from dalembert.model.parameter import collect
 from dalembert.model.tree import ordered
 from dalembert.spatial.consistency import check_inertia
 from dalembert.spatial.inertia import parallel_axis, rotate_tensor
+from dalembert.spatial.placement import IDENTITY, Placement
 from dalembert.spatial.rotations import rotation_z, snap
 from dalembert.text import plain_name
 
@@ -37,19 +38,14 @@ Moments = tuple[Any, Any, Any]  # m, h = m c (3,) and I_o (3, 3)
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a link frame sits: fixed to a body at (rotation, translation)."""
+    """Where a link frame sits: fixed to a body."""
 
     body: int
-    rotation: Any
-    translation: Any
+    frame: Placement
 
     def then(self, pose: Any) -> _Place:
-        rotation, translation = pose[0:3, 0:3], pose[0:3, 3]
-        return _Place(
-            self.body,
-            snap(self.rotation @ rotation),
-            self.translation + self.rotation @ translation,
-        )
+        placed = self.frame.then(Placement(pose[0:3, 0:3], pose[0:3, 3]))
+        return _Place(self.body, Placement(snap(placed.R), placed.p))
 
 
 def build(
@@ -71,7 +67,7 @@ def build(
     """
     links = ordered(links)
     builder = _Builder(links, check_inertias)
-    builder.places[None] = _Place(-1, np.eye(3), np.zeros(3)).then(check.pose(base, "base"))
+    builder.places[None] = _Place(-1, IDENTITY).then(check.pose(base, "base"))
     for link in links:
         builder.add(link)
     if not builder.bodies:
@@ -132,8 +128,8 @@ class _Builder:
             Body(
                 name=name,
                 parent=place.body,
-                rotation=snap(place.rotation @ turn @ quarter),
-                translation=place.translation,
+                rotation=snap(place.frame.R @ turn @ quarter),
+                translation=place.frame.p,
                 chart=chart,
                 offset=offset,
                 q=slice(nq, nq + chart.nq),
@@ -143,7 +139,7 @@ class _Builder:
                 inertia=np.zeros((3, 3)),
             )
         )
-        return _Place(len(self.bodies) - 1, turn.T, np.zeros(3))
+        return _Place(len(self.bodies) - 1, Placement(turn.T, np.zeros(3)))
 
     def _load(self, link: Link, place: _Place) -> None:
         """Remember the link's inertia at the body that carries it (checked where it is numeric)."""
@@ -153,8 +149,8 @@ class _Builder:
         tensor = numbers(link.inertia, (3, 3), f"inertia of {where}", InertiaError)
         if self.check_inertias and not any(is_symbolic(x) for x in (mass, com, tensor)):
             check_inertia(mass, com, tensor, name=where)
-        centre = place.translation + place.rotation @ com
-        turned = rotate_tensor(tensor, place.rotation)
+        centre = place.frame.p + place.frame.R @ com
+        turned = rotate_tensor(tensor, place.frame.R)
         moments = mass, mass * centre, parallel_axis(turned, mass, centre)
         self.loads.setdefault(place.body, []).append(moments)
 
@@ -181,7 +177,7 @@ class _Builder:
             if key in named and key != TOOL:
                 raise ModelError(f"frame {key!r} has the name of a link; choose another")
             named[key] = self.places[link].then(check.pose(pose, f"frame {key!r}"))
-        self.frames = {k: Frame(p.body, p.rotation, p.translation) for k, p in named.items()}
+        self.frames = {k: Frame(p.body, *p.frame) for k, p in named.items()}
 
 
 def _attached(frames: Any) -> dict[str, tuple[str | None, Any]]:

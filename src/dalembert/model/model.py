@@ -14,6 +14,7 @@ from dalembert.model.body import Body
 from dalembert.model.frozen import freeze_fields
 from dalembert.model.jointed import Jointed
 from dalembert.model.notes import Notes
+from dalembert.spatial.placement import Placement
 
 if TYPE_CHECKING:
     from dalembert.model.coupling import Follow
@@ -45,6 +46,11 @@ class Frame:
 
     def __post_init__(self) -> None:
         freeze_fields(self, "rotation", "translation")
+
+    @property
+    def placement(self) -> Placement:
+        """This frame in the body's."""
+        return Placement(self.rotation, self.translation)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,11 +20,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.inverse.newton_euler import Motion, base_motion, link_wrenches, motions
+from dalembert.formulations.inverse.newton_euler import (
+    LinkMotion,
+    base_motion,
+    link_wrenches,
+    motions,
+)
 from dalembert.formulations.parts.sweep import Placed, inward, transforms
 from dalembert.formulations.parts.turned import turned
 from dalembert.linalg.symmetric import add_outer
 from dalembert.model import Body, Model
+from dalembert.spatial.placement import Placement
 from dalembert.spatial.rotations import hat
 
 Pair = tuple[Any, Any]  # (linear, angular) or (force, moment)
@@ -104,12 +110,12 @@ class _Entries(dict[tuple[int, int], Any]):
         return np.stack([np.stack([self.get((i, j), 0.0) for j in n]) for i in n])
 
 
-def _parent_motion(body: Body, moving: list[Motion], base: Motion) -> Motion:
+def _parent_motion(body: Body, moving: list[LinkMotion], base: LinkMotion) -> LinkMotion:
     return moving[body.parent] if body.parent >= 0 else base
 
 
 def _origin_velocities(
-    model: Model, placed: Placed, qd: Any, moving: list[Motion], base: Motion
+    model: Model, placed: Placed, qd: Any, moving: list[LinkMotion], base: LinkMotion
 ) -> list[Any]:
     """Velocity of every body's origin relative to its parent's origin, in the parent's axes."""
     return [
@@ -120,7 +126,7 @@ def _origin_velocities(
 
 
 def _carried(
-    model: Model, q: Any, placed: Placed, moving: list[Motion], shifts: list[Any]
+    model: Model, q: Any, placed: Placed, moving: list[LinkMotion], shifts: list[Any]
 ) -> list[Carried]:
     def step(i: int, body: Body, children: list[tuple[int, Carried]]) -> Carried:
         m, h, sigma = body.mass, body.moment, body.second_moment
@@ -148,13 +154,15 @@ def _add(X: Pair, Y: Pair) -> Pair:
     return X[0] + Y[0], X[1] + Y[1]
 
 
-def _columns(body: Body, place: Pair, qd: Any, moving: list[Motion], base: Motion) -> list[Column]:
+def _columns(
+    body: Body, place: Placement, qd: Any, moving: list[LinkMotion], base: LinkMotion
+) -> list[Column]:
     """The body's coordinates, with velocities relative to the velocity of its origin."""
-    R, p = place
+    R = place.R
     parent = _parent_motion(body, moving, base)
     gained = body.subspace @ qd[body.v]
     v, omega = -gained[0:3], R.T @ parent.omega
-    a = R.T @ (parent.a + parent.U @ p) - np.cross(omega, v)
+    a = place.acceleration_to_child(parent.a, parent.U) - np.cross(omega, v)
     V, A = (v, omega), (a, R.T @ parent.alpha)
     V_body = (np.zeros(3), omega + gained[3:6])
     columns = []
@@ -206,12 +214,10 @@ def _inward(
     model: Model, i: int, placed: Placed, shifts: list[Any], response: Responses
 ) -> Iterator[tuple[int, Responses]]:
     """The responses of a coordinate of body i, seen from every body below it."""
-    (f_I, n_I), b, (f_q, n_q), (f_v, n_v) = response
+    inertial, b, dq, dqd = response
     while model.bodies[i].parent >= 0:
-        R, p = placed[i]
-        f_I, f_q, f_v = R @ f_I, R @ f_q, R @ f_v
-        n_I, n_q, n_v = (R @ n + np.cross(p, f) for n, f in ((n_I, f_I), (n_q, f_q), (n_v, f_v)))
+        inertial, dq, dqd = (placed[i].force_to_parent(F) for F in (inertial, dq, dqd))
         # relative to the parent's origin all particles are faster by u
-        b = R @ b + 2.0 * np.cross(shifts[i], f_I)
+        b = placed[i].R @ b + 2.0 * np.cross(shifts[i], inertial[0])
         i = model.bodies[i].parent
-        yield i, Responses((f_I, n_I), b, (f_q, n_q), (f_v, n_v))
+        yield i, Responses(inertial, b, dq, dqd)

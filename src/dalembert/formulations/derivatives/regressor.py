@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.formulations.derivatives.inertial import PER_BODY, UPPER
-from dalembert.formulations.inverse.newton_euler import Motion, base_motion, motions
+from dalembert.formulations.inverse.newton_euler import LinkMotion, base_motion, motions
 from dalembert.formulations.parts.sweep import transforms
 from dalembert.model import Model
 
@@ -41,17 +41,12 @@ def regressor(
             for j in range(i + 1, len(model.bodies)):
                 parent = model.bodies[j].parent
                 if parent in twists:
-                    twists[j] = _in_child(placed[j], *twists[parent])
+                    twists[j] = placed[j].motion_to_child(twists[parent])
                     row[j] = _weights(*twists[j], moving[j])
     return np.stack([np.concatenate(row) for row in rows])
 
 
-def _in_child(place: tuple[Any, Any], s: Any, w: Any) -> tuple[Any, Any]:
-    R, p = place
-    return R.T @ (s + np.cross(w, p)), R.T @ w
-
-
-def _weights(s: Any, w: Any, motion: Motion) -> Any:
+def _weights(s: Any, w: Any, motion: LinkMotion) -> Any:
     """What each of the ten numbers of a body contributes to the torque of a joint (10,)."""
     a, alpha, omega = motion.a, motion.alpha, motion.omega
     c = np.cross(w, omega)

@@ -17,6 +17,7 @@ from dalembert.formulations.parts.drive import friction
 from dalembert.formulations.parts.sweep import inward, outward, transforms
 from dalembert.linalg.symmetric import congruence, symmetric
 from dalembert.model import Body, Model
+from dalembert.spatial.placement import Placement, split
 from dalembert.spatial.rotations import hat
 
 
@@ -49,18 +50,16 @@ def forward_dynamics(
         inertia = body.spatial_inertia
         bias = np.concatenate(inertial_wrench(body, moving[i].a, moving[i].U))
         for child, beyond in children:
-            R, p = placed[child]
-            inertia = inertia + inertia_in_parent(R, p, beyond.inertia)
-            bias = bias + wrench_in_parent(R, p, beyond.bias)
+            inertia = inertia + inertia_in_parent(placed[child], beyond.inertia)
+            bias = bias + np.concatenate(placed[child].force_to_parent(split(beyond.bias)))
         if tip_wrench is not None and i == tool.body:
-            bias = bias + wrench_in_parent(tool.rotation, tool.translation, tip_wrench)
+            bias = bias + np.concatenate(tool.placement.force_to_parent(split(tip_wrench)))
         return through_joint(body, inertia, bias, drive[body.v], model.drive.rotor[body.v])
 
     seen = inward(model, gather)
 
     def accelerate(i: int, body: Body, parent: Any) -> Any:
-        R, p = placed[i]
-        carried = twist_in_child(R, p, parent)
+        carried = np.concatenate(placed[i].motion_to_child(split(parent)))
         qdd = seen[i].D_inverse @ (seen[i].u - seen[i].MS.T @ carried)
         results[i] = qdd
         return carried + body.subspace @ qdd
@@ -82,8 +81,9 @@ def through_joint(body: Body, inertia: Any, bias: Any, tau: Any, rotor: Any) -> 
     return Articulated(reduced, bias + gain @ u, MS, D_inverse, u)
 
 
-def inertia_in_parent(R: Any, p: Any, inertia: Any) -> Any:
+def inertia_in_parent(place: Placement, inertia: Any) -> Any:
     """Ad_{g⁻¹}ᵀ M Ad_{g⁻¹} (6, 6), by blocks: A the mass, B the coupling, C the rotation."""
+    R, p = place
     A = congruence(R, inertia[0:3, 0:3])
     B = R @ inertia[0:3, 3:6] @ R.T
     P = hat(p)
@@ -94,15 +94,3 @@ def inertia_in_parent(R: Any, p: Any, inertia: Any) -> Any:
     square = P @ A
     moved = symmetric(lambda i, j: C[i, j] + half[i, j] + half[j, i] - square[i] @ P[:, j])
     return np.block([[A, shifted], [shifted.T, moved]])
-
-
-def wrench_in_parent(R: Any, p: Any, wrench: Any) -> Any:
-    """Ad_{g⁻¹}ᵀ F (6,): a wrench of the child's frame in the parent's."""
-    force = R @ wrench[0:3]
-    return np.concatenate([force, R @ wrench[3:6] + np.cross(p, force)])
-
-
-def twist_in_child(R: Any, p: Any, twist: Any) -> Any:
-    """Ad_{g⁻¹} V (6,): a twist of the parent's frame in the child's."""
-    linear, angular = twist[0:3], twist[3:6]
-    return np.concatenate([R.T @ (linear + np.cross(angular, p)), R.T @ angular])

@@ -47,9 +47,8 @@ def _weak_joints(model: Model, q: np.ndarray) -> set[int]:
     def step(i: int, body: Body, children: list[tuple[int, Pair]]) -> Pair:
         articulated = composite = body.spatial_inertia
         for child, (beyond, carried) in children:
-            R, p = placed[child]
-            articulated = articulated + inertia_in_parent(R, p, beyond)
-            composite = composite + inertia_in_parent(R, p, carried)
+            articulated = articulated + inertia_in_parent(placed[child], beyond)
+            composite = composite + inertia_in_parent(placed[child], carried)
         S, rotor = body.subspace, np.diag(model.drive.rotor[body.v])
         pivot, whole = S.T @ articulated @ S + rotor, S.T @ composite @ S + rotor
         if np.linalg.eigvalsh(pivot)[0] <= RELATIVE_PIVOT * np.trace(whole):

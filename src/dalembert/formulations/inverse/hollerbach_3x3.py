@@ -26,7 +26,7 @@ import numpy as np
 
 from dalembert.formulations.parts.chain4x4 import base_matrices, trace_of_product
 from dalembert.formulations.parts.drive import friction, rotors
-from dalembert.formulations.parts.sweep import inward, outward, transforms
+from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
 from dalembert.spatial.rotations import hat
@@ -44,9 +44,7 @@ class Moving(NamedTuple):
 Gathered = tuple[Any, Any]  # D_i (3, 3) and e_i (3,), or M_i () and c_i (3,)
 
 
-def rotation_motions(
-    model: Model, placed: list[tuple[Any, Any]], qd: Any, qdd: Any, base: Moving
-) -> list[Moving]:
+def rotation_motions(model: Model, placed: Placed, qd: Any, qdd: Any, base: Moving) -> list[Moving]:
     """W_i, Ẇ_i, Ẅ_i and p̈_i of every link, outward."""
 
     def step(i: int, body: Body, parent: Moving) -> Moving:
@@ -97,9 +95,7 @@ def inverse_dynamics(
     return np.stack(tau) + rotors(model, qdd) + friction(model, qd)
 
 
-def _gather(
-    model: Model, placed: list[tuple[Any, Any]], moving: list[Moving], tip_wrench: Any
-) -> list[Gathered]:
+def _gather(model: Model, placed: Placed, moving: list[Moving], tip_wrench: Any) -> list[Gathered]:
     """D_i and e_i of every link, inward."""
     tool = model.frame(model.tool)
 
@@ -121,7 +117,7 @@ def _gather(
     return inward(model, step)
 
 
-def _weigh(model: Model, placed: list[tuple[Any, Any]]) -> list[Gathered]:
+def _weigh(model: Model, placed: Placed) -> list[Gathered]:
     """M_i and c_i of every link with all that it carries, inward."""
 
     def step(i: int, body: Body, children: list[tuple[int, Gathered]]) -> Gathered:

@@ -16,11 +16,12 @@ from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base, gravity_in_links, weight
 from dalembert.model import Body, Model
+from dalembert.spatial.placement import Force, split
 
 ZERO = np.zeros(3)
 
 
-class Motion(NamedTuple):
+class LinkMotion(NamedTuple):
     """Motion of a link in its own frame: ω, a of the origin, and U = ω̇^ + ω^ω^."""
 
     omega: Any
@@ -31,7 +32,7 @@ class Motion(NamedTuple):
 
 def base_motion(
     model: Model, base_twist: Any = None, base_acceleration: Any = None, gravity: str = "base"
-) -> Motion:
+) -> LinkMotion:
     """Motion of the base, V̇_0 of 000 p.39; gravity by "base" adds the acceleration −g."""
     v, omega = (ZERO, ZERO) if base_twist is None else (base_twist[0:3], base_twist[3:6])
     if base_acceleration is None:
@@ -40,25 +41,25 @@ def base_motion(
         linear, alpha = base_acceleration[0:3], base_acceleration[3:6]
     a = linear + np.cross(omega, v)
     a = a - model.gravity if by_base(gravity) else a
-    return Motion(omega, alpha, a, acceleration_matrix(omega, alpha))
+    return LinkMotion(omega, alpha, a, acceleration_matrix(omega, alpha))
 
 
-def motions(model: Model, placed: Placed, qd: Any, qdd: Any, base: Motion) -> list[Motion]:
+def motions(model: Model, placed: Placed, qd: Any, qdd: Any, base: LinkMotion) -> list[LinkMotion]:
     """Motion of every link, outward; `qdd` may be None for zero joint accelerations."""
 
-    def step(i: int, body: Body, parent: Motion) -> Motion:
-        R, p = placed[i]
-        velocity = body.subspace @ qd[body.v]
-        v_rel, w_rel = velocity[0:3], velocity[3:6]
+    def step(i: int, body: Body, parent: LinkMotion) -> LinkMotion:
+        R = placed[i].R
+        v_rel, w_rel = split(body.subspace @ qd[body.v])
         carried = R.T @ parent.omega
         omega = carried + w_rel
         alpha = R.T @ parent.alpha + np.cross(carried, w_rel)
         # a = Rᵀ(a + U p) + (2 Rᵀω + ω_rel) × v_rel + (S q̈)_linear, and Rᵀω + ω_rel is the new ω
-        a = R.T @ (parent.a + parent.U @ p) + np.cross(carried + omega, v_rel)
+        a = placed[i].acceleration_to_child(parent.a, parent.U)
+        a = a + np.cross(carried + omega, v_rel)
         if qdd is not None:
             gained = body.subspace @ qdd[body.v]
             a, alpha = a + gained[0:3], alpha + gained[3:6]
-        return Motion(omega, alpha, a, acceleration_matrix(omega, alpha))
+        return LinkMotion(omega, alpha, a, acceleration_matrix(omega, alpha))
 
     return outward(model, base, step)
 
@@ -66,35 +67,32 @@ def motions(model: Model, placed: Placed, qd: Any, qdd: Any, base: Motion) -> li
 def link_wrenches(
     model: Model,
     placed: Placed,
-    moving: list[Motion],
+    moving: list[LinkMotion],
     tip_wrench: Any = None,
     g: list[Any] | None = None,
-) -> list[tuple[Any, Any]]:
+) -> list[Force]:
     """(f, n) each joint exerts on its link, about the link frame's origin in its axes; inward.
 
     `g`, gravity in the axes of every link, makes the joints carry the links' weights too.
     """
     tool = model.frame(model.tool)
 
-    def step(i: int, body: Body, children: list[tuple[int, tuple[Any, Any]]]) -> tuple[Any, Any]:
+    def step(i: int, body: Body, children: list[tuple[int, Force]]) -> Force:
         f, n = inertial_wrench(body, moving[i].a, moving[i].U)
         if g is not None:
             f_g, n_g = weight(body, g[i])
             f, n = f - f_g, n - n_g
-        for child, (f_c, n_c) in children:
-            R, p = placed[child]
-            carried = R @ f_c
-            f, n = f + carried, n + R @ n_c + np.cross(p, carried)
+        carried = [placed[child].force_to_parent(wrench) for child, wrench in children]
         if tip_wrench is not None and i == tool.body:
-            carried = tool.rotation @ tip_wrench[0:3]
-            f = f + carried
-            n = n + tool.rotation @ tip_wrench[3:6] + np.cross(tool.translation, carried)
+            carried.append(tool.placement.force_to_parent(split(tip_wrench)))
+        for f_c, n_c in carried:
+            f, n = f + f_c, n + n_c
         return f, n
 
     return inward(model, step)
 
 
-def project(model: Model, wrenches: list[tuple[Any, Any]]) -> Any:
+def project(model: Model, wrenches: list[Force]) -> Any:
     """τ_i = S_iᵀ (f_i, n_i), (nv,)."""
     return np.concatenate(
         [
@@ -138,7 +136,7 @@ def joint_wrenches(
     return in_link_frames(model, link_wrenches(model, placed, moving, tip_wrench))
 
 
-def in_link_frames(model: Model, wrenches: list[tuple[Any, Any]]) -> Any:
+def in_link_frames(model: Model, wrenches: list[Force]) -> Any:
     """Wrenches at the joints' origins, in the axes of the user's link frames (joints, 6)."""
     rows = []
     for joint in model.joints:

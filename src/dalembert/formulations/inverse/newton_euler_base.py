@@ -17,11 +17,10 @@ from dalembert.formulations.parts.sweep import Placed, inward, outward, transfor
 from dalembert.formulations.parts.weight import by_base
 from dalembert.linalg.symmetric import congruence
 from dalembert.model import Body, Model
+from dalembert.spatial.placement import Force, Placement, split
 
-Wrench = tuple[Any, Any]  # force, moment about the link frame's origin
 
-
-class Motion(NamedTuple):
+class LinkInBase(NamedTuple):
     """A link in base coordinates: rotation R, origin d from its parent's, ω, ω̇, a of the origin."""
 
     R: Any
@@ -39,11 +38,11 @@ def motions(
     base_twist: Any = None,
     base_acceleration: Any = None,
     gravity: str = "base",
-) -> list[Motion]:
+) -> list[LinkInBase]:
     """Step 1: the motion of every link, outward, in base coordinates."""
     start = base_motion(model, base_twist, base_acceleration, gravity)
 
-    def step(i: int, body: Body, parent: Motion) -> Motion:
+    def step(i: int, body: Body, parent: LinkInBase) -> LinkInBase:
         R, d = parent.R @ placed[i][0], parent.R @ placed[i][1]
         linear, angular = R @ body.subspace[0:3], R @ body.subspace[3:6]
         v_rel, w_rel = linear @ qd[body.v], angular @ qd[body.v]
@@ -51,13 +50,13 @@ def motions(
         # a = a + ω̇ × d + ω × (ω × d) + (2 ω + ω_rel) × v_rel + v̇_rel
         swung = np.cross(parent.alpha, d) + np.cross(parent.omega, np.cross(parent.omega, d))
         slid = np.cross(2.0 * parent.omega + w_rel, v_rel) + linear @ qdd[body.v]
-        return Motion(R, d, parent.omega + w_rel, alpha, parent.a + swung + slid)
+        return LinkInBase(R, d, parent.omega + w_rel, alpha, parent.a + swung + slid)
 
-    base = Motion(np.eye(3), np.zeros(3), start.omega, start.alpha, start.a)
+    base = LinkInBase(np.eye(3), np.zeros(3), start.omega, start.alpha, start.a)
     return outward(model, base, step)
 
 
-def body_wrench(body: Body, link: Motion, g: Any = None) -> Wrench:
+def body_wrench(body: Body, link: LinkInBase, g: Any = None) -> Force:
     """Step 2: F = m v̇ (− m g) at the centre of mass, N = I ω̇ + ω × I ω; about the link's origin."""
     r = link.R @ body.center
     swung = np.cross(link.alpha, r) + np.cross(link.omega, np.cross(link.omega, r))
@@ -69,20 +68,20 @@ def body_wrench(body: Body, link: Motion, g: Any = None) -> Wrench:
 
 
 def link_wrenches(
-    model: Model, moving: list[Motion], tip_wrench: Any = None, g: Any = None
-) -> list[Wrench]:
+    model: Model, moving: list[LinkInBase], tip_wrench: Any = None, g: Any = None
+) -> list[Force]:
     """Step 3: (f, n) each joint exerts on its link, in base coordinates, inward."""
     tool = model.frame(model.tool)
 
-    def step(i: int, body: Body, children: list[tuple[int, Wrench]]) -> Wrench:
+    def step(i: int, body: Body, children: list[tuple[int, Force]]) -> Force:
         f, n = body_wrench(body, moving[i], g)
         for child, (f_c, n_c) in children:
             f, n = f + f_c, n + n_c + np.cross(moving[child].d, f_c)
         if tip_wrench is not None and i == tool.body:
-            R = moving[i].R @ tool.rotation
-            force = R @ tip_wrench[0:3]
-            arm = moving[i].R @ tool.translation
-            f, n = f + force, n + R @ tip_wrench[3:6] + np.cross(arm, force)
+            R = moving[i].R
+            seen = Placement(R @ tool.rotation, R @ tool.translation)
+            f_t, n_t = seen.force_to_parent(split(tip_wrench))
+            f, n = f + f_t, n + n_t
         return f, n
 
     return inward(model, step)

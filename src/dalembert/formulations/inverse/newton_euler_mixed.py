@@ -10,7 +10,7 @@ from typing import Any
 
 from dalembert.formulations.inverse import newton_euler_base
 from dalembert.formulations.inverse.newton_euler import (
-    Motion,
+    LinkMotion,
     in_link_frames,
     link_wrenches,
     project,
@@ -22,12 +22,14 @@ from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Model
 
 
-def in_links(moving: list[newton_euler_base.Motion]) -> list[Motion]:
+def in_links(moving: list[newton_euler_base.LinkInBase]) -> list[LinkMotion]:
     """The motion of every link in its own frame, from base coordinates."""
     turned = []
     for link in moving:
         omega, alpha = link.R.T @ link.omega, link.R.T @ link.alpha
-        turned.append(Motion(omega, alpha, link.R.T @ link.a, acceleration_matrix(omega, alpha)))
+        turned.append(
+            LinkMotion(omega, alpha, link.R.T @ link.a, acceleration_matrix(omega, alpha))
+        )
     return turned
 
 

@@ -34,8 +34,9 @@ from dalembert.formulations.parts.sweep import Placed, inward, outward, transfor
 from dalembert.formulations.parts.weight import by_base, gravity_in_links, weight
 from dalembert.model import Body, Model
 from dalembert.model.joint import Free
+from dalembert.spatial.placement import Force, split
 
-Sums = tuple[Any, Any]  # P_j, L_j about the origin of link frame j, in its axes
+Sums = Force  # P_j, L_j about the origin of link frame j, in its axes
 TIP = ("term", "link")
 
 
@@ -54,7 +55,7 @@ def velocities(
     """(3.13) and (3.14) as a recursion, and its rate: what the joints so far add up to, outward."""
 
     def step(i: int, body: Body, before: Velocities) -> Velocities:
-        R, p = placed[i]
+        R = placed[i].R
         # sliding and turning velocity of joint i, q̇_i ẑ_i, and what q̈_i adds
         slide, turn = body.subspace[0:3] @ qd[body.v], body.subspace[3:6] @ qd[body.v]
         slide_dot, turn_dot = body.subspace[0:3] @ qdd[body.v], body.subspace[3:6] @ qdd[body.v]
@@ -63,7 +64,7 @@ def velocities(
         omega = carried + turn
         omega_dot = R.T @ before.omega_dot + turn_dot + np.cross(carried, turn)
         # the origin is carried by the link before it, and slides along an axis that turns
-        moved = R.T @ (before.v_dot + before.U @ p)
+        moved = placed[i].acceleration_to_child(before.v_dot, before.U)
         v_dot = moved + slide_dot + np.cross(carried + omega, slide)
         return Velocities(omega, omega_dot, v_dot, acceleration_matrix(omega, omega_dot))
 
@@ -86,12 +87,11 @@ def inward_sums(
         if g is not None:
             P_g, L_g = weight(body, g[j])
             P, L = P - P_g, L - L_g
-        arrived = [(*placed[i], *sums) for i, sums in beyond]
+        arrived = [placed[i].force_to_parent(sums) for i, sums in beyond]
         if tip is not None and j == tool.body:
-            arrived.append((tool.rotation, tool.translation, *tip))
-        for R, p, P_i, L_i in arrived:
-            turned = R @ P_i
-            P, L = P + turned, L + R @ L_i + np.cross(p, turned)
+            arrived.append(tool.placement.force_to_parent(tip))
+        for P_i, L_i in arrived:
+            P, L = P + P_i, L + L_i
         return P, L
 
     return inward(model, step)
@@ -146,7 +146,7 @@ def tip_term(tip_wrench: Any, tip: str = "term") -> Sums | None:
         raise UnknownNameError(f"tip={tip!r} must be one of {TIP}")
     if tip_wrench is None:
         return None
-    force, moment = tip_wrench[0:3], tip_wrench[3:6]
+    force, moment = split(tip_wrench)
     return (force, moment) if tip == "term" else fictitious_link(force, moment)
 
 

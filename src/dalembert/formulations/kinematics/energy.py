@@ -10,26 +10,24 @@ from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.formulations.parts.sweep import outward, transforms
 from dalembert.model import Body, Model
+from dalembert.spatial.placement import Force, Motion, split
 
-Twist = tuple[Any, Any]  # v of the frame's origin and ω, in the body frame
 
-
-def body_twists(model: Model, q: Any, qd: Any) -> list[Twist]:
+def body_twists(model: Model, q: Any, qd: Any) -> list[Motion]:
     """(v, ω) of every body, in its own frame."""
     placed = transforms(model, q)
 
-    def step(i: int, body: Body, parent: Twist) -> Twist:
-        R, p = placed[i]
-        v, omega = parent
-        gained = body.subspace @ qd[body.v]
-        return R.T @ (v + np.cross(omega, p)) + gained[0:3], R.T @ omega + gained[3:6]
+    def step(i: int, body: Body, parent: Motion) -> Motion:
+        v, omega = placed[i].motion_to_child(parent)
+        v_rel, w_rel = split(body.subspace @ qd[body.v])
+        return v + v_rel, omega + w_rel
 
     return outward(model, (np.zeros(3), np.zeros(3)), step)
 
 
-def body_momentum(body: Body, twist: Twist) -> Twist:
+def body_momentum(body: Body, motion: Motion) -> Force:
     """(linear, angular about the frame's origin) momentum of a body, in its own frame."""
-    v, omega = twist
+    v, omega = motion
     h = body.moment
     linear = body.mass * v + np.cross(omega, h)
     return linear, body.inertia @ omega + np.cross(h, v)
@@ -69,11 +67,10 @@ def momentum(model: Model, q: Any, qd: Any) -> Any:
     """(6,) linear momentum, and angular momentum about the world's origin, along its axes."""
     linear, angular = np.zeros(3), np.zeros(3)
     twists, poses = body_twists(model, q, qd), body_poses(model, q)
-    for body, twist, (R, p) in zip(model.bodies, twists, poses, strict=True):
-        own_linear, own_angular = body_momentum(body, twist)
-        turned = R @ own_linear
-        linear = linear + turned
-        angular = angular + R @ own_angular + np.cross(p, turned)
+    for body, twist, place in zip(model.bodies, twists, poses, strict=True):
+        # momentum changes frame as a force does
+        own_linear, own_angular = place.force_to_parent(body_momentum(body, twist))
+        linear, angular = linear + own_linear, angular + own_angular
     return np.concatenate([linear, angular])
 
 

@@ -10,31 +10,26 @@ from dalembert.errors import UnknownNameError
 from dalembert.formulations.parts.sweep import outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
+from dalembert.spatial.placement import IDENTITY, Placement, split
 
-Pose = tuple[Any, Any]  # (R, p) in the world
 EXPRESSED_IN = ("body", "spatial", "world")
 
 
-def body_poses(model: Model, q: Any) -> list[Pose]:
+def body_poses(model: Model, q: Any) -> list[Placement]:
     """(R, p) of every body frame in the world."""
     placed = transforms(model, q)
 
-    def step(i: int, body: Body, parent: Pose) -> Pose:
-        return chain(parent, placed[i])
+    def step(i: int, body: Body, parent: Placement) -> Placement:
+        return parent.then(placed[i])
 
-    return outward(model, (np.eye(3), np.zeros(3)), step)
-
-
-def chain(first: Pose, second: Pose) -> Pose:
-    """The pose of a frame given in a frame."""
-    return first[0] @ second[0], first[1] + first[0] @ second[1]
+    return outward(model, IDENTITY, step)
 
 
-def frame_pose(model: Model, poses: list[Pose], name: str) -> Pose:
+def frame_pose(model: Model, poses: list[Placement], name: str) -> Placement:
     """(R, p) of a named frame in the world."""
     frame = model.frame(name)
-    parent = poses[frame.body] if frame.body >= 0 else (np.eye(3), np.zeros(3))
-    return chain(parent, (frame.rotation, frame.translation))
+    parent = poses[frame.body] if frame.body >= 0 else IDENTITY
+    return parent.then(frame.placement)
 
 
 def pose(model: Model, q: Any, frame: str = "tool") -> Any:
@@ -74,19 +69,18 @@ def known_view(expressed_in: str) -> str:
     return expressed_in
 
 
-def _columns(model: Model, poses: list[Pose], body: int, about: Any) -> list[Any]:
+def _columns(model: Model, poses: list[Placement], body: int, about: Any) -> list[Any]:
     """Per velocity coordinate the (6,) twist at the point `about`, along the world's axes."""
     support = model.supports[body] if body >= 0 else ()
     columns: list[Any] = []
     for i, link in enumerate(model.bodies):
-        R, p = poses[i]
+        seen = Placement(poses[i].R, poses[i].p - about)
         for k in range(link.chart.nv):
             if i not in support:
                 columns.append(np.zeros(6))
                 continue
-            angular = R @ link.subspace[3:6, k]
-            linear = R @ link.subspace[0:3, k] + np.cross(angular, about - p)
-            columns.append(np.concatenate([linear, angular]))
+            twist = seen.motion_to_parent(split(link.subspace[:, k]))
+            columns.append(np.concatenate(twist))
     return columns
 
 
@@ -120,14 +114,12 @@ def jacobian_rate(
     return np.stack(shifted).T
 
 
-def columns_of_all(model: Model, poses: list[Pose]) -> list[Any]:
+def columns_of_all(model: Model, poses: list[Placement]) -> list[Any]:
     """Spatial twist of every velocity coordinate, whichever body it belongs to."""
     columns: list[Any] = []
-    for link, (R, p) in zip(model.bodies, poses, strict=True):
+    for link, seen in zip(model.bodies, poses, strict=True):
         for k in range(link.chart.nv):
-            angular = R @ link.subspace[3:6, k]
-            linear = R @ link.subspace[0:3, k] - np.cross(angular, p)
-            columns.append(np.concatenate([linear, angular]))
+            columns.append(np.concatenate(seen.motion_to_parent(split(link.subspace[:, k]))))
     return columns
 
 

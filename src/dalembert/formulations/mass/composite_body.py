@@ -14,6 +14,7 @@ from dalembert.formulations.parts.sweep import Placed, inward, transforms
 from dalembert.formulations.parts.turned import turned
 from dalembert.linalg.symmetric import add_outer
 from dalembert.model import Body, Model
+from dalembert.spatial.placement import cross
 
 Composite = tuple[Any, Any, Any]  # m, h, Σ
 
@@ -44,17 +45,15 @@ def mass_matrix(model: Model, q: Any) -> Any:
         linear, angular = S[0:3], S[3:6]
         # wrench of the composite for unit accelerations of joint i, with I = tr Σ − Σ:
         # f = m v + ω × h, n = h × v + I ω
-        f = m * linear - _cross_columns(h, angular)
-        n = _cross_columns(h, linear) + np.trace(sigma) * angular - sigma @ angular
+        f = m * linear - cross(h, angular)
+        n = cross(h, linear) + np.trace(sigma) * angular - sigma @ angular
         j = i
         while True:
             Sj = model.bodies[j].subspace
             blocks[j, i] = Sj[0:3].T @ f + Sj[3:6].T @ n
             if model.bodies[j].parent < 0:
                 break
-            R, p = placed[j]
-            f = R @ f
-            n = R @ n + _cross_columns(p, f)
+            f, n = placed[j].force_to_parent((f, n))
             j = model.bodies[j].parent
     return assemble(model, blocks) + np.diag(model.drive.rotor)
 
@@ -80,9 +79,3 @@ def _mirrored(square: Any) -> Any:
     n = square.shape[0]
     rows = [np.stack([square[min(i, j), max(i, j)] for j in range(n)]) for i in range(n)]
     return np.stack(rows)
-
-
-def _cross_columns(vector: Any, matrix: Any) -> Any:
-    """vector × each column of a (3, k) matrix."""
-    columns = [np.cross(vector, matrix[:, k]) for k in range(matrix.shape[1])]
-    return np.stack(columns).T

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from dalembert.model import Body, Model
+from dalembert.spatial.placement import Placement
 
 T = TypeVar("T")
-Placed = list[tuple[Any, Any]]  # (R, p) of every body frame in its parent's
+Placed = list[Placement]  # every body frame in its parent's
 
 
 def outward(model: Model, base: T, step: Callable[[int, Body, T], T]) -> list[T]:
@@ -32,5 +33,5 @@ def inward(model: Model, step: Callable[[int, Body, list[tuple[int, T]]], T]) ->
 
 
 def transforms(model: Model, q: Any) -> Placed:
-    """(R, p) of every body frame in its parent's."""
+    """Every body frame in its parent's."""
     return [body.transform(q) for body in model.bodies]
