@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.constraints import rank
-from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.description import ConstrainedDynamics, Rows
+from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.errors import ConstraintError, SingularMassMatrixError
 
 if TYPE_CHECKING:
@@ -54,30 +55,44 @@ def explain(
         if not all(np.isfinite(x[where]).all() for x in arrays):
             continue
         system = closed._bound(parameters)
-        rows = system.at(arrays[0][where], arrays[1][where], clock[where])
-        _raise(closed, system, rows.A, rows.drift, arrays[0][where])
+        here, now = arrays[0][where], clock[where]
+        rows = system.at(here, arrays[1][where], now)
+        _raise(closed, system, rank.weighed(system, rows.A, here, now), rows, here)
 
 
 def _raise(
-    closed: Constrained, system: ConstrainedDynamics, A: np.ndarray, drift: Any, q: Any
+    closed: Constrained, system: ConstrainedDynamics, B: np.ndarray, rows: Rows, q: np.ndarray
 ) -> None:
-    found, generic = rank.rank(A), system.rank
+    """Say whether the posture is singular or the constraints contradict; `B` is A without units."""
+    found, generic = rank.rank(B), system.rank
     # least squares with small singular values left out says which rows cannot be met
-    left = A @ np.linalg.lstsq(A, drift, rcond=1e-4)[0] - drift
-    size = np.abs(left)
-    named = ", ".join(
-        map(repr, rank.named_rows(system, np.flatnonzero(size > 0.1 * size.max()).tolist()))
-    )
-    if found < generic or np.linalg.cond(rank.scaled(A)[list(system.require_pivots().rows)]) > 1e3:
+    left = np.abs(rows.A @ np.linalg.lstsq(rows.A, rows.drift, rcond=1e-4)[0] - rows.drift)
+    met = left.max() <= INCONSISTENT * np.abs(rows.drift).max(initial=0.0)
+    # where all are met, those that have come to depend on each other are to be named
+    U, sizes, _ = np.linalg.svd(B)
+    named = _named(system, np.abs(U[:, min(found, len(U) - 1)]) if met else left)
+    if found < generic or sizes[generic - 1] < 1e-3 * sizes[0]:
+        asked = "depend on each other" if met else "are asked for an acceleration that is not there"
         raise ConstraintError(
             f"{closed.name}: q = {q} is at or near a singular posture: the constraints have rank "
-            f"{found} of {generic} there, and the velocity asks {named} for an acceleration that "
-            "does not exist. Start elsewhere, or with a velocity from project_velocity"
+            f"{found} of {generic} there, and {named} {asked}. Start elsewhere, or with a velocity "
+            "from project_velocity"
+        )
+    if met:
+        raise ConstraintError(
+            f"{closed.name}: no acceleration found at q = {q} that meets {named}; try "
+            'formulation="multiplier"'
         )
     raise ConstraintError(
         f"{closed.name}: the constraints {named} contradict each other at q = {q}: no acceleration "
         "meets all of them. Remove one, or start from assemble() and project_velocity()"
     )
+
+
+def _named(system: ConstrainedDynamics, size: np.ndarray) -> str:
+    """Names of the constraints whose rows have the larger entries of `size` (rows,)."""
+    large = np.flatnonzero(size >= 0.1 * size.max())
+    return ", ".join(map(repr, rank.named_rows(system, large.tolist())))
 
 
 def require_state(

@@ -163,8 +163,9 @@ class Constrained(ConstraintMethods):
                 np.isfinite(x[where]).all() for x in arrays
             ):
                 continue
-            A = bound.at(arrays[0][where], None, clock[where]).A
-            key = rank.pivots(A, self._independent).key
+            here, now = arrays[0][where], clock[where]
+            B = rank.weighed(bound, bound.at(here, None, now).A, here, now)
+            key = rank.pivots(B, self._independent).key
             if key in tried:
                 continue
             tried.add(key)

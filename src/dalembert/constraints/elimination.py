@@ -21,6 +21,8 @@ from dalembert.linalg.lu import LU, lu
 
 # of a pivot beside the largest entry of its row: below it, other coordinates are better ones
 WEAK_PIVOT = 1e-4
+# of a pivot beside the largest entry of all: below it the whole row has become rounding
+VANISHED_PIVOT = 1e-10
 
 
 def forward_dynamics(
@@ -50,9 +52,13 @@ def forward_dynamics(
         qdd = c
     basic = A2.transpose_solve((f - M @ qdd)[columns])
     lam, left = spread(A, drift, chosen, A2, basic, qdd)
-    ok = consistent(left, A @ qdd, drift)
-    for k, row in enumerate(rows):
-        ok = ok * (np.abs(A2.U[k][k]) >= WEAK_PIVOT * largest(A[row]))
+    ok = consistent(left, np.abs(A) @ np.abs(qdd), drift)
+    # columns over √M_jj have no units
+    size = np.sqrt(np.stack([M[k, k] for k in range(system.nv)]))
+    most = largest(A[rows] / size)
+    for k, (row, column) in enumerate(zip(rows, columns, strict=True)):
+        pivot = np.abs(A2.U[k][k]) / size[column]
+        ok = ok * (pivot >= WEAK_PIVOT * largest(A[row] / size)) * (pivot >= VANISHED_PIVOT * most)
     return flagged(ok, qdd, lam)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
-from dalembert.constraints.elimination import WEAK_PIVOT
+from dalembert.constraints.elimination import VANISHED_PIVOT, WEAK_PIVOT
 from dalembert.constraints.multiplier import consistent
 from dalembert.constraints.terms import terms
 from dalembert.errors import FormulationError
@@ -80,9 +80,12 @@ def forward_dynamics(
     qdd = W_inverse.T @ (V1 @ y + along)
     basic = factors.transpose_solve(V1.T @ u - y)
     lam, left = _spread(Lambda, V1, drift, rows, factors, basic, qdd, A)
-    ok = consistent(left, A @ qdd, drift)
-    for k in range(len(rows)):
-        ok = ok * (Lambda_r[k, k] ** 2 >= WEAK_PIVOT**2 * (Lambda_r[k] @ Lambda_r[k]))
+    ok = consistent(left, np.abs(A) @ np.abs(qdd), drift)
+    squares = [Lambda_r[k] @ Lambda_r[k] for k in range(len(rows))]
+    most = VANISHED_PIVOT**2 * sum(squares[1:], squares[0])
+    for k, square in enumerate(squares):
+        pivot = Lambda_r[k, k] ** 2
+        ok = ok * (pivot >= WEAK_PIVOT**2 * square) * (pivot >= most)
     return flagged(ok, qdd, lam)
 
 

@@ -72,7 +72,7 @@ def _fields(A: Any, q: np.ndarray) -> tuple[Any, Any, int]:
         raise ShapeError(f"q has shape {q.shape}; the brackets are taken at one configuration (n,)")
     x = bridge.symbol("x", q.shape[0])
     matrix, spread = _matrix(A, x)
-    chosen = rank.pivots(*bridge.Function([x], [matrix])(q))
+    chosen = rank.pivots(rank.unit(*bridge.Function([x], [matrix])(q)))
     n, rows, columns = matrix.shape[1], list(chosen.rows), list(chosen.columns)
     free = [k for k in range(n) if k not in columns]
     if not free:

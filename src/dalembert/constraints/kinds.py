@@ -31,6 +31,13 @@ class Constraint:
         """(A (k, nv), b (k,)), or None."""
         return None
 
+    def motions(self, at: Posture) -> Any:
+        """For every row the velocities (m, nv) of which it is a difference, or None if unknown.
+
+        Their size tells a row that has cancelled, and is only rounding, from one that holds.
+        """
+        return None
+
     def wrench(self, at: Posture, lam: Any) -> Any:
         """(6,) force and moment about its point ON the second body, along world axes."""
         raise ConstraintError(f"constraint {self.label!r} acts at no frame")

@@ -75,6 +75,11 @@ class Loop(Constraint):
         turns = _turns(R, self.axes)
         return np.stack([turns[a] if a in turns else offset["xyz".index(a)] for a in self.axes])
 
+    def motions(self, at: Posture) -> list[Any]:
+        ends = ((self.frame_a, self.pose_a), (self.frame_b, self.pose_b))
+        J = np.stack([at.jacobian(frame, at.pose(frame, offset)[1]) for frame, offset in ends])
+        return [J[:, 3:6] if axis.startswith("r") else J[:, 0:3] for axis in self.axes]
+
     def _rotation(self, R_a: Any) -> Any:
         """The axes the rows belong to."""
         if self.along == "frame":
@@ -129,6 +134,11 @@ class Distance(Constraint):
         d = self._between(at)
         l = expression(self.length)
         return np.stack([0.5 * (d @ d - l * l)])
+
+    def motions(self, at: Posture) -> list[Any]:
+        ends = ((self.frame_a, self.pose_a), (self.frame_b, self.pose_b))
+        J = [at.jacobian(frame, at.pose(frame, offset)[1])[0:3] for frame, offset in ends]
+        return [np.linalg.norm(self._between(at)) * np.stack(J)]
 
     def _between(self, at: Posture) -> Any:
         return at.pose(self.frame_b, self.pose_b)[1] - at.pose(self.frame_a, self.pose_a)[1]

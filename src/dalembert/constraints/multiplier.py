@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged, largest
@@ -25,7 +27,8 @@ def forward_dynamics(
     free = _apply(Y, [x / d for x, d in zip(z, mass.pivots, strict=True)])
     lam, left = least_norm(S, free - drift, system.balanced)
     qdd = mass.full_solve([x - y @ lam for x, y in zip(z, Y, strict=True)])
-    return flagged(consistent(left, free, drift), qdd, lam)
+    most = bound(S, sum(x * x / d for x, d in zip(z, mass.pivots, strict=True)))
+    return flagged(consistent(left, most, drift), qdd, lam)
 
 
 def _apply(Y: list[Any], x: list[Any]) -> Any:
@@ -36,8 +39,14 @@ def _apply(Y: list[Any], x: list[Any]) -> Any:
     return total
 
 
+def bound(S: Any, square: Any) -> Any:
+    """Largest |A M⁻¹ f| there can be (1,): √(S_kk fᵀM⁻¹f), however much of it cancels."""
+    size = largest(np.stack([S[k, k] for k in range(S.shape[0])]))
+    return np.sqrt(np.stack([size * square]))
+
+
 def consistent(left: Any, *parts: Any) -> Any:
-    """Whether what is left is small beside the parts it was made of."""
+    """Whether what is left is small beside the parts it was made of, before they cancel."""
     scale = 1e-9
     for part in parts:
         scale = scale + largest(part)

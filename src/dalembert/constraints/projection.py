@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics
-from dalembert.constraints.multiplier import consistent
+from dalembert.constraints.multiplier import bound, consistent
 from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.ldl import LDL, ldl
@@ -77,7 +77,8 @@ def forward_dynamics(
     qdd = maps.M.solve(P_w @ f + A.T @ normal)
     # (1 − P_ω) f = Aᵀ (λ + M₂♭ γ)
     lam = maps.normal(f - P_w @ f) - normal
-    return flagged(consistent(left, drift, maps.A_sharp @ f), qdd, lam)
+    most = bound(maps.S, f @ maps.M.solve(f))
+    return flagged(consistent(left, drift, most), qdd, lam)
 
 
 def second_fundamental_form(

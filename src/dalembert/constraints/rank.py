@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
+from dalembert.constraints.posture import Posture
 
-# singular values below this, beside the largest, count as zero
+# singular values below this count as zero, the rows being without units
 RANK_TOLERANCE = 1e-8
+# of the size of a row beside the largest: rounding, 1e-16 of it, then stays below the tolerance
+FLOOR = 1e-4
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Mobility:
     redundant: tuple[str, ...]  # constraints that others imply, wholly or in part
     conflicting: tuple[str, ...]  # constraints whose velocities cannot be met together
     singular: bool  # the rank here is below that of postures nearby
-    condition: float  # largest over smallest nonzero singular value of A, rows of unit length
+    condition: float  # largest over smallest nonzero singular value of A without units
 
     def __str__(self) -> str:
         text = f"{self.freedoms} degrees of freedom ({self.velocities} − rank {self.rank})"
@@ -36,29 +40,53 @@ class Mobility:
         return text + ("; singular posture" if self.singular else "")
 
 
-def scaled(A: np.ndarray) -> np.ndarray:
-    """A with rows of unit length, so that units do not decide the rank."""
-    length = np.linalg.norm(A, axis=-1, keepdims=True)
-    return A / np.where(length > 0.0, length, 1.0)
+def weighed(system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any) -> np.ndarray:
+    """A (rows, nv) without units: row k over its natural size, column j over √M_jj.
+
+    The natural size is that of the motions the row is a difference of, not the row's own: a row that
+    cancels but for rounding stays as small as it is, in every orientation of the world.
+    """
+    inertia = np.abs(np.diag(np.asarray(system.dynamics.mass_matrix(q), dtype=float)))
+    columns = np.sqrt(np.where(inertia > 0.0, inertia, 1.0))
+    B, at = A / columns, Posture(system.dynamics, q, t)
+    size = np.zeros(len(A))
+    for name, rows in system.slices.items():
+        own, parts = np.linalg.norm(B[rows], axis=1), system.constraints[name].motions(at)
+        if parts is None:  # rows that are written together are taken to have one unit
+            size[rows] = own.max(initial=0.0)
+        else:
+            size[rows] = [
+                max(x, np.linalg.norm(J / columns)) for x, J in zip(own, parts, strict=True)
+            ]
+    return B / floored(size)[:, None]
 
 
-def rank(A: np.ndarray) -> int:
-    """Numerical rank of the rows, each of unit length."""
-    sizes = np.linalg.svd(scaled(A), compute_uv=False)
-    return int((sizes > RANK_TOLERANCE * sizes[0]).sum()) if sizes.size and sizes[0] > 0 else 0
+def floored(size: np.ndarray) -> np.ndarray:
+    """Sizes (rows,) of rows, none of them so far below the largest that rounding would count."""
+    return np.maximum(size, FLOOR * size.max(initial=0.0) or 1.0)
 
 
-def pivots(A: np.ndarray, independent: Collection[int] = ()) -> Pivots:
+def unit(A: np.ndarray) -> np.ndarray:
+    """A with rows of unit length, where nothing is known of what they are made of."""
+    return A / floored(np.linalg.norm(A, axis=1))[:, None]
+
+
+def rank(B: np.ndarray) -> int:
+    """Numerical rank of rows without units, from `weighed` or `unit`."""
+    return int((np.linalg.svd(B, compute_uv=False) > RANK_TOLERANCE).sum())
+
+
+def pivots(B: np.ndarray, independent: Collection[int] = ()) -> Pivots:
     """Independent rows and the coordinates they determine, by complete pivoting.
 
-    `independent` are columns to keep free as far as the rank allows.
+    `B` are rows without units; `independent` are columns to keep free as far as the rank allows.
     """
-    left = scaled(A).copy()
-    allowed = np.ones(A.shape[1], dtype=bool)
+    left = B.copy()
+    allowed = np.ones(B.shape[1], dtype=bool)
     allowed[list(independent)] = False
     rows: list[int] = []
     columns: list[int] = []
-    for _ in range(rank(A)):
+    for _ in range(rank(B)):
         size = np.abs(left) * allowed
         if size.max(initial=0.0) <= RANK_TOLERANCE:  # the free ones wished for are not free
             allowed[:] = True
@@ -71,15 +99,15 @@ def pivots(A: np.ndarray, independent: Collection[int] = ()) -> Pivots:
     return Pivots(tuple(rows), tuple(columns))
 
 
-def redundant(system: ConstrainedDynamics, A: np.ndarray) -> tuple[str, ...]:
+def redundant(system: ConstrainedDynamics, B: np.ndarray) -> tuple[str, ...]:
     """Constraints without which the rank is the same as long as the others stay, last ones first."""
-    kept = list(range(A.shape[0]))
-    full = rank(A)
+    kept = list(range(B.shape[0]))
+    full = rank(B)
     named = []
     for name, rows in reversed(list(system.slices.items())):
         for k in reversed(range(rows.start, rows.stop)):
             without = [row for row in kept if row != k]
-            if without and rank(A[without]) == full:
+            if without and rank(B[without]) == full:
                 kept = without
                 named.append(name)
     return tuple(dict.fromkeys(reversed(named)))
@@ -105,15 +133,16 @@ def mobility(
 ) -> Mobility:
     """Counts at one posture; `generic` is the rank nearby."""
     rows = system.at(q, qd, t)
-    found = rank(rows.A)
-    sizes = np.linalg.svd(scaled(rows.A), compute_uv=False)
+    B = weighed(system, rows.A, q, t)
+    found = rank(B)
+    sizes = np.linalg.svd(B, compute_uv=False)
     return Mobility(
         velocities=system.nv,
         rows=system.rows,
         rank=found,
         gruebler=system.nv - system.rows,
         freedoms=system.nv - found,
-        redundant=redundant(system, rows.A),
+        redundant=redundant(system, B),
         conflicting=conflicting(system, rows.A, rows.b),
         singular=found < generic,
         condition=float(sizes[0] / sizes[found - 1]) if found else np.inf,

@@ -9,8 +9,8 @@ from dalembert.constraints.assembly import STARTS, assemble
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
 from dalembert.errors import ConstraintError, ParameterError, ShapeError
 
-NEIGHBOURS = 4
-SPREAD = 0.3  # rad or m
+WALKS, STEPS = 6, 3
+SPREAD = 0.1  # of a step, rad or m
 
 
 def reference(
@@ -21,12 +21,15 @@ def reference(
         raise ShapeError(f"{system.name}: guess has shape {guess.shape}, expected ({system.nq},)")
     system = _with_numbers(system)
     q = assemble(system, guess, starts=STARTS)
-    A = [system.at(x).A for x in (q, *_neighbours(system, q))]
-    if not np.isfinite(A[0]).all():
+    postures = [q, *_branch(system, q)]
+    rows = [rank.weighed(system, system.at(x).A, x, 0.0) for x in postures]
+    if not np.isfinite(rows[0]).all():
         raise ConstraintError(f"{system.name}: the constraints are not finite at q = {q}")
-    best = max(A, key=_quality)
-    for name, rows in system.slices.items():
-        empty = np.abs(best[rows]).max(axis=1) == 0.0
+    ranks = [rank.rank(B) for B in rows]
+    generic = _usual(ranks[1:] or ranks)
+    best = max((B for B, r in zip(rows, ranks, strict=True) if r == generic), key=_quality)
+    for name, own in system.slices.items():
+        empty = np.max([np.abs(B[own]).max(axis=1) for B in rows], axis=0) <= rank.RANK_TOLERANCE
         if empty.all() or (empty.any() and system.constraints[name].every_row_counts):
             raise ConstraintError(
                 f"constraint {name!r}, equation {int(empty.argmax())}: it does not depend on q at "
@@ -44,24 +47,46 @@ def _with_numbers(system: ConstrainedDynamics) -> ConstrainedDynamics:
         raise ParameterError(f"{error}; the rank of the constraints needs numbers") from None
 
 
-def _neighbours(system: ConstrainedDynamics, q: np.ndarray) -> list[np.ndarray]:
-    """Assembled postures around q, so that a singular one does not decide the rank."""
+def _branch(system: ConstrainedDynamics, q: np.ndarray) -> list[np.ndarray]:
+    """Postures reached from q by steps along velocities that the constraints permit.
+
+    They stay on the branch of q, where the rank is the same but for single postures; postures put
+    together from anywhere else may be of another branch with another rank.
+    """
     rng = np.random.default_rng(0)
     found = []
-    for _ in range(NEIGHBOURS):
-        step = rng.uniform(-SPREAD, SPREAD, system.nv)
-        near = np.asarray(system.dynamics.integrate(q, step), dtype=float)
-        try:
-            found.append(assemble(system, near))
-        except ConstraintError:
-            continue  # out of reach from there; the others decide
+    for _ in range(WALKS):
+        at, wish = q, rng.normal(size=system.nv)
+        for _ in range(STEPS):
+            wish = _permitted(system, at, wish)
+            if not np.abs(wish).max() > 0.0:
+                break  # nothing moves here
+            step = SPREAD * wish / np.abs(wish).max()
+            try:
+                at = assemble(system, np.asarray(system.dynamics.integrate(at, step), dtype=float))
+            except ConstraintError:
+                break  # out of reach from there; the others decide
+            if not np.isfinite(system.at(at).A).all():
+                break
+            found.append(at)
     return found
 
 
-def _quality(A: np.ndarray) -> tuple[int, float]:
-    """Rank first, then the smallest singular value that counts."""
-    if not np.isfinite(A).all():
-        return -1, 0.0
-    found = rank.rank(A)
-    sizes = np.linalg.svd(rank.scaled(A), compute_uv=False)
-    return found, float(sizes[found - 1]) if found else 0.0
+def _permitted(system: ConstrainedDynamics, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """What A leaves of the velocity v (nv,)."""
+    B = rank.weighed(system, system.at(q).A, q, 0.0)
+    _, sizes, Vt = np.linalg.svd(B)
+    scale = np.sqrt(np.abs(np.diag(np.asarray(system.dynamics.mass_matrix(q), dtype=float))))
+    N = Vt[int((sizes > rank.RANK_TOLERANCE).sum()) :]
+    return (N.T @ (N @ (scale * v))) / np.where(scale > 0.0, scale, 1.0)
+
+
+def _usual(ranks: list[int]) -> int:
+    """The rank met most often, the larger of two met equally often."""
+    return max(set(ranks), key=lambda r: (ranks.count(r), r))
+
+
+def _quality(B: np.ndarray) -> float:
+    """The smallest singular value that counts."""
+    sizes = np.linalg.svd(B, compute_uv=False)
+    return float(sizes[sizes > rank.RANK_TOLERANCE].min(initial=np.inf))

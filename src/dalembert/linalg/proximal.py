@@ -11,6 +11,7 @@ from dalembert.linalg.ldl import LDL, ldl
 # beside the mean diagonal of S: far below what matters, far above rounding
 PROXIMITY = 1e-8
 PROXIMAL_STEPS = 5  # where S may be singular
+VANISHED = 1e-12  # of a diagonal entry beside the sum of all: below it a row is as good as zero
 REGULAR_STEPS = 3  # where it is so at single postures only
 
 
@@ -42,6 +43,10 @@ def proximal(S: Any, balanced: bool = False) -> Proximal:
         for entry in diagonal[1:]:
             total = total + entry
         diagonal = [total / k] * k
+    else:
+        # a row that vanishes at this posture is not stretched from rounding to full length
+        floor = VANISHED * sum(diagonal[1:], diagonal[0])
+        diagonal = [entry + floor for entry in diagonal]
     mu = PROXIMITY * np.stack(diagonal)
     return Proximal(ldl(S + np.diag(mu)), mu, balanced)
 
