@@ -141,3 +141,21 @@ def test_what_does_not_fit_is_said() -> None:
     law = PDGravity(dl.Robot.from_links([ball]), [0.0, 0.0, 0.0], 1.0, 1.0)
     with pytest.raises(dl.DalembertError, match="spherical or free joints"):
         law.model  # noqa: B018
+
+
+def test_an_edited_law_is_not_the_old_one() -> None:
+    """A class redefined under its old name, as in a notebook, runs its new law."""
+    robot = dl.load("pendulum")
+
+    def redefined(sign: float) -> type:
+        class Push(ComputedTorque):
+            def law(self, t, q, qd, z, constants):
+                return sign * np.ones(1), np.zeros(0)
+
+        return Push
+
+    ends = []
+    for sign in (1.0, -1.0):
+        law = redefined(sign)(robot, [0.0], kp=1.0, kd=1.0)
+        ends.append(float(dl.simulate(robot, [0.0], None, law, duration=0.1, dt=0.01).q[-1, 0]))
+    assert ends[0] > 0.0 > ends[1]

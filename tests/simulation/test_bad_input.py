@@ -28,6 +28,12 @@ def pendulum(**options: object):
         ({"method": "rk4", "restitution": 0.5}, "restitution needs located events"),
         ({"restitution": 2.0}, "restitution must lie between 0 and 1"),
         ({"parameters": {"m": 1.0}}, "'m'"),
+        ({"rtol": np.nan}, "rtol must lie between"),
+        ({"rtol": 0.0}, "rtol must lie between"),
+        ({"atol": 0.0}, "atol must be a positive"),
+        ({"atol": np.inf}, "atol must be a positive"),
+        ({"smoothing": np.inf}, "smoothing must be a positive"),
+        ({"duration": np.nan}, "duration must be a positive"),
     ],
 )
 def test_arguments_are_checked(options: dict, message: str) -> None:

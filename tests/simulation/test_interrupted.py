@@ -202,3 +202,79 @@ def test_a_full_disk_loses_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyP
         run = dl.simulate(robot, [0.1], [0.0], duration=0.2, dt=0.01, checkpoint=tmp_path)
     np.testing.assert_array_equal(run.q, whole.q)
     assert not list(tmp_path.glob("*.part"))
+
+
+# what shapes the numbers is what a checkpoint is known by
+
+
+def resumed(folder: Path, system: object, *start: object, **options: object) -> None:
+    dl.simulate(system, *start, **{"duration": 0.2, "dt": 0.01, "checkpoint": folder, **options})
+
+
+def test_another_model_inside_the_controller_is_refused(tmp_path: Path) -> None:
+    robot, heavy = dl.load("pendulum"), dl.load("pendulum", m=2.0)
+    first, second = (dl.control.PDGravity(x, [1.0], kp=10.0, kd=2.0) for x in (robot, heavy))
+    resumed(tmp_path, robot, [0.1], [0.0], first)
+    resumed(tmp_path, robot, [0.1], [0.0], first)
+    with pytest.raises(dl.SimulationError, match="another run: law"):
+        resumed(tmp_path, robot, [0.1], [0.0], second)
+
+
+def test_another_until_is_refused(tmp_path: Path) -> None:
+    robot = dl.load("pendulum")
+    resumed(tmp_path, robot, [0.1], [0.0], until=lambda t, q, qd: q[0] + 5.0)
+    resumed(tmp_path, robot, [0.1], [0.0], until=lambda t, q, qd: q[0] + 5.0)
+    with pytest.raises(dl.SimulationError, match="another run: until"):
+        resumed(tmp_path, robot, [0.1], [0.0], until=lambda t, q, qd: q[0] + 6.0)
+
+
+def test_another_torque_function_is_refused(tmp_path: Path) -> None:
+    def spring(k: float):
+        return lambda t, q, qd: -k * q
+
+    robot = dl.load("pendulum")
+    resumed(tmp_path, robot, [0.1], [0.0], spring(1.0))
+    resumed(tmp_path, robot, [0.1], [0.0], spring(1.0))
+    with pytest.raises(dl.SimulationError, match="another run: torques"):
+        resumed(tmp_path, robot, [0.1], [0.0], spring(2.0))
+
+
+def test_exchanged_and_altered_chunks_are_refused(tmp_path: Path) -> None:
+    robot = dl.load("pendulum")
+    resumed(tmp_path, robot, [0.1], [0.0], method="rk4")
+    first, second = tmp_path / "000000.npz", tmp_path / "000001.npz"
+    kept = first.read_bytes(), second.read_bytes()
+    first.write_bytes(kept[1])
+    second.write_bytes(kept[0])
+    with pytest.raises(dl.SimulationError, match=r"000000\.npz is not what this run has written"):
+        resumed(tmp_path, robot, [0.1], [0.0], method="rk4")
+    first.write_bytes(kept[0])
+    with np.load(first) as stored:
+        arrays = dict(stored)
+    arrays["x"] = arrays["x"] * (1.0 + 1e-15)
+    np.savez(second, **arrays)
+    with pytest.raises(dl.SimulationError, match=r"000001\.npz is not what this run has written"):
+        resumed(tmp_path, robot, [0.1], [0.0], method="rk4")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "zeroed", "empty", "text", "unsealed"])
+def test_damaged_chunks_are_named(tmp_path: Path, damage: str) -> None:
+    robot = dl.load("pendulum")
+    resumed(tmp_path, robot, [0.1], [0.0])
+    chunk = tmp_path / "000003.npz"
+    whole = chunk.read_bytes()
+    made = {"truncated": whole[: len(whole) // 2], "zeroed": bytes(len(whole)), "empty": b""}
+    made |= {"text": b"not a chunk"}
+    if damage == "unsealed":
+        np.savez(chunk, x=np.zeros(3))
+    else:
+        chunk.write_bytes(made[damage])
+    with pytest.raises(dl.SimulationError, match=r"000003\.npz"):
+        resumed(tmp_path, robot, [0.1], [0.0])
+
+
+@pytest.mark.parametrize("text", [b"[]", b"3", b"\xff\xfe", b"", b"{}"])
+def test_damaged_headers_are_named(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "run.json").write_bytes(text)
+    with pytest.raises(dl.SimulationError, match="checkpoint"):
+        resumed(tmp_path, dl.load("pendulum"), [0.1], [0.0])

@@ -103,7 +103,7 @@ def test_adaptive_methods_meet_their_tolerance(method: str) -> None:
 
 
 def test_a_tableau_that_is_wrong_is_refused() -> None:
-    from dalembert.simulation.tableau import Tableau
+    from dalembert.systems.tableau import Tableau
 
     with pytest.raises(dl.DalembertError, match="order 2"):
         Tableau("wrong", 2, ((1.0,),), (0.25, 0.75))

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.simulation.drive import Finished, Stalled, State
 from dalembert.simulation.flow import Field
+from dalembert.simulation.methods.method import AdaptiveMethod
 from dalembert.simulation.modes import (
     KINDS,
     LOWER,
@@ -21,11 +22,11 @@ from dalembert.simulation.modes import (
     released,
     stuck,
 )
+from dalembert.simulation.pace import Pace
 from dalembert.simulation.plant import Plant
-from dalembert.simulation.torque import Constant, Torques
+from dalembert.simulation.settings import Grid, Until
+from dalembert.simulation.torque import Constant, Torques, called
 
-ADAPTIVE = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
-ONE_STEP = ("DOP853", "RK45", "RK23")  # those that may be projected after every step
 LOOKS = 9  # points inside a step where events are looked for
 NEAR = 1e-12  # a margin this far below zero is rounding of an event just passed
 PATIENCE = 200  # events at one time before the run is given up
@@ -49,20 +50,22 @@ class AdaptiveRun:
     given: Mapping[str, np.ndarray]
     joints: Joints
     mass_matrix: Callable[[np.ndarray], np.ndarray]
-    method: str
+    method: AdaptiveMethod
     rtol: float
     atol: float
-    dt: float
-    save_every: int
-    steps: int
-    chunk: int
-    until: Callable[[float, np.ndarray, np.ndarray], float] | None = None
+    grid: Grid
+    until: Until | None = None
     _solver: Any = field(default=None, init=False)
     _segment: Segment | None = field(default=None, init=False)
     _modes: Any = field(default=None, init=False)
     _sign: float = field(default=0.0, init=False)
     _log: list[tuple[float, int, int]] = field(default_factory=list, init=False)
     _h: float = field(default=0.0, init=False)
+    _pace: Pace = field(init=False)
+    _broken: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        self._pace = Pace(self.grid.time(self.grid.saves - 1), self.plant.size)
 
     @property
     def plant(self) -> Plant:
@@ -70,20 +73,16 @@ class AdaptiveRun:
         return self.flow.plant
 
     @property
-    def saves(self) -> int:
-        """How many states are saved, the first and the last included."""
-        return 1 + -(-self.steps // self.save_every)
-
-    def time(self, index: int) -> float:
-        """Time of the saved state of this index."""
-        return min(index * self.save_every, self.steps) * self.dt
+    def moving(self) -> int:
+        """Entries of q and q̇."""
+        return self.plant.nq + self.plant.nv
 
     def start(self, x: np.ndarray) -> State:
         """The state at t = 0, with modes that agree with the forces."""
         q, qd, *_ = self.plant.parts(x)
         if self.flow.locking:
             self._modes = self._settled(0.0, x, self.joints.start(q, qd))
-        self._sign = 0.0 if self.until is None else float(np.sign(self.until(0.0, q, qd)))
+        self._sign = 0.0 if self.until is None else float(np.sign(self._until(0.0, q, qd)))
         self._h, self._log = 0.0, []
         return self._state(0.0, x)
 
@@ -96,10 +95,12 @@ class AdaptiveRun:
 
     def advance(self, state: State, index: int) -> State:
         """From the saved state `index` to the next one; a new solver at the begin of each chunk."""
-        target = self.time(index + 1)
-        if index % self.chunk == 0 or self._segment is None:
+        grid = self.grid
+        target = grid.time(index + 1)
+        if index % grid.chunk == 0 or self._segment is None:
             self._restore(state)
-            last = self.time(min((index // self.chunk + 1) * self.chunk, self.saves - 1))
+            last = grid.time(min((index // grid.chunk + 1) * grid.chunk, grid.saves - 1))
+            self._pace.begin(float(state["t"]))
             self._solver = self._new_solver(float(state["t"]), state["y"], last)
             self._segment = Segment(float(state["t"]), state["y"], lambda t: state["y"])
         while self._segment.end < target:
@@ -132,19 +133,28 @@ class AdaptiveRun:
     def _new_solver(self, t: float, y: np.ndarray, end: float) -> Any:
         from scipy import integrate
 
-        solver = getattr(integrate, self.method)
+        solver = getattr(integrate, self.method.name)
         first = min(self._h, end - t) if self._h > 0.0 else None
         options = {"rtol": self.rtol, "atol": self.atol, "first_step": first}
-        return solver(self._rate, t, np.array(y), end, **options)
+        try:
+            return solver(self._rate, t, np.array(y), end, **options)
+        except (ValueError, ArithmeticError) as error:  # of SciPy's linear algebra
+            raise Stalled(self._stuck(t, str(error))) from None
 
     def _rate(self, t: float, y: np.ndarray) -> np.ndarray:
+        if self._pace.evaluated():
+            raise Stalled(self._stuck(self._pace.reached, "a step of it finds no end"))
         return self.flow.rate(y, t, self._tau(t, y), *self._inputs())
 
     def _tau(self, t: float, y: np.ndarray) -> np.ndarray:
         if isinstance(self.torques, Constant):
             return self.torques.value
         q, qd, *_ = self.plant.parts(y)
-        return self.torques.at(t, q, qd)
+        tau = self.torques.at(t, q, qd)
+        if not np.isfinite(tau).all() and np.isfinite(y).all():
+            joint = self.plant.dynamics.velocities[int(np.argmin(np.isfinite(tau)))]
+            self._broken = f"the torque of {joint!r} is not finite at t = {t:g} s"
+        return tau
 
     def _inputs(self) -> tuple[np.ndarray, ...]:
         if self._modes is None:
@@ -154,26 +164,56 @@ class AdaptiveRun:
     def _next_segment(self) -> Segment:
         solver = self._solver
         before = getattr(solver, "h_abs", 0.0)
-        message = solver.step()
+        try:
+            message = solver.step()
+        except (ValueError, ArithmeticError) as error:  # of SciPy's linear algebra
+            raise Stalled(self._stuck(solver.t, str(error))) from None
         if solver.status == "failed" or not np.isfinite(solver.y).all():
-            reason = message or "the state is not finite any more"
-            raise Stalled(f"{self.method} cannot go on from t = {solver.t:g} s: {reason}")
+            raise Stalled(self._stuck(solver.t, message or "the state is not finite any more"))
         # the step that ends a chunk is cut short and says nothing about the next one
         self._h = before if solver.status == "finished" else getattr(solver, "h_abs", 0.0)
         dense = solver.dense_output()
-        if self.plant.closed is not None:  # a one-step method may go on from any state
+        if self.plant.closed:  # a one-step method may go on from any state
             solver.y = self._projected(solver.t, solver.y)
             solver.f = self._rate(solver.t, solver.y)
+        found = None
+        if self._modes is not None or self.until is not None:
+            found = self._first_event(solver.t_old, solver.t, dense)
         whole = Segment(solver.t, solver.y, dense)
-        if self._modes is None and self.until is None:
-            return whole
-        found = self._first_event(solver.t_old, solver.t, dense)
-        return whole if found is None else self._cut(dense, *found)
+        taken = whole if found is None else self._cut(dense, *found)
+        if self._pace.stepped(taken.end):
+            raise Stalled(self._stuck(taken.end, self._pace.said))
+        return taken
+
+    def _stuck(self, t: float, reason: str) -> str:
+        """Where, why, and what to do instead."""
+        if self.plant.closed and (cause := self._dead_point()):
+            return f"{self.method.name} cannot go on from t = {t:g} s: {cause}"
+        if self._broken:
+            return f"{self.method.name} cannot go on from t = {t:g} s: {self._broken}"
+        stiff = "if the motion is stiff take method='Radau' or 'BDF', else "
+        return (
+            f"{self.method.name} cannot go on from t = {t:g} s: {reason.rstrip('.')}. Torques that "
+            "jump or that keep a memory of their own cannot be followed by an adaptive method; "
+            f"{stiff if self._may_be_stiff else ''}take a fixed step, such as method='rk4'"
+        )
+
+    def _dead_point(self) -> str:
+        y = self._solver.y if self._segment is None else self._segment.y
+        return self.plant.dead_point(self.plant.parts(y)[0]) if np.isfinite(y).all() else ""
+
+    @property
+    def _may_be_stiff(self) -> bool:
+        return not self.method.stiff and not self.plant.closed
 
     def _projected(self, t: float, y: np.ndarray) -> np.ndarray:
-        return y if self.plant.closed is None else self.flow.project(y, t, *self.given.values())
+        return y if not self.plant.closed else self.flow.project(y, t, *self.given.values())
 
     # events
+
+    def _until(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
+        assert self.until is not None
+        return float(called("the function until", self.until, t, q, qd))
 
     def _margins(self, t: Any, y: np.ndarray) -> np.ndarray:
         """All margins at times t (k,) and states y (k, size); the last column belongs to `until`."""
@@ -186,7 +226,7 @@ class AdaptiveRun:
                 held, _ = self.flow.held(y, t, tau, *self._inputs())
             columns.append(self.joints.margins(self._modes, q, qd, held))
         if self.until is not None:
-            values = [self.until(ti, *s) for ti, *s in zip(t, q, qd, strict=True)]
+            values = [self._until(ti, *s) for ti, *s in zip(t, q, qd, strict=True)]
             if self._sign == 0.0:
                 self._sign = float(np.sign(values[-1]))
             columns.append(self._sign * np.array(values, dtype=float)[:, None])
@@ -225,7 +265,8 @@ class AdaptiveRun:
             raise Finished(self._state(t, y), t, message)
         recent = [entry for entry in self._log[-PATIENCE:] if t - entry[0] < 1e-9]
         if len(recent) >= PATIENCE:
-            raise Stalled(f"joint {self.joints.names[joint]!r} chatters at t = {t:g} s")
+            reason = f"joint {self.joints.names[joint]!r} chatters between stick, slip and stops"
+            raise Stalled(self._stuck(t, reason))
         self._log.append((t, joint, kind))
         after = self._after(t, y.copy(), kind, joint)
         self._solver = self._new_solver(t, after, self._solver.t_bound)

@@ -1,4 +1,8 @@
-"""Checkpoints: a folder with one file per chunk of a run, each written whole or not at all."""
+"""Checkpoints: a folder with one file per chunk of a run, each written whole or not at all.
+
+Every chunk is sealed: a checksum over its numbers, its place in the run, the run's identity and the
+seal of the chunk before. A chunk that was altered, exchanged or taken from another run is refused.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import hashlib
 import json
 import os
 import warnings
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +20,10 @@ import numpy as np
 
 from dalembert.errors import SimulationError
 
-FORMAT = 1
+FORMAT = 2
 HEADER = "run.json"
+SEAL = "seal"
+DAMAGED = (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, TypeError)
 
 
 class SimulationWarning(UserWarning):
@@ -29,23 +37,30 @@ class Checkpoint:
         self.folder = Path(folder)
         self.identity = {"format": FORMAT, **identity}
         self.broken = False
+        self._seals: dict[int, str] = {-1: self._text(self.identity)}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             header = self.folder / HEADER
             if header.exists():
                 self._compare(json.loads(header.read_text()))
             else:
-                self._write(header, json.dumps(self.identity, indent=1).encode())
+                self._write(header, self._text(self.identity).encode())
         except OSError as error:
             raise SimulationError(
                 f"checkpoint folder {str(self.folder)!r} cannot be used: {error.strerror}"
             ) from None
-        except json.JSONDecodeError:
+        except ValueError:  # not JSON, or not text at all
             raise SimulationError(
                 f"{self.folder / HEADER} is not a checkpoint of this package; name another folder"
             ) from None
 
-    def _compare(self, found: Mapping[str, Any]) -> None:
+    @staticmethod
+    def _text(identity: Mapping[str, Any]) -> str:
+        return json.dumps(identity, indent=1)
+
+    def _compare(self, found: Any) -> None:
+        if not isinstance(found, Mapping):
+            raise ValueError("a header is a table")
         for key, mine in self.identity.items():
             if found.get(key) != mine:
                 raise SimulationError(
@@ -59,10 +74,17 @@ class Checkpoint:
         if not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                return {name: stored[name] for name in stored.files}
-        except (ValueError, OSError, KeyError) as error:
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            sealed = str(arrays.pop(SEAL))
+        except DAMAGED as error:
             raise SimulationError(f"{path} cannot be read: {error}; delete it to go on") from None
+        if sealed != self._seal(chunk, arrays):
+            raise SimulationError(
+                f"{path} is not what this run has written there: it was changed, exchanged or comes "
+                "from another run; delete it and all later ones to go on"
+            )
+        return arrays
 
     def save(self, chunk: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Write a chunk; where the disk refuses, the run goes on in memory and says so once."""
@@ -70,9 +92,10 @@ class Checkpoint:
             return
         path = self._path(chunk)
         part = path.with_suffix(".part")
+        sealed = {**arrays, SEAL: np.array(self._seal(chunk, arrays))}
         try:
             with open(part, "wb") as stream:
-                np.savez(stream, **dict[str, Any](arrays))
+                np.savez(stream, **dict[str, Any](sealed))
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(part, path)
@@ -86,6 +109,15 @@ class Checkpoint:
                 stacklevel=2,
             )
 
+    def _seal(self, chunk: int, arrays: Mapping[str, np.ndarray]) -> str:
+        """The checksum of a chunk that follows the ones sealed so far."""
+        found = hashlib.sha256(f"{self._seals[chunk - 1]} {chunk}".encode())
+        for name in sorted(arrays):
+            value = np.ascontiguousarray(arrays[name])
+            found.update(f"{name} {value.dtype.str} {value.shape}".encode() + value.tobytes())
+        self._seals[chunk] = found.hexdigest()
+        return self._seals[chunk]
+
     def _path(self, chunk: int) -> Path:
         return self.folder / f"{chunk:06d}.npz"
 
@@ -94,12 +126,3 @@ class Checkpoint:
         part = path.with_suffix(".part")
         part.write_bytes(text)
         os.replace(part, path)
-
-
-def digest(*arrays: Any) -> str:
-    """A short hash of numbers, to recognise the same run again."""
-    found = hashlib.sha256()
-    for array in arrays:
-        value = np.asarray(array, dtype=float)
-        found.update(f"{value.shape}".encode() + value.tobytes())
-    return found.hexdigest()[:16]

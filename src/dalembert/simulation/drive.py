@@ -14,18 +14,22 @@ from typing import Any, Protocol
 import numpy as np
 
 from dalembert.simulation.checkpoint import Checkpoint, SimulationWarning
+from dalembert.simulation.settings import Grid
 
 State = dict[str, np.ndarray]
+
+FAR = 1e15  # of the size of the first state: from there on rounding is larger than that size
 
 
 class Run(Protocol):
     """A method at work: a state of arrays, moved from one saved time to the next."""
 
     @property
-    def saves(self) -> int: ...
+    def grid(self) -> Grid: ...
+    @property
+    def moving(self) -> int: ...  # entries of q and q̇, which come first
     def start(self, x: np.ndarray) -> State: ...
     def observe(self, state: State) -> np.ndarray: ...
-    def time(self, index: int) -> float: ...
     def advance(self, state: State, index: int) -> State: ...
     def explain(self, state: State, index: int) -> str: ...
 
@@ -42,6 +46,14 @@ class Stalled(Exception):
     """The method cannot go on from here."""
 
 
+class Failed(Exception):
+    """What the user gave (torques, `until`) cannot be evaluated; `cause` is what it raised."""
+
+    def __init__(self, message: str, cause: Exception) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
 @dataclass
 class Record:
     """What a run has left behind."""
@@ -52,34 +64,44 @@ class Record:
     message: str = ""
     final: State = field(default_factory=dict)
 
+    def end(self, status: str, message: str) -> None:
+        """Say why it ends; a time whose state was not saved any more goes."""
+        del self.times[len(self.states) :]
+        self.status, self.message = status, message
+
 
 def drive(
     run: Run,
     x0: np.ndarray,
-    chunk: int,
     checkpoint: Checkpoint | None = None,
     progress: AbstractContextManager[Callable[[float], None]] | None = None,
 ) -> Record:
-    """All saved states of a run; it ends early on Ctrl-C, a terminal event or a blow-up.
+    """All saved states of a run, as far as it gets.
 
-    `chunk` saved states at a time make a checkpoint.
+    It ends early on Ctrl-C, a terminal event, a blow-up, a stall, or where a function of the user
+    raises; `status` and `message` say which, and everything computed stays.
     """
     record = Record()
-    state, done = _resume(run, x0, chunk, checkpoint, record)
+    state, done = _resume(run, x0, checkpoint, record)
     try:
-        with _noting_interrupts() as stop, progress or nullcontext(lambda share: None) as report:
-            _go_on(run, state, done, chunk, checkpoint, record, report, stop)
+        bar = progress or nullcontext(lambda share: None)
+        # what is not finite is looked for, and said once
+        with np.errstate(all="ignore"), _noting_interrupts() as stop, bar as report:
+            _go_on(run, state, done, checkpoint, record, report, stop)
     except KeyboardInterrupt:
-        del record.times[len(record.states) :]
-        record.status = "interrupted"
-        record.message = f"interrupted after t = {record.times[-1]:g} s"
+        record.end("interrupted", f"interrupted after t = {record.times[-1]:g} s")
     except Finished as finished:
         record.times.append(finished.time)
         record.states.append(run.observe(finished.state))
-        record.status, record.message, record.final = "event", str(finished), finished.state
+        record.end("event", str(finished))
+        record.final = finished.state
     except Stalled as stalled:
-        record.status, record.message = "stalled", str(stalled)
-    _warn(record)
+        record.end("stalled", str(stalled))
+    except Failed as failed:
+        if len(record.states) == 1:  # nothing is lost: the mistake is said as it is
+            raise failed.cause from None
+        record.end("failed", str(failed))
+    _warn(record, _lost(run, record.states[0], record.states[-1]))
     return record
 
 
@@ -108,27 +130,39 @@ def _noting_interrupts() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _warn(record: Record) -> None:
+def _lost(run: Run, first: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Which samples (...,) are not finite, or so far off that no digit of them is left."""
+    size, now = (np.abs(y[..., : run.moving]).max(axis=-1, initial=1.0) for y in (first, x))
+    return ~(np.isfinite(x).all(axis=-1) & (now <= FAR * size))
+
+
+def _warn(record: Record, lost: np.ndarray) -> None:
     if record.status not in ("complete", "event"):
         warnings.warn(f"the run stopped early: {record.message}", SimulationWarning, stacklevel=4)
-    bad = int((~np.isfinite(record.states[-1]).all(axis=-1)).sum())
-    if bad:
-        record.message = f"{bad} of {len(record.states[-1])} samples are not finite at the end"
+    elif lost.any():
+        record.status = "diverged"
+        record.message = (
+            f"{int(lost.sum())} of {lost.size} samples are not finite or beyond all bounds at the "
+            "end; take a smaller dt"
+        )
         warnings.warn(record.message, SimulationWarning, stacklevel=4)
 
 
 def _resume(
-    run: Run, x0: np.ndarray, chunk: int, checkpoint: Checkpoint | None, record: Record
+    run: Run, x0: np.ndarray, checkpoint: Checkpoint | None, record: Record
 ) -> tuple[State, int]:
     """The state to go on from, and how many saved states there are already."""
-    state = run.start(x0)
-    record.times.append(run.time(0))
+    try:
+        state = run.start(x0)
+    except Failed as failed:
+        raise failed.cause from None
+    record.times.append(run.grid.time(0))
     record.states.append(run.observe(state))
     number = 0
     while checkpoint is not None and (stored := checkpoint.load(number)) is not None:
         record.times += list(stored.pop("saved_times"))
         record.states += list(stored.pop("saved_states"))
-        state = stored
+        state = record.final = stored
         number += 1
     return state, len(record.times)
 
@@ -137,28 +171,32 @@ def _go_on(
     run: Run,
     state: State,
     done: int,
-    chunk: int,
     checkpoint: Checkpoint | None,
     record: Record,
     report: Callable[[float], None],
     stop: Callable[[], bool],
 ) -> None:
-    for index in range(done - 1, run.saves - 1):
+    grid, first = run.grid, record.states[0]
+    for index in range(done - 1, grid.saves - 1):
         if stop():
             raise KeyboardInterrupt
         before, state = state, run.advance(state, index)
         x = run.observe(state)
-        if not np.isfinite(x).all(axis=-1).any():
-            record.status, record.message = "diverged", run.explain(before, index)
+        if _lost(run, first, x).all():
+            record.end("diverged", run.explain(before, index))
             return
-        record.times.append(run.time(index + 1))
+        record.times.append(grid.time(index + 1))
         record.states.append(x)
         record.final = state
-        report((index + 1) / (run.saves - 1))
-        if checkpoint is not None and (index + 1) % chunk == 0:
-            first = index + 1 - chunk
-            saved: dict[str, Any] = {
-                "saved_times": np.array(record.times[first + 1 :]),
-                "saved_states": np.stack(record.states[first + 1 :]),
-            }
-            checkpoint.save(index // chunk, {**state, **saved})
+        report((index + 1) / (grid.saves - 1))
+        if checkpoint is not None and (index + 1) % grid.chunk == 0:
+            _save(checkpoint, record, index // grid.chunk, grid.chunk, state)
+
+
+def _save(checkpoint: Checkpoint, record: Record, number: int, chunk: int, state: State) -> None:
+    first = number * chunk + 1
+    saved: dict[str, Any] = {
+        "saved_times": np.array(record.times[first:]),
+        "saved_states": np.stack(record.states[first:]),
+    }
+    checkpoint.save(number, {**state, **saved})

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dalembert.kernels import get_num_threads
-from dalembert.simulation.inline import compiled
+from dalembert.simulation.drive import Stalled, State
+from dalembert.simulation.settings import Grid
 from dalembert.simulation.step import Stepper
-from dalembert.simulation.tableau import TABLEAUX
 from dalembert.simulation.torque import Computed, Constant, Samples, Torques
 
+OFF = 1e-6  # of a state from its constraints, beside the size of its entries
 BLOCK = 512  # states: with torques and parameters about 100 kB, well inside a core's cache
-
-State = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,53 +26,64 @@ class FixedRun:
     stepper: Stepper
     torques: Torques
     given: Mapping[str, np.ndarray]
-    dt: float
-    save_every: int
-    steps: int
+    grid: Grid
+
+    @property
+    def moving(self) -> int:
+        """Entries of q and q̇."""
+        return self.stepper.plant.nq + self.stepper.plant.nv
 
     def start(self, x: np.ndarray) -> State:
         """The inner state at t = 0."""
-        q, qd, *_ = self.stepper.plant.parts(x)
-        inner = self.stepper.enter.ufunc(x, 0.0, self.torques.at(0.0, q, qd), *self.given.values())
-        return {"x": np.ascontiguousarray(inner.T)}
+        return {"x": np.ascontiguousarray(self.stepper.enter(x, 0.0, *self.given.values()).T)}
 
     def observe(self, state: State) -> np.ndarray:
         """(q, q̇, z, W, H) of every sample, (..., size)."""
-        return self.stepper.leave.ufunc(state["x"].T, *self.given.values())
-
-    def time(self, index: int) -> float:
-        """Time of the saved state of this index."""
-        return min(index * self.save_every, self.steps) * self.dt
-
-    @property
-    def saves(self) -> int:
-        """How many states are saved, the first and the last included."""
-        return 1 + -(-self.steps // self.save_every)
+        return self.stepper.leave(state["x"].T, *self.given.values())
 
     def advance(self, state: State, index: int) -> State:
         """From the saved state `index` to the next one."""
-        first = index * self.save_every
-        count = min(self.save_every, self.steps - first)
+        first = index * self.grid.save_every
+        count = min(self.grid.save_every, self.grid.steps - first)
         x = state["x"].copy()
         # the kernel adds up t; here it is set, so that no rounding gathers over a long run
-        x[-1] = first * self.dt
+        x[-1] = first * self.grid.dt
         if x.ndim == 1:
             self.move(x, slice(None), first, count)
         else:
             self._blocks(x, first, count)
+        if self.stepper.plant.closed:
+            self._keep_closed(state["x"], x, self.grid.time(index + 1))
         return {"x": x}
+
+    def _keep_closed(self, before: np.ndarray, x: np.ndarray, t: float) -> None:
+        """States that could not be brought back to the constraints are no states: NaN, or the end."""
+        plant, states = self.stepper.plant, x[: self.stepper.plant.size].T
+        with np.errstate(invalid="ignore"):
+            off = plant.errors_of(states, t, *self.given.values()).max(axis=-1)
+            lost = off > OFF * np.maximum(1.0, np.abs(states[..., : self.moving]).max(axis=-1))
+        if x.ndim == 1 and lost:
+            cause = plant.dead_point(before[: plant.nq])
+            what = f"the constraints of {plant.system.name} are missed by {off:.2g} at t = {t:g} s"
+            raise Stalled(f"{what}: {cause or 'take a smaller dt'}")
+        if x.ndim == 2:
+            x[:, lost] = np.nan
 
     def explain(self, state: State, index: int) -> str:
         """Repeats the steps after the saved state `index`, to say what fails and when."""
-        first = index * self.save_every
+        grid, plant = self.grid, self.stepper.plant
+        first = index * grid.save_every
+        last = min(first + grid.save_every, grid.steps)
         x = np.ascontiguousarray(state["x"].T)
-        for k in range(first, min(first + self.save_every, self.steps)):
+        for k in range(first, last):
             before = x.reshape(-1, self.stepper.size)[0].copy()
             self.move(x, slice(None), k, 1)
-            if not np.isfinite(x).all(axis=-1).any():
-                fastest = self.stepper.plant.culprit(before)
-                return f"{fastest} at t = {(k + 1) * self.dt:g} s; take a smaller dt"
-        return f"the state is not finite at t = {self.time(index + 1):g} s"
+            if k == last - 1 or not np.isfinite(x).all(axis=-1).any():
+                break
+        q, qd, *_ = plant.parts(self.observe({"x": x.T}))
+        tau = self.torques.at((k + 1) * grid.dt, q, qd)
+        torque = "" if np.isfinite(tau).any() else ": its torque is not finite there"
+        return f"{plant.culprit(before)} at t = {(k + 1) * grid.dt:g} s{torque}; take a smaller dt"
 
     def _blocks(self, x: np.ndarray, first: int, count: int) -> None:
         size = x.shape[1]
@@ -96,72 +105,46 @@ class FixedRun:
 
     def move(self, x: np.ndarray, own: slice, first: int, count: int) -> None:
         """`count` steps in place of the states x (..., size); `own` says which samples they are."""
-        given = [value[own] if value.ndim == 2 else value for value in self.given.values()]
-        step = self.stepper.kernel.ufunc
-        if isinstance(self.torques, Computed):
-            self._move_by_function(x, given, first, count)
-        elif isinstance(self.torques, Constant):
-            u = self._rows(self.torques.value, own)
-            for _ in range(count):
-                step(x, self.dt, u, u, *given, out=x)
-        else:
-            for u0, u1 in self._pairs(self.torques, own, first, count):
-                step(x, self.dt, u0, u1, *given, out=x)
+        given = {k: v[own] if v.ndim == 2 else v for k, v in self.given.items()}
+        if isinstance(self.torques, Computed) and not self.stepper.method.holds:
+            self._by_stages(x, given, first, count)
+            return
+        for u0, u1 in self._pairs(x, given, own, first, count):
+            self.stepper.kernel(x, self.grid.dt, u0, u1, *given.values(), out=x)
 
     def _pairs(
-        self, torques: Any, own: slice, first: int, count: int
+        self, x: np.ndarray, given: Mapping[str, Any], own: slice, first: int, count: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Torques at the begin and the end of every step."""
-        assert isinstance(torques, Samples)
-        u0 = self._rows(torques.at(first * self.dt, None, None), own)
-        for k in range(first + 1, first + count + 1):
-            u1 = self._rows(torques.at(k * self.dt, None, None), own)
-            yield u0, u1
-            u0 = u1
+        """Torques at the begin and the end of every step; a function's are held over a step."""
+        torques, dt = self.torques, self.grid.dt
+        if isinstance(torques, Constant):
+            u = self._rows(torques.value, own)
+            for _ in range(count):
+                yield u, u
+        elif isinstance(torques, Samples):
+            u = self._rows(torques.at(first * dt, None, None), own)
+            for k in range(first + 1, first + count + 1):
+                before, u = u, self._rows(torques.at(k * dt, None, None), own)
+                yield before, u
+        else:
+            for k in range(first, first + count):
+                q, qd, *_ = self.stepper.plant.parts(self.stepper.leave(x, *given.values()))
+                u = torques.at(k * dt, q, qd)
+                yield u, u
 
     @staticmethod
     def _rows(value: np.ndarray, own: slice) -> np.ndarray:
         return np.asfortranarray(value[own]) if value.ndim == 2 else value
 
-    def _move_by_function(self, x: np.ndarray, given: list[Any], first: int, count: int) -> None:
-        """Stage by stage for Runge–Kutta methods; for the others torques are held over a step."""
-        parts, at = self.stepper.plant.parts, self.torques.at
-        tableau = TABLEAUX.get(self.stepper.method)
+    def _by_stages(self, x: np.ndarray, given: Mapping[str, Any], first: int, count: int) -> None:
+        """Steps whose torques are asked for at every stage, at its own time and state."""
+        plant, dt, flow = self.stepper.plant, self.grid.dt, self.stepper.stages
         for k in range(first, first + count):
-            t = k * self.dt
-            if tableau is None:
-                q, qd, *_ = parts(self.stepper.leave.ufunc(x, *given))
-                u = at(t, q, qd)
-                self.stepper.kernel.ufunc(x, self.dt, u, u, *given, out=x)
-                continue
-            y = x[..., :-1]
-            slopes: list[np.ndarray] = []
-            d = np.zeros((*x.shape[:-1], self._flat))
-            for row, c in zip(((), *tableau.a), tableau.c, strict=True):
-                d = self.dt * sum((a * s for a, s in zip(row, slopes, strict=True)), 0.0 * d)
-                now = t + c * self.dt
-                q, qd, *_ = parts(self._moved(y, d))
-                slopes.append(self._slope(y, d, now, at(now, q, qd), *given))
-            total = self.dt * sum(b * s for b, s in zip(tableau.b, slopes, strict=True))
-            y[...] = self._moved(y, total)
-            x[..., -1] = t + self.dt
+            t = k * dt
 
-    @property
-    def _flat(self) -> int:
-        plant = self.stepper.plant
-        return plant.size + plant.nv - plant.nq
+            def torque(c: float, y: Any, d: Any, t: float = t) -> np.ndarray:
+                q, qd, *_ = plant.parts(flow.moved(y, d).T)
+                return self.torques.at(t + c * dt, q, qd).T
 
-    @cached_property
-    def _moved(self) -> np.ufunc:
-        plant = self.stepper.plant
-        return compiled("moved", plant.moved, {"x": (plant.size,), "d": (self._flat,)}).ufunc
-
-    @cached_property
-    def _slope(self) -> np.ufunc:
-        plant = self.stepper.plant
-        shapes = {"x": (plant.size,), "d": (self._flat,), "t": (), "tau": (plant.nv,)}
-
-        def function(x: Any, d: Any, t: Any, tau: Any, **given: Any) -> Any:
-            return plant.slope(x, d, t, tau, given)
-
-        return compiled("slope", function, {**shapes, **self.stepper.given}).ufunc
+            x[..., :-1] = self.stepper.taken(x[..., :-1].T, t, dt, given, torque).T
+            x[..., -1] = t + dt

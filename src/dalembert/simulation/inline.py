@@ -1,4 +1,4 @@
-"""Trace once, use many times: an expensive function as a CasADi function that is inlined."""
+"""A function of arrays as a kernel, or looped over numbers where it cannot be traced."""
 
 from __future__ import annotations
 
@@ -12,40 +12,7 @@ from dalembert.kernels import Kernel, Port, build
 from dalembert.kernels.program.trace import trace
 
 Shapes = Mapping[str, tuple[int, ...]]
-
-
-class Inlined:
-    """`function(**arrays)` traced on symbols of these shapes, to be called inside other traces.
-
-    Four stages of a step then cost one trace of the equations of motion.
-    """
-
-    def __init__(self, function: Callable[..., Any], inputs: Shapes) -> None:
-        import casadi
-
-        self.inputs = dict(inputs)
-        symbols = {name: casadi.SX.sym(name, prod(shape)) for name, shape in inputs.items()}
-        arrays = {
-            name: casadi.array(symbols[name]).reshape(*shape) for name, shape in inputs.items()
-        }
-        result = function(**arrays)
-        self.shape = tuple(result.shape)
-        flat = casadi.cse(casadi.densify(_column(result)))
-        self.function = casadi.Function("inlined", list(symbols.values()), [flat])
-
-    def __call__(self, **arrays: Any) -> Any:
-        import casadi
-
-        columns = [_column(arrays[name]) for name in self.inputs]
-        return casadi.array(casadi.SX(self.function(*columns))).reshape(*self.shape)
-
-
-def _column(value: Any) -> Any:
-    import casadi
-
-    if isinstance(value, casadi.ArrayInterface):
-        return casadi.SX(value.ravel().to_casadi())
-    return casadi.SX(casadi.DM(np.asarray(value, dtype=float).ravel()))
+Function = Callable[..., Any]
 
 
 def compiled(name: str, function: Callable[..., Any], inputs: Shapes) -> Kernel:
@@ -55,3 +22,36 @@ def compiled(name: str, function: Callable[..., Any], inputs: Shapes) -> Kernel:
     outputs = tuple(Port(port.name, port.shape) for port in traced.outputs)
     ports = tuple(Port(key, shape) for key, shape in present.items())
     return build(f"{name} {traced.digest}", lambda: traced, ports, outputs, name)
+
+
+class Looped:
+    """The same function on numbers, one state after the other; called like its kernel."""
+
+    def __init__(self, function: Function, inputs: Shapes) -> None:
+        self.function = function
+        self.inputs = {key: len(shape) for key, shape in inputs.items() if prod(shape)}
+
+    def __call__(self, *arrays: Any, out: Any = None) -> Any:
+        """One array, or a tuple of them where the function returns a dict; batches broadcast."""
+        given = [np.asarray(x, dtype=float) for x in arrays]
+        cores = list(self.inputs.values())
+        lead = np.broadcast_shapes(
+            *(x.shape[: x.ndim - core] for x, core in zip(given, cores, strict=True))
+        )
+        full = [
+            np.broadcast_to(x, (*lead, *x.shape[x.ndim - core :]))
+            for x, core in zip(given, cores, strict=True)
+        ]
+        rows = [self._one([x[where] for x in full]) for where in np.ndindex(*lead)]
+        results = [
+            np.stack(column).reshape(*lead, *column[0].shape) for column in zip(*rows, strict=True)
+        ]
+        if out is not None:
+            out[...] = results[0]
+            return out
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _one(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        found = self.function(**dict(zip(self.inputs, arrays, strict=True)))
+        values = found.values() if isinstance(found, Mapping) else [found]
+        return [np.asarray(value, dtype=float) for value in values]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
+
+from dalembert.kernels.program.trace import trace
 
 
 class Controller(Protocol):
     """A law τ, ż = f(t, q, q̇, z, constants), plain NumPy that also runs on symbols.
 
     `constants` are gains and targets: inputs of the kernel, so that other numbers need no other
-    kernel. Two controllers with equal `structure` and shapes of constants have the same law.
+    kernel. ż may be a function of the constraints' forces λ. What the law does is read off its
+    trace; `structure` is for those who keep things made of controllers.
     """
 
     @property
@@ -44,3 +48,19 @@ def unpack(constants: Mapping[str, np.ndarray], packed: Any) -> dict[str, Any]:
         found[name] = packed[start : start + size].reshape(*shape) if shape else packed[start]
         start += size
     return found
+
+
+def law_digest(controller: Controller, nq: int, nv: int, rows: int) -> str:
+    """A digest of what the law computes from (t, q, q̇, z, constants, λ): its traced program."""
+    constants = pack(controller.constants)
+    shapes: dict[str, tuple[int, ...]] = {"t": (), "q": (nq,), "qd": (nv,), "lam": (rows,)}
+    shapes |= {"z": np.shape(controller.initial), "law": constants.shape}
+
+    def function(**given: Any) -> dict[str, Any]:
+        named = unpack(controller.constants, given.get("law"))
+        z = given.get("z", np.zeros(0))
+        tau, zdot = controller.law(given["t"], given["q"], given["qd"], z, named)
+        zdot = zdot(given["lam"]) if callable(zdot) else zdot
+        return {"tau": tau, **({"zdot": zdot} if "z" in given else {})}
+
+    return trace(function, {k: s for k, s in shapes.items() if prod(s)}, name="law").digest

@@ -9,8 +9,8 @@ import numpy as np
 
 from dalembert.constraints import Network
 from dalembert.errors import FormulationError, SettingError, SimulationError
-from dalembert.simulation.adaptive import ONE_STEP
 from dalembert.simulation.drive import Record, Stalled, State
+from dalembert.simulation.settings import Grid
 from dalembert.simulation.torque import Torques
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ class NetworkRun:
     method: str
     rtol: float
     atol: float
-    dt: float
-    save_every: int
-    steps: int
+    grid: Grid
 
     def __post_init__(self) -> None:
         if self.network.nq != self.network.nv:
@@ -38,17 +36,13 @@ class NetworkRun:
                 f"{self.network.name} has spherical or free joints; a network is simulated with "
                 "joints of one degree"
             )
-        if self.method not in ONE_STEP:
-            raise SettingError(f"a network is simulated by one of {', '.join(ONE_STEP)}")
+        if self.method not in ("DOP853", "RK45", "RK23"):
+            raise SettingError("a network is simulated by one of DOP853, RK45, RK23")
 
     @property
-    def saves(self) -> int:
-        """How many states are saved, the first and the last included."""
-        return 1 + -(-self.steps // self.save_every)
-
-    def time(self, index: int) -> float:
-        """Time of the saved state of this index."""
-        return min(index * self.save_every, self.steps) * self.dt
+    def moving(self) -> int:
+        """Entries of q and q̇."""
+        return self.network.nq + self.network.nv
 
     def start(self, x: np.ndarray) -> State:
         """The first state, on the links."""
@@ -80,7 +74,7 @@ class NetworkRun:
         """From the saved state `index` to the next one."""
         from scipy import integrate
 
-        t, end, h = self.time(index), self.time(index + 1), float(state["h"])
+        t, end, h = self.grid.time(index), self.grid.time(index + 1), float(state["h"])
         first = min(h, end - t) if h > 0.0 else None
         options = {"rtol": self.rtol, "atol": self.atol, "first_step": first}
         solver = getattr(integrate, self.method)(self.rate, t, state["x"], end, **options)
@@ -96,7 +90,7 @@ class NetworkRun:
 
     def explain(self, state: State, index: int) -> str:
         """What is wrong with a state that is not finite."""
-        return f"the motion is not finite after t = {self.time(index):g} s"
+        return f"the motion is not finite after t = {self.grid.time(index):g} s"
 
     def dataset(self, record: Record, facts: dict[str, Any]) -> xarray.Dataset:
         """The record with forces of the links, residuals and energy."""

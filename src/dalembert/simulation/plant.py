@@ -12,17 +12,23 @@ by constraints; those that move do work too, −λᵀb of A q̇ = b, which count
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dalembert.constraints.description import ConstrainedDynamics
-from dalembert.constraints.multiplier import forward_dynamics as held_dynamics
+from dalembert.formulations.parts.drive import coulomb
 from dalembert.linalg.cholesky import cholesky_solve
-from dalembert.simulation.law import Controller, unpack
-from dalembert.systems.system import Dynamics, System, dynamics
+from dalembert.linalg.entries import largest
+from dalembert.simulation.inline import Function, Looped, Shapes, compiled
+from dalembert.simulation.law import Controller, pack, unpack
+from dalembert.systems.friction import coulomb_of
+from dalembert.systems.system import Dynamics, System
+
+Given = Mapping[str, Any]  # inputs besides state, time and torques
+
+NEAR_SINGULAR = 1e3  # condition of the constraints beyond which a stall is theirs
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,11 @@ class Motion:
     held: Any = 0.0  # (nv,) torque that holds locked joints, on the side of friction
     lam: Any = None  # (rows,) forces of the constraints
 
+    @property
+    def rest(self) -> Any:
+        """What follows the rate of q in the rate of the state: (q̈, ż, Ẇ, Ḣ)."""
+        return np.concatenate([self.qdd, self.zdot, np.stack([self.power, self.loss])])
+
 
 @dataclass(frozen=True, eq=False)
 class Plant:
@@ -46,36 +57,30 @@ class Plant:
     controller: Controller | None = None
     smooth: bool = False  # Coulomb friction rises over the velocity `width`, an input
 
-    @cached_property
+    @property
     def dynamics(self) -> Dynamics:
-        """The traceable side of the system, without its constraints."""
-        made = self.system.description
-        return made.dynamics if isinstance(made, ConstrainedDynamics) else dynamics(self.system)
+        """The traceable side of the system."""
+        return self.system.dynamics
 
     @property
-    def closed(self) -> ConstrainedDynamics | None:
-        """The constraints and what they hold, if there are any."""
-        made = self.system.description
-        return made if isinstance(made, ConstrainedDynamics) else None
+    def closed(self) -> bool:
+        """Whether constraints hold it."""
+        return self.dynamics.rows > 0
 
     @property
-    def parameters(self) -> Mapping[str, float | None]:
-        """Named parameters that are still open, with their defaults."""
-        return self.system.description.parameters
-
-    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
-        """Vector of parameter values: the defaults, overridden by `given`."""
-        return self.system.description.parameter_values(given)
+    def traces(self) -> bool:
+        """Whether its equations run on symbols, so that kernels can be made of them."""
+        return getattr(self.dynamics, "traces", True)
 
     @property
     def nq(self) -> int:
         """Number of coordinates."""
-        return self.system.nq
+        return self.dynamics.nq
 
     @property
     def nv(self) -> int:
         """Number of velocities."""
-        return self.system.nv
+        return self.dynamics.nv
 
     @property
     def nz(self) -> int:
@@ -87,6 +92,11 @@ class Plant:
         """Length of the state (q, q̇, z, W, H)."""
         return self.nq + self.nv + self.nz + 2
 
+    @property
+    def flat(self) -> int:
+        """Length of a step d of the state, (nv, nv, nz, 2)."""
+        return self.size + self.nv - self.nq
+
     def parts(self, x: Any) -> tuple[Any, Any, Any, Any]:
         """(q, q̇, z, (W, H)) of a state x (..., size)."""
         q, v = self.nq, self.nq + self.nv
@@ -94,23 +104,37 @@ class Plant:
             return x[..., :q], x[..., q:v], x[..., v:-2], x[..., -2:]
         return x[:q], x[q:v], x[v : self.size - 2], x[self.size - 2 : self.size]
 
-    def bound(self, parameters: Any) -> tuple[Dynamics, Any, Any]:
-        """(dynamics without Coulomb friction, its torque at positive and at negative velocity)."""
+    # inputs and kernels
+
+    @cached_property
+    def given(self) -> Shapes:
+        """Inputs besides state, time and torques."""
+        law = {}
+        if self.controller is not None and len(constants := pack(self.controller.constants)):
+            law = {"law": constants.shape}
+        count = len(self.dynamics.parameters)
+        bound = {"parameters": (count,)} if count else {}
+        return {**law, **bound, **({"width": (self.nv,)} if self.smooth else {})}
+
+    def built(self, name: str, function: Function, shapes: Shapes, traces: bool = True) -> Function:
+        """The function's kernel, or the function itself on numbers where it cannot be traced."""
+        if traces and self.traces:
+            return compiled(name, function, shapes).ufunc
+        return Looped(function, shapes)
+
+    def bound(self, given: Given) -> tuple[Dynamics, Any]:
+        """(dynamics without Coulomb friction, (2, nv) friction at positive, negative velocity)."""
         whole = self.dynamics
-        if parameters is not None:
-            own = len(whole.parameters)
-            whole = whole.bind(parameters[:own]) if own else whole
-        return whole.without_coulomb(), *whole.coulomb
+        if "parameters" in given:
+            whole = whole.bind(given["parameters"])
+        return whole.without_coulomb(), whole.coulomb
 
     @cached_property
     def coulomb(self) -> np.ndarray:
         """(2, nv) Coulomb friction at positive and negative velocity, parameters at defaults."""
-        values = self.parameters
-        known = None if not values or None in values.values() else self.parameter_values()
-        if values and known is None:
-            return np.zeros((2, self.nv))
-        _, positive, negative = self.bound(known)
-        return np.stack([positive, negative])
+        return coulomb_of(self.system)
+
+    # forces
 
     def torque(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, law: Any) -> tuple[Any, Any]:
         """(τ, ż): what was given plus what the controller asks for."""
@@ -120,47 +144,34 @@ class Plant:
         asked, zdot = self.controller.law(t, q, qd, z, constants)
         return tau + asked, zdot
 
-    def rows(self, bare: Dynamics, parameters: Any) -> ConstrainedDynamics:
-        """The constraints with their parameters set, on the dynamics `bare`."""
-        assert self.closed is not None
-        bound = self.closed if parameters is None else self.closed.bind(parameters)
-        return replace(bound, dynamics=bare)
-
-    def motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Mapping[str, Any]) -> Motion:
-        """q̈ with M q̈ + h = τ + ψ − Coulomb friction, and the powers."""
-        bare, positive, negative = self.bound(given.get("parameters"))
-        total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
-        rubbing = self.rubbing(qd, positive, negative, given)
-        loss = (rubbing - bare.generalized_forces(q, qd)) @ qd
-        if self.closed is None:
-            qdd, _ = bare.motion(t, q, qd, total - rubbing)
-            return Motion(qdd, zdot, total, total @ qd, loss)
-        closed = self.rows(bare, given.get("parameters"))
-        qdd, lam = held_dynamics(closed, q, qd, total - rubbing, t)
-        power = total @ qd - closed.at(q, None, t).b @ lam
-        zdot = zdot(lam) if callable(zdot) else zdot
-        return Motion(qdd, zdot, total, power, loss, lam=lam)
-
-    def rubbing(self, qd: Any, positive: Any, negative: Any, given: Mapping[str, Any]) -> Any:
+    def rubbing(self, qd: Any, friction: Any, given: Given) -> Any:
         """Coulomb friction (nv,): plain signs, or rising linearly over ±`width`."""
         if not np.any(self.coulomb):
             return np.zeros(self.nv)
-        if not self.smooth:
-            return (qd > 0) * positive + (qd < 0) * negative
-        share = np.minimum(np.maximum(qd / given["width"], -1.0), 1.0)
-        return np.maximum(share, 0.0) * positive - np.minimum(share, 0.0) * negative
+        return coulomb(qd, friction[0], friction[1], given["width"] if self.smooth else None)
 
-    def locked_motion(
-        self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Mapping[str, Any]
-    ) -> Motion:
+    def motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> Motion:
+        """q̈ and λ with M q̈ + h + Aᵀλ = τ + ψ − Coulomb friction, and the powers."""
+        bare, friction = self.bound(given)
+        total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
+        rubbing = self.rubbing(qd, friction, given)
+        qdd, lam = bare.motion(t, q, qd, total - rubbing)
+        power = total @ qd
+        if self.closed:
+            power = power - bare.at(q, None, t).b @ lam
+        zdot = zdot(lam) if callable(zdot) else zdot
+        loss = (rubbing - bare.generalized_forces(q, qd)) @ qd
+        return Motion(qdd, zdot, total, power, loss, lam=lam)
+
+    def locked_motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> Motion:
         """The same with joints held (`locked` 0 or 1) and slipping in the `direction` −1, 0, 1.
 
         Rows and columns of held joints leave M; what holds them is the rest of their equation.
         """
-        bare, positive, negative = self.bound(given.get("parameters"))
+        bare, friction = self.bound(given)
         total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
-        locked, direction = given["locked"], given["direction"]
-        rubbing = (direction > 0) * positive + (direction < 0) * negative
+        locked = given["locked"]
+        rubbing = coulomb(given["direction"], friction[0], friction[1])
         psi = bare.generalized_forces(q, qd)
         M = bare.mass_matrix(q)
         b = total - bare.bias(q, qd) + psi - rubbing
@@ -170,34 +181,64 @@ class Plant:
         held = locked * (b - M @ qdd)
         return Motion(qdd, zdot, total, total @ qd, (rubbing - psi) @ qd, held)
 
+    # constraints
+
+    def project(self, x: Any, t: Any, given: Given) -> Any:
+        """The state nearest to x, in the metric M, at which h = 0 and A q̇ = b."""
+        q, qd, z, energy = self.parts(x)
+        bare, _ = self.bound(given)
+        return np.concatenate([*bare.project(q, qd, t), z, energy])
+
+    def errors(self, x: Any, t: Any, given: Given) -> Any:
+        """(2,) largest errors of the constraints: of positions |h|, of velocities |A q̇ − b|."""
+        q, qd, *_ = self.parts(x)
+        bare, _ = self.bound(given)
+        rows = bare.at(q, qd, t)
+        held = largest(rows.h) if rows.h.shape[0] else np.zeros(())
+        return np.stack([held, largest(rows.A @ qd - rows.b)])
+
+    @cached_property
+    def errors_of(self) -> Function:
+        """(x, t, …) → (2,) the same, compiled."""
+
+        def function(x: Any, t: Any, **given: Any) -> Any:
+            return self.errors(x, t, given)
+
+        return self.built("errors", function, {"x": (self.size,), "t": (), **self.given})
+
+    def dead_point(self, q: np.ndarray) -> str:
+        """That a posture is singular, in words; nothing where it is not."""
+        looked = getattr(self.system, "mobility", None)
+        found = None if looked is None else looked(q)
+        if found is None or (found.condition < NEAR_SINGULAR and not found.singular):
+            return ""
+        return (
+            f"q = {np.round(q, 6).tolist()} is at or near a singular posture (a dead point) of "
+            f"{self.system.name}: its constraints lose rank there, and the motion behind it is not "
+            "determined. End the run before it, or start on the branch that is meant"
+        )
+
     def culprit(self, before: np.ndarray) -> str:
-        """Who left the finite numbers: the fastest joint of the last finite state."""
+        """Who left all bounds: the fastest joint of the last state that was within them."""
         speeds = np.abs(before[self.nq : self.nq + self.nv])
         fastest = self.dynamics.velocities[int(np.argmax(speeds))]
-        return f"the motion is not finite, joint {fastest!r} fastest,"
+        return f"the motion is not finite or beyond all bounds, joint {fastest!r} fastest,"
 
     # on the manifold: x ⊞ d, and the slope of d
 
     def moved(self, x: Any, d: Any) -> Any:
         """x ⊞ d: q along its manifold by d[:nv], everything else by addition."""
-        q, qd, z, energy = self.parts(x)
-        nv = self.nv
-        own = self.dynamics.integrate(q, d[:nv])
-        rest = np.concatenate([qd, z, energy]) + d[nv:]
-        return np.concatenate([own, rest])
+        own = self.dynamics.integrate(x[: self.nq], d[: self.nv])
+        return np.concatenate([own, x[self.nq : self.size] + d[self.nv :]])
 
-    def slope(self, x: Any, d: Any, t: Any, tau: Any, given: Mapping[str, Any]) -> Any:
+    def slope(self, x: Any, d: Any, t: Any, tau: Any, given: Given) -> Any:
         """ḋ at x ⊞ d (nv + nv + nz + 2,): the velocity pulled back to where d is measured."""
         q, qd, z, _ = self.parts(self.moved(x, d))
-        m = self.motion(t, q, qd, z, tau, given)
-        rate = self.dynamics.pull_back(d[: self.nv], qd)
-        powers = np.stack([m.power, m.loss])
-        return np.concatenate([rate, m.qdd, m.zdot, powers])
+        found = self.motion(t, q, qd, z, tau, given)
+        return np.concatenate([self.dynamics.pull_back(d[: self.nv], qd), found.rest])
 
-    def rate(self, x: Any, t: Any, tau: Any, given: Mapping[str, Any]) -> Any:
+    def rate(self, x: Any, t: Any, tau: Any, given: Given) -> Any:
         """ẋ (size,), with the derivatives of quaternions themselves."""
         q, qd, z, _ = self.parts(x)
-        locked = "locked" in given
-        m = (self.locked_motion if locked else self.motion)(t, q, qd, z, tau, given)
-        powers = np.stack([m.power, m.loss])
-        return np.concatenate([self.dynamics.rate(q, qd), m.qdd, m.zdot, powers])
+        motion = self.locked_motion if "locked" in given else self.motion
+        return np.concatenate([self.dynamics.rate(q, qd), motion(t, q, qd, z, tau, given).rest])

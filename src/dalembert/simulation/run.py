@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.constraints import Network
-from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.errors import SettingError
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation import setup
 from dalembert.simulation.adaptive import AdaptiveRun
-from dalembert.simulation.checkpoint import Checkpoint, digest
+from dalembert.simulation.checkpoint import Checkpoint
 from dalembert.simulation.drive import Record, Run, drive
 from dalembert.simulation.fixed import FixedRun
 from dalembert.simulation.flow import Field
-from dalembert.simulation.law import Controller
-from dalembert.simulation.modes import REST
+from dalembert.simulation.identity import digest, function_digest
+from dalembert.simulation.law import Controller, law_digest
+from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 from dalembert.simulation.network import NetworkRun
 from dalembert.simulation.plant import Plant
 from dalembert.simulation.result import dataset, outputs
+from dalembert.simulation.settings import Settings
 from dalembert.simulation.step import Stepper
-from dalembert.simulation.torque import Torques, torques
+from dalembert.simulation.torque import Torques, saved_torques, torques
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     import xarray
 
-CHUNKS = 20  # of a run, each a checkpoint
 REMEMBERED = 64  # kernels of steps and right-hand sides
 Inputs = dict[str, np.ndarray]
 
@@ -39,7 +39,7 @@ _made: OrderedDict[Any, Any] = OrderedDict()
 
 
 def simulate(
-    system: System | Network,
+    system: System,
     q0: Any = None,
     qd0: Any = None,
     tau: Any = None,
@@ -77,78 +77,99 @@ def simulate(
     >>> run.q.dims, run.sizes["time"], float(abs(run.balance).max()) < 1e-9
     (('time', 'joint'), 11, True)
     """
-    if isinstance(system, Network):
-        steps = setup.steps_for(duration, dt, save_every)
-        start = (
-            np.zeros(system.nv) if x is None else np.asarray(x, dtype=float) for x in (q0, qd0)
-        )
-        numbers = (method or "DOP853", rtol, atol, dt, save_every, steps)
-        return _network(system, np.concatenate(list(start)), tau, numbers, checkpoint, progress)
-    q, qd = setup.start(system, q0, qd0)
-    wanted, controller = torques(tau, qd.shape)
-    closed = isinstance(system.description, ConstrainedDynamics)
-    method, adaptive = setup.method_for(method, qd.ndim == 2, closed)
-    friction = setup.friction_for(friction, adaptive, closed, restitution, until)
-    plant = _plant(system, controller, friction == "smooth")
-    given = setup.inputs_for(plant, controller, parameters, q, dt, smoothing)
-    grid: dict[str, Any] = {"dt": dt, "save_every": save_every}
-    grid["steps"] = setup.steps_for(duration, dt, save_every)
-    chunk = max(1, -(-grid["steps"] // (save_every * CHUNKS)))
-    facts = _facts(plant, method, friction, given, grid)
-    run: Run
-    if adaptive:
-        facts |= {"rtol": rtol, "atol": atol, "rest_velocity": REST}
-        facts["restitution"] = -1.0 if restitution is None else restitution
-        joints = setup.joints_for(plant, friction, restitution)
-        flow = _remembered((plant, "flow", joints.needed), lambda: Field(plant, joints.needed))
-        parts = (flow, wanted, given, joints, _mass_matrix(system, given), method, rtol, atol)
-        run = AdaptiveRun(*parts, **grid, chunk=chunk, until=until)
-    else:
-        stepper = _remembered((plant, method), lambda: Stepper(plant, method))
-        run = FixedRun(stepper, wanted, given, **grid)
-    x0 = _first_state(plant, controller, q, qd)
-    if closed:
-        setup.require_closed(system, x0, given.get("parameters"))
-    stored = None
-    if checkpoint is not None:
-        own = {"start": digest(x0, *given.values()), "torques": wanted.identity}
-        stored = Checkpoint(checkpoint, {**facts, **own})
+    asked = Settings(
+        duration=duration,
+        method=method,
+        dt=dt,
+        save_every=save_every,
+        rtol=rtol,
+        atol=atol,
+        friction=friction,
+        smoothing=smoothing,
+        restitution=restitution,
+        until=until,
+    )
     show = on_terminal() if progress is None else progress
-    record = drive(run, x0, chunk, stored, progress_bar(system.name) if show else None)
-    return _gathered(plant, record, wanted, given, facts)
+    bar = progress_bar(system.name) if show else None
+    if isinstance(system, Network):
+        return _network(system, (q0, qd0), tau, asked, checkpoint, bar)
+    return _simulate(system, (q0, qd0), tau, asked, parameters, checkpoint, bar)
 
 
 def _network(
-    network: Network,
-    x0: np.ndarray,
-    tau: Any,
-    numbers: tuple[Any, ...],
-    checkpoint: str | os.PathLike[str] | None,
-    progress: bool | None,
+    network: Network, start: tuple[Any, Any], tau: Any, asked: Settings, checkpoint: Any, bar: Any
 ) -> xarray.Dataset:
     """A network's run: its equations are called, not compiled into a step."""
-    from dalembert.version import __version__
-
+    x0 = np.concatenate(
+        [np.zeros(network.nv) if x is None else np.asarray(x, dtype=float) for x in start]
+    )
     wanted, controller = torques(tau, (network.nv,))
     if controller is not None:
         raise SettingError("a network takes torques or a function, not a compiled controller")
-    run = NetworkRun(network, wanted, *numbers)
-    names = ("method", "rtol", "atol", "dt", "save_every", "steps")
-    facts = {"system": network.name, "dalembert_version": __version__}
-    facts |= dict(zip(names, numbers, strict=True))
+    method = asked.method_for(False, True)
+    run = NetworkRun(network, wanted, method.name, asked.rtol, asked.atol, asked.grid)
+    facts = {"system": network.name, **asked.facts(method)}
     own = {"start": digest(x0), "torques": wanted.identity}
     stored = None if checkpoint is None else Checkpoint(checkpoint, {**facts, **own})
-    show = on_terminal() if progress is None else progress
-    chunk = max(1, -(-run.steps // (run.save_every * CHUNKS)))
-    bar = progress_bar(network.name) if show else None
-    return run.dataset(drive(run, x0, chunk, stored, bar), facts)
+    return run.dataset(drive(run, x0, stored, bar), facts)
 
 
-def _plant(system: System, controller: Controller | None, smooth: bool) -> Plant:
-    """The plant of this kind if it is known already, with this controller's numbers."""
-    key = (system, None if controller is None else controller.structure, smooth)
-    shapes = () if controller is None else tuple(map(np.shape, controller.constants.values()))
-    return _remembered((*key, shapes), lambda: Plant(system, controller, smooth))
+def _simulate(
+    system: System,
+    start: tuple[Any, Any],
+    tau: Any,
+    asked: Settings,
+    parameters: Any,
+    checkpoint: str | os.PathLike[str] | None,
+    bar: Any,
+) -> xarray.Dataset:
+    q, qd = setup.start(system, *start)
+    wanted, controller = torques(tau, qd.shape)
+    closed = system.dynamics.rows > 0
+    method = asked.method_for(qd.ndim == 2, closed)
+    friction = asked.friction_for(isinstance(method, AdaptiveMethod), closed)
+    plant, law = _plant(system, controller, friction == "smooth")
+    given = setup.inputs_for(plant, controller, parameters, q, asked.dt, asked.smoothing)
+    x0 = _first_state(plant, controller, q, qd)
+    if closed:
+        setup.require_closed(plant, x0, given)
+    facts = _facts(plant, controller, friction, given) | asked.facts(method)
+    run = _run(plant, method, wanted, given, asked, friction)
+    stored = None
+    if checkpoint is not None:
+        own = {"start": digest(x0, *given.values()), "torques": wanted.identity, "law": law}
+        own["until"] = "" if asked.until is None else function_digest(asked.until)
+        stored = Checkpoint(checkpoint, {**facts, **own})
+    return _gathered(plant, drive(run, x0, stored, bar), wanted, given, facts)
+
+
+def _run(
+    plant: Plant,
+    method: Method,
+    wanted: Torques,
+    given: Inputs,
+    asked: Settings,
+    friction: str,
+) -> Run:
+    """The method at work on this plant."""
+    if isinstance(method, FixedMethod):
+        stepper = _remembered((plant, method.name), lambda: Stepper(plant, method))
+        return FixedRun(stepper, wanted, given, asked.grid)
+    joints = setup.joints_for(plant, friction, asked.restitution)
+    flow = _remembered((plant, "flow", joints.needed), lambda: Field(plant, joints.needed))
+    inertia = _mass_matrix(plant.system, given)
+    tolerances = (asked.rtol, asked.atol)
+    return AdaptiveRun(
+        flow, wanted, given, joints, inertia, method, *tolerances, asked.grid, asked.until
+    )
+
+
+def _plant(system: System, controller: Controller | None, smooth: bool) -> tuple[Plant, str]:
+    """The plant of this kind if it is known already, and a digest of the controller's law."""
+    law = ""
+    if controller is not None:
+        law = law_digest(controller, system.nq, system.nv, system.dynamics.rows)
+    return _remembered((system, law, smooth), lambda: Plant(system, controller, smooth)), law
 
 
 def _remembered(key: Any, make: Callable[[], Any]) -> Any:
@@ -177,24 +198,22 @@ def _mass_matrix(system: System, given: Inputs) -> Callable[[np.ndarray], np.nda
 
 
 def _facts(
-    plant: Plant, method: str, friction: str, given: Inputs, grid: Mapping[str, Any]
+    plant: Plant, controller: Controller | None, friction: str, given: Inputs
 ) -> dict[str, Any]:
     """Where the numbers come from, as attributes that every file format can hold."""
     from dalembert.version import __version__
 
     facts = {
         "system": plant.system.name,
-        "model_digest": plant.system.description.content,
+        "model_digest": plant.dynamics.content,
         "dalembert_version": __version__,
-        "method": method,
-        **grid,
     }
     if plant.coulomb.any():
         facts["friction"] = friction
     if "width" in given and plant.coulomb.any():
         facts["smoothing"] = ", ".join(f"{w:.6g}" for w in given["width"])
-    if plant.controller is not None:
-        facts["controller"] = type(plant.controller).__name__
+    if controller is not None:
+        facts["controller"] = type(controller).__name__
     return facts
 
 
@@ -204,12 +223,7 @@ def _gathered(
     """The record with torques, energies and provenance."""
     times, states = np.array(record.times), np.stack(record.states)
     q, qd, *_ = plant.parts(states)
-    tau = np.stack(
-        [
-            np.broadcast_to(wanted.at(float(t), qi, vi), vi.shape)
-            for t, qi, vi in zip(times, q, qd, strict=True)
-        ]
-    )
+    tau = saved_torques(wanted, times, q, qd)
     shapes = {name: value.shape[-1:] for name, value in given.items()}
     kernel = _remembered((plant, "outputs"), lambda: outputs(plant, shapes))
     t = times.reshape(-1, *[1] * (states.ndim - 2))

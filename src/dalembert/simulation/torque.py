@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from dalembert.errors import ShapeError
-from dalembert.simulation.checkpoint import digest
+from dalembert.simulation.drive import Failed
+from dalembert.simulation.identity import digest, function_digest
 from dalembert.simulation.law import Controller
 
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
@@ -34,7 +36,7 @@ class Constant:
 
     @property
     def identity(self) -> str:
-        """By what the same torques are known again."""
+        """A digest of the torques."""
         return f"constant {digest(self.value)}"
 
 
@@ -74,7 +76,7 @@ class Samples:
 
     @property
     def identity(self) -> str:
-        """By what the same torques are known again."""
+        """A digest of times and values."""
         return f"samples {digest(self.times, self.values)}"
 
 
@@ -86,18 +88,37 @@ class Computed:
     shape: tuple[int, ...]  # of one answer
 
     def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        value = np.asarray(self.function(t, q, qd), dtype=float)
+        returned = called("the torque function", self.function, t, q, qd)
+        try:
+            value = np.asarray(returned, dtype=float)
+        except (TypeError, ValueError):
+            error = ShapeError(
+                f"the torque function returned {returned!r} at t = {t:g}: no numbers"
+            )
+            raise Failed(str(error), error) from None
         if value.shape != self.shape:
-            raise ShapeError(
+            error = ShapeError(
                 f"the torque function returned an array of shape {value.shape} at t = {t:g}; "
                 f"it must be {self.shape}"
             )
+            raise Failed(str(error), error)
         return value
 
     @property
     def identity(self) -> str:
-        """The function's name: that it still does the same is the user's to know."""
-        return f"function {getattr(self.function, '__qualname__', type(self.function).__name__)}"
+        """By its name and what its code does."""
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        return f"function {name} {function_digest(self.function)}"
+
+
+def called(what: str, function: Callable[..., Any], t: float, q: Any, qd: Any) -> Any:
+    """What a function of the user returns; it gets copies, so that the state stays the run's own."""
+    try:
+        with np.errstate(divide="warn", over="warn", invalid="warn"):
+            return function(t, np.array(q), np.array(qd))
+    except Exception as error:
+        message = f"{what} raised {type(error).__name__} at t = {t:g} s: {error}"
+        raise Failed(message, error) from error
 
 
 def torques(tau: Any, shape: tuple[int, ...]) -> tuple[Torques, Controller | None]:
@@ -116,6 +137,15 @@ def torques(tau: Any, shape: tuple[int, ...]) -> tuple[Torques, Controller | Non
     if not np.isfinite(value).all():
         raise ShapeError("tau has entries that are not finite")
     return Constant(value), None
+
+
+def saved_torques(wanted: Torques, times: np.ndarray, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """Torques (K, ..., nv) at all saved states; NaN where the function cannot say them."""
+    found = np.full(qd.shape, np.nan)
+    for row, t, q_k, qd_k in zip(found, times.tolist(), q, qd, strict=True):
+        with suppress(Failed):
+            row[...] = wanted.at(t, q_k, qd_k)
+    return found
 
 
 def _require(found: tuple[int, ...], shape: tuple[int, ...], what: str) -> None:

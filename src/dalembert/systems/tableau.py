@@ -17,6 +17,7 @@ class Tableau:
     order: int
     a: tuple[tuple[float, ...], ...]  # strictly lower triangular, row by row
     b: tuple[float, ...]
+    source: str = ""
 
     def __post_init__(self) -> None:
         stages = len(self.b)
@@ -38,12 +39,20 @@ class Tableau:
         """When each stage is taken, as a share of the step."""
         return np.array([0.0, *(sum(row) for row in self.a)])
 
+    @property
+    def rows(self) -> tuple[tuple[float, float], ...]:
+        """(reach to the next stage, weight) of every stage, where it needs the one before only."""
+        if any(any(row[:-1]) for row in self.a):
+            raise SettingError(f"{self.name!r} needs all its stages at once; rk4 does not")
+        return tuple(zip([*(row[-1] for row in self.a), 0.0], self.b, strict=True))
 
+
+_CLASSICAL = ((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0))
 TABLEAUX = {
     method.name: method
     for method in (
-        Tableau("euler", 1, (), (1.0,)),
-        Tableau("heun", 2, ((1.0,),), (1 / 2, 1 / 2)),
-        Tableau("rk4", 4, ((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6)),
+        Tableau("euler", 1, (), (1.0,), "Euler 1768"),
+        Tableau("heun", 2, ((1.0,),), (1 / 2, 1 / 2), "Heun 1900"),
+        Tableau("rk4", 4, _CLASSICAL, (1 / 6, 1 / 3, 1 / 3, 1 / 6), "Kutta 1901"),
     )
 }

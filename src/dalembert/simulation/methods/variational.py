@@ -12,28 +12,32 @@ is solved for v by simplified Newton steps with M(q_m); each gains a factor of a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.linalg.cholesky import cholesky
+from dalembert.linalg.entries import largest
 from dalembert.linalg.triangular import back_substitution, forward_substitution
-from dalembert.simulation.inline import Inlined
-from dalembert.simulation.manifold import turning
-from dalembert.simulation.plant import Plant
+from dalembert.simulation.methods.method import FixedMethod, Torque
 from dalembert.spatial import se3
 from dalembert.spatial.rotations import hat
+
+if TYPE_CHECKING:
+    from dalembert.simulation.flow import Flow
+    from dalembert.simulation.plant import Plant
 
 ITERATIONS = 6
 TERMS = 12  # of the series in ad_Ω; (½)¹² / 12! is below rounding
 BERNOULLI = (1.0, -1 / 2, 1 / 6, 0.0, -1 / 30, 0.0, 1 / 42, 0.0, -1 / 30, 0.0, 5 / 66, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Variational:
     """The step of a plant; its inner state is (q, p, z, W, H, v, v before that, last correction)."""
 
@@ -45,32 +49,28 @@ class Variational:
         return 2 * self.plant.nv + 1
 
     @cached_property
-    def slopes(self) -> Inlined:
+    def slopes(self) -> Callable[..., Any]:
         """(q, v) → (∂L/∂q along the joints' own directions, ∂L/∂v), (2 nv,)."""
-        import casadi
-
         plant, nv = self.plant, self.plant.nv
 
         def function(q: Any, v: Any, **given: Any) -> Any:
-            bare, *_ = plant.bound(given.get("parameters"))
-            step, speed = casadi.SX.sym("e", nv), casadi.SX.sym("w", nv)
-            moved = bare.integrate(q, casadi.array(step).ravel())
-            lagrangian = bare.kinetic_energy(
-                moved, casadi.array(speed).ravel()
-            ) - bare.potential_energy(moved)
-            both = casadi.vertcat(step, speed)
-            slope = casadi.gradient(casadi.SX(lagrangian.to_casadi()), both)
-            at = casadi.vertcat(casadi.SX.zeros(nv), casadi.SX(v.to_casadi()))
-            return casadi.array(casadi.densify(casadi.substitute(slope, both, at))).ravel()
+            bare, _ = plant.bound(given)
+            both = bridge.symbol("both", 2 * nv)
+            moved = bare.integrate(q, both[:nv])
+            lagrangian = bare.kinetic_energy(moved, both[nv:]) - bare.potential_energy(moved)
+            slope = bridge.gradient(lagrangian, both)
+            (found,) = bridge.at([slope], [both], [np.concatenate([np.zeros(nv), v])])
+            return found
 
-        return Inlined(function, {"q": (plant.nq,), "v": (nv,), **self._parameters})
+        shapes = {"q": (plant.nq,), "v": (nv,), **self._parameters}
+        return bridge.traced(function, shapes, shared=True)
 
     @cached_property
     def _parameters(self) -> dict[str, tuple[int, ...]]:
-        names = self.plant.parameters
+        names = self.plant.dynamics.parameters
         return {"parameters": (len(names),)} if names else {}
 
-    def enter(self, x: Any, t: Any, tau: Any, given: Mapping[str, Any]) -> Any:
+    def enter(self, x: Any, given: Mapping[str, Any]) -> Any:
         """The inner state: p = ∂L/∂q̇, and q̇ as a first guess of v."""
         q, qd, z, energy = self.plant.parts(x)
         p = self._at(q, qd, given)[self.plant.nv :]
@@ -79,16 +79,16 @@ class Variational:
     def leave(self, x: Any, given: Mapping[str, Any]) -> Any:
         """(q, q̇, z, W, H) with q̇ = M⁻¹ p."""
         q, p, z, energy = self.plant.parts(x[: self.plant.size])
-        bare, *_ = self.plant.bound(given.get("parameters"))
+        bare, _ = self.plant.bound(given)
         return np.concatenate([q, _solver(bare.mass_matrix(q))(p), z, energy])
 
-    def step(self, x: Any, t: Any, h: Any, u0: Any, u1: Any, given: Mapping[str, Any]) -> Any:
-        """One step of the inner state."""
-        plant, nv, size = self.plant, self.plant.nv, self.plant.size
+    def advance(self, flow: Flow, x: Any, t: Any, h: Any, torque: Torque) -> Any:
+        """One step of the inner state; torques from outside are those of the midpoint."""
+        plant, nv, size, given = self.plant, self.plant.nv, self.plant.size, flow.given
         q, p, z, energy = plant.parts(x[:size])
         before, earlier, worst = x[size : size + nv], x[size + nv : size + 2 * nv], x[size + 2 * nv]
-        bare, positive, negative = plant.bound(given.get("parameters"))
-        v, zdot, tau = 2.0 * before - earlier, np.zeros(plant.nz), 0.5 * (u0 + u1)
+        bare, friction = plant.bound(given)
+        v, zdot, tau = 2.0 * before - earlier, np.zeros(plant.nz), torque(0.5, x, None)
         solve = _solver(bare.mass_matrix(plant.dynamics.integrate(q, 0.5 * h * v)))
         for _ in range(ITERATIONS):
             middle = plant.dynamics.integrate(q, 0.5 * h * v)
@@ -96,14 +96,14 @@ class Variational:
             total, zdot = plant.torque(
                 t + 0.5 * h, middle, v, z + 0.5 * h * zdot, tau, given.get("law")
             )
-            rubbing = plant.rubbing(v, positive, negative, given)
+            rubbing = plant.rubbing(v, friction, given)
             psi = bare.generalized_forces(middle, v) - rubbing
             start, end = self._momenta(h, v, both[nv:], both[:nv] + total + psi)
             correction = solve(p - start)
             v = v + correction
         # p₁ belongs to the last correction as well: to first order it adds what p₀ gained
         end = end + (p - start)
-        worst = np.maximum(worst, _largest(correction, nv))
+        worst = np.maximum(worst, largest(correction))
         powers = h * np.stack([total @ v, -(psi @ v)])
         moved = plant.dynamics.integrate(q, h * v)
         rest = [z + h * zdot, energy + powers, v, before, np.stack([worst])]
@@ -114,7 +114,7 @@ class Variational:
 
     def _momenta(self, h: Any, v: Any, m: Any, g: Any) -> tuple[Any, Any]:
         """(p₀, p₁) from m = ∂L/∂v and g = ∂L/∂q + f, joint by joint."""
-        groups = {joint.v.start: joint.v for joint in turning(self.plant.dynamics.description)}
+        groups = _turning(self.plant.dynamics.description)
         starts: list[Any] = []
         ends: list[Any] = []
         k = 0
@@ -128,6 +128,13 @@ class Variational:
             ends.append(pair[1])
             k = own.stop
         return np.concatenate(starts), np.concatenate(ends)
+
+
+def _turning(description: Any) -> dict[int, slice]:
+    """Velocities of the joints whose configuration is not a vector but ends in a quaternion."""
+    joints = getattr(description, "joints", ())
+    turning = (j for j in joints if j.q.stop - j.q.start != j.v.stop - j.v.start)
+    return {joint.v.start: joint.v for joint in turning}
 
 
 def _group_momenta(h: Any, v: Any, m: Any, g: Any) -> tuple[Any, Any]:
@@ -154,8 +161,8 @@ def _solver(M: Any) -> Any:
     return lambda b: back_substitution(L.T, forward_substitution(L, b))
 
 
-def _largest(vector: Any, size: int) -> Any:
-    value = np.abs(vector[0])
-    for k in range(1, size):
-        value = np.maximum(value, np.abs(vector[k]))
-    return value
+METHODS = (
+    FixedMethod(
+        "variational", 2, "midpoint rule (Marsden and West 2001)", Variational, True, False
+    ),
+)

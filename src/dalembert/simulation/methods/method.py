@@ -1,0 +1,90 @@
+"""What a method is: validated data, and for a fixed step one function of a flow.
+
+A step is written once, over `flow.moved` (x ⊞ d) and `flow.slope` (ḋ at x ⊞ d); the flow behind it
+is traced into a kernel, called as kernels stage by stage, or run on numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dalembert.errors import SettingError
+
+if TYPE_CHECKING:
+    from dalembert.simulation.flow import Flow
+    from dalembert.simulation.plant import Plant
+
+Given = Mapping[str, Any]  # the law's constants, parameters, widths of friction
+Torque = Callable[[float, Any, Any], Any]  # (share c of the step, x, d) → τ at t + c h and x ⊞ d
+Advance = Callable[["Flow", Any, Any, Any, Torque], Any]  # (flow, x, t, h, torque) → x at t + h
+
+
+class Step(Protocol):
+    """One step of a plant. The inner state is (q, q̇, z, W, H) and `carried` numbers more."""
+
+    @property
+    def carried(self) -> int: ...
+    def enter(self, x: Any, given: Given) -> Any: ...
+    def leave(self, x: Any, given: Given) -> Any: ...
+    def advance(self, flow: Flow, x: Any, t: Any, h: Any, torque: Torque) -> Any: ...
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """A step that needs nothing but the state it starts from."""
+
+    function: Advance
+    carried: int = 0
+
+    def enter(self, x: Any, given: Given) -> Any:
+        """The state itself."""
+        return x
+
+    def leave(self, x: Any, given: Given) -> Any:
+        """The state itself."""
+        return x
+
+    def advance(self, flow: Flow, x: Any, t: Any, h: Any, torque: Torque) -> Any:
+        """x at t + h."""
+        return self.function(flow, x, t, h, torque)
+
+
+@dataclass(frozen=True)
+class FixedMethod:
+    """A method that steps by `dt`."""
+
+    name: str
+    order: int
+    summary: str  # with its source
+    make: Callable[[Plant], Step]
+    holds: bool = False  # a torque function is asked once a step, not at every stage
+    closes: bool = True  # its states may be brought back to constraints after every step
+    traces: bool = True  # runs on symbols; otherwise it is called on numbers
+
+    def __post_init__(self) -> None:
+        require_named(self.name, self.order)
+
+
+@dataclass(frozen=True)
+class AdaptiveMethod:
+    """A method of SciPy that chooses its own steps by `rtol` and `atol`."""
+
+    name: str  # the class in scipy.integrate
+    order: int
+    summary: str
+    one_step: bool  # may go on from any state, so that it can be brought back to constraints
+    stiff: bool
+
+    def __post_init__(self) -> None:
+        require_named(self.name, self.order)
+
+
+Method = FixedMethod | AdaptiveMethod
+
+
+def require_named(name: str, order: int) -> None:
+    """A method has a name that can be written as an identifier, and a positive order."""
+    if not name.isidentifier() or order < 1:
+        raise SettingError(f"method {name!r} of order {order}: needs a plain name and order ≥ 1")

@@ -1,0 +1,40 @@
+"""Explicit Runge–Kutta methods on the manifold of q, from their tableaux (Munthe-Kaas 1998)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.simulation.methods.method import FixedMethod, OneStep, Torque
+from dalembert.systems.tableau import TABLEAUX, Tableau
+
+if TYPE_CHECKING:
+    from dalembert.simulation.flow import Flow
+
+
+def runge_kutta(tableau: Tableau, flow: Flow, x: Any, t: Any, h: Any, torque: Torque) -> Any:
+    """x ⊞ h Σ b_i k_i with k_i the slope at x ⊞ h Σ a_ij k_j."""
+    slopes: list[Any] = []
+    for row, c in zip(((), *tableau.a), tableau.c.tolist(), strict=True):
+        d = _combined(h, row, slopes, flow.plant.flat)
+        slopes.append(flow.slope(x, d, t + c * h, torque(c, x, d)))
+    return flow.moved(x, _combined(h, tableau.b, slopes, flow.plant.flat))
+
+
+def _combined(h: Any, weights: tuple[float, ...], slopes: list[Any], size: int) -> Any:
+    """h Σ w_i k_i (size, ...), equal weights added first."""
+    sums = []
+    for weight in dict.fromkeys(w for w in weights if w):
+        same = [k for w, k in zip(weights, slopes, strict=False) if w == weight]
+        sums.append((h * weight) * sum(same[1:], same[0]))
+    return sum(sums[1:], sums[0]) if sums else np.zeros(size)
+
+
+def _method(tableau: Tableau) -> FixedMethod:
+    step = OneStep(partial(runge_kutta, tableau))
+    return FixedMethod(tableau.name, tableau.order, tableau.source, lambda plant: step)
+
+
+METHODS = tuple(map(_method, TABLEAUX.values()))

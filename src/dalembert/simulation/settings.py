@@ -1,0 +1,158 @@
+"""How a run is made: every keyword of `simulate` that is not the system, its start or its torques.
+
+All of it is checked here, before anything is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import SettingError, UnknownNameError
+from dalembert.formulations.registry import suggest
+from dalembert.simulation.methods import ADAPTIVE, FIXED, METHODS, find
+from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod
+
+Until = Callable[[float, np.ndarray, np.ndarray], float]
+
+FRICTION = ("events", "smooth", "plain")
+CHUNKS = 20  # of a run, each a checkpoint
+LEAST_RTOL = 3e-14  # below it SciPy's methods only chase rounding
+WHOLE = 1e-9  # of the duration: how far from a whole number of steps it may be
+
+
+def whole_steps(duration: float, dt: float) -> int:
+    """The number of steps of `dt` in `duration`; a duration that is no multiple is refused.
+
+    >>> whole_steps(2.0, 1e-3)
+    2000
+    """
+    for name, value in (("dt", dt), ("duration", duration)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise SettingError(f"{name} must be a positive number of seconds, not {value!r}")
+    steps = round(duration / dt)
+    if steps < 1 or abs(steps * dt - duration) > WHOLE * duration:
+        raise SettingError(f"duration {duration:g} s is not a whole number of steps of {dt:g} s")
+    return steps
+
+
+@dataclass(frozen=True)
+class Grid:
+    """When a run saves: after every `save_every`-th of `steps` steps of `dt`, and at its end."""
+
+    dt: float
+    save_every: int
+    steps: int
+
+    @property
+    def saves(self) -> int:
+        """How many states are saved, the first and the last included."""
+        return 1 + -(-self.steps // self.save_every)
+
+    @property
+    def chunk(self) -> int:
+        """Saved states of a checkpoint."""
+        return max(1, -(-self.steps // (self.save_every * CHUNKS)))
+
+    def time(self, index: int) -> float:
+        """Time of the saved state of this index."""
+        return min(index * self.save_every, self.steps) * self.dt
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The keywords of `simulate` as they are given; `None` stands for the default."""
+
+    duration: float
+    method: str | None = None
+    dt: float = 1e-3
+    save_every: int = 1
+    rtol: float = 1e-10
+    atol: float = 1e-12
+    friction: str | None = None
+    smoothing: float | None = None
+    restitution: float | None = None
+    until: Until | None = None
+
+    def __post_init__(self) -> None:
+        whole_steps(self.duration, self.dt)
+        if not np.isfinite(self.save_every) or int(self.save_every) != self.save_every:
+            raise SettingError(f"save_every must be a whole number, not {self.save_every!r}")
+        if self.save_every < 1:
+            raise SettingError(
+                f"save_every must be a positive whole number, not {self.save_every!r}"
+            )
+        if not LEAST_RTOL <= self.rtol < 1.0:
+            raise SettingError(f"rtol must lie between {LEAST_RTOL:g} and 1, not {self.rtol!r}")
+        if not (np.isfinite(self.atol) and self.atol > 0.0):
+            raise SettingError(f"atol must be a positive number, not {self.atol!r}")
+        if self.smoothing is not None and not (np.isfinite(self.smoothing) and self.smoothing > 0):
+            raise SettingError(f"smoothing must be a positive velocity, not {self.smoothing!r}")
+        if self.restitution is not None and not 0.0 <= self.restitution <= 1.0:
+            raise SettingError(f"restitution must lie between 0 and 1, not {self.restitution!r}")
+        if self.friction is not None and self.friction not in FRICTION:
+            raise UnknownNameError(
+                f"no friction {self.friction!r}{suggest(self.friction, list(FRICTION))}"
+            )
+        if self.method is not None:
+            find(self.method)
+
+    @property
+    def grid(self) -> Grid:
+        """When states are saved."""
+        steps = whole_steps(self.duration, self.dt)
+        return Grid(self.dt, int(self.save_every), steps)
+
+    def method_for(self, batch: bool, closed: bool) -> AdaptiveMethod | FixedMethod:
+        """The method, for one state or a batch, free or held by constraints."""
+        chosen = find(self.method or ("rk4" if batch else "DOP853"))
+        if not isinstance(chosen, AdaptiveMethod):
+            return chosen
+        if batch:
+            raise SettingError(
+                f"{chosen.name} integrates one state at a time; a batch takes one of "
+                f"{', '.join(FIXED)}"
+            )
+        if closed and not chosen.one_step:
+            raise SettingError(
+                f"{chosen.name} cannot be brought back to the constraints after its steps; take "
+                f"one of {', '.join(_one_step())}, rk4"
+            )
+        return chosen
+
+    def friction_for(self, adaptive: bool, closed: bool) -> str:
+        """How Coulomb friction enters: by events, smoothed, or by plain signs."""
+        chosen = self.friction or ("events" if adaptive and not closed else "smooth")
+        if closed and (chosen == "events" or self.restitution is not None):
+            raise SettingError(
+                "sticking joints and stops are located for systems without constraints; "
+                "take friction='smooth' and no restitution"
+            )
+        if chosen == "plain" and adaptive:
+            raise SettingError(
+                "an adaptive method gets stuck on the plain sign of the velocity; take "
+                "friction='events' or friction='smooth'"
+            )
+        located = [chosen == "events", self.restitution is not None, self.until is not None]
+        if any(located) and not adaptive:
+            what = ("friction='events'", "restitution", "until")[located.index(True)]
+            raise SettingError(f"{what} needs located events; take one of {', '.join(ADAPTIVE)}")
+        return chosen
+
+    def facts(self, method: AdaptiveMethod | FixedMethod) -> dict[str, Any]:
+        """What of it shapes the numbers, as attributes that every file format can hold."""
+        grid = self.grid
+        found: dict[str, Any] = {"method": method.name, "dt": grid.dt}
+        found |= {"save_every": grid.save_every, "steps": grid.steps}
+        if isinstance(method, AdaptiveMethod):
+            found |= {"rtol": self.rtol, "atol": self.atol}
+            found["restitution"] = -1.0 if self.restitution is None else self.restitution
+        return found
+
+
+def _one_step() -> list[str]:
+    methods = METHODS.values()
+    return [m.name for m in methods if isinstance(m, AdaptiveMethod) and m.one_step]

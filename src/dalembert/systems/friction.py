@@ -1,0 +1,39 @@
+"""Over which velocity Coulomb friction rises where it is smoothed: one rule for every integrator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dalembert.systems.system import System
+
+LEAST_WIDTH = 1e-3  # rad/s or m/s
+STEPS_PER_RISE = 2.0  # |∂q̈/∂q̇| dt of smoothed friction: rk4 is stable up to 2.8
+
+
+def coulomb_of(system: System) -> np.ndarray:
+    """(2, nv) Coulomb friction with parameters at their defaults; none where one has no value."""
+    made = system.dynamics
+    if None in made.parameters.values():
+        return np.zeros((2, made.nv))
+    return np.asarray(made.bound().coulomb, dtype=float)
+
+
+def smoothing_width(
+    system: System, q: np.ndarray, dt: float, smoothing: float | None = None, parameters: Any = None
+) -> np.ndarray:
+    """Velocity (nv,) over which friction rises: c dt (M⁻¹)_ii / 2, and no less than 1e-3.
+
+    M is that of the first postures q (..., nq), the lightest of them.
+    """
+    if smoothing is not None:
+        return np.full(system.nv, float(smoothing))
+    most = np.abs(coulomb_of(system)).max(axis=0)
+    if not most.any():
+        return np.full(system.nv, LEAST_WIDTH)
+    given = {} if parameters is None else {"parameters": parameters}
+    M = system.mass_matrix(q.reshape(-1, system.nq), **given)
+    mobility = np.linalg.inv(M).diagonal(axis1=-2, axis2=-1).max(axis=0)
+    return np.maximum(LEAST_WIDTH, most * mobility * dt / STEPS_PER_RISE)
