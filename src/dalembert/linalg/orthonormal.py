@@ -11,7 +11,12 @@ import numpy as np
 
 
 def gram_schmidt(rows: Any) -> Any:
-    """V₁ (n, r): orthonormal columns that span the independent rows (r, n), each made twice."""
+    """V₁ (n, r): orthonormal columns that span the independent rows (r, n), each made twice.
+
+    >>> gram_schmidt(np.array([[3.0, 4.0]]))
+    array([[0.6],
+           [0.8]])
+    """
     columns: list[Any] = []
     for i in range(rows.shape[0]):
         x = rows[i]
@@ -23,7 +28,12 @@ def gram_schmidt(rows: Any) -> Any:
 
 
 def householder(rows: Any) -> tuple[Any, Any]:
-    """(V₁, V₂), (n, r) and (n, n−r): V = [V₁ V₂] orthogonal with rows @ V = [Λ_r 0]."""
+    """(V₁, V₂), (n, r) and (n, n−r): V = [V₁ V₂] orthogonal with rows @ V = [Λ_r 0].
+
+    >>> rows = np.array([[3.0, 4.0]])
+    >>> [(rows @ V).round(12) + 0.0 for V in householder(rows)]
+    [array([[-5.]]), array([[0.]])]
+    """
     r, n = rows.shape
     X = rows.T
     V = np.eye(n)
