@@ -272,3 +272,61 @@ def test_includes_in_a_circle_end(tmp_path):
     main.write_text('<mujoco><include file="robot.xml"/></mujoco>')
     with pytest.raises(ImportFileError, match="in a circle"):
         Robot.from_mjcf(main)
+
+
+def driven(kind: str, actuators: str, option: str = "") -> str:
+    joint = f'<joint name="j" type="{kind}" axis="0 1 0" armature="0.1" damping="0.3"'
+    return f"""<mujoco>{option}<worldbody><body name="a">
+      {joint} frictionloss="0.7" range="-1 1" limited="{"false" if kind == "ball" else "true"}"/>
+      <geom size="0.1" mass="1" pos="0 0.1 0.2"/></body></worldbody>
+      <actuator>{actuators}</actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("kind", ["hinge", "slide", "ball"])
+def test_armature_and_damping_of_actuators_at_joints_are_read(kind):
+    motors = '<motor joint="j" gear="3" armature="0.5" damping="0.2"/>'
+    motors += '<motor jointinparent="j" gear="-2 1 4" armature="0.25" damping="0.1"/>'
+    text = driven(kind, motors)
+    robot, peer = Robot.from_mjcf(text, strict=True), Peer(text)
+    rng = np.random.default_rng(3)
+    q = robot.model.integrate(robot.neutral(), rng.uniform(-1, 1, robot.nv))
+    qd, qdd, tau = rng.normal(size=(3, robot.nv))
+    M, inverse, _ = peer.dynamics(q, qd, qdd, tau)
+    close(robot.reference("mass_matrix", q), M)
+    close(robot.reference("inverse_dynamics", q, qd, qdd) - friction(robot, qd), inverse)
+    assert robot.model.drive.rotor[0] == pytest.approx(0.1 + 9 * 0.5 + 4 * 0.25)
+
+
+def test_armature_of_actuators_elsewhere_is_doubtful():
+    tendon = '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>'
+    text = driven("hinge", '<motor tendon="t" name="m" armature="0.5"/>')
+    text = text.replace("<actuator>", f"{tendon}<actuator>")
+    assert Robot.from_mjcf(text).notes.warnings == (
+        "actuator 'm': its armature and damping are ignored",
+    )
+    with pytest.raises(ImportFileError, match="armature and damping are ignored"):
+        Robot.from_mjcf(text, strict=True)
+
+
+@pytest.mark.parametrize("flag", ["frictionloss", "constraint"])
+def test_friction_that_the_file_switches_off_is_off(flag):
+    off = f'<option><flag {flag}="disable"/></option>'
+    rough, smooth = (Robot.from_mjcf(driven("hinge", "", option)) for option in ("", off))
+    assert rough.model.drive.coulomb_positive[0] == 0.7
+    assert smooth.model.drive.coulomb_positive[0] == 0.0
+    assert np.isfinite(smooth.joints[0].lower[0]) == (flag != "constraint")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ('stiffness="0 1 2"', "springs"),
+        ('damping="0 1 2"', "dampers"),
+        ('frictionloss="0.2"', "friction"),
+        ('armature="0.2"', "armature"),
+    ],
+)
+def test_forces_of_tendons_are_doubtful(given, said):
+    tendon = f'<fixed name="t" {given}><joint joint="j" coef="1"/></fixed>'
+    text = driven("hinge", "").replace("<actuator>", f"<tendon>{tendon}</tendon><actuator>")
+    assert f"{said} of tendons are ignored" in Robot.from_mjcf(text).notes.warnings

@@ -94,7 +94,8 @@ def test_dynamics_and_rotor_of_a_transmission():
 
 def test_fixed_links_are_merged_and_stay_frames():
     """A load on a fixed joint counts as if it were part of the link that carries it."""
-    lone = '<inertial><mass value="1"/><inertia ixx="0" iyy="0" izz="0"/></inertial>'
+    zero = " ".join(f'{key}="0"' for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
+    lone = f'<inertial><mass value="1"/><inertia {zero}/></inertial>'
     made = robot(
         link("base", ""),
         link("a", ""),
@@ -228,3 +229,19 @@ def test_load_takes_names_first_and_then_paths(tmp_path, monkeypatch):
         load("missing.urdf")
     with pytest.raises(UnknownNameError, match="did you mean"):
         load("ur6")
+
+
+def test_missing_products_of_inertia_are_noted():
+    bare = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixz="0"/></inertial>'
+    made = robot(link("base", ""), link("a", bare), joint("j", "base", "a"))
+    assert any("<inertia> has no ixy, iyz; taken as 0" in text for text in made.notes.warnings)
+
+
+@pytest.mark.parametrize(
+    "part", ['<loop_joint name="l"/>', "<drake:ball_constraint/>", "<force_element/>", "<jiont/>"]
+)
+def test_parts_that_may_change_the_dynamics_are_doubtful(part):
+    parts = (link("base", ""), link("a"), joint("j", "base", "a"), part)
+    assert any("is ignored" in text for text in robot(*parts).notes.warnings)
+    with pytest.raises(ImportFileError, match="is ignored"):
+        robot(*parts, strict=True)

@@ -9,6 +9,7 @@ import dalembert as dl
 from dalembert.cli.app import app
 from dalembert.errors import ParameterError, ShapeError, UnknownNameError
 from dalembert.report.animation import animate
+from dalembert.report.facts import describe
 from dalembert.report.run_files import open_run, robot_of
 from dalembert.report.runs import run_charts, run_page
 
@@ -170,3 +171,48 @@ def test_report_says_what_it_cannot_show(run, tmp_path):
     arguments = ["report", str(tmp_path / "run.nc"), "--out", str(tmp_path / "b.html")]
     result = CliRunner().invoke(app, arguments)
     assert "Give --robot to see it move" in result.stdout
+
+
+def test_a_run_of_a_model_with_other_numbers_is_not_drawn_as_the_zoos(tmp_path):
+    long = dl.simulate(dl.load("pendulum", l=2.0), [0.3], [0.0], duration=0.1, dt=0.05)
+    assert robot_of(long) is None
+    text = run_page(long)
+    assert '"scene":null' in text and "made by another &#x27;pendulum&#x27;" in text
+    assert '"scene":{' in run_page(long, dl.load("pendulum", l=2.0))
+    assert "The robot drawn is not the" in run_page(long, dl.load("pendulum"))
+    long.to_netcdf(tmp_path / "run.nc", engine="scipy")
+    arguments = ["report", str(tmp_path / "run.nc"), "--out", str(tmp_path / "b.html")]
+    assert "It was made by another" in CliRunner().invoke(app, arguments).stdout
+
+
+def test_a_robot_named_like_one_of_the_zoo_is_not_the_zoos():
+    arm = {"name": "a", "joint": {"type": "revolute"}, "mass": 1.0, "inertia": np.eye(3)}
+    mine = dl.Robot.from_links([arm], name="pendulum")
+    run = dl.simulate(mine, [0.3], [0.0], duration=0.1, dt=0.05)
+    assert robot_of(run) is None
+    assert describe(mine)["title"] is None
+    assert describe(dl.load("pendulum"))["title"] is not None
+
+
+def test_the_page_of_a_run_with_nan_leaves_the_arm_where_it_was(run):
+    q = run.q.values.copy()
+    q[5:9] = np.nan
+    text = run_page(run.assign(q=(run.q.dims, q, run.q.attrs)))
+    assert "NaN" not in text.split('id="data">')[1].split("</script>")[0]
+    assert "At 4 of them a position is not finite" in text
+    nowhere = run.assign(q=(run.q.dims, np.full_like(q, np.nan), run.q.attrs))
+    assert '"scene":null' in run_page(nowhere)
+
+
+@pytest.mark.parametrize("change", ["time", "order", "words", "flat", "empty"])
+def test_runs_that_are_none_are_refused(run, change):
+    n = run.sizes["time"]
+    damaged = {
+        "time": lambda: run.assign_coords(time=np.full(n, np.nan)),
+        "order": lambda: run.isel(time=slice(None, None, -1)),
+        "words": lambda: run.assign(q=(run.q.dims, run.q.values.astype(str))),
+        "flat": lambda: run.assign(q=("time", np.zeros(n))),
+        "empty": lambda: run.isel(time=slice(0)),
+    }[change]()
+    with pytest.raises(ParameterError, match="the run's"):
+        run_page(damaged)

@@ -17,6 +17,7 @@ import numpy as np
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
 from dalembert.importers.mjcf_files import MAX_BODIES, check_files, require_mujoco
 from dalembert.importers.mjcf_notes import report
+from dalembert.importers.mjcf_physics import disabled, reflected
 from dalembert.importers.xml_read import LARGEST, Document, Source, read_xml
 from dalembert.model import Joint, Link, Model, build
 from dalembert.model.build import BASE, TOOL
@@ -28,7 +29,7 @@ COULOMB = "dalembert coulomb "  # and a joint: a <numeric> that MuJoCo passes th
 _NUMBERS = (
     *("body_pos", "body_quat", "body_mass", "body_ipos", "body_iquat", "body_inertia"),
     *("jnt_pos", "jnt_axis", "qpos0", "dof_armature", "dof_damping", "dof_frictionloss"),
-    *("site_pos", "site_quat"),
+    *("site_pos", "site_quat", "actuator_armature", "actuator_damping", "actuator_gear"),
 )
 KIND = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
 
@@ -60,14 +61,14 @@ def model_from_mjcf(
             tool=tool,
             tool_link=tool_link,
             frames=frames,
-            gravity=np.zeros(3) if _disabled(mujoco, m, "GRAVITY") else np.array(m.opt.gravity),
+            gravity=np.zeros(3) if disabled(mujoco, m, "GRAVITY") else np.array(m.opt.gravity),
             check_inertias=False,
         )
     except ModelError as error:
         raise ImportFileError(str(error), document.file) from None
     notes = report(mujoco, m, bodies.names, bodies.joints, document.file or "text")
     said = tuple(f"MuJoCo: {' '.join(text.split())}" for text in heard)
-    notes = replace(notes, warnings=(*notes.warnings, *said))
+    notes = replace(notes, warnings=(*notes.warnings, *bodies.warnings, *said))
     if strict and notes.warnings:
         raise ImportFileError("; ".join(notes.warnings), document.file)
     return replace(model, notes=notes)
@@ -107,7 +108,7 @@ def compiled(mujoco: ModuleType, document: Document, source: Source) -> tuple[An
 def _check_numbers(m: Any, file: str | None) -> None:
     """What enters the dynamics must be finite and of human scale, as in a URDF."""
     for name in _NUMBERS:
-        if not np.all(np.abs(getattr(m, name)) <= LARGEST):
+        if not np.all(np.abs(getattr(m, name, 0.0)) <= LARGEST):
             raise ImportFileError(f"{name} of the compiled model has a number beyond 1e12", file)
     for name in ("body_quat", "body_iquat", "site_quat", "jnt_axis"):
         # MuJoCo makes them of unit length, unless that overflows
@@ -117,18 +118,17 @@ def _check_numbers(m: Any, file: str | None) -> None:
         raise ImportFileError("gravity is beyond 1e12 m/s²", file)
 
 
-def _disabled(mujoco: ModuleType, m: Any, name: str) -> bool:
-    """Whether the file switches this part of the physics off (flags differ between versions)."""
-    flag = getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", None)
-    return flag is not None and bool(m.opt.disableflags & flag.value)
-
-
 class _Bodies:
     """Names and links of a compiled model."""
 
     def __init__(self, mujoco: ModuleType, m: Any) -> None:
         self.m = m
-        self.damped = not (_disabled(mujoco, m, "DAMPER") or _disabled(mujoco, m, "PASSIVE"))
+        self.armature, damping, self.warnings = reflected(mujoco, m)
+        self.armature += m.dof_armature
+        still = disabled(mujoco, m, "DAMPER", "PASSIVE")
+        self.damping = np.zeros(m.nv) if still else m.dof_damping + damping
+        self.limited = not disabled(mujoco, m, "LIMIT", "CONSTRAINT")
+        self.rubbing = not disabled(mujoco, m, "FRICTIONLOSS", "CONSTRAINT")
         self.names = _names(mujoco, m, mujoco.mjtObj.mjOBJ_BODY, m.nbody, "body")
         self.joints = _names(mujoco, m, mujoco.mjtObj.mjOBJ_JOINT, m.njnt, "joint")
         self.sites = _names(mujoco, m, mujoco.mjtObj.mjOBJ_SITE, m.nsite, "site")
@@ -175,7 +175,7 @@ class _Bodies:
         if kind in (HINGE, BALL):
             anchor[:3, 3] = m.jnt_pos[k]
         simple = kind in (HINGE, SLIDE)
-        limited = simple and bool(m.jnt_limited[k])
+        limited = self.limited and simple and bool(m.jnt_limited[k])
         joint = Joint(
             kind="continuous" if kind == HINGE and not limited else KIND[kind],
             name=self.joints[k],
@@ -183,9 +183,9 @@ class _Bodies:
             origin=np.eye(4) if kind == FREE else here @ anchor,
             offset=-float(m.qpos0[q]) if simple else 0.0,
             limits=(float(m.jnt_range[k, 0]), float(m.jnt_range[k, 1])) if limited else None,
-            viscous=float(m.dof_damping[dof]) if self.damped else 0.0,
+            viscous=float(self.damping[dof]),
             coulomb=self._coulomb(k, dof),
-            rotor_inertia=float(m.dof_armature[dof]),
+            rotor_inertia=float(self.armature[dof]),
         )
         back = np.eye(4)
         back[:3, 3] = -anchor[:3, 3]
@@ -193,6 +193,8 @@ class _Bodies:
 
     def _coulomb(self, k: int, dof: int) -> Any:
         """One number, or the pair `to_mjcf` kept beside MuJoCo's symmetric loss."""
+        if not self.rubbing:
+            return 0.0
         name = COULOMB + self.joints[k]
         if name in self.numerics:
             at = int(self.m.numeric_adr[self.numerics.index(name)])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.importers.mjcf_physics import disabled, tendons
 from dalembert.model.notes import Equality, Notes
 
 KINDS = {"mjEQ_CONNECT": "connect", "mjEQ_WELD": "weld", "mjEQ_JOINT": "joint"}
@@ -33,6 +34,7 @@ def _equalities(
     mujoco: ModuleType, m: Any, bodies: list[str], joints: list[str]
 ) -> tuple[list[Equality], list[tuple[str, str]]]:
     kept, others = [], []
+    enforced = not disabled(mujoco, m, "EQUALITY", "CONSTRAINT")
     for i in range(m.neq):
         kind = mujoco.mjtEq(int(m.eq_type[i])).name
         name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_EQUALITY, i) or f"equality{i}"
@@ -50,7 +52,8 @@ def _equalities(
         else:
             ends = bodies[first], bodies[second] if second > 0 else None
         data = tuple(float(x) for x in m.eq_data[i])
-        kept.append(Equality(KINDS[kind], name, ends[0], ends[1], bool(m.eq_active0[i]), data))
+        active = enforced and bool(m.eq_active0[i])
+        kept.append(Equality(KINDS[kind], name, ends[0], ends[1], active, data))
     return kept, others
 
 
@@ -79,10 +82,7 @@ def _surroundings(m: Any, bodies: list[str]) -> list[str]:
     ]
     if m.opt.density != 0.0 or m.opt.viscosity != 0.0:
         found.append("the fluid around the robot (density, viscosity) is ignored")
-    if m.ntendon and (np.any(m.tendon_stiffness) or np.any(m.tendon_damping)):
-        found.append("springs and dampers of tendons are ignored")
-    if m.ntendon and np.any(getattr(m, "tendon_armature", 0.0)):
-        found.append("armature of tendons is ignored")
+    found += tendons(m)
     if m.nflex:
         found.append(f"{m.nflex} deformable bodies (flex) are ignored")
     return found

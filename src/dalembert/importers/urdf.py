@@ -21,6 +21,7 @@ from dalembert.model.coupling import couple
 from dalembert.model.notes import Notes
 
 ROOT_JOINT = "root_joint"
+ROBOT_PARTS = frozenset({"link", "joint", "transmission", "dalembert:gravity"})
 
 
 def model_from_urdf(
@@ -60,11 +61,12 @@ def model_from_urdf(
         hint = "; base='free' lets it move as one body" if still else ""
         raise ImportFileError(f"{error}{hint}", document.file) from None
     _warn_of_names(robot, tree, made, tip, log)
+    log.unknown_parts(robot, ROBOT_PARTS, "the robot")
     notes = Notes(
         source=document.file or "text",
         merged=_merged(ordered),
         locked=held,
-        ignored=_ignored(robot, log),
+        ignored=_ignored(log),
         warnings=tuple(log.warnings),
         meshes=meshes,
     )
@@ -167,9 +169,5 @@ def _merged(joints: Sequence[UrdfJoint]) -> tuple[str, ...]:
     return tuple(f"{child} into {parent}" for child, parent in into.items())
 
 
-def _ignored(robot: Element, log: Log) -> tuple[str, ...]:
-    known = ("link", "joint", "transmission", "dalembert:gravity")
-    for element in robot.children:
-        if element.tag not in known:
-            log.ignored[element.tag] += 1
+def _ignored(log: Log) -> tuple[str, ...]:
     return tuple(f"{tag} ({count})" for tag, count in log.ignored.items() if count)

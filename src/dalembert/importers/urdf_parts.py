@@ -7,6 +7,7 @@ the products −∫xy dm.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -31,10 +32,14 @@ KINDS = {
     "floating": "free",
 }
 # Files print π/2 with eleven or more digits; within this of a quarter turn an angle is meant to be
-# one, and poses move by less than rounding in the file's own numbers. Ten digits are left alone:
-# several such joints in a chain would add up to more than 1e-9.
+# one. Ten digits are left alone: several such joints in a chain would add up to more than 1e-9.
 QUARTER_TURN = 1e-11
 UNLIMITED = 1e15  # files write such numbers where they mean no limit
+
+# parts of other tools' URDF that hold or drive a mechanism, as their names say
+MECHANICAL = re.compile(
+    r"joint|loop|constraint|spring|damper|bushing|force|mass|inertia|motor", re.I
+)
 
 LINK_PARTS = frozenset({"inertial", "visual", "collision", "self_collision_checking", "contact"})
 JOINT_PARTS = frozenset(
@@ -70,12 +75,15 @@ class Log:
     def _unknown(
         self, element: Element, name: str, label: str, known: Collection[str], what: str
     ) -> None:
+        if MECHANICAL.search(name):
+            self.warn(element, f"{what}: {label} is ignored, though it may change the dynamics")
+            return
         like = [word for word in known if abs(len(word) - len(name)) <= 2]
         near = get_close_matches(name, like, n=1, cutoff=0.65)
         if near:
             self.warn(element, f"{what}: {label} is ignored; is it meant to be {near[0]!r}?")
         else:
-            self.ignored[label] += 1
+            self.ignored[label.strip("<>")] += 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +152,9 @@ def _tensor(inertial: Element, log: Log, what: str) -> np.ndarray:
         raise inertial.error(f"{what}: <inertial> has no <inertia ixx=… …>")
     log.unknown_attributes(tensor, "ixx ixy ixz iyy iyz izz", what)
     moments = {key: tensor.bounded(key, 1, None, what)[0] for key in ("ixx", "iyy", "izz")}
+    missing = [key for key in ("ixy", "ixz", "iyz") if key not in tensor.attributes]
+    if missing:
+        log.warn(tensor, f"{what}: <inertia> has no {', '.join(missing)}; taken as 0")
     products = {key: tensor.bounded(key, 1, (0.0,), what)[0] for key in ("ixy", "ixz", "iyz")}
     n = {**moments, **products}
     return np.array(

@@ -25,7 +25,9 @@ MAX_TEXT = 256
 
 Source = str | bytes | Path
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# every digit can be matched in one way only: a long number takes linear time
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+MAX_NUMBER = 1000  # characters
 # Robots are of human scale: what is larger is a mistake that would overflow later.
 LARGEST = 1e12
 
@@ -92,6 +94,8 @@ class Element:
         return self.numbers(name, 1, given, what)[0]
 
     def _number(self, word: str, name: str, what: str) -> float:
+        if len(word) > MAX_NUMBER:
+            raise self.error(f"{what}: {name} has {len(word)} characters; no number needs them")
         value = float(word) if _NUMBER.fullmatch(word) else None
         if value is None:
             hint = "; expand the file with xacro first" if "$" in word else ""
@@ -150,22 +154,25 @@ def _bytes_of(source: Source) -> tuple[bytes, Path | None]:
     return read_file(path), path
 
 
-def read_file(path: Path) -> bytes:
-    """The bytes of a regular file within the limit; anything else is an error that names it."""
+def read_file(path: Path, most: int = MAX_BYTES) -> bytes:
+    """The bytes of a regular file within the limit; anything else is an error that names it.
+
+    A pipe or a device is refused before it is opened: reading it might never end.
+    """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise ImportFileError("this is not a file", str(path))
         with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+            data = stream.read(most + 1)
     except (OSError, ValueError) as error:
         if isinstance(error, ImportFileError):
             raise
         reason = getattr(error, "strerror", None) or str(error)
         raise ImportFileError(f"cannot be read: {reason}", str(path)) from None
-    if len(data) > MAX_BYTES:
+    if len(data) > most:
         raise ImportFileError(
-            f"{_size(status.st_size)} is more than a robot needs; the limit is {_size(MAX_BYTES)}",
+            f"{_size(status.st_size)} is more than a robot needs; the limit is {_size(most)}",
             path.name,
         )
     return data

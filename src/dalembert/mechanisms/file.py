@@ -35,11 +35,13 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
+from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
 
 from dalembert.errors import DalembertError, ImportFileError
 from dalembert.formulations.registry import suggest
+from dalembert.importers.xml_read import read_file
 from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.motions import MOTIONS
 from dalembert.mechanisms.planar import PlanarMechanism
@@ -50,6 +52,11 @@ from dalembert.mechanisms.spatial_kinds import JOINTS as SPATIAL_JOINTS
 TABLES = ("body", "joint", "driver", "spring", "damper", "actuator", "force", "torque")
 HEADER = re.compile(r"\s*\[\[?\s*([\w-]+)\s*\]\]?")
 KEY = re.compile(r"\s*([\w-]+)\s*=")
+BETWEEN = re.compile(r"[,{}\[\]=#]")
+# far beyond any mechanism; what is larger is refused before it is parsed
+MAX_BYTES = 2**20
+MAX_DOTS = 64
+MAX_PARTS = 5000
 
 
 @dataclass(frozen=True)
@@ -104,20 +111,15 @@ def read_mechanism(source: str | Path) -> Analysis:
     dalembert.errors.ImportFileError: line 11: joint 'rod': no body 'bab'; did you mean 'bob'? ...
     """
     at = _source(source)
-    try:
-        data = tomllib.loads(at.text)
-    except tomllib.TOMLDecodeError as error:
-        where = re.search(r"\(at line (\d+)", str(error))
-        text = str(error).partition(" (at")[0]
-        raise ImportFileError(
-            f"no TOML: {text}", at.file, int(where[1]) if where else None
-        ) from None
+    data = _parsed(at)
     made = _empty(at, data)
     ground = data.pop("ground", {})
+    if not isinstance(ground, dict):
+        at.fail("write [ground], with one key for each point", None, 0, "ground")
     _call(at, made.ground, ground, "ground", 0)
     for table in TABLES:
         rows = data.pop(table, [])
-        if not isinstance(rows, list):
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             at.fail(f"write [[{table}]], one for each {table}", table)
         for number, row in enumerate(rows):
             _add(at, made, table, number, dict(row))
@@ -130,20 +132,44 @@ def read_mechanism(source: str | Path) -> Analysis:
 
 def _source(source: str | Path) -> Source:
     if isinstance(source, str) and "\n" in source:
+        if len(source) > MAX_BYTES:
+            raise ImportFileError(f"a text of {len(source):,} letters; the limit is {MAX_BYTES:,}")
         return Source(None, source)
+    if not isinstance(source, str | PathLike):
+        raise ImportFileError(f"give a path or TOML text, not {type(source).__name__}")
     path = Path(source)
     try:
-        return Source(str(path), path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ImportFileError(f"cannot be read: {error.strerror}", str(path)) from None
+        return Source(str(path), read_file(path, MAX_BYTES).decode("utf-8").replace("\r\n", "\n"))
     except UnicodeDecodeError:
         raise ImportFileError("is not a text file in UTF-8", str(path)) from None
+
+
+def _parsed(at: Source) -> dict[str, Any]:
+    """The data of the text; what would take the parser long is refused before."""
+    for k, line in enumerate(at.text.splitlines(), 1):
+        # dotted keys take quadratic time; numbers have one dot
+        if max(word.count(".") for word in BETWEEN.split(line)) > MAX_DOTS:
+            raise ImportFileError(f"a key of more than {MAX_DOTS} parts", at.file, k)
+    try:
+        data = tomllib.loads(at.text)
+    except RecursionError:
+        raise ImportFileError("no TOML: it is nested too deeply", at.file) from None
+    except ValueError as error:  # numbers too long for Python too
+        where = re.search(r"\(at line (\d+)", str(error))
+        text = str(error).partition(" (at")[0]
+        raise ImportFileError(
+            f"no TOML: {text}", at.file, int(where[1]) if where else None
+        ) from None
+    parts = sum(len(data[table]) for table in TABLES if isinstance(data.get(table), list))
+    if parts > MAX_PARTS:
+        raise ImportFileError(f"{parts:,} bodies, joints and so on; the limit is {MAX_PARTS:,}")
+    return data
 
 
 def _empty(at: Source, data: dict[str, Any]) -> Any:
     kinds: Mapping[str, Any] = {"planar": PlanarMechanism, "spatial": SpatialMechanism}
     kind, name = data.pop("kind", "planar"), data.pop("name", "mechanism")
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         at.fail(f"kind must be 'planar' or 'spatial', not {kind!r}", None, 0, "kind")
     more = {"gravity": data.pop("gravity")} if "gravity" in data else {}
     try:
@@ -156,7 +182,7 @@ def _add(at: Source, made: Analysis, table: str, number: int, row: dict[str, Any
     if table == "joint":
         joints = PLANAR_JOINTS if made.description.space.dimension == 2 else SPATIAL_JOINTS
         kind = row.pop("type", None)
-        if kind not in joints:
+        if not isinstance(kind, str) or kind not in joints:
             hint = suggest(str(kind), list(joints))
             at.fail(
                 f"joint {row.get('name')!r}: no joint type {kind!r}{hint}", table, number, "type"
@@ -184,7 +210,7 @@ def _end(end: Any) -> Any:
 
 def _motion(at: Source, number: int, row: dict[str, Any]) -> Any:
     kind = row.pop("motion", None)
-    if kind not in MOTIONS:
+    if not isinstance(kind, str) or kind not in MOTIONS:
         at.fail(
             f"no motion {kind!r}{suggest(str(kind), list(MOTIONS))}", "driver", number, "motion"
         )
