@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import dalembert as dl
+from dalembert.kernels.call.rollout import Rollout
 from dalembert.kernels.cuda.device import DeviceKernel, DeviceRollout
 
 ROBOT, STATES = "panda", 1001
@@ -44,7 +45,7 @@ def write(folder: Path) -> None:
             name: _tuple(robot.kernel(name)(*state[: robot.kernel(name).nin]))
             for name in QUANTITIES
         },
-        "iterations": {method: iteration(robot.model, method) for method in METHODS},
+        "iterations": {method: iteration(robot.dynamics, method) for method in METHODS},
         "rollouts": {method: robot.rollout(*state, method=method, **ROLLOUT) for method in METHODS},
     }
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,9 +62,11 @@ def check(folder: Path, log2_batch: int) -> None:
     for name, program in made["programs"].items():
         _seed(robot, name, program)
     robot.__dict__["_device_rollouts"] = {
-        name: DeviceRollout(each, name) for name, each in made["iterations"].items()
+        (name, "smooth"): DeviceRollout(each, name) for name, each in made["iterations"].items()
     }
-    robot.__dict__["_rollouts"] = dict.fromkeys(made["iterations"])
+    robot.__dict__["_rollouts"] = {
+        (name, "smooth"): Rollout(each) for name, each in made["iterations"].items()
+    }
     for name in QUANTITIES:
         _quantity(cp, robot, name, made, 2**log2_batch)
     for name in made["iterations"]:

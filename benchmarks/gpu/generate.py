@@ -85,7 +85,7 @@ def rollouts(robot: dl.Robot, folder: Path) -> list[dict[str, Any]]:
         arrays = [f"{method}_{name}" for name in ("q", "qd", "tau", "q_end", "qd_end")]
         for name, x in zip(arrays, (q, qd, tau, end[0][-1], end[1][-1]), strict=True):
             np.save(folder / f"{name}.npy", x)
-        made_of = iteration(robot.model, method)
+        made_of = iteration(robot.dynamics, method)
         for dtype in DTYPES:
             for layout in LAYOUTS:
                 made = cuda_rollout(made_of, method, dtype, layout)

@@ -108,7 +108,7 @@ def test_rollout(tmp_path, method, moving, layout):
     rng = np.random.default_rng(1)
     q, qd = rng.normal(size=(2, count, 2))
     tau = rng.normal(size=(steps if moving else 1, count, 2))
-    made = cuda_rollout(iteration(robot.model, method), "roll", "float64", layout)
+    made = cuda_rollout(iteration(robot.dynamics, method), "roll", "float64", layout)
     arguments = [
         "const double *q",
         "const double *qd",
@@ -132,6 +132,30 @@ def test_rollout(tmp_path, method, moving, layout):
         if (step + 1) % every == 0:
             np.testing.assert_allclose(saved[0][step // every], q, atol=1e-12)
             np.testing.assert_allclose(saved[1][step // every], qd, atol=1e-12)
+
+
+@needs_compiler
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+def test_rollout_turns_on_groups(tmp_path, method):
+    """Quaternions and smoothed friction: the same numbers as on the CPU."""
+    part = {"mass": 1.0, "com": (0.1, 0.0, 0.2), "inertia": np.diag([0.3, 0.4, 0.5])}
+    ball = {"name": "a", "joint": {"type": "spherical"}, **part}
+    arm = {"name": "b", "parent": "a", "joint": {"type": "revolute", "coulomb": 0.2}, **part}
+    robot = dl.Robot.from_links([ball, arm])
+    count, steps, dt = 5, 6, 0.01
+    q, qd, tau = robot.random_state(np.random.default_rng(1), count)
+    made = cuda_rollout(iteration(robot.dynamics, method), "roll", "float64", "row")
+    arguments = [f"const double *{name}" for name in ("q", "qd", "tau", "width")]
+    arguments += ["double *qs", "double *qds"]
+    arguments += ["long long count", "int steps", "int every", "int moving", "double dt"]
+    function = on_host(tmp_path, made, arguments)
+    saved = [np.full((2, count, size), np.nan) for size in (robot.nq, robot.nv)]
+    given = (q, qd, tau, np.full((count, robot.nv), 0.05), *saved)
+    counts = (ctypes.c_longlong(count), steps, 3, 0, ctypes.c_double(dt))
+    function(*map(pointer, given), *counts)
+    found = robot.rollout(q, qd, tau, steps, dt, method=method, every=3, smoothing=0.05)
+    for mine, other in zip(saved, found, strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-13)
 
 
 def taken(robot, method, q, qd, tau, dt):

@@ -35,7 +35,8 @@ def test_step_by_step(method, moving):
     rng = np.random.default_rng(0)
     q, qd = rng.normal(size=(2, 13, 6))
     tau = rng.normal(size=(6, 13, 6)) if moving else rng.normal(size=(13, 6))
-    got = robot.rollout(q, qd, tau, steps=6, dt=1e-3, method=method, every=2)
+    plain = {"method": method, "friction": "plain"}
+    got = robot.rollout(q, qd, tau, steps=6, dt=1e-3, every=2, **plain)
     for step in range(6):
         q, qd = taken(robot, method, q, qd, tau[step] if moving else tau, 1e-3)
         if step % 2:
@@ -43,7 +44,7 @@ def test_step_by_step(method, moving):
             np.testing.assert_allclose(got[1][step // 2], qd, atol=1e-12)
 
 
-@pytest.mark.parametrize(("method", "order"), [("rk4", 4), ("semi_implicit", 1)])
+@pytest.mark.parametrize(("method", "order"), [("rk4", 4), ("heun", 2), ("semi_implicit", 1)])
 def test_order(method, order):
     """Halving the step divides the error by 2^order."""
     robot, start = dl.load("elbow_3r"), ([0.3, 0.8, -0.5], [1.0, 0.0, 0.5], np.zeros(3))
@@ -95,11 +96,105 @@ def test_threads_change_nothing():
 def test_what_cannot_be():
     robot = dl.load("planar_2r")
     zero = np.zeros(2)
-    with pytest.raises(dl.UnknownNameError, match="no method 'euler'"):
-        robot.rollout(zero, zero, zero, 1, 0.1, method="euler")
+    with pytest.raises(dl.UnknownNameError, match="no method 'eulr'; did you mean 'euler'"):
+        robot.rollout(zero, zero, zero, 1, 0.1, method="eulr")
+    with pytest.raises(dl.UnknownNameError, match="no friction 'events'"):
+        robot.rollout(zero, zero, zero, 1, 0.1, friction="events")
+    with pytest.raises(dl.DalembertError, match="smoothing must be a positive"):
+        robot.rollout(zero, zero, zero, 1, 0.1, smoothing=-1.0)
     with pytest.raises(dl.ShapeError, match="1 <= every <= steps"):
         robot.rollout(zero, zero, zero, 4, 0.1, every=5)
     with pytest.raises(dl.ShapeError, match="must have 4 steps in front"):
         robot.rollout(zero, zero, np.zeros((3, 2)), 4, 0.1)
     with pytest.raises(dl.ShapeError, match="q must be"):
         robot.rollout(np.zeros(3), zero, zero, 4, 0.1)
+
+
+# the same name is the same method: `simulate` and `rollout`
+
+
+def free_body() -> tuple[dl.Robot, np.ndarray, np.ndarray]:
+    inertia = np.diag([1.0, 2.0, 3.0])
+    body = {"name": "body", "joint": {"type": "free"}, "mass": 2.0, "inertia": inertia}
+    q = np.array([0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.5])
+    return dl.Robot.from_links([body]), q, np.array([0.3, -0.2, 0.1, 1.0, 2.0, -1.5])
+
+
+def ball_and_hinge() -> tuple[dl.Robot, np.ndarray, np.ndarray]:
+    part = {"mass": 1.0, "com": (0.1, 0.0, 0.2), "inertia": np.diag([0.3, 0.4, 0.5])}
+    ball = {"name": "a", "joint": {"type": "spherical"}, **part}
+    arm = {"name": "b", "parent": "a", "joint": {"type": "revolute", "coulomb": 0.2}, **part}
+    q = np.array([0.5, -0.5, 0.5, 0.5, 0.3])
+    return dl.Robot.from_links([ball, arm]), q, np.array([0.5, -1.0, 0.7, 0.4])
+
+
+def puma() -> tuple[dl.Robot, np.ndarray, np.ndarray]:
+    return dl.load("puma560"), np.array([0.0, 0.3, 0.2, 0.1, 0.4, 0.5]), np.full(6, 0.3)
+
+
+MIMIC = """<robot name="gripper"><link name="base"/>
+{links}{joints}</robot>"""
+
+
+def coupled() -> tuple[dl.Robot, np.ndarray, np.ndarray]:
+    link = """<link name="{0}"><inertial><mass value="1"/><origin xyz="0.2 0.1 0"/>
+    <inertia ixx=".1" iyy=".2" izz=".15" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+    joint = """<joint name="j{1}" type="continuous"><parent link="{0}"/><child link="{1}"/>
+    <axis xyz="0 1 0"/><origin xyz="0.3 0 0"/><dynamics damping="0.1" friction="0.3"/>{2}</joint>"""
+    follow = '<mimic joint="ja" multiplier="-0.5" offset="0.1"/>'
+    text = MIMIC.format(
+        links="".join(map(link.format, "abc")),
+        joints=joint.format("base", "a", "")
+        + joint.format("a", "b", "")
+        + joint.format("b", "c", follow),
+    )
+    return dl.Robot.from_urdf(text), np.array([0.4, -0.2]), np.array([0.6, 0.1])
+
+
+@pytest.mark.parametrize("method", ["rk4", "heun", "euler", "semi_implicit"])
+@pytest.mark.parametrize("case", [puma, free_body, ball_and_hinge, coupled])
+def test_rollout_and_simulate_are_one_method(case, method):
+    robot, q0, qd0 = case()
+    tau, dt, steps = np.full(robot.nv, 0.2), 1e-3, 1000
+    q, qd = robot.rollout(q0, qd0, tau, steps, dt, method=method, every=100)
+    run = dl.simulate(
+        robot, q0, qd0, tau, duration=steps * dt, dt=dt, save_every=100, method=method
+    )
+    np.testing.assert_allclose(q, run.q[1:], atol=1e-11)
+    np.testing.assert_allclose(qd, run.qd[1:], atol=1e-10)
+
+
+def test_rollouts_of_any_free_system():
+    import casadi
+
+    x, v = casadi.SX.sym("x"), casadi.SX.sym("v")
+    system = dl.Lagrangian(x, 0.5 * v**2, 9.81 * (1 - casadi.cos(x)), forces=[-0.3 * v], qd=v)
+    q, _ = system.rollout([0.4], [0.0], [0.0], 100, 1e-2, every=10)
+    run = dl.simulate(system, [0.4], [0.0], duration=1.0, dt=1e-2, save_every=10, method="rk4")
+    np.testing.assert_allclose(q, run.q[1:], atol=1e-13)
+    closed = dl.load("slider_crank")
+    with pytest.raises(dl.DalembertError, match=r"held by constraints.*dl\.simulate"):
+        closed.rollout(closed.neutral(), np.zeros(3), np.zeros(3), 1, 1e-3)
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_widths_of_friction_follow_batches_and_steps(moving):
+    robot, q0, qd0 = puma()
+    q = q0 + 0.1 * np.arange(3)[:, None]
+    tau = np.full((5, 3, 6) if moving else (3, 6), 0.3)
+    batch = robot.rollout(q, qd0, tau, 5, 1e-3, smoothing=0.05)
+    for k in range(3):
+        one = robot.rollout(q[k], qd0, tau[..., k, :], 5, 1e-3, smoothing=0.05)
+        np.testing.assert_allclose(batch[0][:, k], one[0], atol=1e-14)
+
+
+def test_rollouts_of_plain_robots_cost_what_they_did():
+    """Instructions of a stage, as they were when it was written by hand for joints of one degree."""
+    from dalembert.systems.rollouts import iteration
+
+    most = {"ur5": (784, 736), "panda": (1488, 1432)}
+    for name, counts in most.items():
+        for method, count in zip(("rk4", "semi_implicit"), counts, strict=True):
+            made = iteration(dl.load(name).dynamics, method)
+            assert len(made.stage) <= count
+            assert len(made.finish) == 2 * made.base[0].size

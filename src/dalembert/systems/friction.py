@@ -36,4 +36,5 @@ def smoothing_width(
     given = {} if parameters is None else {"parameters": parameters}
     M = system.mass_matrix(q.reshape(-1, system.nq), **given)
     mobility = np.linalg.inv(M).diagonal(axis1=-2, axis2=-1).max(axis=0)
+    mobility = mobility.get() if hasattr(mobility, "get") else mobility  # from a GPU
     return np.maximum(LEAST_WIDTH, most * mobility * dt / STEPS_PER_RISE)

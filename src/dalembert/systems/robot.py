@@ -19,7 +19,6 @@ from dalembert.systems.methods.export import ExportMethods
 from dalembert.systems.methods.inertias import InertialMethods
 from dalembert.systems.methods.kinematics import KinematicMethods
 from dalembert.systems.methods.matrices import MatrixMethods
-from dalembert.systems.methods.rollout import RolloutMethods
 from dalembert.systems.robot_dynamics import robot_dynamics
 from dalembert.systems.system import System
 
@@ -36,7 +35,6 @@ class Robot(
     MatrixMethods,
     KinematicMethods,
     InertialMethods,
-    RolloutMethods,
     ExportMethods,
     EquationMethods,
     DisplayMethods,

@@ -1,71 +1,212 @@
-"""Rollouts of a robot as iterations of two small programs."""
+"""Rollouts: the step of a method as two small programs that a kernel repeats, state in registers.
+
+A Runge–Kutta step keeps two running values: where the next stage stands, and what the step has
+summed up. In a vector space both are q and q̇ themselves; where q turns on a group they are the step
+Ω from q, pulled back as in `simulate` (Munthe-Kaas 1998), so that the same name is the same method.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dalembert.errors import UnknownNameError
-from dalembert.formulations import rollout
-from dalembert.formulations.catalogue.dynamics import FORWARD
+import numpy as np
+
+from dalembert.errors import FormulationError, ParameterError, SettingError, UnknownNameError
+from dalembert.formulations.parts.drive import coulomb
 from dalembert.formulations.registry import suggest
+from dalembert.kernels.call.rollout import Rollout
+from dalembert.kernels.cuda.device import DeviceRollout, on_device
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port, Program
-from dalembert.model import Model
+from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.friction import smoothing_width
+from dalembert.systems.tableau import TABLEAUX
 
-# per method: stage, finish, coefficients, working values with what they start from, scalars
-_METHODS: dict[str, tuple[Any, ...]] = {
-    "rk4": (
-        rollout.rk4_stage,
-        rollout.rk4_finish,
-        rollout.RK4,
-        {"q_at": "q", "qd_at": "qd", "q_sum": "q", "qd_sum": "qd"},
-        ("reach", "weight"),
-    ),
-    "semi_implicit": (
-        rollout.semi_implicit_stage,
-        rollout.semi_implicit_finish,
-        rollout.SEMI_IMPLICIT,
-        {"q_at": "q", "qd_at": "qd"},
-        ("dt",),
-    ),
+if TYPE_CHECKING:
+    from dalembert.systems.system import System
+
+FRICTION = ("smooth", "plain")
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """What the stages of every method are made of: where they stand, and what moves them."""
+
+    dynamics: Dynamics
+    smooth: bool
+
+    @property
+    def vector(self) -> bool:
+        """Whether q is a vector, so that a stage stands at q + Ω itself."""
+        return self.dynamics.nq == self.dynamics.nv
+
+    def point(self, q: Any, at: Any) -> Any:
+        """The configuration of a stage."""
+        return at if self.vector else self.dynamics.integrate(q, at)
+
+    def origin(self, q: Any) -> Any:
+        """Where a step begins, in the terms of `point`."""
+        return q if self.vector else np.zeros(self.dynamics.nv)
+
+    def acceleration(self, q: Any, qd: Any, tau: Any, width: Any = None) -> Any:
+        """q̈ with M q̈ + h = τ + ψ, Coulomb friction rising over ±width."""
+        if not self.smooth:
+            return self.dynamics.motion(0.0, q, qd, tau)[0]
+        positive, negative = self.dynamics.coulomb
+        rubbing = coulomb(qd, positive, negative, width)
+        return self.dynamics.without_coulomb().motion(0.0, q, qd, tau - rubbing)[0]
+
+
+def _runge_kutta_stage(
+    stages: Stages,
+    *,
+    q: Any,
+    qd: Any,
+    at: Any,
+    speed: Any,
+    sum_at: Any,
+    sum_speed: Any,
+    reach: Any,
+    weight: Any,
+    **held: Any,
+) -> tuple[Any, ...]:
+    """Where the next stage stands, and the sums with this one."""
+    rate = stages.dynamics.pull_back(at, speed)
+    qdd = stages.acceleration(stages.point(q, at), speed, **held)
+    ahead = stages.origin(q) + reach * rate, qd + reach * qdd
+    return *ahead, sum_at + weight * rate, sum_speed + weight * qdd
+
+
+def _runge_kutta_finish(stages: Stages, q: Any, sum_at: Any, sum_speed: Any, **rest: Any) -> Any:
+    return stages.point(q, sum_at), sum_speed
+
+
+def _semi_implicit_stage(
+    stages: Stages, *, q_next: Any, qd_next: Any, dt: Any, q: Any, qd: Any, **held: Any
+) -> tuple[Any, ...]:
+    """q̇ += dt q̈, then q moved by dt q̇, on its manifold."""
+    faster = qd_next + dt * stages.acceleration(q_next, qd_next, **held)
+    return stages.dynamics.integrate(q_next, dt * faster), faster
+
+
+def _semi_implicit_finish(stages: Stages, q_next: Any, qd_next: Any, **rest: Any) -> Any:
+    return q_next, qd_next
+
+
+@dataclass(frozen=True)
+class Fused:
+    """A method as an iteration: what it repeats, how often, and the values it works on."""
+
+    stage: Callable[..., Any]
+    finish: Callable[..., Any]
+    table: tuple[tuple[float, ...], ...]
+    scalars: tuple[str, ...]  # names of the table's columns
+    work: Mapping[str, str]  # working values, and whether they are of q, of a step, or of q̇
+
+
+_PAIR = {"at": "step", "speed": "qd", "sum_at": "step", "sum_speed": "qd"}
+_METHODS = {
+    name: Fused(_runge_kutta_stage, _runge_kutta_finish, tableau.rows, ("reach", "weight"), _PAIR)
+    for name, tableau in TABLEAUX.items()
 }
+_METHODS["semi_implicit"] = Fused(
+    _semi_implicit_stage,
+    _semi_implicit_finish,
+    ((1.0,),),
+    ("dt",),
+    {"q_next": "q", "qd_next": "qd"},
+)
 METHODS = tuple(_METHODS)
 
 
-def iteration(model: Model, method: str) -> Iteration:
-    """What one step of a method repeats, for this model (with numbers for its parameters)."""
+def iteration(dynamics: Dynamics, method: str, friction: str = "smooth") -> Iteration:
+    """What one step of a method repeats, for a system with numbers for its parameters."""
     if method not in _METHODS:
         raise UnknownNameError(f"there is no method {method!r}{suggest(method, list(METHODS))}")
-    stage, finish, table, starts, scalars = _METHODS[method]
-    forward = FORWARD.formulation(None, model).function
-    base = (Port("q", (model.nq,)), Port("qd", (model.nv,)))
-    shapes = {port.name: port.shape for port in base}
-    work = {name: shapes[source] for name, source in starts.items()}
-    inputs = {**shapes, **work, "tau": (model.nv,), **dict.fromkeys(scalars, ())}
+    smooth = friction == "smooth" and bool(np.any(dynamics.coulomb))
+    stages, fused = Stages(dynamics, smooth), _METHODS[method]
+    sizes = {"q": dynamics.nq, "qd": dynamics.nv, "step": dynamics.nv}
+    begins = {"q": "q", "qd": "qd", "step": "q" if stages.vector else None}
+    base = tuple(Port(name, (sizes[name],)) for name in ("q", "qd"))
+    work = tuple((Port(name, (sizes[of],)), begins[of]) for name, of in fused.work.items())
+    held = tuple(Port(name, (dynamics.nv,)) for name in ("tau", *(["width"] if smooth else [])))
+    ports = (*base, *(port for port, _ in work))
+    inputs = (*ports, *held, *(Port(name, ()) for name in fused.scalars))
+    stage, finish = (partial(function, stages) for function in (fused.stage, fused.finish))
     return Iteration(
         base=base,
-        work=tuple((Port(name, work[name]), source) for name, source in starts.items()),
-        held=(Port("tau", (model.nv,)),),
-        table=table,
-        stage=_traced(
-            partial(stage, forward=forward), model, inputs, tuple(work), f"{method}_stage"
-        ),
-        finish=_traced(finish, model, work, ("q", "qd"), f"{method}_finish"),
+        work=work,
+        held=held,
+        table=fused.table,
+        stage=_traced(stage, inputs, list(fused.work), f"{method}_stage"),
+        finish=_traced(finish, ports, ["q", "qd"], f"{method}_finish"),
     )
 
 
 def _traced(
-    function: Callable[..., Any],
-    model: Model,
-    inputs: dict[str, tuple[int, ...]],
-    outputs: tuple[str, ...],
-    name: str,
+    function: Callable[..., Any], inputs: tuple[Port, ...], outputs: list[str], name: str
 ) -> Program:
     from dalembert.kernels.program.trace import trace
 
     def named(**arrays: Any) -> dict[str, Any]:
-        return dict(zip(outputs, function(model, **arrays), strict=True))
+        return dict(zip(outputs, function(**arrays), strict=True))
 
-    return trace(named, inputs, name=name)
+    return trace(named, {port.name: port.shape for port in inputs}, name=name)
+
+
+def rollout(
+    system: System, state: tuple[Any, Any, Any], counts: tuple[int, int, float], **choices: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """`System.rollout`: (q, qd, tau) over (steps, every, dt)."""
+    method, friction, smoothing = (choices[k] for k in ("method", "friction", "smoothing"))
+    if friction not in FRICTION:
+        raise UnknownNameError(f"no friction {friction!r}{suggest(friction, list(FRICTION))}")
+    if smoothing is not None and not (np.isfinite(smoothing) and smoothing > 0.0):
+        raise SettingError(f"smoothing must be a positive velocity, not {smoothing!r}")
+    made = _made(system, method, friction)
+    device = on_device(state)
+    q, qd, tau = state if device else map(np.asarray, state)
+    held = [tau]
+    if len(made.iteration.held) == 2:
+        width = smoothing_width(system, q, counts[2], smoothing).astype(tau.dtype)
+        # held values all change from step to step, or none of them
+        steps = (len(tau), *[1] * (tau.ndim - 2)) if tau.ndim > max(q.ndim, qd.ndim) else ()
+        held.append(np.broadcast_to(width, (*steps, system.nv)))
+    if device:
+        on_gpu = _kept(
+            system,
+            "_device_rollouts",
+            (method, friction),
+            lambda: DeviceRollout(made.iteration, method),
+        )
+        results = on_gpu((q, qd), held, *counts)
+    else:
+        turning = system.nq != system.nv and q.shape[-1:] == (system.nq,)
+        results = made((system.dynamics.normalised(q) if turning else q, qd), held, *counts)
+    return results[0], results[1]
+
+
+def _made(system: System, method: str, friction: str) -> Rollout:
+    def make() -> Rollout:
+        dynamics = system.dynamics
+        if dynamics.rows or not getattr(dynamics, "traces", True):
+            raise FormulationError(
+                f"{system.name} is held by constraints, which a rollout does not keep; "
+                f"use dl.simulate(…, method={method!r})"
+            )
+        if None in dynamics.parameters.values():
+            raise ParameterError(f"{system.name}: rollouts need a value for every parameter")
+        dynamics.require_regular()
+        return Rollout(iteration(dynamics.bound(), method, friction))
+
+    return _kept(system, "_rollouts", (method, friction), make)
+
+
+def _kept(system: System, where: str, key: Any, make: Callable[[], Any]) -> Any:
+    found = system.__dict__.setdefault(where, {})
+    if key not in found:
+        found[key] = make()
+    return found[key]

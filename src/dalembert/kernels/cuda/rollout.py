@@ -9,14 +9,14 @@ After every `every`-th step the base values are saved. Saved arrays have the tim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dalembert.errors import CompileError
 from dalembert.kernels.c.text import Scalar, slots, statements
 from dalembert.kernels.cuda.source import LAYOUTS, CudaSource
 from dalembert.kernels.cuda.text import LANES, Tile, sincos
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Op, Port
+from dalembert.kernels.program.program import Op, Port, Program
 from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.text import c_comment, c_identifier
 
@@ -35,7 +35,8 @@ def cuda_rollout(
         raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
     scalar, function = Scalar.of(dtype), c_identifier(name)
     move = _Rows(iteration, scalar) if layout == "row" else _Columns(iteration, scalar)
-    turns = {Op.SIN, Op.COS} & {Op(op) for op in iteration.stage.op.tolist()}
+    ops = (*iteration.stage.op.tolist(), *iteration.finish.op.tolist())
+    turns = {Op.SIN, Op.COS} & {Op(op) for op in ops}
     lines = [
         "/*",
         *(f" * {c_comment(line)}".rstrip() for line in about),
@@ -81,16 +82,16 @@ def _body(iteration: Iteration, scalar: Scalar, function: str, move: _Rows | _Co
             return f"work[{k - base}]"
         return f"held[{k - base - work}]" if k < offset else f"row{k - offset}"
 
-    stage = statements(
-        reciprocals(iteration.stage),
-        scalar,
-        load,
-        lambda k, x: f"next[{k}] = {x};",
-        f"{function}_sincos",
-    )
-    finish = statements(
-        iteration.finish, scalar, lambda k: f"work[{k}]", lambda k, x: f"base[{k}] = {x};"
-    )
+    def written(program: Program, into: str) -> Iterator[str]:
+        return statements(
+            reciprocals(program),
+            scalar,
+            load,
+            lambda k, x: f"{into}[{k}] = {x};",
+            f"{function}_sincos",
+        )
+
+    stage, finish = written(iteration.stage, "next"), written(iteration.finish, "done")
     inner = [
         *(
             f"const {T} row{c} = dt * {function}_table[stage * {columns} + {c}];"
@@ -111,13 +112,15 @@ def _body(iteration: Iteration, scalar: Scalar, function: str, move: _Rows | _Co
         "        const long long turn = (moving != 0) ? step : 0;",
         *(f"        {line}" for line in move.take("held", iteration.held, "turn")),
         "    }",
-        *(f"    work[{k}] = base[{source}];" for k, source in enumerate(iteration.starts())),
+        *(f"    work[{k}] = {_start(scalar, s)};" for k, s in enumerate(iteration.starts())),
         "    #pragma unroll 1",
         f"    for (int stage = 0; stage < {stages}; stage++) {{",
         *(f"        {line}" for line in inner),
         "    }",
         "    {",
+        f"        {T} done[{base}];",
         *(f"        {line}" for line in finish),
+        *(f"        base[{k}] = done[{k}];" for k in range(base)),
         "    }",
         "    if ((step + 1) % every == 0) {",
         *(f"        {line}" for line in move.give(iteration.base)),
@@ -125,6 +128,10 @@ def _body(iteration: Iteration, scalar: Scalar, function: str, move: _Rows | _Co
         "    }",
         "}",
     ]
+
+
+def _start(scalar: Scalar, source: int | None) -> str:
+    return scalar.literal(0.0) if source is None else f"base[{source}]"
 
 
 class _Columns:

@@ -129,14 +129,22 @@ class _Loop:
         t, first = self.t, self.base + self.work
         now = t.at(held, t.let(f"mul i64 {step}, %held_step"))
         self.copy(now, "%x", [(k, first + k) for k in range(self.held)])
-        starts = self.iteration.starts()
-        self.copy("%x", "%x", [(source, self.base + k) for k, source in enumerate(starts)])
+        self.begin()
         for row in self.iteration.table:
             self.stage(row)
         self.finish()
         after = t.let(f"add i64 {step}, 1")
         due = t.let(f"icmp eq i64 {t.let(f'urem i64 {after}, %every')}, 0")
         t.when(due, lambda: self.save(saved))
+
+    def begin(self) -> None:
+        """Working values from base values, or zero."""
+        pairs = [(source, self.base + k) for k, source in enumerate(self.iteration.starts())]
+        self.copy("%x", "%x", [(a, b) for a, b in pairs if a is not None])
+        for a, b in pairs:
+            if a is None:
+                where = self.place("%x", b)
+                self.t.do(f"store {self.v.type} zeroinitializer, ptr {where}, align {self.v.size}")
 
     def stage(self, row: tuple[float, ...]) -> None:
         t, v = self.t, self.v
@@ -155,11 +163,9 @@ class _Loop:
         program = self.iteration.finish
         if _copies(program):
             source = program.a[program.results].tolist()
-            self.copy("%x", "%x", [(self.base + a, k) for k, a in enumerate(source)])
+            self.copy("%x", "%x", [(a, k) for k, a in enumerate(source)])
             return
-        # the work values are free again after the call, so the results may stand there
-        work = self.place("%x", self.base)
-        self.t.do(f"call void @finish(ptr {work}, ptr %y)")
+        self.t.do("call void @finish(ptr %x, ptr %y)")
         self.copy("%y", "%x", [(k, k) for k in range(self.base)])
 
     def save(self, saved: str) -> None:

@@ -5,10 +5,10 @@ One step starts from `base` values, copies them into working values, runs `stage
 
     work = base
     for row in table:  work = stage(base, work, held, row × dt)
-    base = finish(work)
+    base = finish(base, work)
 
 Inputs of `stage` stand in the order base, work, held, one scalar per column of the table; its
-outputs are the work values. Inputs of `finish` are the work values, outputs the base values.
+outputs are the work values. Inputs of `finish` are base and work values, outputs the base values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Iteration:
     """The programs of one step, and the coefficients of its stages."""
 
     base: tuple[Port, ...]
-    work: tuple[tuple[Port, str], ...]  # each with the base port it starts from
+    work: tuple[tuple[Port, str | None], ...]  # each with the base port it starts from, or zero
     held: tuple[Port, ...]
     table: tuple[tuple[float, ...], ...]  # per stage, multiples of dt
     stage: Program
@@ -41,7 +41,7 @@ class Iteration:
         sound = (
             given == [port.shape for port in expected] + [()] * columns
             and [port.shape for port in self.stage.outputs] == work
-            and [port.shape for port in self.finish.inputs] == work
+            and [p.shape for p in self.finish.inputs] == [p.shape for p in self.base] + work
             and [port.shape for port in self.finish.outputs] == [p.shape for p in self.base]
         )
         if not sound:
@@ -72,10 +72,14 @@ class Iteration:
             )
         return True, np.broadcast_shapes(start, *(lead[1:] for lead in held))
 
-    def starts(self) -> list[int]:
-        """For every work value, the base value it starts from."""
+    def starts(self) -> list[int | None]:
+        """For every work value, the base value it starts from; None for zero."""
         offsets, position = {}, 0
         for port in self.base:
             offsets[port.name] = position
             position += port.size
-        return [offsets[source] + k for port, source in self.work for k in range(port.size)]
+        return [
+            None if source is None else offsets[source] + k
+            for port, source in self.work
+            for k in range(port.size)
+        ]
