@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.errors import FormulationError
-from dalembert.model.frozen import freeze_fields
+from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Chart
 from dalembert.spatial.inertia import inertia_of_moments, parallel_axis, silver_tensor
 from dalembert.spatial.placement import Placement
@@ -20,7 +20,7 @@ ROUNDING = 16 * np.finfo(float).eps
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
+class Body(Frozen):
     """One moving body: its joint's placement and chart, and its inertia, all in its own frame.
 
     The body frame has its origin on the joint axis and its z axis along it. Moments about that
@@ -39,9 +39,6 @@ class Body:
     mass: Any  # m, kg
     moment: Any  # h = ∫ r dm = m c (3,), kg m
     inertia: Any  # I_o = ∫ (|r|² 1 − r rᵀ) dm (3, 3) about the origin, body axes, kg m²
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, "rotation", "translation", "offset", "mass", "moment", "inertia")
 
     @property
     def subspace(self) -> Any:

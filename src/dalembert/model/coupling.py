@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.model.frozen import freeze_fields
+from dalembert.model.frozen import Frozen
 from dalembert.model.jointed import Jointed
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Follow:
 
 
 @dataclass(frozen=True, eq=False)
-class CoupledModel(Jointed):
+class CoupledModel(Frozen, Jointed):
     """A tree some of whose joints follow others; it has the coordinates of those that do not."""
 
     tree: Model
@@ -42,9 +42,6 @@ class CoupledModel(Jointed):
     G_q: np.ndarray  # (nq of the tree, nq)
     offset: np.ndarray  # (nq of the tree,)
     G: np.ndarray  # (nv of the tree, nv): one leader in each row
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, "G_q", "offset", "G")
 
     # what it has of the tree
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -9,8 +12,24 @@ import numpy as np
 from dalembert.bridge import is_symbolic
 
 
+class Frozen:
+    """A frozen dataclass whose arrays and mappings nobody can change, also after unpickling."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]  # every class of it is a dataclass
+            object.__setattr__(self, field.name, frozen(getattr(self, field.name)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {k: dict(v) if isinstance(v, MappingProxyType) else v for k, v in kept.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+
 def frozen(value: Any) -> Any:
-    """A copy of a number or array that nobody else holds, read-only where it is an array.
+    """A read-only copy of an array or mapping, the number in a 0-d one; anything else as it is.
 
     >>> given = np.array([0.0, 0.0, -9.81])
     >>> kept = frozen(given)
@@ -18,18 +37,16 @@ def frozen(value: Any) -> Any:
     >>> kept[2], kept.flags.writeable
     (np.float64(-9.81), False)
     """
-    if is_symbolic(value):
-        return value.reshape(*value.shape) if value.shape else value  # reshaping copies
-    if np.ndim(value) == 0:
-        return value.item() if isinstance(value, np.ndarray | np.generic) else value
-    if isinstance(value, np.ndarray) and value.base is None and not value.flags.writeable:
+    if is_symbolic(value) and value.shape:
+        return value.reshape(*value.shape)  # which copies
+    if isinstance(value, Mapping):
+        return MappingProxyType(dict(value))
+    if not isinstance(value, np.ndarray | np.generic):
+        return value
+    if value.ndim == 0:
+        return value.item()
+    if value.base is None and not value.flags.writeable:
         return value
     copy = np.array(value)
     copy.flags.writeable = False
     return copy
-
-
-def freeze_fields(record: Any, *names: str) -> None:
-    """Replace these fields of a frozen dataclass, while it is made, by copies of their own."""
-    for name in names:
-        object.__setattr__(record, name, frozen(getattr(record, name)))

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.model.frozen import freeze_fields
+from dalembert.model.frozen import Frozen
 from dalembert.spatial import quaternions
 from dalembert.spatial.rotations import left_jacobian_inverse_so3, rotation_z
 from dalembert.spatial.se3 import bracket, exp_se3
 
 
 @dataclass(frozen=True)
-class Chart:
+class Chart(Frozen):
     """Freedom of one link relative to its parent."""
 
     nq: int
@@ -70,9 +70,6 @@ class Screw(Chart):
     slide: Any = 0.0
     nq: int = 1
     nv: int = 1
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, "turn", "slide")
 
     @property
     def subspace(self) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.model.body import Body
-from dalembert.model.frozen import freeze_fields
+from dalembert.model.frozen import Frozen
 from dalembert.model.jointed import Jointed
 from dalembert.model.notes import Notes
 from dalembert.spatial.placement import Placement
@@ -37,15 +37,12 @@ class JointInfo:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(Frozen):
     """A named frame fixed to a body (−1: the base)."""
 
     body: int
     rotation: Any  # (3, 3) in the body frame
     translation: Any  # (3,) in the body frame, m
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, "rotation", "translation")
 
     @property
     def placement(self) -> Placement:
@@ -54,7 +51,7 @@ class Frame:
 
 
 @dataclass(frozen=True, eq=False)
-class Drive:
+class Drive(Frozen):
     """Per velocity coordinate: friction and the reflected inertia of the motor's rotor."""
 
     viscous: Any  # (nv,) N m s/rad or N s/m
@@ -62,12 +59,9 @@ class Drive:
     coulomb_negative: Any  # (nv,) torque at negative velocity (a negative number)
     rotor: Any  # (nv,) gear_ratio² × rotor inertia, kg m² or kg
 
-    def __post_init__(self) -> None:
-        freeze_fields(self, "viscous", "coulomb_positive", "coulomb_negative", "rotor")
-
 
 @dataclass(frozen=True, eq=False)
-class Model(Jointed):
+class Model(Frozen, Jointed):
     """A mechanism: bodies in topological order, joints, frames, drives, gravity.
 
     `parameters` holds the default of every named parameter; `bind` puts numbers (or symbols) in.
@@ -82,9 +76,6 @@ class Model(Jointed):
     gravity: Any  # (3,) m/s²
     parameters: Mapping[str, float | None] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)  # what its file left to say; no part of its content
-
-    def __post_init__(self) -> None:
-        freeze_fields(self, "gravity")
 
     @property
     def nq(self) -> int:

@@ -84,8 +84,7 @@ def freeze(model: Model) -> tuple[Any, ...]:
     if model.parameters:
         numbers = _function(model)
         plain = model.bind(np.ones(len(model.parameters)))
-    state = {f.name: getattr(plain, f.name) for f in fields(Model)}
-    return _thaw, (state, dict(model.parameters), numbers)
+    return _thaw, (plain.__getstate__(), dict(model.parameters), numbers)
 
 
 def _thaw(
