@@ -24,6 +24,7 @@ from dalembert.linalg.symmetric_root import symmetric_roots
 from dalembert.linalg.tree import tree_inverse
 from dalembert.linalg.triangular import lower_inverse
 from dalembert.model import CoupledModel
+from dalembert.spatial.arrays import Matrix, Vector
 
 # the model itself knows its coordinates
 _SAME = ("integrate", "difference")
@@ -102,12 +103,14 @@ def _own_rows(model: CoupledModel, results: tuple[Any, ...]) -> Any:
     return np.stack([F[i] for i, joint in enumerate(model.tree.joints) if joint.name in kept])
 
 
-def mass_matrix(model: CoupledModel, q: Any) -> Any:
+def mass_matrix(model: CoupledModel, q: Vector) -> Matrix:
     """M (nv, nv) = Gᵀ M_tree G, by composite bodies."""
     return model.G.T @ composite_body.mass_matrix(model.tree, model.expand(q)) @ model.G
 
 
-def forward_dynamics(model: CoupledModel, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
+def forward_dynamics(
+    model: CoupledModel, q: Vector, qd: Vector, tau: Vector, **given: Any
+) -> Vector:
     """q̈ (nv,) with Gᵀ M_tree G q̈ = τ − Gᵀ h_tree, by Cholesky's factor."""
     still = np.zeros(model.nv)
     state = _expanded(model, {"q": q, "qd": qd, "qdd": still})
@@ -116,8 +119,8 @@ def forward_dynamics(model: CoupledModel, q: Any, qd: Any, tau: Any, **given: An
 
 
 def forward_dynamics_derivatives(
-    model: CoupledModel, q: Any, qd: Any, tau: Any, **given: Any
-) -> tuple[Any, Any, Any]:
+    model: CoupledModel, q: Vector, qd: Vector, tau: Vector, **given: Any
+) -> tuple[Matrix, Matrix, Matrix]:
     """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹), each (nv, nv): −M⁻¹ times the slopes of inverse dynamics."""
     slopes = catalogue()["inverse_dynamics_derivatives"].formulation(None).function
     qdd = forward_dynamics(model, q, qd, tau, **given)
@@ -126,22 +129,22 @@ def forward_dynamics_derivatives(
     return -(M_inverse @ dq), -(M_inverse @ dqd), M_inverse
 
 
-def coriolis_centrifugal(model: CoupledModel, q: Any) -> tuple[Any, Any]:
+def coriolis_centrifugal(model: CoupledModel, q: Vector) -> tuple[Matrix, Matrix]:
     """Khatib's (B, C) of the contracted Christoffel symbols (003)."""
     return christoffel.split(catalogue()["christoffel"].formulation(None).function(model, q=q))
 
 
-def square_root(model: CoupledModel, q: Any) -> Any:
+def square_root(model: CoupledModel, q: Vector) -> Matrix:
     """W (nv, nv), upper triangular, with W Wᵀ = M."""
     return upper_cholesky(mass_matrix(model, q))
 
 
-def symmetric_root(model: CoupledModel, q: Any) -> Any:
+def symmetric_root(model: CoupledModel, q: Vector) -> Matrix:
     """M^{1/2} (nv, nv)."""
     return symmetric_roots(mass_matrix(model, q))[0]
 
 
-def square_root_inverse(model: CoupledModel, q: Any) -> Any:
+def square_root_inverse(model: CoupledModel, q: Vector) -> Matrix:
     """W⁻¹ (nv, nv) of `square_root`."""
     return lower_inverse(square_root(model, q).T).T
 

@@ -1,13 +1,11 @@
 """Arrays over any scalar: floats, or symbols that follow NumPy's functions (`casadi.array`)."""
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-# a numpy.ndarray or an array of symbols: both answer slicing, @, np.stack, np.where, ...
-Array: TypeAlias = Any
-Scalar: TypeAlias = Any
+from dalembert.spatial.arrays import Array, Scalar
 
 _NUMBERS = (float, int, np.number, np.ndarray)
 

@@ -6,6 +6,7 @@ slicing, operators and functions, so what is written for the one runs on the oth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ Vector: TypeAlias = np.ndarray  # (n,): coordinates, velocities, torques
 Matrix: TypeAlias = np.ndarray  # (m, n)
 Vector3: TypeAlias = np.ndarray  # (3,)
 Matrix3: TypeAlias = np.ndarray  # (3, 3): rotations, tensors
+Matrix4: TypeAlias = np.ndarray  # (4, 4): rates of poses, pseudo-inertias
 Matrix6: TypeAlias = np.ndarray  # (6, 6): inertias, adjoints
 Twist: TypeAlias = np.ndarray  # (6,) linear, angular
 Wrench: TypeAlias = np.ndarray  # (6,) force, moment
@@ -22,4 +24,4 @@ Pose: TypeAlias = np.ndarray  # (4, 4)
 Quaternion: TypeAlias = np.ndarray  # (4,) x, y, z, w
 
 Scalar: TypeAlias = Any  # a float, a 0-d array or a symbol: no type has all three
-ArrayLike: TypeAlias = Any  # an array, or nested sequences of numbers, parameters and symbols
+ArrayLike: TypeAlias = np.ndarray | Sequence[Any]  # an array, or nested sequences of scalars

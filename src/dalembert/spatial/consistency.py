@@ -9,7 +9,7 @@ flat plates, and links without mass.
 import numpy as np
 
 from dalembert.errors import InertiaError
-from dalembert.spatial._scalars import Array
+from dalembert.spatial.arrays import Array, ArrayLike, Matrix3, Vector3
 
 # Relative to the largest principal moment. Files print six digits, and a rod or plate, which
 # lies on the border, rounded to six digits falls outside it by up to a few 1e-6.
@@ -17,7 +17,7 @@ TOLERANCE = 4e-6
 
 
 def inertia_faults(
-    mass: float, com: Array, tensor: Array, tolerance: float = TOLERANCE
+    mass: float, com: ArrayLike, tensor: ArrayLike, tolerance: float = TOLERANCE
 ) -> list[str]:
     """What is wrong with mass (kg), centre (3,) (m) and tensor about the centre (3, 3) (kg m²).
 
@@ -40,7 +40,7 @@ def inertia_faults(
     return faults + _tensor_faults(tensor, tolerance)
 
 
-def _shape_faults(com: Array, tensor: Array) -> list[str]:
+def _shape_faults(com: Vector3, tensor: Matrix3) -> list[str]:
     """Arrays of the wrong shape."""
     faults = []
     if com.shape != (3,):
@@ -50,7 +50,7 @@ def _shape_faults(com: Array, tensor: Array) -> list[str]:
     return faults
 
 
-def _tensor_faults(tensor: Array, tolerance: float) -> list[str]:
+def _tensor_faults(tensor: Matrix3, tolerance: float) -> list[str]:
     """Asymmetry, a negative principal moment, or a violated triangle inequality."""
     asymmetry = np.abs(tensor - tensor.T)
     if np.max(asymmetry) > tolerance * np.max(np.abs(tensor)):
@@ -73,13 +73,13 @@ def _tensor_faults(tensor: Array, tolerance: float) -> list[str]:
     return []
 
 
-def _show(value: Array) -> str:
+def _show(value: Array | float) -> str:
     return np.array2string(np.asarray(value), precision=6, separator=", ").replace("\n", "")
 
 
 def check_inertia(
-    mass: float, com: Array, tensor: Array, name: str = "body", tolerance: float = TOLERANCE
-) -> tuple[float, Array, Array]:
+    mass: float, com: ArrayLike, tensor: ArrayLike, name: str = "body", tolerance: float = TOLERANCE
+) -> tuple[float, Vector3, Matrix3]:
     """Raise `InertiaError`, naming the body and every fault, unless the inertia is physical.
 
     Returns mass, centre and the tensor made exactly symmetric, all as floats.

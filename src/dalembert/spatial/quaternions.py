@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from dalembert.spatial._scalars import Array, as_array, matrix, polynomial, vector
+from dalembert.spatial._scalars import as_array, matrix, polynomial, vector
+from dalembert.spatial.arrays import Array, ArrayLike, Matrix, Matrix3, Quaternion, Vector3
 
 # atan(x)/x in powers of x²; for x² < 1e-3 the first omitted term is < 1e-18
 _ARCTAN = [(-1) ** k / (2 * k + 1) for k in range(6)]
@@ -11,12 +12,12 @@ _COS = [1.0, -1 / 2, 1 / 24, -1 / 720, 1 / 40320, -1 / 3628800, 1 / 479001600, -
 _SINC = [c / (2 * k + 1) for k, c in enumerate(_COS)]
 
 
-def identity_quaternion() -> Array:
+def identity_quaternion() -> Quaternion:
     """The quaternion (0, 0, 0, 1) of no rotation."""
     return np.array([0.0, 0.0, 0.0, 1.0])
 
 
-def matrix_from_quaternion(q: Array) -> Array:
+def matrix_from_quaternion(q: ArrayLike) -> Matrix3:
     """Rotation (3, 3) of any nonzero quaternion `q` (4,): the quadratic form divided by |q|².
 
     >>> matrix_from_quaternion([0.0, 0.0, 2.0, 2.0]) @ [1.0, 0.0, 0.0]
@@ -34,7 +35,7 @@ def matrix_from_quaternion(q: Array) -> Array:
     return matrix(rows) / (xx + yy + zz + ww)
 
 
-def quaternion_from_matrix(R: Array) -> Array:
+def quaternion_from_matrix(R: ArrayLike) -> Quaternion:
     """The unit quaternion (4,) of a rotation, with w ≥ 0.
 
     Each column of 4 q qᵀ is linear in R; the one of the largest component, at least 2 long,
@@ -57,7 +58,7 @@ def quaternion_from_matrix(R: Array) -> Array:
     return q * (np.where(q[3] < 0.0, -1.0, 1.0) / np.sqrt(q @ q))
 
 
-def product(p: Array, q: Array) -> Array:
+def product(p: ArrayLike, q: ArrayLike) -> Quaternion:
     """The quaternion product p ⊗ q (4,): first q, then p, as R(p) R(q).
 
     >>> product([1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0])
@@ -69,18 +70,18 @@ def product(p: Array, q: Array) -> Array:
     return np.concatenate([p[3] * v + q[3] * u + np.cross(u, v), vector(scalar)])
 
 
-def conjugate(q: Array) -> Array:
+def conjugate(q: ArrayLike) -> Quaternion:
     """(−x, −y, −z, w) (4,), the inverse of a unit quaternion."""
     return as_array(q) * np.array([-1.0, -1.0, -1.0, 1.0])
 
 
-def normalise(q: Array) -> Array:
+def normalise(q: ArrayLike) -> Quaternion:
     """q / |q| (4,)."""
     q = as_array(q)
     return q / np.sqrt(q @ q)
 
 
-def exp_quaternion(w: Array) -> Array:
+def exp_quaternion(w: ArrayLike) -> Quaternion:
     """The unit quaternion (4,) of the rotation vector `w` (3,) in rad: (sin(θ/2) w/θ, cos(θ/2)).
 
     >>> exp_quaternion([0.0, 0.0, np.pi]).round(15)
@@ -96,7 +97,7 @@ def exp_quaternion(w: Array) -> Array:
     return np.concatenate([sinc * h, vector(cosine)])
 
 
-def log_quaternion(q: Array) -> Array:
+def log_quaternion(q: ArrayLike) -> Vector3:
     """The rotation vector (3,) in rad, |w| ≤ π, of a nonzero quaternion: 2 atan2(|v|, w) v/|v|."""
     q = as_array(q)
     q = q * np.where(q[3] < 0.0, -1.0, 1.0)
@@ -109,7 +110,7 @@ def log_quaternion(q: Array) -> Array:
     return 2.0 * np.where(small, series, np.arctan2(length, w) / length) * v
 
 
-def integrate(q: Array, body_rotation: Array) -> Array:
+def integrate(q: ArrayLike, body_rotation: Vector3) -> Quaternion:
     """q ⊗ exp(φ) (4,): from `q`, turn by the rotation vector φ = ω Δt (3,) seen in the body.
 
     >>> integrate([0.0, 0.0, 0.0, 1.0], [0.0, 0.0, np.pi]).round(15)
@@ -118,12 +119,12 @@ def integrate(q: Array, body_rotation: Array) -> Array:
     return product(q, exp_quaternion(body_rotation))
 
 
-def difference(q0: Array, q1: Array) -> Array:
+def difference(q0: Quaternion, q1: Quaternion) -> Vector3:
     """The rotation vector (3,) in rad in the body of q0 that `integrate` needs to reach q1."""
     return log_quaternion(product(conjugate(q0), q1))
 
 
-def rate_map(q: Array) -> Array:
+def rate_map(q: ArrayLike) -> Matrix:
     """E(q) (4, 3) in q̇ = ½ q ⊗ (ω, 0) = E(q) ω, ω the body angular velocity.
 
     >>> rate_map([0.0, 0.0, 0.0, 1.0]) @ [0.0, 0.0, 1.0]

@@ -10,14 +10,13 @@ from math import factorial
 import numpy as np
 
 from dalembert.spatial._scalars import (
-    Array,
-    Scalar,
     as_array,
     is_numeric,
     matrix,
     polynomial,
     vector,
 )
+from dalembert.spatial.arrays import Array, ArrayLike, Matrix3, Scalar, Vector3
 from dalembert.spatial.quaternions import log_quaternion, quaternion_from_matrix
 
 # sinθ/θ, (1 − cosθ)/θ², (θ − sinθ)/θ³ in powers of θ²; on θ² < 1 the first omitted term is < 1e-18
@@ -29,7 +28,7 @@ _COTANGENT = [1 / 12, 1 / 720, 1 / 30240, 1 / 1209600, 1 / 47900160, 691 / 13076
 _COTANGENT += [1 / 74724249600]
 
 
-def hat(w: Array) -> Array:
+def hat(w: ArrayLike) -> Matrix3:
     """The skew matrix ŵ (3, 3) with ŵ x = w × x.
 
     >>> hat([1.0, 2.0, 3.0]) @ [0.0, 0.0, 1.0]
@@ -39,7 +38,7 @@ def hat(w: Array) -> Array:
     return matrix([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def vee(S: Array) -> Array:
+def vee(S: Matrix3) -> Vector3:
     """The vector (3,) of a skew matrix, the inverse of `hat`.
 
     >>> vee(hat([1.0, 2.0, 3.0]))
@@ -48,19 +47,19 @@ def vee(S: Array) -> Array:
     return vector(S[2, 1], S[0, 2], S[1, 0])
 
 
-def rotation_x(angle: Scalar) -> Array:
+def rotation_x(angle: Scalar) -> Matrix3:
     """Rotation (3, 3) about x by `angle` rad."""
     c, s = np.cos(angle), np.sin(angle)
     return matrix([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
 
-def rotation_y(angle: Scalar) -> Array:
+def rotation_y(angle: Scalar) -> Matrix3:
     """Rotation (3, 3) about y by `angle` rad."""
     c, s = np.cos(angle), np.sin(angle)
     return matrix([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
 
 
-def rotation_z(angle: Scalar) -> Array:
+def rotation_z(angle: Scalar) -> Matrix3:
     """Rotation (3, 3) about z by `angle` rad.
 
     >>> snap(rotation_z(np.pi / 2)) @ [1.0, 0.0, 0.0]
@@ -70,7 +69,7 @@ def rotation_z(angle: Scalar) -> Array:
     return matrix([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
-def axis_angle(axis: Array, angle: Scalar) -> Array:
+def axis_angle(axis: ArrayLike, angle: Scalar) -> Matrix3:
     """Rotation about a unit `axis` (3,) by `angle` rad: w wᵀ + cosθ (1 − w wᵀ) + sinθ ŵ.
 
     In this form an axis along x, y or z gives a trace that is exactly `rotation_x`, `_y` or `_z`.
@@ -115,7 +114,7 @@ def exp_coefficients(t2: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     return a, b, c
 
 
-def exp_so3(w: Array) -> Array:
+def exp_so3(w: ArrayLike) -> Matrix3:
     """Rotation e^ŵ (3, 3) of the rotation vector `w` (3,) in rad: 1 + sinθ/θ ŵ + (1−cosθ)/θ² ŵ².
 
     >>> np.round(exp_so3([0.0, 0.0, np.pi / 2]), 15) @ [1.0, 0.0, 0.0]
@@ -127,7 +126,7 @@ def exp_so3(w: Array) -> Array:
     return np.eye(3) + a * W + b * (W @ W)
 
 
-def log_so3(R: Array) -> Array:
+def log_so3(R: Matrix3) -> Vector3:
     """The rotation vector (3,) in rad with e^ŵ = R and |w| ≤ π; accurate near 0 and near π.
 
     It goes through the unit quaternion, whose half angle has no singular point in [0, π].
@@ -138,7 +137,7 @@ def log_so3(R: Array) -> Array:
     return log_quaternion(quaternion_from_matrix(R))
 
 
-def left_jacobian_so3(w: Array) -> Array:
+def left_jacobian_so3(w: ArrayLike) -> Matrix3:
     """J (3, 3) with d/dt e^ŵ = (J ẇ)^ e^ŵ: 1 + (1−cosθ)/θ² ŵ + (θ−sinθ)/θ³ ŵ².
 
     The body angular velocity has J(−w) = J(w)ᵀ in its place.
@@ -149,7 +148,7 @@ def left_jacobian_so3(w: Array) -> Array:
     return np.eye(3) + b * W + c * (W @ W)
 
 
-def left_jacobian_inverse_so3(w: Array) -> Array:
+def left_jacobian_inverse_so3(w: ArrayLike) -> Matrix3:
     """J(w)⁻¹ (3, 3) for |w| < 2π: 1 − ½ŵ + (1 − (θ/2) cot(θ/2))/θ² ŵ²."""
     w = as_array(w)
     W = hat(w)
@@ -161,13 +160,13 @@ def left_jacobian_inverse_so3(w: Array) -> Array:
     return np.eye(3) - 0.5 * W + d * (W @ W)
 
 
-def rotation_from_rpy(rpy: Array) -> Array:
+def rotation_from_rpy(rpy: ArrayLike) -> Matrix3:
     """Rz(yaw) Ry(pitch) Rx(roll) from (roll, pitch, yaw) in rad, as in URDF."""
     roll, pitch, yaw = as_array(rpy)
     return rotation_z(yaw) @ rotation_y(pitch) @ rotation_x(roll)
 
 
-def rpy_from_rotation(R: Array) -> Array:
+def rpy_from_rotation(R: ArrayLike) -> Vector3:
     """(roll, pitch, yaw) in rad, pitch in [−π/2, π/2]; the inverse of `rotation_from_rpy`.
 
     At pitch ±π/2 only yaw ∓ roll is determined; the angles returned then still rebuild R, since
@@ -187,12 +186,12 @@ def rpy_from_rotation(R: Array) -> Array:
     return vector(roll, pitch, yaw)
 
 
-def rotation_rate(omega: Array, W: Array) -> Array:
+def rotation_rate(omega: ArrayLike, W: Matrix3) -> Matrix3:
     """Ẇ = ω × W (3, 3) of a rotation W with spatial angular velocity ω (001, eq. 2.5)."""
     return hat(omega) @ W
 
 
-def angular_velocity(W: Array, W_dot: Array) -> Array:
+def angular_velocity(W: Matrix3, W_dot: Matrix3) -> Vector3:
     """ω_i = ½ P_ijk W_jl Ẇ_kl (3,), the spatial angular velocity from Ẇ (001, eq. 2.6)."""
     S = W_dot @ W.T
     return 0.5 * (vee(S) - vee(S.T))

@@ -6,7 +6,17 @@ V^s = Ad_g V^b, and a wrench moves by the transpose: F_b = Ad_gᵀ F_a.
 
 import numpy as np
 
-from dalembert.spatial._scalars import Array, Scalar, as_array, is_numeric
+from dalembert.spatial._scalars import as_array, is_numeric
+from dalembert.spatial.arrays import (
+    ArrayLike,
+    Matrix3,
+    Matrix4,
+    Matrix6,
+    Pose,
+    Scalar,
+    Twist,
+    Vector3,
+)
 from dalembert.spatial.rotations import (
     axis_angle,
     exp_coefficients,
@@ -19,7 +29,7 @@ from dalembert.spatial.rotations import (
 ROUNDING = 4e-16  # two units in the last place of 1
 
 
-def pose(R: Array | None = None, p: Array | None = None) -> Array:
+def pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Pose:
     """The pose (4, 4) with rotation `R` (3, 3) and position `p` (3,) in m; each may be left out.
 
     >>> pose(p=[1.0, 2.0, 3.0])[:3, 3]
@@ -31,23 +41,23 @@ def pose(R: Array | None = None, p: Array | None = None) -> Array:
     return np.concatenate([top, np.array([[0.0, 0.0, 0.0, 1.0]])])
 
 
-def rotation(g: Array) -> Array:
+def rotation(g: Pose) -> Matrix3:
     """The rotation (3, 3) of a pose."""
     return g[:3, :3]
 
 
-def translation(g: Array) -> Array:
+def translation(g: Pose) -> Vector3:
     """The position (3,) of a pose, in m."""
     return g[:3, 3]
 
 
-def inverse(g: Array) -> Array:
+def inverse(g: Pose) -> Pose:
     """g⁻¹ = [[Rᵀ, −Rᵀp], [0, 1]] (4, 4)."""
     Rt = rotation(g).T
     return pose(Rt, -(Rt @ translation(g)))
 
 
-def compose(*poses: Array) -> Array:
+def compose(*poses: Pose) -> Pose:
     """The product g₁ g₂ ... (4, 4) of poses, with the last row exact.
 
     >>> g = compose(pose(p=[1.0, 0.0, 0.0]), pose(p=[0.0, 2.0, 0.0]))
@@ -60,24 +70,24 @@ def compose(*poses: Array) -> Array:
     return pose(R, p)
 
 
-def apply(g: Array, point: Array) -> Array:
+def apply(g: Pose, point: ArrayLike) -> Vector3:
     """R x + p (3,): the point `x` (3,) of the inner frame seen from the outer one."""
     return rotation(g) @ as_array(point) + translation(g)
 
 
-def hat_se3(xi: Array) -> Array:
+def hat_se3(xi: ArrayLike) -> Matrix4:
     """The twist matrix ξ̂ = [[ŵ, v], [0, 0]] (4, 4) of ξ = (v, w)."""
     xi = as_array(xi)
     top = np.concatenate([hat(xi[3:]), xi[:3].reshape(3, 1)], axis=1)
     return np.concatenate([top, np.zeros((1, 4))])
 
 
-def vee_se3(X: Array) -> Array:
+def vee_se3(X: Matrix4) -> Twist:
     """The twist (6,) of a twist matrix, the inverse of `hat_se3`."""
     return np.concatenate([X[:3, 3], vee(X[:3, :3])])
 
 
-def exp_se3(xi: Array, theta: Scalar = 1.0) -> Array:
+def exp_se3(xi: ArrayLike, theta: Scalar = 1.0) -> Pose:
     """e^(ξ̂θ) (4, 4) of the twist ξ = (v, w) (6,).
 
     With a numeric ξ and a symbolic θ the motion is traced as a joint's: only sin θ, cos θ and,
@@ -98,7 +108,7 @@ def exp_se3(xi: Array, theta: Scalar = 1.0) -> Array:
     return pose(R, v + b * (W @ v) + c * (W2 @ v))
 
 
-def _exp_joint(xi: Array, theta: Scalar) -> Array:
+def _exp_joint(xi: Twist, theta: Scalar) -> Pose:
     """e^(ξ̂θ) for a constant twist: R about the axis, p = ∫₀^θ R(s) v ds in closed form."""
     v, w = xi[:3], xi[3:]
     rate = float(np.sqrt(w @ w))
@@ -114,7 +124,7 @@ def _exp_joint(xi: Array, theta: Scalar) -> Array:
     return pose(axis_angle(w, angle), p)
 
 
-def log_se3(g: Array) -> Array:
+def log_se3(g: Pose) -> Twist:
     """The twist (6,) with e^ξ̂ = g and |w| ≤ π; accurate near 0 and near π.
 
     >>> log_se3(exp_se3([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])).round(14)
@@ -125,26 +135,26 @@ def log_se3(g: Array) -> Array:
     return np.concatenate([left_jacobian_inverse_so3(w) @ translation(g), w])
 
 
-def Ad(g: Array) -> Array:
+def Ad(g: Pose) -> Matrix6:
     """The adjoint [[R, p̂R], [0, R]] (6, 6): V^s = Ad_g V^b."""
     R, p = rotation(g), translation(g)
     return np.block([[R, hat(p) @ R], [np.zeros((3, 3)), R]])
 
 
-def Ad_inv(g: Array) -> Array:
+def Ad_inv(g: Pose) -> Matrix6:
     """Ad_{g⁻¹} = (Ad_g)⁻¹ = [[Rᵀ, −Rᵀp̂], [0, Rᵀ]] (6, 6)."""
     Rt, p = rotation(g).T, translation(g)
     return np.block([[Rt, -(Rt @ hat(p))], [np.zeros((3, 3)), Rt]])
 
 
-def ad(V: Array) -> Array:
+def ad(V: ArrayLike) -> Matrix6:
     """ad_V = [[ŵ, v̂], [0, ŵ]] (6, 6), so that ad_V U = [V, U] (000 p.35)."""
     V = as_array(V)
     W = hat(V[3:])
     return np.block([[W, hat(V[:3])], [np.zeros((3, 3)), W]])
 
 
-def bracket(V1: Array, V2: Array) -> Array:
+def bracket(V1: ArrayLike, V2: ArrayLike) -> Twist:
     """The Lie bracket [V₁, V₂] = (w₁×v₂ − w₂×v₁, w₁×w₂) (6,) (000 p.35).
 
     >>> bracket([0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])

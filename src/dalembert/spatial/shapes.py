@@ -7,16 +7,17 @@ capsule and rod lie along z.
 import numpy as np
 
 from dalembert.errors import InertiaError, ShapeError
-from dalembert.spatial._scalars import Array, Scalar, as_array, is_numeric, vector
+from dalembert.spatial._scalars import as_array, is_numeric, vector
+from dalembert.spatial.arrays import ArrayLike, Matrix3, Scalar, Vector3
 from dalembert.spatial.inertia import from_silver_tensor
 
 
-def _from_second_moments(mass: Scalar, xx: Scalar, yy: Scalar, zz: Scalar) -> Array:
+def _from_second_moments(mass: Scalar, xx: Scalar, yy: Scalar, zz: Scalar) -> Matrix3:
     """The tensor of a body whose mean squares of x, y and z are given: I_xx = m(⟨y²⟩ + ⟨z²⟩)."""
     return mass * np.diag(vector(yy + zz, xx + zz, xx + yy))
 
 
-def box_inertia(mass: Scalar, size: Array) -> Array:
+def box_inertia(mass: Scalar, size: ArrayLike) -> Matrix3:
     """A box with edges `size` = (l, w, h): I_xx = m (w² + h²)/12 and so on (000 p.15).
 
     >>> box_inertia(12.0, [1.0, 2.0, 3.0]).diagonal()
@@ -26,13 +27,13 @@ def box_inertia(mass: Scalar, size: Array) -> Array:
     return _from_second_moments(mass, x * x / 12.0, y * y / 12.0, z * z / 12.0)
 
 
-def cylinder_inertia(mass: Scalar, radius: Scalar, length: Scalar) -> Array:
+def cylinder_inertia(mass: Scalar, radius: Scalar, length: Scalar) -> Matrix3:
     """A solid cylinder along z: I_zz = m r²/2, I_xx = m (3 r² + l²)/12."""
     across = radius * radius / 4.0
     return _from_second_moments(mass, across, across, length * length / 12.0)
 
 
-def capsule_inertia(mass: Scalar, radius: Scalar, length: Scalar) -> Array:
+def capsule_inertia(mass: Scalar, radius: Scalar, length: Scalar) -> Matrix3:
     """A solid capsule along z: a cylinder of `length` between two half balls.
 
     >>> np.allclose(capsule_inertia(3.0, 2.0, 0.0), sphere_inertia(3.0, 2.0))
@@ -48,23 +49,23 @@ def capsule_inertia(mass: Scalar, radius: Scalar, length: Scalar) -> Array:
     )
 
 
-def sphere_inertia(mass: Scalar, radius: Scalar) -> Array:
+def sphere_inertia(mass: Scalar, radius: Scalar) -> Matrix3:
     """A solid ball: (2/5) m r² 1."""
     return 0.4 * mass * radius * radius * np.eye(3)
 
 
-def ellipsoid_inertia(mass: Scalar, semi_axes: Array) -> Array:
+def ellipsoid_inertia(mass: Scalar, semi_axes: ArrayLike) -> Matrix3:
     """A solid ellipsoid: I_xx = m (b² + c²)/5 and so on, semi-axes (a, b, c)."""
     a, b, c = as_array(semi_axes)
     return _from_second_moments(mass, a * a / 5.0, b * b / 5.0, c * c / 5.0)
 
 
-def rod_inertia(mass: Scalar, length: Scalar) -> Array:
+def rod_inertia(mass: Scalar, length: Scalar) -> Matrix3:
     """A thin rod along z: I_xx = I_yy = m l²/12, I_zz = 0."""
     return _from_second_moments(mass, 0.0, 0.0, length * length / 12.0)
 
 
-def point_masses(masses: Array, points: Array) -> tuple[Scalar, Array, Array]:
+def point_masses(masses: ArrayLike, points: ArrayLike) -> tuple[Scalar, Vector3, Matrix3]:
     """(mass, centre (3,), tensor about the centre) of `masses` (n,) at `points` (n, 3).
 
     >>> m, c, tensor = point_masses([1.0, 3.0], [[0.0, 0.0, 0.0], [4.0, 0.0, 0.0]])
@@ -88,8 +89,8 @@ def point_masses(masses: Array, points: Array) -> tuple[Scalar, Array, Array]:
 
 
 def sampled_density(
-    density: Array, spacing: Array, origin: Array = (0.0, 0.0, 0.0)
-) -> tuple[float, Array, Array]:
+    density: ArrayLike, spacing: ArrayLike, origin: ArrayLike = (0.0, 0.0, 0.0)
+) -> tuple[float, Vector3, Matrix3]:
     """(mass, centre (3,), tensor about the centre) of a density in kg/m³ on a grid of cells.
 
     `density` (nx, ny, nz) is constant in each cell of size `spacing` (3,), the corner of the first

@@ -15,25 +15,26 @@ from dalembert import bridge
 from dalembert.formulations.forward.articulated_body import forward_dynamics
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
 from dalembert.model import Model
+from dalembert.spatial.arrays import Matrix, Vector
 
 
 def inverse_dynamics_derivatives(
-    model: Model, q: Any, qd: Any, qdd: Any, **known: Any
-) -> tuple[Any, Any, Any]:
+    model: Model, q: Vector, qd: Vector, qdd: Vector, **known: Any
+) -> tuple[Matrix, Matrix, Matrix]:
     """(∂τ/∂q, ∂τ/∂q̇, M), each (nv, nv)."""
     return slopes(inverse_dynamics, model, q, qd, qdd, **known)
 
 
 def forward_dynamics_derivatives(
-    model: Model, q: Any, qd: Any, tau: Any, **known: Any
-) -> tuple[Any, Any, Any]:
+    model: Model, q: Vector, qd: Vector, tau: Vector, **known: Any
+) -> tuple[Matrix, Matrix, Matrix]:
     """(∂q̈/∂q, ∂q̈/∂q̇, M⁻¹), each (nv, nv)."""
     return slopes(forward_dynamics, model, q, qd, tau, **known)
 
 
 def slopes(
-    function: Callable[..., Any], model: Model, q: Any, qd: Any, last: Any, **known: Any
-) -> tuple[Any, Any, Any]:
+    function: Callable[..., Any], model: Model, q: Vector, qd: Vector, last: Vector, **known: Any
+) -> tuple[Matrix, Matrix, Matrix]:
     """Jacobians of function(model, q, qd, last, **known) with respect to its three arrays."""
     symbols = [bridge.symbol(name, model.nv) for name in ("delta", "rate", "last")]
     delta, rate, third = symbols

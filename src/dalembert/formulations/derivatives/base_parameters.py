@@ -10,8 +10,8 @@ Second moments are taken as Σ = ∫ r rᵀ dm, in which a line of mass along z 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from dalembert.formulations.derivatives.inertial import (
 )
 from dalembert.formulations.derivatives.regressor import regressor
 from dalembert.model import Model
+from dalembert.spatial.arrays import Matrix3
 from dalembert.spatial.inertia import from_silver_tensor, silver_tensor
 
 NAMES = ("m", "mx", "my", "mz", "Sxx", "Sxy", "Sxz", "Syy", "Syz", "Szz")
@@ -66,7 +67,7 @@ def back_transformation(model: Model) -> np.ndarray:
     return np.kron(np.eye(len(model.bodies)), _change(from_silver_tensor))
 
 
-def _change(convert: Any) -> np.ndarray:
+def _change(convert: Callable[[Matrix3], Matrix3]) -> np.ndarray:
     """(10, 10): a linear map of symmetric matrices, on the ten numbers of a body."""
     T = np.eye(PER_BODY)
     for column, (i, j) in enumerate(UPPER):

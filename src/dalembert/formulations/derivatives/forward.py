@@ -7,25 +7,24 @@ are shared with inverse dynamics.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.formulations.derivatives.inverse import inverse_dynamics_derivatives
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
 from dalembert.linalg.tree import tree_inverse
 from dalembert.model import Model
+from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
 
 
 def forward_dynamics_derivatives(
     model: Model,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> tuple[Any, Any, Any]:
+    q: Vector,
+    qd: Vector,
+    tau: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> tuple[Matrix, Matrix, Matrix]:
     """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹), each (nv, nv), row i for q̈_i; q in its tangent space."""
     known = (tip_wrench, base_twist, base_acceleration)
     still = np.zeros(model.nv)

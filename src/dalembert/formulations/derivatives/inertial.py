@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.errors import ShapeError
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Matrix3, Vector
 
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 PER_BODY = len(NAMES)
@@ -17,7 +17,7 @@ PER_BODY = len(NAMES)
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
-def inertial_parameters(model: Model) -> Any:
+def inertial_parameters(model: Model) -> Vector:
     """θ (10 bodies,): per body its mass, first moment, and tensor about the origin of its frame.
 
     The frame has its origin and z on the joint axis; the tensor's products are its entries.
@@ -25,7 +25,7 @@ def inertial_parameters(model: Model) -> Any:
     return np.concatenate([_of_body(body) for body in model.bodies])
 
 
-def _of_body(body: Body) -> Any:
+def _of_body(body: Body) -> Vector:
     tensor, h = body.inertia, body.moment
     return np.stack([body.mass, h[0], h[1], h[2], *(tensor[i, j] for i, j in UPPER)])
 
@@ -35,7 +35,7 @@ def inertial_names(model: Model) -> tuple[str, ...]:
     return tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
 
 
-def with_inertial_parameters(model: Model, theta: Any) -> Model:
+def with_inertial_parameters(model: Model, theta: Vector) -> Model:
     """The model with the inertias of θ (10 bodies,), floats or symbols, to the last bit.
 
     They need not be those of real bodies; nothing is checked of them.
@@ -52,7 +52,7 @@ def with_inertial_parameters(model: Model, theta: Any) -> Model:
     return model.with_bodies(tuple(bodies))
 
 
-def _tensor(six: Any) -> Any:
+def _tensor(six: Vector) -> Matrix3:
     xx, xy, xz, yy, yz, zz = (six[k] for k in range(6))
     rows = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
     return np.stack([np.stack(row) for row in rows])

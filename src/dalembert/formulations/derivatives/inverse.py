@@ -16,7 +16,7 @@ appear. Two rows (r_I, b) and two columns (∂F/∂q, ∂F/∂q̇) per joint the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,40 +30,39 @@ from dalembert.formulations.parts.sweep import Placed, inward, transforms
 from dalembert.formulations.parts.turned import turned
 from dalembert.linalg.symmetric import add_outer
 from dalembert.model import Body, Model
-from dalembert.spatial.placement import Placement
+from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Twist, Vector, Vector3, Wrench
+from dalembert.spatial.placement import Force, Motion, Placement
 from dalembert.spatial.rotations import hat
-
-Pair = tuple[Any, Any]  # (linear, angular) or (force, moment)
 
 
 class Carried(NamedTuple):
     """Moments of a body with all that it carries, about its origin, in its frame."""
 
-    m: Any
-    h: Any  # ∫ r dm
-    sigma: Any  # ∫ r rᵀ dm
-    P: Any  # ∫ ṙ dm, ṙ relative to the origin
-    N: Any  # ∫ ṙ rᵀ dm
+    m: Scalar
+    h: Vector3  # ∫ r dm
+    sigma: Matrix3  # ∫ r rᵀ dm
+    P: Vector3  # ∫ ṙ dm, ṙ relative to the origin
+    N: Matrix3  # ∫ ṙ rᵀ dm
 
 
 class Column(NamedTuple):
     """One velocity coordinate: its twist S, Ψ̇, Ψ̈ and Ψ̇ + Ṡ in its body's frame."""
 
-    S: Pair
-    psi: Pair
-    psi2: Pair
-    rate: Pair
+    S: Motion
+    psi: Motion
+    psi2: Motion
+    rate: Motion
 
 
 def inverse_dynamics_derivatives(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> tuple[Any, Any, Any]:
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> tuple[Matrix, Matrix, Matrix]:
     """(∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ = M), each (nv, nv), row i for τ_i.
 
     q varies in the tangent space: ∂/∂q_j is along `integrate(q, δ)` at δ = 0. Of friction, the
@@ -98,14 +97,14 @@ def inverse_dynamics_derivatives(
     return dq.matrix(), dqd.matrix() + viscous, M.matrix() + rotor
 
 
-class _Entries(dict[tuple[int, int], Any]):
+class _Entries(dict[tuple[int, int], Scalar]):
     """A square matrix entry by entry; absent ones are zero."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
 
-    def matrix(self) -> Any:
+    def matrix(self) -> Matrix:
         n = range(self.size)
         return np.stack([np.stack([self.get((i, j), 0.0) for j in n]) for i in n])
 
@@ -115,8 +114,8 @@ def _parent_motion(body: Body, moving: list[LinkMotion], base: LinkMotion) -> Li
 
 
 def _origin_velocities(
-    model: Model, placed: Placed, qd: Any, moving: list[LinkMotion], base: LinkMotion
-) -> list[Any]:
+    model: Model, placed: Placed, qd: Vector, moving: list[LinkMotion], base: LinkMotion
+) -> list[Vector3]:
     """Velocity of every body's origin relative to its parent's origin, in the parent's axes."""
     return [
         np.cross(_parent_motion(body, moving, base).omega, p)
@@ -126,7 +125,7 @@ def _origin_velocities(
 
 
 def _carried(
-    model: Model, q: Any, placed: Placed, moving: list[LinkMotion], shifts: list[Any]
+    model: Model, q: Vector, placed: Placed, moving: list[LinkMotion], shifts: list[Vector3]
 ) -> list[Carried]:
     def step(i: int, body: Body, children: list[tuple[int, Carried]]) -> Carried:
         m, h, sigma = body.mass, body.moment, body.second_moment
@@ -145,17 +144,17 @@ def _carried(
     return inward(model, step)
 
 
-def _bracket(V: Pair, S: Pair) -> Pair:
+def _bracket(V: Motion, S: Motion) -> Motion:
     """[V, S] = (ω × s + v × w, ω × w)."""
     return np.cross(V[1], S[0]) + np.cross(V[0], S[1]), np.cross(V[1], S[1])
 
 
-def _add(X: Pair, Y: Pair) -> Pair:
+def _add(X: Motion | Force, Y: Motion | Force) -> Motion | Force:
     return X[0] + Y[0], X[1] + Y[1]
 
 
 def _columns(
-    body: Body, place: Placement, qd: Any, moving: list[LinkMotion], base: LinkMotion
+    body: Body, place: Placement, qd: Vector, moving: list[LinkMotion], base: LinkMotion
 ) -> list[Column]:
     """The body's coordinates, with velocities relative to the velocity of its origin."""
     R = place.R
@@ -177,25 +176,25 @@ def _columns(
 class Responses(NamedTuple):
     """What one coordinate does to the wrench of all it carries, and the rows that weigh its own τ."""
 
-    inertial: Pair  # I S: the row of ∂τ_i/∂q̈, and its column
-    b: Any  # (3,) with Sᵀ 2 B X = b · w_X
-    dq: Pair  # ∂F/∂q
-    dqd: Pair  # ∂F/∂q̇
+    inertial: Force  # I S: the row of ∂τ_i/∂q̈, and its column
+    b: Vector3  # (3,) with Sᵀ 2 B X = b · w_X
+    dq: Force  # ∂F/∂q
+    dqd: Force  # ∂F/∂q̇
 
 
-def _inertia_times(c: Carried, X: Pair) -> Pair:
+def _inertia_times(c: Carried, X: Motion) -> Force:
     """∫ (s + w × r) dm and ∫ r × (s + w × r) dm."""
     linear, angular = X
     moment = np.trace(c.sigma) * angular - c.sigma @ angular
     return c.m * linear + np.cross(angular, c.h), np.cross(c.h, linear) + moment
 
 
-def _twice_B_times(c: Carried, w: Any) -> Pair:
+def _twice_B_times(c: Carried, w: Vector3) -> Force:
     """∫ 2 w × ṙ dm and ∫ r × (2 w × ṙ) dm."""
     return 2.0 * np.cross(w, c.P), 2.0 * (np.trace(c.N) * w - c.N @ w)
 
 
-def _responses(c: Carried, column: Column, wrench: Pair) -> Responses:
+def _responses(c: Carried, column: Column, wrench: Force) -> Responses:
     S, psi, psi2, rate = column
     s, w = S
     f, n = wrench
@@ -206,12 +205,12 @@ def _responses(c: Carried, column: Column, wrench: Pair) -> Responses:
     return Responses(_inertia_times(c, S), b, dq, dqd)
 
 
-def _dot(X: Pair, Y: Pair) -> Any:
+def _dot(X: Motion | Force, Y: Motion | Force) -> Scalar:
     return X[0] @ Y[0] + X[1] @ Y[1]
 
 
 def _inward(
-    model: Model, i: int, placed: Placed, shifts: list[Any], response: Responses
+    model: Model, i: int, placed: Placed, shifts: list[Vector3], response: Responses
 ) -> Iterator[tuple[int, Responses]]:
     """The responses of a coordinate of body i, seen from every body below it."""
     inertial, b, dq, dqd = response

@@ -9,29 +9,28 @@ I_yz, I_zz. A joint whose twist at the body is (s, w) feels of that body
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.formulations.derivatives.inertial import PER_BODY, UPPER
 from dalembert.formulations.inverse.newton_euler import LinkMotion, base_motion, motions
 from dalembert.formulations.parts.sweep import transforms
 from dalembert.model import Model
+from dalembert.spatial.arrays import Matrix, Twist, Vector, Vector3
 
 
 def regressor(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> Any:
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Matrix:
     """Y (nv, 10 bodies): Y θ is inverse dynamics without rotors, friction and tip wrench."""
     placed = transforms(model, q)
     base = base_motion(model, base_twist, base_acceleration)
     moving = motions(model, placed, qd, qdd, base)
-    rows: list[list[Any]] = [[np.zeros(PER_BODY)] * len(model.bodies) for _ in range(model.nv)]
+    rows: list[list[Vector]] = [[np.zeros(PER_BODY)] * len(model.bodies) for _ in range(model.nv)]
     for i in range(len(model.bodies)):
         for k in range(model.bodies[i].chart.nv):
             row = rows[model.bodies[i].v.start + k]
@@ -46,7 +45,7 @@ def regressor(
     return np.stack([np.concatenate(row) for row in rows])
 
 
-def _weights(s: Any, w: Any, motion: LinkMotion) -> Any:
+def _weights(s: Vector3, w: Vector3, motion: LinkMotion) -> Vector:
     """What each of the ten numbers of a body contributes to the torque of a joint (10,)."""
     a, alpha, omega = motion.a, motion.alpha, motion.omega
     c = np.cross(w, omega)

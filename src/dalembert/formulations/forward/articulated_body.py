@@ -7,7 +7,7 @@ with q̈ = 0, so b collects exactly the wrenches of that motion and no velocity 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dalembert.formulations.parts.drive import friction
 from dalembert.formulations.parts.sweep import inward, outward, transforms
 from dalembert.linalg.symmetric import congruence, symmetric
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Matrix, Matrix6, Twist, Vector, Wrench
 from dalembert.spatial.placement import Placement, split
 from dalembert.spatial.rotations import hat
 
@@ -24,22 +25,22 @@ from dalembert.spatial.rotations import hat
 class Articulated(NamedTuple):
     """A body seen from its parent's side of the joint, in its own frame."""
 
-    inertia: Any  # M̂ − M̂ S D⁻¹ Sᵀ M̂ (6, 6)
-    bias: Any  # b + M̂ S D⁻¹ u (6,)
-    MS: Any  # M̂ S (6, k)
-    D_inverse: Any  # (Sᵀ M̂ S + rotor)⁻¹ (k, k)
-    u: Any  # τ − Sᵀ b (k,)
+    inertia: Matrix6  # M̂ − M̂ S D⁻¹ Sᵀ M̂ (6, 6)
+    bias: Wrench  # b + M̂ S D⁻¹ u (6,)
+    MS: Matrix  # M̂ S (6, k)
+    D_inverse: Matrix  # (Sᵀ M̂ S + rotor)⁻¹ (k, k)
+    u: Vector  # τ − Sᵀ b (k,)
 
 
 def forward_dynamics(
     model: Model,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> Any:
+    q: Vector,
+    qd: Vector,
+    tau: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Vector:
     """q̈ (nv,) with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ."""
     placed = transforms(model, q)
     moving = motions(model, placed, qd, None, base_motion(model, base_twist, base_acceleration))
@@ -58,18 +59,20 @@ def forward_dynamics(
 
     seen = inward(model, gather)
 
-    def accelerate(i: int, body: Body, parent: Any) -> Any:
+    def accelerate(i: int, body: Body, parent: Twist) -> Vector:
         carried = np.concatenate(placed[i].motion_to_child(split(parent)))
         qdd = seen[i].D_inverse @ (seen[i].u - seen[i].MS.T @ carried)
         results[i] = qdd
         return carried + body.subspace @ qdd
 
-    results: list[Any] = [None] * len(model.bodies)
+    results: dict[int, Vector] = {}
     outward(model, np.zeros(6), accelerate)
-    return np.concatenate(results)
+    return np.concatenate([results[i] for i in range(len(model.bodies))])
 
 
-def through_joint(body: Body, inertia: Any, bias: Any, tau: Any, rotor: Any) -> Articulated:
+def through_joint(
+    body: Body, inertia: Matrix6, bias: Wrench, tau: Vector, rotor: Vector
+) -> Articulated:
     """What the parent feels of an articulated body behind its joint (000 p.50)."""
     S = body.subspace
     MS = inertia @ S
@@ -81,7 +84,7 @@ def through_joint(body: Body, inertia: Any, bias: Any, tau: Any, rotor: Any) -> 
     return Articulated(reduced, bias + gain @ u, MS, D_inverse, u)
 
 
-def inertia_in_parent(place: Placement, inertia: Any) -> Any:
+def inertia_in_parent(place: Placement, inertia: Matrix6) -> Matrix6:
     """Ad_{g⁻¹}ᵀ M Ad_{g⁻¹} (6, 6), by blocks: A the mass, B the coupling, C the rotation."""
     R, p = place
     A = congruence(R, inertia[0:3, 0:3])

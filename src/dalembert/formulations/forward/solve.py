@@ -19,23 +19,29 @@ from dalembert.linalg.symmetric_root import symmetric_roots
 from dalembert.linalg.tree import tree_solve
 from dalembert.linalg.triangular import back_substitution, forward_substitution
 from dalembert.model import Model
+from dalembert.spatial.arrays import Vector
 
 
 def torque_left(
-    model: Model, q: Any, qd: Any, tau: Any, given: dict[str, Any], route: ModuleType = newton_euler
-) -> Any:
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    tau: Vector,
+    given: dict[str, Any],
+    route: ModuleType = newton_euler,
+) -> Vector:
     """τ − h (nv,): what is left of the torques to accelerate the joints."""
     return tau - route.inverse_dynamics(model, q, qd, np.zeros(model.nv), **given)
 
 
-def by_composite_body(model: Model, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
+def by_composite_body(model: Model, q: Vector, qd: Vector, tau: Vector, **given: Any) -> Vector:
     """q̈ (nv,) by Cholesky's factor of M (Walker and Orin 1982)."""
     return cholesky_solve(
         composite_body.mass_matrix(model, q), torque_left(model, q, qd, tau, given)
     )
 
 
-def by_tree_factor(model: Model, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
+def by_tree_factor(model: Model, q: Vector, qd: Vector, tau: Vector, **given: Any) -> Vector:
     """q̈ (nv,) by M = Lᵀ D L, factored from the tips (Featherstone 2008, §6.5).
 
     This keeps the zeros between branches and needs no root. For arms of up to a dozen joints it is
@@ -44,20 +50,20 @@ def by_tree_factor(model: Model, q: Any, qd: Any, tau: Any, **given: Any) -> Any
     return tree_solve(composite_body.mass_matrix(model, q), torque_left(model, q, qd, tau, given))
 
 
-def by_square_root(model: Model, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
+def by_square_root(model: Model, q: Vector, qd: Vector, tau: Vector, **given: Any) -> Vector:
     """q̈ (nv,) from W (Wᵀ q̈) = τ − h, W the triangular root of articulated inertias (000 p.50)."""
     W = square_root(model, q)
     left = torque_left(model, q, qd, tau, given)
     return forward_substitution(W.T, back_substitution(W, left))
 
 
-def by_symmetric_root(model: Model, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
+def by_symmetric_root(model: Model, q: Vector, qd: Vector, tau: Vector, **given: Any) -> Vector:
     """q̈ (nv,) = M^{−1/2} M^{−1/2} (τ − h), with the root of v = M^{1/2} q̇ (003)."""
     _, inverse = symmetric_roots(composite_body.mass_matrix(model, q))
     return inverse @ (inverse @ torque_left(model, q, qd, tau, given))
 
 
-def by_operator(model: Model, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
+def by_operator(model: Model, q: Vector, qd: Vector, tau: Vector, **given: Any) -> Vector:
     """q̈ (nv,) = W⁻ᵀ W⁻¹ (τ − h), all in stacked operators (000 p.47 and p.50)."""
     W_inverse = square_root_inverse(model, q)
     left = torque_left(model, q, qd, tau, given, operator)

@@ -20,7 +20,7 @@ so that τ_i = tr(∂W_i/∂q_i D_i) + ∂p_i/∂q_i · e_i. The weights likewis
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,22 +29,25 @@ from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Matrix3, Scalar, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.rotations import hat
 
 
 class Moving(NamedTuple):
     """A link's rotation W with its derivatives (3, 3), and p̈ of its origin (3,)."""
 
-    W: Any
-    W_dot: Any
-    W_ddot: Any
-    p_ddot: Any
+    W: Matrix3
+    W_dot: Matrix3
+    W_ddot: Matrix3
+    p_ddot: Vector3
 
 
-Gathered = tuple[Any, Any]  # D_i (3, 3) and e_i (3,), or M_i () and c_i (3,)
+Gathered = tuple[Matrix3 | Scalar, Vector3]  # D_i (3, 3) and e_i (3,), or M_i () and c_i (3,)
 
 
-def rotation_motions(model: Model, placed: Placed, qd: Any, qdd: Any, base: Moving) -> list[Moving]:
+def rotation_motions(
+    model: Model, placed: Placed, qd: Vector, qdd: Vector, base: Moving
+) -> list[Moving]:
     """W_i, Ẇ_i, Ẅ_i and p̈_i of every link, outward."""
 
     def step(i: int, body: Body, parent: Moving) -> Moving:
@@ -67,14 +70,14 @@ def rotation_motions(model: Model, placed: Placed, qd: Any, qdd: Any, base: Movi
 
 def inverse_dynamics(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
     gravity: str = "potential",
-) -> Any:
+) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
     placed = transforms(model, q)
     W, rate, acceleration = base_matrices(model, base_twist, base_acceleration, gravity)
@@ -95,7 +98,9 @@ def inverse_dynamics(
     return np.stack(tau) + rotors(model, qdd) + friction(model, qd)
 
 
-def _gather(model: Model, placed: Placed, moving: list[Moving], tip_wrench: Any) -> list[Gathered]:
+def _gather(
+    model: Model, placed: Placed, moving: list[Moving], tip_wrench: Wrench | None
+) -> list[Gathered]:
     """D_i and e_i of every link, inward."""
     tool = model.frame(model.tool)
 

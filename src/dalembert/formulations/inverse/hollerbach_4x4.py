@@ -12,8 +12,6 @@ so that τ_i = tr(∂W_i/∂q_i D_i) − gᵀ ∂W_i/∂q_i c_i, while outward, 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.formulations.parts.chain4x4 import (
@@ -30,10 +28,13 @@ from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import inward, outward
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Matrix4, Pose, Twist, Vector, Wrench
 from dalembert.spatial.se3 import hat_se3
 
 
-def matrix_motions(model: Model, A: list[Any], qd: Any, qdd: Any, base: Moving) -> list[Moving]:
+def matrix_motions(
+    model: Model, A: list[Pose], qd: Vector, qdd: Vector, base: Moving
+) -> list[Moving]:
     """W_i, Ẇ_i, Ẅ_i of every link, outward."""
 
     def step(i: int, body: Body, parent: Moving) -> Moving:
@@ -52,21 +53,21 @@ def matrix_motions(model: Model, A: list[Any], qd: Any, qdd: Any, base: Moving) 
 
 def inverse_dynamics(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
     gravity: str = "potential",
-) -> Any:
+) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
     A = link_matrices(model, q)
     base = base_matrices(model, base_twist, base_acceleration, gravity)
     moving = matrix_motions(model, A, qd, qdd, base)
     tool = model.frame(model.tool)
 
-    def gather(i: int, body: Body, children: list[tuple[int, Any]]) -> Any:
+    def gather(i: int, body: Body, children: list[tuple[int, Matrix4]]) -> Matrix4:
         D = inertia_matrix(body) @ moving[i].acceleration.T
         for child, D_c in children:
             D = D + A[child] @ D_c
@@ -74,7 +75,7 @@ def inverse_dynamics(
             D = D + tip_matrix(model, moving[i].W, tip_wrench)
         return D
 
-    def weigh(i: int, body: Body, children: list[tuple[int, Any]]) -> Any:
+    def weigh(i: int, body: Body, children: list[tuple[int, Vector]]) -> Vector:
         return mass_vector(body) + sum(A[child] @ c for child, c in children)
 
     D = inward(model, gather)

@@ -8,7 +8,6 @@ degree each: the velocity of a ball is no rate of coordinates.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -20,18 +19,19 @@ from dalembert.formulations.parts.drive import friction
 from dalembert.formulations.parts.moving_base import with_base
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Model
+from dalembert.spatial.arrays import Twist, Vector, Wrench
 
 
 def inverse_dynamics(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
     gravity: str = "potential",
-) -> Any:
+) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; `gravity` as "base" motion or "potential"."""
     require_coordinates(model)
     held = model
@@ -46,7 +46,7 @@ def inverse_dynamics(
     return tau + jacobian(model, q, frame=model.tool).T @ tip_wrench
 
 
-def equations(model: Model, q: Any, qd: Any, qdd: Any) -> Any:
+def equations(model: Model, q: Vector, qd: Vector, qdd: Vector) -> Vector:
     """M q̈ + C q̇ + N (nv,), rotors included."""
     tau = mass_matrix(model, q) @ qdd + coriolis_matrix(model, q, qd) @ qd
     return tau + gravity_torque_by_potential(model, q)

@@ -7,7 +7,7 @@ the base, or the weight of every link (001 §1.3, step 3).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base, gravity_in_links, weight
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.placement import Force, split
 
 ZERO = np.zeros(3)
@@ -24,14 +25,17 @@ ZERO = np.zeros(3)
 class LinkMotion(NamedTuple):
     """Motion of a link in its own frame: ω, a of the origin, and U = ω̇^ + ω^ω^."""
 
-    omega: Any
-    alpha: Any
-    a: Any
-    U: Any
+    omega: Vector3
+    alpha: Vector3
+    a: Vector3
+    U: Matrix3
 
 
 def base_motion(
-    model: Model, base_twist: Any = None, base_acceleration: Any = None, gravity: str = "base"
+    model: Model,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+    gravity: str = "base",
 ) -> LinkMotion:
     """Motion of the base, V̇_0 of 000 p.39; gravity by "base" adds the acceleration −g."""
     v, omega = (ZERO, ZERO) if base_twist is None else (base_twist[0:3], base_twist[3:6])
@@ -44,7 +48,9 @@ def base_motion(
     return LinkMotion(omega, alpha, a, acceleration_matrix(omega, alpha))
 
 
-def motions(model: Model, placed: Placed, qd: Any, qdd: Any, base: LinkMotion) -> list[LinkMotion]:
+def motions(
+    model: Model, placed: Placed, qd: Vector, qdd: Vector | None, base: LinkMotion
+) -> list[LinkMotion]:
     """Motion of every link, outward; `qdd` may be None for zero joint accelerations."""
 
     def step(i: int, body: Body, parent: LinkMotion) -> LinkMotion:
@@ -68,8 +74,8 @@ def link_wrenches(
     model: Model,
     placed: Placed,
     moving: list[LinkMotion],
-    tip_wrench: Any = None,
-    g: list[Any] | None = None,
+    tip_wrench: Wrench | None = None,
+    g: list[Vector3] | None = None,
 ) -> list[Force]:
     """(f, n) each joint exerts on its link, about the link frame's origin in its axes; inward.
 
@@ -92,7 +98,7 @@ def link_wrenches(
     return inward(model, step)
 
 
-def project(model: Model, wrenches: list[Force]) -> Any:
+def project(model: Model, wrenches: list[Force]) -> Vector:
     """τ_i = S_iᵀ (f_i, n_i), (nv,)."""
     return np.concatenate(
         [
@@ -104,14 +110,14 @@ def project(model: Model, wrenches: list[Force]) -> Any:
 
 def inverse_dynamics(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
     gravity: str = "base",
-) -> Any:
+) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
     placed = transforms(model, q)
     base = base_motion(model, base_twist, base_acceleration, gravity)
@@ -123,20 +129,20 @@ def inverse_dynamics(
 
 def joint_wrenches(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> Any:
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Matrix:
     """(joints, 6) wrench (force, moment) through every joint on its link; see `in_link_frames`."""
     placed = transforms(model, q)
     moving = motions(model, placed, qd, qdd, base_motion(model, base_twist, base_acceleration))
     return in_link_frames(model, link_wrenches(model, placed, moving, tip_wrench))
 
 
-def in_link_frames(model: Model, wrenches: list[Force]) -> Any:
+def in_link_frames(model: Model, wrenches: list[Force]) -> Matrix:
     """Wrenches at the joints' origins, in the axes of the user's link frames (joints, 6)."""
     rows = []
     for joint in model.joints:
@@ -147,14 +153,18 @@ def in_link_frames(model: Model, wrenches: list[Force]) -> Any:
 
 
 def bias(
-    model: Model, q: Any, qd: Any, base_twist: Any = None, base_acceleration: Any = None
-) -> Any:
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Vector:
     """h (nv,) = C q̇ + N: the torques of a motion without joint accelerations, no friction."""
     placed = transforms(model, q)
     moving = motions(model, placed, qd, None, base_motion(model, base_twist, base_acceleration))
     return project(model, link_wrenches(model, placed, moving))
 
 
-def gravity_torque(model: Model, q: Any) -> Any:
+def gravity_torque(model: Model, q: Vector) -> Vector:
     """N (nv,): the torques that hold the mechanism still."""
     return bias(model, q, np.zeros(model.nv))

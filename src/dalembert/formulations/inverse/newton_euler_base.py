@@ -7,7 +7,7 @@ coordinates; inward the forces and moments at the joints; their projection on th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,26 +17,27 @@ from dalembert.formulations.parts.sweep import Placed, inward, outward, transfor
 from dalembert.formulations.parts.weight import by_base
 from dalembert.linalg.symmetric import congruence
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.placement import Force, Placement, split
 
 
 class LinkInBase(NamedTuple):
     """A link in base coordinates: rotation R, origin d from its parent's, ω, ω̇, a of the origin."""
 
-    R: Any
-    d: Any
-    omega: Any
-    alpha: Any
-    a: Any
+    R: Matrix3
+    d: Vector3
+    omega: Vector3
+    alpha: Vector3
+    a: Vector3
 
 
 def motions(
     model: Model,
     placed: Placed,
-    qd: Any,
-    qdd: Any,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+    qd: Vector,
+    qdd: Vector,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
     gravity: str = "base",
 ) -> list[LinkInBase]:
     """Step 1: the motion of every link, outward, in base coordinates."""
@@ -56,7 +57,7 @@ def motions(
     return outward(model, base, step)
 
 
-def body_wrench(body: Body, link: LinkInBase, g: Any = None) -> Force:
+def body_wrench(body: Body, link: LinkInBase, g: Vector3 | None = None) -> Force:
     """Step 2: F = m v̇ (− m g) at the centre of mass, N = I ω̇ + ω × I ω; about the link's origin."""
     r = link.R @ body.center
     swung = np.cross(link.alpha, r) + np.cross(link.omega, np.cross(link.omega, r))
@@ -68,7 +69,10 @@ def body_wrench(body: Body, link: LinkInBase, g: Any = None) -> Force:
 
 
 def link_wrenches(
-    model: Model, moving: list[LinkInBase], tip_wrench: Any = None, g: Any = None
+    model: Model,
+    moving: list[LinkInBase],
+    tip_wrench: Wrench | None = None,
+    g: Vector3 | None = None,
 ) -> list[Force]:
     """Step 3: (f, n) each joint exerts on its link, in base coordinates, inward."""
     tool = model.frame(model.tool)
@@ -89,14 +93,14 @@ def link_wrenches(
 
 def inverse_dynamics(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
     gravity: str = "base",
-) -> Any:
+) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
     moving = motions(model, transforms(model, q), qd, qdd, base_twist, base_acceleration, gravity)
     g = None if by_base(gravity) else model.gravity
@@ -110,13 +114,13 @@ def inverse_dynamics(
 
 def joint_wrenches(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> Any:
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Matrix:
     """(joints, 6) wrench (force, moment) through every joint on its link, in link frames."""
     moving = motions(model, transforms(model, q), qd, qdd, base_twist, base_acceleration)
     wrenches = link_wrenches(model, moving, tip_wrench)

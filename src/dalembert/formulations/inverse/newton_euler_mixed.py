@@ -6,8 +6,6 @@ is constant; forces and moments then travel inward from link frame to link frame
 
 from __future__ import annotations
 
-from typing import Any
-
 from dalembert.formulations.inverse import newton_euler_base
 from dalembert.formulations.inverse.newton_euler import (
     LinkMotion,
@@ -20,6 +18,7 @@ from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import transforms
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Model
+from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
 
 
 def in_links(moving: list[newton_euler_base.LinkInBase]) -> list[LinkMotion]:
@@ -35,14 +34,14 @@ def in_links(moving: list[newton_euler_base.LinkInBase]) -> list[LinkMotion]:
 
 def inverse_dynamics(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
     gravity: str = "base",
-) -> Any:
+) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
     motions = newton_euler_base.motions
     placed = transforms(model, q)
@@ -54,13 +53,13 @@ def inverse_dynamics(
 
 def joint_wrenches(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> Any:
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Matrix:
     """(joints, 6) wrench (force, moment) through every joint on its link, in link frames."""
     placed = transforms(model, q)
     moving = newton_euler_base.motions(model, placed, qd, qdd, base_twist, base_acceleration)

@@ -11,7 +11,7 @@ where, as in the source, the stacked ad_{ξθ̇} and ad_Vᵀ carry their minus s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,26 +23,27 @@ from dalembert.formulations.parts.sweep import outward
 from dalembert.linalg.symmetric import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
+from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
 
 
 class Operators(NamedTuple):
     """The stacked matrices of 000 p.40–45, for n bodies."""
 
-    xi: Any  # ξ (6n, nv)
-    Gamma: Any  # Γ (6n, 6n)
-    G: Any  # (I − Γ)⁻¹ (6n, 6n)
-    M: Any  # (6n, 6n)
-    P_0: Any  # (6n, 6)
-    P_t: Any  # (6, 6n)
+    xi: Matrix  # ξ (6n, nv)
+    Gamma: Matrix  # Γ (6n, 6n)
+    G: Matrix  # (I − Γ)⁻¹ (6n, 6n)
+    M: Matrix  # (6n, 6n)
+    P_0: Matrix  # (6n, 6)
+    P_t: Matrix  # (6, 6n)
 
 
-def operators(model: Model, q: Any) -> Operators:
+def operators(model: Model, q: Vector) -> Operators:
     """ξ, Γ, G, M, P_0 and P_t at the configuration q."""
     A, n = adjoints(model, q), len(model.bodies)
     parents, tool = [body.parent for body in model.bodies], model.frame(model.tool).body
     unit, zero = np.eye(6 * n), np.zeros((6, 6))
 
-    def row(i: int, body: Body, parent: Any) -> Any:
+    def row(i: int, body: Body, parent: Matrix) -> Matrix:
         # G = I + Γ G, one block row after the other
         return unit[6 * i : 6 * i + 6] + A[i] @ parent
 
@@ -56,7 +57,7 @@ def operators(model: Model, q: Any) -> Operators:
     )
 
 
-def diagonal(blocks: Sequence[Any]) -> Any:
+def diagonal(blocks: Sequence[Matrix]) -> Matrix:
     """The block-diagonal matrix of these blocks."""
     return np.block(
         [
@@ -66,12 +67,12 @@ def diagonal(blocks: Sequence[Any]) -> Any:
     )
 
 
-def stacked_ad(V: Any) -> Any:
+def stacked_ad(V: Vector) -> Matrix:
     """diag(ad_{V_1}, …, ad_{V_n}) (6n, 6n) of a stacked twist V (6n,)."""
     return diagonal([se3.ad(V[i : i + 6]) for i in range(0, V.shape[0], 6)])
 
 
-def mass_matrix(model: Model, q: Any) -> Any:
+def mass_matrix(model: Model, q: Vector) -> Matrix:
     """M (nv, nv) = ξᵀ Gᵀ M G ξ (000 p.47), plus the rotors."""
     op = operators(model, q)
     J = op.G @ op.xi
@@ -79,20 +80,20 @@ def mass_matrix(model: Model, q: Any) -> Any:
     return symmetric(lambda i, j: M[i, j], model.nv)
 
 
-def tool_jacobian(model: Model, q: Any) -> Any:
+def tool_jacobian(model: Model, q: Vector) -> Matrix:
     """J_t (6, nv) = P_t G ξ, the tool's body Jacobian (000 p.47)."""
     op = operators(model, q)
     return op.P_t @ (op.G @ op.xi)
 
 
-def gravity_torque(model: Model, q: Any) -> Any:
+def gravity_torque(model: Model, q: Vector) -> Vector:
     """φ (nv,) = ξᵀ Gᵀ M G P_0 V̇_0 with V̇_0 = (−g, 0) (000 p.47)."""
     op = operators(model, q)
     fall, _ = as_base_or_torque(model, q, "base")
     return op.xi.T @ (op.G.T @ (op.M @ (op.G @ (op.P_0 @ fall))))
 
 
-def coriolis_matrix_printed(model: Model, q: Any, qd: Any) -> Any:
+def coriolis_matrix_printed(model: Model, q: Vector, qd: Vector) -> Matrix:
     """C (nv, nv) = ξᵀ Gᵀ (M G ad_{ξθ̇} Γ + ad_Vᵀ M) G ξ as printed (000 p.46–47).
 
     C q̇ is right, but Ṁ − 2C is not skew; `coriolis_matrix` has the term that is missing.
@@ -101,7 +102,7 @@ def coriolis_matrix_printed(model: Model, q: Any, qd: Any) -> Any:
     return J.T @ F
 
 
-def coriolis_matrix(model: Model, q: Any, qd: Any) -> Any:
+def coriolis_matrix(model: Model, q: Vector, qd: Vector) -> Matrix:
     """C (nv, nv) = ξᵀ Gᵀ (M G ad_{ξθ̇} Γ + ad_Vᵀ M + M ad_V) G ξ, for which Ṁ − 2C is skew.
 
     The last term, diag(ad_{V_i}) with its true sign, adds nothing to C q̇, since ad_V V = 0. With
@@ -111,7 +112,7 @@ def coriolis_matrix(model: Model, q: Any, qd: Any) -> Any:
     return J.T @ (F + added)
 
 
-def _coriolis_factors(model: Model, q: Any, qd: Any) -> tuple[Any, Any, Any]:
+def _coriolis_factors(model: Model, q: Vector, qd: Vector) -> tuple[Matrix, Matrix, Matrix]:
     """J = G ξ, (M G ad_{ξθ̇} Γ + ad_Vᵀ M) J and M ad_V J, each (6n, nv)."""
     op = operators(model, q)
     J = op.G @ op.xi
@@ -121,8 +122,14 @@ def _coriolis_factors(model: Model, q: Any, qd: Any) -> tuple[Any, Any, Any]:
 
 
 def stacked_wrenches(
-    model: Model, op: Operators, qd: Any, qdd: Any, V_0: Any, V_dot_0: Any, tip_wrench: Any = None
-) -> Any:
+    model: Model,
+    op: Operators,
+    qd: Vector,
+    qdd: Vector,
+    V_0: Twist,
+    V_dot_0: Twist,
+    tip_wrench: Wrench | None = None,
+) -> Vector:
     """F (6n,) = Gᵀ (M V̇ + ad_Vᵀ M V + P_tᵀ F_t) (000 p.44–45)."""
     rate = op.xi @ qd
     V = op.G @ (rate + op.P_0 @ V_0)
@@ -135,14 +142,14 @@ def stacked_wrenches(
 
 def inverse_dynamics(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
     gravity: str = "base",
-) -> Any:
+) -> Vector:
     """τ (nv,) = ξᵀ F + friction + rotors; `gravity` as "base" motion or "potential"."""
     op = operators(model, q)
     fall, N = as_base_or_torque(model, q, gravity)
@@ -152,8 +159,12 @@ def inverse_dynamics(
 
 
 def bias(
-    model: Model, q: Any, qd: Any, base_twist: Any = None, base_acceleration: Any = None
-) -> Any:
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Vector:
     """h (nv,) = C q̇ + φ: the torques of a motion without joint accelerations, no friction."""
     op = operators(model, q)
     fall, _ = as_base_or_torque(model, q, "base")
@@ -163,13 +174,13 @@ def bias(
 
 def joint_wrenches(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> Any:
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Matrix:
     """(joints, 6) wrench (force, moment) through every joint on its link, in the link's axes."""
     op = operators(model, q)
     fall, _ = as_base_or_torque(model, q, "base")

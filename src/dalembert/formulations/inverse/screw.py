@@ -15,7 +15,7 @@ Gravity is the acceleration V̇_0 = (−g, 0) of the base.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,49 +25,54 @@ from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import inward, outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
+from dalembert.spatial.arrays import Matrix, Matrix6, Twist, Vector, Wrench
 from dalembert.spatial.body import newton_euler_body
 
 
-class Twist(NamedTuple):
+class LinkTwist(NamedTuple):
     """Body twist of a link and its rate, in the link's frame."""
 
-    V: Any
-    V_dot: Any
+    V: Twist
+    V_dot: Twist
 
 
-def adjoints(model: Model, q: Any) -> list[Any]:
+def adjoints(model: Model, q: Vector) -> list[Matrix6]:
     """Ad_{g⁻¹} (6, 6) of every link, g its pose in the frame of the link before."""
     return [se3.Ad_inv(se3.pose(R, p)) for R, p in transforms(model, q)]
 
 
-def tool_adjoint(model: Model) -> Any:
+def tool_adjoint(model: Model) -> Matrix6:
     """Ad_{g⁻¹_{n,n+1}} (6, 6), g_{n,n+1} the pose of the tool in the frame of its link."""
     tool = model.frame(model.tool)
     return se3.Ad_inv(se3.pose(tool.rotation, tool.translation))
 
 
-def inertia(body: Body) -> Any:
+def inertia(body: Body) -> Matrix6:
     """M_i (6, 6) in C_i (000 p.38)."""
     return body.spatial_inertia
 
 
-def twists(model: Model, A: list[Any], qd: Any, qdd: Any, base: Twist) -> list[Twist]:
+def twists(
+    model: Model, A: list[Matrix6], qd: Vector, qdd: Vector, base: LinkTwist
+) -> list[LinkTwist]:
     """V_i and V̇_i of every link, outward (000 p.39); `A` are the `adjoints`."""
 
-    def step(i: int, body: Body, parent: Twist) -> Twist:
+    def step(i: int, body: Body, parent: LinkTwist) -> LinkTwist:
         xi = body.subspace
         carried, rate = A[i] @ parent.V, xi @ qd[body.v]
         V_dot = A[i] @ parent.V_dot + xi @ qdd[body.v] - se3.ad(rate) @ carried
-        return Twist(carried + rate, V_dot)
+        return LinkTwist(carried + rate, V_dot)
 
     return outward(model, base, step)
 
 
-def wrenches(model: Model, A: list[Any], moving: list[Twist], tip_wrench: Any = None) -> list[Any]:
+def wrenches(
+    model: Model, A: list[Matrix6], moving: list[LinkTwist], tip_wrench: Wrench | None = None
+) -> list[Wrench]:
     """F_i (6,) that each link receives through its joint, in C_i, inward (000 p.39)."""
     tool = model.frame(model.tool)
 
-    def step(i: int, body: Body, children: list[tuple[int, Any]]) -> Any:
+    def step(i: int, body: Body, children: list[tuple[int, Wrench]]) -> Wrench:
         F = newton_euler_body(inertia(body), *moving[i])
         for child, F_c in children:
             F = F + A[child].T @ F_c
@@ -80,14 +85,14 @@ def wrenches(model: Model, A: list[Any], moving: list[Twist], tip_wrench: Any = 
 
 def inverse_dynamics(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
     gravity: str = "base",
-) -> Any:
+) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; `gravity` as "base" motion or "potential"."""
     fall, N = as_base_or_torque(model, q, gravity)
     A, base = adjoints(model, q), base_motion(base_twist, base_acceleration, fall)
@@ -98,13 +103,13 @@ def inverse_dynamics(
 
 def joint_wrenches(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> Any:
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Matrix:
     """(joints, 6) wrench (force, moment) through every joint on its link, in the link's axes."""
     fall, _ = as_base_or_torque(model, q, "base")
     A, base = adjoints(model, q), base_motion(base_twist, base_acceleration, fall)
@@ -112,7 +117,9 @@ def joint_wrenches(
     return in_link_frames(model, [(F_i[0:3], F_i[3:6]) for F_i in F])
 
 
-def base_motion(base_twist: Any, base_acceleration: Any, fall: Any) -> Twist:
+def base_motion(
+    base_twist: Twist | None, base_acceleration: Twist | None, fall: Twist
+) -> LinkTwist:
     """V_0 and V̇_0, zero where not given; `fall` is gravity's part of V̇_0."""
     V = np.zeros(6) if base_twist is None else base_twist
-    return Twist(V, fall if base_acceleration is None else base_acceleration + fall)
+    return LinkTwist(V, fall if base_acceleration is None else base_acceleration + fall)

@@ -22,7 +22,7 @@ which is, operation for operation, what Newton–Euler's recursion does.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from dalembert.formulations.parts.sweep import Placed, inward, outward, transfor
 from dalembert.formulations.parts.weight import by_base, gravity_in_links, weight
 from dalembert.model import Body, Model
 from dalembert.model.joint import Free
+from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.placement import Force, split
 
 Sums = Force  # P_j, L_j about the origin of link frame j, in its axes
@@ -43,14 +44,14 @@ TIP = ("term", "link")
 class Velocities(NamedTuple):
     """A link in its own frame: ω, ω̇, acceleration v̇ of its origin, and U = ω̇^ + ω^ω^."""
 
-    omega: Any
-    omega_dot: Any
-    v_dot: Any
-    U: Any
+    omega: Vector3
+    omega_dot: Vector3
+    v_dot: Vector3
+    U: Matrix3
 
 
 def velocities(
-    model: Model, placed: Placed, qd: Any, qdd: Any, base: Velocities
+    model: Model, placed: Placed, qd: Vector, qdd: Vector, base: Velocities
 ) -> list[Velocities]:
     """(3.13) and (3.14) as a recursion, and its rate: what the joints so far add up to, outward."""
 
@@ -76,7 +77,7 @@ def inward_sums(
     placed: Placed,
     moving: list[Velocities],
     tip: Sums | None,
-    g: list[Any] | None = None,
+    g: list[Vector3] | None = None,
 ) -> list[Sums]:
     """P_j and L_j of every link, inward; `tip` the term of the tool, `g` gravity in each link."""
     tool = model.frame(model.tool)
@@ -99,15 +100,15 @@ def inward_sums(
 
 def inverse_dynamics(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
     gravity: str = "base",
     tip: str = "term",
-) -> Any:
+) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential".
 
     `tip="term"` adds the tool's wrench to the sums; `tip="link"` lets a fictitious link make it.
@@ -126,13 +127,13 @@ def inverse_dynamics(
 
 def joint_wrenches(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
-) -> Any:
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Matrix:
     """(joints, 6) wrench through every joint on its link: the sums P_j, L_j, not yet projected."""
     base = Velocities(*base_motion(model, base_twist, base_acceleration))
     placed = transforms(model, q)
@@ -140,7 +141,7 @@ def joint_wrenches(
     return in_link_frames(model, inward_sums(model, placed, moving, tip_term(tip_wrench)))
 
 
-def tip_term(tip_wrench: Any, tip: str = "term") -> Sums | None:
+def tip_term(tip_wrench: Wrench | None, tip: str = "term") -> Sums | None:
     """F and N at the tool, in its frame: as given, or as those of a fictitious link (001 §3.2)."""
     if tip not in TIP:
         raise UnknownNameError(f"tip={tip!r} must be one of {TIP}")
@@ -150,7 +151,7 @@ def tip_term(tip_wrench: Any, tip: str = "term") -> Sums | None:
     return (force, moment) if tip == "term" else fictitious_link(force, moment)
 
 
-def fictitious_link(force: Any, moment: Any) -> Sums:
+def fictitious_link(force: Vector3, moment: Vector3) -> Sums:
     """F and N of one more link beyond the tool, whose motion is defined so as to produce them.
 
     It is a ball of 1 kg and 1 kg m² at the tool's origin, momentarily without angular velocity, so

@@ -13,7 +13,7 @@ counted.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,17 +30,18 @@ from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import outward
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Matrix4, Pose, Scalar, Twist, Vector, Wrench
 
 
 class Derivatives(NamedTuple):
     """W_j (4, 4) and its derivatives, by coordinate and by pair of coordinates."""
 
-    W: Any
-    first: dict[int, Any]  # i → ∂W_j/∂q_i
-    second: dict[tuple[int, int], Any]  # (k, l), k's joint not beyond l's → ∂²W_j/∂q_k∂q_l
+    W: Pose
+    first: dict[int, Matrix4]  # i → ∂W_j/∂q_i
+    second: dict[tuple[int, int], Matrix4]  # (k, l), k's joint not beyond l's → ∂²W_j/∂q_k∂q_l
 
 
-def derivatives(model: Model, q: Any) -> list[Derivatives]:
+def derivatives(model: Model, q: Vector) -> list[Derivatives]:
     """W_j, ∂W_j/∂q_i and ∂²W_j/∂q_k∂q_l of every link j, for the coordinates that move it."""
     A = link_matrices(model, q)
 
@@ -56,9 +57,9 @@ def derivatives(model: Model, q: Any) -> list[Derivatives]:
     return outward(model, Derivatives(np.eye(4), {}, {}), step)
 
 
-def inertial_force(link: Derivatives, J: Any, i: int, qd: Any, qdd: Any) -> Any:
+def inertial_force(link: Derivatives, J: Matrix4, i: int, qd: Vector, qdd: Vector) -> Scalar:
     """tr(∂W_j/∂q_i J_j Ẅ_jᵀ) on a base at rest, term by term."""
-    total: Any = 0.0
+    total: Scalar = 0.0
     for k, dW in link.first.items():
         total = total + np.trace(link.first[i] @ J @ dW.T) * qdd[k]
         for l in link.first:
@@ -69,14 +70,14 @@ def inertial_force(link: Derivatives, J: Any, i: int, qd: Any, qdd: Any) -> Any:
 
 def inverse_dynamics(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
-    tip_wrench: Any = None,
-    base_twist: Any = None,
-    base_acceleration: Any = None,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None = None,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
     gravity: str = "potential",
-) -> Any:
+) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
     links = derivatives(model, q)
     base = base_matrices(model, base_twist, base_acceleration, gravity)
@@ -84,8 +85,8 @@ def inverse_dynamics(
     carried = None if at_rest else [_carried(link, base, qd) for link in links]
     tool = model.frame(model.tool)
 
-    def generalized_force(i: int) -> Any:
-        total: Any = 0.0
+    def generalized_force(i: int) -> Scalar:
+        total: Scalar = 0.0
         for j, (body, link) in enumerate(zip(model.bodies, links, strict=True)):
             if i not in link.first:
                 continue
@@ -103,7 +104,7 @@ def inverse_dynamics(
     return tau + rotors(model, qdd) + friction(model, qd)
 
 
-def _carried(link: Derivatives, base: Moving, qd: Any) -> Any:
+def _carried(link: Derivatives, base: Moving, qd: Vector) -> Matrix4:
     """Ẅ_0 W_j + 2 Ẇ_0 Ẇ_j (4, 4): what the base's known motion W_0(t) adds to Ẅ_j."""
     W_dot = sum(dW * qd[k] for k, dW in link.first.items())
     return base.acceleration @ link.W + 2.0 * (base.rate @ W_dot)

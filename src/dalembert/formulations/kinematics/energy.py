@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.formulations.parts.sweep import outward, transforms
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Scalar, Twist, Vector, Vector3
 from dalembert.spatial.placement import Force, Motion, split
 
 
-def body_twists(model: Model, q: Any, qd: Any) -> list[Motion]:
+def body_twists(model: Model, q: Vector, qd: Vector) -> list[Motion]:
     """(v, ω) of every body, in its own frame."""
     placed = transforms(model, q)
 
@@ -33,7 +32,7 @@ def body_momentum(body: Body, motion: Motion) -> Force:
     return linear, body.inertia @ omega + np.cross(h, v)
 
 
-def kinetic_energy(model: Model, q: Any, qd: Any) -> Any:
+def kinetic_energy(model: Model, q: Vector, qd: Vector) -> Scalar:
     """K = ½ Σ Vᵀ M V + ½ Σ G² J_m q̇², joules."""
     total = (model.drive.rotor * qd) @ qd
     for body, twist in zip(model.bodies, body_twists(model, q, qd), strict=True):
@@ -42,19 +41,19 @@ def kinetic_energy(model: Model, q: Any, qd: Any) -> Any:
     return 0.5 * total
 
 
-def potential_energy(model: Model, q: Any) -> Any:
+def potential_energy(model: Model, q: Vector) -> Scalar:
     """U = −Σ m gᵀ p_C, joules; zero where every centre of mass is at the world's origin."""
     first_moment, _ = _first_moment(model, q)
     return -(model.gravity @ first_moment)
 
 
-def center_of_mass(model: Model, q: Any) -> Any:
+def center_of_mass(model: Model, q: Vector) -> Vector3:
     """Σ m p_C / Σ m (3,), in the world, metres."""
     first_moment, mass = _first_moment(model, q)
     return first_moment / mass
 
 
-def _first_moment(model: Model, q: Any) -> tuple[Any, Any]:
+def _first_moment(model: Model, q: Vector) -> tuple[Vector3, Scalar]:
     """(Σ m p_C in the world, Σ m)."""
     moment, mass = np.zeros(3), 0.0
     for body, (R, p) in zip(model.bodies, body_poses(model, q), strict=True):
@@ -63,7 +62,7 @@ def _first_moment(model: Model, q: Any) -> tuple[Any, Any]:
     return moment, mass
 
 
-def momentum(model: Model, q: Any, qd: Any) -> Any:
+def momentum(model: Model, q: Vector, qd: Vector) -> Twist:
     """(6,) linear momentum, and angular momentum about the world's origin, along its axes."""
     linear, angular = np.zeros(3), np.zeros(3)
     twists, poses = body_twists(model, q, qd), body_poses(model, q)
@@ -74,6 +73,6 @@ def momentum(model: Model, q: Any, qd: Any) -> Any:
     return np.concatenate([linear, angular])
 
 
-def generalized_momentum(model: Model, q: Any, qd: Any) -> Any:
+def generalized_momentum(model: Model, q: Vector, qd: Vector) -> Vector:
     """p = ∂K/∂q̇ = M q̇ (nv,)."""
     return mass_matrix(model, q) @ qd

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.parts.sweep import outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
+from dalembert.spatial.arrays import Matrix, Pose, Twist, Vector, Vector3
 from dalembert.spatial.placement import IDENTITY, Placement, split
 
 EXPRESSED_IN = ("body", "spatial", "world")
 
 
-def body_poses(model: Model, q: Any) -> list[Placement]:
+def body_poses(model: Model, q: Vector) -> list[Placement]:
     """(R, p) of every body frame in the world."""
     placed = transforms(model, q)
 
@@ -32,22 +31,22 @@ def frame_pose(model: Model, poses: list[Placement], name: str) -> Placement:
     return parent.then(frame.placement)
 
 
-def pose(model: Model, q: Any, frame: str = "tool") -> Any:
+def pose(model: Model, q: Vector, frame: str = "tool") -> Pose:
     """The (4, 4) pose of a named frame in the world."""
     return se3.pose(*frame_pose(model, body_poses(model, q), frame))
 
 
-def integrate(model: Model, q: Any, step: Any) -> Any:
+def integrate(model: Model, q: Vector, step: Vector) -> Vector:
     """q (nq,) moved by the velocity `step` (nv,) for unit time, each joint on its own manifold."""
     return model.integrate(q, step)
 
 
-def difference(model: Model, q: Any, to: Any) -> Any:
+def difference(model: Model, q: Vector, to: Vector) -> Vector:
     """The step (nv,) with integrate(q, step) = to, each joint the shortest way."""
     return model.difference(q, to)
 
 
-def jacobian(model: Model, q: Any, frame: str = "tool", expressed_in: str = "body") -> Any:
+def jacobian(model: Model, q: Vector, frame: str = "tool", expressed_in: str = "body") -> Matrix:
     """J (6, nv) with V = J q̇ the twist (linear, angular) of a named frame.
 
     "body": the body twist, in the frame itself; "spatial": the spatial twist, about the world's
@@ -69,10 +68,10 @@ def known_view(expressed_in: str) -> str:
     return expressed_in
 
 
-def _columns(model: Model, poses: list[Placement], body: int, about: Any) -> list[Any]:
+def _columns(model: Model, poses: list[Placement], body: int, about: Vector3) -> list[Twist]:
     """Per velocity coordinate the (6,) twist at the point `about`, along the world's axes."""
     support = model.supports[body] if body >= 0 else ()
-    columns: list[Any] = []
+    columns: list[Twist] = []
     for i, link in enumerate(model.bodies):
         seen = Placement(poses[i].R, poses[i].p - about)
         for k in range(link.chart.nv):
@@ -85,8 +84,8 @@ def _columns(model: Model, poses: list[Placement], body: int, about: Any) -> lis
 
 
 def jacobian_rate(
-    model: Model, q: Any, qd: Any, frame: str = "tool", expressed_in: str = "body"
-) -> Any:
+    model: Model, q: Vector, qd: Vector, frame: str = "tool", expressed_in: str = "body"
+) -> Matrix:
     """dJ/dt (6, nv) along q̇, for the same three views as `jacobian`.
 
     A joint's twist is fixed in its own body, which moves: with spatial twists, the column j of J has
@@ -114,17 +113,17 @@ def jacobian_rate(
     return np.stack(shifted).T
 
 
-def columns_of_all(model: Model, poses: list[Placement]) -> list[Any]:
+def columns_of_all(model: Model, poses: list[Placement]) -> list[Twist]:
     """Spatial twist of every velocity coordinate, whichever body it belongs to."""
-    columns: list[Any] = []
+    columns: list[Twist] = []
     for link, seen in zip(model.bodies, poses, strict=True):
         for k in range(link.chart.nv):
             columns.append(np.concatenate(seen.motion_to_parent(split(link.subspace[:, k]))))
     return columns
 
 
-def _spatial_twists(model: Model, columns: list[Any], qd: Any) -> list[Any]:
-    def step(i: int, body: Body, parent: Any) -> Any:
+def _spatial_twists(model: Model, columns: list[Twist], qd: Vector) -> list[Twist]:
+    def step(i: int, body: Body, parent: Twist) -> Twist:
         gained = [columns[v] * qd[v] for v in range(body.v.start, body.v.stop)]
         return parent + sum(gained[1:], gained[0])
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses
@@ -12,9 +10,10 @@ from dalembert.formulations.parts.sweep import inward, transforms
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
+from dalembert.spatial.arrays import Twist, Vector
 
 
-def gravity_torque(model: Model, q: Any) -> Any:
+def gravity_torque(model: Model, q: Vector) -> Vector:
     """N (nv,) = −Σ J_vᵀ m g (003)."""
     torques = [
         -(J_v.T @ (body.mass * model.gravity))
@@ -23,7 +22,7 @@ def gravity_torque(model: Model, q: Any) -> Any:
     return sum(torques[1:], torques[0])
 
 
-def gravity_torque_by_potential(model: Model, q: Any) -> Any:
+def gravity_torque_by_potential(model: Model, q: Vector) -> Vector:
     """N (nv,) = ∂U/∂q of U = −gᵀ Σ m p_C (003; 000 p.22).
 
     Joint i moves all that it carries, with mass m and first moment h in its frame C_i, as one
@@ -31,7 +30,7 @@ def gravity_torque_by_potential(model: Model, q: Any) -> Any:
     """
     placed = transforms(model, q)
 
-    def step(i: int, body: Body, children: list[tuple[int, Any]]) -> Any:
+    def step(i: int, body: Body, children: list[tuple[int, Vector]]) -> Vector:
         moment = np.concatenate([body.moment, body.mass * np.ones(1)])
         for child, carried in children:
             moment = moment + se3.pose(*placed[child]) @ carried
@@ -46,7 +45,7 @@ def gravity_torque_by_potential(model: Model, q: Any) -> Any:
     return np.stack(slopes)
 
 
-def as_base_or_torque(model: Model, q: Any, gravity: str) -> tuple[Any, Any]:
+def as_base_or_torque(model: Model, q: Vector, gravity: str) -> tuple[Twist, Vector]:
     """(acceleration of the base (6,), torque (nv,)) that stand for gravity, one of them zero."""
     if by_base(gravity):
         return np.concatenate([-model.gravity, np.zeros(3)]), np.zeros(model.nv)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -16,24 +15,25 @@ from dalembert.formulations.mass.screw_sum import (
 )
 from dalembert.formulations.parts.moving_base import with_base
 from dalembert.model import Model
+from dalembert.spatial.arrays import Array, Matrix, Twist, Vector
 
 
-def christoffel(model: Model, q: Any) -> Any:
+def christoffel(model: Model, q: Vector) -> Array:
     """Γ_ijk (nv, nv, nv) = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_kj/∂q_i), i the row (000 p.23)."""
     return from_derivative(mass_matrix_derivative(model, q))
 
 
-def from_derivative(D: Any) -> Any:
+def from_derivative(D: Array) -> Array:
     """Γ_ijk from D_ijk = ∂M_ij/∂q_k."""
     return 0.5 * (D + np.transpose(D, (0, 2, 1)) - np.transpose(D, (2, 1, 0)))
 
 
-def coriolis_matrix(model: Model, q: Any, qd: Any) -> Any:
+def coriolis_matrix(model: Model, q: Vector, qd: Vector) -> Matrix:
     """C_ij (nv, nv) = Σ_k Γ_ijk q̇_k, for which Ṁ − 2C is skew (000 p.23–24)."""
     return christoffel(model, q) @ qd
 
 
-def coriolis_centrifugal(model: Model, q: Any) -> tuple[Any, Any]:
+def coriolis_centrifugal(model: Model, q: Vector) -> tuple[Matrix, Matrix]:
     """Khatib's (B, C) with V = B(q)[q̇q̇] + C(q)[q̇²] (003).
 
     B (nv, nv(nv−1)/2) has the columns 2Γ_{i,jk} in the order of the pairs 12, 13, …, (n−1)n, and
@@ -42,7 +42,7 @@ def coriolis_centrifugal(model: Model, q: Any) -> tuple[Any, Any]:
     return split(christoffel(model, q))
 
 
-def split(Gamma: Any) -> tuple[Any, Any]:
+def split(Gamma: Array) -> tuple[Matrix, Matrix]:
     """Khatib's (B, C) of Christoffel symbols (n, n, n)."""
     n = Gamma.shape[0]
     columns = Gamma.reshape(n, n * n)
@@ -52,7 +52,7 @@ def split(Gamma: Any) -> tuple[Any, Any]:
     return np.stack([2.0 * columns[:, j * n + k] for j, k in combinations(range(n), 2)]).T, C
 
 
-def velocity_terms(model: Model, q: Any, qd: Any) -> Any:
+def velocity_terms(model: Model, q: Vector, qd: Vector) -> Vector:
     """V (nv,) = Ṁ q̇ − ½ [q̇ᵀ M_{q_1} q̇, …, q̇ᵀ M_{q_n} q̇] (003)."""
     slopes = mass_matrix_slopes(model, q)
     # Ṁ q̇ = Σ_k (∂M/∂q_k q̇) q̇_k
@@ -61,8 +61,12 @@ def velocity_terms(model: Model, q: Any, qd: Any) -> Any:
 
 
 def bias(
-    model: Model, q: Any, qd: Any, base_twist: Any = None, base_acceleration: Any = None
-) -> Any:
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    base_twist: Twist | None = None,
+    base_acceleration: Twist | None = None,
+) -> Vector:
     """h (nv,) = Ṁ q̇ − ½ [q̇ᵀ M_{q_i} q̇] + ∂U/∂q, without friction (003)."""
     require_coordinates(model)
     moved = with_base(model, q, qd, np.zeros(model.nv), base_twist, base_acceleration)

@@ -6,20 +6,19 @@ and second moment Σ = ∫ r rᵀ dm, which add, change frame and pass a joint m
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.formulations.parts.sweep import Placed, inward, transforms
 from dalembert.formulations.parts.turned import turned
 from dalembert.linalg.symmetric import add_outer
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Vector3
 from dalembert.spatial.placement import cross
 
-Composite = tuple[Any, Any, Any]  # m, h, Σ
+Composite = tuple[Scalar, Vector3, Matrix3]  # m, h, Σ
 
 
-def composites(model: Model, q: Any, placed: Placed) -> list[Composite]:
+def composites(model: Model, q: Vector, placed: Placed) -> list[Composite]:
     """Mass, first and second moment of every body with all that it carries, in its own frame."""
 
     def step(i: int, body: Body, children: list[tuple[int, Composite]]) -> Composite:
@@ -36,10 +35,10 @@ def composites(model: Model, q: Any, placed: Placed) -> list[Composite]:
     return inward(model, step)
 
 
-def mass_matrix(model: Model, q: Any) -> Any:
+def mass_matrix(model: Model, q: Vector) -> Matrix:
     """M (nv, nv), with rotor inertias on its diagonal: M_ij = S_jᵀ X (composite_i S_i)."""
     placed = transforms(model, q)
-    blocks: dict[tuple[int, int], Any] = {}
+    blocks: dict[tuple[int, int], Matrix] = {}
     for i, (m, h, sigma) in enumerate(composites(model, q, placed)):
         S = model.bodies[i].subspace
         linear, angular = S[0:3], S[3:6]
@@ -58,11 +57,11 @@ def mass_matrix(model: Model, q: Any) -> Any:
     return assemble(model, blocks) + np.diag(model.drive.rotor)
 
 
-def assemble(model: Model, upper: dict[tuple[int, int], Any]) -> Any:
+def assemble(model: Model, upper: dict[tuple[int, int], Matrix]) -> Matrix:
     """The full symmetric matrix from its blocks (j, i), j ≤ i; absent ones are zero."""
     widths = [body.chart.nv for body in model.bodies]
 
-    def block(j: int, i: int) -> Any:
+    def block(j: int, i: int) -> Matrix:
         if (j, i) in upper:
             value = upper[j, i]
             return _mirrored(value) if i == j else value
@@ -74,7 +73,7 @@ def assemble(model: Model, upper: dict[tuple[int, int], Any]) -> Any:
     return np.concatenate([np.concatenate([block(j, i) for i in count], axis=1) for j in count])
 
 
-def _mirrored(square: Any) -> Any:
+def _mirrored(square: Matrix) -> Matrix:
     """A symmetric block with its lower half taken from the upper one, to the last bit."""
     n = square.shape[0]
     rows = [np.stack([square[min(i, j), max(i, j)] for j in range(n)]) for i in range(n)]

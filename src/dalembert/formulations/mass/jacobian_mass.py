@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses, columns_of_all
@@ -11,10 +9,11 @@ from dalembert.formulations.parts.sweep import outward, transforms
 from dalembert.linalg.symmetric import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
+from dalembert.spatial.arrays import Matrix, Matrix4, Pose, Vector, Vector3
 from dalembert.spatial.inertia import inertia_of_moments
 
 
-def body_jacobians(model: Model, q: Any) -> list[Any]:
+def body_jacobians(model: Model, q: Vector) -> list[Matrix]:
     """J_i = [ξ₁† … ξ_i† 0 … 0] (6, nv) with V_i = J_i q̇ in frame L_i at the mass centre (000 p.21).
 
     ξ_j† = Ad⁻¹_{g_sl_i} of the spatial twist of joint j, for the joints that carry link i.
@@ -30,7 +29,7 @@ def body_jacobians(model: Model, q: Any) -> list[Any]:
     return jacobians
 
 
-def mass_matrix(model: Model, q: Any) -> Any:
+def mass_matrix(model: Model, q: Vector) -> Matrix:
     """M (nv, nv) = Σ J_iᵀ M_i J_i, M_i = diag(m, m, m, I) in L_i (000 p.22), plus the rotors."""
     total = np.diag(model.drive.rotor)
     for body, J in zip(model.bodies, body_jacobians(model, q), strict=True):
@@ -40,7 +39,7 @@ def mass_matrix(model: Model, q: Any) -> Any:
     return symmetric(lambda i, j: total[i, j], model.nv)
 
 
-def center_jacobians(model: Model, q: Any) -> list[tuple[Any, Any]]:
+def center_jacobians(model: Model, q: Vector) -> list[tuple[Matrix, Matrix]]:
     """(J_v, J_ω) (3, nv) of every mass centre, in the world (003).
 
     J_v = [∂p_C/∂q_1 … ∂p_C/∂q_i 0 … 0], the centres differentiated; J_ω = [ε̄_1 z_1 … ε̄_i z_i 0 …].
@@ -57,7 +56,7 @@ def center_jacobians(model: Model, q: Any) -> list[tuple[Any, Any]]:
     return result
 
 
-def differentiated_poses(model: Model, q: Any) -> list[tuple[Any, dict[int, Any]]]:
+def differentiated_poses(model: Model, q: Vector) -> list[tuple[Pose, dict[int, Matrix4]]]:
     """Every body's pose g (4, 4) in the world, and its derivatives {v: ∂g/∂q_v} where not zero.
 
     The product rule along g = A_1(q_1) … A_i(q_i), with ∂A/∂q = A ξ̂; for joints of several degrees
@@ -65,7 +64,9 @@ def differentiated_poses(model: Model, q: Any) -> list[tuple[Any, dict[int, Any]
     """
     placed = transforms(model, q)
 
-    def step(i: int, body: Body, parent: tuple[Any, dict[int, Any]]) -> tuple[Any, dict[int, Any]]:
+    def step(
+        i: int, body: Body, parent: tuple[Pose, dict[int, Matrix4]]
+    ) -> tuple[Pose, dict[int, Matrix4]]:
         A = se3.pose(*placed[i])
         g, slopes = parent[0] @ A, {v: slope @ A for v, slope in parent[1].items()}
         for k, v in enumerate(_coordinates(body)):
@@ -75,7 +76,7 @@ def differentiated_poses(model: Model, q: Any) -> list[tuple[Any, dict[int, Any]
     return outward(model, (np.eye(4), {}), step)
 
 
-def mass_matrix_by_centers(model: Model, q: Any) -> Any:
+def mass_matrix_by_centers(model: Model, q: Vector) -> Matrix:
     """M (nv, nv) = Σ m J_vᵀ J_v + J_ωᵀ R I Rᵀ J_ω (002; 003), plus the rotors."""
     total = np.diag(model.drive.rotor)
     jacobians, poses = center_jacobians(model, q), body_poses(model, q)
@@ -89,7 +90,7 @@ def _coordinates(body: Body) -> range:
     return range(body.v.start, body.v.stop)
 
 
-def _axes(model: Model, poses: list[Any]) -> list[Any]:
+def _axes(model: Model, poses: list[Pose]) -> list[Vector3]:
     """ε̄ z (3,) of every velocity coordinate in the world: zero for a slide."""
     return [
         g[0:3, 0:3] @ body.subspace[3:6, k]

@@ -6,7 +6,7 @@ In the spatial frame S, at the reference posture, link l has the inertia M'_l an
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,23 +15,24 @@ from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.linalg.symmetric import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
+from dalembert.spatial.arrays import Array, Matrix, Matrix6, Pose, Vector
 
 
 class Screws(NamedTuple):
     """The terms of Property 2 at one configuration."""
 
-    xi: list[Any]  # ξ_i (6, k)
-    A: dict[tuple[int, int], Any]  # A_ij (6, 6) where it is not zero
-    inertia: list[Any]  # M'_l (6, 6)
-    J: list[Any]  # [A_l1 ξ_1 … A_ln ξ_n] (6, nv) of every link l
+    xi: list[Matrix]  # ξ_i (6, k)
+    A: dict[tuple[int, int], Matrix6]  # A_ij (6, 6) where it is not zero
+    inertia: list[Matrix6]  # M'_l (6, 6)
+    J: list[Matrix]  # [A_l1 ξ_1 … A_ln ξ_n] (6, nv) of every link l
 
 
-def screws(model: Model, q: Any) -> Screws:
+def screws(model: Model, q: Vector) -> Screws:
     """ξ, A, M' and the twists A_li ξ_i of every link at the configuration q."""
     reference = [se3.pose(R, p) for R, p in body_poses(model, model.neutral())]
     frames = list(zip(model.bodies, reference, strict=True))
     xi = [se3.Ad(g) @ body.subspace for body, g in frames]
-    A: dict[tuple[int, int], Any] = {}
+    A: dict[tuple[int, int], Matrix6] = {}
     J = []
     for i, (body, g) in enumerate(frames):
         # e^{ξ̂θ} = g e^{Ŝθ} g⁻¹, with S the joint's twist in the link's own frame
@@ -45,7 +46,7 @@ def screws(model: Model, q: Any) -> Screws:
     return Screws(xi, A, [_inertia_in_space(body, g) for body, g in frames], J)
 
 
-def mass_matrix(model: Model, q: Any) -> Any:
+def mass_matrix(model: Model, q: Vector) -> Matrix:
     """M_ij (nv, nv) = Σ_l ξ_iᵀ A_liᵀ M'_l A_lj ξ_j (000 p.31), plus the rotors."""
     _, _, inertia, twists = screws(model, q)
     total = np.diag(model.drive.rotor)
@@ -54,7 +55,7 @@ def mass_matrix(model: Model, q: Any) -> Any:
     return symmetric(lambda i, j: total[i, j], model.nv)
 
 
-def mass_matrix_slopes(model: Model, q: Any) -> list[Any]:
+def mass_matrix_slopes(model: Model, q: Vector) -> list[Matrix]:
     """[∂M/∂θ_1, …, ∂M/∂θ_n], each (nv, nv), by Property 2.
 
     ∂M_ij/∂θ_k = Σ_l ([A_ki ξ_i, ξ_k]ᵀ A_lkᵀ M'_l A_lj ξ_j + ξ_iᵀ A_liᵀ M'_l A_lk [A_kj ξ_j, ξ_k]);
@@ -76,7 +77,7 @@ def mass_matrix_slopes(model: Model, q: Any) -> list[Any]:
     return slopes
 
 
-def mass_matrix_derivative(model: Model, q: Any) -> Any:
+def mass_matrix_derivative(model: Model, q: Vector) -> Array:
     """∂M_ij/∂θ_k (nv, nv, nv), k the last index (000 p.31, Property 2)."""
     return np.stack(mass_matrix_slopes(model, q), axis=2)
 
@@ -93,11 +94,11 @@ def require_coordinates(model: Model) -> None:
             )
 
 
-def _inertia_in_space(body: Body, g: Any) -> Any:
+def _inertia_in_space(body: Body, g: Pose) -> Matrix6:
     """M' = Ad_{g⁻¹}ᵀ M Ad_{g⁻¹} (6, 6), the link's inertia in S."""
     A = se3.Ad_inv(g)
     return A.T @ body.spatial_inertia @ A
 
 
-def _plus_transpose(half: Any) -> Any:
+def _plus_transpose(half: Matrix) -> Matrix:
     return symmetric(lambda i, j: half[i, j] + half[j, i], half.shape[0])

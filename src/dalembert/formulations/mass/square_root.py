@@ -10,7 +10,7 @@ D + ξᵀ (Γ G)ᵀ M̂ ξ, the last one its transpose, and the product M(θ) wi
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,18 +22,19 @@ from dalembert.linalg.cholesky import upper_cholesky
 from dalembert.linalg.symmetric_root import symmetric_roots
 from dalembert.linalg.triangular import lower_inverse
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Matrix, Vector
 
 
 class Articulated(NamedTuple):
     """A body with free joints beyond it, and its pivot."""
 
-    M_hat: Any  # M̂ (6, 6)
-    D: Any  # ξᵀ M̂ ξ + R (k, k)
-    U: Any  # upper triangular, D = U Uᵀ
-    U_inverse: Any
+    M_hat: Matrix  # M̂ (6, 6)
+    D: Matrix  # ξᵀ M̂ ξ + R (k, k)
+    U: Matrix  # upper triangular, D = U Uᵀ
+    U_inverse: Matrix
 
 
-def articulated(model: Model, q: Any) -> list[Articulated]:
+def articulated(model: Model, q: Vector) -> list[Articulated]:
     """M̂_i = M_i + Σ Ad_{g⁻¹}ᵀ (M̂ − M̂ ξ D⁻¹ ξᵀ M̂) Ad_{g⁻¹} over the bodies it carries (000 p.50)."""
     A = adjoints(model, q)
 
@@ -54,13 +55,13 @@ class Factors(NamedTuple):
     """The factorisation of p.50, stacked."""
 
     op: Operators
-    M_hat: Any  # M̂ (6n, 6n)
-    D: Any  # ξᵀ M̂ ξ + R (nv, nv)
-    U: Any  # upper triangular, D = U Uᵀ
-    U_inverse: Any
+    M_hat: Matrix  # M̂ (6n, 6n)
+    D: Matrix  # ξᵀ M̂ ξ + R (nv, nv)
+    U: Matrix  # upper triangular, D = U Uᵀ
+    U_inverse: Matrix
 
 
-def factors(model: Model, q: Any) -> Factors:
+def factors(model: Model, q: Vector) -> Factors:
     """M̂, D, U and U⁻¹ as block-diagonal matrices, with the operators they work between."""
     seen = articulated(model, q)
     return Factors(
@@ -72,7 +73,7 @@ def factors(model: Model, q: Any) -> Factors:
     )
 
 
-def square_root(model: Model, q: Any) -> Any:
+def square_root(model: Model, q: Vector) -> Matrix:
     """W (nv, nv), upper triangular, with W Wᵀ = M: W = (D + ξᵀ (Γ G)ᵀ M̂ ξ) D^{−1/2} (000 p.50).
 
     The pivots' root D^{1/2} is the triangular U with U Uᵀ = D, the plain square root where a joint
@@ -83,7 +84,7 @@ def square_root(model: Model, q: Any) -> Any:
     return U + carried @ U_inverse.T
 
 
-def square_root_inverse(model: Model, q: Any) -> Any:
+def square_root_inverse(model: Model, q: Vector) -> Matrix:
     """W⁻¹ (nv, nv) = U⁻¹ (1 − ξᵀ Ψᵀ Γᵀ M̂ ξ D⁻¹), so that M⁻¹ = W⁻ᵀ W⁻¹.
 
     Ψ = (I − (1 − ξ D⁻¹ ξᵀ M̂) Γ)⁻¹ carries twists outward through joints that are free.
@@ -93,7 +94,7 @@ def square_root_inverse(model: Model, q: Any) -> Any:
     passed = op.Gamma - op.xi @ (gain.T @ op.Gamma)
     n = op.G.shape[0]
 
-    def row(i: int, body: Body, parent: Any) -> Any:
+    def row(i: int, body: Body, parent: Matrix) -> Matrix:
         # Ψ = I + (1 − ξ D⁻¹ ξᵀ M̂) Γ Ψ, one block row after the other
         here = slice(6 * i, 6 * i + 6)
         if body.parent < 0:
@@ -105,6 +106,6 @@ def square_root_inverse(model: Model, q: Any) -> Any:
     return U_inverse @ (np.eye(model.nv) - (op.Gamma @ (Psi @ op.xi)).T @ gain)
 
 
-def symmetric_root(model: Model, q: Any) -> Any:
+def symmetric_root(model: Model, q: Vector) -> Matrix:
     """M^{1/2} (nv, nv): v = M^{1/2} q̇ makes the kinetic energy ½ vᵀv (003)."""
     return symmetric_roots(mass_matrix(model, q))[0]

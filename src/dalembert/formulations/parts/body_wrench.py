@@ -12,14 +12,14 @@ Silver's tensor J = ½ tr(I) 1 − I (001 (2.11)).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.model import Body
+from dalembert.spatial.arrays import Matrix3, Scalar, Vector3
+from dalembert.spatial.placement import Force
 
 
-def acceleration_matrix(omega: Any, alpha: Any) -> Any:
+def acceleration_matrix(omega: Vector3, alpha: Vector3) -> Matrix3:
     """U = ω̇^ + ω^ω^ (3, 3): the acceleration of a point at r, less the origin's, is U r."""
     x, y, z = omega[0], omega[1], omega[2]
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
@@ -31,16 +31,16 @@ def acceleration_matrix(omega: Any, alpha: Any) -> Any:
     return np.stack([np.stack(row) for row in rows])
 
 
-def inertial_wrench(body: Body, a: Any, U: Any) -> tuple[Any, Any]:
+def inertial_wrench(body: Body, a: Vector3, U: Matrix3) -> Force:
     """(f, n) about the body frame's origin that its motion demands, in the body frame."""
     h, sigma = body.moment, body.second_moment
     return body.mass * a + U @ h, np.cross(h, a) + _moment(U, sigma)
 
 
-def _moment(U: Any, J: Any) -> Any:
+def _moment(U: Matrix3, J: Matrix3) -> Vector3:
     """2 vee skew(U J), grouped so that each product of inertia multiplies once."""
 
-    def component(i: int, j: int, k: int) -> Any:
+    def component(i: int, j: int, k: int) -> Scalar:
         # entry (k, j) less entry (j, k) of U J, for (i, j, k) cyclic
         return (
             U[k, j] * J[j, j]

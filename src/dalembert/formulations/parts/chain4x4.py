@@ -11,12 +11,13 @@ for virtual displacements, so every trace stays as it is.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Matrix, Matrix4, Pose, Scalar, Twist, Vector, Wrench
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import hat_se3, pose
 
@@ -24,22 +25,24 @@ from dalembert.spatial.se3 import hat_se3, pose
 class Moving(NamedTuple):
     """W, Ẇ, Ẅ (4, 4) of a frame, in the base's coordinates."""
 
-    W: Any
-    rate: Any
-    acceleration: Any
+    W: Pose
+    rate: Matrix4
+    acceleration: Matrix4
 
 
-def link_matrices(model: Model, q: Any) -> list[Any]:
+def link_matrices(model: Model, q: Vector) -> list[Pose]:
     """A_i (4, 4) of every link: its frame in its parent's."""
     return [pose(*body.transform(q)) for body in model.bodies]
 
 
-def differentiation_matrices(body: Body) -> list[Any]:
+def differentiation_matrices(body: Body) -> list[Matrix4]:
     """Q_k (4, 4) of each velocity component of a joint: ∂A/∂q_k = A Q_k."""
     return [hat_se3(body.subspace[:, k]) for k in range(body.chart.nv)]
 
 
-def base_matrices(model: Model, base_twist: Any, base_acceleration: Any, gravity: str) -> Moving:
+def base_matrices(
+    model: Model, base_twist: Twist | None, base_acceleration: Twist | None, gravity: str
+) -> Moving:
     """W_0 = 1, Ẇ_0 = V̂_0, Ẅ_0 = V̂_0² + V̂̇_0; gravity by "base" adds −g to the last column."""
     rate = np.zeros((4, 4)) if base_twist is None else hat_se3(base_twist)
     acceleration = rate @ rate
@@ -50,19 +53,19 @@ def base_matrices(model: Model, base_twist: Any, base_acceleration: Any, gravity
     return Moving(np.eye(4), rate, acceleration)
 
 
-def inertia_matrix(body: Body) -> Any:
+def inertia_matrix(body: Body) -> Matrix4:
     """Uicker's J = ∫ (r, 1)(r, 1)ᵀ dm (4, 4), in link coordinates."""
     h = body.moment.reshape(3, 1)
     J = body.second_moment
     return np.block([[J, h], [h.T, body.mass * np.ones((1, 1))]])
 
 
-def mass_vector(body: Body) -> Any:
+def mass_vector(body: Body) -> Vector:
     """∫ (r, 1) dm = m (c, 1) (4,), in link coordinates."""
     return np.concatenate([body.moment, np.stack([body.mass])])
 
 
-def tip_matrix(model: Model, W: Any, tip_wrench: Any) -> Any:
+def tip_matrix(model: Model, W: Pose, tip_wrench: Wrench) -> Matrix4:
     """T Φᵀ (4, 4) of a wrench F_t at the tool, to be added to J Ẅᵀ of the link W that carries it.
 
     With W_t = W T the tool's frame and R its rotation, the work of F_t = (f, n) is
@@ -75,6 +78,6 @@ def tip_matrix(model: Model, W: Any, tip_wrench: Any) -> Any:
     return pose(tool.rotation, tool.translation) @ np.concatenate([top, np.zeros((1, 4))]).T
 
 
-def trace_of_product(A: Any, B: Any) -> Any:
+def trace_of_product(A: Matrix, B: Matrix) -> Scalar:
     """tr(A Bᵀ): the sum of the products of their entries."""
     return np.sum(A * B)

@@ -8,13 +8,14 @@ the longer mechanism hold; those of the six added joints are not asked for.
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dalembert.model import Body, Frame, Joint, Link, Model, build
 from dalembert.model.model import Drive
 from dalembert.spatial import se3
+from dalembert.spatial.arrays import Twist, Vector
 
 NAMES = ("base_x", "base_y", "base_z", "base_roll", "base_pitch", "base_yaw")
 
@@ -23,13 +24,15 @@ class Carried(NamedTuple):
     """A mechanism with its state; `own` are the coordinates of the mechanism asked for."""
 
     model: Model
-    q: Any
-    qd: Any
-    qdd: Any
+    q: Vector
+    qd: Vector
+    qdd: Vector
     own: slice
 
 
-def with_base(model: Model, q: Any, qd: Any, qdd: Any, V_0: Any, V_dot_0: Any) -> Carried:
+def with_base(
+    model: Model, q: Vector, qd: Vector, qdd: Vector, V_0: Twist | None, V_dot_0: Twist | None
+) -> Carried:
     """The same state with the base's motion as coordinates; nothing changes where it is None."""
     if V_0 is None and V_dot_0 is None:
         return Carried(model, q, qd, qdd, slice(0, None))
@@ -45,7 +48,7 @@ def with_base(model: Model, q: Any, qd: Any, qdd: Any, V_0: Any, V_dot_0: Any) -
     )
 
 
-def base_rates(V_0: Any, V_dot_0: Any) -> tuple[Any, Any]:
+def base_rates(V_0: Twist, V_dot_0: Twist) -> tuple[Vector, Vector]:
     """Rates (6,) and accelerations (6,) of the added joints at zero.
 
     There their frames coincide and ξ_k = e_k, so V = q̇, and V̇ = q̈ − Σ_k ad_{ξ_k q̇_k} V_{k−1} with

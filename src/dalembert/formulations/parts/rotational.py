@@ -11,11 +11,10 @@ table of 001 §2.4, I is the tensor along fixed axes and J along those of the bo
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.formulations.parts.body_wrench import acceleration_matrix
+from dalembert.spatial.arrays import Matrix3, Scalar, Vector3
 from dalembert.spatial.body import rotational_energy
 from dalembert.spatial.inertia import from_silver_tensor, rotate_tensor, silver_tensor
 from dalembert.spatial.rotations import angular_velocity, rotation_rate
@@ -36,27 +35,27 @@ __all__ = [
 ]
 
 
-def rotation_acceleration(omega: Any, omega_dot: Any, W: Any) -> Any:
+def rotation_acceleration(omega: Vector3, omega_dot: Vector3, W: Matrix3) -> Matrix3:
     """Ẅ = (ω̇^ + ω^ω^) W (3, 3): the rate of (2.5)."""
     return acceleration_matrix(omega, omega_dot) @ W
 
 
-def angular_acceleration(W: Any, W_ddot: Any) -> Any:
+def angular_acceleration(W: Matrix3, W_ddot: Matrix3) -> Vector3:
     """ω̇_i = ½ P_ijk W_jl Ẅ_kl (3,): the rate of (2.6), where P_ijk Ẇ_jl Ẇ_kl = 0."""
     return angular_velocity(W, W_ddot)
 
 
-def rotation_derivative(axis: Any, W: Any) -> Any:
+def rotation_derivative(axis: Vector3, W: Matrix3) -> Matrix3:
     """∂W/∂q = ∂ω/∂q̇ × W (3, 3): (2.5) differentiated by q̇, since ∂Ẇ/∂q̇ = ∂W/∂q."""
     return rotation_rate(axis, W)
 
 
-def fixed_tensor(J: Any, W: Any) -> Any:
+def fixed_tensor(J: Matrix3, W: Matrix3) -> Matrix3:
     """I (3, 3) along fixed axes, from J along the axes of the body turned by W (2.11)."""
     return rotate_tensor(from_silver_tensor(J), W)
 
 
-def energy_by_omega(I: Any, omega: Any) -> Any:
+def energy_by_omega(I: Matrix3, omega: Vector3) -> Scalar:
     """½ ω·I·ω in joules (2.10).
 
     >>> W_dot = rotation_rate([0.0, 0.0, 2.0], np.eye(3))
@@ -67,16 +66,16 @@ def energy_by_omega(I: Any, omega: Any) -> Any:
     return 0.5 * (omega @ (I @ omega))
 
 
-def energy_by_rate(J: Any, W_dot: Any) -> Any:
+def energy_by_rate(J: Matrix3, W_dot: Matrix3) -> Scalar:
     """½ tr(Ẇ J Ẇᵀ) in joules (2.8)."""
     return rotational_energy(W_dot, J)
 
 
-def force_by_omega(I: Any, omega: Any, omega_dot: Any, axis: Any) -> Any:
+def force_by_omega(I: Matrix3, omega: Vector3, omega_dot: Vector3, axis: Vector3) -> Scalar:
     """[I·ω̇ + ω × (I·ω)]·∂ω/∂q̇ in N m: the generalised force of q, with axis = ∂ω/∂q̇ (3.11)."""
     return (I @ omega_dot + np.cross(omega, I @ omega)) @ axis
 
 
-def force_by_rate(J: Any, dW: Any, W_ddot: Any) -> Any:
+def force_by_rate(J: Matrix3, dW: Matrix3, W_ddot: Matrix3) -> Scalar:
     """tr(∂W/∂q J Ẅᵀ) in N m: the generalised force of q, with dW = ∂W/∂q (001 §2.4)."""
     return np.sum((dW @ J) * W_ddot)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Vector
 from dalembert.spatial.placement import Placement
 
 T = TypeVar("T")
@@ -32,6 +33,6 @@ def inward(model: Model, step: Callable[[int, Body, list[tuple[int, T]]], T]) ->
     return values
 
 
-def transforms(model: Model, q: Any) -> Placed:
+def transforms(model: Model, q: Vector) -> Placed:
     """Every body frame in its parent's."""
     return [body.transform(q) for body in model.bodies]

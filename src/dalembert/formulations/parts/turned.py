@@ -9,16 +9,15 @@ and the pairs (xz, yz) and (zx, zy) turn as vectors: 15 operations in place of 3
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.linalg.symmetric import congruence, symmetric
 from dalembert.model import Body
 from dalembert.model.joint import Screw
+from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector
 
 
-def turned(body: Body, q: Any, A: Any, is_symmetric: bool) -> Any:
+def turned(body: Body, q: Vector, A: Matrix, is_symmetric: bool) -> Matrix3:
     """R A Rᵀ (3, 3), R the rotation of the body's frame in its parent's."""
     R, _ = body.chart.transform(q[body.q] + body.offset)
     if isinstance(body.chart, Screw):
@@ -32,7 +31,7 @@ def turned(body: Body, q: Any, A: Any, is_symmetric: bool) -> Any:
     )
 
 
-def _about_z(c: Any, s: Any, A: Any, is_symmetric: bool) -> Any:
+def _about_z(c: Scalar, s: Scalar, A: Matrix, is_symmetric: bool) -> Matrix3:
     g = s * (A[0, 0] - A[1, 1]) + c * (A[0, 1] + A[1, 0])
     sg, cg = s * g, c * g
     xz, yz = c * A[0, 2] - s * A[1, 2], s * A[0, 2] + c * A[1, 2]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.parts.sweep import Placed, outward
 from dalembert.model import Body, Model
+from dalembert.spatial.arrays import Vector3
+from dalembert.spatial.placement import Force
 
 GRAVITY = ("base", "potential")
 
@@ -20,15 +20,15 @@ def by_base(gravity: str) -> bool:
     return gravity == "base"
 
 
-def gravity_in_links(model: Model, placed: Placed) -> list[Any]:
+def gravity_in_links(model: Model, placed: Placed) -> list[Vector3]:
     """g (3,) in the axes of every link frame, outward."""
 
-    def step(i: int, body: Body, parent: Any) -> Any:
+    def step(i: int, body: Body, parent: Vector3) -> Vector3:
         return placed[i][0].T @ parent
 
     return outward(model, model.gravity, step)
 
 
-def weight(body: Body, g: Any) -> tuple[Any, Any]:
+def weight(body: Body, g: Vector3) -> Force:
     """(m g, h × g): a link's weight, and its moment about the link frame's origin."""
     return body.mass * g, np.cross(body.moment, g)
