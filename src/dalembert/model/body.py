@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from dalembert.bridge import is_symbolic
 from dalembert.errors import FormulationError
 from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Chart
+from dalembert.spatial.arrays import Matrix, Matrix3, Matrix6, Scalar, Vector, Vector3
 from dalembert.spatial.inertia import inertia_of_moments, parallel_axis, silver_tensor
 from dalembert.spatial.placement import Placement
 
@@ -30,28 +30,28 @@ class Body(Frozen):
 
     name: str
     parent: int  # index of the parent body, −1 for the base
-    rotation: Any  # (3, 3) joint frame in the parent's body frame
-    translation: Any  # (3,) its origin there, m
+    rotation: Matrix3  # (3, 3) joint frame in the parent's body frame
+    translation: Vector3  # (3,) its origin there, m
     chart: Chart
-    offset: Any  # (nq,) added to q before the chart; zero for quaternion charts
+    offset: Vector  # (nq,) added to q before the chart; zero for quaternion charts
     q: slice
     v: slice
-    mass: Any  # m, kg
-    moment: Any  # h = ∫ r dm = m c (3,), kg m
-    inertia: Any  # I_o = ∫ (|r|² 1 − r rᵀ) dm (3, 3) about the origin, body axes, kg m²
+    mass: Scalar  # m, kg
+    moment: Vector3  # h = ∫ r dm = m c (3,), kg m
+    inertia: Matrix3  # I_o = ∫ (|r|² 1 − r rᵀ) dm (3, 3) about the origin, body axes, kg m²
 
     @property
-    def subspace(self) -> Any:
+    def subspace(self) -> Matrix:
         """S (6, nv), constant in the body frame."""
         return self.chart.subspace
 
-    def transform(self, q: Any) -> Placement:
+    def transform(self, q: Vector) -> Placement:
         """This body's frame in its parent's, from the whole configuration q."""
-        moved = Placement(*self.chart.transform(q[self.q] + self.offset))
+        moved = self.chart.transform(q[self.q] + self.offset)
         return Placement(self.rotation, self.translation).then(moved)
 
     @property
-    def center(self) -> Any:
+    def center(self) -> Vector3:
         """c = h/m (3,), the centre of mass in the body frame, m; 0 for a body without moments."""
         if is_symbolic(self.mass) or self.mass != 0.0:
             return self.moment / self.mass
@@ -64,7 +64,7 @@ class Body(Frozen):
         )
 
     @property
-    def inertia_about_center(self) -> Any:
+    def inertia_about_center(self) -> Matrix3:
         """I_c = I_o − m (cᵀc 1 − c cᵀ) (3, 3), body axes, kg m²; rounding of a zero is zero."""
         central = parallel_axis(self.inertia, -self.mass, self.center)
         if is_symbolic(central):
@@ -72,12 +72,12 @@ class Body(Frozen):
         return np.where(abs(central) <= ROUNDING * abs(self.inertia), 0.0, central)
 
     @property
-    def second_moment(self) -> Any:
+    def second_moment(self) -> Matrix3:
         """Σ = ∫ r rᵀ dm = ½ tr(I_o) 1 − I_o (3, 3), kg m²: Silver's tensor (001 (2.11))."""
         return silver_tensor(self.inertia)
 
     @property
-    def spatial_inertia(self) -> Any:
+    def spatial_inertia(self) -> Matrix6:
         """[[m 1, −ĥ], [ĥ, I_o]] (6, 6) about the body frame's origin (000 p.38)."""
         return inertia_of_moments(self.mass, self.moment, self.inertia)
 

@@ -21,8 +21,9 @@ from dalembert.model.freedoms import Freedom, freedoms
 from dalembert.model.joint import REVOLUTE, Chart, align
 from dalembert.model.link import Link
 from dalembert.model.model import Body, Frame, JointInfo, Model
-from dalembert.model.parameter import collect
+from dalembert.model.parameter import Given, collect
 from dalembert.model.tree import ordered
+from dalembert.spatial.arrays import Matrix3, Pose, Scalar, Vector, Vector3
 from dalembert.spatial.consistency import check_inertia
 from dalembert.spatial.inertia import parallel_axis, rotate_tensor
 from dalembert.spatial.placement import IDENTITY, Placement
@@ -33,7 +34,7 @@ BASE = "base"
 TOOL = "tool"
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
-Moments = tuple[Any, Any, Any]  # m, h = m c (3,) and I_o (3, 3)
+Moments = tuple[Scalar, Vector3, Matrix3]  # m, h = m c (3,) and I_o (3, 3)
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class _Place:
     body: int
     frame: Placement
 
-    def then(self, pose: Any) -> _Place:
+    def then(self, pose: Pose) -> _Place:
         placed = self.frame.then(Placement(pose[0:3, 0:3], pose[0:3, 3]))
         return _Place(self.body, Placement(snap(placed.R), placed.p))
 
@@ -52,11 +53,11 @@ def build(
     links: Sequence[Link],
     *,
     name: str = "robot",
-    base: Any = None,
-    tool: Any = None,
+    base: Given | None = None,
+    tool: Given | None = None,
     tool_link: str | None = None,
-    frames: Mapping[str, tuple[str | None, Any]] | None = None,
-    gravity: Any = STANDARD_GRAVITY,
+    frames: Mapping[str, tuple[str | None, Given]] | None = None,
+    gravity: Given = STANDARD_GRAVITY,
     check_inertias: bool = True,
 ) -> Model:
     """A model from links in any order.
@@ -166,7 +167,7 @@ class _Builder:
         return merged
 
     def name_frames(
-        self, extra: Mapping[str, tuple[str | None, Any]], tool: Any, tool_link: str
+        self, extra: Mapping[str, tuple[str | None, Given]], tool: Given | None, tool_link: str
     ) -> None:
         """Every link's frame under its name, the extra ones, the base and the tool."""
         named: dict[str, _Place] = {BASE: self.places[None]}
@@ -191,7 +192,7 @@ def _attached(frames: Any) -> dict[str, tuple[str | None, Any]]:
     return found
 
 
-def _quarter_turns(chart: Chart, offset: Any) -> tuple[Any, Any]:
+def _quarter_turns(chart: Chart, offset: Vector) -> tuple[Matrix3, Vector]:
     """Offsets of whole quarter turns become part of the placement, where they cost nothing."""
     if chart is REVOLUTE and not is_symbolic(offset):
         turned = snap(rotation_z(offset[0]))

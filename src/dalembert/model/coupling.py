@@ -10,13 +10,14 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.model.frozen import Frozen
 from dalembert.model.jointed import Jointed
+from dalembert.spatial.arrays import Matrix, Vector, Vector3
 
 if TYPE_CHECKING:
     from dalembert.model.model import Body, Drive, Frame, JointInfo, Model
@@ -71,7 +72,7 @@ class CoupledModel(Frozen, Jointed):
         return self.tree.drive
 
     @property
-    def gravity(self) -> Any:
+    def gravity(self) -> Vector3:
         """(3,) m/s²."""
         return self.tree.gravity
 
@@ -91,7 +92,7 @@ class CoupledModel(Frozen, Jointed):
 
     # the coordinates
 
-    def expand(self, q: Any) -> Any:
+    def expand(self, q: Vector) -> Vector:
         """The tree's q (nq of the tree,) from the model's."""
         return self.G_q @ q + self.offset
 
@@ -108,23 +109,23 @@ class CoupledModel(Frozen, Jointed):
         """The reference configuration q (nq,)."""
         return self.tree.neutral()[self.own[0]]
 
-    def integrate(self, q: Any, step: Any) -> Any:
+    def integrate(self, q: Vector, step: Vector) -> Vector:
         """q moved by the velocity `step` (nv,) for unit time, each joint on its own manifold."""
         return self.tree.integrate(self.expand(q), self.G @ step)[self.own[0]]
 
-    def rate(self, q: Any, qd: Any) -> Any:
+    def rate(self, q: Vector, qd: Vector) -> Vector:
         """dq/dt (nq,) for the velocity qd (nv,)."""
         return self.tree.rate(self.expand(q), self.G @ qd)[self.own[0]]
 
-    def difference(self, q: Any, to: Any) -> Any:
+    def difference(self, q: Vector, to: Vector) -> Vector:
         """The step (nv,) with integrate(q, step) = to."""
         return self.tree.difference(self.expand(q), self.expand(to))[self.own[1]]
 
-    def pull_back(self, step: Any, velocity: Any) -> Any:
+    def pull_back(self, step: Vector, velocity: Vector) -> Vector:
         """The rate (nv,) of Ω = `step` at which integrate(q, Ω) moves with `velocity`."""
         return self.tree.pull_back(self.G @ step, self.G @ velocity)[self.own[1]]
 
-    def normalised(self, q: Any) -> Any:
+    def normalised(self, q: Vector) -> Vector:
         """q (..., nq) with quaternions of unit length."""
         whole = self.tree.normalised((self.G_q @ q.T).T)
         return whole.T[self.own[0]].T
@@ -132,7 +133,7 @@ class CoupledModel(Frozen, Jointed):
     # friction: every joint of the tree has one leader, so it is again a pair for each coordinate
 
     @property
-    def coulomb(self) -> Any:
+    def coulomb(self) -> Matrix:
         """(2, nv) torque of Coulomb friction at positive and at negative velocity, followers' too."""
         positive, negative = self.tree.coulomb
         along, against = np.maximum(self.G, 0.0).T, np.minimum(self.G, 0.0).T
@@ -154,7 +155,7 @@ class CoupledModel(Frozen, Jointed):
         """The same mechanism with what its file left to say."""
         return replace(self, tree=self.tree.with_notes(notes))
 
-    def bind(self, values: Any) -> CoupledModel:
+    def bind(self, values: Vector) -> CoupledModel:
         """This model with its parameters replaced by `values` (n_parameters,), floats or symbols."""
         return replace(self, tree=self.tree.bind(values))
 

@@ -12,18 +12,19 @@ from dalembert.errors import ModelError
 from dalembert.model.check import is_one, number, numbers
 from dalembert.model.link import Joint, Link
 from dalembert.model.model import Drive
+from dalembert.spatial.arrays import Scalar
 
 
 def drive_of(moving: Sequence[tuple[Link, int]]) -> Drive:
     """Drive data of every velocity coordinate; a joint's numbers hold for each of its degrees."""
-    columns: list[list[Any]] = [[], [], [], []]
+    columns: list[list[Scalar]] = [[], [], [], []]
     for link, degrees in moving:
         for column, value in zip(columns, _joint_drive(link.joint, link.name), strict=True):
             column.extend([value] * degrees)
     return Drive(*(np.stack(column) for column in columns))
 
 
-def _joint_drive(joint: Joint, link: str) -> tuple[Any, Any, Any, Any]:
+def _joint_drive(joint: Joint, link: str) -> tuple[Scalar, Scalar, Scalar, Scalar]:
     """(viscous, coulomb at +velocity, coulomb at −velocity, rotor) at the joint.
 
     τ_friction = (B + G² B_m) q̇ + (T_c + |G| T_cm) sign(q̇), rotor G² J_m.
@@ -51,7 +52,7 @@ def _joint_drive(joint: Joint, link: str) -> tuple[Any, Any, Any, Any]:
     )
 
 
-def _pair(value: Any, what: str) -> tuple[Any, Any]:
+def _pair(value: Any, what: str) -> tuple[Scalar, Scalar]:
     """Coulomb friction as (torque at positive velocity, torque at negative velocity)."""
     if is_one(value):
         positive = number(value, f"{what}, one number or (positive, negative),")

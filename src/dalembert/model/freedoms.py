@@ -11,6 +11,7 @@ from dalembert.errors import ModelError
 from dalembert.model.check import direction, is_one, number, numbers
 from dalembert.model.joint import KINDS, Chart, Factors, factors
 from dalembert.model.link import Joint
+from dalembert.spatial.arrays import Vector
 from dalembert.spatial.rotations import snap
 
 
@@ -19,7 +20,7 @@ class Freedom(NamedTuple):
 
     axis: np.ndarray
     chart: Chart
-    offset: Any  # (nq,)
+    offset: Vector  # (nq,)
 
 
 def freedoms(joint: Joint, label: str) -> list[Freedom]:
@@ -46,7 +47,7 @@ def _unit(axis: Any, what: str) -> np.ndarray:
     return snap(given / np.linalg.norm(given))
 
 
-def _offsets(joint: Joint, pieces: Factors, what: str) -> list[Any]:
+def _offsets(joint: Joint, pieces: Factors, what: str) -> list[Vector]:
     """(nq,) for every piece, zero where none is given; quaternions have no offset."""
     if not _is_zero(joint.offset, what):
         if not pieces or any(chart.nq > 1 for _, chart in pieces):

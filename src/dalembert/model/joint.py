@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.model.frozen import Frozen
 from dalembert.spatial import quaternions
+from dalembert.spatial.arrays import Matrix, Scalar, Vector
+from dalembert.spatial.placement import Placement
 from dalembert.spatial.rotations import left_jacobian_inverse_so3, rotation_z
 from dalembert.spatial.se3 import bracket, exp_se3
 
@@ -33,31 +34,31 @@ class Chart(Frozen):
         """S (6, nv): twist of the link in its own frame is S @ velocity."""
         raise NotImplementedError
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
-        """(R, p) of the link frame in the joint frame."""
+    def transform(self, q: Vector) -> Placement:
+        """The link frame in the joint frame."""
         raise NotImplementedError
 
     def neutral(self) -> np.ndarray:
         """The q of the reference posture."""
         return np.zeros(self.nq)
 
-    def integrate(self, q: Any, step: Any) -> Any:
+    def integrate(self, q: Vector, step: Vector) -> Vector:
         """q after moving with the constant velocity `step` for unit time, on the manifold."""
         raise NotImplementedError
 
-    def rate(self, q: Any, velocity: Any) -> Any:
+    def rate(self, q: Vector, velocity: Vector) -> Vector:
         """dq/dt (nq,) for a velocity (nv,)."""
         raise NotImplementedError
 
-    def difference(self, q: Any, to: Any) -> Any:
+    def difference(self, q: Vector, to: Vector) -> Vector:
         """The shortest step (nv,) with integrate(q, step) = to."""
         return to - q
 
-    def pull_back(self, step: Any, velocity: Any) -> Any:
+    def pull_back(self, step: Vector, velocity: Vector) -> Vector:
         """The rate (nv,) of the step Ω at which integrate(q, Ω) moves with the velocity."""
         return velocity
 
-    def normalised(self, q: Any) -> Any:
+    def normalised(self, q: Vector) -> Vector:
         """q (nq, ...) with its quaternion of unit length."""
         return q
 
@@ -67,21 +68,22 @@ class Screw(Chart):
     """One coordinate about and along z: turns by `turn`·q radians and slides by `slide`·q metres."""
 
     turn: float = 1.0
-    slide: Any = 0.0
+    slide: Scalar = 0.0
     nq: int = 1
     nv: int = 1
 
     @property
-    def subspace(self) -> Any:
+    def subspace(self) -> Matrix:
         return np.stack([0.0, 0.0, self.slide, 0.0, 0.0, self.turn]).reshape(6, 1)
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
-        return rotation_z(self.turn * q[0]), np.stack([0.0, 0.0, self.slide * q[0]])
+    def transform(self, q: Vector) -> Placement:
+        slid = np.stack([0.0, 0.0, self.slide * q[0]])
+        return Placement(rotation_z(self.turn * q[0]), slid)
 
-    def integrate(self, q: Any, step: Any) -> Any:
+    def integrate(self, q: Vector, step: Vector) -> Vector:
         return q + step
 
-    def rate(self, q: Any, velocity: Any) -> Any:
+    def rate(self, q: Vector, velocity: Vector) -> Vector:
         return velocity
 
 
@@ -96,25 +98,25 @@ class Ball(Chart):
     def subspace(self) -> np.ndarray:
         return np.vstack([np.zeros((3, 3)), np.eye(3)])
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
-        return quaternions.matrix_from_quaternion(q), np.zeros(3)
+    def transform(self, q: Vector) -> Placement:
+        return Placement(quaternions.matrix_from_quaternion(q), np.zeros(3))
 
     def neutral(self) -> np.ndarray:
         return np.array([0.0, 0.0, 0.0, 1.0])
 
-    def integrate(self, q: Any, step: Any) -> Any:
+    def integrate(self, q: Vector, step: Vector) -> Vector:
         return quaternions.integrate(q, step)
 
-    def rate(self, q: Any, velocity: Any) -> Any:
+    def rate(self, q: Vector, velocity: Vector) -> Vector:
         return quaternions.rate_map(q) @ velocity
 
-    def difference(self, q: Any, to: Any) -> Any:
+    def difference(self, q: Vector, to: Vector) -> Vector:
         return quaternions.difference(q, to)
 
-    def pull_back(self, step: Any, velocity: Any) -> Any:
+    def pull_back(self, step: Vector, velocity: Vector) -> Vector:
         return _dexp_inverse(np.cross, step, velocity)
 
-    def normalised(self, q: Any) -> Any:
+    def normalised(self, q: Vector) -> Vector:
         return q / np.sqrt(sum(q[k] * q[k] for k in range(4)))
 
 
@@ -129,36 +131,38 @@ class Free(Chart):
     def subspace(self) -> np.ndarray:
         return np.eye(6)
 
-    def transform(self, q: Any) -> tuple[Any, Any]:
-        return quaternions.matrix_from_quaternion(q[3:7]), q[0:3]
+    def transform(self, q: Vector) -> Placement:
+        return Placement(quaternions.matrix_from_quaternion(q[3:7]), q[0:3])
 
     def neutral(self) -> np.ndarray:
         return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
-    def integrate(self, q: Any, step: Any) -> Any:
+    def integrate(self, q: Vector, step: Vector) -> Vector:
         moved = exp_se3(step)
         rotation = quaternions.matrix_from_quaternion(q[3:7])
         return np.concatenate(
             [q[0:3] + rotation @ moved[0:3, 3], quaternions.integrate(q[3:7], step[3:6])]
         )
 
-    def rate(self, q: Any, velocity: Any) -> Any:
+    def rate(self, q: Vector, velocity: Vector) -> Vector:
         linear = quaternions.matrix_from_quaternion(q[3:7]) @ velocity[0:3]
         return np.concatenate([linear, quaternions.rate_map(q[3:7]) @ velocity[3:6]])
 
-    def difference(self, q: Any, to: Any) -> Any:
+    def difference(self, q: Vector, to: Vector) -> Vector:
         turned = quaternions.difference(q[3:7], to[3:7])
         local = quaternions.matrix_from_quaternion(q[3:7]).T @ (to[0:3] - q[0:3])
         return np.concatenate([left_jacobian_inverse_so3(turned) @ local, turned])
 
-    def pull_back(self, step: Any, velocity: Any) -> Any:
+    def pull_back(self, step: Vector, velocity: Vector) -> Vector:
         return _dexp_inverse(bracket, step, velocity)
 
-    def normalised(self, q: Any) -> Any:
+    def normalised(self, q: Vector) -> Vector:
         return np.concatenate([q[0:3], Ball().normalised(q[3:7])])
 
 
-def _dexp_inverse(commutator: Callable[[Any, Any], Any], step: Any, V: Any) -> Any:
+def _dexp_inverse(
+    commutator: Callable[[Vector, Vector], Vector], step: Vector, V: Vector
+) -> Vector:
     """Ω̇ = dexp⁻¹_{−Ω} V = V + ½ [Ω, V] + 1/12 [Ω, [Ω, V]] + O(Ω⁴) (Munthe-Kaas 1998).
 
     The next Bernoulli number is zero, so that these terms carry any explicit method up to order four.
@@ -174,7 +178,7 @@ Factors = list[tuple[np.ndarray, Chart]]
 Axis = Sequence[float] | np.ndarray
 
 
-def factors(kind: str, axis: Axis, axis2: Axis | None, pitch: Any) -> Factors:
+def factors(kind: str, axis: Axis, axis2: Axis | None, pitch: Scalar) -> Factors:
     """The sequence of (axis in the joint frame, chart) that makes a joint of this kind.
 
     Order of coordinates: cylindrical (slide, turn), universal (about `axis`, then about `axis2`),

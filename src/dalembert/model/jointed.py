@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.errors import UnknownNameError
 from dalembert.model.parameter import parameter_vector
+from dalembert.spatial.arrays import Twist
 
 if TYPE_CHECKING:
     from dalembert.model.model import Body, Frame, JointInfo
@@ -124,5 +125,5 @@ def _named(joints: Sequence[JointInfo], slices: list[slice]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _turns(column: Any) -> bool:
+def _turns(column: Twist) -> bool:
     return is_symbolic(column) or bool(np.any(column[3:6]))

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.model.check import label, mapping, numbers
+from dalembert.model.parameter import Given
 from dalembert.spatial.rotations import rotation_from_rpy, snap
 from dalembert.spatial.se3 import pose
 
@@ -20,20 +21,20 @@ class Joint:
 
     kind: Any = "revolute"  # a name of `joint.KINDS`
     name: str | None = None
-    axis: Any = (0.0, 0.0, 1.0)  # in the joint frame
-    axis2: Any = None  # second axis of a universal joint
-    pitch: Any = 0.0  # metres per radian of a helical joint
-    origin: Any = field(default_factory=lambda: np.eye(4))
-    offset: Any = 0.0  # added to q; of several coordinates, one number for each
+    axis: Given = (0.0, 0.0, 1.0)  # in the joint frame
+    axis2: Given | None = None  # second axis of a universal joint
+    pitch: Given = 0.0  # metres per radian of a helical joint
+    origin: Given = field(default_factory=lambda: np.eye(4))
+    offset: Given = 0.0  # added to q; of several coordinates, one number for each
     limits: tuple[float, float] | None = None
     velocity_limit: float = np.inf
     effort_limit: float = np.inf
-    viscous: Any = 0.0  # at the joint, N m s/rad or N s/m
-    coulomb: Any = 0.0  # at the joint: one number, or (positive, negative)
-    viscous_motor: Any = 0.0  # at the motor: × gear_ratio² at the joint
-    coulomb_motor: Any = 0.0  # at the motor: × |gear_ratio|
-    rotor_inertia: Any = 0.0  # kg m²: × gear_ratio² at the joint
-    gear_ratio: Any = 1.0
+    viscous: Given = 0.0  # at the joint, N m s/rad or N s/m
+    coulomb: Given = 0.0  # at the joint: one number, or (positive, negative)
+    viscous_motor: Given = 0.0  # at the motor: × gear_ratio² at the joint
+    coulomb_motor: Given = 0.0  # at the motor: × |gear_ratio|
+    rotor_inertia: Given = 0.0  # kg m²: × gear_ratio² at the joint
+    gear_ratio: Given = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +44,10 @@ class Link:
     name: str
     parent: str | None = None  # None: the base
     joint: Joint = field(default_factory=Joint)
-    mass: Any = 0.0
-    com: Any = (0.0, 0.0, 0.0)
-    inertia: Any = field(default_factory=lambda: np.zeros((3, 3)))  # about the com, link axes
-    frame: Any = None  # pose of the link frame in the joint's moved frame, if different
+    mass: Given = 0.0
+    com: Given = (0.0, 0.0, 0.0)
+    inertia: Given = field(default_factory=lambda: np.zeros((3, 3)))  # about the com, link axes
+    frame: Given | None = None  # pose of the link frame in the joint's moved frame, if different
 
 
 def links_from(rows: Any) -> list[Link]:

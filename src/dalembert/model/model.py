@@ -14,6 +14,7 @@ from dalembert.model.body import Body
 from dalembert.model.frozen import Frozen
 from dalembert.model.jointed import Jointed
 from dalembert.model.notes import Notes
+from dalembert.spatial.arrays import Matrix, Matrix3, Vector, Vector3
 from dalembert.spatial.placement import Placement
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class Frame(Frozen):
     """A named frame fixed to a body (−1: the base)."""
 
     body: int
-    rotation: Any  # (3, 3) in the body frame
-    translation: Any  # (3,) in the body frame, m
+    rotation: Matrix3  # (3, 3) in the body frame
+    translation: Vector3  # (3,) in the body frame, m
 
     @property
     def placement(self) -> Placement:
@@ -54,10 +55,10 @@ class Frame(Frozen):
 class Drive(Frozen):
     """Per velocity coordinate: friction and the reflected inertia of the motor's rotor."""
 
-    viscous: Any  # (nv,) N m s/rad or N s/m
-    coulomb_positive: Any  # (nv,) torque at positive velocity
-    coulomb_negative: Any  # (nv,) torque at negative velocity (a negative number)
-    rotor: Any  # (nv,) gear_ratio² × rotor inertia, kg m² or kg
+    viscous: Vector  # (nv,) N m s/rad or N s/m
+    coulomb_positive: Vector  # (nv,) torque at positive velocity
+    coulomb_negative: Vector  # (nv,) torque at negative velocity (a negative number)
+    rotor: Vector  # (nv,) gear_ratio² × rotor inertia, kg m² or kg
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ class Model(Frozen, Jointed):
     frames: Mapping[str, Frame]
     tool: str
     drive: Drive
-    gravity: Any  # (3,) m/s²
+    gravity: Vector3  # (3,) m/s²
     parameters: Mapping[str, float | None] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)  # what its file left to say; no part of its content
 
@@ -97,7 +98,7 @@ class Model(Frozen, Jointed):
         """Joints that follow others, by name: none."""
         return {}
 
-    def expand(self, q: Any) -> Any:
+    def expand(self, q: Vector) -> Vector:
         """The tree's q from the model's: the same."""
         return q
 
@@ -117,28 +118,28 @@ class Model(Frozen, Jointed):
         """The reference configuration q (nq,)."""
         return np.concatenate([np.zeros(0), *(b.chart.neutral() for b in self.bodies)])
 
-    def integrate(self, q: Any, step: Any) -> Any:
+    def integrate(self, q: Vector, step: Vector) -> Vector:
         """q moved by the velocity `step` (nv,) for unit time, each joint on its own manifold."""
         return np.concatenate([b.chart.integrate(q[b.q], step[b.v]) for b in self.bodies])
 
-    def rate(self, q: Any, qd: Any) -> Any:
+    def rate(self, q: Vector, qd: Vector) -> Vector:
         """dq/dt (nq,) for the velocity qd (nv,); the same vector except for quaternion joints."""
         return np.concatenate([b.chart.rate(q[b.q], qd[b.v]) for b in self.bodies])
 
-    def difference(self, q: Any, to: Any) -> Any:
+    def difference(self, q: Vector, to: Vector) -> Vector:
         """The step (nv,) with integrate(q, step) = to, each joint the shortest way."""
         return np.concatenate([b.chart.difference(q[b.q], to[b.q]) for b in self.bodies])
 
-    def pull_back(self, step: Any, velocity: Any) -> Any:
+    def pull_back(self, step: Vector, velocity: Vector) -> Vector:
         """The rate (nv,) of Ω = `step` at which integrate(q, Ω) moves with `velocity`."""
         return np.concatenate([b.chart.pull_back(step[b.v], velocity[b.v]) for b in self.bodies])
 
-    def normalised(self, q: Any) -> Any:
+    def normalised(self, q: Vector) -> Vector:
         """q (..., nq) with quaternions of unit length."""
         return np.concatenate([b.chart.normalised(q.T[b.q]) for b in self.bodies]).T
 
     @property
-    def coulomb(self) -> Any:
+    def coulomb(self) -> Matrix:
         """(2, nv) torque of Coulomb friction at positive and at negative velocity."""
         return np.stack([self.drive.coulomb_positive, self.drive.coulomb_negative])
 
@@ -166,7 +167,7 @@ class Model(Frozen, Jointed):
         digest.update(number_bytes(self))
         return digest.hexdigest()
 
-    def bind(self, values: Any) -> Model:
+    def bind(self, values: Vector) -> Model:
         """This model with its parameters replaced by `values` (n_parameters,), floats or symbols."""
         from dalembert.model.numbers import evaluate, unflatten
 

@@ -13,6 +13,7 @@ from dalembert.bridge import is_symbolic
 from dalembert.model.joint import Screw
 from dalembert.model.model import Body, Drive, Model
 from dalembert.model.parameter import Parameter, collect
+from dalembert.spatial.arrays import Vector
 
 _BODY = ("rotation", "translation", "offset", "mass", "moment", "inertia")
 
@@ -39,9 +40,9 @@ def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
     )
 
 
-def flatten(model: Model) -> Any:
+def flatten(model: Model) -> Vector:
     """One vector of all numbers of the model."""
-    parts: list[Any] = []
+    parts: list[Vector] = []
 
     def note(x: Any) -> Any:
         parts.append(x.ravel() if is_symbolic(x) else np.ravel(x))
@@ -51,7 +52,7 @@ def flatten(model: Model) -> Any:
     return np.concatenate(parts)
 
 
-def unflatten(model: Model, flat: Any) -> Model:
+def unflatten(model: Model, flat: Vector) -> Model:
     """The model with its numbers taken from one vector; the inverse of `flatten`."""
     position = 0
 
@@ -65,7 +66,7 @@ def unflatten(model: Model, flat: Any) -> Model:
     return map_numbers(model, take)
 
 
-def evaluate(model: Model, values: Any) -> Any:
+def evaluate(model: Model, values: Vector) -> Vector:
     """All numbers of a model for the parameter vector `values`, floats or symbols."""
     return _function(model)(values)[0]
 

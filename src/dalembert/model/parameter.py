@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -109,6 +109,9 @@ class Parameter(Expression):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Parameter, (self.name, self.value)
+
+
+Given: TypeAlias = float | np.ndarray | Sequence[Any] | Expression  # a number or array of a user
 
 
 def expression(value: Any) -> Any:

@@ -17,6 +17,7 @@ from dalembert.spatial.arrays import (
     Twist,
     Vector3,
 )
+from dalembert.spatial.placement import IDENTITY, Placement
 from dalembert.spatial.rotations import (
     axis_angle,
     exp_coefficients,
@@ -64,10 +65,10 @@ def compose(*poses: Pose) -> Pose:
     >>> translation(g)
     array([1., 2., 0.])
     """
-    R, p = np.eye(3), np.zeros(3)
+    placed = IDENTITY
     for g in poses:
-        R, p = R @ rotation(g), R @ translation(g) + p
-    return pose(R, p)
+        placed = placed.then(Placement(rotation(g), translation(g)))
+    return pose(*placed)
 
 
 def apply(g: Pose, point: ArrayLike) -> Vector3:
