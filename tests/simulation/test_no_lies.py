@@ -152,6 +152,22 @@ def test_stops_a_nanometre_apart_do_not_hang() -> None:
     assert run.attrs["status"] == "stalled"
 
 
+def test_a_joint_that_follows_another_with_friction_comes_to_rest() -> None:
+    link = """<link name="{0}"><inertial><mass value="1"/><origin xyz="0.2 0 0"/>
+    <inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+    joint = """<joint name="j{1}" type="continuous"><parent link="{0}"/><child link="{1}"/>
+    <axis xyz="0 0 1"/><dynamics friction="0.3"/>{2}</joint>"""
+    text = '<robot name="pair"><link name="base"/>' + "".join(map(link.format, "ab"))
+    text += joint.format("base", "a", "")
+    text += joint.format("a", "b", '<mimic joint="ja" multiplier="2"/>') + "</robot>"
+    robot = dl.Robot.from_urdf(text)
+    for friction in ("events", "smooth"):
+        run = dl.simulate(robot, [0.0], [1.0], duration=3.0, dt=0.1, friction=friction)
+        assert run.attrs["status"] == "complete" and abs(float(run.qd[-1, 0])) < 1e-3
+        # 0.3 N m at the leader, and at the follower twice that seen from the leader
+        assert float(run.dissipated[-1]) == pytest.approx(0.9 * float(run.q[-1, 0]), rel=1e-2)
+
+
 # divergence
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dalembert.constraints.links import Link, LinkEvaluator
+from dalembert.constraints.links import Link, LinkEvaluator, LinkRows
+from dalembert.constraints.network_dynamics import NetworkDynamics
 from dalembert.errors import ConstraintError, ShapeError
 from dalembert.linalg.proximal import PROXIMITY
 from dalembert.systems.system import System
@@ -67,6 +69,26 @@ class Network:
         """Rows of all links: the length of λ."""
         return int(self._rows[-1])
 
+    @cached_property
+    def dynamics(self) -> NetworkDynamics:
+        """The interface every system has, on numbers."""
+        return NetworkDynamics(self)
+
+    def neutral(self) -> np.ndarray:
+        """The reference configuration (nq,) of all units."""
+        return self.dynamics.neutral()
+
+    def link_rows(self) -> list[tuple[int, int, LinkRows]]:
+        """(a, b, rows) of every link, a and b the units it joins."""
+        made = {int(k): g.evaluate.description for g in self._links for k in g.members}
+        return [(int(a), int(b), made[k]) for k, (a, b) in enumerate(self._ends)]
+
+    def split(self, q: Any, qd: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """(q, q̇) of every unit; none of what is None."""
+        pairs = ((q, self._q), (qd, self._v))
+        cut = [[] if x is None else np.split(x, starts[1:-1]) for x, starts in pairs]
+        return cut[0], cut[1]
+
     def __repr__(self) -> str:
         return f"<Network {self.name}: {len(self.units)} units, {len(self._ends)} links>"
 
@@ -110,7 +132,7 @@ class Network:
 
     # rows
 
-    def _link_rows(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
+    def rows_at(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
         """(h (rows,), A as a sparse matrix (rows, nv), γ (rows,))."""
         from scipy import sparse
 
@@ -136,12 +158,12 @@ class Network:
     def residual(self, q: Any) -> np.ndarray:
         """h (rows,)."""
         (q,) = self._checked(q=q)
-        return self._link_rows(q, np.zeros(self.nv))[0]
+        return self.rows_at(q, np.zeros(self.nv))[0]
 
     def jacobian(self, q: Any) -> Any:
         """A (rows, nv), a scipy.sparse array."""
         (q,) = self._checked(q=q)
-        return self._link_rows(q, np.zeros(self.nv))[1]
+        return self.rows_at(q, np.zeros(self.nv))[1]
 
     # dynamics
 
@@ -161,21 +183,25 @@ class Network:
         ij = np.concatenate(where, axis=1)
         return sparse.csr_array((np.concatenate(values), tuple(ij)), shape=(self.nv, self.nv))
 
-    def _free(self, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """q̈ of the units without their links."""
+    def _by_unit(self, quantity: str, q: np.ndarray, *vectors: np.ndarray) -> np.ndarray:
+        """A quantity (nv,) of the units, equal ones in one call."""
         found = np.zeros(self.nv)
         for group in self._units:
             v = self._v[group.members][:, None] + np.arange(group.evaluate.nv)
-            found[v] = group.evaluate.forward_dynamics(
-                self._split(q, self._q, group.members), qd[v], tau[v]
-            )
+            at = self._split(q, self._q, group.members)
+            found[v] = getattr(group.evaluate, quantity)(at, *(x[v] for x in vectors))
         return found
+
+    def generalized_forces(self, q: Any, qd: Any) -> np.ndarray:
+        """ψ (nv,) of all units, on the side of τ."""
+        q, qd = self._checked(q=q, qd=qd)
+        return self._by_unit("generalized_forces", q, qd)
 
     def forward_dynamics(self, q: Any, qd: Any, tau: Any) -> tuple[np.ndarray, np.ndarray]:
         """(q̈ (nv,), λ (rows,)) with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and A q̈ = −Ȧ q̇, for one state."""
         q, qd, tau = self._checked(q=q, qd=qd, tau=tau)
-        _, A, gamma = self._link_rows(q, qd)
-        inverse, free = self._inverse_mass(q), self._free(q, qd, tau)
+        _, A, gamma = self.rows_at(q, qd)
+        inverse, free = self._inverse_mass(q), self._by_unit("forward_dynamics", q, qd, tau)
         spread = inverse @ A.T
         lam = self._solve(A @ spread, A @ free - gamma)
         return free - spread @ lam, lam
@@ -207,7 +233,7 @@ class Network:
     def project_velocity(self, q: Any, qd: Any) -> np.ndarray:
         """The velocity (nv,) the links allow that is nearest to q̇ in the metric M."""
         q, qd = self._checked(q=q, qd=qd)
-        _, A, _ = self._link_rows(q, qd)
+        _, A, _ = self.rows_at(q, qd)
         spread = self._inverse_mass(q) @ A.T
         return qd - spread @ self._solve(A @ spread, A @ qd)
 
@@ -215,17 +241,17 @@ class Network:
         """q (nq,) with h(q) = 0 near the guess, by Newton's method along M-orthogonal steps."""
         (q,) = self._checked(q=guess)
         for _ in range(iterations):
-            h, A, _ = self._link_rows(q, np.zeros(self.nv))
+            h, A, _ = self.rows_at(q, np.zeros(self.nv))
             if np.abs(h).max() <= 1e-13:
                 return q
             spread = self._inverse_mass(q) @ A.T
-            q = self._moved(q, -(spread @ self._solve(A @ spread, h)))
+            q = self.moved(q, -(spread @ self._solve(A @ spread, h)))
         worst = int(np.searchsorted(self._rows, np.abs(h).argmax(), side="right")) - 1
         raise ConstraintError(
             f"{self.name}: link {worst} is left open by {np.abs(h).max():.3g}; give a better guess"
         )
 
-    def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+    def moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         found = np.zeros(self.nq)
         for group in self._units:
             v = self._v[group.members][:, None] + np.arange(group.evaluate.nv)
@@ -233,13 +259,27 @@ class Network:
             found[at] = group.evaluate.integrate(q[at], step[v])
         return found
 
-    def energy(self, q: Any, qd: Any) -> float:
-        """Kinetic and potential energy of all units, joules."""
+    def energies(self, q: Any, qd: Any) -> tuple[float, float]:
+        """(kinetic, potential) energy of all units, joules."""
         q, qd = self._checked(q=q, qd=qd)
-        total = 0.0
+        kinetic = potential = 0.0
         for group in self._units:
             at = self._split(q, self._q, group.members)
             moving = self._split(qd, self._v, group.members)
-            total += group.evaluate.kinetic_energy(at, moving).sum()
-            total += group.evaluate.potential_energy(at).sum()
-        return float(total)
+            kinetic += float(group.evaluate.kinetic_energy(at, moving).sum())
+            potential += float(group.evaluate.potential_energy(at).sum())
+        return kinetic, potential
+
+    def energy(self, q: Any, qd: Any) -> float:
+        """Kinetic and potential energy of all units, joules."""
+        return sum(self.energies(q, qd))
+
+    def mass_matrix(self, q: Any) -> np.ndarray:
+        """M (..., nv, nv), a block for each unit."""
+        from scipy.linalg import block_diag
+
+        q = np.asarray(q, dtype=float)
+        parts = np.split(q, self._q[1:-1], axis=-1)
+        blocks = [unit.mass_matrix(x) for unit, x in zip(self.units, parts, strict=True)]
+        found = [block_diag(*(b[where] for b in blocks)) for where in np.ndindex(q.shape[:-1])]
+        return np.stack(found).reshape(*q.shape[:-1], self.nv, self.nv)

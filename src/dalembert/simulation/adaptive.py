@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.errors import ConstraintError
 from dalembert.simulation.drive import Finished, Stalled, State
 from dalembert.simulation.flow import Field
 from dalembert.simulation.methods.method import AdaptiveMethod
@@ -144,7 +145,11 @@ class AdaptiveRun:
     def _rate(self, t: float, y: np.ndarray) -> np.ndarray:
         if self._pace.evaluated():
             raise Stalled(self._stuck(self._pace.reached, "a step of it finds no end"))
-        return self.flow.rate(y, t, self._tau(t, y), *self._inputs())
+        try:
+            return self.flow.rate(y, t, self._tau(t, y), *self._inputs())
+        except ConstraintError as error:  # too far: a shorter step may still be possible
+            self._broken = str(error)
+            return np.full_like(y, np.nan)
 
     def _tau(self, t: float, y: np.ndarray) -> np.ndarray:
         if isinstance(self.torques, Constant):
@@ -207,7 +212,10 @@ class AdaptiveRun:
         return not self.method.stiff and not self.plant.closed
 
     def _projected(self, t: float, y: np.ndarray) -> np.ndarray:
-        return y if not self.plant.closed else self.flow.project(y, t, *self.given.values())
+        try:
+            return self.flow.project(y, t, *self.given.values()) if self.plant.closed else y
+        except ConstraintError as error:
+            raise Stalled(f"{self.method.name} cannot go on from t = {t:g} s: {error}") from None
 
     # events
 

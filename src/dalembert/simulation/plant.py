@@ -157,7 +157,7 @@ class Plant:
         rubbing = self.rubbing(qd, friction, given)
         qdd, lam = bare.motion(t, q, qd, total - rubbing)
         power = total @ qd
-        if self.closed:
+        if self.closed and not getattr(bare, "resting", False):
             power = power - bare.at(q, None, t).b @ lam
         zdot = zdot(lam) if callable(zdot) else zdot
         loss = (rubbing - bare.generalized_forces(q, qd)) @ qd

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.constraints import Network
-from dalembert.errors import SettingError
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation import setup
 from dalembert.simulation.adaptive import AdaptiveRun
@@ -21,7 +19,6 @@ from dalembert.simulation.flow import Field
 from dalembert.simulation.identity import digest, function_digest
 from dalembert.simulation.law import Controller, law_digest
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
-from dalembert.simulation.network import NetworkRun
 from dalembert.simulation.plant import Plant
 from dalembert.simulation.result import dataset, outputs
 from dalembert.simulation.settings import Settings
@@ -91,27 +88,7 @@ def simulate(
     )
     show = on_terminal() if progress is None else progress
     bar = progress_bar(system.name) if show else None
-    if isinstance(system, Network):
-        return _network(system, (q0, qd0), tau, asked, checkpoint, bar)
     return _simulate(system, (q0, qd0), tau, asked, parameters, checkpoint, bar)
-
-
-def _network(
-    network: Network, start: tuple[Any, Any], tau: Any, asked: Settings, checkpoint: Any, bar: Any
-) -> xarray.Dataset:
-    """A network's run: its equations are called, not compiled into a step."""
-    x0 = np.concatenate(
-        [np.zeros(network.nv) if x is None else np.asarray(x, dtype=float) for x in start]
-    )
-    wanted, controller = torques(tau, (network.nv,))
-    if controller is not None:
-        raise SettingError("a network takes torques or a function, not a compiled controller")
-    method = asked.method_for(False, True)
-    run = NetworkRun(network, wanted, method.name, asked.rtol, asked.atol, asked.grid)
-    facts = {"system": network.name, **asked.facts(method)}
-    own = {"start": digest(x0), "torques": wanted.identity}
-    stored = None if checkpoint is None else Checkpoint(checkpoint, {**facts, **own})
-    return run.dataset(drive(run, x0, stored, bar), facts)
 
 
 def _simulate(
