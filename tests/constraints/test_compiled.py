@@ -38,7 +38,7 @@ def test_derivatives_through_the_solve():
     import casadi
 
     closed, q, qd, tau = load_states("four_bar", count=1)
-    formulation = closed.kind.quantity("forward_dynamics").formulation("multiplier").function
+    formulation = closed.dynamics.quantity("forward_dynamics").formulation("multiplier").function
     u = casadi.SX.sym("u", 3)
     qdd, _ = formulation(closed.description, q=q[0], qd=qd[0], tau=casadi.array(u).ravel())
     slope = casadi.Function("slope", [u], [casadi.jacobian(casadi.SX(qdd.to_casadi()), u)])

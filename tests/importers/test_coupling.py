@@ -189,3 +189,69 @@ def test_a_singular_reduced_mass_matrix_is_named():
     stuck = Robot(couple(tree.model, {"b": Follow("a", -1.0, 0.0)}))
     with pytest.raises(SingularMassMatrixError, match="nothing resists"):
         stuck.forward_dynamics([0.0], [0.0], [1.0])
+
+
+def test_equations_print_only_its_own_coordinates():
+    joint = {"type": "revolute", "axis": (0, 0, 1)}
+    link = {"mass": 1.0, "com": (0.5, 0.0, 0.0), "inertia": np.eye(3)}
+    tree = Robot.from_links(
+        [
+            {"name": "a", "joint": {**joint, "name": "j1"}, **link},
+            {"name": "b", "parent": "a", "joint": {**joint, "name": "j2", "origin_xyz": (1, 0, 0)}}
+            | link,
+        ]
+    )
+    robot = Robot(couple(tree.model, {"j2": Follow("j1", -2.0, 0.0)}))
+    M = robot.equations(["M"], progress=False).M
+    assert M.shape == (1, 1) and {str(s) for s in M.free_symbols} <= {"theta"}
+    q = np.array([0.7])
+    assert float(M[0, 0].subs("theta", 0.7)) == pytest.approx(robot.mass_matrix(q).item())
+
+
+def test_what_a_robot_can_do_a_coupled_one_can_do(arms):
+    """Rollouts, slopes, source, regressors, files: the same numbers as its own reference."""
+    robot, _ = arms
+    rng = np.random.default_rng(8)
+    q, qd, qdd = robot.random_state(rng, size=3)
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    np.testing.assert_allclose(robot.regressor(q, qd, qdd) @ robot.parameters, tau, atol=1e-10)
+    assert robot.with_parameters(2 * robot.parameters).mass_matrix(q[0]) == pytest.approx(
+        2 * robot.mass_matrix(q[0])
+    )
+    np.testing.assert_allclose(robot.reduced().inverse_dynamics(q, qd, qdd), tau, atol=1e-10)
+    np.testing.assert_allclose(
+        robot.base_regressor(q, qd, qdd) @ robot.base_values(), tau, atol=1e-10
+    )
+    slope = robot.derivative("gravity_torque", (q[0],))
+    np.testing.assert_allclose(slope, slope.T, atol=1e-11)  # the Hessian of U
+    by_q, _, _ = robot.inverse_dynamics_derivatives(q[0], 0 * qd[0], 0 * qdd[0])
+    np.testing.assert_allclose(slope, by_q, atol=1e-11)
+    at, rate = robot.rollout(q, qd, tau, steps=10, dt=1e-3)
+    energy = robot.kinetic_energy(at, rate) + robot.potential_energy(at)
+    work = (tau * (at - np.concatenate([q[None], at[:-1]]))).sum(-1)
+    gained = energy[-1] - robot.kinetic_energy(q, qd) - robot.potential_energy(q)
+    np.testing.assert_allclose(gained, work.sum(0), atol=1e-6)
+    assert "void dalembert_ur5_bias(" in robot.source("bias")
+    assert robot.operation_count("inverse_dynamics", as_written=True).multiplications > 0
+    again = Robot.from_urdf(robot.to_urdf())
+    np.testing.assert_allclose(again.inverse_dynamics(q, qd, qdd), tau, atol=1e-9)
+    assert "<equality>" in robot.to_mjcf()
+
+
+def test_a_follower_that_rubs_sticks_and_slips():
+    """Located stick and slip on a mimic joint: as one joint with the contracted friction."""
+    import dalembert as dl
+
+    joint = {"type": "revolute", "axis": (0, 1, 0)}
+    link = {"mass": 1.0, "com": (0.0, 0.0, -0.5), "inertia": 0.1 * np.eye(3)}
+    tree = Robot.from_links(
+        [
+            {"name": "a", "joint": {**joint, "name": "j1"}, **link},
+            {"name": "b", "parent": "a", "joint": {**joint, "name": "j2", "coulomb": 2.0}, **link},
+        ]
+    )
+    robot = Robot(couple(tree.model, {"j2": Follow("j1", 1.0, 0.0)}))
+    run = dl.simulate(robot, [0.5], [0.0], duration=4.0, dt=0.02)
+    assert "stick" in " ".join(map(str, run.event_kind.values))
+    assert abs(run.balance).max() < 1e-6
+    assert float(abs(run.qd[-1, 0])) == 0.0

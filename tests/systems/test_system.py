@@ -1,5 +1,7 @@
 """One interface over robots and Lagrangians: traceable on one side, evaluated on the other."""
 
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,8 @@ import dalembert as dl
 from dalembert.formulations import Formulation, Quantity
 from dalembert.kernels.program.trace import trace
 from dalembert.model.coupling import Follow, couple
-from dalembert.systems.compiled import Compiled, Kind, Variant
+from dalembert.systems.carried import Carried
+from dalembert.systems.evaluator import Evaluator
 from dalembert.systems.system import dynamics
 from dalembert.zoo import spherical_pendulum
 from tests.systems.examples import double_pendulum, pendulum
@@ -90,18 +93,25 @@ def test_dynamics_traces(name):
     assert program.signature == f"({seen.nq}),({seen.nv})->()"
 
 
-def test_a_kind_of_its_own():
-    """Later layers compile their quantities from a description with the same class."""
-    seen = dynamics(double_pendulum())
+def test_a_catalogue_of_its_own():
+    """Later layers compile their quantities with the same class."""
 
     def drift(description, q, qd):
         return description.rate(q, qd) + 1.0
 
     made = Formulation("plain", drift, "here", "adds one")
     quantity = Quantity("drift", "q̇ + 1", ("q", "qd"), {"rate": ("nq",)}, (made,))
-    compiled = Compiled(seen, Kind(lambda name: quantity, seen.traced_from))
-    variant = Variant.of(quantity, None, {})
-    found = compiled.call(variant, (np.zeros(2), np.array([[1.0, 2.0]])), None, None)
+
+    class Drifting(Carried):
+        name, content, parameters = "drifting", "drifting", {}
+        traced_from = ("dalembert.systems",)
+        catalogue = MappingProxyType({"drift": quantity})
+        carrier = double_pendulum().dynamics
+
+        def parameter_values(self, given=None):
+            return np.zeros(0)
+
+    found = Evaluator(Drifting()).evaluate("drift", np.zeros(2), np.array([[1.0, 2.0]]))
     np.testing.assert_array_equal(found, [[2.0, 3.0]])
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from dalembert.constraints import (
@@ -14,7 +16,9 @@ from dalembert.constraints import (
     quantities,
     reactions,
 )
+from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.formulations.registry import Formulation, Quantity, Size
+from dalembert.systems.dynamics import Dynamics
 
 VECTOR, SQUARE = ("nv",), ("nv", "nv")
 Shapes = dict[str, tuple[Size, ...]]
@@ -136,41 +140,30 @@ QUANTITIES = (
         reactions.wrench,
         static=("constraint",),
     ),
-    _plain("mass_matrix", "M(q)", ("q",), {"M": SQUARE}, quantities.mass_matrix, optional=()),
-    _plain("bias", "C q̇ + N", ("q", "qd"), {"h": VECTOR}, quantities.bias, optional=()),
-    _plain(
-        "gravity_torque",
-        "N(q) = ∂U/∂q",
-        ("q",),
-        {"N": VECTOR},
-        quantities.gravity_torque,
-        optional=(),
-    ),
-    _plain(
-        "generalized_forces",
-        "ψ, the forces without potential",
-        ("q", "qd"),
-        {"psi": VECTOR},
-        quantities.generalized_forces,
-        optional=(),
-    ),
-    _plain("kinetic_energy", "T", ("q", "qd"), {"T": ()}, quantities.kinetic_energy, optional=()),
-    _plain("potential_energy", "V", ("q",), {"V": ()}, quantities.potential_energy, optional=()),
-    _plain(
-        "integrate",
-        "configuration after unit time",
-        ("q", "step"),
-        {"q": ("nq",)},
-        quantities.integrate,
-        optional=(),
-    ),
-    _plain(
-        "difference",
-        "the step that leads from one configuration to another",
-        ("q", "to"),
-        {"step": VECTOR},
-        quantities.difference,
-        optional=(),
-    ),
 )
 BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
+# what depends on position and velocity alone is the same with constraints as without
+_OF_A_STATE = {"q", "qd", "step", "to"}
+
+
+def catalogue_of(system: Dynamics) -> Mapping[str, Quantity]:
+    """What there is to compute of this system under constraints."""
+    held = system.catalogue.items()
+    own = {name: found for name, found in held if _OF_A_STATE.issuperset(found.inputs)}
+    return {**{name: _of_the_system(found) for name, found in own.items()}, **BY_NAME}
+
+
+def _of_the_system(found: Quantity) -> Quantity:
+    """A quantity of the system that constraints hold, for the constrained system."""
+
+    def around(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def held(system: ConstrainedDynamics, **given: Any) -> Any:
+            return function(system.dynamics.description, **given)
+
+        return held
+
+    made = tuple(replace(way, function=around(way.function)) for way in found.formulations)
+    best = found.best
+    chosen = None if best is None else lambda system: best(system.dynamics.description)
+    return replace(found, formulations=made, best=chosen)

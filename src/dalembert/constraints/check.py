@@ -14,7 +14,7 @@ from dalembert.errors import ConstraintError, SingularMassMatrixError
 
 if TYPE_CHECKING:
     from dalembert.constraints.constrained import Constrained
-    from dalembert.systems.compiled import Parameters
+    from dalembert.systems.evaluator import Parameters
 
 REGULAR = 1e-13  # of the smallest eigenvalue of M beside its diagonal
 STATES = 6
@@ -54,7 +54,7 @@ def explain(
     for where in map(tuple, np.argwhere(~np.isfinite(lam).all(axis=-1))):
         if not all(np.isfinite(x[where]).all() for x in arrays):
             continue
-        system = closed._bound(parameters)
+        system = closed.dynamics.bound(parameters)
         here, now = arrays[0][where], clock[where]
         rows = system.at(here, arrays[1][where], now)
         _raise(closed, system, rank.weighed(system, rows.A, here, now), rows, here)

@@ -16,7 +16,7 @@ from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
 from dalembert.constraints.reference import reference
-from dalembert.systems.compiled import Parameters
+from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
 
 SWITCHING = ("elimination", "gauge")  # routes whose pivots may have to be chosen again
@@ -45,7 +45,9 @@ class Constrained(ConstraintMethods):
         independent: Sequence[str] = (),
         name: str | None = None,
     ) -> None:
-        made = describe(name or system.name, system.dynamics, list(constraints))
+        seen = system.dynamics
+        every = [*seen.held_by, *constraints]
+        made = describe(name or system.name, seen.free, every)
         self.system = system
         self._guess = np.asarray(system.neutral() if guess is None else guess, dtype=float)
         self._independent = [
@@ -123,7 +125,7 @@ class Constrained(ConstraintMethods):
         """Orthonormal torques (n_actuators, k) that move nothing and only load the mechanism."""
         names = None if actuators is None else ",".join(actuators)
         columns = selected(self.description, names)
-        return internal_forces(self._bound(), np.asarray(q, dtype=float), columns, t)
+        return internal_forces(self.dynamics.bound(), np.asarray(q, dtype=float), columns, t)
 
     def _call(
         self,
@@ -136,10 +138,10 @@ class Constrained(ConstraintMethods):
         choices: dict[str, str],
     ) -> Any:
         given = {name: value for name, value in optional.items() if value is not None}
-        variant = self._variant(quantity, formulation, {**choices, **dict.fromkeys(given, True)})
+        variant = self._variant(quantity, formulation, {**choices, **given})
         # divisions by zero at singular postures are reported in words, by whoever calls this
         with np.errstate(all="ignore"):
-            return self._compiled.call(variant, (*inputs, *given.values()), parameters, out)
+            return self._run(variant, (*inputs, *given.values()), parameters, out)
 
     def _switch(
         self,
@@ -156,7 +158,7 @@ class Constrained(ConstraintMethods):
         times = 0.0 if t is None else t
         arrays = [np.broadcast_to(x, (*shape, np.shape(x)[-1])) for x in map(np.asarray, inputs)]
         clock = np.broadcast_to(times, shape)
-        bound = self._bound(parameters)
+        bound = self.dynamics.bound(parameters)
         tried: set[str] = set()
         for where in map(tuple, np.argwhere(~np.isfinite(lam).all(axis=-1))):
             if np.isfinite(lam[where]).all() or not all(

@@ -15,8 +15,8 @@ from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.posture import Posture
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import INPUTS, Quantity
-from dalembert.model.jointed import Kinds
 from dalembert.model.parameter import collect, parameter_vector
+from dalembert.systems.carried import Carried
 from dalembert.systems.dynamics import Dynamics, Rows
 
 TRACED_FROM = (
@@ -50,7 +50,7 @@ class Pivots(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ConstrainedDynamics(Dynamics):
+class ConstrainedDynamics(Carried):
     """M q̈ + h + Aᵀλ = τ + ψ with A q̈ = γ; `function` is (q, qd, t, parameters) → `Rows`."""
 
     name: str
@@ -65,61 +65,41 @@ class ConstrainedDynamics(Dynamics):
     pivots: Pivots | None = None
     values: Any = field(default_factory=lambda: np.zeros(0))
 
-    @property
-    def catalogue(self) -> Mapping[str, Quantity]:
-        """What there is to compute of a constrained system."""
-        from dalembert.constraints.catalogue import BY_NAME
-
-        return BY_NAME
-
     inputs: ClassVar = {**INPUTS, "t": (), "lam": ("rows",), "weights": ("nv",)}
     traced_from: ClassVar = TRACED_FROM
 
-    # the coordinates are those of the system it holds
+    @property
+    def carrier(self) -> Dynamics:
+        return self.dynamics
 
     @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates (nq)."""
-        return self.dynamics.coordinates
+    def free(self) -> Dynamics:
+        return self.dynamics
 
     @property
-    def velocities(self) -> tuple[str, ...]:
-        """Names of the velocities (nv), dependent ones included."""
-        return self.dynamics.velocities
+    def held_by(self) -> tuple[Any, ...]:
+        return tuple(self.constraints.values())
+
+    @cached_property
+    def catalogue(self) -> Mapping[str, Quantity]:
+        from dalembert.constraints.catalogue import catalogue_of
+
+        return catalogue_of(self.dynamics)
+
+    def size(self, symbol: str) -> int:
+        return getattr(self, symbol) if hasattr(self, symbol) else self.dynamics.size(symbol)
+
+    def options(self, choice: str) -> tuple[str, ...] | None:
+        if choice == "constraint":
+            return tuple(self.constraints)
+        return self.dynamics.options(choice)
 
     @property
-    def kinds(self) -> Kinds:
-        return self.dynamics.kinds
+    def inertia(self) -> Any:
+        return self.dynamics.inertia
 
-    @property
-    def lower(self) -> np.ndarray:
-        return self.dynamics.lower
-
-    @property
-    def upper(self) -> np.ndarray:
-        return self.dynamics.upper
-
-    def neutral(self) -> np.ndarray:
-        return self.dynamics.neutral()
-
-    def integrate(self, q: Any, step: Any) -> Any:
-        return self.dynamics.integrate(q, step)
-
-    def difference(self, q: Any, to: Any) -> Any:
-        return self.dynamics.difference(q, to)
-
-    def rate(self, q: Any, qd: Any) -> Any:
-        return self.dynamics.rate(q, qd)
-
-    def pull_back(self, step: Any, velocity: Any) -> Any:
-        return self.dynamics.pull_back(step, velocity)
-
-    def normalised(self, q: Any) -> Any:
-        return self.dynamics.normalised(q)
-
-    @property
-    def coulomb(self) -> Any:
-        return self.dynamics.coulomb
+    def with_inertia(self, theta: Any) -> ConstrainedDynamics:
+        return replace(self, dynamics=self.dynamics.with_inertia(theta))
 
     def without_coulomb(self) -> ConstrainedDynamics:
         return replace(self, dynamics=self.dynamics.without_coulomb())

@@ -6,22 +6,24 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dalembert import bridge
+from dalembert.constraints.description import TRACED_FROM
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.read import rows_of
 from dalembert.formulations.registry import Formulation, Quantity
-from dalembert.systems.compiled import Compiled, Evaluator, Kind, Variant
+from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.evaluator import Evaluator
 from dalembert.systems.system import System
 
 Link = Callable[[Posture, Posture], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class LinkRows:
+class LinkRows(Dynamics):
     """One kind of link between two kinds of units; `function` is (q_a, v_a, q_b, v_b) → rows."""
 
     name: str
@@ -30,18 +32,16 @@ class LinkRows:
     nb: int
     va: int  # velocities of a
     vb: int
-    rows: int
+    rows: int = 0
     parameters: Mapping[str, float | None] = field(default_factory=dict)
 
-    @property
-    def nq(self) -> int:
-        """Coordinates of both."""
-        return self.na + self.nb
+    traced_from: ClassVar = TRACED_FROM
+    inputs: ClassVar = {"q_a": ("na",), "v_a": ("va",), "q_b": ("nb",), "v_b": ("vb",)}
 
     @property
-    def nv(self) -> int:
-        """Velocities of both."""
-        return self.va + self.vb
+    def catalogue(self) -> Mapping[str, Quantity]:
+        """The rows alone."""
+        return {ROWS.name: ROWS}
 
     @cached_property
     def content(self) -> str:
@@ -69,29 +69,17 @@ ROWS = Quantity(
     {"h": ("rows",), "A": ("rows", "va"), "B": ("rows", "vb"), "gamma": ("rows",)},
     (Formulation("automatic", _rows, "000 §4.5", "by automatic differentiation"),),
 )
-KIND = Kind(
-    lambda name: ROWS,
-    (
-        "dalembert.bridge",
-        "dalembert.linalg",
-        "dalembert.spatial",
-        "dalembert.model",
-        "dalembert.formulations",
-        "dalembert.constraints",
-    ),
-    {"q_a": ("na",), "v_a": ("va",), "q_b": ("nb",), "v_b": ("vb",)},
-)
 
 
 class LinkEvaluator(Evaluator):
     """The compiled rows of all links of one kind."""
 
     def __init__(self, name: str, link: Link, a: System, b: System) -> None:
-        super().__init__(Compiled(_described(name, link, a, b), KIND))
+        super().__init__(_described(name, link, a, b))
 
     def __call__(self, q_a: Any, v_a: Any, q_b: Any, v_b: Any) -> tuple[np.ndarray, ...]:
         """(h (..., rows), A (..., rows, va), B (..., rows, vb), γ (..., rows))."""
-        return self._compiled.call(Variant.of(ROWS, None, {}), (q_a, v_a, q_b, v_b), None, None)
+        return self.evaluate("rows", q_a, v_a, q_b, v_b)
 
 
 def _described(name: str, link: Link, a: System, b: System) -> LinkRows:

@@ -12,7 +12,7 @@ from dalembert.constraints.assembly import STARTS, assemble
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.gauge import Decoupled, decoupled
 from dalembert.constraints.posture import index
-from dalembert.systems.compiled import Parameters
+from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
 
 
@@ -20,6 +20,7 @@ class ConstraintMethods(System):
     """Everything of a constrained system but its forward and inverse dynamics."""
 
     system: System
+    dynamics: ConstrainedDynamics
     _reference: np.ndarray
 
     @property
@@ -41,64 +42,56 @@ class ConstraintMethods(System):
         """An assembled posture (nq,), found from the guess."""
         return self._reference.copy()
 
-    def _bound(self, parameters: Parameters = None) -> ConstrainedDynamics:
-        """The description with numbers for all parameters."""
-        made = self.description
-        if not made.parameters:
-            return made
-        given = isinstance(parameters, np.ndarray)
-        return made.bind(parameters if given else made.parameter_values(parameters))
-
     # the rows
 
     def jacobian(
         self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """A (..., rows, nv)."""
-        return self._evaluate("jacobian", (q,), {"t": t}, None, parameters, out)
+        return self._evaluate("jacobian", (q,), None, parameters, out, t=t)
 
     def residual(
         self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """h(q, t) (..., held): how far the constraints on positions are from being met."""
-        return self._evaluate("residual", (q,), {"t": t}, None, parameters, out)
+        return self._evaluate("residual", (q,), None, parameters, out, t=t)
 
     def velocity_residual(
         self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """A q̇ − b (..., rows)."""
-        return self._evaluate("velocity_residual", (q, qd), {"t": t}, None, parameters, out)
+        return self._evaluate("velocity_residual", (q, qd), None, parameters, out, t=t)
 
     def drift(
         self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """γ (..., rows) = ḃ − Ȧ q̇: what A q̈ must be."""
-        return self._evaluate("drift", (q, qd), {"t": t}, None, parameters, out)
+        return self._evaluate("drift", (q, qd), None, parameters, out, t=t)
 
     # geometry
 
     def projectors(self, q: Any, t: Any = None, parameters: Parameters = None) -> Any:
         """(P_ω, P_T), each (..., nv, nv): forces to T*Q, velocities to TQ (000 p.68)."""
-        return self._evaluate("projectors", (q,), {"t": t}, None, parameters, None)
+        return self._evaluate("projectors", (q,), None, parameters, t=t)
 
     def second_fundamental_form(
         self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None
     ) -> Any:
         """(S(q̇, q̇), M S(q̇, q̇)), each (..., nv): normal acceleration, centrifugal force (000 p.72)."""
-        return self._evaluate("second_fundamental_form", (q, qd), {"t": t}, None, parameters, None)
+        return self._evaluate("second_fundamental_form", (q, qd), None, parameters, t=t)
 
     def decoupled(
         self, q: Any, qd: Any, tau: Any, root: str = "cholesky", parameters: Parameters = None
     ) -> Decoupled:
         """W, V, Λ_r, Γ_o, Γ_r, v_r, u_o, u_r of one state: v̇_r + Γ_r v_r = u_r (000 p.82–85)."""
         q, qd, tau = (np.asarray(x, dtype=float) for x in (q, qd, tau))
-        return decoupled(self._bound(parameters), q, qd, tau, root=root)
+        return decoupled(self.dynamics.bound(parameters), q, qd, tau, root=root)
 
     def project_velocity(
         self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """The velocity (..., nv) the constraints allow that is nearest to q̇ in the metric M."""
-        return self._evaluate("project_velocity", (q, qd), {"t": t}, None, parameters, out)
+        return self._evaluate("project_velocity", (q, qd), None, parameters, out, t=t)
 
     def assemble(
         self,
@@ -112,7 +105,7 @@ class ConstraintMethods(System):
 
         Where Newton's method fails from the guess, `starts` random postures around it are tried.
         """
-        made = self._bound(parameters)
+        made = self.dynamics.bound(parameters)
         first = np.asarray(self._reference if guess is None else guess, dtype=float)
         what = f"{self.name} has no velocity"
         held = tuple(index(made.dynamics.velocities, x, what) for x in fixed)
@@ -124,7 +117,7 @@ class ConstraintMethods(System):
         """Freedoms left at q (nq,), against Grübler's count; redundant constraints named."""
         at = np.asarray(self._reference if q is None else q, dtype=float)
         moving = np.zeros(self.nv) if qd is None else np.asarray(qd, dtype=float)
-        return rank.mobility(self._bound(parameters), at, moving, t, self.description.rank)
+        return rank.mobility(self.dynamics.bound(parameters), at, moving, t, self.description.rank)
 
     # forces
 
@@ -132,7 +125,7 @@ class ConstraintMethods(System):
         self, q: Any, lam: Any, t: Any = None, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """−Aᵀλ (..., nv): the generalised force of the constraints on the system."""
-        return self._evaluate("constraint_force", (q, lam), {"t": t}, None, parameters, out)
+        return self._evaluate("constraint_force", (q, lam), None, parameters, out, t=t)
 
     def reactions(
         self, q: Any, lam: Any, t: Any = None, parameters: Parameters = None
@@ -150,27 +143,6 @@ class ConstraintMethods(System):
             own[..., rows] = lam[..., rows]
             found[name] = {"generalized": self.constraint_force(q, own, t, parameters)}
             if constraint.at_frames:
-                choice = {"constraint": name}
-                F = self._evaluate("wrench", (q, own), {"t": t}, None, parameters, None, **choice)
+                F = self._evaluate("wrench", (q, own), None, parameters, t=t, constraint=name)
                 found[name] |= constraint.terms(F, lam[..., rows])
         return found
-
-    # the system's own
-
-    def mass_matrix(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
-        """M (..., nv, nv) of the system without constraints."""
-        return self._evaluate("mass_matrix", (q,), {}, None, parameters, out)
-
-    def bias(self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None) -> Any:
-        """C q̇ + N (..., nv) of the system without constraints."""
-        return self._evaluate("bias", (q, qd), {}, None, parameters, out)
-
-    def kinetic_energy(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
-    ) -> Any:
-        """T (...), joules."""
-        return self._evaluate("kinetic_energy", (q, qd), {}, None, parameters, out)
-
-    def potential_energy(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
-        """V (...), joules."""
-        return self._evaluate("potential_energy", (q,), {}, None, parameters, out)

@@ -48,7 +48,7 @@ def nonholonomic_trap(closed: Constrained, q: Any, qd: Any, tau: Any = None) -> 
     >>> bool(abs(found.difference).max() > 0.1)  # it is not zero: the blade is nonholonomic
     True
     """
-    system = closed._bound()
+    system = closed.dynamics.bound()
     if system.moving or system.nq != system.nv:
         raise ConstraintError(
             f"{system.name}: the comparison needs coordinates whose rates are the velocities, and "

@@ -75,7 +75,7 @@ def laws(robot: Robot) -> Iterator[Law]:
     values = random_values(robot)
     q, qd, qdd, tau = values["q"], values["qd"], values["qdd"], values["tau"]
     inverse, matrix, forward = (
-        robot.kind.quantity(name).formulation(None, robot.description).name for name in COMPARED
+        robot.dynamics.quantity(name).formulation(None, robot.description).name for name in COMPARED
     )
     M, zero = robot.mass_matrix(q), np.zeros_like(qd)
     back = robot.forward_dynamics(q, qd, tau)

@@ -86,5 +86,5 @@ def _units(robot: Robot, joint: JointInfo) -> dict[str, str]:
 
 def _count(robot: Robot, quantity: str) -> dict[str, Any]:
     count = robot.operation_count(quantity)
-    default = robot.kind.quantity(quantity).formulation(None, robot.description).name
+    default = robot.dynamics.quantity(quantity).formulation(None, robot.description).name
     return {"formulation": default, **vars(count), "total": count.total}

@@ -30,6 +30,14 @@ def _quantity(
     return Quantity(name, summary, inputs, outputs, made, inverts_mass=inverts_mass)
 
 
+def _integrate(energies: Any, q: Any, step: Any) -> Any:
+    return energies.integrate(q, step)
+
+
+def _difference(energies: Any, q: Any, to: Any) -> Any:
+    return energies.difference(q, to)
+
+
 _LAGRANGIAN = (
     _quantity(
         "inverse_dynamics",
@@ -111,6 +119,20 @@ _LAGRANGIAN = (
         STATE,
         {"p": ("nv",)},
         ("gradient", euler_lagrange.generalized_momentum, "∂T/∂q̇"),
+    ),
+    _quantity(
+        "integrate",
+        "q + step",
+        ("q", "step"),
+        {"q": ("nq",)},
+        ("sum", _integrate, "coordinates of a vector space"),
+    ),
+    _quantity(
+        "difference",
+        "to − q",
+        ("q", "to"),
+        {"step": ("nv",)},
+        ("difference", _difference, "coordinates of a vector space"),
     ),
     _quantity(
         "inverse_dynamics_derivatives",

@@ -8,133 +8,217 @@ whatever nq is. Named parameters vary under the name "parameters", inertias (ten
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dalembert.errors import DalembertError
-from dalembert.formulations.derivatives.inertial import (
-    inertial_parameters,
-    with_inertial_parameters,
-)
+from dalembert.errors import DalembertError, ShapeError
 from dalembert.formulations.registry import suggest
-from dalembert.kernels import Kernel, Port, build, source_digest
+from dalembert.kernels import Kernel, Port
 from dalembert.kernels.program.derivatives import Traceable, jacobian, jvp, vjp
-from dalembert.systems.compiled import Compiled, Variant
+from dalembert.systems.evaluator import Evaluator
+from dalembert.systems.variant import Variant
 
 _STEP = "delta"  # q moved by integrate(q, delta)
 _INERTIA = "inertia"
 
 
-class Derived:
-    """Kernels of the derivatives of one system, made when first asked for."""
+class Slopes:
+    """One kind of derivative of a variant with respect to some of its inputs, default all.
 
-    def __init__(self, compiled: Compiled) -> None:
-        self._compiled = compiled
-        self._kernels: dict[tuple[str, str, tuple[str, ...]], Kernel] = {}
+    `mode` is "jacobian", "jvp" (needs directions), "vjp" (weights) or "hvp" (both).
+    """
 
-    def kernel(self, variant: Variant, mode: str, wrt: Sequence[str]) -> Kernel:
-        """The kernel of one kind of derivative with respect to some of the inputs."""
-        key = (variant.key, mode, tuple(wrt))
-        if key not in self._kernels:
-            for name in wrt:
-                self._require(name, variant)
-            self._kernels[key] = self._build(variant, mode, tuple(wrt))
-        return self._kernels[key]
+    def __init__(
+        self, system: Evaluator, variant: Variant, mode: str, wrt: Sequence[str] | None = None
+    ) -> None:
+        self.system, self.variant, self.mode = system, variant, mode
+        self.inputs, self.results = system.ports(variant)
+        self.wrt = variant.inputs if wrt is None else tuple(wrt)
+        known = [port.name for port in self.inputs]
+        known += [_INERTIA] if len(system.dynamics.inertia) else []
+        for name in self.wrt:
+            if name not in known:
+                raise DalembertError(
+                    f"{variant.quantity.name} does not depend on {name!r}{suggest(name, known)}"
+                )
+        varying = [Port(name, self._tangent(name)) for name in self.wrt]
+        self.given = {
+            "inputs": tuple(port for port in self.inputs if port.name != "parameters"),
+            "weights": tuple(Port(f"bar_{port.name}", port.shape) for port in self.results),
+            "directions": tuple(Port(f"d_{port.name}", port.shape) for port in varying),
+        }
+        self.varying = tuple(varying)
 
-    def _require(self, name: str, variant: Variant) -> None:
-        known = [*(port.name for port in self._compiled.inputs(variant)), _INERTIA]
-        if name not in known:
-            quantity = variant.quantity.name
-            raise DalembertError(f"{quantity} does not depend on {name!r}{suggest(name, known)}")
+    def __call__(self, **given: Sequence[Any]) -> Any:
+        """The slopes at `inputs`, with `weights` of the outputs and `directions` of the inputs."""
+        what = f"{self.mode} of {self.variant.quantity.name}"
+        arrays = {name: self._listed(name, arrays, what) for name, arrays in given.items()}
+        inputs = arrays.pop("inputs")
+        if self.system.dynamics.parameters:
+            inputs = [*inputs, self.system.parameter_array()]
+        seeds = [x for listed in arrays.values() for x in listed]
+        return self.system.call(self.kernel, what, [*inputs, *seeds])
 
-    def _build(self, variant: Variant, mode: str, wrt: tuple[str, ...]) -> Kernel:
-        from dalembert.kernels.program.trace import trace
+    def _listed(self, name: str, given: Any, what: str) -> list[Any]:
+        """One array for each port; a bare array is no list of arrays."""
+        ports = self.given[name]
+        bare = not isinstance(given, list | tuple) and np.ndim(given) < 2
+        if bare or len(given) != len(ports):
+            names = ", ".join(port.name for port in ports)
+            got = "one bare array" if bare else f"{len(given)}"
+            raise ShapeError(
+                f"{self.system.dynamics.name}: {what} takes {name} as a list of {len(ports)} "
+                f"array{'' if len(ports) == 1 else 's'} ({names}), not {got}"
+            )
+        return list(given)
 
-        compiled = self._compiled
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel, compiled when first asked for."""
+        variant = self.variant
         if variant.quantity.inverts_mass:
-            compiled.kind.require_regular(compiled.description)
-        inputs, results = compiled.inputs(variant), compiled.outputs(variant)
-        seeds, outputs = self._ports(inputs, results, mode, wrt)
-        function = self._function(variant, mode, wrt)
-        ports = (*inputs, *seeds)
-        sources = " ".join(source_digest(package) for package in compiled.kind.traced_from)
-        return build(
-            key=f"{compiled.description.content} {variant.key} {mode} {wrt} {sources}",
-            make_program=lambda: trace(function, {port.name: port.shape for port in ports}),
-            inputs=ports,
-            outputs=outputs,
-            name=f"{variant.quantity.name}_{mode}",
-            doc=f"{mode} of {variant.quantity.summary} with respect to {', '.join(wrt)}",
+            self.system.dynamics.require_regular()
+        seeds, outputs = self._ports()
+        return self.system.build(
+            (*variant.key, self.mode, self.wrt),
+            self._function(),
+            ((*self.inputs, *seeds), outputs),
+            f"{variant.quantity.name}_{self.mode}",
+            f"{self.mode} of {variant.quantity.summary} with respect to {', '.join(self.wrt)}",
         )
 
-    def _ports(
-        self, inputs: Sequence[Port], results: Sequence[Port], mode: str, wrt: Sequence[str]
-    ) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-        """Extra inputs and the outputs of a mode."""
-        varying = [Port(name, self._tangent(name, inputs)) for name in wrt]
-        along = tuple(Port(f"d_{port.name}", port.shape) for port in varying)
-        weights = tuple(Port(f"bar_{port.name}", port.shape) for port in results)
-        if mode == "jvp":
-            return along, tuple(Port(f"d_{port.name}", port.shape) for port in results)
-        if mode == "vjp":
-            return weights, tuple(Port(f"bar_{port.name}", port.shape) for port in varying)
-        if mode == "hvp":
-            return (*weights, *along), varying_outputs(varying)
-        slopes = [Port(port.name, (*port.shape, *varying[0].shape)) for port in results]
-        return (), tuple(slopes)
+    def _ports(self) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+        """Extra inputs and the outputs of this mode."""
+        weights, directions = self.given["weights"], self.given["directions"]
+        if self.mode == "jvp":
+            return directions, tuple(Port(f"d_{port.name}", port.shape) for port in self.results)
+        if self.mode == "vjp":
+            return weights, tuple(Port(f"bar_{port.name}", port.shape) for port in self.varying)
+        if self.mode == "hvp":
+            gradient = tuple(Port(f"d_bar_{port.name}", port.shape) for port in self.varying)
+            return (*weights, *directions), gradient
+        along = self.varying[0].shape
+        return (), tuple(Port(port.name, (*port.shape, *along)) for port in self.results)
 
-    def _tangent(self, name: str, inputs: Sequence[Port]) -> tuple[int, ...]:
+    def _tangent(self, name: str) -> tuple[int, ...]:
         if name == "q":
-            return (self._compiled.description.nv,)
+            return (self.system.dynamics.nv,)
         if name == _INERTIA:
-            return tuple(inertial_parameters(self._model).shape)
-        return next(port.shape for port in inputs if port.name == name)
+            return tuple(self.system.dynamics.inertia.shape)
+        return next(port.shape for port in self.inputs if port.name == name)
 
-    def _function(self, variant: Variant, mode: str, wrt: tuple[str, ...]) -> Callable[..., Any]:
-        names = [_STEP if name == "q" else name for name in wrt]
-        plain = self._plain(variant)
+    def _function(self) -> Callable[..., Mapping[str, Any]]:
+        names = [_STEP if name == "q" else name for name in self.wrt]
         derive = {
-            "jvp": lambda: jvp(plain, names),
-            "vjp": lambda: vjp(plain, names),
-            "hvp": lambda: jvp(vjp(plain, names), names),
-            "jacobian": lambda: jacobian(plain, names[0]),
-        }[mode]()
+            "jvp": lambda: jvp(self._plain, names),
+            "vjp": lambda: vjp(self._plain, names),
+            "hvp": lambda: jvp(vjp(self._plain, names), names),
+            "jacobian": lambda: jacobian(self._plain, names[0]),
+        }[self.mode]()
 
         def at_point(d_q: Any = None, **given: Any) -> Mapping[str, Any]:
-            model = self._model
             if _STEP in names:
-                given[_STEP] = np.zeros(model.nv)
+                given[_STEP] = np.zeros(self.system.dynamics.nv)
                 if d_q is not None:
                     given[f"d_{_STEP}"] = d_q
             if _INERTIA in names:
-                given[_INERTIA] = inertial_parameters(model)
+                given[_INERTIA] = self.system.dynamics.inertia
             return derive(**given)
 
         return at_point
 
     @property
-    def _model(self) -> Any:
-        return self._compiled.description
-
-    def _plain(self, variant: Variant) -> Traceable:
+    def _plain(self) -> Traceable:
         """The formulation itself, as a function of everything that may vary."""
 
         def function(
             parameters: Any = None, inertia: Any = None, delta: Any = None, **inputs: Any
         ) -> dict[str, Any]:
-            model = self._model
-            model = model if parameters is None else model.bind(parameters)
-            model = model if inertia is None else with_inertial_parameters(model, inertia)
+            seen = self.system.dynamics
+            seen = seen if parameters is None else seen.bind(parameters)
+            seen = seen if inertia is None else seen.with_inertia(inertia)
             if delta is not None:
-                inputs["q"] = model.integrate(inputs["q"], delta)
-            result = variant.formulation.function(model, **inputs, **dict(variant.static))
-            results = result if isinstance(result, tuple) else (result,)
-            return dict(zip(variant.quantity.outputs, results, strict=True))
+                inputs["q"] = seen.integrate(inputs["q"], delta)
+            return self.variant.outputs(seen.description, **inputs)
 
         return function
 
 
-def varying_outputs(varying: Sequence[Port]) -> tuple[Port, ...]:
-    """Ports of the rates of the gradient."""
-    return tuple(Port(f"d_bar_{port.name}", port.shape) for port in varying)
+class Differentiable(Evaluator):
+    """Derivatives of every quantity; ∂/∂q is in the tangent space, nv numbers whatever nq is."""
+
+    def derivative(
+        self,
+        quantity: str,
+        inputs: Sequence[Any],
+        wrt: str = "q",
+        formulation: str | None = None,
+        **static: str,
+    ) -> Any:
+        """∂quantity/∂wrt (..., *quantity, *wrt): an input, "parameters" or "inertia".
+
+        >>> import dalembert as dl
+        >>> dl.load("planar_2r").derivative("mass_matrix", ([0.0, 0.0],)).shape
+        (2, 2, 2)
+        """
+        slopes = self._slopes(quantity, formulation, static, "jacobian", (wrt,))
+        return slopes(inputs=inputs)
+
+    def jvp(
+        self,
+        quantity: str,
+        inputs: Sequence[Any],
+        directions: Sequence[Any],
+        formulation: str | None = None,
+        **static: str,
+    ) -> Any:
+        """The derivative of a quantity along directions, one per input, those of q (..., nv).
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").jvp("potential_energy", ([0.5],), ([2.0],)).round(4)  # 2 m g l sin θ
+        np.float64(9.4063)
+        """
+        slopes = self._slopes(quantity, formulation, static, "jvp")
+        return slopes(inputs=inputs, directions=directions)
+
+    def vjp(
+        self,
+        quantity: str,
+        inputs: Sequence[Any],
+        weights: Sequence[Any],
+        formulation: str | None = None,
+        **static: str,
+    ) -> Any:
+        """Σ weights · ∂outputs/∂input for every input; `weights` has one array per output."""
+        slopes = self._slopes(quantity, formulation, static, "vjp")
+        return slopes(inputs=inputs, weights=weights)
+
+    def hvp(
+        self,
+        quantity: str,
+        inputs: Sequence[Any],
+        weights: Sequence[Any],
+        directions: Sequence[Any],
+        formulation: str | None = None,
+        **static: str,
+    ) -> Any:
+        """Hessian of Σ weights · outputs times `directions`: one array per input."""
+        slopes = self._slopes(quantity, formulation, static, "hvp")
+        return slopes(inputs=inputs, weights=weights, directions=directions)
+
+    def _slopes(
+        self,
+        quantity: str,
+        formulation: str | None,
+        static: Mapping[str, str],
+        mode: str,
+        wrt: tuple[str, ...] | None = None,
+    ) -> Slopes:
+        variant = self._variant(quantity, formulation, static)
+        key = (variant.key, mode, wrt)
+        known = self.__dict__.setdefault("_differentiated", {})
+        if key not in known:
+            known[key] = Slopes(self, variant, mode, wrt)
+        return known[key]

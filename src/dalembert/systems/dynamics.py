@@ -155,15 +155,17 @@ class Dynamics:
         return chosen.function(self.description, **inputs)
 
     def shape(self, sizes: tuple[Size, ...]) -> tuple[int, ...]:
-        """Numbers for symbolic sizes; one the registry does not know is an attribute."""
+        """Numbers for symbolic sizes."""
+        return tuple(size if isinstance(size, int) else self.size(size) for size in sizes)
 
-        def number(size: Size) -> int:
-            if isinstance(size, int):
-                return size
-            made = self.description
-            return SIZES[size](made) if size in SIZES else getattr(made, size)
+    def size(self, symbol: str) -> int:
+        """The number for a symbolic size; one the registry does not know is an attribute."""
+        made = self.description
+        return SIZES[symbol](made) if symbol in SIZES else getattr(made, symbol)
 
-        return tuple(map(number, sizes))
+    def options(self, choice: str) -> tuple[str, ...] | None:
+        """The values that a static choice of a quantity may have; None where anything goes."""
+        return self.frames if choice == "frame" else None
 
     def require_regular(self) -> None:
         """Raise if M(q) is singular at all of some random postures, in words."""
@@ -187,6 +189,20 @@ class Dynamics:
     def potential_energy(self, q: Any) -> Any:
         """U, joules."""
         return self.compute("potential_energy", q=q)
+
+    @property
+    def inertia(self) -> Any:
+        """θ (10 bodies,): inertias by which it may be differentiated; none where it has no bodies."""
+        return np.zeros(0)
+
+    @property
+    def linear_parameters(self) -> tuple[str, ...] | None:
+        """Named parameters in which M is linear, masses and moments; None where unknown."""
+        return None
+
+    def with_inertia(self, theta: Any) -> Dynamics:
+        """The same system with other inertias θ, floats or symbols."""
+        return self
 
     @property
     def coulomb(self) -> Any:
@@ -225,6 +241,16 @@ class Dynamics:
     # constraints
 
     moving: bool = False  # whether they depend on time
+
+    @property
+    def held_by(self) -> tuple[Any, ...]:
+        """The constraints that hold it."""
+        return ()
+
+    @property
+    def free(self) -> Dynamics:
+        """The same system without its constraints."""
+        return self
 
     @property
     def rows(self) -> int:

@@ -1,22 +1,63 @@
-"""Quantities of a robot as files for other machines."""
+"""Quantities of a system as text for other machines, functions for other libraries, and files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import DalembertError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.systems.robot import Robot
+from dalembert.systems.variant import Variant
 from dalembert.text import file_name
 
+if TYPE_CHECKING:
+    from dalembert.kernels import Program
+    from dalembert.systems.system import System
+
 TARGETS = ("c", "cuda", "casadi")
+# what the numbers of a port are; ports of other names speak for themselves
+UNITS = {
+    "q": "rad or m, quaternions x, y, z, w",
+    "qd": "rad/s or m/s",
+    "qdd": "rad/s^2 or m/s^2",
+    "tau": "N m or N",
+    "tip_wrench": "N and N m, what the tool exerts on its environment, in the tool frame",
+    "base_twist": "m/s and rad/s, in the base frame",
+    "base_acceleration": "m/s^2 and rad/s^2, in the base frame",
+    "M": "kg m^2, kg m or kg",
+    "M_inverse": "inverse of the mass matrix",
+    "dtau_dq": "N m/rad, row i for tau_i",
+    "dtau_dqd": "N m s/rad, row i for tau_i",
+    "dqdd_dq": "1/s^2, row i for qdd_i",
+    "dqdd_dqd": "1/s, row i for qdd_i",
+    "T": "pose in the world, m",
+    "F": "force N and moment N m on each link, in its frame",
+    "K": "J",
+    "U": "J",
+    "parameters": "named parameters, in the order of the model",
+}
+
+
+def source_text(
+    owner: str, variant: Variant, program: Program, target: str, dtype: str, layout: str
+) -> str:
+    """The program of a variant as C, its header or CUDA, with what it is on top."""
+    from dalembert.kernels.source import source
+
+    quantity, way = variant.quantity, variant.formulation
+    about = [
+        f"{quantity.name} of {owner}: {quantity.summary}",
+        f"Formulation {way.name} ({way.citation}).",
+        "SI units and radians; twists and wrenches are (linear, angular).",
+    ]
+    name = f"dalembert_{owner}_{quantity.name}"
+    return source(program, target, name, dtype, layout, about, UNITS)
 
 
 def export(
-    robot: Robot,
+    system: System,
     quantity: str,
     target: str,
     folder: str | Path,
@@ -32,13 +73,13 @@ def export(
     """
     if target not in TARGETS:
         raise UnknownNameError(f"target={target!r} is unknown{suggest(target, list(TARGETS))}")
-    stem = file_name(f"{robot.name}_{quantity}")
+    stem = file_name(f"{system.name}_{quantity}")
     if target == "casadi":
-        function = robot.casadi_function(quantity, formulation, **choices)
+        function = system.casadi_function(quantity, formulation, **choices)
         return _written(Path(folder), {f"{stem}.casadi": lambda path: function.save(str(path))})
     endings = {"c": {"c": "c", "h": "h"}, "cuda": {"cuda": "cu"}}[target]
     made = {
-        f"{stem}.{ending}": robot.source(quantity, kind, dtype, formulation, layout, **choices)
+        f"{stem}.{ending}": system.source(quantity, kind, dtype, formulation, layout, **choices)
         for kind, ending in endings.items()
     }
     return _written(Path(folder), {name: partial(_write, text) for name, text in made.items()})

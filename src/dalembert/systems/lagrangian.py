@@ -16,14 +16,12 @@ from dalembert.systems.check import (
     require_lagrangian,
     singular,
 )
-from dalembert.systems.compiled import Parameters
 from dalembert.systems.energies import Energies
-from dalembert.systems.methods.equations import EquationMethods
-from dalembert.systems.methods.export import ExportMethods
+from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
 
 
-class Lagrangian(ExportMethods, EquationMethods, System):
+class Lagrangian(System):
     """A system with M(q) q̈ + C(q, q̇) q̇ + N(q) = τ + ψ, from its energies (000 p.8; 002).
 
     `q` are SymPy symbols, functions of time (`dynamicsymbols`) or CasADi SX symbols; `qd` their
@@ -104,7 +102,7 @@ class Lagrangian(ExportMethods, EquationMethods, System):
         out: Any = None,
     ) -> Any:
         """τ (..., nv) = d/dt ∂L/∂q̇ − ∂L/∂q − ψ."""
-        return self._evaluate("inverse_dynamics", (q, qd, qdd), {}, formulation, parameters, out)
+        return self._evaluate("inverse_dynamics", (q, qd, qdd), formulation, parameters, out)
 
     def forward_dynamics(
         self,
@@ -119,7 +117,7 @@ class Lagrangian(ExportMethods, EquationMethods, System):
         variant = self._variant("forward_dynamics", formulation, {})
         # where M is singular the kernel divides by zero; that is said below, in words
         with np.errstate(all="ignore"):
-            found = self._compiled.call(variant, (q, qd, tau), parameters, out)
+            found = self._run(variant, (q, qd, tau), parameters, out)
         if not np.isfinite(found).all():
             self._explain(found, q, parameters)
         return found
@@ -135,10 +133,6 @@ class Lagrangian(ExportMethods, EquationMethods, System):
                 where = f" at q = {postures[index]}"
                 raise singular(self.description, inertia, direction, where)
 
-    def mass_matrix(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
-        """M (..., nv, nv) = ∂²T/∂q̇², full and symmetric."""
-        return self._evaluate("mass_matrix", (q,), {}, None, parameters, out)
-
     def bias(
         self,
         q: Any,
@@ -148,59 +142,39 @@ class Lagrangian(ExportMethods, EquationMethods, System):
         out: Any = None,
     ) -> Any:
         """h (..., nv) = C q̇ + N, without ψ."""
-        return self._evaluate("bias", (q, qd), {}, formulation, parameters, out)
-
-    def gravity_torque(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
-        """N (..., nv) = ∂V/∂q: the forces that hold the system still against its potential."""
-        return self._evaluate("gravity_torque", (q,), {}, None, parameters, out)
-
-    def generalized_forces(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
-    ) -> Any:
-        """ψ (..., nv): the forces without potential, on the side of τ."""
-        return self._evaluate("generalized_forces", (q, qd), {}, None, parameters, out)
+        return self._evaluate("bias", (q, qd), formulation, parameters, out)
 
     def christoffel(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
         """Γ_ijk (..., nv, nv, nv), i the row (000 p.23)."""
-        return self._evaluate("christoffel", (q,), {}, None, parameters, out)
+        return self._evaluate("christoffel", (q,), None, parameters, out)
 
     def coriolis_matrix(
         self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """C (..., nv, nv), for which Ṁ − 2C is skew (000 p.24)."""
-        return self._evaluate("coriolis_matrix", (q, qd), {}, None, parameters, out)
+        return self._evaluate("coriolis_matrix", (q, qd), None, parameters, out)
 
     # energies, momenta, derivatives
-
-    def kinetic_energy(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
-    ) -> Any:
-        """T (...), joules."""
-        return self._evaluate("kinetic_energy", (q, qd), {}, None, parameters, out)
-
-    def potential_energy(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
-        """V (...), joules."""
-        return self._evaluate("potential_energy", (q,), {}, None, parameters, out)
 
     def generalized_momentum(
         self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """p (..., nv) = ∂T/∂q̇ = M q̇."""
-        return self._evaluate("generalized_momentum", (q, qd), {}, None, parameters, out)
+        return self._evaluate("generalized_momentum", (q, qd), None, parameters, out)
 
     def inverse_dynamics_derivatives(
         self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None
     ) -> Any:
         """(∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈), each (..., nv, nv); the last is M."""
         name = "inverse_dynamics_derivatives"
-        return self._evaluate(name, (q, qd, qdd), {}, None, parameters, None)
+        return self._evaluate(name, (q, qd, qdd), None, parameters)
 
     def forward_dynamics_derivatives(
         self, q: Any, qd: Any, tau: Any, parameters: Parameters = None
     ) -> Any:
         """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ), each (..., nv, nv); the last is M⁻¹."""
         name = "forward_dynamics_derivatives"
-        return self._evaluate(name, (q, qd, tau), {}, None, parameters, None)
+        return self._evaluate(name, (q, qd, tau), None, parameters)
 
 
 def described(

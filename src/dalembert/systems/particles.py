@@ -8,7 +8,7 @@ from typing import Any
 from dalembert import bridge
 from dalembert.errors import InertiaError, ModelError
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
-from dalembert.systems.compiled import Parameters
+from dalembert.systems.evaluator import Parameters
 from dalembert.systems.lagrangian import Lagrangian, described
 
 
@@ -54,35 +54,35 @@ class Particles(Lagrangian):
 
     def positions(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
         """r_i (..., k, d), metres."""
-        return self._evaluate("positions", (q,), {}, None, parameters, out)
+        return self._evaluate("positions", (q,), None, parameters, out)
 
     def velocities(self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None) -> Any:
         """ṙ_i (..., k, d) = Σ ∂r_i/∂q_j q̇_j."""
-        return self._evaluate("velocities", (q, qd), {}, None, parameters, out)
+        return self._evaluate("velocities", (q, qd), None, parameters, out)
 
     def accelerations(
         self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """r̈_i (..., k, d)."""
-        return self._evaluate("accelerations", (q, qd, qdd), {}, None, parameters, out)
+        return self._evaluate("accelerations", (q, qd, qdd), None, parameters, out)
 
     def applied_forces(
         self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """f_i (..., k, d): weight and the forces given, newtons."""
-        return self._evaluate("applied_forces", (q, qd), {}, None, parameters, out)
+        return self._evaluate("applied_forces", (q, qd), None, parameters, out)
 
     def virtual_displacements(
         self, q: Any, dq: Any, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """δr_i (..., k, d) = Σ ∂r_i/∂q_j δq_j."""
-        return self._evaluate("virtual_displacements", (q, dq), {}, None, parameters, out)
+        return self._evaluate("virtual_displacements", (q, dq), None, parameters, out)
 
     def virtual_work(
         self, q: Any, forces: Any, dq: Any, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """Σ f_i·δr_i (...) of forces (..., k, d) along δq (..., nv), joules."""
-        return self._evaluate("virtual_work", (q, forces, dq), {}, None, parameters, out)
+        return self._evaluate("virtual_work", (q, forces, dq), None, parameters, out)
 
     def dalembert(
         self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None, out: Any = None
@@ -97,7 +97,7 @@ class Particles(Lagrangian):
         >>> Particles([2.0], [x], x, gravity=[0, -10]).dalembert([0, 0], [1, 1], [3, -10.0])
         array([-6.,  0.])
         """
-        return self._evaluate("dalembert", (q, qd, qdd), {}, None, parameters, out)
+        return self._evaluate("dalembert", (q, qd, qdd), None, parameters, out)
 
 
 def _parts(

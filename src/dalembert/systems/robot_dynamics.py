@@ -8,13 +8,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.formulations import QUANTITIES, Quantity, coupled
+from dalembert.formulations.derivatives.inertial import (
+    inertial_parameters,
+    with_inertial_parameters,
+)
 from dalembert.formulations.forward.regularity import require_regular_mass_matrix
-from dalembert.formulations.kinematics.frames import body_poses, frame_pose
+from dalembert.formulations.kinematics.frames import EXPRESSED_IN, body_poses, frame_pose
 from dalembert.model import CoupledModel, Model
-from dalembert.model.jointed import Kinds
+from dalembert.model.parameter import collect
 from dalembert.spatial import se3
-from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.carried import Carried
 
 # the packages whose sources decide what a traced program computes
 TRACED_FROM = (
@@ -27,7 +32,7 @@ TRACED_FROM = (
 
 
 @dataclass(frozen=True, eq=False)
-class RobotDynamics(Dynamics):
+class RobotDynamics(Carried):
     """A tree of rigid links; every joint moves on its own."""
 
     model: Any  # a Model, or a CoupledModel below
@@ -37,6 +42,10 @@ class RobotDynamics(Dynamics):
         return QUANTITIES
 
     traced_from: ClassVar[tuple[str, ...]] = TRACED_FROM
+
+    @property
+    def carrier(self) -> Any:
+        return self.model
 
     @property
     def description(self) -> Any:
@@ -60,55 +69,26 @@ class RobotDynamics(Dynamics):
     def bind(self, values: Any) -> Self:
         return replace(self, model=self.model.bind(values))
 
-    @property
-    def nq(self) -> int:
-        return self.model.nq
+    def options(self, choice: str) -> tuple[str, ...] | None:
+        words = {"frame": self.frames, "expressed_in": EXPRESSED_IN}
+        return words.get(choice)
 
     @property
-    def nv(self) -> int:
-        return self.model.nv
+    def inertia(self) -> Any:
+        return inertial_parameters(self.model)
 
     @property
-    def coordinates(self) -> tuple[str, ...]:
-        return self.model.coordinates
+    def linear_parameters(self) -> tuple[str, ...]:
+        """Parameters that are masses or moments of bodies or rotors, and no lengths, in order."""
+        bodies = self.model.bodies
+        masses = [v for body in bodies for v in (body.mass, body.inertia)]
+        found = {name for v in [*masses, self.model.drive.rotor] for name in _parameters_in(v)}
+        lengths = [v for body in bodies for v in (body.center, body.translation)]
+        found -= {name for v in lengths for name in _parameters_in(v)}
+        return tuple(name for name in self.model.parameters if name in found)
 
-    @property
-    def velocities(self) -> tuple[str, ...]:
-        return self.model.velocities
-
-    @property
-    def kinds(self) -> Kinds:
-        return self.model.kinds
-
-    @property
-    def lower(self) -> np.ndarray:
-        return self.model.lower
-
-    @property
-    def upper(self) -> np.ndarray:
-        return self.model.upper
-
-    def neutral(self) -> np.ndarray:
-        return self.model.neutral()
-
-    def integrate(self, q: Any, step: Any) -> Any:
-        return self.model.integrate(q, step)
-
-    def difference(self, q: Any, to: Any) -> Any:
-        return self.model.difference(q, to)
-
-    def rate(self, q: Any, qd: Any) -> Any:
-        return self.model.rate(q, qd)
-
-    def pull_back(self, step: Any, velocity: Any) -> Any:
-        return self.model.pull_back(step, velocity)
-
-    def normalised(self, q: Any) -> Any:
-        return self.model.normalised(q)
-
-    @property
-    def coulomb(self) -> Any:
-        return self.model.coulomb
+    def with_inertia(self, theta: Any) -> RobotDynamics:
+        return replace(self, model=with_inertial_parameters(self.model, theta))
 
     def without_coulomb(self) -> RobotDynamics:
         return replace(self, model=self.model.without_coulomb())
@@ -130,6 +110,10 @@ class RobotDynamics(Dynamics):
 
     def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
         return self.compute("jacobian", q=q, frame=frame, expressed_in=expressed_in)
+
+
+def _parameters_in(value: Any) -> Mapping[str, Any]:
+    return collect(value)[0] if is_symbolic(value) else {}
 
 
 class CoupledDynamics(RobotDynamics):

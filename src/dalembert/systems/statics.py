@@ -11,7 +11,7 @@ import numpy as np
 from dalembert import bridge
 from dalembert.errors import ConvergenceError, ShapeError
 from dalembert.systems.check import combination
-from dalembert.systems.compiled import Parameters
+from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import Dynamics, System
 
 ITERATIONS, LARGEST_STEP = 60, 1.0  # Newton's; a step in rad or m

@@ -7,31 +7,28 @@ them compiles into one kernel.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.model.jointed import Kinds
 from dalembert.systems import rollouts
-from dalembert.systems.compiled import Compiled, Evaluator, Kind, Parameters
+from dalembert.systems.differentiation import Differentiable
 from dalembert.systems.dynamics import Dynamics, Rows
+from dalembert.systems.evaluator import Parameters
+from dalembert.systems.export import source_text
+
+if TYPE_CHECKING:
+    import casadi
+
+    from dalembert.symbolic.equations import Equations
 
 __all__ = ["Dynamics", "Rows", "System", "dynamics"]
 
 
-class System(Evaluator):
+class System(Differentiable):
     """A robot, a Lagrangian, a closed chain: M q̈ + h + Aᵀλ = τ + ψ, evaluated compiled."""
-
-    def __init__(self, dynamics: Dynamics) -> None:
-        kind = Kind(
-            dynamics.quantity,
-            dynamics.traced_from,
-            dynamics.inputs,
-            lambda description: dynamics.require_regular(),
-        )
-        super().__init__(Compiled(dynamics.description, kind))
-        self.dynamics = dynamics
 
     @property
     def name(self) -> str:
@@ -79,49 +76,121 @@ class System(Evaluator):
 
     def integrate(self, q: Any, step: Any) -> Any:
         """q (..., nq) moved by the velocity `step` (..., nv) for unit time, on its manifold."""
-        return self._evaluate("integrate", (q, step), {}, None, None, None)
+        return self._evaluate("integrate", (q, step))
 
     def difference(self, q: Any, to: Any) -> Any:
         """The shortest step (..., nv) with integrate(q, step) = to."""
-        return self._evaluate("difference", (q, to), {}, None, None, None)
+        return self._evaluate("difference", (q, to))
 
     # M q̈ + h + Aᵀλ = τ + ψ; systems have more arguments than these
 
     def mass_matrix(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
         """M (..., nv, nv), full and symmetric."""
-        return self._evaluate("mass_matrix", (q,), {}, None, parameters, out)
+        return self._evaluate("mass_matrix", (q,), None, parameters, out)
 
     def bias(self, q: Any, qd: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
         """h (..., nv) = C q̇ + N."""
-        return self._evaluate("bias", (q, qd), {}, None, parameters, out)
+        return self._evaluate("bias", (q, qd), None, parameters, out)
 
     def gravity_torque(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
         """N (..., nv) = ∂U/∂q: the forces that hold the system still."""
-        return self._evaluate("gravity_torque", (q,), {}, None, parameters, out)
+        return self._evaluate("gravity_torque", (q,), None, parameters, out)
 
     def generalized_forces(
         self, q: Any, qd: Any, *, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """ψ (..., nv): the forces without potential, on the side of τ; minus a robot's friction."""
-        return self._evaluate("generalized_forces", (q, qd), {}, None, parameters, out)
+        return self._evaluate("generalized_forces", (q, qd), None, parameters, out)
 
     def kinetic_energy(
         self, q: Any, qd: Any, *, parameters: Parameters = None, out: Any = None
     ) -> Any:
         """K (...), joules."""
-        return self._evaluate("kinetic_energy", (q, qd), {}, None, parameters, out)
+        return self._evaluate("kinetic_energy", (q, qd), None, parameters, out)
 
     def potential_energy(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
         """U (...), joules."""
-        return self._evaluate("potential_energy", (q,), {}, None, parameters, out)
+        return self._evaluate("potential_energy", (q,), None, parameters, out)
 
     def inverse_dynamics(self, q: Any, qd: Any, qdd: Any) -> Any:
         """τ (..., nv) of a motion; with constraints, (τ, λ)."""
-        return self._evaluate("inverse_dynamics", (q, qd, qdd), {}, None, None, None)
+        return self._evaluate("inverse_dynamics", (q, qd, qdd))
 
     def forward_dynamics(self, q: Any, qd: Any, tau: Any) -> Any:
         """q̈ (..., nv) under forces; with constraints, (q̈, λ)."""
-        return self._evaluate("forward_dynamics", (q, qd, tau), {}, None, None, None)
+        return self._evaluate("forward_dynamics", (q, qd, tau))
+
+    # any quantity, for other machines and other libraries
+
+    def source(
+        self,
+        quantity: str,
+        target: str = "c",
+        dtype: str = "float64",
+        formulation: str | None = None,
+        layout: str = "row",
+        **choices: Any,
+    ) -> str:
+        """A quantity as text that compiles on its own.
+
+        ``target="c"`` is C99 with nothing but <math.h>, ``"h"`` the header that goes with it, and
+        ``"cuda"`` a kernel with one state per thread; there `layout` says how batches lie: "row"
+        (states, entries) or "column" (entries, states). `choices` are those of `kernel`.
+
+        >>> import dalembert as dl
+        >>> "void dalembert_pendulum_bias(" in dl.load("pendulum").source("bias")
+        True
+        """
+        variant = self._variant(quantity, formulation, choices)
+        program = self._program(variant)
+        return source_text(self.dynamics.name, variant, program, target, dtype, layout)
+
+    def casadi_function(
+        self, quantity: str, formulation: str | None = None, **choices: Any
+    ) -> casadi.Function:
+        """A quantity as a `casadi.Function`, simplified, for optimal control.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").casadi_function("inverse_dynamics")
+        Function(inverse_dynamics:(q,qd,qdd)->(tau) SXFunction)
+        """
+        from dalembert.kernels.program.to_casadi import to_casadi
+
+        return to_casadi(self.program(quantity, formulation, **choices), quantity)
+
+    def equations(
+        self,
+        quantities: Sequence[str] = ("M", "C", "g"),
+        simplify: str = "full",
+        timeout: float | None = 10.0,
+        group: bool | None = None,
+        coordinates: Sequence[str] | None = None,
+        constants: Sequence[str] | None = None,
+        progress: bool = True,
+    ) -> Equations:
+        """The equations of motion as SymPy matrices in textbook form, from its programs.
+
+        `quantities` are of "M", "C", "g", "Gamma" (Christoffel), "K", "U", "B" and "Csq" (Khatib).
+        "full" also looks for factors, until `timeout` seconds are over; "fast" does not. `group`
+        names the constants (α + 2β cos θ₂); None does so if a few of them say all of M.
+        `coordinates` and `constants` are names to use instead of θ₁, d₂, … and α, β, ….
+
+        >>> from dalembert.zoo.letters import symbolic_model
+        >>> print(symbolic_model("planar_2r").equations(["M"]))
+        Mass matrix
+        M = ⎡ α + 2 β cos θ₂   δ + β cos θ₂ ⎤
+            ⎣ δ + β cos θ₂     δ            ⎦
+        <BLANKLINE>
+        with
+        α = Iz₁ + Iz₂ + m₁ r₁² + m₂ (l₁² + r₂²)
+        β = m₂ l₁ r₂
+        δ = Iz₂ + m₂ r₂²
+        """
+        from dalembert.systems.equation_system import equations_of
+
+        form = {"simplify": simplify, "timeout": timeout, "group": group}
+        named = {"constants": constants, "progress": progress}
+        return equations_of(self, quantities, coordinates, **form, **named)
 
     # motions
 

@@ -7,16 +7,37 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dalembert.errors import ParameterError
 from dalembert.formulations.derivatives import inertial
-from dalembert.systems.methods.derivatives import DerivativeMethods
+from dalembert.systems.evaluator import Parameters
+from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     from dalembert.formulations.derivatives.base_parameters import Grouping
 
 
-class InertialMethods(DerivativeMethods):
+class RobotInertias(System):
     """Inertial parameters θ with τ = Y θ, the base parameters behind them, and equivalent robots."""
+
+    def regressor(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """Y (..., nv, 10 bodies): ``Y @ robot.parameters`` is τ without friction and rotors.
+
+        >>> import numpy as np, dalembert as dl
+        >>> robot = dl.load("pendulum")
+        >>> Y = robot.regressor([np.pi / 2], [0.0], [0.0])
+        >>> Y @ robot.parameters
+        array([9.81])
+        """
+        given = {"base_twist": base_twist, "base_acceleration": base_acceleration}
+        return self._evaluate("regressor", (q, qd, qdd), None, parameters, out, **given)
 
     @property
     def parameters(self) -> np.ndarray:
@@ -96,13 +117,5 @@ class InertialMethods(DerivativeMethods):
         return type(self)(reduced(self._numbers(), self.base_parameters))  # type: ignore[arg-type]  # systems are made of their description
 
     def _numbers(self) -> Any:
-        """The model, which must not hold open parameters."""
-        model = self.description
-        if not model.parameters:
-            return model
-        if None in model.parameters.values():
-            missing = next(name for name, value in model.parameters.items() if value is None)
-            raise ParameterError(
-                f"{model.name}: parameter {missing!r} has no value; give it a default"
-            )
-        return model.bind(model.parameter_values())
+        """The model with numbers for all its parameters."""
+        return self.dynamics.bound().description

@@ -1,0 +1,88 @@
+"""Programs and letters of a robot or a Lagrangian system, handed to `symbolic`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from dalembert.errors import EquationError, FormulationError
+from dalembert.symbolic.system import SOURCES, System, quantity_key
+from dalembert.symbolic.writing import write_equations
+
+if TYPE_CHECKING:
+    from dalembert.kernels.program.program import Program
+    from dalembert.symbolic.equations import Equations
+    from dalembert.systems.dynamics import Dynamics
+    from dalembert.systems.evaluator import Evaluator
+
+
+def equations_of(
+    subject: Evaluator,
+    quantities: Sequence[str] = ("M", "C", "g"),
+    coordinates: Sequence[str] | None = None,
+    **options: Any,
+) -> Equations:
+    """The equations of a robot or system; `Robot.equations` says what the arguments are."""
+    if isinstance(quantities, str):
+        raise EquationError(f"quantities={quantities!r} must be a list, such as ['M', 'g']")
+    keys = [quantity_key(name) for name in quantities]
+    return write_equations(system_of(subject, keys, coordinates), keys, **options)
+
+
+def system_of(
+    subject: Evaluator, keys: Iterable[str] = SOURCES, coordinates: Sequence[str] | None = None
+) -> System:
+    """Programs and symbols of a robot or system, for the quantities of these short names."""
+    needed = dict.fromkeys(["mass_matrix", *(SOURCES[key] for key in keys)])
+    seen = subject.dynamics
+    q, qd = _coordinates(seen, coordinates)
+    linear = seen.linear_parameters
+    return System(
+        name=seen.name,
+        programs={name: _program(subject, name) for name in needed},
+        q=tuple(map(sympy.Symbol, q)),
+        qd=tuple(map(sympy.Symbol, qd)),
+        parameters=tuple(map(sympy.Symbol, seen.parameters)),
+        linear=None if linear is None else tuple(map(sympy.Symbol, linear)),
+        defaults=seen.parameters,
+    )
+
+
+def _program(subject: Evaluator, name: str) -> Program:
+    """The program of a quantity that reads best.
+
+    Symbols differentiate best automatically, and the books write M with differentiated centers:
+    sums of angles stand in it as they are printed.
+    """
+    listed = {formulation.name for formulation in subject.dynamics.quantity(name).formulations}
+    readable = next((way for way in ("automatic", "centers") if way in listed), None)
+    try:
+        return subject.program(name, readable)
+    except FormulationError as error:
+        raise EquationError(f"{name} has no equations: {error}") from error
+
+
+def _coordinates(seen: Dynamics, given: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """Names of q and of its rates: the system's own, or θ for turns and d for slides, numbered."""
+    if given is not None and len(given) != seen.nq:
+        raise EquationError(f"{seen.name} has {seen.nq} coordinates, not {len(given)}")
+    q = list(_default_names(seen) if given is None else given)
+    scalar = seen.nq == seen.nv
+    rates = [f"d{x}" for x in q] if scalar else [f"v{k + 1}" for k in range(seen.nv)]
+    clash = sorted({*q, *rates} & set(seen.parameters))
+    if clash or len({*q, *rates}) < len(q) + len(rates):
+        what = f"parameter {clash[0]!r}" if clash else "another one"
+        raise EquationError(f"{seen.name}: a coordinate has the name of {what}; give coordinates=")
+    return q, rates
+
+
+def _default_names(seen: Dynamics) -> Iterator[str]:
+    kinds = seen.kinds.q
+    for k, (own, kind) in enumerate(zip(seen.coordinates, kinds, strict=True)):
+        number = str(k + 1) if seen.nq > 1 else ""
+        letter = {"angle": "theta", "length": "d"}.get(kind, "q")
+        name = f"{'q' if 'quaternion' in kinds else letter}{number}"
+        taken = name in seen.parameters
+        yield own if kind == "unknown" else f"q{number}" if taken else name

@@ -1,0 +1,262 @@
+"""The quantities of a catalogue, compiled when first asked for, and the call that evaluates them.
+
+A call goes System → `Variant` (which quantity, by which formulation) → `Kernel` → `Program` (the
+formulation traced over this system) → machine code. Everything here reads only the catalogue, so a
+robot, a Lagrangian and a closed chain are compiled by the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import ShapeError
+from dalembert.kernels import Kernel, Port, Program, build, fast_call, source_digest
+from dalembert.kernels.call.explain import explain
+from dalembert.kernels.cuda.device import DeviceKernel, on_device
+from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.variant import Variant
+from dalembert.text import plain_name
+
+if TYPE_CHECKING:
+    from dalembert.kernels.program.count import Count
+
+Parameters = Mapping[str, float] | np.ndarray | None
+
+
+class Evaluator:
+    """Kernels and programs of one system, made when first asked for."""
+
+    def __init__(self, dynamics: Dynamics) -> None:
+        plain_name(dynamics.name, "a system")
+        self.dynamics = dynamics
+        self._variants: dict[Any, Variant] = {}
+        self._kernels: dict[Any, Kernel] = {}
+        self._programs: dict[Any, Program] = {}
+        self._devices: dict[Any, DeviceKernel] = {}
+
+    @property
+    def description(self) -> Any:
+        """The data this system is made of."""
+        return self.dynamics.description
+
+    # what users ask for by the name of a quantity
+
+    def evaluate(
+        self,
+        quantity: str,
+        *inputs: Any,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        **choices: Any,
+    ) -> Any:
+        """Any quantity of the catalogue; `choices` are static, or optional inputs.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").evaluate("bias", [0.0], [1.0])
+        array([0.])
+        """
+        return self._evaluate(quantity, inputs, formulation, parameters, out, **choices)
+
+    def kernel(self, quantity: str, formulation: str | None = None, **choices: Any) -> np.ufunc:
+        """The compiled `numpy.ufunc` behind a quantity.
+
+        `choices` are static (``frame="tool"``) or name optional inputs (``tip_wrench=True``).
+
+        >>> import dalembert as dl
+        >>> isinstance(dl.load("planar_2r").kernel("mass_matrix"), np.ufunc)
+        True
+        """
+        return self._kernel(self._variant(quantity, formulation, choices)).ufunc
+
+    def program(self, quantity: str, formulation: str | None = None, **choices: Any) -> Program:
+        """The straight-line program of a quantity for this system."""
+        return self._program(self._variant(quantity, formulation, choices))
+
+    def device_kernel(
+        self, quantity: str, formulation: str | None = None, **choices: Any
+    ) -> DeviceKernel:
+        """The CUDA kernels of a quantity; ``.report()`` has their registers, spills and launch.
+
+        Methods called with CuPy arrays use them by themselves.
+        """
+        return self._device(self._variant(quantity, formulation, choices))
+
+    def reference(
+        self, quantity: str, *inputs: Any, formulation: str | None = None, **choices: Any
+    ) -> Any:
+        """The formulation itself, run as plain NumPy on one state, nothing compiled."""
+        names = self.dynamics.quantity(quantity).inputs
+        arrays = {n: np.asarray(x, dtype=float) for n, x in zip(names, inputs, strict=True)}
+        return self.dynamics.bound().compute(quantity, formulation, **arrays, **choices)
+
+    def operation_count(
+        self, quantity: str, formulation: str | None = None, **choices: Any
+    ) -> Count:
+        """Arithmetic of a quantity for this system, zeros and repetitions removed.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").operation_count("inverse_dynamics").trigonometric
+        1
+        """
+        from dalembert.kernels.program.count import count
+
+        return count(self.program(quantity, formulation, **choices))
+
+    # from a variant to its kernel
+
+    def _variant(
+        self, quantity: str, formulation: str | None, choices: Mapping[str, Any]
+    ) -> Variant:
+        """The variant of these choices; arrays among them are optional inputs."""
+        optional = self.dynamics.quantity(quantity).optional
+        told = tuple(
+            (name, value is not False if name in optional else value)
+            for name, value in choices.items()
+        )
+        try:
+            return self._variants[quantity, formulation, told]
+        except (KeyError, TypeError):  # unknown, or a choice that is no word
+            found = Variant.of(self.dynamics, quantity, formulation, choices)
+        self._variants[quantity, formulation, told] = found
+        return found
+
+    def ports(self, variant: Variant) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+        """Inputs of a variant's kernel, the open parameters last, and its results."""
+        seen = self.dynamics
+        inputs = [Port(name, seen.shape(seen.inputs[name])) for name in variant.inputs]
+        if seen.parameters:
+            inputs.append(Port("parameters", (len(seen.parameters),)))
+        declared = variant.quantity.outputs.items()
+        return tuple(inputs), tuple(Port(name, seen.shape(sizes)) for name, sizes in declared)
+
+    def build(
+        self,
+        key: tuple[Any, ...],
+        function: Callable[..., Mapping[str, Any]],
+        ports: tuple[tuple[Port, ...], tuple[Port, ...]],
+        name: str,
+        doc: str,
+    ) -> Kernel:
+        """The kernel of a traceable function of this system, compiled or from the cache on disk."""
+        if key not in self._kernels:
+            sources = [source_digest(package) for package in self.dynamics.traced_from]
+            self._kernels[key] = build(
+                key=repr((self.dynamics.content, key, sources)),
+                make_program=lambda: traced(function, ports[0], name),
+                inputs=ports[0],
+                outputs=ports[1],
+                name=name,
+                doc=doc,
+            )
+        return self._kernels[key]
+
+    def _kernel(self, variant: Variant) -> Kernel:
+        if variant.key not in self._kernels and variant.quantity.inverts_mass:
+            self.dynamics.require_regular()
+        made, way = variant.quantity, variant.formulation
+        doc = f"{made.summary}: {way.summary}"
+        return self.build(variant.key, self._traceable(variant), self.ports(variant), way.name, doc)
+
+    def _traceable(self, variant: Variant) -> Callable[..., Mapping[str, Any]]:
+        def function(parameters: Any = None, **inputs: Any) -> Mapping[str, Any]:
+            seen = self.dynamics if parameters is None else self.dynamics.bind(parameters)
+            return variant.outputs(seen.description, **inputs)
+
+        return function
+
+    def _program(self, variant: Variant) -> Program:
+        """The formulation traced over this system."""
+        if variant.key not in self._programs:
+            function, (inputs, _) = self._traceable(variant), self.ports(variant)
+            self._programs[variant.key] = traced(function, inputs, variant.quantity.name)
+        return self._programs[variant.key]
+
+    def _device(self, variant: Variant) -> DeviceKernel:
+        if variant.key not in self._devices:
+            made = DeviceKernel(self._program(variant), variant.quantity.name)
+            self._devices[variant.key] = made
+        return self._devices[variant.key]
+
+    # the call
+
+    def _evaluate(
+        self,
+        quantity: str,
+        inputs: tuple[Any, ...],
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        **choices: Any,
+    ) -> Any:
+        """What a method of the quantity's name returns; choices that are None were not made."""
+        chosen = {name: value for name, value in choices.items() if value is not None}
+        variant = self._variant(quantity, formulation, chosen)
+        given = tuple(chosen[name] for name in variant.optional)
+        result = self._run(variant, (*inputs, *given), parameters, out)
+        if formulation is None and not chosen and not self.dynamics.parameters:
+            self._shorten(quantity, variant, inputs)
+        return result
+
+    def _run(
+        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
+    ) -> Any:
+        """The kernel on arrays, on the GPU where they lie there."""
+        if self.dynamics.parameters:
+            arguments = (*arguments, self.parameter_array(parameters))
+        elif parameters is not None:
+            self.dynamics.parameter_values(dict(parameters))
+        try:
+            if on_device(arguments):
+                return self._device(variant)(arguments, out)
+        except ShapeError as error:
+            raise ShapeError(f"{self.dynamics.name}.{variant.quantity.name}: {error}") from None
+        kernel = self._kernels.get(variant.key) or self._kernel(variant)
+        return self.call(kernel, variant.quantity.name, arguments, out)
+
+    def call(self, kernel: Kernel, what: str, arguments: Sequence[Any], out: Any = None) -> Any:
+        """A kernel on arrays; what NumPy refuses is said again in the user's terms."""
+        try:
+            return kernel.ufunc(*arguments) if out is None else kernel.ufunc(*arguments, out=out)
+        except (ValueError, TypeError) as error:
+            explained = explain(error, kernel.inputs, arguments)
+            raise ShapeError(f"{self.dynamics.name}.{what}: {explained}") from None
+
+    def parameter_array(self, parameters: Parameters = None) -> np.ndarray:
+        """Values (..., n_parameters) of the named parameters."""
+        if parameters is None or isinstance(parameters, Mapping):
+            return self.dynamics.parameter_values(parameters)
+        return np.asarray(parameters)
+
+    def _shorten(self, quantity: str, variant: Variant, inputs: tuple[Any, ...]) -> None:
+        """Put a builtin in front of the method, for calls with one plain state; see `fast_call`.
+
+        Only in front of the library's own: a method that a subclass overrides stays what it is.
+        """
+        method = getattr(type(self), quantity, None)
+        own = getattr(method, "__module__", "").partition(".")[0] == __name__.partition(".")[0]
+        if not own or quantity in self.__dict__ or on_device(inputs):
+            return
+        doc = f"{quantity}{_plain_signature(method)}\n--\n\n{method.__doc__ or ''}"
+        kernel = self._kernel(variant)
+        self.__dict__[quantity] = fast_call(kernel, getattr(self, quantity), quantity, doc)
+
+
+def traced(
+    function: Callable[..., Mapping[str, Any]], inputs: Sequence[Port], name: str
+) -> Program:
+    """The program of a function of these inputs."""
+    from dalembert.kernels.program.trace import trace
+
+    return trace(function, {port.name: port.shape for port in inputs}, name=name)
+
+
+def _plain_signature(method: Any) -> str:
+    """The arguments of a method without self and annotations, as `inspect` reads them in a doc."""
+    found = signature(method)
+    bare = [p.replace(annotation=p.empty) for p in list(found.parameters.values())[1:]]
+    return str(found.replace(parameters=bare, return_annotation=found.empty))
