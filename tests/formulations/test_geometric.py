@@ -112,7 +112,7 @@ def test_stacked_operators(seed):
     assert_close(unit + op.Gamma @ op.G, op.G)
     # the twists V = G (ξ θ̇ + P_0 V_0) are those of the recursion
     V_0 = rng.normal(size=6)
-    A, base = screw.adjoints(model, q), screw.Twist(V_0, np.zeros(6))
+    A, base = screw.adjoints(model, q), screw.LinkTwist(V_0, np.zeros(6))
     V = [moving.V for moving in screw.twists(model, A, qd, 0.0 * qd, base)]
     assert_close(op.G @ (op.xi @ qd + op.P_0 @ V_0), np.concatenate(V))
 
@@ -137,7 +137,7 @@ def test_base_joints_give_the_base_its_motion(seed):
     q, rest = rng.normal(size=model.nq - 6), np.zeros(model.nv - 6)
     rates, accelerations = (np.concatenate([x, rest]) for x in base_rates(V_0, V_dot_0))
     A = screw.adjoints(model, np.concatenate([np.zeros(6), q]))
-    still = screw.Twist(np.zeros(6), np.zeros(6))
+    still = screw.LinkTwist(np.zeros(6), np.zeros(6))
     base = screw.twists(model, A, rates, accelerations, still)[5]
     assert_close(base.V, V_0)
     assert_close(base.V_dot, V_dot_0)
