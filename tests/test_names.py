@@ -209,7 +209,7 @@ def test_runs_keep_the_names_of_their_systems(ending, tmp_path):
     run = dl.simulate(robot("plain"), [0.1], [0.0], duration=0.02, dt=0.01, method="rk4")
     for number, name in enumerate(SHOWN[::4] if ending == "zarr" else SHOWN):
         path = tmp_path / f"{number}.{ending}"
-        named = run.assign_attrs(system=name).assign_coords(joint=[f"j{name}"])
+        named = run.assign_attrs(system=name, model="").assign_coords(joint=[f"j{name}"])
         if ending == "nc":
             named.to_netcdf(path, engine="h5netcdf")
         else:
@@ -223,7 +223,7 @@ def test_a_run_never_opens_the_file_that_its_system_names(tmp_path):
     trap = tmp_path / "trap.urdf"
     trap.write_text(robot("trap").to_urdf())
     run = dl.simulate(robot("plain"), [0.1], [0.0], duration=0.02, dt=0.01, method="rk4")
-    assert '"scene":null' in run_page(run.assign_attrs(system=str(trap)))
+    assert '"scene":null' in run_page(run.assign_attrs(system=str(trap), model=""))
 
 
 def test_pictures_of_a_mechanism_stay_in_their_folder(tmp_path):

@@ -99,8 +99,20 @@ def test_animation_needs_a_row_per_time(tmp_path):
         animate(dl.load("rp"), np.arange(3.0), np.zeros((3, 3)), tmp_path / "no.gif")
 
 
+def as_of_0_1(run):
+    """The run as 0.1 has stored it: without its model."""
+    old = run.copy()
+    old.attrs = {k: v for k, v in run.attrs.items() if k not in ("model", "model_content")}
+    return old
+
+
+def test_a_run_with_a_damaged_model_is_not_drawn(run):
+    text = run_page(run.assign_attrs(model="<script>"))
+    assert '"scene":null' in text and "It is not drawn: the model in the run" in text
+
+
 def test_a_run_of_an_unknown_system_needs_its_robot(run, tmp_path):
-    other = run.assign_attrs(system="mine")
+    other = as_of_0_1(run).assign_attrs(system="mine")
     assert robot_of(other) is None
     with pytest.raises(
         ParameterError, match="'mine' is not in the zoo, or not this model; give robot="
@@ -149,7 +161,9 @@ def test_page_of_a_run_moves(open_page, run, tmp_path):
 
 
 def test_page_without_a_robot_has_its_plots(open_page, run, tmp_path):
-    page = open_page(run.assign_attrs(system="mine").dl.report(tmp_path / "run.html"), at=0.1)
+    page = open_page(
+        as_of_0_1(run).assign_attrs(system="mine").dl.report(tmp_path / "run.html"), at=0.1
+    )
     assert page.locator("#arm").count() == 0
     assert page.locator(".chart").count() >= 5
 
@@ -167,7 +181,7 @@ def test_report_says_what_it_cannot_show(run, tmp_path):
     result = CliRunner().invoke(app, ["report", "four_bar", "--out", str(tmp_path / "a.html")])
     assert result.exit_code == 1
     assert "four_bar is no robot but a Constrained" in result.stderr
-    run.assign_attrs(system="mine").to_netcdf(tmp_path / "run.nc", engine="scipy")
+    as_of_0_1(run).assign_attrs(system="mine").to_netcdf(tmp_path / "run.nc", engine="scipy")
     arguments = ["report", str(tmp_path / "run.nc"), "--out", str(tmp_path / "b.html")]
     result = CliRunner().invoke(app, arguments)
     assert "Give --robot to see it move" in result.stdout
@@ -175,6 +189,8 @@ def test_report_says_what_it_cannot_show(run, tmp_path):
 
 def test_a_run_of_a_model_with_other_numbers_is_not_drawn_as_the_zoos(tmp_path):
     long = dl.simulate(dl.load("pendulum", l=2.0), [0.3], [0.0], duration=0.1, dt=0.05)
+    assert robot_of(long) == dl.load("pendulum", l=2.0) and '"scene":{' in run_page(long)
+    long = as_of_0_1(long)
     assert robot_of(long) is None
     text = run_page(long)
     assert '"scene":null' in text and "made by another &#x27;pendulum&#x27;" in text
@@ -189,7 +205,7 @@ def test_a_robot_named_like_one_of_the_zoo_is_not_the_zoos():
     arm = {"name": "a", "joint": {"type": "revolute"}, "mass": 1.0, "inertia": np.eye(3)}
     mine = dl.Robot.from_links([arm], name="pendulum")
     run = dl.simulate(mine, [0.3], [0.0], duration=0.1, dt=0.05)
-    assert robot_of(run) is None
+    assert robot_of(run) == mine and robot_of(as_of_0_1(run)) is None
     assert describe(mine)["title"] is None
     assert describe(dl.load("pendulum"))["title"] is not None
 

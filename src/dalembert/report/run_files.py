@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import ParameterError, UnknownNameError
+from dalembert.errors import ParameterError, SimulationError, UnknownNameError
+from dalembert.simulation import system_of
 from dalembert.systems.robot import Robot
 from dalembert.text import visible
 
@@ -76,7 +77,7 @@ def _numeric(field: Any) -> bool:
 
 
 def robot_of(run: xarray.Dataset) -> Robot | None:
-    """The robot of the zoo that made the run, told by its name and the digest of its model.
+    """The robot that made the run: the one it carries, or the zoo's of its name and digest.
 
     Of a constrained mechanism, the tree that its constraints hold.
     """
@@ -92,6 +93,12 @@ def drawn_robot(run: xarray.Dataset, robot: Robot | None) -> tuple[Robot | None,
         # a constrained run carries the digest of the tree together with its constraints
         own = robot.model.content == digest or name != robot.name or "lambda" in run
         return robot, "" if own else f"The robot drawn is not the {name!r} that made this run."
+    if "model" in run.attrs:
+        try:
+            carried = system_of(run)
+        except SimulationError as error:
+            return None, f"It is not drawn: {visible(error)}."
+        return (carried, "") if isinstance(carried, Robot) else (None, "")
     try:
         found = entry(name).build()
     except UnknownNameError:

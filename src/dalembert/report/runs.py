@@ -81,7 +81,9 @@ def run_page(
     if lost:
         lead += f" At {lost:,} of them a position is not finite; the arm is left where it was."
     lead += f" {remark}" if remark else ""
-    facts = [(html(str(key)), html(str(value))) for key, value in run.attrs.items()]
+    facts = [
+        (html(str(key)), html(str(value))) for key, value in run.attrs.items() if key != "model"
+    ]
     sections = [("origin", "Where it comes from", table(("attribute", "value"), facts, left=2))]
     return page(f"Run of {name}", "", lead, moving(robot, t, q, charts), sections)
 

@@ -20,6 +20,7 @@ from dalembert.simulation.identity import digest, function_digest
 from dalembert.simulation.law import Controller, law_digest
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 from dalembert.simulation.plant import Plant
+from dalembert.simulation.provenance import carried
 from dalembert.simulation.result import dataset, outputs
 from dalembert.simulation.settings import Settings
 from dalembert.simulation.step import Stepper
@@ -116,7 +117,7 @@ def _simulate(
     if checkpoint is not None:
         own = {"start": digest(x0, *given.values()), "torques": wanted.identity, "law": law}
         own["until"] = "" if asked.until is None else function_digest(asked.until)
-        stored = Checkpoint(checkpoint, {**facts, **own})
+        stored = Checkpoint(checkpoint, {k: v for k, v in facts.items() if k != "model"} | own)
     return _gathered(plant, drive(run, x0, stored, bar), wanted, given, facts)
 
 
@@ -182,7 +183,7 @@ def _facts(
 
     facts = {
         "system": plant.system.name,
-        "model_digest": plant.dynamics.content,
+        **carried(plant.system, given.get("parameters")),
         "dalembert_version": __version__,
     }
     if plant.coulomb.any():
