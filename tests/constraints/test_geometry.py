@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.constraints.states import SMALL, load_states
+import dalembert as dl
+from tests.constraints.seen_otherwise import closed_in_space
+from tests.constraints.states import SMALL, consistent_states, load_states
 
 TIGHT = 1e-10
 
@@ -113,3 +115,53 @@ def test_projected_velocity_is_the_nearest_one():
     other = closed.project_velocity(q, rng.normal(size=(5, 3)))
     gap = np.einsum("ni,nij,nj->n", wild - found, closed.mass_matrix(q), other)
     np.testing.assert_allclose(gap, 0.0, atol=1e-12)
+
+
+def redundant_four_bar():
+    closed = closed_in_space(dl.load("four_bar"), "revolute")
+    return closed, *(x[0] for x in consistent_states(closed, np.random.default_rng(0), 1)), None
+
+
+def free_finger():
+    closed = dl.load("arm_rolling_on_sphere", form="finger")
+    states = consistent_states(closed, np.random.default_rng(1), 1, spread=0.1)
+    return closed, *(x[0] for x in states), None
+
+
+def turning_wire():
+    """A particle on a wire through the origin that turns with 1.3 rad/s, pushed."""
+    omega, t = 1.3, 0.4
+    wire = dl.Driver(lambda q, t: np.stack([q[0] * np.sin(omega * t) - q[1] * np.cos(omega * t)]))
+    particle = dl.load("pendulum_constrained").system
+    closed = dl.Constrained(particle, [wire], guess=[1.0, 0.0])
+    along = np.array([np.cos(omega * t), np.sin(omega * t)])
+    across = np.array([-along[1], along[0]])
+    return closed, 0.8 * along, 0.5 * along + 0.8 * omega * across, np.array([0.1, 0.2]), t
+
+
+def driven_arm():
+    arm, t = dl.load("planar_2r"), 0.4
+    closed = dl.Constrained(arm, [dl.Driver(lambda q, t: np.stack([q[0] - np.sin(t)]))])
+    q, qd = np.array([np.sin(t), 0.3]), np.array([np.cos(t), 0.8])
+    return closed, q, qd, np.array([0.1, 0.2]), t
+
+
+@pytest.mark.parametrize("build", [redundant_four_bar, free_finger, turning_wire, driven_arm])
+def test_decoupled_equations_are_those_of_the_motion(build):
+    """With redundant rows, free joints and constraints that move: its λ and v̇_r are the motion's."""
+    closed, q, qd, tau, t = build()
+    qdd, lam = closed.forward_dynamics(q, qd, tau, t=t)
+    d, step = closed.decoupled(q, qd, tau, t=t), 1e-5
+    np.testing.assert_allclose(d.lam, lam, atol=1e-9 * max(1.0, np.abs(lam).max()))
+    np.testing.assert_allclose(d.Gamma_r, -d.Gamma_r.T, atol=1e-9)
+    steps = np.array([step, -step])[:, None]
+    nearby = closed.decoupled(
+        closed.integrate(q, steps * qd + 0.5 * steps**2 * qdd),
+        qd + steps * qdd,
+        tau,
+        t=(0.0 if t is None else t) + steps[:, 0],
+    )
+    rate = (nearby.v_r[0] - nearby.v_r[1]) / (2 * step)
+    np.testing.assert_allclose(
+        rate + d.Gamma_r @ d.v_r, d.u_r, atol=1e-6 * (1 + np.abs(rate).max())
+    )

@@ -23,6 +23,20 @@ from dalembert.systems.dynamics import Dynamics
 VECTOR, SQUARE = ("nv",), ("nv", "nv")
 Shapes = dict[str, tuple[Size, ...]]
 
+# the fields of `gauge.Decoupled`
+DECOUPLED: Shapes = {
+    "W": SQUARE,
+    "V1": ("nv", "rank"),
+    "V2": ("nv", "freedoms"),
+    "Lambda_r": ("rank", "rank"),
+    "Gamma_o": ("rank", "freedoms"),
+    "Gamma_r": ("freedoms", "freedoms"),
+    "v_r": ("freedoms",),
+    "u_o": ("rank",),
+    "u_r": ("freedoms",),
+    "lam": ("rows",),
+}
+
 
 def _plain(
     name: str,
@@ -129,6 +143,16 @@ QUANTITIES = (
         {"qd": VECTOR},
         projection.project_velocity,
         "000 p.68",
+        inverts_mass=True,
+    ),
+    _plain(
+        "decoupled",
+        "motion and constraint force apart, v̇_r + Γ_r v_r = u_r and Γ_o v_r + Λ_rᵀλ = u_o",
+        ("q", "qd", "tau"),
+        DECOUPLED,
+        gauge.decoupled,
+        "Aghili 2009; 000 p.82–85",
+        static=("root",),
         inverts_mass=True,
     ),
     _plain("constraint_force", "−Aᵀλ", ("q", "lam"), {"f": VECTOR}, quantities.constraint_force),

@@ -230,6 +230,9 @@ def _rows(label: str, constraint: Constraint, at: Posture, flow: Any) -> tuple[A
     h = bridge.flat([] if held is None else [held])
     # ḣ = ∂h/∂q q̇ + ∂h/∂t with q̇ = (∂q̇/∂v) v
     A, b = bridge.jacobian(h, at.q) @ flow, -bridge.jacobian(h, at.t)
+    turning = constraint.turning(at)
+    if turning:
+        A = np.stack([turning.get(k, A[k]) for k in range(A.shape[0])])
     if rolled is not None:
         shape, b2 = bridge.shape_of(rolled[0]), bridge.flat(rolled[1:])
         if shape[1:] != (n,) or b2.shape != shape[:1]:

@@ -51,8 +51,8 @@ def forward_dynamics(
     else:
         qdd = c
     basic = A2.transpose_solve((f - M @ qdd)[columns])
-    lam, left = spread(A, drift, chosen, A2, basic, qdd)
-    ok = consistent(left, np.abs(A) @ np.abs(qdd), drift)
+    lam = spread(A[:, columns], A2, rows, basic)
+    ok = consistent(unmet(A, drift, rows, qdd), np.abs(A) @ np.abs(qdd), drift)
     # columns over √M_jj have no units
     size = np.sqrt(np.stack([M[k, k] for k in range(system.nv)]))
     most = largest(A[rows] / size)
@@ -62,16 +62,21 @@ def forward_dynamics(
     return flagged(ok, qdd, lam)
 
 
-def spread(A: Any, drift: Any, chosen: Pivots, A2: LU, basic: Any, qdd: Any) -> tuple[Any, Any]:
-    """λ of least norm from the multipliers of the independent rows, and A q̈ − γ of the others.
+def spread(K: Any, A2: LU, rows: list[int], basic: Any) -> Any:
+    """λ (rows,) of least norm with the same force as `basic` at the independent `rows`.
 
-    The other rows are L times the independent ones; λ = G (GᵀG)⁻¹ λ_basic with G = [1; L].
+    `K` are all rows in coordinates in which the independent ones are A2, so that the others are
+    L = K_others A2⁻¹ times these; λ = G (GᵀG)⁻¹ λ_basic with G = [1; L].
     """
-    rows, columns = list(chosen.rows), list(chosen.columns)
-    others = [k for k in range(A.shape[0]) if k not in rows]
+    others = [k for k in range(K.shape[0]) if k not in rows]
     if not others:
-        return basic[np.argsort(rows)], np.zeros(1)
-    L = A2.transpose_solve(A[others][:, columns].T).T
+        return basic[np.argsort(rows)]
+    L = A2.transpose_solve(K[others].T).T
     weights = ldl(np.eye(len(rows)) + L.T @ L).solve(basic)
-    lam = np.concatenate([weights, L @ weights])[np.argsort([*rows, *others])]
-    return lam, A[others] @ qdd - drift[others]
+    return np.concatenate([weights, L @ weights])[np.argsort([*rows, *others])]
+
+
+def unmet(A: Any, drift: Any, rows: list[int], qdd: Any) -> Any:
+    """A q̈ − γ of the rows that were not used."""
+    others = [k for k in range(A.shape[0]) if k not in rows]
+    return A[others] @ qdd - drift[others] if others else np.zeros(1)

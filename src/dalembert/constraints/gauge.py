@@ -13,14 +13,13 @@ import numpy as np
 
 from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
-from dalembert.constraints.elimination import VANISHED_PIVOT, WEAK_PIVOT
+from dalembert.constraints.elimination import VANISHED_PIVOT, WEAK_PIVOT, spread, unmet
 from dalembert.constraints.multiplier import consistent
 from dalembert.constraints.terms import terms
 from dalembert.errors import FormulationError
 from dalembert.linalg.cholesky import cholesky, upper_cholesky
 from dalembert.linalg.entries import flagged
-from dalembert.linalg.ldl import ldl
-from dalembert.linalg.lu import LU, lu
+from dalembert.linalg.lu import lu
 from dalembert.linalg.orthonormal import gram_schmidt, householder
 from dalembert.linalg.symmetric_root import symmetric_roots
 from dalembert.linalg.triangular import lower_inverse
@@ -79,34 +78,14 @@ def forward_dynamics(
     y = factors.solve(drift[rows])
     qdd = W_inverse.T @ (V1 @ y + along)
     basic = factors.transpose_solve(V1.T @ u - y)
-    lam, left = _spread(Lambda, V1, drift, rows, factors, basic, qdd, A)
-    ok = consistent(left, np.abs(A) @ np.abs(qdd), drift)
+    lam = spread(Lambda @ V1, factors, rows, basic)
+    ok = consistent(unmet(A, drift, rows, qdd), np.abs(A) @ np.abs(qdd), drift)
     squares = [Lambda_r[k] @ Lambda_r[k] for k in range(len(rows))]
     most = VANISHED_PIVOT**2 * sum(squares[1:], squares[0])
     for k, square in enumerate(squares):
         pivot = Lambda_r[k, k] ** 2
         ok = ok * (pivot >= WEAK_PIVOT**2 * square) * (pivot >= most)
     return flagged(ok, qdd, lam)
-
-
-def _spread(
-    Lambda: Any,
-    V1: Any,
-    drift: Any,
-    rows: list[int],
-    factors: LU,
-    basic: Any,
-    qdd: Any,
-    A: Any,
-) -> tuple[Any, Any]:
-    """λ of least norm: the other rows are L times the independent ones, L = Λ_others V₁ Λ_r⁻¹."""
-    others = [k for k in range(A.shape[0]) if k not in rows]
-    if not others:
-        return basic[np.argsort(rows)], np.zeros(1)
-    L = factors.transpose_solve((Lambda[others] @ V1).T).T
-    weights = ldl(np.eye(len(rows)) + L.T @ L).solve(basic)
-    lam = np.concatenate([weights, L @ weights])[np.argsort([*rows, *others])]
-    return lam, A[others] @ qdd - drift[others]
 
 
 class Decoupled(NamedTuple):
@@ -121,6 +100,7 @@ class Decoupled(NamedTuple):
     v_r: Any  # (m,)
     u_o: Any  # (r,)
     u_r: Any  # (m,)
+    lam: Any  # λ (rows,) of all rows, as `forward_dynamics` gives it
 
 
 def decoupled(
@@ -131,28 +111,38 @@ def decoupled(
     t: Any = None,
     root: str = "cholesky",
 ) -> Decoupled:
-    """W, V, Λ_r, Γ_o, Γ_r, v_r = V₂ᵀ Wᵀ q̇, u_o and u_r of `v̇_r + Γ_r v_r = u_r` (000 p.82–85).
+    """`v̇_r + Γ_r v_r = u_r` and `Γ_o v_r + Λ_rᵀλ = u_o` at a state, v_r = V₂ᵀ Wᵀ q̇ (000 p.82–85).
 
-    Γ = W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ, with C the Christoffel matrix, is skew and has the same Γ v as the Γ of
-    p.82; Γ_ij = V_iᵀ (Γ V_j + V̇_j). u takes in the forces N and ψ with τ. W and V are
-    differentiated along q̇ by automatic differentiation.
+    Γ = W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ, with Ṁ = C + Cᵀ, is skew and has the same Γ v as the Γ of
+    p.82; Γ_ij = V_iᵀ (Γ V_j + V̇_j). W and V are differentiated along the motion by automatic
+    differentiation. u takes in the forces N and ψ with τ and, where A q̇ = b moves, what
+    v_o = V₁ᵀ Wᵀ q̇ = Λ_r⁻¹ b demands: Γ_ro v_o of u_r, v̇_o + Γ_oo v_o of u_o.
     """
-    plant = system.dynamics
-    rows = list(system.require_pivots().rows)
+    plant, rows = system.dynamics, list(system.require_pivots().rows)
+    clock = 0.0 if t is None else t
 
-    def frame(at: Any) -> tuple[Any, ...]:
+    def frame(x: Any) -> tuple[Any, ...]:
+        at, now = x[: plant.nq], x[plant.nq]
         W, W_inverse = roots(plant, at, plant.mass_matrix(at), root)
-        Lambda = system.at(at, None, t).A[rows] @ W_inverse.T
-        V1, V2 = householder(Lambda)
-        return W, V1, V2, Lambda @ V1
+        found = system.at(at, None, now)
+        V1, V2 = householder(found.A[rows] @ W_inverse.T)
+        return W, V1, V2, found.A @ (W_inverse.T @ V1), found.b[rows]
 
-    (W, V1, V2, Lambda_r), (W_dot, _, V2_dot, _) = bridge.along(frame, plant.rate, q, qd)
+    def flow(x: Any, v: Any) -> Any:
+        return np.concatenate([plant.rate(x[: plant.nq], v), np.ones(1)])
+
+    values, rates = bridge.along(frame, flow, np.concatenate([q, np.stack([clock])]), qd)
+    (W, V1, V2, K, _), (W_dot, V1_dot, V2_dot, K_dot, b_dot) = values, rates
     W_inverse = np.linalg.inv(W)
-    C = plant.compute("coriolis_matrix", q=q, qd=qd)
+    # where velocities are twists there is no ∂M/∂q to take; the operators' C has Ṁ = C + Cᵀ as well
+    way = "operator" if plant.nq != plant.nv else None
+    C = plant.compute("coriolis_matrix", way, q=q, qd=qd)
     Gamma = W_inverse @ C @ W_inverse.T - W_dot.T @ W_inverse.T
-    still = np.zeros(system.nv)
-    u = W_inverse @ (tau + plant.generalized_forces(q, qd) - plant.bias(q, still))
-    turned = Gamma @ V2 + V2_dot
-    return Decoupled(
-        W, V1, V2, Lambda_r, V1.T @ turned, V2.T @ turned, V2.T @ (W.T @ qd), V1.T @ u, V2.T @ u
-    )
+    v_o, v_r = V1.T @ (W.T @ qd), V2.T @ (W.T @ qd)
+    factors = lu(K[rows])
+    along, across = Gamma @ V2 + V2_dot, Gamma @ V1 + V1_dot
+    forces = tau + plant.generalized_forces(q, qd) - plant.bias(q, np.zeros(system.nv))
+    u = W_inverse @ forces - across @ v_o
+    u_o = V1.T @ u - factors.solve(b_dot - K_dot[rows] @ v_o)
+    lam = spread(K, factors, rows, factors.transpose_solve(u_o - V1.T @ (along @ v_r)))
+    return Decoupled(W, V1, V2, K[rows], V1.T @ along, V2.T @ along, v_r, u_o, V2.T @ u, lam)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.constraints import rank
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.posture import index
@@ -44,7 +45,8 @@ def inverse_dynamics(
     """
     plant, columns = system.dynamics, selected(system, actuators)
     M, A = plant.mass_matrix(q), system.at(q, None, t).A
-    f = M @ qdd + plant.bias(q, qd) - plant.generalized_forces(q, qd)
+    parts = [M @ qdd, plant.bias(q, qd), -plant.generalized_forces(q, qd)]
+    f = parts[0] + parts[1] + parts[2]
     maps = metric(system, M, A)
     B = np.eye(system.nv)[:, columns]
     scale = None if weights is None else 1.0 / np.sqrt(weights[columns])
@@ -57,8 +59,11 @@ def inverse_dynamics(
         u = u + _toward(maps, G, B, f + A.T @ lam - B @ u)
     carried = B @ u - f
     found = maps.normal(carried)
-    missed = carried - A.T @ found
-    ok = largest(missed) <= INCONSISTENT * (1e-9 + largest(maps.project(f)))
+    # beside the forces it was made of, which may cancel: a force over √M_jj has no units of its own
+    size = np.sqrt(np.stack([M[k, k] for k in range(system.nv)]))
+    made_of = [largest(part / size) for part in (*parts, B @ u, A.T @ found)]
+    missed = largest((carried - A.T @ found) / size)
+    ok = missed <= INCONSISTENT * (1e-9 + sum(made_of[1:], made_of[0]))
     tau = B @ u if scale is None else np.eye(system.nv)[:, columns] @ (scale * u)
     return flagged(ok, tau, found)
 
@@ -76,11 +81,8 @@ def internal_forces(
     system: ConstrainedDynamics, q: np.ndarray, columns: list[int], t: float
 ) -> np.ndarray:
     """Orthonormal actuator forces (len(columns), k) that move nothing: Nᵀ B u = 0 with A N = 0."""
-    A = system.at(q, None, t).A
-    _, sizes, Vt = np.linalg.svd(A)
-    N = Vt[int((sizes > 1e-8 * sizes[0]).sum()) :].T
-    working = N[columns].T
+    working = rank.permitted(system, system.at(q, None, t).A, q, t)[columns].T
     if not working.size:
         return np.eye(len(columns))
     _, sizes, Vt = np.linalg.svd(working)
-    return Vt[int((sizes > 1e-8).sum()) :].T
+    return Vt[int((sizes > rank.RANK_TOLERANCE * sizes[0]).sum()) :].T

@@ -6,6 +6,7 @@ A kind says `position(posture)`, a column h(q, t) that stays zero, or `velocity(
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,6 +31,13 @@ class Constraint:
     def velocity(self, at: Posture) -> Any:
         """(A (k, nv), b (k,)), or None."""
         return None
+
+    def turning(self, at: Posture) -> Mapping[int, Any]:
+        """Rows (nv,) of A, by number, that are angular velocities instead of ∂h/∂q.
+
+        They must be equal where h = 0; away from there an angle's derivative may vanish or jump.
+        """
+        return {}
 
     def motions(self, at: Posture) -> Any:
         """For every row the velocities (m, nv) of which it is a difference, or None if unknown.

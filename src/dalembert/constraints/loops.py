@@ -75,6 +75,14 @@ class Loop(Constraint):
         turns = _turns(R, self.axes)
         return np.stack([turns[a] if a in turns else offset["xyz".index(a)] for a in self.axes])
 
+    def turning(self, at: Posture) -> dict[int, Any]:
+        turns = {k: axis for k, axis in enumerate(self.axes) if axis.startswith("r")}
+        if len(turns) < 2:
+            return {}  # a twist alone leaves the swing free, and its rate is not ω along the axis
+        R_a, p = at.pose(self.frame_a, self.pose_a)
+        omega = R_a.T @ (at.jacobian(self.frame_b, p) - at.jacobian(self.frame_a, p))[3:6]
+        return {k: omega["xyz".index(axis[1])] for k, axis in turns.items()}
+
     def motions(self, at: Posture) -> list[Any]:
         ends = ((self.frame_a, self.pose_a), (self.frame_b, self.pose_b))
         J = np.stack([at.jacobian(frame, at.pose(frame, offset)[1]) for frame, offset in ends])
@@ -99,19 +107,25 @@ class Loop(Constraint):
 
 
 def _turns(R: Any, axes: tuple[str, ...]) -> dict[str, Any]:
-    """Rotations of b against a whose rates are ω along a's axes where they vanish.
+    """Angles of b against a that all vanish only where b is turned as it should be.
 
-    With one axis left free, the other axes' rows are those of its direction, so that any turn about
-    it is allowed; otherwise ½ vee(R − Rᵀ).
+    With one axis left free, the angles by which b's is off a's, seen along the other two;
+    otherwise the twist of R about each axis, which is all of a rotation about that axis. Both reach
+    to ±π, where half turns are. Where they vanish together, their rates are ω along a's axes.
     """
     turns = [axis for axis in axes if axis.startswith("r")]
     if len(turns) == 2:
         free = "xyz".index(next(a[1] for a in ("rx", "ry", "rz") if a not in turns))
         i, j = (free + 1) % 3, (free + 2) % 3
-        # axis `free` of b: its components along i and j grow with ω_j and −ω_i
-        return {f"r{'xyz'[j]}": R[i, free], f"r{'xyz'[i]}": -R[j, free]}
-    skew = {"rx": R[2, 1] - R[1, 2], "ry": R[0, 2] - R[2, 0], "rz": R[1, 0] - R[0, 1]}
-    return {axis: 0.5 * skew[axis] for axis in turns}
+        along, across = R[free, free], {f"r{'xyz'[j]}": R[i, free], f"r{'xyz'[i]}": -R[j, free]}
+        return {axis: np.arctan2(x, along) for axis, x in across.items()}
+    return {axis: _twist(R, "xyz".index(axis[1])) for axis in turns}
+
+
+def _twist(R: Any, axis: int) -> Any:
+    """2 atan2(q_axis, q_w) of R's quaternion: the turn about an axis once the swing is taken out."""
+    j, k = (axis + 1) % 3, (axis + 2) % 3
+    return np.arctan2(R[k, j] - R[j, k], R[j, j] + R[k, k])
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.constraints import rank
 from dalembert.constraints.assembly import STARTS, assemble
 from dalembert.constraints.description import ConstrainedDynamics
-from dalembert.constraints.gauge import Decoupled, decoupled
+from dalembert.constraints.gauge import Decoupled
 from dalembert.constraints.posture import index
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
@@ -81,11 +81,18 @@ class ConstraintMethods(System):
         return self._evaluate("second_fundamental_form", (q, qd), None, parameters, t=t)
 
     def decoupled(
-        self, q: Any, qd: Any, tau: Any, root: str = "cholesky", parameters: Parameters = None
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        root: str = "cholesky",
+        parameters: Parameters = None,
+        t: Any = None,
     ) -> Decoupled:
-        """W, V, Λ_r, Γ_o, Γ_r, v_r, u_o, u_r of one state: v̇_r + Γ_r v_r = u_r (000 p.82–85)."""
-        q, qd, tau = (np.asarray(x, dtype=float) for x in (q, qd, tau))
-        return decoupled(self.dynamics.bound(parameters), q, qd, tau, root=root)
+        """W, V, Λ_r, Γ_o, Γ_r, v_r, u_o, u_r, λ (..., ·): v̇_r + Γ_r v_r = u_r (000 p.82–85)."""
+        return Decoupled(
+            *self._evaluate("decoupled", (q, qd, tau), None, parameters, t=t, root=root)
+        )
 
     def project_velocity(
         self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None

@@ -46,8 +46,7 @@ def weighed(system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any) -
     The natural size is that of the motions the row is a difference of, not the row's own: a row that
     cancels but for rounding stays as small as it is, in every orientation of the world.
     """
-    inertia = np.abs(np.diag(np.asarray(system.dynamics.mass_matrix(q), dtype=float)))
-    columns = np.sqrt(np.where(inertia > 0.0, inertia, 1.0))
+    columns = inertias(system, q)
     B, at = A / columns, Posture(system.dynamics, q, t)
     size = np.zeros(len(A))
     for name, rows in system.slices.items():
@@ -59,6 +58,18 @@ def weighed(system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any) -
                 max(x, np.linalg.norm(J / columns)) for x, J in zip(own, parts, strict=True)
             ]
     return B / floored(size)[:, None]
+
+
+def inertias(system: ConstrainedDynamics, q: np.ndarray) -> np.ndarray:
+    """√M_jj (nv,): with it a velocity has no units of its own."""
+    diagonal = np.abs(np.diag(np.asarray(system.dynamics.mass_matrix(q), dtype=float)))
+    return np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+
+
+def permitted(system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any) -> np.ndarray:
+    """Velocities (nv, m) that span those with A q̇ = 0, orthonormal once × √M_jj."""
+    _, sizes, Vt = np.linalg.svd(weighed(system, A, q, t))
+    return (Vt[int((sizes > RANK_TOLERANCE).sum()) :] / inertias(system, q)).T
 
 
 def floored(size: np.ndarray) -> np.ndarray:

@@ -74,11 +74,8 @@ def _branch(system: ConstrainedDynamics, q: np.ndarray) -> list[np.ndarray]:
 
 def _permitted(system: ConstrainedDynamics, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """What A leaves of the velocity v (nv,)."""
-    B = rank.weighed(system, system.at(q).A, q, 0.0)
-    _, sizes, Vt = np.linalg.svd(B)
-    scale = np.sqrt(np.abs(np.diag(np.asarray(system.dynamics.mass_matrix(q), dtype=float))))
-    N = Vt[int((sizes > rank.RANK_TOLERANCE).sum()) :]
-    return (N.T @ (N @ (scale * v))) / np.where(scale > 0.0, scale, 1.0)
+    N = rank.permitted(system, system.at(q).A, q, 0.0)
+    return N @ (N.T @ (rank.inertias(system, q) ** 2 * v))
 
 
 def _usual(ranks: list[int]) -> int:

@@ -1,0 +1,47 @@
+"""Torques are found for every motion the actuators can give: at rest, in free motion, loaded."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.control import RedundantActuation
+from dalembert.errors import ConstraintError
+from tests.constraints.states import SMALL, consistent_states
+
+
+def test_a_load_at_rest_is_no_motion_out_of_reach():
+    """At rest in the horizontal plane nothing but the wanted λ is left of the forces."""
+    closed, wanted = dl.load("parallel_3rr"), np.array([200.0, -100.0, 50.0, 100.0])
+    q, rest = closed.neutral(), np.zeros(6)
+    tau, lam = closed.inverse_dynamics(q, rest, rest, lam=wanted)
+    np.testing.assert_allclose(lam, wanted, atol=1e-6)
+    np.testing.assert_allclose(tau, closed.jacobian(q).T @ wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [*SMALL, "arm_on_sphere", "arm_rolling_on_sphere"])
+def test_free_motion_needs_no_torques(name):
+    closed = dl.load(name)
+    q, qd, _ = consistent_states(closed, np.random.default_rng(0), 40, spread=0.2)
+    qdd, lam = closed.forward_dynamics(q, qd, np.zeros(closed.nv))
+    tau, carried = closed.inverse_dynamics(q, qd, qdd)
+    scale = max(1.0, np.abs(lam).max())
+    np.testing.assert_allclose(tau, 0.0, atol=1e-9 * scale)
+    np.testing.assert_allclose(carried, lam, atol=1e-7 * scale)
+
+
+def test_a_motion_out_of_reach_is_still_refused():
+    closed = dl.load("parallel_3rr")
+    rest, moving = np.zeros(6), np.array([1e-3, 0, 0, 0, 0, 0])
+    q = closed.neutral()
+    wanted = closed.project_velocity(q, moving)
+    with pytest.raises(ConstraintError, match="cannot give this motion"):
+        closed.inverse_dynamics(q, rest, wanted, actuators=["theta2"])
+
+
+def test_redundant_actuation_holds_at_rest():
+    closed, wanted = dl.load("parallel_3rr"), np.array([200.0, -100.0, 50.0, 100.0])
+    q = closed.neutral()
+    law = RedundantActuation(closed, ("theta1", "theta3"), q[[0, 2]], 25.0, 10.0, lam=wanted)
+    run = dl.simulate(closed, q, None, law, duration=0.2, dt=0.1)
+    np.testing.assert_allclose(run.q.values, np.tile(q, (3, 1)), atol=1e-9)
+    np.testing.assert_allclose(run["lambda"].values[-1], wanted, atol=1e-5)
