@@ -11,6 +11,7 @@ from dalembert.errors import FormulationError
 from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Chart
 from dalembert.spatial.arrays import Matrix, Matrix3, Matrix6, Scalar, Vector, Vector3
+from dalembert.spatial.consistency import TOLERANCE
 from dalembert.spatial.inertia import inertia_of_moments, parallel_axis, silver_tensor
 from dalembert.spatial.placement import Placement
 
@@ -87,4 +88,4 @@ class Body(Frozen):
         if not self.mass > 0.0:
             return False
         moments = np.linalg.eigvalsh(self.inertia_about_center)
-        return bool(moments[0] >= -4e-6 * abs(moments).max())
+        return bool(moments[0] >= -TOLERANCE * abs(moments).max())

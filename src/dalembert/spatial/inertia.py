@@ -107,10 +107,13 @@ def from_silver_tensor(J: ArrayLike) -> Matrix3:
 
 def pseudo_inertia(mass: Scalar, c: ArrayLike, I_c: ArrayLike) -> Matrix4:
     """Uicker's ∫ (r, 1)(r, 1)ᵀ dm = [[J_o, m c], [m cᵀ, m]] (4, 4), J_o = J_c + m c cᵀ."""
-    c = as_array(c)
-    mc = mass * c
-    J = silver_tensor(I_c) + np.outer(mc, c)
-    return np.block([[J, mc.reshape(3, 1)], [mc.reshape(1, 3), mass * np.ones((1, 1))]])
+    return pseudo_inertia_of_moments(mass, mass * as_array(c), parallel_axis(I_c, mass, c))
+
+
+def pseudo_inertia_of_moments(mass: Scalar, h: Vector3, I_o: ArrayLike) -> Matrix4:
+    """[[J_o, h], [hᵀ, m]] (4, 4) of mass, first moment h = m c and tensor about the origin."""
+    column = h.reshape(3, 1)
+    return np.block([[silver_tensor(I_o), column], [column.T, mass * np.ones((1, 1))]])
 
 
 def from_pseudo_inertia(P: Matrix4) -> tuple[Scalar, Vector3, Matrix3]:

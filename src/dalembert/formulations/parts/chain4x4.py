@@ -18,6 +18,7 @@ import numpy as np
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix4, Pose, Scalar, Twist, Vector, Wrench
+from dalembert.spatial.inertia import pseudo_inertia_of_moments
 from dalembert.spatial.rotations import hat
 from dalembert.spatial.se3 import hat_se3, pose
 
@@ -55,9 +56,7 @@ def base_matrices(
 
 def inertia_matrix(body: Body) -> Matrix4:
     """Uicker's J = ∫ (r, 1)(r, 1)ᵀ dm (4, 4), in link coordinates."""
-    h = body.moment.reshape(3, 1)
-    J = body.second_moment
-    return np.block([[J, h], [h.T, body.mass * np.ones((1, 1))]])
+    return pseudo_inertia_of_moments(body.mass, body.moment, body.inertia)
 
 
 def mass_vector(body: Body) -> Vector:
