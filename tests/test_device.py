@@ -139,7 +139,7 @@ def test_parameters_from_the_host_keep_single_precision(cupy):
 
 
 def test_any_compiled_function(cupy):
-    length = dl.compile(lambda x: np.sqrt(x @ x), {"x": 3})
+    length = dl.compile_function(lambda x: np.sqrt(x @ x), {"x": 3})
     x = np.arange(12.0).reshape(4, 3)
     np.testing.assert_allclose(plain(length(cupy.asarray(x))), length(x), rtol=1e-15)
 

@@ -40,17 +40,22 @@ if TYPE_CHECKING:
         ConstraintError,
         ConvergenceError,
         DalembertError,
+        EquationError,
+        FormulationError,
         ImportFileError,
         InertiaError,
         ModelError,
         ParameterError,
+        SettingError,
         ShapeError,
         SimulationError,
         SingularMassMatrixError,
+        TrajectoryError,
         UnknownNameError,
     )
     from dalembert.kernels import get_num_threads, set_num_threads
-    from dalembert.kernels.functions import compile
+    from dalembert.kernels.functions import compile as compile
+    from dalembert.kernels.functions import compile_function
     from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
     from dalembert.model import Joint, Link, Parameter
     from dalembert.simulation import Samples, SimulationWarning, simulate
@@ -59,6 +64,7 @@ if TYPE_CHECKING:
     from dalembert.systems.particles import Particles
     from dalembert.systems.robot import Robot
     from dalembert.systems.statics import equilibria, equilibrium, virtual_work
+    from dalembert.systems.system import System
     from dalembert.zoo import load
     from dalembert.zoo.letters import symbolic_model
 
@@ -75,6 +81,8 @@ _PUBLIC = {
     "Distance": "constraints",
     "Driver": "constraints",
     "Ellipsoid": "constraints",
+    "EquationError": "errors",
+    "FormulationError": "errors",
     "Holonomic": "constraints",
     "ImportFileError": "errors",
     "InertiaError": "errors",
@@ -95,6 +103,7 @@ _PUBLIC = {
     "Robot": "systems.robot",
     "Rolling": "constraints",
     "Samples": "simulation",
+    "SettingError": "errors",
     "ShapeError": "errors",
     "SimulationError": "errors",
     "SimulationWarning": "simulation",
@@ -102,8 +111,11 @@ _PUBLIC = {
     "SpatialMechanism": "mechanisms",
     "Sphere": "constraints",
     "Surface": "constraints",
+    "System": "systems.system",
+    "TrajectoryError": "errors",
     "UnknownNameError": "errors",
     "compile": "kernels.functions",
+    "compile_function": "kernels.functions",
     "count_growth": "systems.counting",
     "equilibria": "systems.statics",
     "equilibrium": "systems.statics",
@@ -128,6 +140,8 @@ __all__ = [
     "Distance",
     "Driver",
     "Ellipsoid",
+    "EquationError",
+    "FormulationError",
     "Holonomic",
     "ImportFileError",
     "InertiaError",
@@ -148,6 +162,7 @@ __all__ = [
     "Robot",
     "Rolling",
     "Samples",
+    "SettingError",
     "ShapeError",
     "SimulationError",
     "SimulationWarning",
@@ -155,8 +170,10 @@ __all__ = [
     "SpatialMechanism",
     "Sphere",
     "Surface",
+    "System",
+    "TrajectoryError",
     "UnknownNameError",
-    "compile",
+    "compile_function",
     "control",
     "count_growth",
     "equilibria",

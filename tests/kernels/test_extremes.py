@@ -87,7 +87,7 @@ def test_traced_again_it_is_the_same_program():
 
 def test_the_clamp_of_friction_keeps_a_lost_state_lost():
     """A NaN velocity must not come back as a finite friction torque."""
-    clamp = dl.compile(lambda qd: np.minimum(np.maximum(qd / 1e-3, -1.0), 1.0), {"qd": 3})
+    clamp = dl.compile_function(lambda qd: np.minimum(np.maximum(qd / 1e-3, -1.0), 1.0), {"qd": 3})
     np.testing.assert_array_equal(clamp([np.nan, 5.0, -5.0]), [np.nan, 1.0, -1.0])
     slope = clamp.jacobian("qd")([1e-4, 5.0, -5.0])
     np.testing.assert_allclose(slope, np.diag([1000.0, 0.0, 0.0]))

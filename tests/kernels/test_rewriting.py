@@ -86,7 +86,7 @@ def test_compile_a_function():
     def spring(x, k):
         return {"energy": 0.5 * k * (x @ x), "force": -k * x}
 
-    made = dl.compile(spring, {"x": 3, "k": ()})
+    made = dl.compile_function(spring, {"x": 3, "k": ()})
     x = np.arange(12.0).reshape(4, 3)
     energy, force = made(x, 2.0)
     np.testing.assert_allclose(energy, (x**2).sum(axis=1))
@@ -104,7 +104,7 @@ def test_compile_a_function():
 
 def test_compile_a_casadi_function():
     x = casadi.SX.sym("x", 2)
-    made = dl.compile(casadi.Function("f", [x], [casadi.sin(x), casadi.dot(x, x)]))
+    made = dl.compile_function(casadi.Function("f", [x], [casadi.sin(x), casadi.dot(x, x)]))
     sine, square = made([0.5, 2.0])
     np.testing.assert_allclose(sine, np.sin([0.5, 2.0]))
     assert square == pytest.approx(4.25)
@@ -112,9 +112,9 @@ def test_compile_a_casadi_function():
 
 def test_compile_needs_shapes():
     with pytest.raises(dl.CompileError, match="a shape for each argument"):
-        dl.compile(np.sin)
+        dl.compile_function(np.sin)
     with pytest.raises(dl.CompileError, match="spring"):
-        dl.compile(lambda x: x, {"x": 3}, name="spring")(np.zeros(4))
+        dl.compile_function(lambda x: x, {"x": 3}, name="spring")(np.zeros(4))
 
 
 @pytest.mark.parametrize("target", ["c", "cuda", "casadi"])

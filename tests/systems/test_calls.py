@@ -8,6 +8,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import DalembertError, ShapeError, UnknownNameError
+from tests.systems.examples import pendulum
 
 
 class Doubled(dl.Robot):
@@ -140,3 +141,37 @@ def test_constraints_on_a_constrained_system_add_their_rows():
         twice.forward_dynamics(*state), once.forward_dynamics(*state), strict=True
     ):
         np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_every_error_class_is_in_the_package():
+    from dalembert import errors
+
+    for name, value in vars(errors).items():
+        if isinstance(value, type) and issubclass(value, errors.DalembertError):
+            assert getattr(dl, name) is value and name in dl.__all__
+
+
+def test_compile_has_a_name_that_hides_nothing():
+    """`from dalembert import *` leaves Python's own compile alone; the old name still works."""
+    assert "compile" not in dl.__all__
+    with pytest.warns(DeprecationWarning, match="compile_function"):
+        old = dl.compile(lambda x: 2.0 * x, {"x": 2})
+    assert old([1.0, 2.0]).tolist() == [2.0, 4.0]
+
+
+def test_named_parameters_have_one_name_on_every_system():
+    from dalembert.zoo.letters import symbolic_model
+
+    robot = symbolic_model("pendulum")
+    assert dict(robot.named_parameters) == dict(robot.model.parameters) != {}
+    closed = dl.load("pendulum_constrained")
+    assert dict(closed.named_parameters) == dict(closed.dynamics.parameters)
+    swing = pendulum(0.3)
+    assert dict(swing.named_parameters) == dict(swing.description.parameters) != {}
+
+
+@pytest.mark.parametrize("name", ["ur5", "spherical_pendulum", "four_bar"])
+def test_energies_have_the_same_letters_everywhere(name):
+    seen = dl.load(name).dynamics
+    assert list(seen.quantity("kinetic_energy").outputs) == ["K"]
+    assert list(seen.quantity("potential_energy").outputs) == ["U"]

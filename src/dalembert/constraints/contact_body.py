@@ -17,7 +17,7 @@ COORDINATES = ("u_o", "v_o", "u_f", "v_f", "psi")
 
 
 class ContactBody(Lagrangian):
-    """A rigid finger touching a fixed object: T = ½ Vᵀ M V with V_of = J η̇ (000 p.76).
+    """A rigid finger touching a fixed object: K = ½ Vᵀ M V with V_of = J η̇ (000 p.76).
 
     `inertia` (3, 3) is about the centre of mass, which is the origin of the finger's frame;
     `gravity` in the object's frame. The generalised force of a wrench F_m on the finger, in its

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -93,7 +94,7 @@ class CompiledFunction:
         return CompiledFunction(trace(function, {**self._shapes, **extra}, name=name))
 
 
-def compile(
+def compile_function(
     function: Any, shapes: Mapping[str, Shape] | None = None, name: str | None = None
 ) -> CompiledFunction:
     """Compile a NumPy function of arrays of these shapes, or a `casadi.Function`.
@@ -103,7 +104,7 @@ def compile(
     NumPy on its arguments, without branches on their values.
 
     >>> import numpy as np
-    >>> length = compile(lambda x: np.sqrt(x @ x), {"x": 3})
+    >>> length = compile_function(lambda x: np.sqrt(x @ x), {"x": 3})
     >>> length([[3.0, 4.0, 0.0], [0.0, 0.0, 2.0]])
     array([5., 2.])
     >>> length.jacobian("x")([3.0, 4.0, 0.0])
@@ -114,8 +115,20 @@ def compile(
     if type(function).__module__.startswith("casadi"):
         return CompiledFunction(from_casadi(function))
     if not isinstance(shapes, Mapping):
-        raise CompileError('compile(function, {"x": 3, …}) needs a shape for each argument')
+        raise CompileError(
+            'compile_function(function, {"x": 3, …}) needs a shape for each argument'
+        )
     sizes = {key: (size,) if isinstance(size, int) else tuple(size) for key, size in shapes.items()}
     label = str(name or getattr(function, "__name__", "function"))
     plain = "function" if label == "<lambda>" else label
     return CompiledFunction(trace(function, sizes, name=plain))
+
+
+def compile(
+    function: Any, shapes: Mapping[str, Shape] | None = None, name: str | None = None
+) -> CompiledFunction:
+    """The old name of `compile_function`, which hid Python's own `compile`."""
+    warnings.warn(
+        "dalembert.compile is now dalembert.compile_function", DeprecationWarning, stacklevel=2
+    )
+    return compile_function(function, shapes, name)

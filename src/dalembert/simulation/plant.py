@@ -3,7 +3,7 @@
 The state is (q, q̇, z, W, H): z belongs to the controller, W is the work of the torques and H the
 energy that friction (or any other force without potential) has taken away, so that
 
-    T + V = T₀ + V₀ + W − H
+    K + U = K₀ + U₀ + W − H
 
 holds along every exact solution, and measures the error of every other one. A system may be held
 by constraints; those that move do work too, −λᵀb of A q̇ = b, which counts in W.

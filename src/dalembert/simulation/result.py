@@ -30,7 +30,7 @@ _LONG = {
 
 
 def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> Function:
-    """(x, t, τ, …) → (τ with the controller's part, T, V), and λ, |h|, |A q̇ − b| of constraints."""
+    """(x, t, τ, …) → (τ with the controller's part, K, U), and λ, |h|, |A q̇ − b| of constraints."""
 
     def function(x: Any, t: Any, tau: Any, **values: Any) -> dict[str, Any]:
         q, qd, z, _ = plant.parts(x)

@@ -61,7 +61,7 @@ _LAGRANGIAN = (
         "M(q)",
         ("q",),
         {"M": SQUARE},
-        ("hessian", euler_lagrange.mass_matrix, "∂²T/∂q̇²"),
+        ("hessian", euler_lagrange.mass_matrix, "∂²K/∂q̇²"),
     ),
     _quantity(
         "bias",
@@ -73,10 +73,10 @@ _LAGRANGIAN = (
     ),
     _quantity(
         "gravity_torque",
-        "N(q) = ∂V/∂q",
+        "N(q) = ∂U/∂q",
         ("q",),
         {"N": ("nv",)},
-        ("gradient", euler_lagrange.potential_slope, "∂V/∂q"),
+        ("gradient", euler_lagrange.potential_slope, "∂U/∂q"),
     ),
     _quantity(
         "generalized_forces",
@@ -90,7 +90,7 @@ _LAGRANGIAN = (
         "Γ_ijk(q)",
         ("q",),
         {"Gamma": ("nv", "nv", "nv")},
-        ("hessian", euler_lagrange.christoffel, "slopes of ∂²T/∂q̇²"),
+        ("hessian", euler_lagrange.christoffel, "slopes of ∂²K/∂q̇²"),
     ),
     _quantity(
         "coriolis_matrix",
@@ -101,24 +101,24 @@ _LAGRANGIAN = (
     ),
     _quantity(
         "kinetic_energy",
-        "T",
+        "K",
         STATE,
         {"K": ()},
         ("given", euler_lagrange.kinetic_energy, "as given"),
     ),
     _quantity(
         "potential_energy",
-        "V",
+        "U",
         ("q",),
         {"U": ()},
         ("given", euler_lagrange.potential_energy, "as given"),
     ),
     _quantity(
         "generalized_momentum",
-        "∂T/∂q̇",
+        "∂K/∂q̇",
         STATE,
         {"p": ("nv",)},
-        ("gradient", euler_lagrange.generalized_momentum, "∂T/∂q̇"),
+        ("gradient", euler_lagrange.generalized_momentum, "∂K/∂q̇"),
     ),
     _quantity(
         "integrate",

@@ -19,7 +19,7 @@ RELATIVE_INERTIA = 1e-13
 
 
 def require_lagrangian(energies: Energies) -> None:
-    """T must be a quadratic form in q̇, V a function of q alone; an error says what is not."""
+    """K must be a quadratic form in q̇, U a function of q alone; an error says what is not."""
     s = Symbols(energies)
     for rate, symbol in zip(energies.coordinates, s["qd"], strict=True):
         if bridge.depends_on(s["potential"], symbol):
@@ -34,12 +34,12 @@ def require_lagrangian(energies: Energies) -> None:
     )
     seen = 0
     for q, qd, values in _states(energies):
-        T, p, M, V = probe(q, qd, values)
+        K, p, M, U = probe(q, qd, values)
         other = probe(q, -1.7 * qd[::-1], values)[2]
-        if not all(np.isfinite(x).all() for x in (T, p, M, V, other)):
+        if not all(np.isfinite(x).all() for x in (K, p, M, U, other)):
             continue
         seen += 1
-        _require_quadratic(energies, T, p, M, other, qd)
+        _require_quadratic(energies, K, p, M, other, qd)
     if not seen:
         raise ModelError(
             f"{energies.name}: the energies have no finite value at any of the random states "
@@ -48,15 +48,15 @@ def require_lagrangian(energies: Energies) -> None:
 
 
 def _require_quadratic(
-    energies: Energies, T: Any, p: np.ndarray, M: np.ndarray, other: np.ndarray, qd: np.ndarray
+    energies: Energies, K: Any, p: np.ndarray, M: np.ndarray, other: np.ndarray, qd: np.ndarray
 ) -> None:
-    """T = ½ q̇ᵀ M q̇ and ∂T/∂q̇ = M q̇ with M the same at another q̇."""
+    """K = ½ q̇ᵀ M q̇ and ∂K/∂q̇ = M q̇ with M the same at another q̇."""
     scale = ROUNDING * (np.abs(M).max() + np.abs(p).max() + 1e-300)
     wrong = np.abs(M - other).max(axis=1) > scale
     if wrong.any():
         named = " and ".join(np.array(energies.coordinates)[wrong])
         raise ModelError(
-            f"{energies.name}: the kinetic energy is not quadratic in the velocities: ∂²T/∂q̇² "
+            f"{energies.name}: the kinetic energy is not quadratic in the velocities: ∂²K/∂q̇² "
             f"changes with them in the rows of {named}"
         )
     linear = np.abs(p - M @ qd) > scale * (1.0 + np.abs(qd).sum())
@@ -66,7 +66,7 @@ def _require_quadratic(
             f"{energies.name}: the kinetic energy has a part linear in the velocity of {named}; it "
             "must be a quadratic form"
         )
-    if abs(T.item() - 0.5 * qd @ M @ qd) > scale * (1.0 + np.abs(qd).sum()) ** 2:
+    if abs(K.item() - 0.5 * qd @ M @ qd) > scale * (1.0 + np.abs(qd).sum()) ** 2:
         raise ModelError(
             f"{energies.name}: the kinetic energy has a part without velocities; put minus this "
             "part into the potential energy"

@@ -1,4 +1,4 @@
-"""The data of a Lagrangian system: T, V and ψ as one function of (q, q̇, parameters)."""
+"""The data of a Lagrangian system: K, U and ψ as one function of (q, q̇, parameters)."""
 
 from __future__ import annotations
 

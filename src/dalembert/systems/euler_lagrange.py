@@ -1,6 +1,6 @@
-"""Lagrange's equations of a system given by T, V and ψ (000 p.8, p.23; 002).
+"""Lagrange's equations of a system given by K, U and ψ (000 p.8, p.23; 002).
 
-d/dt ∂T/∂q̇ − ∂T/∂q + ∂V/∂q = τ + ψ, with T = ½ q̇ᵀ M(q) q̇, is M q̈ + C q̇ + N = τ + ψ. Formulas (with a
+d/dt ∂K/∂q̇ − ∂K/∂q + ∂U/∂q = τ + ψ, with K = ½ q̇ᵀ M(q) q̇, is M q̈ + C q̇ + N = τ + ψ. Formulas (with a
 leading underscore) are written on symbols and differentiated; functions take arrays.
 """
 
@@ -32,7 +32,7 @@ def _forces(s: Symbols) -> Any:
 
 def _mass_matrix(s: Symbols) -> Any:
     M = bridge.hessian(s["kinetic"], s["qd"])
-    # T is quadratic, so M is the same at every q̇ even where its expression mentions q̇
+    # K is quadratic, so M is the same at every q̇ even where its expression mentions q̇
     return bridge.at([M], [s["qd"]], [np.ones(s["qd"].shape)])[0]
 
 
@@ -45,7 +45,7 @@ def _potential_slope(s: Symbols) -> Any:
 
 
 def _bias(s: Symbols) -> Any:
-    # d/dt ∂T/∂q̇ at q̈ = 0, less ∂T/∂q
+    # d/dt ∂K/∂q̇ at q̈ = 0, less ∂K/∂q
     carried = bridge.directional(_momentum(s), s["q"], s["qd"])
     return carried - bridge.gradient(s["kinetic"], s["q"]) + _potential_slope(s)
 
@@ -68,12 +68,12 @@ def _residual_by_velocity(s: Symbols) -> Any:
 
 
 def mass_matrix(energies: Energies, q: Any) -> Any:
-    """M_ij (n, n) = ∂²T/∂q̇_i ∂q̇_j (000 p.22)."""
+    """M_ij (n, n) = ∂²K/∂q̇_i ∂q̇_j (000 p.22)."""
     return energies.evaluate(_mass_matrix, q=q)
 
 
 def bias(energies: Energies, q: Any, qd: Any) -> Any:
-    """h (n,) = d/dt ∂T/∂q̇ |_{q̈=0} − ∂T/∂q + ∂V/∂q = C q̇ + N."""
+    """h (n,) = d/dt ∂K/∂q̇ |_{q̈=0} − ∂K/∂q + ∂U/∂q = C q̇ + N."""
     return energies.evaluate(_bias, q=q, qd=qd)
 
 
@@ -94,7 +94,7 @@ def bias_by_christoffel(energies: Energies, q: Any, qd: Any) -> Any:
 
 
 def potential_slope(energies: Energies, q: Any) -> Any:
-    """N (n,) = ∂V/∂q."""
+    """N (n,) = ∂U/∂q."""
     return energies.evaluate(_potential_slope, q=q)
 
 
@@ -145,15 +145,15 @@ def forward_dynamics_derivatives(energies: Energies, q: Any, qd: Any, tau: Any) 
 
 
 def kinetic_energy(energies: Energies, q: Any, qd: Any) -> Any:
-    """T, joules."""
+    """K, joules."""
     return energies.evaluate(_kinetic, q=q, qd=qd)
 
 
 def potential_energy(energies: Energies, q: Any) -> Any:
-    """V, joules."""
+    """U, joules."""
     return energies.evaluate(_potential, q=q)
 
 
 def generalized_momentum(energies: Energies, q: Any, qd: Any) -> Any:
-    """p (n,) = ∂T/∂q̇ (000 p.7)."""
+    """p (n,) = ∂K/∂q̇ (000 p.7)."""
     return energies.evaluate(_momentum, q=q, qd=qd)

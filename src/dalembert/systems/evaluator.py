@@ -33,6 +33,7 @@ class Evaluator:
     def __init__(self, dynamics: Dynamics) -> None:
         plain_name(dynamics.name, "a system")
         self.dynamics = dynamics
+        self._open = bool(dynamics.parameters)  # asked in every call
         self._variants: dict[Any, Variant] = {}
         self._kernels: dict[Any, Kernel] = {}
         self._programs: dict[Any, Program] = {}
@@ -113,11 +114,13 @@ class Evaluator:
         self, quantity: str, formulation: str | None, choices: Mapping[str, Any]
     ) -> Variant:
         """The variant of these choices; arrays among them are optional inputs."""
-        optional = self.dynamics.quantity(quantity).optional
-        told = tuple(
-            (name, value is not False if name in optional else value)
-            for name, value in choices.items()
-        )
+        told: tuple[Any, ...] = ()
+        if choices:
+            optional = self.dynamics.quantity(quantity).optional
+            told = tuple(
+                (name, value is not False if name in optional else value)
+                for name, value in choices.items()
+            )
         try:
             return self._variants[quantity, formulation, told]
         except (KeyError, TypeError):  # unknown, or a choice that is no word
@@ -198,7 +201,7 @@ class Evaluator:
         variant = self._variant(quantity, formulation, chosen)
         given = tuple(chosen[name] for name in variant.optional)
         result = self._run(variant, (*inputs, *given), parameters, out)
-        if formulation is None and not chosen and not self.dynamics.parameters:
+        if not (chosen or formulation or self._open or quantity in self.__dict__):
             self._shorten(quantity, variant, inputs)
         return result
 
@@ -206,7 +209,7 @@ class Evaluator:
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
     ) -> Any:
         """The kernel on arrays, on the GPU where they lie there."""
-        if self.dynamics.parameters:
+        if self._open:
             arguments = (*arguments, self.parameter_array(parameters))
         elif parameters is not None:
             self.dynamics.parameter_values(dict(parameters))
@@ -239,7 +242,7 @@ class Evaluator:
         """
         method = getattr(type(self), quantity, None)
         own = getattr(method, "__module__", "").partition(".")[0] == __name__.partition(".")[0]
-        if not own or quantity in self.__dict__ or on_device(inputs):
+        if not own or on_device(inputs):
             return
         doc = f"{quantity}{_plain_signature(method)}\n--\n\n{method.__doc__ or ''}"
         kernel = self._kernel(variant)

@@ -1,4 +1,4 @@
-"""`Lagrangian`: any system given by coordinates, T, V and forces, with a robot's interface."""
+"""`Lagrangian`: any system given by coordinates, K, U and forces, with a robot's interface."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Lagrangian(System):
     def generalized_momentum(
         self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
     ) -> Any:
-        """p (..., nv) = ∂T/∂q̇ = M q̇."""
+        """p (..., nv) = ∂K/∂q̇ = M q̇."""
         return self._evaluate("generalized_momentum", (q, qd), None, parameters, out)
 
     def inverse_dynamics_derivatives(

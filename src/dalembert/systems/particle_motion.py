@@ -1,6 +1,6 @@
 """Particles r_i(q) under forces f_i: d'Alembert's principle, term by term (002).
 
-Nothing here uses T or Lagrange's equations, so it is a second way to the same motion.
+Nothing here uses K or Lagrange's equations, so it is a second way to the same motion.
 """
 
 from __future__ import annotations

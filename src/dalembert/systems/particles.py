@@ -13,7 +13,7 @@ from dalembert.systems.lagrangian import Lagrangian, described
 
 
 class Particles(Lagrangian):
-    """Particles at r_i(q), with T = ½ Σ m_i |ṙ_i|² and ψ_j = Σ f_i·∂r_i/∂q_j (002).
+    """Particles at r_i(q), with K = ½ Σ m_i |ṙ_i|² and ψ_j = Σ f_i·∂r_i/∂q_j (002).
 
     `masses` (k,) in kg; `positions` k lists of 1 to 3 expressions of `q`, metres; `forces` on the
     particles in the same components (None for none), functions of q and q̇; `gravity` a vector in
@@ -108,7 +108,7 @@ def _parts(
     fall: list[Any],
     potential: Any,
 ) -> dict[str, Any]:
-    """T, V and ψ of the particles, and what d'Alembert's principle needs besides."""
+    """K, U and ψ of the particles, and what d'Alembert's principle needs besides."""
 
     def table(rows: list[list[Any]], what: str, smooth: bool = True) -> Any:
         read = [

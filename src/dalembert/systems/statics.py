@@ -27,7 +27,7 @@ class Equilibrium:
     tau: np.ndarray  # (nv,) the forces it is held by
     stiffness: (
         np.ndarray
-    )  # (nv, nv) ∂(N − ψ)/∂q: the Hessian of V where all forces have a potential
+    )  # (nv, nv) ∂(N − ψ)/∂q: the Hessian of U where all forces have a potential
     curvatures: np.ndarray  # (nv,) eigenvalues of M⁻¹K, or of K where M is singular, 1/s² or N m
     stability: str  # "stable", "unstable" or "neutral" (some direction has no curvature)
     potential_energy: float
@@ -136,7 +136,7 @@ class _Statics:
         self.scale = 1e-300
 
     def numbers(self, q: np.ndarray) -> tuple[np.ndarray, ...]:
-        """N − ψ, K, M and V."""
+        """N − ψ, K, M and U."""
         return self.function(q)
 
     def evaluate(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -181,14 +181,14 @@ class _Statics:
         apart = np.where(self.felt, a - b, 0.0)
         if not np.allclose(apart, 2 * np.pi * np.round(apart / (2 * np.pi)), atol=1e-6):
             return False
-        _, K, _, V = self.numbers(a)
-        _, K_b, _, V_b = self.numbers(b)
+        _, K, _, U = self.numbers(a)
+        _, K_b, _, U_b = self.numbers(b)
         near = 1e-6 * self.scale
-        return bool(np.allclose(K, K_b, atol=near) and np.allclose(V, V_b, atol=near))
+        return bool(np.allclose(K, K_b, atol=near) and np.allclose(U, U_b, atol=near))
 
     def at(self, q: np.ndarray) -> Equilibrium:
         r, K = self.evaluate(q)
-        _, _, M, V = self.numbers(q)
+        _, _, M, U = self.numbers(q)
         curvatures = _curvatures(K, M)
         flat = FLAT * max(np.abs(curvatures).max(), 1e-300)
         twisted = np.abs(curvatures.imag).max() > flat
@@ -197,7 +197,7 @@ class _Statics:
         if stability == "stable" and lowest <= flat:
             stability = "neutral"
         real = curvatures if twisted else curvatures.real
-        return Equilibrium(q, self.tau, K, real, stability, V.item(), float(np.abs(r).max()))
+        return Equilibrium(q, self.tau, K, real, stability, U.item(), float(np.abs(r).max()))
 
 
 def _curvatures(K: np.ndarray, M: np.ndarray) -> np.ndarray:
@@ -208,7 +208,7 @@ def _curvatures(K: np.ndarray, M: np.ndarray) -> np.ndarray:
 
 
 def _statics(system: Dynamics) -> tuple[bridge.Function, np.ndarray]:
-    """q → (N − ψ, its slope along the velocities, M, V), and which coordinates N − ψ depends on."""
+    """q → (N − ψ, its slope along the velocities, M, U), and which coordinates N − ψ depends on."""
     q, v, still = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv), np.zeros(system.nv)
     r = system.bias(q, still) - system.generalized_forces(q, still)
     # δq = (∂q̇/∂v) δv: on a quaternion joint the velocities are no rates of coordinates
