@@ -91,7 +91,11 @@ def _body(iteration: Iteration, scalar: Scalar, function: str, move: _Rows | _Co
             f"{function}_sincos",
         )
 
-    stage, finish = written(iteration.stage, "next"), written(iteration.finish, "done")
+    # a finish that reads base values must not overwrite them on the way
+    reads = iteration.finish.a[iteration.finish.op == Op.INPUT]
+    kept = bool((reads < base).any())
+    stage = written(iteration.stage, "next")
+    finish = written(iteration.finish, "done" if kept else "base")
     inner = [
         *(
             f"const {T} row{c} = dt * {function}_table[stage * {columns} + {c}];"
@@ -118,9 +122,9 @@ def _body(iteration: Iteration, scalar: Scalar, function: str, move: _Rows | _Co
         *(f"        {line}" for line in inner),
         "    }",
         "    {",
-        f"        {T} done[{base}];",
+        *([f"        {T} done[{base}];"] if kept else []),
         *(f"        {line}" for line in finish),
-        *(f"        base[{k}] = done[{k}];" for k in range(base)),
+        *(f"        base[{k}] = done[{k}];" for k in range(base if kept else 0)),
         "    }",
         "    if ((step + 1) % every == 0) {",
         *(f"        {line}" for line in move.give(iteration.base)),
