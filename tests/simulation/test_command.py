@@ -48,6 +48,8 @@ def test_friction_and_stops_are_said() -> None:
     ("arguments", "code", "message"),
     [
         (("pendulum", "--duration", "-1"), 1, "duration must be a positive"),
+        (("pendulum", "--duration", "nan"), 1, "duration must be a positive"),
+        (("pendulum", "--duration", "0.0015"), 1, "not a whole number of steps"),
         (("pendulum", "--duration", "1", "--method", "rk5"), 2, "did you mean 'rk4'"),
         (("pendulum", "--duration", "1", "--controller", "pid"), 2, "no controller 'pid'"),
         (("pendulum", "--duration", "1", "--target", "1"), 1, "--target needs a --controller"),

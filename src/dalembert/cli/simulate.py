@@ -16,6 +16,7 @@ from dalembert.cli.coordinates import coordinates, parse, state
 from dalembert.cli.output import console, number, print_json, table
 from dalembert.errors import SettingError, SimulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
+from dalembert.simulation.settings import whole_steps
 from dalembert.systems.robot import Robot
 from dalembert.text import console as words
 
@@ -49,7 +50,7 @@ def simulate(
     law = _law(robot, start, options, degrees)
     if options.out is not None:
         require_writable(options.out)
-    every = options.save_every or max(1, round(options.duration / options.dt / SAVED))
+    every = options.save_every or max(1, round(whole_steps(options.duration, options.dt) / SAVED))
     run = dalembert.simulate(
         robot,
         start["q"],

@@ -29,8 +29,8 @@ class NetworkDynamics(Dynamics):
     parameters: Mapping[str, float | None] = field(default_factory=dict)
 
     traced_from: ClassVar[tuple[str, ...]] = ()
-    traces: ClassVar[bool] = False
-    resting: ClassVar[bool] = True  # b = 0: its constraints do no work
+    traces: bool = field(default=False, init=False)
+    resting: bool = field(default=True, init=False)  # b = 0: its constraints do no work
 
     @property
     def name(self) -> str:

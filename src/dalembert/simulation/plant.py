@@ -70,7 +70,7 @@ class Plant:
     @property
     def traces(self) -> bool:
         """Whether its equations run on symbols, so that kernels can be made of them."""
-        return getattr(self.dynamics, "traces", True)
+        return self.dynamics.traces
 
     @property
     def nq(self) -> int:
@@ -157,7 +157,7 @@ class Plant:
         rubbing = self.rubbing(qd, friction, given)
         qdd, lam = bare.motion(t, q, qd, total - rubbing)
         power = total @ qd
-        if self.closed and not getattr(bare, "resting", False):
+        if self.closed and not bare.resting:
             power = power - bare.at(q, None, t).b @ lam
         zdot = zdot(lam) if callable(zdot) else zdot
         loss = (rubbing - bare.generalized_forces(q, qd)) @ qd

@@ -42,6 +42,7 @@ class Dynamics:
     # what decides the programs traced from its quantities
     traced_from: ClassVar[tuple[str, ...]]
     inputs: ClassVar[Mapping[str, tuple[Size, ...]]] = INPUTS
+    traces: bool = True  # whether its functions run on symbols; a sparse system's run on numbers
 
     # who it is: fields or properties of every system
     if TYPE_CHECKING:
@@ -241,6 +242,7 @@ class Dynamics:
     # constraints
 
     moving: bool = False  # whether they depend on time
+    resting: bool = False  # whether b = 0 always, so that they do no work
 
     @property
     def held_by(self) -> tuple[Any, ...]:

@@ -192,7 +192,7 @@ def rollout(
 def _made(system: System, method: str, friction: str) -> Rollout:
     def make() -> Rollout:
         dynamics = system.dynamics
-        if dynamics.rows or not getattr(dynamics, "traces", True):
+        if dynamics.rows or not dynamics.traces:
             raise FormulationError(
                 f"{system.name} is held by constraints, which a rollout does not keep; "
                 f"use dl.simulate(…, method={method!r})"
