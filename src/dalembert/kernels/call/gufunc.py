@@ -5,6 +5,7 @@ with the GIL released inside the loop. (`where=` it refuses to every ufunc with 
 """
 
 import ctypes
+import gc
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from dalembert.kernels.program.program import Port
 _NPY_FLOAT, _NPY_DOUBLE = 11, 12
 _DOUBLE_LOOP, _FLOAT_LOOP = 0, 1
 _NO_IDENTITY = -1
+_HAVE_GC = 1 << 14  # CPython's Py_TPFLAGS_HAVE_GC
 _unowned: list[Any] = []
 
 
@@ -121,5 +123,18 @@ def _own(ufunc: np.ufunc, buffers: _Buffers) -> None:
     if known:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(buffers))
         fields.owned = id(buffers)
+        _show_to_collector(ufunc, buffers)
     else:
         _unowned.append(buffers)
+
+
+def _show_to_collector(ufunc: np.ufunc, buffers: _Buffers) -> None:
+    """Let the garbage collector see what the ufunc owns.
+
+    The buffers lead to the program and from there to whatever it is traced from, which mostly holds
+    the kernel again. NumPy's type has all that the collector needs, but ufuncs made from C are not
+    registered with it, and such a cycle would never be freed.
+    """
+    collected = np.ufunc.__flags__ & _HAVE_GC and not gc.is_tracked(ufunc)
+    if collected and any(x is buffers for x in gc.get_referents(ufunc)):
+        ctypes.pythonapi.PyObject_GC_Track(ctypes.py_object(ufunc))

@@ -11,7 +11,8 @@ from dalembert.errors import CompileError
 from dalembert.kernels.call.gufunc import make_ufunc, signature
 from dalembert.kernels.call.objects import linked
 from dalembert.kernels.call.sources import source_digest
-from dalembert.kernels.llvm.load import Loaded, llvm_lock
+from dalembert.kernels.llvm.forking import llvm_lock
+from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import Target, native
 from dalembert.kernels.program.program import Port, Program
 from dalembert.progress import on_terminal, progress_bar

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from dalembert.errors import CompileError
 from dalembert.kernels.call import cache
 from dalembert.kernels.call.sources import as_imported
-from dalembert.kernels.llvm.load import Loaded, llvm_lock, load
+from dalembert.kernels.llvm.forking import llvm_lock
+from dalembert.kernels.llvm.load import Loaded, load
 
 
 def linked(key: str, symbols: Sequence[str], compiled: Callable[[], bytes]) -> Loaded:

@@ -6,10 +6,12 @@ LLVM is loaded only here and only when something is compiled.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from dalembert.errors import CompileError
-from dalembert.kernels.llvm.load import llvm_lock, pack
+from dalembert.kernels.llvm.forking import llvm_lock
+from dalembert.kernels.llvm.load import pack
 from dalembert.kernels.llvm.loop import loops
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.llvm.text import Vector
@@ -59,9 +61,13 @@ def object_code(
 
 def emitted(text: str, target: Target) -> bytes:
     """The relocatable object of one module."""
-    with llvm_lock:
-        parsed, machine = _parsed(text, target)
-        return machine.emit_object(parsed)
+    with llvm_lock:  # the module, too, is freed within
+        return _emit(text, target)
+
+
+def _emit(text: str, target: Target) -> bytes:
+    parsed, machine = _parsed(text, target)
+    return machine.emit_object(parsed)
 
 
 def assembly(program: Program, dtype: str, target: Target) -> str:
@@ -77,19 +83,28 @@ def assembly(program: Program, dtype: str, target: Target) -> str:
 def _parsed(text: str, target: Target) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     import llvmlite.binding as llvm
 
+    machine, builder = _machine(target)
+    try:
+        # in a context of its own, for what a context has seen it keeps
+        module = llvm.parse_assembly(text, context=llvm.create_context())
+    except RuntimeError as error:
+        raise CompileError(f"LLVM rejects the program: {error}") from error
+    module.data_layout = str(machine.target_data)
+    # The program is simplified already: LLVM's usual passes take thrice the time and gain nothing.
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.run(module, builder)
+    return module, machine
+
+
+@cache
+def _machine(target: Target) -> tuple[llvm.TargetMachine, llvm.PassBuilder]:
+    """One of each for a target: every new builder would leave a little memory behind."""
+    import llvmlite.binding as llvm
+
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
     )
-    try:
-        module = llvm.parse_assembly(text)
-    except RuntimeError as error:
-        raise CompileError(f"LLVM rejects the program: {error}") from error
-    module.data_layout = str(machine.target_data)
-    # The program is simplified already: LLVM's usual passes take thrice the time and gain nothing.
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.run(module, builder)
-    return module, machine
+    return machine, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())

@@ -1,31 +1,27 @@
 """Object code in memory → addresses of its functions, with LLVM's ORC linker in this process."""
 
+import contextlib
 import ctypes
 import functools
 import itertools
-import os
 import struct
-import threading
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from dalembert.errors import CompileError
+from dalembert.kernels.llvm.forking import llvm_lock
 from dalembert.kernels.llvm.stack import KEY as STACK_KEY
 
 if TYPE_CHECKING:
     from llvmlite.binding.orcjit import LLJIT, ResourceTracker
 
-# One lock for all use of LLVM (llvmlite serialises its calls anyway). Forking takes it too, so that
-# a child never inherits LLVM in the middle of something another thread was doing.
-llvm_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=llvm_lock.acquire,
-        after_in_parent=llvm_lock.release,
-        after_in_child=llvm_lock.release,
-    )
 _LENGTH = struct.Struct("<Q")
+_GENERATION = 32  # libraries of one linker
 _names = map("object{}".format, itertools.count())
+_numbers = itertools.count()
+_held: dict[int, tuple["ResourceTracker", "LLJIT"]] = {}
+_dead: list[int] = []
 
 
 class Loaded:
@@ -34,13 +30,35 @@ class Loaded:
     `loaded["symbol"]` is the address of an exported function.
     """
 
-    __slots__ = ("_tracker",)
-
-    def __init__(self, tracker: "ResourceTracker") -> None:
-        self._tracker = tracker
+    def __init__(self, tracker: "ResourceTracker", linker: "LLJIT", symbols: Collection[str]) -> None:
+        self._addresses = {symbol: int(tracker[symbol]) for symbol in symbols}
+        # LLVM's objects free themselves when collected, in any order and any thread: they are kept
+        # where the collector does not come
+        self._number = next(_numbers)
+        _held[self._number] = tracker, linker
 
     def __getitem__(self, symbol: str) -> int:
-        return int(self._tracker[symbol])
+        return self._addresses[symbol]
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            _dead.append(self._number)
+            _unload_dead()
+
+
+def _unload_dead() -> None:
+    """Free the code of what nobody holds; if LLVM is busy, whoever loads next does it.
+
+    The garbage collector comes in any thread and at any time, so nothing is waited for here.
+    """
+    while _dead and llvm_lock.acquire(blocking=False):
+        try:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                tracker, linker = _held.pop(_dead.pop())
+                tracker.close()
+                del tracker, linker
+        finally:
+            llvm_lock.release()
 
 
 def pack(objects: Sequence[bytes]) -> bytes:
@@ -67,7 +85,7 @@ def unpack(packed: bytes) -> list[bytes]:
     return objects
 
 
-def load(packed: bytes, symbols: Iterable[str]) -> Loaded:
+def load(packed: bytes, symbols: Collection[str]) -> Loaded:
     """Link packed object files and look up `symbols`, which they must define.
 
     What the code calls (libm, pthreads, CPython) is found in this process. Each call makes a
@@ -83,8 +101,10 @@ def load(packed: bytes, symbols: Iterable[str]) -> Loaded:
     if STACK_KEY.encode() in packed:
         library.import_symbol(STACK_KEY, _stack_key_address())
     with llvm_lock:
+        _unload_dead()
+        linker = _linkers.next()
         try:
-            return Loaded(library.link(_linker(), next(_names)))
+            return Loaded(library.link(linker, next(_names)), linker, symbols)
         except RuntimeError as error:
             raise CompileError(f"compiled code could not be linked: {error}") from error
 
@@ -102,8 +122,28 @@ def _stack_key_address() -> int:
     return ctypes.addressof(_stack_key())
 
 
-@functools.cache
-def _linker() -> "LLJIT":
+class _Linkers:
+    """LLVM's linkers, one for every few libraries.
+
+    A linker keeps some 10 kB of each library that it has ever linked, so it is given up after a
+    while, and goes when the last code that it has linked does.
+    """
+
+    def __init__(self) -> None:
+        self._linker: LLJIT | None = None
+        self._left = 0
+
+    def next(self) -> "LLJIT":
+        if self._linker is None or not self._left:
+            self._linker, self._left = _new_linker(), _GENERATION
+        self._left -= 1
+        return self._linker
+
+
+_linkers = _Linkers()
+
+
+def _new_linker() -> "LLJIT":
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
