@@ -11,6 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dalembert import forking as forking
 from dalembert.version import __version__ as __version__
 
 if TYPE_CHECKING:

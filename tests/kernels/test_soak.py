@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dalembert.forking import llvm_lock
 from dalembert.kernels import Port, build, fast_call
 from dalembert.kernels.call import gufunc
 from dalembert.kernels.llvm import load
 from dalembert.kernels.llvm.codegen import object_code
-from dalembert.kernels.llvm.forking import llvm_lock
 from dalembert.kernels.llvm.target import native
 from dalembert.kernels.program.trace import trace
 

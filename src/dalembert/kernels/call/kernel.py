@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalembert.errors import CompileError
+from dalembert.forking import llvm_lock
 from dalembert.kernels.call.gufunc import make_ufunc, signature
 from dalembert.kernels.call.objects import linked
 from dalembert.kernels.call.sources import source_digest
-from dalembert.kernels.llvm.forking import llvm_lock
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import Target, native
 from dalembert.kernels.program.program import Port, Program

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from dalembert.errors import CompileError
+from dalembert.forking import llvm_lock
 from dalembert.kernels.call import cache
 from dalembert.kernels.call.sources import as_imported
-from dalembert.kernels.llvm.forking import llvm_lock
 from dalembert.kernels.llvm.load import Loaded, load
 
 

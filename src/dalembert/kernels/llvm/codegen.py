@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dalembert.errors import CompileError
-from dalembert.kernels.llvm.forking import llvm_lock
+from dalembert.forking import llvm_lock
 from dalembert.kernels.llvm.load import pack
 from dalembert.kernels.llvm.loop import loops
 from dalembert.kernels.llvm.target import Target

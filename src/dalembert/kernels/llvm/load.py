@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from dalembert.errors import CompileError
-from dalembert.kernels.llvm.forking import llvm_lock
+from dalembert.forking import llvm_lock
 from dalembert.kernels.llvm.stack import KEY as STACK_KEY
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ class Loaded:
     `loaded["symbol"]` is the address of an exported function.
     """
 
-    def __init__(self, tracker: "ResourceTracker", linker: "LLJIT", symbols: Collection[str]) -> None:
+    def __init__(
+        self, tracker: "ResourceTracker", linker: "LLJIT", symbols: Collection[str]
+    ) -> None:
         self._addresses = {symbol: int(tracker[symbol]) for symbol in symbols}
         # LLVM's objects free themselves when collected, in any order and any thread: they are kept
         # where the collector does not come

@@ -3,17 +3,22 @@
 A fork waits until no thread is in LLVM and none is importing what kernels need, so that the child
 finds both as they are between two uses. The locks of cached properties (Python 3.11 has one for
 each, common to all objects) guard nothing that could be half done: the child gets new ones.
+
+Imported with the package itself, before anything of it can be imported by a thread.
 """
+
+from __future__ import annotations
 
 import functools
 import os
 import sys
-import threading
-from collections.abc import Iterator
-from importlib import _bootstrap  # type: ignore[attr-defined]
+from _thread import RLock, get_ident
+from importlib import _bootstrap
+from typing import Any
 
+_imports: Any = _bootstrap  # Python's import system; what is used here is not in its type stubs
 # One lock for all use of LLVM (llvmlite serialises its calls anyway).
-llvm_lock = threading.RLock()
+llvm_lock = RLock()
 # This package and what it imports when first needed. Imports of others are not waited for: a program
 # may be the import of its own main module, and never end.
 _OURS = ("dalembert", "casadi", "llvmlite", "scipy", "sympy", "xarray")
@@ -22,28 +27,23 @@ _OURS = ("dalembert", "casadi", "llvmlite", "scipy", "sympy", "xarray")
 def _before() -> None:
     while True:
         for name in _importing():
-            _bootstrap._lock_unlock_module(name)  # waits for another thread, never for this one
+            _imports._lock_unlock_module(name)  # waits for another thread, never for this one
         # not held while waiting: a module may compile something when it is imported
         llvm_lock.acquire()
-        if not list(_importing()):
+        if not _importing():
             return
         llvm_lock.release()
 
 
-def _importing() -> Iterator[str]:
-    """Names of our modules that another thread is importing just now."""
-    here = threading.get_ident()
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in _OURS:
-            spec = getattr(module, "__spec__", None)
-            if getattr(spec, "_initializing", False) and _importer(name) not in (None, here):
-                yield name
-
-
-def _importer(name: str) -> int | None:
-    """The thread that holds the lock of a module."""
-    lock = _bootstrap._module_locks.get(name, lambda: None)()
-    return getattr(lock, "owner", None)
+def _importing() -> list[str]:
+    """Names of our modules that another thread is importing just now: it holds their locks."""
+    locks = [(name, reference()) for name, reference in list(_imports._module_locks.items())]
+    return [
+        name
+        for name, lock in locks
+        if name.partition(".")[0] in _OURS
+        and getattr(lock, "owner", None) not in (None, get_ident())
+    ]
 
 
 def _in_child() -> None:
@@ -58,10 +58,8 @@ def _in_child() -> None:
 def _renew(kind: type) -> None:
     for attribute in vars(kind).values():
         if isinstance(attribute, functools.cached_property) and hasattr(attribute, "lock"):
-            attribute.lock = threading.RLock()
+            attribute.lock = RLock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before, after_in_parent=llvm_lock.release, after_in_child=_in_child
-    )
+    os.register_at_fork(before=_before, after_in_parent=llvm_lock.release, after_in_child=_in_child)
