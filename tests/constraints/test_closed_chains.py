@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.constraints import Constrained, Distance, JointCoupling, Loop
+from dalembert.constraints import Constrained, Distance, Holonomic, JointCoupling, Loop
 from dalembert.errors import ConstraintError
 from tests.constraints.states import ROUTES, consistent_states, load_states
 
@@ -198,3 +198,20 @@ def test_frames_come_from_robots_only_and_names_are_suggested():
         Constrained(dl.load("rolling_disk").system, [Loop("base", "tool")])
     with pytest.raises(ConstraintError, match="must be positive"):
         Constrained(robot, [Distance("base", "tool", 0.0)])
+
+
+def test_a_pose_may_be_used_inside_a_constraint():
+    """A method of the robot on the symbols of q, before and after it was called with numbers."""
+    arm, guess = dl.load("ur5"), np.array([0.1, -1.0, 1.0, 0.3, 0.5, 0.0])
+    point = np.eye(4)
+    point[:3, 3] = arm.pose(guess)[:3, 3]
+    loop = Loop("base", "tool", "point", pose_a=point, along="world")
+    expected = Constrained(arm, [loop], guess=guess)
+    qd = expected.project_velocity(guess, np.ones(6))
+    for robot in (arm, dl.load("ur5")):
+        held = Holonomic(lambda q, robot=robot: robot.pose(q)[0:3, 3] - point[:3, 3], name="tip")
+        closed = Constrained(robot, [held], guess=guess)
+        found, lam = closed.forward_dynamics(guess, qd, np.zeros(6))
+        reference, forces = expected.forward_dynamics(guess, qd, np.zeros(6))
+        np.testing.assert_allclose(found, reference, atol=1e-9 * np.abs(reference).max())
+        np.testing.assert_allclose(lam, forces, atol=1e-9 * np.abs(forces).max())

@@ -18,6 +18,7 @@ from dalembert.zoo import (
     constrained_spatial,
     constrained_wheels,
 )
+from tests.constraints.test_rank import ALONG, parallel_cranks
 
 MODULES = (constrained_particles, constrained_planar, constrained_spatial, constrained_wheels)
 ZOO = {entry.name: entry for module in MODULES for entry in module.ENTRIES}
@@ -188,3 +189,32 @@ def test_a_task_that_does_not_fit_is_refused() -> None:
         Hybrid(system, ["theta1", "phi"], [0.0, 0.0], 1.0, 1.0)
     with pytest.raises(dl.DalembertError, match=r"lam must have the shape \(4,\)"):
         Hybrid(system, ["theta1", "theta3"], [0.0, 0.0], 1.0, 1.0, lam=[1.0])
+
+
+# what cannot be attained
+
+CRANKS = [
+    (Hybrid, {}),
+    (GaugeInvariant, {}),
+    (RedundantActuation, {"actuators": ("c0", "c1", "c2")}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), CRANKS)
+def test_the_integral_does_not_wind_up_on_a_redundant_loop(kind, options) -> None:
+    """Of four wanted forces three are felt; λ ends at the nearest, whatever the four gains are."""
+    cranks, wanted = parallel_cranks(0.6), np.array([20.0, -5.0, 3.0, 8.0])
+    gains = np.array([1.0, 2.0, 3.0, 4.0])
+    law = kind(cranks, ("c0",), [1.2], 36.0, 12.0, lam=wanted, ki=gains, **options)
+    run = dl.simulate(cranks, 0.6 * ALONG, None, law, duration=6.0, dt=1.0)
+    q, rest = run.q.values[-1], np.zeros(4)
+    actuators = options.get("actuators", ("c0", "coupler", "c1", "c2"))
+    _, best = cranks.inverse_dynamics(q, rest, rest, actuators=actuators, lam=wanted)
+    assert np.abs(best - wanted).max() > 1.0
+    np.testing.assert_allclose(run["lambda"].values[-1], best, atol=1e-6)
+
+
+def test_an_unknown_velocity_is_named_with_the_nearest() -> None:
+    disk = dl.load("rolling_disk")
+    with pytest.raises(dl.UnknownNameError, match="no velocity 'thetta'; did you mean 'theta'"):
+        HybridVelocity(disk, ("thetta", "phi"), [0.1, 0.2], kp=4.0)

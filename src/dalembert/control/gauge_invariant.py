@@ -83,7 +83,7 @@ class GaugeInvariant(Hybrid):
         epsilon, s = B @ (de + times(kp, e)), B @ wish
         s_dot = B_dot @ wish + B @ (feedforward - times(kp, de))
         u_r = s_dot + parts.Gamma_r @ s - times(constants["kd"], epsilon)
-        lam, zdot = self.force.command(z, constants)
+        lam, zdot = self.commanded_force(t, q, z, constants)
         A = self.model.at(q, None, t).A
         # W (V₁ V₁ᵀ W⁻¹ Aᵀλ) is Aᵀλ itself, as the rows of Λ lie in V₁
         inner = parts.V1 @ (parts.Gamma_o @ parts.v_r) + parts.V2 @ u_r

@@ -18,6 +18,7 @@ import numpy as np
 
 from dalembert.constraints import Constrained
 from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.posture import index
 from dalembert.control.task import (
     Coordinates,
     Task,
@@ -31,6 +32,7 @@ from dalembert.control.task import (
 )
 from dalembert.control.trajectory import Trajectory, hold
 from dalembert.errors import ShapeError
+from dalembert.linalg.proximal import least_norm
 
 
 def gains(value: Any, size: int, name: str) -> np.ndarray:
@@ -68,11 +70,26 @@ class ForcePart:
         """λ_d and K_I."""
         return {"lam": self.wanted, **({} if self.ki is None else {"ki": self.ki})}
 
-    def command(self, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
-        """(λ_d − K_I z, ż as a function of λ)."""
+    def command(
+        self, z: Any, constants: Mapping[str, Any], attained: Callable[[], Any]
+    ) -> tuple[Any, Any]:
+        """(λ_d − K_I z, ż as a function of λ).
+
+        `attained()` is what λ becomes of λ_d: with redundant rows or few actuators less than all of
+        it, and what cannot be attained must not be integrated for ever.
+        """
         if self.ki is None:
             return constants["lam"], np.zeros(0)
-        return constants["lam"] - times(constants["ki"], z), lambda lam: lam - constants["lam"]
+        best = attained()
+        return constants["lam"] - times(constants["ki"], z), lambda lam: lam - best
+
+
+def in_range(model: ConstrainedDynamics, A: Any, lam: Any) -> Any:
+    """The part of λ (rows,) that Aᵀ feels: λ of least norm with the same force Aᵀλ."""
+    if model.balanced:
+        return lam
+    S = A @ A.T
+    return least_norm(S, S @ lam)[0]
 
 
 class _Law:
@@ -101,6 +118,13 @@ class _Law:
     def model(self) -> ConstrainedDynamics:
         """The constraints and the dynamics the law computes with."""
         return bound(self.system)
+
+    def commanded_force(self, t: Any, q: Any, z: Any, constants: Mapping[str, Any]) -> Any:
+        """(λ to command, ż as a function of λ), with all velocities driven."""
+        model, lam = self.model, constants["lam"]
+        return self.force.command(
+            z, constants, lambda: in_range(model, model.at(q, None, t).A, lam)
+        )
 
     @property
     def initial(self) -> np.ndarray:
@@ -161,7 +185,7 @@ class Hybrid(_Law):
         """(τ, ż as a function of λ), traceable."""
         e, de, feedforward, task = self.errors(t, q, qd, constants)
         a = feedforward - times(constants["kd"], de) - times(constants["kp"], e)
-        lam, zdot = self.force.command(z, constants)
+        lam, zdot = self.commanded_force(t, q, z, constants)
         return commanded(self.model, t, q, qd, task, a, lam), zdot
 
 
@@ -200,8 +224,8 @@ class HybridVelocity(_Law):
         """u, U and U̇ q̇ at a state."""
         if callable(self.velocities):
             return velocity_task(self.model, self.velocities)
-        names = list(self.model.dynamics.velocities)
-        picked = np.eye(self.system.nv)[[names.index(name) for name in self.velocities]]
+        names, what = self.model.dynamics.velocities, f"{self.system.name} has no velocity"
+        picked = np.eye(self.system.nv)[[index(names, name, what) for name in self.velocities]]
         return velocity_task(self.model, lambda q: picked)
 
     @property
@@ -219,5 +243,5 @@ class HybridVelocity(_Law):
         """(τ, ż as a function of λ), traceable."""
         task, wanted = self.task(q, qd), self.target.at(t, constants)
         a = wanted.qd - times(constants["kp"], task.value - wanted.q)
-        lam, zdot = self.force.command(z, constants)
+        lam, zdot = self.commanded_force(t, q, z, constants)
         return commanded(self.model, t, q, qd, task, a, lam), zdot

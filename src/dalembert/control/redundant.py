@@ -43,7 +43,10 @@ class RedundantActuation(Hybrid):
         a = feedforward - times(constants["kd"], de) - times(constants["kp"], e)
         rows = self.model.at(q, qd, t)
         qdd = acceleration(task, rows.A, rows.drift, a)
-        lam, zdot = self.force.command(z, constants)
-        wanted = None if self.lam is None and self.force.ki is None else lam
-        tau, _ = inverse_dynamics(self.model, q, qd, qdd, wanted, None, t, self._names)
+
+        def torques(lam: Any) -> Any:
+            return inverse_dynamics(self.model, q, qd, qdd, lam, None, t, self._names)
+
+        lam, zdot = self.force.command(z, constants, lambda: torques(constants["lam"])[1])
+        tau, _ = torques(None if self.lam is None and self.force.ki is None else lam)
         return tau, (zdot if self.force.ki is not None else np.zeros(0))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.errors import ShapeError
 from dalembert.kernels import Kernel, Port, Program, build, fast_call, source_digest
 from dalembert.kernels.call.explain import explain
@@ -199,11 +200,26 @@ class Evaluator:
         """What a method of the quantity's name returns; choices that are None were not made."""
         chosen = {name: value for name, value in choices.items() if value is not None}
         variant = self._variant(quantity, formulation, chosen)
-        given = tuple(chosen[name] for name in variant.optional)
-        result = self._run(variant, (*inputs, *given), parameters, out)
+        arguments = (*inputs, *(chosen[name] for name in variant.optional))
+        if any(map(bridge.is_symbolic, arguments)):
+            return self._on_symbols(variant, arguments, parameters)
+        result = self._run(variant, arguments, parameters, out)
         if not (chosen or formulation or self._open or quantity in self.__dict__):
             self._shorten(quantity, variant, inputs)
         return result
+
+    def _on_symbols(
+        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters
+    ) -> Any:
+        """The quantity at one state of symbols, as inside somebody's own constraint or law."""
+        inputs, _ = self.ports(variant)
+        given = {
+            port.name: bridge.array(bridge.column(x), *port.shape) if bridge.is_symbolic(x) else x
+            for port, x in zip(inputs, arguments, strict=False)
+        }
+        open_ = self.parameter_array(parameters) if self.dynamics.parameters else None
+        found = tuple(self._traceable(variant)(parameters=open_, **given).values())
+        return found if len(found) > 1 else found[0]
 
     def _run(
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
