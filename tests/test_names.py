@@ -4,11 +4,9 @@ import json
 import re
 import shutil
 import subprocess
-from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
 
-import numpy as np
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
@@ -20,30 +18,17 @@ from dalembert.cli.robots import show
 from dalembert.errors import ImportFileError, ModelError
 from dalembert.mechanisms.file import read_mechanism
 from dalembert.report.facts import describe
-from dalembert.report.page import page, robot_page
+from dalembert.report.page import robot_page
 from dalembert.report.run_files import open_run
 from dalembert.report.runs import run_page
 from dalembert.systems.export import export
 from dalembert.text import c_identifier, file_name, is_plain, latex, visible
 from dalembert.zoo.letters import with_letters
 from tests.fuzz.names import HOSTILE
+from tests.fuzz.outputs import HARMLESS_LATEX, Tags, code, robot, small_page
 
 SHOWN = [name for name in HOSTILE if is_plain(name)]  # the others are refused at the door
 NAMED = [name for name in SHOWN if name]
-INERTIA = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": np.diag([0.1, 0.2, 0.2])}
-
-
-def robot(name):
-    """A robot whose joint and link have the name as well, where a name is needed."""
-    joint = {"type": "revolute", "name": f"j{name}", "axis": (0, 1, 0)}
-    return dl.Robot.from_links([{"name": f"l{name}", "joint": joint, **INERTIA}], name=name)
-
-
-def code(text, function):
-    """C without its comments, with one name for the function."""
-    bare = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    assert text.isascii() and "/*" not in bare and "*/" not in bare
-    return "".join(bare.replace(function, "F").replace(function.upper(), "F").split())
 
 
 def test_names_that_nothing_can_show_are_refused_at_every_door():
@@ -108,46 +93,17 @@ def test_file_names_are_names():
 
 
 def test_a_name_in_a_latex_document_is_no_command():
-    harmless = r"(?:[^\\{}$&#%_^~<>|\"]|\\text[a-z]+\{\}|\\[{}$&#%_])*"
     found = with_letters(robot("plain")).equations(["g"], simplify="fast")
     for name in HOSTILE:
-        assert re.fullmatch(harmless, latex(name)), name
+        assert HARMLESS_LATEX.fullmatch(latex(name)), name
         document = found.latex_document(f"Equations of {name}")
         assert f"\\title{{Equations of {latex(name)}}}" in document
 
 
-class Tags(HTMLParser):
-    """Tags of a page in their order, its words, and what its scripts hold."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.words, self.inside = [], [], None
-        self.data = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, tuple(key for key, _ in attrs)))
-        self.inside = dict(attrs).get("id") if tag == "script" else None
-
-    def handle_endtag(self, tag):
-        self.tags.append(f"/{tag}")
-        self.inside = None
-
-    def handle_data(self, data):
-        if self.inside == "data":
-            self.data += data
-        else:
-            self.words.append(data)
-
-
 def test_pages_have_the_same_elements_whatever_the_names():
-    def made(name):
-        charts = {"t": [0.0], "charts": [{"title": name}], "scene": None}
-        return Tags(page(name, name, name, charts, [("model", name, "<p>x</p>")]))
-
-    plain = made("plain")
+    plain = small_page("plain")
     for name in HOSTILE:
-        found = made(name)
+        found = small_page(name)
         assert found.tags == plain.tags, name
         assert json.loads(found.data)["charts"][0]["title"] == visible(name)
 

@@ -43,13 +43,23 @@ def is_plain(text: str) -> bool:
 def plain_name(name: object, what: str) -> str:
     """The name; anything but text that can be shown is an error that says of what."""
     if not isinstance(name, str) or not is_plain(name):
-        shown = repr(name)[:60]
-        raise ModelError(f"{what}: the name {shown} must be text without control characters")
+        raise ModelError(f"{what}: the name {short(name)} must be text without control characters")
     return name
 
 
+def short(value: object) -> str:
+    """A value inside a message: one line of at most sixty letters, whatever it is."""
+    try:
+        text = visible(repr(value))
+    except Exception:  # somebody else's __repr__
+        text = type(value).__name__
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
 def visible(text: object) -> str:
-    """One line of text with what cannot be shown spelled out.
+    """One line for terminals and messages: what they would obey or cannot show is spelled out.
+
+    Marks of rich are words wherever no markup is read: in `Text`, or with ``markup=False``.
 
     >>> visible("a\\nb\\x1b[2J")
     'a\\\\nb\\\\x1b[2J'
@@ -150,17 +160,6 @@ def _finite(data: Any) -> Any:
     if isinstance(data, float) and not isfinite(data):
         return None
     return visible(data) if isinstance(data, str) else data
-
-
-def console(text: object) -> str:
-    """Text between the marks of rich: no mark of its own, nothing a terminal obeys.
-
-    >>> console("[/] arm")
-    '\\\\[/] arm'
-    """
-    from rich.markup import escape as unmarked
-
-    return unmarked(visible(text))
 
 
 def picture(text: object) -> str:

@@ -1,8 +1,13 @@
-"""A second opinion on a URDF, written on ElementTree alone: what must never be accepted."""
+"""What must never be accepted: a second opinion on a URDF, and on any robot that was let in."""
 
 import math
 import re
 from xml.etree import ElementTree
+
+import numpy as np
+
+from dalembert.model.numbers import flatten
+from dalembert.systems.robot import Robot
 
 COUNTS = {"xyz": 3, "rpy": 3}
 KINDS = {"revolute", "continuous", "prismatic", "fixed", "planar", "floating"}
@@ -100,3 +105,23 @@ def _finite(word: str) -> bool:
         return math.isfinite(float(word)) and word.isascii() and "_" not in word
     except ValueError:
         return False
+
+
+def sound_robot(robot: Robot) -> str:
+    """ "accepted", or what is wrong with a robot that was let in."""
+    model = robot.model
+    if model.parameters:
+        model = model.bind(np.ones(len(model.parameters)))
+    if not np.isfinite(flatten(model.tree)).all():
+        return "accepted with a number that is not finite"
+    limits = [
+        x for j in model.joints for x in (*j.lower, *j.upper, j.velocity_limit, j.effort_limit)
+    ]
+    if np.isnan(limits).any():
+        return "accepted with a limit that is NaN"
+    with np.errstate(all="ignore"):
+        M = Robot(model).reference("mass_matrix", model.neutral())
+    if not np.isfinite(M).all():
+        return "accepted with an M that is not finite"
+    symmetric = np.allclose(M, M.T, rtol=1e-9, atol=1e-9 * np.abs(M).max(initial=0.0))
+    return "accepted" if symmetric else "accepted with an M that is not symmetric"

@@ -30,6 +30,10 @@ class Commands(TyperGroup):
         except DalembertError as error:
             complain(str(error))
             raise typer.Exit(USAGE if isinstance(error, WRONG_USE) else FAILURE) from None
+        except OSError as error:  # a file or folder that cannot be read or written
+            where = f"{error.filename}: " if error.filename else ""
+            complain(f"{where}{error.strerror or error}")
+            raise typer.Exit(FAILURE) from None
 
 
 class ListsCommand(TyperCommand):

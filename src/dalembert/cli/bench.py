@@ -13,6 +13,7 @@ import numpy as np
 
 import dalembert
 from dalembert.cli.output import console, integer, print_json, table
+from dalembert.cli.subject import load_robot
 from dalembert.errors import DalembertError
 from dalembert.formulations import quantity as find_quantity
 from dalembert.systems.robot import Robot
@@ -43,7 +44,7 @@ class Measurement:
 
 def bench(name: str, states: int, as_json: bool) -> None:
     """Each quantity for one state, and for many on one and on all threads."""
-    robot = dalembert.load(name)
+    robot = load_robot(name)
     measured = [m for quantity in MEASURED for m in measure(robot, quantity, states)]
     if as_json:
         print_json({"robot": name, "results": [_plain(m) for m in measured]})

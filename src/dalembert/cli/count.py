@@ -9,16 +9,15 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-import dalembert
-from dalembert.cli.output import console, integer, print_json, table
+from dalembert.cli.output import console, integer, print_json, say, table
+from dalembert.cli.subject import load_robot
 from dalembert.kernels.program.count import Count
 from dalembert.report import counts
-from dalembert.text import console as words
 
 
 def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
     """Counts for one robot; for inverse dynamics also the history of savings and the growth."""
-    robot = dalembert.load(name)
+    robot = load_robot(name)
     rows = counts.count_rows(robot, quantity)
     if as_json:
         print_json([_plain(row) for row in rows])
@@ -32,7 +31,7 @@ def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
     _show_growths(out, growths)
     if plot is not None:
         counts.plot_growth(growths, plot)
-        out.print(f"picture: {words(plot)}")
+        say(out, f"picture: {plot}")
 
 
 def _plain(row: counts.Row) -> dict[str, Any]:
@@ -70,7 +69,7 @@ def _show_rows(out: Console, robot: str, quantity: str, rows: list[counts.Row]) 
     out.print(made)
     for row in rows:
         if row.note:
-            out.print(f"  [cyan]{words(row.formulation)}[/]: {words(row.note)}")
+            say(out, "  ", (row.formulation, "cyan"), f": {row.note}")
     out.print(
         "  as written: general numbers, nothing known to be zero; this robot: zeros, ones and "
         "repetitions removed.\n"

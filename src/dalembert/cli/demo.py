@@ -13,15 +13,15 @@ from rich.text import Text
 
 import dalembert
 from dalembert.cli.bench import arguments, fastest, using_threads
-from dalembert.cli.output import console, integer, table
+from dalembert.cli.output import console, integer, say, table
 from dalembert.cli.robots import show
+from dalembert.cli.subject import load_robot
 from dalembert.errors import DalembertError
 from dalembert.report import agreement, picture
 from dalembert.report.facts import describe
 from dalembert.report.motion import move
 from dalembert.report.page import robot_page, write_page
 from dalembert.systems.robot import Robot
-from dalembert.text import console as words
 
 STEPS = (
     "reading the robot",
@@ -38,7 +38,7 @@ def demo(folder: Path, name: str, states: int) -> None:
     path = folder / "demo.html"
     with steps(screen) as step:
         step()
-        robot = dalembert.load(name)
+        robot = load_robot(name)
         facts = describe(robot)
         show(screen, facts)
         step()
@@ -53,11 +53,9 @@ def demo(folder: Path, name: str, states: int) -> None:
         write_page(robot_page(robot, motion, checks), path)
     balance = "the energy gained and lost" if motion.has_friction else "the energy gained"
     screen.print(f"Along the motion drawn, ∫ τ·q̇ dt is {balance}, to {motion.residual:.0e} J.\n")
-    screen.print(f"Picture: {words(folder / 'demo.png')}", soft_wrap=True)
-    screen.print(
-        f"Done in {time.perf_counter() - start:.0f} s. Now open [bold]{words(path)}[/]",
-        soft_wrap=True,
-    )
+    say(screen, f"Picture: {folder / 'demo.png'}", soft_wrap=True)
+    lead = f"Done in {time.perf_counter() - start:.0f} s. Now open "
+    say(screen, lead, (str(path), "bold"), soft_wrap=True)
     if failed:
         raise DalembertError(
             f"{failed} checks exceed {agreement.TOLERANCE:.0e}; see the table above"

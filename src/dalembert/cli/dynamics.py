@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-import dalembert
 from dalembert.cli.coordinates import WRENCH, coordinates, parse, state
 from dalembert.cli.output import array_table, column, console, number, print_json, table
+from dalembert.cli.subject import load_robot
 from dalembert.formulations import quantity as find_quantity
 from dalembert.systems.robot import Robot
 
@@ -44,7 +44,7 @@ def forward(
 
 def matrices(name: str, given: Given, frame: str, degrees: bool, as_json: bool) -> None:
     """What the equations of motion are made of, at one state."""
-    robot = dalembert.load(name)
+    robot = load_robot(name)
     arrays = state(robot, given, degrees)
     q, qd = arrays["q"], arrays["qd"]
     values: dict[str, Any] = {
@@ -95,7 +95,7 @@ def _solve(
     degrees: bool,
     as_json: bool,
 ) -> None:
-    robot = dalembert.load(name)
+    robot = load_robot(name)
     chosen = find_quantity(quantity).formulation(formulation, robot.description).name
     arrays = state(robot, given, degrees)
     wrench = None if tip_wrench is None else parse(tip_wrench, "--tip-wrench", "the tool", WRENCH)

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import typer
 
-import dalembert
-from dalembert.cli.output import console
+from dalembert.cli.output import console, say
+from dalembert.cli.subject import load_robot
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.text import console as words
 from dalembert.zoo import names, systems
 from dalembert.zoo.letters import symbolic_model, with_letters
 
@@ -33,7 +32,7 @@ def equations(
             hint = suggest(quantity, list(QUANTITIES))
             raise UnknownNameError(f"there are no equations of {quantity!r}{hint}")
     known = name in (*names(), *systems())
-    system = symbolic_model(name) if known else with_letters(dalembert.load(name))
+    system = symbolic_model(name) if known else with_letters(load_robot(name))
     found = system.equations(quantities, simplify=simplify, timeout=timeout)
     title = f"Equations of motion of {system.name}"
     text = {
@@ -45,7 +44,7 @@ def equations(
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(text, encoding="utf-8")
-        console().print(f"equations: {words(out)}")
+        say(console(), f"equations: {out}")
     else:
         typer.echo(text)
     if not found.complete:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import dalembert
-from dalembert.cli.output import console
+from dalembert.cli.output import console, say
+from dalembert.cli.subject import load_robot
 from dalembert.systems.export import export as write
-from dalembert.text import console as words
 
 
 def export(
@@ -20,6 +19,6 @@ def export(
     formulation: str | None,
 ) -> None:
     """Write the files and name them."""
-    robot = dalembert.load(name)
+    robot = load_robot(name)
     for path in write(robot, quantity, target, out, dtype, layout, formulation):
-        console().print(f"wrote {words(path)}")
+        say(console(), f"wrote {path}")

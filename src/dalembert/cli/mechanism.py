@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.cli.output import console, number, print_json, table
+from dalembert.cli.output import console, number, print_json, say, table
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.file import read_mechanism
-from dalembert.text import console as words
 from dalembert.text import file_name
 from dalembert.zoo.absolute import ENTRIES
 from dalembert.zoo.two_bar_scenarios import SCENARIOS, scenario
@@ -48,10 +47,10 @@ def mechanism(subject: str, options: Options, as_json: bool) -> None:
     if run is not None:
         screen = console()
         for name, value in facts["run"].items():
-            said = number(value) if isinstance(value, float) else words(value)
-            screen.print(f"{name.replace('_', ' ')}: {said}")
+            said = number(value) if isinstance(value, float) else str(value)
+            say(screen, f"{name.replace('_', ' ')}: {said}")
         for path in paths:
-            screen.print(f"written: [bold]{words(path)}[/]", soft_wrap=True)
+            say(screen, "written: ", (str(path), "bold"), soft_wrap=True)
 
 
 def find(subject: str) -> tuple[Analysis, Any, float]:
@@ -124,10 +123,8 @@ def show(made: Analysis, facts: dict[str, Any]) -> None:
     """Tables for people."""
     screen, d = console(), made.description
     per_body = d.space.nv
-    screen.print(
-        f"[bold]{words(made.name)}[/], {d.space.name}: {len(d.bodies)} bodies, {len(d.joints)} joints, "
-        f"{len(d.drivers)} drivers"
-    )
+    counts = f"{len(d.bodies)} bodies, {len(d.joints)} joints, {len(d.drivers)} drivers"
+    say(screen, (made.name, "bold"), f", {d.space.name}: {counts}")
     screen.print(
         f"mobility by Grübler's count: {per_body}·{len(d.bodies)} − {facts['joint_rows']} = "
         f"{facts['mobility']}; left with drivers, by rank: {facts['freedoms']}"
@@ -139,4 +136,4 @@ def show(made: Analysis, facts: dict[str, Any]) -> None:
         made_table.add_row(name, *(number(x, float(np.abs(wrench).max())) for x in wrench))
     screen.print(made_table)
     for name, values in facts["efforts"].items():
-        screen.print(f"driver {words(name)}: {', '.join(number(x) for x in values)}")
+        say(screen, f"driver {name}: {', '.join(number(x) for x in values)}")

@@ -23,7 +23,13 @@ PIPE_WIDTH = 120
 def console() -> Console:
     """Colour and the terminal's width on a terminal; plain and wide in a pipe."""
     fitted = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(highlight=False, emoji=False, width=None if fitted else PIPE_WIDTH)
+    return Console(highlight=False, markup=False, emoji=False, width=None if fitted else PIPE_WIDTH)
+
+
+def say(screen: Console, *pieces: str | tuple[str, str], **options: Any) -> None:
+    """One line of plain words; a piece with a style is (words, style)."""
+    plain = [visible(x) if isinstance(x, str) else (visible(x[0]), x[1]) for x in pieces]
+    screen.print(Text.assemble(*plain), **options)
 
 
 class Words(Table):

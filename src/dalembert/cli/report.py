@@ -6,14 +6,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-import dalembert
-from dalembert.cli.output import console
+from dalembert.cli.output import console, say
+from dalembert.cli.subject import load_robot
 from dalembert.errors import DalembertError
 from dalembert.report.page import robot_page, write_page
 from dalembert.report.run_files import SUFFIXES, drawn_robot, open_run
 from dalembert.report.runs import run_page
-from dalembert.systems.robot import Robot
-from dalembert.text import console as words
 from dalembert.text import file_name
 
 FOLDER = Path("out")
@@ -30,29 +28,18 @@ def report(subject: str, out: Path | None, robot: str | None) -> None:
 
         if Path(subject).suffix in SUFFIXES:
             run = open_run(Path(subject))
-            shown, remark = drawn_robot(run, _robot(robot) if robot else None)
+            shown, remark = drawn_robot(run, load_robot(robot) if robot else None)
             text = run_page(run, shown, progress=progress)
             if remark:
-                screen.print(words(remark if robot else f"{remark} Give --robot to see it move."))
+                say(screen, remark if robot else f"{remark} Give --robot to see it move.")
         elif robot:
             raise DalembertError(f"--robot is for runs, and {subject} is not a file of one (.nc)")
         else:
-            text = robot_page(_robot(subject), progress=progress)
+            text = robot_page(load_robot(subject), progress=progress)
     write_page(text, path)
     _name(screen, path, len(text))
 
 
-def _robot(subject: str) -> Robot:
-    found = dalembert.load(subject)
-    if not isinstance(found, Robot):
-        raise DalembertError(
-            f"{subject} is no robot but a {type(found).__name__}; simulate it, and report the run"
-        )
-    return found
-
-
 def _name(screen: Console, path: Path, size: int) -> None:
-    screen.print(
-        f"{size / 1e6:.1f} MB, works without network. Now open [bold]{words(path)}[/]",
-        soft_wrap=True,
-    )
+    lead = f"{size / 1e6:.1f} MB, works without network. Now open "
+    say(screen, lead, (str(path), "bold"), soft_wrap=True)

@@ -8,10 +8,9 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-import dalembert
-from dalembert.cli.output import Words, console, number, print_json, table
+from dalembert.cli.output import Words, console, number, print_json, say, table
+from dalembert.cli.subject import load_robot
 from dalembert.report.facts import describe
-from dalembert.text import console as words
 from dalembert.zoo import entry, names
 
 
@@ -37,7 +36,7 @@ def zoo(as_json: bool) -> None:
 
 def info(name: str, strict: bool, as_json: bool) -> None:
     """One robot: tree, masses, limits, frames, gravity, what its file said, operation counts."""
-    robot = dalembert.load(name, **({"strict": True} if strict and name not in names() else {}))
+    robot = load_robot(name, **({"strict": True} if strict and name not in names() else {}))
     facts = describe(robot)
     if as_json:
         print_json(facts)
@@ -48,9 +47,9 @@ def info(name: str, strict: bool, as_json: bool) -> None:
 def show(screen: Console, facts: dict[str, Any]) -> None:
     """The heading, the tree of joints and links, the frames, and the operation counts."""
     heading = facts["title"] or facts["name"]
-    screen.print(f"[bold]{words(heading)}[/]  ({words(facts['name'])})")
+    say(screen, (heading, "bold"), f"  ({facts['name']})")
     if facts["citation"]:
-        screen.print(f"[dim]{words(facts['citation'])}[/]")
+        say(screen, (facts["citation"], "dim"))
     tree = table(None, "joint", "type", "link", "mass kg", "range", "speed", "effort", left=3)
     for joint in facts["joints"]:
         tree.add_row(
@@ -76,22 +75,21 @@ def show(screen: Console, facts: dict[str, Any]) -> None:
     if facts["operation_counts"]:
         _show_counts(screen, facts["operation_counts"])
     else:
-        screen.print(
-            f"Operations: see [cyan]dalembert count {words(facts['name'])}[/] (takes a while)."
-        )
+        command = f"dalembert count {facts['name']}"
+        say(screen, "Operations: see ", (command, "cyan"), " (takes a while).")
 
 
 def _show_notes(screen: Console, facts: dict[str, Any]) -> None:
     """What reading the file left to say: warnings first, all of them."""
     for warning in facts["warnings"]:
-        screen.print(f"[yellow]warning:[/] {words(warning)}")
+        say(screen, ("warning:", "yellow"), f" {warning}")
     for title in ("merged", "locked", "ignored"):
         if facts[title]:
-            screen.print(f"[cyan]{title}:[/] {words('; '.join(facts[title]))}")
+            say(screen, (f"{title}:", "cyan"), f" {'; '.join(facts[title])}")
     for equality in facts["equalities"]:
         pair = f"{equality['first']} – {equality['second'] or 'world'}"
-        said = words(f"{equality['kind']} constraint {equality['name']} ({pair})")
-        screen.print(f"[cyan]kept:[/] {said}")
+        said = f"{equality['kind']} constraint {equality['name']} ({pair})"
+        say(screen, ("kept:", "cyan"), f" {said}")
 
 
 def _show_counts(screen: Console, operation_counts: dict[str, dict[str, Any]]) -> None:
@@ -109,7 +107,7 @@ def _show_counts(screen: Console, operation_counts: dict[str, dict[str, Any]]) -
 
 
 def _zoo_row(name: str) -> dict[str, Any]:
-    robot, known = dalembert.load(name), entry(name)
+    robot, known = load_robot(name), entry(name)
     return {
         "name": name,
         "joints": len(robot.joints),

@@ -13,12 +13,12 @@ import numpy as np
 
 import dalembert
 from dalembert.cli.coordinates import coordinates, parse, state
-from dalembert.cli.output import console, number, print_json, table
+from dalembert.cli.output import console, number, print_json, say, table
+from dalembert.cli.subject import load_robot
 from dalembert.errors import SettingError, SimulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.settings import whole_steps
 from dalembert.systems.robot import Robot
-from dalembert.text import console as words
 
 CONTROLLERS = ("none", "pd_gravity", "computed_torque")
 SAVED = 200  # states in the result, unless something else is asked for
@@ -45,7 +45,7 @@ def simulate(
     name: str, given: dict[str, str | None], options: Options, degrees: bool, as_json: bool
 ) -> None:
     """Run, say how it went, and write the result."""
-    robot = dalembert.load(name)
+    robot = load_robot(name)
     start = state(robot, given, degrees)
     law = _law(robot, start, options, degrees)
     if options.out is not None:
@@ -152,6 +152,6 @@ def _show(robot: Robot, run: Any, facts: dict[str, Any]) -> None:
     if facts["events"]:
         screen.print(f"events             {facts['events']}: sticks, slips and stops")
     if facts["status"] != "complete":
-        screen.print(f"[yellow]{words(facts['status'])}[/]: {words(facts['message'])}")
+        say(screen, (facts["status"], "yellow"), f": {facts['message']}")
     if "out" in facts:
-        screen.print(f"written            {words(facts['out'])}")
+        say(screen, f"written            {facts['out']}")

@@ -17,6 +17,7 @@ from dalembert.model import Joint, Link
 from dalembert.model.check import mapping, number
 from dalembert.spatial.rotations import rotation_x, rotation_z, snap
 from dalembert.spatial.se3 import pose
+from dalembert.text import short
 
 GEOMETRY = ("a", "alpha", "d", "theta", "joint", "offset", "name")
 INERTIA = ("mass", "com", "inertia")
@@ -37,7 +38,7 @@ def links_from_dh(rows: Sequence[Mapping[str, Any]], convention: Any) -> list[Li
     """One link per row; see `Robot.from_dh` for the keys of a row."""
     places = {"standard": _standard, "modified": _modified}
     if not isinstance(convention, str) or convention not in places:
-        raise ModelError(f"convention {convention!r} must be 'standard' or 'modified'")
+        raise ModelError(f"convention {short(convention)} must be 'standard' or 'modified'")
     if not isinstance(rows, list | tuple):
         raise ModelError(f"rows must be a list of mappings, not {type(rows).__name__}")
     links: list[Link] = []
@@ -71,7 +72,7 @@ def _checked_kind(row: Mapping[str, Any], where: str) -> str:
         raise ModelError(f"{where}: unknown key {unknown[0]!r}; known keys: {known}")
     kind = row.get("joint", "revolute")
     if not isinstance(kind, str) or kind not in ("revolute", "prismatic"):
-        raise ModelError(f"{where}: joint {kind!r} must be 'revolute' or 'prismatic'")
+        raise ModelError(f"{where}: joint {short(kind)} must be 'revolute' or 'prismatic'")
     return kind
 
 

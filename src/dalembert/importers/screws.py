@@ -15,6 +15,7 @@ from dalembert.errors import ModelError
 from dalembert.model import Joint, Link, check
 from dalembert.model.check import label, numbers
 from dalembert.spatial.se3 import inverse, pose
+from dalembert.text import short
 
 
 def links_from_screws(
@@ -45,7 +46,7 @@ def links_from_screws(
     for i, name in enumerate(names):
         if not _is_index(parents[i], n) or parents[i] == i:
             raise ModelError(
-                f"parent {parents[i]!r:.60} of link {name!r} is no index of a link (−1: base)"
+                f"parent {short(parents[i])} of link {name!r} is no index of a link (−1: base)"
             )
         xi = numbers(screws[i], (6,), f"the screw of {name!r}, (linear, angular),")
         kind, axis, point, pitch = screw_axis(xi, poses[i][0:3, 3], name)

@@ -39,6 +39,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+
 from dalembert.errors import DalembertError, ImportFileError
 from dalembert.formulations.registry import suggest
 from dalembert.importers.xml_read import read_file
@@ -48,6 +50,8 @@ from dalembert.mechanisms.planar import PlanarMechanism
 from dalembert.mechanisms.planar_kinds import JOINTS as PLANAR_JOINTS
 from dalembert.mechanisms.spatial import SpatialMechanism
 from dalembert.mechanisms.spatial_kinds import JOINTS as SPATIAL_JOINTS
+from dalembert.model.check import LARGEST
+from dalembert.text import short
 
 TABLES = ("body", "joint", "driver", "spring", "damper", "actuator", "force", "torque")
 HEADER = re.compile(r"\s*\[\[?\s*([\w-]+)\s*\]\]?")
@@ -160,10 +164,24 @@ def _parsed(at: Source) -> dict[str, Any]:
         raise ImportFileError(
             f"no TOML: {text}", at.file, int(where[1]) if where else None
         ) from None
+    _require_finite(at, data)
     parts = sum(len(data[table]) for table in TABLES if isinstance(data.get(table), list))
     if parts > MAX_PARTS:
         raise ImportFileError(f"{parts:,} bodies, joints and so on; the limit is {MAX_PARTS:,}")
     return data
+
+
+def _require_finite(at: Source, data: Any, where: str = "the file") -> None:
+    """TOML knows nan, inf and integers of any length; 1/x of what is too small overflows as well."""
+    if isinstance(data, dict | list):
+        entries = data.items() if isinstance(data, dict) else ((where, x) for x in data)
+        for key, value in entries:
+            _require_finite(at, value, str(key))
+    elif isinstance(data, int | float) and data and not 1 / LARGEST <= abs(data) <= LARGEST:
+        line = next((k for k, x in enumerate(at.text.splitlines(), 1) if where in x), None)
+        raise ImportFileError(
+            f"{short(where)}: {short(data)} is no number of a mechanism", at.file, line
+        )
 
 
 def _empty(at: Source, data: dict[str, Any]) -> Any:
@@ -229,6 +247,11 @@ def _call(
             at.fail(
                 f"{label}: unknown key {key!r}{suggest(key, list(parameters))}", table, number, key
             )
+        wanted = str(parameters[key].annotation) if key in parameters else "Any"
+        words, fits = TYPES.get(wanted.removesuffix(" | None"), ("", _anything))
+        if not fits(row[key]):
+            message = f"{label}: {key} must be {words}, not {short(row[key])}"
+            at.fail(message, table, number, key)
     for key, parameter in parameters.items():
         required = (
             parameter.default is Parameter.empty and parameter.kind is not Parameter.VAR_KEYWORD
@@ -237,9 +260,32 @@ def _call(
             at.fail(f"{label} needs {key!r}", table, number)
     try:
         return function(**row)
-    except (DalembertError, TypeError, ValueError) as error:
-        message = str(error)
+    except (DalembertError, TypeError, ValueError, AttributeError, LookupError) as error:
+        message = str(error) if isinstance(error, DalembertError) else f"{label}: {error}"
         at.fail(message, table, number, _blamed(message, row))
+
+
+def _anything(value: Any) -> bool:
+    return True
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _numbers(value: Any) -> bool:
+    return all(map(_numbers, value)) if isinstance(value, list) else _number(value)
+
+
+# what TOML can hold of the types that builders and motions are annotated with
+TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "float": ("a number", _number),
+    "str": ("text", lambda value: isinstance(value, str)),
+    "bool": ("true or false", lambda value: isinstance(value, bool)),
+    "Value": ("a number or a list of numbers", _numbers),
+    "tuple[float, float]": ("two numbers", lambda v: _numbers(v) and np.shape(v) == (2,)),
+    "Mapping[str, Any]": ("a table", lambda value: isinstance(value, dict)),
+}
 
 
 def _blamed(message: str, row: Mapping[str, Any]) -> str | None:

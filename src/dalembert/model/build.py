@@ -28,7 +28,7 @@ from dalembert.spatial.consistency import check_inertia
 from dalembert.spatial.inertia import parallel_axis, rotate_tensor
 from dalembert.spatial.placement import IDENTITY, Placement
 from dalembert.spatial.rotations import rotation_z, snap
-from dalembert.text import plain_name
+from dalembert.text import plain_name, short
 
 BASE = "base"
 TOOL = "tool"
@@ -186,7 +186,7 @@ def _attached(frames: Any) -> dict[str, tuple[str | None, Any]]:
     found = {}
     for key, value in check.mapping(frames, "frames").items():
         if not isinstance(value, tuple | list) or len(value) != 2:
-            raise ModelError(f"frame {key!r} must be a pair (link, pose), not {value!r:.60}")
+            raise ModelError(f"frame {key!r} must be a pair (link, pose), not {short(value)}")
         link, pose = value
         found[key] = (link if link is None else check.label(link, f"link of frame {key!r}"), pose)
     return found

@@ -15,7 +15,7 @@ from dalembert.bridge import is_symbolic
 from dalembert.errors import ModelError
 from dalembert.model.parameter import expression
 from dalembert.spatial.rotations import snap
-from dalembert.text import plain_name
+from dalembert.text import plain_name, short
 
 # m l² of numbers beyond this would overflow later, where nobody knows their name any more
 LARGEST = 1e60
@@ -45,7 +45,7 @@ def numbers(
         return array
     words = _WORDS.get(shape, f"{shape[0] if shape else 1} finite numbers")
     found = f" of shape {array.shape}" if array is not None and len(shape) > 1 else ""
-    raise error(f"{what} must be {words}, not {_short(value)}{found}")
+    raise error(f"{what} must be {words}, not {short(value)}{found}")
 
 
 def is_one(value: Any) -> bool:
@@ -89,7 +89,7 @@ def limit(value: Any, what: str) -> float:
     """One number that may be infinite, but not NaN."""
     array = _read(value)
     if array is None or is_symbolic(array) or array.shape != () or np.isnan(array):
-        raise ModelError(f"{what} must be a number, or inf for none, not {_short(value)}")
+        raise ModelError(f"{what} must be a number, or inf for none, not {short(value)}")
     return float(array)
 
 
@@ -101,7 +101,7 @@ def limits(value: Any, label: str) -> tuple[float, float]:
         lower, upper = value
     except (TypeError, ValueError):
         raise ModelError(
-            f"joint {label!r}: limits must be (lower, upper), not {_short(value)}"
+            f"joint {label!r}: limits must be (lower, upper), not {short(value)}"
         ) from None
     pair = limit(lower, f"joint {label!r}: lower limit"), limit(upper, f"joint {label!r}: upper")
     if pair[0] > pair[1]:
@@ -112,7 +112,7 @@ def limits(value: Any, label: str) -> tuple[float, float]:
 def mapping(value: Any, what: str) -> dict[str, Any]:
     """A copy of a mapping whose keys are text."""
     if not isinstance(value, Mapping):
-        raise ModelError(f"{what} must be a mapping of keys to values, not {_short(value)}")
+        raise ModelError(f"{what} must be a mapping of keys to values, not {short(value)}")
     for key in value:
         plain_name(key, what)
     return dict(value)
@@ -121,7 +121,7 @@ def mapping(value: Any, what: str) -> dict[str, Any]:
 def label(name: Any, what: str) -> str:
     """A name that is not empty."""
     if not isinstance(name, str) or not name:
-        raise ModelError(f"{what} needs a name; got {_short(name)}")
+        raise ModelError(f"{what} needs a name; got {short(name)}")
     return plain_name(name, what)
 
 
@@ -141,11 +141,3 @@ def _read(value: Any) -> Any:
 
 def _finite(array: np.ndarray) -> bool:
     return bool((np.abs(array) <= LARGEST).all())  # NaN is not
-
-
-def _short(value: Any) -> str:
-    try:
-        text = repr(value)
-    except Exception:  # somebody else's __repr__
-        text = type(value).__name__
-    return text if len(text) <= 60 else f"{text[:59]}…"

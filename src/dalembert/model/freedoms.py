@@ -13,6 +13,7 @@ from dalembert.model.joint import KINDS, Chart, Factors, factors
 from dalembert.model.link import Joint
 from dalembert.spatial.arrays import Vector
 from dalembert.spatial.rotations import snap
+from dalembert.text import short
 
 
 class Freedom(NamedTuple):
@@ -28,7 +29,9 @@ def freedoms(joint: Joint, label: str) -> list[Freedom]:
     where = f"joint {label!r}"
     if not isinstance(joint.kind, str) or joint.kind not in KINDS:
         known = ", ".join(KINDS)
-        raise ModelError(f"{where}: joint type {joint.kind!r} is unknown; known types: {known}")
+        raise ModelError(
+            f"{where}: joint type {short(joint.kind)} is unknown; known types: {known}"
+        )
     axis, second = _unit(joint.axis, f"{where}: axis"), None
     if joint.axis2 is not None:
         if joint.kind != "universal":

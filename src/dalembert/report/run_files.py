@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import xarray
 
 SUFFIXES = (".nc", ".h5", ".zarr")
+VECTORS = ("q", "qd", "tau")
+SCALARS = ("kinetic", "potential", "work", "dissipated")
 MAX_BYTES = 8 * 2**30  # of all arrays of a run; a larger one is opened with xarray and thinned
 
 
@@ -62,12 +64,16 @@ def check_run(run: xarray.Dataset) -> None:
     t = np.asarray(time.values, dtype=float)
     if not np.isfinite(t).all() or (np.diff(t) <= 0.0).any():
         raise ParameterError("the run's time must be finite and increasing")
-    for name in ("q", "qd"):
-        field = run[name]
-        wanted = ("time", "sample") if "sample" in run.dims else ("time",)
-        if field.dims[:-1] != wanted or not _numeric(field) or 0 in field.shape:
+    along = ("time", "sample") if "sample" in run.dims else ("time",)
+    for name in (*VECTORS, *SCALARS):
+        if name not in run:
+            continue
+        field, named = run[name], name in VECTORS
+        dims = field.dims[:-1] if named else field.dims
+        if dims != along or not _numeric(field) or 0 in field.shape:
+            wanted = [*along, "names"] if named else along
             raise ParameterError(
-                f"the run's {name} must be numbers over ({', '.join(wanted)}, names), "
+                f"the run's {name} must be numbers over ({', '.join(wanted)}), "
                 f"not {field.dtype} over ({', '.join(map(str, field.dims))})"
             )
 
@@ -88,7 +94,7 @@ def drawn_robot(run: xarray.Dataset, robot: Robot | None) -> tuple[Robot | None,
     """The robot to draw, the one given or the zoo's, and a sentence where that is not the run's."""
     from dalembert.zoo import entry
 
-    digest, name = run.attrs.get("model_digest"), str(run.attrs.get("system", ""))
+    digest, name = str(run.attrs.get("model_digest")), str(run.attrs.get("system", ""))
     if robot is not None:
         # a constrained run carries the digest of the tree together with its constraints
         own = robot.model.content == digest or name != robot.name or "lambda" in run

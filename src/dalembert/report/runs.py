@@ -51,7 +51,8 @@ def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Chart]]:
         charts["energy"] = [Chart("Energies", "energy / J", tuple(kinds))]
     for name in run.data_vars:
         known = {*VECTORS, *ENERGIES}
-        if name not in known and run[name].dims[:1] == ("time",) and run[name].ndim <= 2:
+        plain = run[name].dims[:1] == ("time",) and run[name].ndim <= 2
+        if name not in known and plain and run[name].dtype.kind in "fiu":
             charts[str(name)] = _other_charts(run[name])
     return charts
 
@@ -92,7 +93,7 @@ def _vector_charts(run: xarray.Dataset, name: str) -> list[Chart]:
     field = run[name]
     labels = [str(x) for x in field[field.dims[-1]].values]
     units = str(field.attrs.get("units", "")).split(", ")
-    units = units * len(labels) if len(units) == 1 else units
+    units = units if len(units) == len(labels) else [", ".join(units)] * len(labels)
     groups: dict[str, list[Series]] = {}
     for k, (label, unit) in enumerate(zip(labels, units, strict=True)):
         series = Series(label.removesuffix("_joint"), field.values[:, k])
@@ -113,7 +114,7 @@ def _other_charts(field: xarray.DataArray) -> list[Chart]:
     else:
         labels = [str(k + 1) for k in range(len(columns))]
     series = tuple(Series(label, y.astype(float)) for label, y in zip(labels, columns, strict=True))
-    heading = title[0].upper() + title[1:]
+    heading = title[:1].upper() + title[1:]
     symbol = SYMBOLS.get(str(field.name), str(field.name))
     return [Chart(heading, _axis(symbol, str(field.attrs.get("units", ""))), series)]
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from dalembert.errors import EquationError
-from dalembert.text import console
+from dalembert.text import visible
 
 SHOW_AFTER = 0.5  # seconds before a progress bar appears
 
@@ -45,12 +45,14 @@ class Budget:
             return
         if self._bar is None:
             from rich.console import Console
-            from rich.progress import Progress
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-            self._bar = Progress(console=Console(stderr=True), transient=True)
+            words = TextColumn("{task.description}", markup=False)
+            columns = (words, BarColumn(), TimeElapsedColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
-            self._task = self._bar.add_task(console(what), total=total)
-        self._bar.update(self._task, description=console(what), completed=done, total=total)
+            self._task = self._bar.add_task(visible(what), total=total)
+        self._bar.update(self._task, description=visible(what), completed=done, total=total)
 
     def __enter__(self) -> Budget:
         return self
