@@ -11,7 +11,7 @@ from rich.text import Text
 from dalembert.cli.output import Words, console, number, print_json, say, table
 from dalembert.cli.subject import load_robot
 from dalembert.report.facts import describe
-from dalembert.zoo import entry, names
+from dalembert.zoo import bodies, entry, mechanisms, names, systems
 
 
 def zoo(as_json: bool) -> None:
@@ -36,7 +36,8 @@ def zoo(as_json: bool) -> None:
 
 def info(name: str, strict: bool, as_json: bool) -> None:
     """One robot: tree, masses, limits, frames, gravity, what its file said, operation counts."""
-    robot = load_robot(name, **({"strict": True} if strict and name not in names() else {}))
+    from_file = strict and name not in (*names(), *systems(), *mechanisms(), *bodies())
+    robot = load_robot(name, **({"strict": True} if from_file else {}))
     facts = describe(robot)
     if as_json:
         print_json(facts)

@@ -15,18 +15,25 @@ from typing import Any
 import numpy as np
 
 from dalembert import formulations
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, FormulationError
 from dalembert.formulations.registry import INPUTS, shape
 from dalembert.kernels.program.count import Count
 from dalembert.kernels.program.tally import ABSENT, tally
-from dalembert.model import Joint, Link, Model, build
+from dalembert.model import CoupledModel, Joint, Link, Model, build
 from dalembert.spatial import exp_se3
 
 
 def as_written(
-    model: Model, quantity: str, formulation: str | None = None, **choices: str
+    model: Model | CoupledModel,
+    quantity: str,
+    formulation: str | None = None,
+    **choices: str,
 ) -> Count:
     """Operations of a formulation on a model of this structure, as its derivation writes them."""
+    if not isinstance(model, Model):
+        raise FormulationError(
+            f"{model.name}: joints that follow others are not counted as written"
+        )
     found = formulations.quantity(quantity)
     function = found.formulation(formulation, model).function
     bound = model.bind(np.ones(len(model.parameters)))
