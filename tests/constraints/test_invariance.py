@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.constraints import Constrained
+from dalembert.constraints import Constrained, Loop
+from dalembert.zoo.chain import place
+from dalembert.zoo.rods import pinned
+from tests.constraints.pinocchio_loops import closed_twin
 from tests.constraints.seen_otherwise import (
     Seen,
     closed_in_space,
@@ -88,3 +91,42 @@ def test_metres_or_millimetres(name):
 def test_the_order_and_size_of_rows_change_nothing(name):
     closed = mechanism(name)
     assert_same(closed, reordered(closed, np.random.default_rng(2)))
+
+
+def walker(rng: np.random.Generator) -> Constrained:
+    """A floating body with two legs, each a planar four-bar in its own slanted plane, as Cassie's."""
+    trunk = {"name": "trunk", "joint": {"name": "float", "type": "free"}, "mass": 5.0}
+    links, frames, loops = [{**trunk, "inertia": np.diag([0.3, 0.4, 0.5])}], {}, []
+    for side in "lr":
+        plane = np.eye(4)
+        plane[:3, :3], plane[:3, 3] = rotation(rng), rng.normal(size=3)
+        bars = (
+            pinned(f"crank_{side}", "trunk", (0.0, 0.0), 0.35, 0.35),
+            pinned(f"coupler_{side}", f"crank_{side}_rod", (0.35, 0.0), 0.9, 0.9),
+            pinned(f"rocker_{side}", "trunk", (1.0, 0.0), 0.8, 0.8),
+        )
+        for bar in bars:
+            at = np.eye(4)
+            at[:3, 3] = bar["joint"].pop("origin_xyz")
+            bar["joint"]["origin"] = plane @ at if bar["parent"] == "trunk" else at
+        links += bars
+        frames[f"coupler_tip_{side}"] = (f"coupler_{side}_rod", place((0.9, 0.0, 0.0)))
+        frames[f"rocker_tip_{side}"] = (f"rocker_{side}_rod", place((0.8, 0.0, 0.0)))
+        loops.append(Loop(f"coupler_tip_{side}", f"rocker_tip_{side}", "point", name=side))
+    robot = dl.Robot.from_links(links, frames=frames, name="walker")
+    return Constrained(robot, loops, guess=[0, 0, 0, 0, 0, 0, 1, *([1.2, -0.9, 1.6] * 2)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pinocchio_agrees_on_a_floating_body_with_slanted_planar_loops(seed):
+    """Two of the six rows are implied by the others, in no coordinate plane: eight freedoms."""
+    closed = walker(np.random.default_rng(seed))
+    found = closed.mobility()
+    assert (found.velocities, found.rank, found.freedoms) == (12, 4, 8)
+    assert found.redundant == ("l", "r") and not found.singular
+    twin = closed_twin(closed)
+    for q, qd, tau in states(closed, seed):
+        theirs = twin(q, qd, tau)
+        for route in ROUTES:
+            qdd, _ = closed.reference("forward_dynamics", q, qd, tau, formulation=route)
+            np.testing.assert_allclose(qdd, theirs, atol=1e-9 * np.abs(theirs).max())

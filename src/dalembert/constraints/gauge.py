@@ -119,19 +119,7 @@ def decoupled(
     v_o = V₁ᵀ Wᵀ q̇ = Λ_r⁻¹ b demands: Γ_ro v_o of u_r, v̇_o + Γ_oo v_o of u_o.
     """
     plant, rows = system.dynamics, list(system.require_pivots().rows)
-    clock = 0.0 if t is None else t
-
-    def frame(x: Any) -> tuple[Any, ...]:
-        at, now = x[: plant.nq], x[plant.nq]
-        W, W_inverse = roots(plant, at, plant.mass_matrix(at), root)
-        found = system.at(at, None, now)
-        V1, V2 = householder(found.A[rows] @ W_inverse.T)
-        return W, V1, V2, found.A @ (W_inverse.T @ V1), found.b[rows]
-
-    def flow(x: Any, v: Any) -> Any:
-        return np.concatenate([plant.rate(x[: plant.nq], v), np.ones(1)])
-
-    values, rates = bridge.along(frame, flow, np.concatenate([q, np.stack([clock])]), qd)
+    values, rates = _moving_frame(system, rows, q, qd, 0.0 if t is None else t, root)
     (W, V1, V2, K, _), (W_dot, V1_dot, V2_dot, K_dot, b_dot) = values, rates
     W_inverse = np.linalg.inv(W)
     # where velocities are twists there is no ∂M/∂q to take; the operators' C has Ṁ = C + Cᵀ as well
@@ -146,3 +134,22 @@ def decoupled(
     u_o = V1.T @ u - factors.solve(b_dot - K_dot[rows] @ v_o)
     lam = spread(K, factors, rows, factors.transpose_solve(u_o - V1.T @ (along @ v_r)))
     return Decoupled(W, V1, V2, K[rows], V1.T @ along, V2.T @ along, v_r, u_o, V2.T @ u, lam)
+
+
+def _moving_frame(
+    system: ConstrainedDynamics, rows: list[int], q: Any, qd: Any, t: Any, root: str
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """(W, V₁, V₂, Λ V₁ of all rows, b of the independent ones), and their rates along the motion."""
+    plant = system.dynamics
+
+    def frame(x: Any) -> tuple[Any, ...]:
+        at, now = x[: plant.nq], x[plant.nq]
+        W, W_inverse = roots(plant, at, plant.mass_matrix(at), root)
+        found = system.at(at, None, now)
+        V1, V2 = householder(found.A[rows] @ W_inverse.T)
+        return W, V1, V2, found.A @ (W_inverse.T @ V1), found.b[rows]
+
+    def flow(x: Any, v: Any) -> Any:
+        return np.concatenate([plant.rate(x[: plant.nq], v), np.ones(1)])
+
+    return bridge.along(frame, flow, np.concatenate([q, np.stack([t])]), qd)

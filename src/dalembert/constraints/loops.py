@@ -32,9 +32,10 @@ class Loop(Constraint):
 
     `directions` is one of "point", "revolute" (about z), "prismatic" (along z), "cylindrical",
     "planar" (in x–y), "parallel" (z axes), "pin" (x and y), "weld", or a tuple of "x", "y", "z",
-    "rx", "ry", "rz". `pose_a`, `pose_b` (4, 4) move the frames within their bodies. λ holds forces
-    and moments along these axes: b receives −λ, a receives +λ. Points that coincide may also be
-    held ``along="world"`` axes, which is shorter.
+    "rx", "ry", "rz"; one of the last three alone holds the twist about it and leaves the swing free.
+    A body turned by half a turn does not close the loop. `pose_a`, `pose_b` (4, 4) move the frames
+    within their bodies. λ holds forces and moments along these axes: b receives −λ, a receives +λ.
+    Points that coincide may also be held ``along="world"`` axes, which is shorter.
     """
 
     every_row_counts: ClassVar[bool] = False  # a planar mechanism meets rows out of its plane
