@@ -159,3 +159,12 @@ def test_an_edited_law_is_not_the_old_one() -> None:
         law = redefined(sign)(robot, [0.0], kp=1.0, kd=1.0)
         ends.append(float(dl.simulate(robot, [0.0], None, law, duration=0.1, dt=0.01).q[-1, 0]))
     assert ends[0] > 0.0 > ends[1]
+
+
+def test_a_controller_of_a_closed_chain_knows_the_free_one():
+    """Computed torque on a Constrained uses its unconstrained model, without Coulomb friction."""
+    closed = dl.load("four_bar")
+    law = dl.control.ComputedTorque(closed, closed.neutral(), kp=1.0, kd=1.0)
+    q, qd = closed.neutral(), np.zeros(closed.nv)
+    tau, _ = law.law(0.0, q, qd, np.zeros(0), law.constants)
+    np.testing.assert_allclose(tau, closed.system.gravity_torque(q), atol=1e-12)

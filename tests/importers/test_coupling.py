@@ -255,3 +255,14 @@ def test_a_follower_that_rubs_sticks_and_slips():
     assert "stick" in " ".join(map(str, run.event_kind.values))
     assert abs(run.balance).max() < 1e-6
     assert float(abs(run.qd[-1, 0])) == 0.0
+
+
+def test_letters_keep_who_follows_whom(arms):
+    """The symbolic twin has the same coordinates, and with its defaults the same mass matrix."""
+    from dalembert.zoo.letters import with_letters
+
+    robot, _ = arms
+    twin = with_letters(robot)
+    assert (twin.nq, twin.nv) == (robot.nq, robot.nv)
+    q = RNG.normal(size=4)
+    np.testing.assert_allclose(twin.mass_matrix(q), robot.mass_matrix(q), atol=1e-12)

@@ -15,7 +15,6 @@ import dalembert
 from dalembert.cli.output import console, integer, print_json, table
 from dalembert.cli.subject import load_robot
 from dalembert.errors import DalembertError
-from dalembert.formulations import quantity as find_quantity
 from dalembert.systems.robot import Robot
 
 MEASURED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
@@ -67,7 +66,7 @@ def bench(name: str, states: int, as_json: bool) -> None:
 
 def measure(robot: Robot, quantity: str, states: int) -> Iterator[Measurement]:
     """One state on one thread, then `states` on one thread and on all of them."""
-    found = find_quantity(quantity)
+    found = robot.dynamics.quantity(quantity)
     formulation = found.formulation(None, robot.description).name
     one = arguments(robot, found.inputs, None)
     getattr(robot, quantity)(*one)  # compiles

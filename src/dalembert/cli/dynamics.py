@@ -10,7 +10,6 @@ from rich.table import Table
 from dalembert.cli.coordinates import WRENCH, coordinates, parse, state
 from dalembert.cli.output import array_table, column, console, number, print_json, table
 from dalembert.cli.subject import load_robot
-from dalembert.formulations import quantity as find_quantity
 from dalembert.systems.robot import Robot
 
 Given = dict[str, str | None]
@@ -96,7 +95,7 @@ def _solve(
     as_json: bool,
 ) -> None:
     robot = load_robot(name)
-    chosen = find_quantity(quantity).formulation(formulation, robot.description).name
+    chosen = robot.dynamics.quantity(quantity).formulation(formulation, robot.description).name
     arrays = state(robot, given, degrees)
     wrench = None if tip_wrench is None else parse(tip_wrench, "--tip-wrench", "the tool", WRENCH)
     solved = getattr(robot, quantity)(*arrays.values(), tip_wrench=wrench, formulation=chosen)

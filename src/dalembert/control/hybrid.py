@@ -23,7 +23,6 @@ from dalembert.control.task import (
     Coordinates,
     Task,
     acceleration,
-    bound,
     chosen,
     position_task,
     require_complete,
@@ -117,7 +116,7 @@ class _Law:
     @cached_property
     def model(self) -> ConstrainedDynamics:
         """The constraints and the dynamics the law computes with."""
-        return bound(self.system)
+        return self.system.dynamics.bound()
 
     def commanded_force(self, t: Any, q: Any, z: Any, constants: Mapping[str, Any]) -> Any:
         """(λ to command, ż as a function of λ), with all velocities driven."""

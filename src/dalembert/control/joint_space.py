@@ -23,13 +23,13 @@ def gain(value: Any, size: int, name: str) -> np.ndarray:
 
 
 def known(system: System) -> Dynamics:
-    """What a controller knows of a system: its dynamics without Coulomb friction, parameters set."""
+    """What a controller knows of a system: no constraints, no Coulomb friction, parameters set."""
     if system.nq != system.nv:
         raise ModelError(
             f"{system.name} has spherical or free joints, whose configurations have no difference; "
             "this controller needs joints of one degree"
         )
-    return system.dynamics.bound().without_coulomb()
+    return system.dynamics.bound().free.without_coulomb()
 
 
 @dataclass(frozen=True, eq=False)

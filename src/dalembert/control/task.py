@@ -30,17 +30,11 @@ class Task(NamedTuple):
     drift: Any  # Θ̇ q̇ (m,)
 
 
-def bound(system: Constrained) -> ConstrainedDynamics:
-    """The constraints with their parameters at the defaults."""
-    made = system.description
-    return made.bind(made.parameter_values()) if made.parameters else made
-
-
 def chosen(system: Constrained, coordinates: Coordinates) -> Callable[[Any], Any]:
     """θ as a function of q, from names of coordinates or as given."""
     if callable(coordinates):
         return coordinates
-    names = system.description.dynamics.coordinates
+    names = system.coordinates
     entries = [index(names, name, f"{system.name} has no coordinate") for name in coordinates]
     return lambda q: np.stack([q[k] for k in entries])
 
@@ -76,7 +70,7 @@ def require_complete(system: Constrained, size: int, matrix: Any) -> None:
             f"{system.name} has {system.freedoms} degrees of freedom, the task {size} coordinates"
         )
     q = system.neutral()
-    t = 0.0 if system.description.moving else None
+    t = 0.0 if system.dynamics.moving else None
     stacked = np.concatenate([matrix, system.jacobian(q, t)])
     if np.linalg.matrix_rank(stacked) < system.nv:
         raise ShapeError(

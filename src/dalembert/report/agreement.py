@@ -10,7 +10,6 @@ import numpy as np
 
 from dalembert.errors import FormulationError
 from dalembert.formulations import Quantity
-from dalembert.formulations import quantity as find_quantity
 from dalembert.systems.robot import Robot
 
 COMPARED = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
@@ -66,7 +65,7 @@ def formulations(robot: Robot) -> Iterator[Agreement]:
     """
     values = random_values(robot)
     for name in COMPARED:
-        quantity = find_quantity(name)
+        quantity = robot.dynamics.quantity(name)
         yield from _formulations(robot, quantity, [values[key] for key in quantity.inputs])
 
 

@@ -57,7 +57,7 @@ def count_rows(robot: Robot, quantity: str = "inverse_dynamics") -> list[Row]:
     """One row per formulation of the quantity, for this robot."""
     published = PUBLISHED if quantity == "inverse_dynamics" else {}
     rows = []
-    for formulation in formulations.quantity(quantity).formulations:
+    for formulation in robot.dynamics.quantity(quantity).formulations:
         name = formulation.name
         try:
             written = as_written(robot.model, quantity, name)

@@ -34,7 +34,7 @@ def model_html(robot: Robot, facts: dict[str, Any]) -> str:
     """The tree of joints and links, with masses, centres and principal moments of inertia."""
     model = numbers_of(robot)
     rows = []
-    for joint, info in zip(model.joints, facts["joints"], strict=True):
+    for joint, info in zip(model.tree.joints, facts["joints"], strict=True):
         body = model.bodies[joint.bodies[-1]]
         frame = model.frames[joint.link]
         R, p = np.asarray(frame.rotation, float), np.asarray(frame.translation, float)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dalembert import formulations
-from dalembert.errors import DalembertError, FormulationError
+from dalembert.errors import DalembertError
 from dalembert.formulations.registry import INPUTS, shape
 from dalembert.kernels.program.count import Count
 from dalembert.kernels.program.tally import ABSENT, tally
@@ -29,15 +29,12 @@ def as_written(
     formulation: str | None = None,
     **choices: str,
 ) -> Count:
-    """Operations of a formulation on a model of this structure, as its derivation writes them."""
-    if not isinstance(model, Model):
-        raise FormulationError(
-            f"{model.name}: joints that follow others are not counted as written"
-        )
+    """Operations of a formulation on a tree of this structure, as its derivation writes them."""
+    tree = model.tree
     found = formulations.quantity(quantity)
-    function = found.formulation(formulation, model).function
-    bound = model.bind(np.ones(len(model.parameters)))
-    absent = np.array([ABSENT] * model.nv, dtype=object)
+    function = found.formulation(formulation, tree).function
+    bound = tree.bind(np.ones(len(tree.parameters)))
+    absent = np.array([ABSENT] * tree.nv, dtype=object)
     undriven = replace(
         bound, drive=replace(bound.drive, **dict.fromkeys(vars(bound.drive), absent))
     )
@@ -45,7 +42,7 @@ def as_written(
     def run(**state: Any) -> Any:
         return function(undriven, **state, **choices)
 
-    return tally(run, {name: shape(model, INPUTS[name]) for name in found.inputs})
+    return tally(run, {name: shape(tree, INPUTS[name]) for name in found.inputs})
 
 
 def general_chain(n: int) -> Model:

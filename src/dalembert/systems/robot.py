@@ -121,5 +121,5 @@ class Robot(RobotQuantities, RobotInertias, RobotBuilders):
         846
         """
         if as_written:
-            return counting.as_written(self.model.tree, quantity, formulation, **choices)
+            return counting.as_written(self.model, quantity, formulation, **choices)
         return super().operation_count(quantity, formulation, **choices)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert import bridge
-from dalembert.errors import ConvergenceError, ShapeError
+from dalembert.errors import ConvergenceError, FormulationError, ShapeError
 from dalembert.systems.check import combination
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import Dynamics, System
@@ -112,6 +112,11 @@ def _attempts(
     system: System, guess: Any, tau: Any, parameters: Parameters, starts: int
 ) -> Iterator[tuple[_Statics, np.ndarray]]:
     """The problem with each starting posture."""
+    if system.dynamics.rows:
+        raise FormulationError(
+            f"{system.name} is held by constraints; rest postures are found of free systems: "
+            "give it in coordinates that meet the constraints by themselves"
+        )
     problem = _Statics(system.dynamics, tau, parameters)
     first = np.asarray(system.neutral() if guess is None else guess, dtype=float)
     if first.shape != (system.nq,):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import EquationError
 from dalembert.model import Model
+from dalembert.model.coupling import Follow, couple
 from dalembert.model.joint import Screw
 from dalembert.model.parameter import Parameter
 from dalembert.systems.robot import Robot
@@ -53,9 +55,19 @@ def with_letters(robot: Robot) -> Robot:
     if np.count_nonzero(model.gravity) == 1:
         letter = Parameter("g", float(np.abs(model.gravity).max()))
         gravity = [-letter if v < 0 else letter if v else 0.0 for v in model.gravity]
-    return Robot.from_links(
+    tree = Robot.from_links(
         links, tool=_pose(tool.rotation, tool.translation), gravity=gravity, name=robot.name
     )
+    return Robot(couple(tree.model, _followers(model))) if model.followers else tree
+
+
+def _followers(model: Any) -> dict[str, Follow]:
+    """Who follows whom, by the names that `_lettered_link` gives to joints."""
+    names = {joint.name: f"joint{joint.bodies[0] + 1}" for joint in model.tree.joints}
+    return {
+        names[name]: replace(follow, leader=names[follow.leader])
+        for name, follow in model.followers.items()
+    }
 
 
 def _lettered_link(model: Model, i: int) -> dict[str, Any]:
