@@ -106,6 +106,15 @@ def as_of_0_1(run):
     return old
 
 
+def test_a_network_run_stored_by_0_1_still_opens(tmp_path):
+    t, row = np.linspace(0.0, 0.2, 3), np.zeros((3, 2))
+    fields = dict.fromkeys(("q", "qd", "tau"), (("time", "joint"), row))
+    fields |= {"lambda": (("time", "row"), row), "residual": ("time", t), "energy": ("time", t)}
+    facts = {"system": "n_four_bar", "status": "complete", "message": ""}
+    xarray.Dataset(fields, {"time": t}, facts).to_netcdf(tmp_path / "run.nc", engine="scipy")
+    assert {"q", "lambda", "energy"} <= set(run_charts(open_run(tmp_path / "run.nc")))
+
+
 def test_a_run_with_a_damaged_model_is_not_drawn(run):
     text = run_page(run.assign_attrs(model="<script>"))
     assert '"scene":null' in text and "It is not drawn: the model in the run" in text

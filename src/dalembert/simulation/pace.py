@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
-WINDOW = 2000  # steps after which the pace is looked at
-MOST_STEPS = 2e7  # that a run may still need at its pace
+LOOK = 500  # steps from one look at the pace to the next
+# that a run may still need, at the pace of as many looks: a stiff start is slow for a while
+MOST_STEPS = {1: 5e14, 4: 2e7}
 EVALUATIONS = 2000  # of one step, besides those of a Jacobian
 JACOBIANS = 50  # of one step
 
@@ -20,12 +22,17 @@ class Pace:
     reached: float = field(default=0.0, init=False)
     _evaluations: int = field(default=0, init=False)
     _steps: int = field(default=0, init=False)
-    _looked: float = field(default=0.0, init=False)
+    _looks: deque[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._looks = deque(maxlen=max(MOST_STEPS) + 1)
 
     def begin(self, t: float) -> None:
         """Count from here on."""
-        self.reached = self._looked = t
+        self.reached = t
         self._evaluations = self._steps = 0
+        self._looks.clear()
+        self._looks.append(t)
 
     def evaluated(self) -> bool:
         """Count an evaluation; whether the present step has taken too many."""
@@ -36,13 +43,17 @@ class Pace:
         """Count a step up to t; whether the run would need too many more of them."""
         self.reached, self._evaluations = t, 0
         self._steps += 1
-        if self._steps < WINDOW:
+        if self._steps % LOOK:
             return False
-        gained, self._looked, self._steps = t - self._looked, t, 0
-        if (self.end - t) * WINDOW <= MOST_STEPS * gained:
+        self._looks.append(t)
+        return any(self._hopeless(t, looks, most) for looks, most in MOST_STEPS.items())
+
+    def _hopeless(self, t: float, looks: int, most: float) -> bool:
+        if len(self._looks) <= looks:
             return False
+        steps, gained = looks * LOOK, t - self._looks[-1 - looks]
         self.said = (
-            f"{WINDOW} steps gained {gained:.2g} s, with {self.end - t:.3g} s to go, so that it "
+            f"{steps} steps gained {gained:.2g} s, with {self.end - t:.3g} s to go, so that it "
             "would not end"
         )
-        return True
+        return (self.end - t) * steps > most * gained
