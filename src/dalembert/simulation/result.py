@@ -101,7 +101,7 @@ def _units(units: tuple[str, ...]) -> dict[str, str]:
 
 
 def _events(plant: Plant, events: np.ndarray) -> dict[str, Any]:
-    from dalembert.simulation.adaptive import event_names
+    from dalembert.simulation.events import event_names
 
     joints = [plant.dynamics.velocities[int(j)] for j in events[:, 1]]
     return {
