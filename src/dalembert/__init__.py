@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Rolling,
         Sphere,
         Surface,
+        growth_vector,
         is_holonomic,
         nonholonomic_trap,
     )
@@ -121,6 +122,7 @@ _PUBLIC = {
     "equilibria": "systems.statics",
     "equilibrium": "systems.statics",
     "get_num_threads": "kernels",
+    "growth_vector": "constraints",
     "is_holonomic": "constraints",
     "load": "zoo",
     "nonholonomic_trap": "constraints",
@@ -181,6 +183,7 @@ __all__ = [
     "equilibrium",
     "formulations",
     "get_num_threads",
+    "growth_vector",
     "is_holonomic",
     "load",
     "nonholonomic_trap",

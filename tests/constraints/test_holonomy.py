@@ -8,7 +8,9 @@ import dalembert as dl
 from dalembert.constraints import Constrained, Pfaffian
 from dalembert.constraints.holonomy import growth_vector, is_holonomic
 from dalembert.constraints.trap import nonholonomic_trap
-from dalembert.errors import ConstraintError
+from dalembert.errors import ConstraintError, ShapeError
+from dalembert.zoo import entry
+from tests.constraints.distributions import KNOWN, chained, engel, leaf, rows, unicycle
 from tests.constraints.states import load_states
 
 
@@ -27,33 +29,119 @@ def test_the_snakeboard_reaches_everything():
     assert not found and found.accessible and found.growth[0] == 4 and found.growth[-1] == 6
 
 
-def test_holonomic_sets_are_recognised():
-    # the gradient of a function, disguised by a factor
-    def row(q):
-        scale = 2.0 + np.sin(q[0])
-        return scale * np.stack([np.stack([q[1] * q[2], q[0] * q[2], q[0] * q[1]])])
-
-    found = is_holonomic(row, [0.5, 0.7, -0.4])
-    assert found and found.growth == (2, 2, 2) and not found.accessible
-    closed = dl.load("parallel_3rr")
-    assert is_holonomic(closed, closed.neutral()).holonomic
+@pytest.mark.parametrize("name", KNOWN)
+def test_growth_of_known_distributions(name):
+    A, q, growth = KNOWN[name]
+    found = is_holonomic(A, q)
+    assert found.growth == growth == growth_vector(A, q)
+    assert found.accessible == (growth[-1] == len(q)) and found.complete
+    assert found.holonomic == (name == "gradient")
 
 
-def test_a_bracket_that_vanishes_at_one_point_does_not_deceive():
-    # dz = x² dy: [X, Y] = 2x ∂z vanishes on x = 0, yet the set is nonholonomic around it
-    def row(q):
-        return np.stack([np.stack([0.0, -(q[0] ** 2), 1.0])])
+def by_sympy(fields, symbols, point, depth):
+    """Dimensions of the filtration at a point, every bracket formed and none left out."""
+    values = dict(zip(symbols, point, strict=True))
+    seen, last, growth = list(fields), list(fields), []
+    for _ in range(depth):
+        growth.append(sympy.Matrix.hstack(*seen).subs(values).rank())
+        last = [Y.jacobian(symbols) * X - X.jacobian(symbols) * Y for Y in last for X in fields]
+        last = [bracket for bracket in map(sympy.expand, last) if not bracket.is_zero_matrix]
+        seen += last
+    return tuple(growth)
 
-    found = is_holonomic(row, [0.0, 0.0, 0.0])
-    assert not found.holonomic
-    assert found.growth == (2, 2, 3) and found.accessible
+
+@pytest.mark.parametrize("seed", range(6))
+def test_growth_of_random_polynomial_sets(seed):
+    """Fields ∂_i + B(x) ∂_j with few whole coefficients, at a point where many terms vanish."""
+    rng = np.random.default_rng(seed)
+    x = sympy.symbols("a b c d")
+    pairs = [x[i] * x[j] for i in range(4) for j in range(i, 4)]
+    terms = np.array([*x, *pairs], dtype=object)
+    B = (rng.integers(-1, 2, (2, 2, len(terms))) * (rng.random((2, 2, len(terms))) < 0.15)) @ terms
+    fields = [sympy.Matrix([*np.eye(2, dtype=int)[k], *B[:, k]]) for k in range(2)]
+    A = sympy.Matrix(np.hstack([-B, np.eye(2, dtype=int)]).tolist())
+    found = is_holonomic(A, dict.fromkeys(x, 0.0))
+    growth = by_sympy(fields, x, [0] * 4, 4)
+    assert found.complete
+    padded = found.growth + (found.growth[-1],) * 4
+    assert padded[:4] == growth
+
+
+def test_an_arm_that_rolls_on_a_sphere_ends():
+    """Two balls without spin: (2, 3, 5); the sixth direction leaves the sphere."""
+    arm = dl.load("arm_rolling_on_sphere")
+    found = is_holonomic(arm, arm.neutral())
+    assert (found.growth, found.holonomic, found.accessible) == ((2, 3, 5, 5), False, False)
+
+
+@pytest.mark.parametrize(("spin", "growth"), [(False, (2, 3, 5, 5)), (True, (3, 5, 5))])
+def test_a_free_ball_ends(spin, growth):
+    """Seven coordinates, six velocities; at rest on a plane it reaches five."""
+    body = {"name": "ball", "joint": {"type": "free"}, "mass": 1.0, "inertia": 0.1 * np.eye(3)}
+    ball = dl.Robot.from_links([body])
+    contact = dl.Rolling("ball", dl.Plane(), radius=0.3, spin=spin)
+    closed = dl.Constrained(ball, [contact], guess=[0, 0, 0.3, 0, 0, 0, 1.0])
+    found = is_holonomic(closed, closed.neutral())
+    assert (found.growth, found.holonomic) == (growth, False)
+    finger = entry("arm_rolling_on_sphere").build(form="finger")
+    assert growth_vector(finger, finger.neutral()) == (2, 3, 5, 5)
+
+
+def test_holonomic_systems_are_recognised():
+    for name in ("parallel_3rr", "four_bar", "stewart_platform"):
+        closed = dl.load(name)
+        found = is_holonomic(closed, closed.neutral())
+        assert found and found.growth == (closed.freedoms,) * 2 and not found.accessible
+
+
+def test_a_leaf_that_stays_whole_does_not_deceive():
+    """On z = 0 brackets vanish to every order, but motions beside it are not held."""
+    assert not is_holonomic(leaf, [0.2, 0.1, 0.0])
+
+
+def test_what_was_not_followed_to_its_end_says_so():
+    found = is_holonomic(chained, np.zeros(40))
+    assert not found.complete and not found.accessible
+    assert found.growth == tuple(range(2, 2 + len(found.growth)))
+
+
+def test_pfaffian_and_sympy_matrices_are_taken():
+    assert growth_vector(Pfaffian(engel), np.zeros(4)) == (2, 3, 4)
+    x, y, theta = sympy.symbols("x y theta")
+    blade = sympy.Matrix([[sympy.sin(theta), -sympy.cos(theta), 0]])
+    at = {x: 0.1, y: 0.2, theta: 0.3}
+    assert is_holonomic(blade, at) == is_holonomic(Pfaffian(blade), at) == KNOWN_BLADE
+    assert is_holonomic(unicycle, [0.1, 0.2, 0.3]) == KNOWN_BLADE
+    assert is_holonomic([[1.0, 2.0, 3.0]], np.zeros(3)).growth == (2, 2)
+    with pytest.raises(ConstraintError, match="mapping"):
+        is_holonomic(blade, [0.1, 0.2, 0.3])
+
+
+KNOWN_BLADE = dl.constraints.Holonomy(False, (2, 3), True)
 
 
 def test_symbolic_growth_agrees():
     x, y, theta, phi = sympy.symbols("x y theta phi")
     A = sympy.Matrix([[1, 0, 0, -sympy.cos(theta)], [0, 1, 0, -sympy.sin(theta)]])
-    assert growth_vector(A, [x, y, theta, phi]) == (2, 3, 4)
-    assert growth_vector(sympy.Matrix([[y, x, 1]]), [x, y, theta]) == (2, 2, 2)
+    assert dl.growth_vector(A, [x, y, theta, phi]) == (2, 3, 4)
+    assert growth_vector(sympy.Matrix([[y, x, 1]]), [x, y, theta]) == (2, 2)
+    q = sympy.symbols("x:8")
+    lines = [[-q[k - 1] if j == 0 else int(j == k) for j in range(8)] for k in range(2, 8)]
+    assert growth_vector(sympy.Matrix(lines), q) == (2, 3, 4, 5, 6, 7, 8)
+
+
+def test_integrability_asks_for_a_smooth_place():
+    def fading(q):  # both rows agree at the origin only
+        return rows([1.0, q[1], 0.0], [1.0, 0.0, q[0]])
+
+    with pytest.raises(ConstraintError, match="rank 1 at q and 2"):
+        is_holonomic(fading, np.zeros(3))
+    with pytest.raises(ConstraintError, match="not finite"):
+        is_holonomic(lambda q: rows([1.0 / q[0], 1.0, 0.0]), np.zeros(3))
+    with pytest.raises(ConstraintError, match="no constraints"):
+        is_holonomic(dl.load("planar_2r"), np.zeros(2))
+    with pytest.raises(ShapeError, match="one configuration"):
+        is_holonomic(unicycle, np.zeros((2, 3)))
 
 
 @pytest.mark.parametrize("name", ["knife_edge", "chaplygin_sleigh"])

@@ -2,33 +2,42 @@
 
 Δ₁ = ker A, Δ_{i+1} = Δ_i + [Δ₁, Δ_i]. The set is holonomic where Δ₂ = Δ₁ (Frobenius; 000 p.54), and
 every direction can be reached where the filtration ends with all of them (Chow).
+
+How far it must be followed is known, for A that is analytic: at an ordinary point two equal dimensions
+on end are the last, and their number is the same all over the orbit of q (Hermann, Nagano), so the
+filtration at q ends when it has reached that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from dalembert import bridge
-from dalembert.constraints import rank
+from dalembert.constraints.brackets import Distribution
+from dalembert.constraints.kinds import Pfaffian
 from dalembert.constraints.read import matrix_of
 from dalembert.errors import ConstraintError, ShapeError
 from dalembert.systems.system import System
 
-DEPTH = 6
-NEARBY = 4  # postures around q at which brackets must stay inside too
-ZERO = 1e-9  # of a singular value, the fields being of unit length
+NEARBY, APART = 4, 0.2  # postures around q at which brackets must stay inside too, rad or m
 
 
 @dataclass(frozen=True)
 class Holonomy:
-    """What brackets say of a Pfaffian set at a configuration; true where it is holonomic."""
+    """What brackets say of a Pfaffian set at a configuration; true where it is holonomic.
+
+    Where the filtration ends before it has all directions, its last dimension stands twice.
+    """
 
     holonomic: bool
     growth: tuple[int, ...]  # dimensions of Δ₁, Δ₂, … at q
     accessible: bool  # all directions are reached by brackets
+    complete: bool = True  # followed to its end; if not, deeper brackets were too large to form
 
     def __bool__(self) -> bool:
         return self.holonomic
@@ -37,108 +46,120 @@ class Holonomy:
 def is_holonomic(A: Any, q: Any) -> Holonomy:
     """Whether A(q) q̇ = 0 is integrable around q, its growth vector there, and accessibility.
 
-    `A` is a function of q (NumPy or CasADi) that returns (k, n), or a `Constrained` system, whose
-    rows are taken at time 0. Numeric, at the configuration q; see `growth_vector` for symbols.
+    `A` is a `Constrained` system, whose rows are taken at time 0, a `Pfaffian`, a matrix, or a function
+    of q (NumPy or CasADi) that returns (k, n). With SymPy expressions, q is a mapping from symbols
+    to numbers in the order of the columns. A must be analytic around q. Positions held by h(q) = 0
+    count as rows that cannot be left, and q must be assembled. The brackets are followed to the end
+    unless that needs more than 30 fields in one, or series too long to multiply: then `complete` is
+    false, and `growth` is what was found.
 
     >>> disk = lambda q: np.stack([np.stack([1.0, 0, 0, -np.cos(q[2])]),
     ...                            np.stack([0.0, 1, 0, -np.sin(q[2])])])
     >>> is_holonomic(disk, [0.0, 0.0, 0.3, 0.0])
-    Holonomy(holonomic=False, growth=(2, 3, 4), accessible=True)
+    Holonomy(holonomic=False, growth=(2, 3, 4), accessible=True, complete=True)
     """
-    at = np.asarray(q, dtype=float)
-    fields, x, most = _fields(A, at)
-    levels, growth, seen = [fields], [_dimension(fields, x, at)], fields
-    beside = _around(at)
-    inside = True
-    while growth[-1] < most and len(growth) < DEPTH and growth[-3:] != [growth[-1]] * 3:
-        levels.append(_brackets(fields, levels[-1], x))
-        if levels[-1].shape[1]:
-            seen = np.concatenate([seen, levels[-1]], axis=1)
-        growth.append(_dimension(seen, x, at))
-        if len(growth) == 2:
-            here = [_dimension(fields, x, p) == _dimension(seen, x, p) for p in (at, *beside)]
-            inside = all(here)
-    return Holonomy(inside, tuple(growth), growth[-1] == most)
+    given, at, n = _distribution(A, q)
+    usual, ended = _until(given, given.ordinary(at), n)
+    holonomic = len(set(usual)) == 1 and all(_inside(given, p) for p in _around(given, at))
+    growth: list[int] = []
+    for dimension in given.dimensions(at):
+        growth.append(dimension)
+        if dimension >= usual[-1]:
+            break
+    complete = ended and growth[-1] == usual[-1]
+    if complete and growth[-1] < n:
+        growth.append(growth[-1])
+    return Holonomy(holonomic, tuple(growth), growth[-1] == n, complete)
 
 
-def _around(q: np.ndarray) -> list[np.ndarray]:
+def _until(given: Distribution, point: np.ndarray, most: int) -> tuple[list[int], bool]:
+    """Dimensions at an ordinary point up to the last, and whether that was reached."""
+    found: list[int] = []
+    for dimension in given.dimensions(point):
+        if found and dimension == found[-1]:
+            return found, True
+        found.append(dimension)
+        if dimension == most:
+            return found, True
+    return found, False
+
+
+def _inside(given: Distribution, point: np.ndarray) -> bool:
+    """Whether the brackets of permitted velocities are permitted at this point."""
+    first, second = islice(given.dimensions(point), 2)
+    return first == second
+
+
+def _around(given: Distribution, q: np.ndarray) -> list[np.ndarray]:
+    """q and postures about it on which h is zero too, where one is found."""
     rng = np.random.default_rng(0)
-    return [q + rng.uniform(-0.2, 0.2, q.shape) for _ in range(NEARBY)]
+    steps = rng.uniform(-APART, APART, (NEARBY, given.nv))
+    found = [given.assembled(np.asarray(given.move(q, step), dtype=float)) for step in steps]
+    return [q, *(p for p in found if p is not None)]
 
 
-def _fields(A: Any, q: np.ndarray) -> tuple[Any, Any, int]:
-    """A smooth basis (nq, m) of the permitted velocities around q, its symbols, and nv."""
-    if q.ndim != 1:
-        raise ShapeError(f"q has shape {q.shape}; the brackets are taken at one configuration (n,)")
-    x = bridge.symbol("x", q.shape[0])
-    matrix, spread = _matrix(A, x)
-    chosen = rank.pivots(rank.unit(*bridge.Function([x], [matrix])(q)))
-    n, rows, columns = matrix.shape[1], list(chosen.rows), list(chosen.columns)
-    free = [k for k in range(n) if k not in columns]
-    if not free:
-        raise ConstraintError("A permits no velocity at q, so there is nothing to integrate")
-    # δq₂ = −A₂⁻¹ A₁ δq₁: rational in A, so smooth where A₂ is regular
-    dependent = -np.linalg.solve(matrix[rows][:, columns], matrix[rows][:, free])
-    order = np.argsort([*free, *columns]).tolist()
-    basis = np.concatenate([np.eye(len(free)), dependent])[order]
-    return spread @ basis, x, n
-
-
-def _matrix(A: Any, x: Any) -> tuple[Any, Any]:
-    """A (k, nv) in the symbols x, and the map (nq, nv) from velocities to rates of q."""
+def _distribution(A: Any, q: Any) -> tuple[Distribution, np.ndarray, int]:
+    """The permitted velocities around q, q as numbers (nx,), and nv."""
+    values = list(q.values()) if isinstance(q, Mapping) else q
+    at = np.asarray(values, dtype=float)
+    if at.ndim != 1:
+        raise ShapeError(
+            f"q has shape {at.shape}; the brackets are taken at one configuration (n,)"
+        )
+    x = bridge.symbol("x", at.shape[0])
     if isinstance(A, System):
-        return _rows_of(A, x)
-    return matrix_of(A, (x,), {}, x.shape[0], "A"), np.eye(x.shape[0])
+        made = _of_system(A, x, at)
+    else:
+        given = A.A if isinstance(A, Pfaffian) else A
+        if getattr(given, "free_symbols", None) and not isinstance(q, Mapping):
+            raise ConstraintError(
+                "A holds SymPy symbols: give q as a mapping {symbol: number}, in the order of its "
+                "columns"
+            )
+        names = {str(name): x[k] for k, name in enumerate(q)} if isinstance(q, Mapping) else {}
+        matrix = matrix_of(given, (x,), names, at.shape[0], "A")
+        made = Distribution.of(x, matrix, np.eye(at.shape[0]), np.zeros(0), at, np.add)
+    return made, at, made.nv
 
 
-def _rows_of(closed: System, x: Any) -> tuple[Any, Any]:
+def _of_system(closed: System, x: Any, q: np.ndarray) -> Distribution:
     system = closed.dynamics.bound()
-    if x.shape[0] != system.nq:
-        raise ShapeError(f"{system.name}: q has {x.shape[0]} entries, expected ({system.nq},)")
-    v = bridge.symbol("v", system.nv)
-    return system.at(x).A, bridge.jacobian(system.rate(x, v), v)
-
-
-def _brackets(first: Any, last: Any, x: Any) -> Any:
-    """[X, Y] = ∂Y/∂q X − ∂X/∂q Y for X in Δ₁ and Y of the last level; zero ones are left out."""
-    found = []
-    for j in range(last.shape[1]):
-        slope = bridge.jacobian(last[:, j], x)
-        for i in range(first.shape[1]):
-            bracket = slope @ first[:, i] - bridge.jacobian(first[:, i], x) @ last[:, j]
-            if not bridge.is_zero(bracket):
-                found.append(bracket)
-    return np.stack(found).T if found else np.zeros((first.shape[0], 0))
-
-
-def _dimension(fields: Any, x: Any, q: np.ndarray) -> int:
-    """Rank of the fields at q, those that vanish there left out."""
-    (values,) = bridge.Function([x], [fields])(q)
-    sizes = np.linalg.norm(values, axis=0)
-    kept = values[:, sizes > ZERO] / sizes[sizes > ZERO]
-    return int((np.linalg.svd(kept, compute_uv=False) > ZERO).sum()) if kept.size else 0
+    if q.shape[0] != system.nq:
+        raise ShapeError(f"{system.name}: q has {q.shape[0]} entries, expected ({system.nq},)")
+    if not system.rows:
+        raise ConstraintError(f"{system.name} has no constraints, so there is nothing to integrate")
+    v, rows = bridge.symbol("v", system.nv), system.at(x)
+    spread = bridge.jacobian(system.rate(x, v), v)
+    return Distribution.of(x, rows.A, spread, rows.h, q, system.integrate)
 
 
 def growth_vector(A: Any, q: Any) -> tuple[int, ...]:
-    """The growth vector at a generic point, exactly: A a SymPy matrix, q its symbols. For small sets.
+    """The growth vector of A(q) q̇ = 0 at q, as `is_holonomic` finds it.
+
+    With A a SymPy matrix and q its symbols, exactly at a generic point; that is for small sets.
 
     >>> import sympy
     >>> x, y, t = sympy.symbols("x y theta")
-    >>> growth_vector(sympy.Matrix([[-sympy.sin(t), sympy.cos(t), 0]]), [x, y, t])
-    (2, 3)
+    >>> blade = sympy.Matrix([[-sympy.sin(t), sympy.cos(t), 0]])
+    >>> growth_vector(blade, [x, y, t]), growth_vector(blade, {x: 0.0, y: 0.0, t: 0.5})
+    ((2, 3), (2, 3))
     """
+    if isinstance(q, Mapping) or not any(hasattr(x, "free_symbols") for x in q):
+        return is_holonomic(A, q).growth
     import sympy
 
     matrix, symbols = sympy.Matrix(A), sympy.Matrix(list(q))
     fields = [sympy.simplify(field) for field in matrix.nullspace()]
     seen, last, growth = list(fields), list(fields), [len(fields)]
-    while growth[-1] < len(symbols) and len(growth) < DEPTH and growth[-3:] != [growth[-1]] * 3:
-        last = [
-            sympy.simplify(Y.jacobian(symbols) * X - X.jacobian(symbols) * Y)
-            for Y in last
-            for X in fields
-        ]
-        last = [bracket for bracket in last if not bracket.is_zero_matrix]
-        seen += last
-        growth.append(sympy.Matrix.hstack(*seen).rank(simplify=True))
+    while growth[-1] < len(symbols) and growth[-2:] != [growth[-1]] * 2:
+        new = []
+        for Y in last:
+            for X in fields:
+                bracket = sympy.simplify(Y.jacobian(symbols) * X - X.jacobian(symbols) * Y)
+                # a combination of others, by functions of q, has brackets that are one too
+                if sympy.Matrix.hstack(*seen, bracket).rank(simplify=True) > len(seen):
+                    seen.append(bracket)
+                    new.append(bracket)
+        last = new
+        growth.append(len(seen))
     return tuple(growth)
