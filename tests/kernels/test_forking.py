@@ -20,14 +20,14 @@ stop = threading.Event()
 def compile_and_compile(number):
     while not stop.is_set():
         number += 3
-        f = dl.compile(lambda x: np.sin(x) * number, {"x": 2})
+        f = dl.compile_function(lambda x: np.sin(x) * number, {"x": 2})
         f([1.0, 2.0])
         f.jacobian("x")([1.0, 2.0])
         dl.load("pendulum").mass_matrix([0.5])
 
 def child(number):
     signal.alarm(120)
-    f = dl.compile(lambda x: np.cos(x) * number, {"x": 2})
+    f = dl.compile_function(lambda x: np.cos(x) * number, {"x": 2})
     assert np.allclose(f([1.0, 2.0]), np.cos([1.0, 2.0]) * number)
     dl.load("pendulum").mass_matrix([0.5])
 

@@ -145,8 +145,12 @@ class Evaluator:
         ports: tuple[tuple[Port, ...], tuple[Port, ...]],
         name: str,
         doc: str,
+        numeric: bool = False,
     ) -> Kernel:
-        """The kernel of a traceable function of this system, compiled or from the cache on disk."""
+        """The kernel of a traceable function of this system, compiled or from the cache on disk.
+
+        A `numeric` function runs on numbers too.
+        """
         if key not in self._kernels:
             sources = [source_digest(package) for package in self.dynamics.traced_from]
             self._kernels[key] = build(
@@ -156,6 +160,7 @@ class Evaluator:
                 outputs=ports[1],
                 name=name,
                 doc=doc,
+                reference=function if numeric else None,
             )
         return self._kernels[key]
 
@@ -164,7 +169,8 @@ class Evaluator:
             self.dynamics.require_regular()
         made, way = variant.quantity, variant.formulation
         doc = f"{made.summary}: {way.summary}"
-        return self.build(variant.key, self._traceable(variant), self.ports(variant), way.name, doc)
+        function, ports = self._traceable(variant), self.ports(variant)
+        return self.build(variant.key, function, ports, way.name, doc, numeric=True)
 
     def _traceable(self, variant: Variant) -> Callable[..., Mapping[str, Any]]:
         def function(parameters: Any = None, **inputs: Any) -> Mapping[str, Any]:

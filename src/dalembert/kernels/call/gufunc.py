@@ -7,12 +7,14 @@ with the GIL released inside the loop. (`where=` it refuses to every ufunc with 
 import ctypes
 import gc
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.kernels.call import numpy_api
+from dalembert.kernels.call.check import Check
 from dalembert.kernels.call.settings import settings_address
 from dalembert.kernels.call.stubs import stubs
 from dalembert.kernels.program.program import Port
@@ -40,7 +42,7 @@ class _Buffers:
         # float32 alone stays, integers of any size, bool, float16 and mixtures are float64
         self.types = bytes([_NPY_DOUBLE] * nargs + [_NPY_FLOAT] * nargs)
         self.signature, self.name, self.doc = signature.encode(), name.encode(), doc.encode()
-        self.lazy = _Lazy(num_threads=1)
+        self.lazy: dict[int, _Lazy] = {}
         self.code: dict[int, object] = {}
 
     def install(self, loop: int, address: int, owner: object) -> None:
@@ -49,6 +51,12 @@ class _Buffers:
         self.code[loop] = owner
         self.functions[loop] = address
         self.data[loop] = settings_address()
+
+    def postpone(self, loop: int, resolve: Callable[[int, int, int], int]) -> None:
+        """Ask for a loop when it is first called."""
+        lazy = self.lazy[loop] = _Lazy(1, resolve)
+        self.functions[loop] = stubs()["dalembert_lazy_loop"]
+        self.data[loop] = ctypes.addressof(lazy)
 
 
 def signature(inputs: Sequence[Port], outputs: Sequence[Port]) -> str:
@@ -70,25 +78,33 @@ def make_ufunc(
     outputs: Sequence[Port],
     float64: tuple[int, object],
     float32: Callable[[], tuple[int, object]],
+    check: Check | None = None,
 ) -> np.ufunc:
     """A generalized ufunc over compiled loops of both precisions.
 
     `float64` is the address of an inner loop and the object that keeps its code alive; `float32`
-    is asked for the same when the first float32 array arrives.
+    is asked for the same when the first float32 array arrives. `check` is called with every loop
+    before it is first used, and may raise.
     """
     if any(size < 1 for port in (*inputs, *outputs) for size in port.shape):
         raise CompileError(f"{name}: {signature(inputs, outputs)} has an axis without entries")
     buffers = _Buffers(signature(inputs, outputs), name, doc, len(inputs) + len(outputs))
-    buffers.install(_DOUBLE_LOOP, *float64)
 
-    def resolve() -> int:
-        address, owner = float32()
-        buffers.install(_FLOAT_LOOP, address, owner)
+    def first(
+        loop: int, ask: Callable[[], tuple[int, object]], args: int, dimensions: int, steps: int
+    ) -> int:
+        address, owner = ask()
+        if check is not None:
+            dtype = "float64" if loop == _DOUBLE_LOOP else "float32"
+            check(dtype, address, args, dimensions, steps)
+        buffers.install(loop, address, owner)
         return address
 
-    buffers.lazy.resolve = resolve
-    buffers.functions[_FLOAT_LOOP] = stubs()["dalembert_lazy_loop"]
-    buffers.data[_FLOAT_LOOP] = ctypes.addressof(buffers.lazy)
+    buffers.postpone(_FLOAT_LOOP, partial(first, _FLOAT_LOOP, float32))
+    if check is None:
+        buffers.install(_DOUBLE_LOOP, *float64)
+    else:
+        buffers.postpone(_DOUBLE_LOOP, partial(first, _DOUBLE_LOOP, lambda: float64))
     ufunc = _from_buffers(buffers, len(inputs), len(outputs))
     _own(ufunc, buffers)
     return ufunc

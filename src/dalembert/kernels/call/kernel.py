@@ -9,6 +9,7 @@ import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.forking import llvm_lock
+from dalembert.kernels.call.check import Check, Reference, enabled
 from dalembert.kernels.call.gufunc import make_ufunc, signature
 from dalembert.kernels.call.objects import linked
 from dalembert.kernels.call.sources import source_digest
@@ -92,12 +93,14 @@ def build(
     name: str,
     doc: str = "",
     target: Target | None = None,
+    reference: Reference | None = None,
 ) -> Kernel:
     """The kernel of the program that `make_program` returns, compiled at most once.
 
     `key` must say everything that decides what the program computes, the sources it is traced from
     included (`source_digest`). When this process or the cache on disk knows the key,
     `make_program` is not called at all; the ports it will have are given for that reason.
+    `reference` is the plain function behind the program, where it runs on numbers; see `check`.
     """
     inputs, outputs, target = tuple(inputs), tuple(outputs), target or native()
     full_key = repr((key, inputs, outputs, name, doc, target))
@@ -110,7 +113,8 @@ def build(
 
             code = _Code(name, f"{key}\n{inputs}\n{outputs}", checked_program, target)
             float32 = functools.partial(code.loop, "float32")
-            ufunc = make_ufunc(name, doc, inputs, outputs, code.loop("float64"), float32)
+            check = Check(name, inputs, outputs, code.program, reference) if enabled() else None
+            ufunc = make_ufunc(name, doc, inputs, outputs, code.loop("float64"), float32, check)
             kernel = _kernels[full_key] = Kernel(name, inputs, outputs, ufunc, code)
         return kernel
 

@@ -13,7 +13,8 @@ import sys
 from dalembert.kernels.call.objects import linked
 from dalembert.kernels.llvm.load import Loaded, pack
 
-# data -> { i32 num_threads = 1, PyObject *resolve }; resolve() returns the address of the loop.
+# data -> { i32 num_threads = 1, PyObject *resolve }; resolve(args, dimensions, steps), the addresses
+# that the loop is called with, returns the address of the loop.
 # When it raises, the exception stays set, and NumPy raises it when the loop returns.
 _LAZY_LOOP = """
 %Lazy = type { i32, ptr }
@@ -21,9 +22,11 @@ _LAZY_LOOP = """
 declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)
 declare ptr @PyErr_Occurred()
-declare ptr @PyObject_CallNoArgs(ptr)
+declare ptr @PyObject_CallFunction(ptr, ptr, ...)
 declare ptr @PyLong_AsVoidPtr(ptr)
 declare void @Py_DecRef(ptr)
+
+@three = internal constant [4 x i8] c"nnn\\00"
 
 define void @dalembert_lazy_loop(ptr %args, ptr %dimensions, ptr %steps, ptr %data) {
   %gil = call i32 @PyGILState_Ensure()
@@ -33,7 +36,8 @@ define void @dalembert_lazy_loop(ptr %args, ptr %dimensions, ptr %steps, ptr %da
 ask:
   %resolve.at = getelementptr %Lazy, ptr %data, i32 0, i32 1
   %resolve = load ptr, ptr %resolve.at
-  %answer = call ptr @PyObject_CallNoArgs(ptr %resolve)
+  %answer = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %resolve, ptr @three, ptr %args,
+                                                            ptr %dimensions, ptr %steps)
   %answered = icmp ne ptr %answer, null
   br i1 %answered, label %run, label %failed
 run:

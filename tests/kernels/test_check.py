@@ -1,0 +1,161 @@
+"""DALEMBERT_CHECK=1: no number that the program and plain NumPy do not confirm."""
+
+import gc
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.errors import CompileError
+from dalembert.kernels import Port, build, fast_call
+from dalembert.kernels.call.kernel import Kernel
+from dalembert.kernels.program.trace import trace
+
+INPUTS = (Port("q", (3,)), Port("s", ()))
+OUTPUTS = (Port("y", (3,)), Port("A", (3, 3)))
+Q, S = np.array([0.1, 0.2, 0.3]), np.array(2.0)
+
+
+@pytest.fixture(autouse=True)
+def checked(tmp_path, monkeypatch):
+    monkeypatch.setenv("DALEMBERT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("DALEMBERT_CHECK", "1")
+
+
+def kernel(key: str, factor: float = 1.0, reference=None) -> Kernel:
+    def function(q, s):
+        return {"y": factor * np.sin(q) * s, "A": np.outer(q, q)}
+
+    def program():
+        return trace(function, {"q": (3,), "s": ()})
+
+    return build(key, program, INPUTS, OUTPUTS, "f", reference=reference)
+
+
+def poisoned(monkeypatch, key: str) -> Kernel:
+    """A kernel whose entry on disk was made under its key from something else."""
+    monkeypatch.delenv("DALEMBERT_CHECK")
+    kernel(key, 1.5).ufunc(Q.astype("f"), S.astype("f"))
+    gc.collect()
+    assert np.allclose(kernel(key, 1.0).ufunc(Q, S)[0], 1.5 * np.sin(Q) * S)  # nobody notices
+    gc.collect()
+    monkeypatch.setenv("DALEMBERT_CHECK", "1")
+    return kernel(key, 1.0)
+
+
+def test_a_poisoned_entry_raises_with_both_numbers_every_time(monkeypatch):
+    f = poisoned(monkeypatch, "poisoned").ufunc
+    wrong, right = 1.5 * np.sin(0.1) * 2.0, np.sin(0.1) * 2.0
+    for state in ((Q, S), (np.tile(Q, (40, 1)), S)):
+        with pytest.raises(CompileError, match="DALEMBERT_CHECK: f: the compiled") as raised:
+            f(*state)
+        words = str(raised.value)
+        assert str(wrong)[:12] in words and str(right)[:12] in words
+        assert "y[0]" in words and "q = [0.1, 0.2, 0.3]" in words
+    with pytest.raises(CompileError, match="the program"):
+        f(Q.astype("f"), S.astype("f"))
+
+
+def test_a_short_call_is_checked_too(monkeypatch):
+    made = poisoned(monkeypatch, "poisoned for one state")
+    with pytest.raises(CompileError, match="DALEMBERT_CHECK"):
+        fast_call(made, made.ufunc, "f", "")
+
+
+def test_the_plain_function_is_asked_as_well():
+    """A program and its code may agree with each other and not with what they stand for."""
+
+    def other(q, s):
+        return {"y": np.sin(q) * s, "A": np.outer(q, q) + 1.0}
+
+    f = kernel("plain", reference=other).ufunc
+    with pytest.raises(CompileError, match=r"A\[0, 0\].*plain NumPy"):
+        f(Q, S)
+    f = kernel("plain, and right", reference=lambda q, s: {"y": np.sin(q) * s, "A": np.outer(q, q)})
+    np.testing.assert_allclose(f.ufunc(Q, S)[0], 2 * np.sin(Q), rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["f", "d"])
+def test_what_is_right_passes_however_arrays_lie(dtype):
+    rng = np.random.default_rng(0)
+    wide = rng.standard_normal((9, 50, 6)).astype(dtype)
+    for k, q in enumerate(
+        (wide[3, 7, ::2], wide[0, ::-3, ::-2], wide[:, 2:4, 3:], wide[:, :0, :3])
+    ):
+        f = kernel(f"strides {dtype} {k}").ufunc
+        s = np.full(q.shape[:-1], 0.5, dtype)
+        y, A = f(q, s)
+        np.testing.assert_allclose(y, 0.5 * np.sin(q), rtol=1e-6, atol=1e-12)
+        assert A.shape == (*q.shape, 3)
+
+
+def test_not_a_number_is_confirmed_as_such():
+    f = kernel("nan").ufunc
+    y, _ = f([np.nan, np.inf, 1.0], 2.0)
+    np.testing.assert_allclose(y, [np.nan, np.nan, 2 * np.sin(1.0)])
+
+
+def test_results_may_be_written_over_inputs():
+    q = np.tile(Q, (5, 1))
+    f = kernel("over").ufunc
+    f(q, S, out=(q, None))
+    np.testing.assert_allclose(q, np.tile(2 * np.sin(Q), (5, 1)), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["planar_2r", "ur5"])
+def test_robots_pass(name):
+    robot = dl.load(name)
+    state = robot.random_state(np.random.default_rng(0), 5)
+    for quantity, inputs in {
+        "inverse_dynamics": 3,
+        "forward_dynamics": 3,
+        "mass_matrix": 1,
+    }.items():
+        call = getattr(robot, quantity)
+        call(*state[:inputs])
+        call(*(x[0] for x in state[:inputs]))
+        call(*(x.astype(np.float32) for x in state[:inputs]))
+
+
+# A robot whose numbers are changed by force after its key was made: what the freezing prevents.
+MUTATED = """
+import dalembert as dl
+robot = dl.load("pendulum")
+robot.dynamics.content
+gravity = robot.model.gravity
+gravity.setflags(write=True)
+gravity *= 3.0
+print(robot.inverse_dynamics([0.3], [0.2], [0.1])[0])
+"""
+HONEST = """
+import dalembert as dl
+robot = dl.load("pendulum")
+try:
+    print(robot.inverse_dynamics([0.3], [0.2], [0.1])[0])
+except dl.CompileError as error:
+    print(error)
+"""
+
+
+def run(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
+    return done.stdout.strip()
+
+
+def test_a_cache_shared_with_a_process_of_mutated_arrays_serves_nothing_unconfirmed():
+    right = dl.load("pendulum").reference("inverse_dynamics", [0.3], [0.2], [0.1])[0]
+    wrong = float(run(MUTATED, DALEMBERT_CHECK="0"))
+    assert wrong != pytest.approx(right)
+    answer = run(HONEST)
+    confirmed = not answer.startswith("DALEMBERT_CHECK") and float(answer) == pytest.approx(right)
+    refused = answer.startswith("DALEMBERT_CHECK") and str(wrong)[:10] in answer
+    assert confirmed or refused, answer
