@@ -31,6 +31,12 @@ class DeviceArray(np.ndarray):
     def __array_ufunc__(self, *_, **__):
         return NotImplemented
 
+    def max(self, axis):
+        return plain(self).max(axis).view(DeviceArray)
+
+    def get(self):
+        return plain(self)
+
 
 class RawKernel:
     """Compiled for the host when it is first launched."""

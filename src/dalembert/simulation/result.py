@@ -69,7 +69,6 @@ def dataset(
         coords["sample"] = np.arange(states.shape[1])
     q, qd, z, energy = plant.parts(states)
     tau, kinetic, potential, *held = computed
-    total = kinetic + potential
     dims = ("time", *batch)
     units = plant.dynamics.units
     fields: dict[str, Any] = {
@@ -77,10 +76,7 @@ def dataset(
         "qd": ((*dims, "joint"), qd, _units(units("qd"))),
         "tau": ((*dims, "joint"), tau, _units(units("tau"))),
     }
-    scalars = {"kinetic": kinetic, "potential": potential}
-    scalars |= {"work": energy[..., 0], "dissipated": energy[..., 1]}
-    with np.errstate(all="ignore"):  # of samples that have diverged
-        scalars["balance"] = energy[..., 0] - energy[..., 1] - (total - total[:1])
+    scalars = _energies(kinetic, potential, energy)
     fields |= {name: (dims, value, {"units": "J"}) for name, value in scalars.items()}
     if plant.closed:
         coords["row"] = list(names.row_names)
@@ -94,6 +90,17 @@ def dataset(
     if events is not None and len(events):
         fields |= _events(plant, events)
     return xarray.Dataset(fields, coords, dict(attributes))
+
+
+def _energies(
+    kinetic: np.ndarray, potential: np.ndarray, energy: np.ndarray
+) -> dict[str, np.ndarray]:
+    """All in joules, over time; `energy` (..., 2) is (W, H) of the state."""
+    work, dissipated, total = energy[..., 0], energy[..., 1], kinetic + potential
+    with np.errstate(all="ignore"):  # of samples that have diverged
+        balance = work - dissipated - (total - total[:1])
+    found = {"kinetic": kinetic, "potential": potential, "work": work}
+    return found | {"dissipated": dissipated, "balance": balance}
 
 
 def _units(units: tuple[str, ...]) -> dict[str, str]:

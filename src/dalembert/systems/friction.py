@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.kernels.cuda.device import DeviceKernel, on_device
+from dalembert.kernels.program.trace import trace
+from dalembert.linalg.cholesky import cholesky_solve
+
 if TYPE_CHECKING:
     from dalembert.systems.system import System
 
@@ -33,8 +37,27 @@ def smoothing_width(
     most = np.abs(coulomb_of(system)).max(axis=0)
     if not most.any():
         return np.full(system.nv, LEAST_WIDTH)
+    mobility = _on_device(system, q) if on_device((q,)) else _mobility(system, q, parameters)
+    return np.maximum(LEAST_WIDTH, most * mobility * dt / STEPS_PER_RISE)
+
+
+def _mobility(system: System, q: np.ndarray, parameters: Any) -> np.ndarray:
+    """The largest (M⁻¹)_ii (nv,) of all postures."""
     given = {} if parameters is None else {"parameters": parameters}
     M = system.mass_matrix(q.reshape(-1, system.nq), **given)
-    mobility = np.linalg.inv(M).diagonal(axis1=-2, axis2=-1).max(axis=0)
-    mobility = mobility.get() if hasattr(mobility, "get") else mobility  # from a GPU
-    return np.maximum(LEAST_WIDTH, most * mobility * dt / STEPS_PER_RISE)
+    return np.linalg.inv(M).diagonal(axis1=-2, axis2=-1).max(axis=0)
+
+
+def _on_device(system: System, q: Any) -> np.ndarray:
+    """The same for postures that lie on a GPU, computed there."""
+    made = system.__dict__.get("_device_mobility")
+    if made is None:
+        dynamics, unit = system.dynamics.bound(), np.eye(system.nv)
+
+        def function(q: Any) -> Any:
+            M = dynamics.mass_matrix(q)
+            return np.stack([cholesky_solve(M, unit[i])[i] for i in range(dynamics.nv)])
+
+        program = trace(function, {"q": (system.nq,)}, name="mobility")
+        made = system.__dict__["_device_mobility"] = DeviceKernel(program, "mobility")
+    return made((q.reshape(-1, system.nq),)).max(axis=0).get()

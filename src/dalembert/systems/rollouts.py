@@ -171,7 +171,8 @@ def rollout(
     q, qd, tau = state if device else map(np.asarray, state)
     held = [tau]
     if len(made.iteration.held) == 2:
-        width = smoothing_width(system, q, counts[2], smoothing).astype(tau.dtype)
+        width = smoothing_width(system, q, counts[2], smoothing)
+        width = width if device else width.astype(tau.dtype)
         # held values all change from step to step, or none of them
         steps = (len(tau), *[1] * (tau.ndim - 2)) if tau.ndim > max(q.ndim, qd.ndim) else ()
         held.append(np.broadcast_to(width, (*steps, system.nv)))
