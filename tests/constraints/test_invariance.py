@@ -5,6 +5,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.constraints import Constrained, Loop
+from dalembert.control import Hybrid, RedundantActuation
 from dalembert.zoo.chain import place
 from dalembert.zoo.rods import pinned
 from tests.constraints.pinocchio_loops import closed_twin
@@ -130,3 +131,29 @@ def test_pinocchio_agrees_on_a_floating_body_with_slanted_planar_loops(seed):
         for route in ROUTES:
             qdd, _ = closed.reference("forward_dynamics", q, qd, tau, formulation=route)
             np.testing.assert_allclose(qdd, theirs, atol=1e-9 * np.abs(theirs).max())
+
+
+TASKS = {
+    "four_bar point": ("crank",),
+    "slider_crank revolute": ("crank",),
+    "parallel_3rr point": ("theta1", "theta3"),
+}
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("law", [Hybrid, RedundantActuation])
+def test_controllers_give_the_same_motion(name, law):
+    """Not the same torques: the least ones, Σ τ², depend on the units of forces and torques."""
+    rng = np.random.default_rng(3)
+    closed, task = mechanism(name), TASKS[name]
+
+    def moved(system: Constrained, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        made = law(system, task, np.ones(len(task)), 36.0, 12.0)
+        tau, _ = made.law(0.0, q, qd, np.zeros(0), made.constants)
+        return system.reference("forward_dynamics", q, qd, tau)[0]
+
+    whole_world = turned(closed, rotation(rng), rng.normal(size=3))
+    for seen in (whole_world, in_millimetres(closed), reordered(closed, rng)):
+        for q, qd, _ in states(closed, 3):
+            there = moved(seen.closed, q * seen.q, qd * seen.v) / seen.v
+            assert relative(there, moved(closed, q, qd)) < SAME
