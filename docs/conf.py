@@ -9,6 +9,7 @@ from docutils import nodes
 from latex2mathml.converter import convert
 
 import dalembert
+from dalembert.sources import cited
 
 project = "dalembert"
 version = release = dalembert.__version__
@@ -33,11 +34,20 @@ autodoc_class_signature = "mixed"
 def plain_docstring(
     app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
-    """Docstrings are written to be read in a terminal: what reST would take for markup is escaped."""
-    lines[:] = [line if line.lstrip().startswith(">>>") else escaped(line) for line in lines]
+    """Docstrings are written for terminals: markup is escaped, documents get author and title."""
+    lines[:] = escaped([cited(line) for line in lines])
 
 
-def escaped(line: str) -> str:
+def escaped(lines: list[str]) -> list[str]:
+    """What reST would take for markup, with backslashes; examples end at an empty line, untouched."""
+    made, example = [], False
+    for line in lines:
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        made.append(line if example else escaped_line(line))
+    return made
+
+
+def escaped_line(line: str) -> str:
     code = line.split("``")
     for k in range(0, len(code), 2):
         code[k] = code[k].replace("|", r"\|").replace("*", r"\*").replace("_ ", r"\_ ")

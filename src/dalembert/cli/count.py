@@ -13,6 +13,7 @@ from dalembert.cli.output import console, integer, print_json, say, table
 from dalembert.cli.subject import load_robot
 from dalembert.kernels.program.count import Count
 from dalembert.report import counts
+from dalembert.sources import cited
 
 
 def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
@@ -105,7 +106,7 @@ def _show_growths(out: Console, growths: list[Any]) -> None:
     if all(name in totals for name in counts.PUBLISHED):
         uicker, four, three, newton = (totals[name] for name in counts.PUBLISHED)
         out.print(
-            "  ratios at n = 6 (001 §1.4 says 15, 2, 5, 2½): "
+            f"  ratios at n = 6 ({cited('001 §1.4')} says 15, 2, 5, 2½): "
             f"uicker_kahn/4×4 {uicker / four:.1f}, 4×4/3×3 {four / three:.1f}, "
             f"4×4/newton_euler {four / newton:.1f}, 3×3/newton_euler {three / newton:.1f}"
         )

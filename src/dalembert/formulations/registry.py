@@ -14,6 +14,7 @@ from typing import Any
 
 from dalembert.errors import UnknownNameError
 from dalembert.model import Model
+from dalembert.sources import cited
 
 Size = str | int  # "nq", "nv", "joints" or a number
 SIZES: Mapping[str, Callable[[Model], int]] = {
@@ -38,12 +39,15 @@ INPUTS: Mapping[str, tuple[Size, ...]] = {
 
 @dataclass(frozen=True)
 class Formulation:
-    """One way to compute a quantity."""
+    """One way to compute a quantity; its `citation` is written with numbers of `sources`."""
 
     name: str
     function: Callable[..., Any]
     citation: str
     summary: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "citation", cited(self.citation))
 
     def takes(self, choice: str) -> bool:
         """Whether its function has an argument of this name (or takes any)."""

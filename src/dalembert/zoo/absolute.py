@@ -7,9 +7,10 @@ from math import pi
 import numpy as np
 
 from dalembert.mechanisms import PlanarMechanism
+from dalembert.sources import DOCUMENTS
 from dalembert.zoo.entry import Entry
 
-NOTES = "Differential-Algebraic Equations (DAE) for Anthropomorphic Manipulator, lecture notes"
+NOTES = DOCUMENTS["004"].title
 IFTOMM = "IFToMM Technical Committee for Multibody Dynamics, Library of Computational Benchmarks"
 
 

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-LECTURE = (
-    "Li and Wu, Lecture Notes for A Geometrical Introduction to Robotics and Manipulation "
-    "(2011), ch. 4"
-)
+from dalembert.sources import DOCUMENTS
 
+LECTURE = DOCUMENTS["000"].title
 
 Built = TypeVar("Built", covariant=True)  # a Robot, or another system
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalembert.sources import DOCUMENTS
 from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import Entry, diagonal, shift
 
@@ -34,6 +35,6 @@ def build(
 ENTRY = Entry(
     name="rp",
     title="Planar arm with a revolute and a prismatic joint",
-    citation="Robotics Engineering RBE 3005 (lecture notes), dynamics, the RP arm; masses chosen",
+    citation=f"{DOCUMENTS['003'].title}, the RP arm; masses chosen",
     build=build,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalembert.sources import DOCUMENTS
 from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import Entry, diagonal, shift
 
@@ -39,9 +40,6 @@ def build(
 ENTRY = Entry(
     name="two_bar_arm",
     title="Anthropomorphic arm of two bars, gravity in its plane",
-    citation=(
-        "Differential-Algebraic Equations (DAE) for Anthropomorphic Manipulator, lecture notes; "
-        "uniform bars chosen"
-    ),
+    citation=f"{DOCUMENTS['004'].title}; uniform bars chosen",
     build=build,
 )

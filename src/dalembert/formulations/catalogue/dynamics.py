@@ -26,7 +26,6 @@ from dalembert.model import Model
 
 BASE = ("base_twist", "base_acceleration")
 LUH = "Luh, Walker and Paul 1980; Craig 1986"
-SLIDES = "Li, Manipulator Dynamics"
 
 INVERSE = Quantity(
     "inverse_dynamics",
@@ -43,25 +42,25 @@ INVERSE = Quantity(
         Formulation(
             "silver",
             silver.inverse_dynamics,
-            "Silver 1981 §3",
+            "001 §3",
             "Lagrange with ω: force and moment sums inward, in link frames",
         ),
         Formulation(
             "screw",
             screw.inverse_dynamics,
-            f"{SLIDES} p.37–40",
+            "000 p.37–40",
             "recursion of body twists and wrenches",
         ),
         Formulation(
             "operator",
             operator.inverse_dynamics,
-            f"{SLIDES} p.40–47",
+            "000 p.40–47",
             "stacked operators G, Γ, P₀, P_t",
         ),
         Formulation(
             "lagrange",
             lagrange.inverse_dynamics,
-            f"{SLIDES} p.21–31",
+            "000 p.21–31",
             "M, Christoffel symbols and N from closed forms",
         ),
         Formulation(
@@ -140,19 +139,19 @@ FORWARD = Quantity(
         Formulation(
             "square_root",
             solve.by_square_root,
-            f"{SLIDES} p.48–50",
+            "000 p.48–50",
             "M = W Wᵀ by articulated inertias, two triangular solves",
         ),
         Formulation(
             "symmetric_root",
             solve.by_symmetric_root,
-            "Khatib, lecture notes on dynamics",
+            "003",
             "v = M^½ q̇, through the symmetric root",
         ),
         Formulation(
             "operator",
             solve.by_operator,
-            f"{SLIDES} p.50",
+            "000 p.50",
             "the inverse of M as a product of operators",
         ),
     ),
@@ -170,9 +169,9 @@ WRENCHES = Quantity(
         Formulation(
             "newton_euler", newton_euler.joint_wrenches, LUH, "the wrenches of the inward pass"
         ),
-        Formulation("silver", silver.joint_wrenches, "Silver 1981 §3", "the inward sums"),
-        Formulation("screw", screw.joint_wrenches, f"{SLIDES} p.39", "F_i of the inward pass"),
-        Formulation("operator", operator.joint_wrenches, f"{SLIDES} p.45", "F = Gᵀ(…), stacked"),
+        Formulation("silver", silver.joint_wrenches, "001 §3", "the inward sums"),
+        Formulation("screw", screw.joint_wrenches, "000 p.39", "F_i of the inward pass"),
+        Formulation("operator", operator.joint_wrenches, "000 p.45", "F = Gᵀ(…), stacked"),
         Formulation(
             "newton_euler_base",
             newton_euler_base.joint_wrenches,
@@ -199,10 +198,10 @@ BIAS = Quantity(
         Formulation(
             "christoffel",
             christoffel.bias,
-            "Khatib, lecture notes on dynamics",
+            "003",
             "Ṁ q̇ − ½ [q̇ᵀ M_qᵢ q̇] + ∂U/∂q",
         ),
-        Formulation("operator", operator.bias, f"{SLIDES} p.46", "stacked operators"),
+        Formulation("operator", operator.bias, "000 p.46", "stacked operators"),
     ),
     optional=BASE,
 )
@@ -219,11 +218,11 @@ GRAVITY = Quantity(
         Formulation(
             "jacobian",
             gravity.gravity_torque,
-            "Khatib, lecture notes on dynamics",
+            "003",
             "−Σ J_vᵀ m g",
         ),
-        Formulation("potential", gravity.gravity_torque_by_potential, f"{SLIDES} p.29", "∂U/∂q"),
-        Formulation("operator", operator.gravity_torque, f"{SLIDES} p.47", "φ = ξᵀGᵀMGP₀V̇₀"),
+        Formulation("potential", gravity.gravity_torque_by_potential, "000 p.29", "∂U/∂q"),
+        Formulation("operator", operator.gravity_torque, "000 p.47", "φ = ξᵀGᵀMGP₀V̇₀"),
     ),
 )
 

@@ -6,7 +6,6 @@ from dalembert.formulations.kinematics import energy
 from dalembert.formulations.kinematics import frames as kinematics
 from dalembert.formulations.registry import Formulation, Quantity
 
-SLIDES = "Li, Manipulator Dynamics"
 SUM = "sum over the bodies"
 
 QUANTITIES = (
@@ -15,7 +14,7 @@ QUANTITIES = (
         "pose of a frame in the world",
         ("q",),
         {"T": (4, 4)},
-        (Formulation("chain", kinematics.pose, f"{SLIDES} p.21", "product of the transforms"),),
+        (Formulation("chain", kinematics.pose, "000 p.21", "product of the transforms"),),
         static=("frame",),
     ),
     Quantity(
@@ -23,7 +22,7 @@ QUANTITIES = (
         "Jacobian of a frame",
         ("q",),
         {"J": (6, "nv")},
-        (Formulation("columns", kinematics.jacobian, f"{SLIDES} p.21–22", "twist by twist"),),
+        (Formulation("columns", kinematics.jacobian, "000 p.21–22", "twist by twist"),),
         static=("frame", "expressed_in"),
     ),
     Quantity(
@@ -31,7 +30,7 @@ QUANTITIES = (
         "time derivative of a frame's Jacobian",
         ("q", "qd"),
         {"Jd": (6, "nv")},
-        (Formulation("columns", kinematics.jacobian_rate, f"{SLIDES} p.35", "brackets of twists"),),
+        (Formulation("columns", kinematics.jacobian_rate, "000 p.35", "brackets of twists"),),
         static=("frame", "expressed_in"),
     ),
     Quantity(
@@ -53,34 +52,34 @@ QUANTITIES = (
         "K, rotors included",
         ("q", "qd"),
         {"K": ()},
-        (Formulation("bodies", energy.kinetic_energy, f"{SLIDES} p.14", SUM),),
+        (Formulation("bodies", energy.kinetic_energy, "000 p.14", SUM),),
     ),
     Quantity(
         "potential_energy",
         "U of gravity",
         ("q",),
         {"U": ()},
-        (Formulation("bodies", energy.potential_energy, f"{SLIDES} p.22", SUM),),
+        (Formulation("bodies", energy.potential_energy, "000 p.22", SUM),),
     ),
     Quantity(
         "center_of_mass",
         "centre of mass in the world",
         ("q",),
         {"c": (3,)},
-        (Formulation("bodies", energy.center_of_mass, f"{SLIDES} p.12", SUM),),
+        (Formulation("bodies", energy.center_of_mass, "000 p.12", SUM),),
     ),
     Quantity(
         "momentum",
         "linear and angular momentum about the world's origin",
         ("q", "qd"),
         {"L": (6,)},
-        (Formulation("bodies", energy.momentum, "Silver 1981 §1.3", SUM),),
+        (Formulation("bodies", energy.momentum, "001 §1.3", SUM),),
     ),
     Quantity(
         "generalized_momentum",
         "∂K/∂q̇ = M q̇",
         ("q", "qd"),
         {"p": ("nv",)},
-        (Formulation("composite_body", energy.generalized_momentum, f"{SLIDES} p.22", "M q̇"),),
+        (Formulation("composite_body", energy.generalized_momentum, "000 p.22", "M q̇"),),
     ),
 )

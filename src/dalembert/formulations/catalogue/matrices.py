@@ -13,9 +13,6 @@ from dalembert.formulations.mass import (
 )
 from dalembert.formulations.registry import Formulation, Quantity
 
-SLIDES = "Li, Manipulator Dynamics"
-NOTES = "Khatib, lecture notes on dynamics"
-
 MASS = Quantity(
     "mass_matrix",
     "M(q), rotor inertia included",
@@ -29,18 +26,16 @@ MASS = Quantity(
             "composite rigid bodies, inward",
         ),
         Formulation(
-            "jacobian", jacobian_mass.mass_matrix, f"{SLIDES} p.22", "Σ Jᵀ M J of body Jacobians"
+            "jacobian", jacobian_mass.mass_matrix, "000 p.22", "Σ Jᵀ M J of body Jacobians"
         ),
         Formulation(
             "centers",
             jacobian_mass.mass_matrix_by_centers,
-            NOTES,
+            "003",
             "Σ m J_vᵀJ_v + J_ωᵀ R I Rᵀ J_ω, centres differentiated",
         ),
-        Formulation(
-            "screw_sum", screw_sum.mass_matrix, f"{SLIDES} p.31", "sums over screws, Property 2"
-        ),
-        Formulation("operator", operator.mass_matrix, f"{SLIDES} p.47", "ξᵀGᵀMGξ"),
+        Formulation("screw_sum", screw_sum.mass_matrix, "000 p.31", "sums over screws, Property 2"),
+        Formulation("operator", operator.mass_matrix, "000 p.47", "ξᵀGᵀMGξ"),
     ),
 )
 
@@ -53,7 +48,7 @@ DERIVATIVE = Quantity(
         Formulation(
             "screw_sum",
             screw_sum.mass_matrix_derivative,
-            f"{SLIDES} p.31",
+            "000 p.31",
             "closed form of Property 2",
         ),
         Formulation(
@@ -71,7 +66,7 @@ CHRISTOFFEL = Quantity(
     ("q",),
     {"G": ("nv", "nv", "nv")},
     (
-        Formulation("screw_sum", christoffel.christoffel, f"{SLIDES} p.23", "from ∂M/∂q"),
+        Formulation("screw_sum", christoffel.christoffel, "000 p.23", "from ∂M/∂q"),
         Formulation(
             "automatic",
             automatic.christoffel,
@@ -90,19 +85,19 @@ CORIOLIS = Quantity(
         Formulation(
             "christoffel",
             christoffel.coriolis_matrix,
-            f"{SLIDES} p.23",
+            "000 p.23",
             "Σ Γ_ijk q̇_k: Ṁ − 2C is skew",
         ),
         Formulation(
             "operator",
             operator.coriolis_matrix,
-            f"{SLIDES} p.46",
+            "000 p.46",
             "stacked operators with the term that makes Ṁ − 2C skew",
         ),
         Formulation(
             "operator_printed",
             operator.coriolis_matrix_printed,
-            f"{SLIDES} p.46",
+            "000 p.46",
             "as printed: the same C q̇, but Ṁ − 2C is not skew",
         ),
     ),
@@ -113,7 +108,7 @@ SPLIT = Quantity(
     "Khatib's B(q)[q̇q̇] + C(q)[q̇²]",
     ("q",),
     {"B": ("nv", "pairs"), "C": ("nv", "nv")},
-    (Formulation("christoffel", christoffel.coriolis_centrifugal, NOTES, "2Γ_ijk and Γ_ijj"),),
+    (Formulation("christoffel", christoffel.coriolis_centrifugal, "003", "2Γ_ijk and Γ_ijj"),),
 )
 
 ROOT = Quantity(
@@ -125,10 +120,10 @@ ROOT = Quantity(
         Formulation(
             "articulated_body",
             square_root.square_root,
-            f"{SLIDES} p.48–50",
+            "000 p.48–50",
             "triangular, from articulated inertias",
         ),
-        Formulation("symmetric", square_root.symmetric_root, NOTES, "the symmetric root M^½"),
+        Formulation("symmetric", square_root.symmetric_root, "003", "the symmetric root M^½"),
     ),
     inverts_mass=True,
 )
@@ -142,7 +137,7 @@ ROOT_INVERSE = Quantity(
         Formulation(
             "articulated_body",
             square_root.square_root_inverse,
-            f"{SLIDES} p.48–50",
+            "000 p.48–50",
             "triangular, from articulated inertias",
         ),
     ),

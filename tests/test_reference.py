@@ -1,0 +1,67 @@
+"""The reference names all there is, and cites documents by author and title."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+from dalembert import formulations, sources
+from dalembert.cli.app import app
+from dalembert.constraints.catalogue import QUANTITIES as CONSTRAINED
+from dalembert.mechanisms.motions import MOTIONS
+from dalembert.mechanisms.planar_kinds import JOINTS as PLANAR_JOINTS
+from dalembert.mechanisms.spatial_kinds import JOINTS as SPATIAL_JOINTS
+from dalembert.systems.catalogue import PARTICLES
+from dalembert.zoo.two_bar_scenarios import SCENARIOS
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def documented():
+    """Last parts of the names that the reference's directives show, members of modules included."""
+    names: set[str] = set()
+    for page in (DOCS / "reference").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        for kind, target in re.findall(r"^\.\. (?:auto|py:)(\w+):: ([\w.]+)", text, re.MULTILINE):
+            names.add(target.rpartition(".")[2])
+            if kind == "module":
+                module = import_module(target)
+                names |= set(getattr(module, "__all__", None) or vars(module))
+    return names
+
+
+def test_every_public_name_is_in_the_reference():
+    import dalembert as dl
+
+    assert sorted(set(dl.__all__) - documented()) == []
+    more = {"growth_vector", "read_mechanism", "scenario", *SCENARIOS}
+    assert sorted(more - documented()) == []
+
+
+def test_every_command_is_in_the_reference():
+    page = (DOCS / "reference" / "command_line.md").read_text(encoding="utf-8")
+    commands = [c.name or c.callback.__name__ for c in app.registered_commands]
+    assert [name for name in commands if f"| `dalembert {name}" not in page] == []
+
+
+def test_the_table_of_the_interface_is_the_one_of_the_house():
+    table = re.compile(r"^\| name \| meaning \|\n.*?\n\n", re.MULTILINE | re.DOTALL)
+    pages = [DOCS / "architecture.md", DOCS / "reference" / "systems.md"]
+    first, second = (table.search(p.read_text(encoding="utf-8"))[0] for p in pages)
+    assert first == second
+
+
+def test_joint_types_and_motions_of_files_are_in_the_reference():
+    page = (DOCS / "reference" / "mechanisms.md").read_text(encoding="utf-8")
+    said = page.partition("Joint types in the plane")[2].partition("Unknown keys")[0]
+    known = {*PLANAR_JOINTS, *SPATIAL_JOINTS, *MOTIONS}
+    assert set(re.findall(r"`(\w+)`", said)) == known
+
+
+def test_sources_are_cited_by_author_and_title():
+    """Numbers of documents are for docstrings; catalogues, pages and the reference say titles."""
+    theory = (DOCS / "theory" / "index.md").read_text(encoding="utf-8")
+    assert [d.short for d in sources.DOCUMENTS.values() if f"| {d.short} |" not in theory] == []
+    catalogues = (*formulations.QUANTITIES.values(), *PARTICLES.values(), *CONSTRAINED)
+    shown = [way.citation for quantity in catalogues for way in quantity.formulations]
+    assert [text for text in shown if sources.cited(text) != text] == []
+    assert any("Li, Manipulator Dynamics p.56" in text for text in shown)
