@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -13,11 +14,17 @@ import numpy as np
 import xarray
 
 import dalembert as dl
+from dalembert.model.stored import model_from_text
 from dalembert.report.run_files import open_run
 from dalembert.report.runs import run_page
 from tests.fuzz.mutate import delete_span, flip_byte, repeat_span, truncate
 from tests.fuzz.names import name as hostile_name
 
+WORD = re.compile(r'-?\d+\.?\d*(?:e-?\d+)?|"[^"]*"')
+MODEL_WORDS = (
+    *("0", "-1", "1", "7", "1e300", "NaN", "Infinity", '"x"', "null", "[]", "{}", "true", "[1,2]"),
+    *('"Ball"', '"Free"', '"Screw"', '"array"', '"map"', '"slice"', '"Model"', '"base"', '"tool"'),
+)
 BLIND = (flip_byte, delete_span, repeat_span, truncate)
 
 
@@ -107,8 +114,9 @@ def _damage_bytes(path: Path, rng: np.random.Generator) -> None:
 
 def _shape_changed(run: xarray.Dataset, rng: np.random.Generator) -> xarray.Dataset:
     name = str(rng.choice(["q", "qd", "tau", "kinetic"]))
+    run = run.drop_vars(name, errors="ignore")
     size = tuple(int(n) for n in rng.integers(0, 4, size=int(rng.integers(0, 4))))
-    return run.assign({name: ([f"d{k}" for k in range(len(size))], np.zeros(size))})
+    return run.assign({name: ([f"{name}{k}" for k in range(len(size))], np.zeros(size))})
 
 
 def _values_changed(run: xarray.Dataset, rng: np.random.Generator) -> xarray.Dataset:
@@ -147,4 +155,20 @@ def _cut(run: xarray.Dataset, rng: np.random.Generator) -> xarray.Dataset:
     return run.isel(time=slice(0, int(rng.integers(3))))
 
 
-CHANGES = (_shape_changed, _values_changed, _dropped, _attribute, _named, _cut)
+def _model(run: xarray.Dataset, rng: np.random.Generator) -> xarray.Dataset:
+    """Another model inside, with a digest that fits where one can be taken."""
+    text = str(run.attrs.get("model", ""))
+    for _ in range(int(rng.integers(1, 3))):
+        found = list(WORD.finditer(text))
+        if found:
+            at = found[int(rng.integers(len(found)))]
+            new = MODEL_WORDS[int(rng.integers(len(MODEL_WORDS)))]
+            text = text[: at.start()] + new + text[at.end() :]
+    try:
+        content = model_from_text(text).content
+    except Exception:  # the text is refused at the door, or so strange that it has no digest
+        content = ""
+    return run.assign_attrs(model=text, model_content=content)
+
+
+CHANGES = (_model, _model, _shape_changed, _values_changed, _dropped, _attribute, _named, _cut)

@@ -52,7 +52,8 @@ class Link:
 
 def links_from(rows: Any) -> list[Link]:
     """Links as users give them: `Link` objects or mappings."""
-    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+    unlike = isinstance(rows, str | bytes | Mapping | np.ndarray)
+    if unlike or not isinstance(rows, Iterable):
         raise ModelError(f"links must be a list of links or mappings, not {type(rows).__name__}")
     return [row if isinstance(row, Link) else link_from_mapping(row) for row in rows]
 

@@ -14,12 +14,14 @@ from dalembert.model.body import Body
 from dalembert.model.coupling import CoupledModel, Follow
 from dalembert.model.joint import Ball, Free, Screw
 from dalembert.model.model import Drive, Frame, JointInfo, Model
+from dalembert.model.sound import require_sound
 
 _CLASSES = {
     made.__name__: made
     for made in (Model, CoupledModel, Body, Screw, Ball, Free, JointInfo, Frame, Drive, Follow)
 }
 _LEFT_OUT = ("notes",)  # what its file had left to say
+_WRONG = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)  # data of any kind
 MOST = 4_000_000  # characters that are read
 
 
@@ -38,8 +40,9 @@ def model_from_text(text: str) -> Model | CoupledModel:
         model = _made(json.loads(text))
         if not isinstance(model, Model | CoupledModel):
             raise ValueError("it is something else")
+        require_sound(model)
         return model
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (*_WRONG, RecursionError) as error:
         raise ModelError(f"this is not the text of a model: {error}") from None
 
 

@@ -1,0 +1,90 @@
+"""Whether data that claim to be a model are one: the tree, the coordinates, every array's shape.
+
+The builder makes sound models; this is for models that come from somewhere else, stored runs say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.model.body import Body
+from dalembert.model.check import label, mapping, numbers
+from dalembert.model.coupling import CoupledModel, Follow
+from dalembert.model.joint import Ball, Free, Screw
+from dalembert.model.model import Drive, Frame, JointInfo, Model
+
+_SIZES = {Screw: (1, 1), Ball: (4, 3), Free: (7, 6)}
+
+
+def require_sound(model: Model | CoupledModel) -> None:
+    """An error that says what is no part of a mechanism."""
+    tree: Any = model.tree
+    _require(isinstance(tree, Model) and _all(tree.bodies, Body) and bool(tree.bodies), "bodies")
+    nq = nv = 0
+    for i, body in enumerate(tree.bodies):
+        label(body.name, "a body")
+        _require(type(body.parent) is int and -1 <= body.parent < i, f"parent of {body.name!r}")
+        _require(_SIZES.get(type(body.chart)) == (body.chart.nq, body.chart.nv), "a chart")
+        ends = slice(nq, nq + body.chart.nq), slice(nv, nv + body.chart.nv)
+        _require((body.q, body.v) == ends, f"coordinates of {body.name!r}")
+        nq, nv = ends[0].stop, ends[1].stop
+        _require_body(body)
+    _require_frames(tree)
+    _require_joints(tree, tree.joints)
+    _require(isinstance(tree.drive, Drive) and not tree.parameters, "the drives")
+    for name, values in vars(tree.drive).items():
+        numbers(values, (nv,), f"{name} of the drives")
+    numbers(tree.gravity, (3,), "gravity")
+    if isinstance(model, CoupledModel):
+        _require_joints(tree, model.joints)
+        _require(_all(list(mapping(model.followers, "followers").values()), Follow), "followers")
+        for what, size, values in (("G_q", nq, model.G_q), ("G", nv, model.G)):
+            numbers(values, (size, model.nq if what == "G_q" else model.nv), what)
+        numbers(model.offset, (nq,), "offset")
+
+
+def _require_body(body: Body) -> None:
+    shapes = {"rotation": (3, 3), "translation": (3,), "offset": (body.chart.nq,), "mass": ()}
+    for key, shape in {**shapes, "moment": (3,), "inertia": (3, 3)}.items():
+        numbers(getattr(body, key), shape, f"{key} of {body.name!r}")
+    if isinstance(body.chart, Screw):
+        numbers([body.chart.turn, body.chart.slide], (2,), f"the chart of {body.name!r}")
+    _require_rotation(body.rotation, f"rotation of {body.name!r}")
+
+
+def _require_frames(tree: Model) -> None:
+    frames = mapping(tree.frames, "frames")
+    _require(_all(list(frames.values()), Frame) and tree.tool in list(frames), "frames")
+    for name, frame in frames.items():
+        inside = type(frame.body) is int and -1 <= frame.body < len(tree.bodies)
+        _require(inside, f"the body of frame {name!r}")
+        numbers(frame.translation, (3,), f"frame {name!r}")
+        _require_rotation(numbers(frame.rotation, (3, 3), f"frame {name!r}"), f"frame {name!r}")
+
+
+def _require_joints(tree: Model, joints: Any) -> None:
+    _require(_all(joints, JointInfo), "joints")
+    for joint in joints:
+        label(joint.name, "a joint")
+        _require(isinstance(joint.kind, str) and joint.link in list(tree.frames), "a joint")
+        _require(isinstance(joint.bodies, range) and len(joint.bodies) > 0, "bodies of a joint")
+        _require(joint.bodies.start >= 0 and joint.bodies.stop <= len(tree.bodies), "a joint")
+        _require(isinstance(joint.q, slice) and isinstance(joint.v, slice), "a joint")
+        limits = np.array([*joint.lower, *joint.upper, joint.velocity_limit, joint.effort_limit])
+        _require(limits.dtype.kind in "if" and not np.isnan(limits).any(), "limits of a joint")
+
+
+def _require_rotation(value: Any, what: str) -> None:
+    _require(bool(np.allclose(value @ np.transpose(value), np.eye(3), atol=1e-6)), what)
+
+
+def _all(values: Any, kind: type) -> bool:
+    return isinstance(values, tuple | list) and all(isinstance(x, kind) for x in values)
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise ModelError(f"{what}: this is not a sound model")
