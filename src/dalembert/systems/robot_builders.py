@@ -38,7 +38,7 @@ class RobotBuilders:
         frame, ``rotor_inertia, gear_ratio, viscous, coulomb, viscous_motor, coulomb_motor, limits,
         name``. `base` and `tool` are 4×4 poses.
 
-        >>> import dalembert as dl
+        >>> import numpy as np, dalembert as dl
         >>> rows = [{"a": 1.0, "mass": 2.0, "com": (-0.5, 0, 0), "inertia": np.eye(3)}]
         >>> dl.Robot.from_dh(rows, convention="standard").mass_matrix([0.0])
         array([[1.5]])
@@ -65,7 +65,7 @@ class RobotBuilders:
         the link frames, at the centres of mass; `inertias` pairs (mass, 3×3 tensor about the centre
         of mass, link axes); `tool` the (4, 4) pose of the tool at the reference posture.
 
-        >>> import dalembert as dl
+        >>> import numpy as np, dalembert as dl
         >>> robot = dl.Robot.from_screws([[0, 0, 0, 0, 0, 1.0]], [np.eye(4)], [(1.0, np.eye(3))])
         >>> robot.mass_matrix([0.3])
         array([[1.]])
@@ -96,7 +96,7 @@ class RobotBuilders:
         ``type`` (revolute, prismatic, helical, cylindrical, universal, planar, spherical, free,
         fixed), ``axis``, ``origin`` (or ``origin_xyz`` and ``origin_rpy``) and the drive's numbers.
 
-        >>> import dalembert as dl
+        >>> import numpy as np, dalembert as dl
         >>> ball = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
         >>> dl.Robot.from_links([ball]).nq
         4
