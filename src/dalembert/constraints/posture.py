@@ -39,10 +39,9 @@ class Posture:
 
     def pose(self, frame: str, offset: Any = None) -> Pose:
         """(R, p) in the world of a named frame, moved by a pose (4, 4) fixed in it."""
-        if frame not in self._poses:
-            known = ", ".join(self._poses)
-            raise UnknownNameError(f"{self.system.name} has no frame {frame!r}; it has: {known}")
-        found = self._poses[frame]
+        poses = self._poses
+        self.system.require_frame(frame)
+        found = poses[frame]
         moved = found if offset is None else found @ offset
         return moved[0:3, 0:3], moved[0:3, 3]
 

@@ -14,8 +14,7 @@ from dalembert.control.line import Line
 from dalembert.errors import FormulationError
 from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.spatial.rotations import log_so3
-from dalembert.systems.robot import Robot
-from dalembert.systems.system import Dynamics
+from dalembert.systems.system import Dynamics, System
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +26,7 @@ class OperationalSpace:
     is singular, Λ is not finite: `regularisation` (in 1/kg) added to Λ⁻¹ keeps it bounded.
     """
 
-    robot: Robot
+    robot: System
     target: Line
     kp: Any
     kd: Any
@@ -42,7 +41,7 @@ class OperationalSpace:
                 f"{self.robot.name} has {self.robot.nv} joints and cannot follow {self.rows} "
                 "coordinates of a task; take position_only=True"
             )
-        self.robot.model.frame(self.frame)
+        self.robot.dynamics.require_frame(self.frame)
         for name in ("kp", "kd"):
             object.__setattr__(self, name, gain(getattr(self, name), self.rows, name))
 

@@ -233,6 +233,14 @@ class Dynamics:
         """J (6, nv) of a named frame, (linear, angular): V = J q̇ in the view of `Robot.jacobian`."""
         raise self.no_frames()
 
+    def require_frame(self, frame: str) -> None:
+        """Raise for a name that is none of its frames."""
+        if not self.frames:
+            raise self.no_frames()
+        if frame not in self.frames:
+            hint = suggest(frame, list(self.frames))
+            raise UnknownNameError(f"{self.name} has no frame {frame!r}{hint}")
+
     def no_frames(self) -> FormulationError:
         """The error of a system that has no frames."""
         return FormulationError(
