@@ -60,8 +60,11 @@ def test_help_names_every_command_and_has_examples():
 
 def test_zoo():
     rows = run_json("zoo")
-    assert [row["name"] for row in rows] == list(dl.zoo.names())
-    assert all(set(row) == {"name", "joints", "dof", "title", "citation"} for row in rows)
+    robots = rows[: len(dl.zoo.names())]
+    assert [row["name"] for row in robots] == list(dl.zoo.names())
+    assert all(set(row) == {"name", "joints", "dof", "title", "citation"} for row in robots)
+    others = (*dl.zoo.systems(), *dl.zoo.mechanisms(), *dl.zoo.bodies())
+    assert [row["name"] for row in rows[len(robots) :]] == list(others)
     panda = next(row for row in rows if row["name"] == "panda")
     assert (panda["joints"], panda["dof"]) == (7, 7)
     assert all(row["name"] in run("zoo") for row in rows)

@@ -88,7 +88,7 @@ def test_failures_that_are_no_misuse_exit_with_1(monkeypatch):
 
 def test_impossible_setting_is_one_line():
     run = command("inverse", "pendulum", DALEMBERT_NUM_THREADS="many")
-    assert run.returncode == 1
+    assert run.returncode == 2
     assert run.stderr.startswith("error: DALEMBERT_NUM_THREADS")
     assert run.stderr.count("\n") == 1
 

@@ -8,10 +8,12 @@ from typer.testing import CliRunner
 import dalembert as dl
 from dalembert.cli.app import app
 from dalembert.errors import ParameterError, ShapeError, UnknownNameError
+from dalembert.report import page
 from dalembert.report.animation import animate
 from dalembert.report.facts import describe
+from dalembert.report.run_charts import run_charts
 from dalembert.report.run_files import open_run, robot_of
-from dalembert.report.runs import run_charts, run_page
+from dalembert.report.runs import run_page
 
 
 @pytest.fixture(scope="module")
@@ -187,9 +189,24 @@ def test_constrained_runs_show_the_tree_that_is_held():
 
 
 def test_report_says_what_it_cannot_show(run, tmp_path):
-    result = CliRunner().invoke(app, ["report", "four_bar", "--out", str(tmp_path / "a.html")])
+    arguments = ["report", "run.nc", "--robot", "particle", "--out", str(tmp_path / "a.html")]
+    run.to_netcdf(tmp_path / "run.nc", engine="scipy")
+    arguments[1] = str(tmp_path / "run.nc")
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 1
-    assert "four_bar is no robot but a Constrained" in result.stderr
+    assert "particle has no links to draw" in result.stderr
+
+
+def test_every_system_has_a_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "SECONDS", 0.1)
+    path = tmp_path / "four_bar.html"
+    result = CliRunner().invoke(app, ["report", "four_bar", "--out", str(path)])
+    assert result.exit_code == 0, result.output
+    text = path.read_text()
+    assert "3 coordinates, held by" in text and '"scene":{' in text
+
+
+def test_a_run_without_its_robot_asks_for_it(run, tmp_path):
     as_of_0_1(run).assign_attrs(system="mine").to_netcdf(tmp_path / "run.nc", engine="scipy")
     arguments = ["report", str(tmp_path / "run.nc"), "--out", str(tmp_path / "b.html")]
     result = CliRunner().invoke(app, arguments)

@@ -47,14 +47,14 @@ def test_friction_and_stops_are_said() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("pendulum", "--duration", "-1"), 1, "duration must be a positive"),
-        (("pendulum", "--duration", "nan"), 1, "duration must be a positive"),
-        (("pendulum", "--duration", "0.0015"), 1, "not a whole number of steps"),
+        (("pendulum", "--duration", "-1"), 2, "duration must be a positive"),
+        (("pendulum", "--duration", "nan"), 2, "duration must be a positive"),
+        (("pendulum", "--duration", "0.0015"), 2, "not a whole number of steps"),
         (("pendulum", "--duration", "1", "--method", "rk5"), 2, "did you mean 'rk4'"),
         (("pendulum", "--duration", "1", "--controller", "pid"), 2, "no controller 'pid'"),
-        (("pendulum", "--duration", "1", "--target", "1"), 1, "--target needs a --controller"),
+        (("pendulum", "--duration", "1", "--target", "1"), 2, "--target needs a --controller"),
         (("pendulum", "--duration", "1", "--out", "no/such/run.nc"), 1, "there is no folder"),
-        (("pendulum", "--duration", "1", "--out", "run.csv"), 1, "must end in .nc"),
+        (("pendulum", "--duration", "1", "--out", "run.csv"), 2, "must end in .nc"),
     ],
 )
 def test_wrong_use_is_said_in_a_line(arguments: tuple, code: int, message: str) -> None:

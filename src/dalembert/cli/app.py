@@ -13,11 +13,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from dalembert.errors import DalembertError, ParameterError, ShapeError, UnknownNameError
+from dalembert.errors import (
+    DalembertError,
+    ParameterError,
+    SettingError,
+    ShapeError,
+    UnknownNameError,
+)
 from dalembert.text import visible
 
 FAILURE, USAGE = 1, 2
-WRONG_USE = (ParameterError, ShapeError, UnknownNameError)
+WRONG_USE = (ParameterError, SettingError, ShapeError, UnknownNameError)
 LISTS = ("--q", "--qd", "--qdd", "--tau", "--tip-wrench", "--target")
 
 
@@ -98,7 +104,7 @@ Name = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT",
-        help="A robot of the zoo, or a URDF or MJCF file.",
+        help="A system of the zoo, or a URDF or MJCF file.",
         autocompletion=complete_robot,
     ),
 ]

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 import dalembert
-from dalembert.cli.output import console, integer, print_json, table
-from dalembert.cli.subject import load_robot
+from dalembert.cli.output import console, integer, print_json, show, table
 from dalembert.errors import DalembertError
-from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 
 MEASURED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 SECONDS = 0.4  # of measuring for each figure; the fastest repetition counts
@@ -43,12 +42,12 @@ class Measurement:
 
 def bench(name: str, states: int, as_json: bool) -> None:
     """Each quantity for one state, and for many on one and on all threads."""
-    robot = load_robot(name)
-    measured = [m for quantity in MEASURED for m in measure(robot, quantity, states)]
+    system = dalembert.load(name)
+    measured = [m for quantity in MEASURED for m in measure(system, quantity, states)]
     if as_json:
         print_json({"robot": name, "results": [_plain(m) for m in measured]})
         return
-    title = f"{name}, float64, row-major (N, {robot.nv})"
+    title = f"{name}, float64, row-major (N, {system.nv})"
     columns = ("quantity", "formulation", "states", "threads", "ns/state", "states/s")
     made = table(title, *columns, left=2)
     for m in measured:
@@ -61,27 +60,28 @@ def bench(name: str, states: int, as_json: bool) -> None:
             integer(m.states_per_second),
             end_section=m.states > 1 and m.threads == dalembert.get_num_threads(),
         )
-    console().print(made)
+    show(console(), made)
 
 
-def measure(robot: Robot, quantity: str, states: int) -> Iterator[Measurement]:
+def measure(system: System, quantity: str, states: int) -> Iterator[Measurement]:
     """One state on one thread, then `states` on one thread and on all of them."""
-    found = robot.dynamics.quantity(quantity)
-    formulation = found.formulation(None, robot.description).name
-    one = arguments(robot, found.inputs, None)
-    getattr(robot, quantity)(*one)  # compiles
-    yield Measurement(quantity, formulation, 1, 1, fastest(partial(getattr(robot, quantity), *one)))
-    many = arguments(robot, found.inputs, states)
-    call = partial(getattr(robot, quantity), *many, out=getattr(robot, quantity)(*many))
+    found = system.dynamics.quantity(quantity)
+    formulation = found.formulation(None, system.dynamics.description).name
+    one = arguments(system, found.inputs, None)
+    getattr(system, quantity)(*one)  # compiles
+    method = getattr(system, quantity)  # the short way, now that it is there
+    yield Measurement(quantity, formulation, 1, 1, fastest(partial(method, *one)))
+    many = arguments(system, found.inputs, states)
+    call = partial(method, *many, out=method(*many))
     for threads in dict.fromkeys((1, dalembert.get_num_threads())):
         with using_threads(threads):
             yield Measurement(quantity, formulation, threads, states, fastest(call))
 
 
-def arguments(robot: Robot, names: tuple[str, ...], size: int | None) -> list[np.ndarray]:
+def arguments(system: System, names: tuple[str, ...], size: int | None) -> list[np.ndarray]:
     """Random inputs of a quantity; torques are drawn like accelerations."""
     try:
-        q, qd, qdd = robot.random_state(np.random.default_rng(SEED), size)
+        q, qd, qdd = system.random_state(np.random.default_rng(SEED), size)
     except MemoryError:
         raise DalembertError(f"{size:,} states do not fit into memory; ask for fewer") from None
     values = {"q": q, "qd": qd, "qdd": qdd, "tau": qdd}

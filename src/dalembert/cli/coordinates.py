@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dalembert.errors import ShapeError
+from dalembert.errors import ParameterError, ShapeError
 from dalembert.report.coordinates import coordinates
-from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 
+OFF = 1e-6  # of a state from its constraints, SI units
 WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
 
 
@@ -30,19 +31,37 @@ def parse(text: str, option: str, owner: str, names: Sequence[str]) -> np.ndarra
     return np.array(values)
 
 
-def state(robot: Robot, given: dict[str, str | None], degrees: bool) -> dict[str, np.ndarray]:
+def state(system: System, given: dict[str, str | None], degrees: bool) -> dict[str, np.ndarray]:
     """The arrays of a state; what is not given is zero, or the reference posture for q."""
     arrays = {}
     for quantity, text in given.items():
-        entries = coordinates(robot, quantity)
+        entries = coordinates(system, quantity)
         if text is None:
-            arrays[quantity] = robot.neutral() if quantity == "q" else np.zeros(robot.nv)
+            arrays[quantity] = system.neutral() if quantity == "q" else np.zeros(system.nv)
             continue
-        values = parse(text, f"--{quantity}", robot.name, [entry.name for entry in entries])
+        values = parse(text, f"--{quantity}", system.name, [entry.name for entry in entries])
         if degrees and quantity != "tau":
             values *= [math.pi / 180 if entry.kind == "angle" else 1.0 for entry in entries]
         arrays[quantity] = values
+    _require_closed(system, arrays)
     return arrays
+
+
+def _require_closed(system: System, arrays: dict[str, np.ndarray]) -> None:
+    """A state off the constraints has no acceleration: say how far, and which constraint."""
+    made = system.dynamics
+    if not made.rows:
+        return
+    q, qd = made.normalised(arrays["q"]), arrays.get("qd", np.zeros(system.nv))
+    found = made.bound().at(q, qd, 0.0)
+    slip = found.A @ qd - found.b
+    for option, gap in (("--q", found.h), ("--qd", slip)):
+        off = float(np.abs(gap).max(initial=0.0))
+        if off > OFF:
+            raise ParameterError(
+                f"{option} misses the constraints of {system.name} by {off:.2g}; leave it out for "
+                "the reference state, or find one with assemble() and project_velocity() in Python"
+            )
 
 
 def _number(piece: str, option: str) -> float:

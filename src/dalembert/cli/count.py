@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from dalembert.cli.output import console, integer, print_json, say, table
-from dalembert.cli.subject import load_robot
+import dalembert
+from dalembert.cli.output import console, integer, print_json, say, show, table
 from dalembert.kernels.program.count import Count
 from dalembert.report import counts
 from dalembert.sources import cited
@@ -18,14 +18,14 @@ from dalembert.sources import cited
 
 def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
     """Counts for one robot; for inverse dynamics also the history of savings and the growth."""
-    robot = load_robot(name)
-    rows = counts.count_rows(robot, quantity)
+    system = dalembert.load(name)
+    rows = counts.count_rows(system, quantity)
     if as_json:
         print_json([_plain(row) for row in rows])
         return
     out = console()
-    _show_rows(out, robot.name, quantity, rows)
-    if quantity != "inverse_dynamics":
+    _show_rows(out, system.name, quantity, rows)
+    if quantity != "inverse_dynamics" or system.robot is not system:
         return
     _show_history(out)
     growths = _counted_growths(out)
@@ -55,7 +55,7 @@ def _pair(found: Count | tuple[int, int] | None) -> list[str]:
 def _show_rows(out: Console, robot: str, quantity: str, rows: list[counts.Row]) -> None:
     made = table(
         f"{quantity.replace('_', ' ')} of {robot}",
-        *("formulation", "as written ×", "+", "this robot ×", "+", "sin, cos"),
+        *("formulation", "as written ×", "+", "this system ×", "+", "sin, cos"),
         *("published, n = 6 ×", "+"),
     )
     for row in rows:
@@ -67,12 +67,12 @@ def _show_rows(out: Console, robot: str, quantity: str, rows: list[counts.Row]) 
             trigonometric,
             *_pair(row.published),
         )
-    out.print(made)
+    show(out, made)
     for row in rows:
         if row.note:
             say(out, "  ", (row.formulation, "cyan"), f": {row.note}")
     out.print(
-        "  as written: general numbers, nothing known to be zero; this robot: zeros, ones and "
+        "  as written: general numbers, nothing known to be zero; this system: zeros, ones and "
         "repetitions removed.\n"
     )
 
@@ -81,7 +81,7 @@ def _show_history(out: Console) -> None:
     made = table("where the savings come from, general chain of six", "variant", "×", "+")
     for title, found in counts.history_rows():
         made.add_row(title, *_pair(found))
-    out.print(made)
+    show(out, made)
 
 
 def _counted_growths(out: Console) -> list[Any]:
@@ -101,7 +101,7 @@ def _show_growths(out: Console, growths: list[Any]) -> None:
             counts.polynomial_text(growth.multiplications),
             counts.polynomial_text(growth.additions),
         )
-    out.print(made)
+    show(out, made)
     totals = {growth.formulation: sum(growth.at(counts.PUBLISHED_FOR)) for growth in growths}
     if all(name in totals for name in counts.PUBLISHED):
         uicker, four, three, newton = (totals[name] for name in counts.PUBLISHED)

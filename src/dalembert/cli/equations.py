@@ -7,11 +7,11 @@ from pathlib import Path
 
 import typer
 
+import dalembert
 from dalembert.cli.output import console, say
-from dalembert.cli.subject import load_robot
-from dalembert.errors import UnknownNameError
+from dalembert.errors import DalembertError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.zoo import names, systems
+from dalembert.zoo import is_known
 from dalembert.zoo.letters import symbolic_model, with_letters
 
 FORMS = ("text", "latex", "html", "pdf-ready")
@@ -31,8 +31,7 @@ def equations(
         if quantity not in QUANTITIES:
             hint = suggest(quantity, list(QUANTITIES))
             raise UnknownNameError(f"there are no equations of {quantity!r}{hint}")
-    known = name in (*names(), *systems())
-    system = symbolic_model(name) if known else with_letters(load_robot(name))
+    system = symbolic_model(name) if is_known(name) else with_letters(dalembert.load(name))
     found = system.equations(quantities, simplify=simplify, timeout=timeout)
     title = f"Equations of motion of {system.name}"
     text = {
@@ -42,8 +41,11 @@ def equations(
         "pdf-ready": lambda: found.latex_document(title),
     }[form]()
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            out.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise DalembertError(f"--out {out} cannot be written: {error.strerror}") from None
         say(console(), f"equations: {out}")
     else:
         typer.echo(text)

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from dalembert.text import visible
 
-PIPE_WIDTH = 120
+PIPE_WIDTH, WIDEST = 120, 10_000
 
 
 def console() -> Console:
@@ -53,6 +53,14 @@ def table(title: str | None, *columns: str, left: int = 1) -> Table:
     for number, column in enumerate(columns):
         made.add_column(column, justify="left" if number < left else "right", header_style="cyan")
     return made
+
+
+def show(screen: Console, made: Table) -> None:
+    """Print a table whole: where it is wider than the screen, names and numbers are not cut."""
+    fitted, screen.width = screen.width, WIDEST
+    screen.width = max(fitted, screen.measure(made).maximum)
+    screen.print(made)
+    screen.width = fitted
 
 
 def array_table(title: str, array: Any, rows: Sequence[str], columns: Sequence[str]) -> Table:

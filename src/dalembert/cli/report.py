@@ -6,10 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+import dalembert
 from dalembert.cli.output import console, say
 from dalembert.cli.subject import load_robot
 from dalembert.errors import DalembertError
-from dalembert.report.page import robot_page, write_page
+from dalembert.report.page import system_page, write_page
 from dalembert.report.run_files import SUFFIXES, drawn_robot, open_run
 from dalembert.report.runs import run_page
 from dalembert.text import file_name
@@ -35,7 +36,7 @@ def report(subject: str, out: Path | None, robot: str | None) -> None:
         elif robot:
             raise DalembertError(f"--robot is for runs, and {subject} is not a file of one (.nc)")
         else:
-            text = robot_page(load_robot(subject), progress=progress)
+            text = system_page(dalembert.load(subject), progress=progress)
     write_page(text, path)
     _name(screen, path, len(text))
 

@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
+import dalembert
 from dalembert.cli.output import Words, console, number, print_json, say, table
-from dalembert.cli.subject import load_robot
+from dalembert.cli.output import show as show_table
 from dalembert.report.facts import describe
-from dalembert.zoo import bodies, entry, mechanisms, names, systems
+from dalembert.zoo import bodies, entry, is_known, mechanisms, names, systems
 
 
 def zoo(as_json: bool) -> None:
-    """All robots of the zoo."""
+    """All robots of the zoo, and the other systems by name."""
     rows = [_zoo_row(name) for name in names()]
     if as_json:
-        print_json(rows)
+        print_json([*rows, *_others()])
         return
     listing = table(None, "name", "joints", "dof", "title", "source")
     for column in listing.columns[3:]:
@@ -31,14 +33,27 @@ def zoo(as_json: bool) -> None:
             row["title"],
             row["citation"],
         )
-    console().print(listing)
+    show_table(console(), listing)
+    others = table("Other systems", "name", "kind", "title", "source", left=4)
+    for row in _others():
+        others.add_row(Text(row["name"], style="bold"), row["kind"], row["title"], row["citation"])
+    show_table(console(), others)
+
+
+def _others() -> list[dict[str, Any]]:
+    """Systems that are no robots: by their energies, held by constraints, of free bodies."""
+    kinds = {"energies": systems(), "constrained": mechanisms(), "bodies": bodies()}
+    return [
+        {"name": name, "kind": kind, "title": entry(name).title, "citation": entry(name).citation}
+        for kind, listed in kinds.items()
+        for name in listed
+    ]
 
 
 def info(name: str, strict: bool, as_json: bool) -> None:
-    """One robot: tree, masses, limits, frames, gravity, what its file said, operation counts."""
-    from_file = strict and name not in (*names(), *systems(), *mechanisms(), *bodies())
-    robot = load_robot(name, **({"strict": True} if from_file else {}))
-    facts = describe(robot)
+    """One system: tree, masses, limits, constraints, what its file said, operation counts."""
+    system = dalembert.load(name, **({"strict": True} if strict and not is_known(name) else {}))
+    facts = describe(system)
     if as_json:
         print_json(facts)
         return
@@ -51,6 +66,26 @@ def show(screen: Console, facts: dict[str, Any]) -> None:
     say(screen, (heading, "bold"), f"  ({facts['name']})")
     if facts["citation"]:
         say(screen, (facts["citation"], "dim"))
+    show_table(screen, _joints(facts) if facts["joints"] else _coordinates(facts))
+    show_table(screen, _listing(facts))
+    _show_notes(screen, facts)
+    screen.print()
+    if facts["operation_counts"]:
+        _show_counts(screen, facts["operation_counts"])
+    else:
+        command = f"dalembert count {facts['name']}"
+        say(screen, "Operations: see ", (command, "cyan"), " (takes a while).")
+
+
+def _coordinates(facts: dict[str, Any]) -> Table:
+    """The coordinates of a system without links."""
+    made = table(None, "coordinate", "kind", left=2)
+    for one in facts["coordinates"]:
+        made.add_row(one["name"], one["kind"])
+    return made
+
+
+def _joints(facts: dict[str, Any]) -> Table:
     tree = table(None, "joint", "type", "link", "mass kg", "range", "speed", "effort", left=3)
     for joint in facts["joints"]:
         tree.add_row(
@@ -62,22 +97,20 @@ def show(screen: Console, facts: dict[str, Any]) -> None:
             _limit(joint["velocity_limit"], joint["units"]["qd"]),
             _limit(joint["effort_limit"], joint["units"]["tau"]),
         )
-    screen.print(tree)
+    return tree
+
+
+def _listing(facts: dict[str, Any]) -> Table:
+    """Freedoms, mass, gravity and names, as far as there are any."""
     listing = Words.grid(padding=(0, 2))
-    listing.add_row("degrees of freedom", str(facts["nv"]))
-    listing.add_row("moving mass", f"{number(facts['total_mass'])} kg")
-    listing.add_row("gravity", f"({', '.join(number(g) for g in facts['gravity'])}) m/s²")
-    listing.add_row("frames", ", ".join(facts["frames"]))
-    if facts["parameters"]:
-        listing.add_row("parameters", ", ".join(facts["parameters"]))
-    screen.print(listing)
-    _show_notes(screen, facts)
-    screen.print()
-    if facts["operation_counts"]:
-        _show_counts(screen, facts["operation_counts"])
-    else:
-        command = f"dalembert count {facts['name']}"
-        say(screen, "Operations: see ", (command, "cyan"), " (takes a while).")
+    listing.add_row("degrees of freedom", str(facts["freedoms"]))
+    if facts["total_mass"] is not None:
+        listing.add_row("moving mass", f"{number(facts['total_mass'])} kg")
+        listing.add_row("gravity", f"({', '.join(number(g) for g in facts['gravity'])}) m/s²")
+    for title in ("constraints", "frames", "parameters"):
+        if facts[title]:
+            listing.add_row(title, ", ".join(facts[title]))
+    return listing
 
 
 def _show_notes(screen: Console, facts: dict[str, Any]) -> None:
@@ -104,11 +137,11 @@ def _show_counts(screen: Console, operation_counts: dict[str, dict[str, Any]]) -
             *(str(count[kind]) for kind in ("multiplications", "additions", "divisions")),
             *(str(count[kind]) for kind in ("square_roots", "trigonometric")),
         )
-    screen.print(counts)
+    show_table(screen, counts)
 
 
 def _zoo_row(name: str) -> dict[str, Any]:
-    robot, known = load_robot(name), entry(name)
+    robot, known = dalembert.load(name), entry(name)
     return {
         "name": name,
         "joints": len(robot.joints),

@@ -1,26 +1,28 @@
-"""`dalembert simulate`: a robot let go, held or moved, into a file."""
+"""`dalembert simulate`: a system let go, held or moved, into a file."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 
 import dalembert
 from dalembert.cli.coordinates import coordinates, parse, state
-from dalembert.cli.output import console, number, print_json, say, table
-from dalembert.cli.subject import load_robot
+from dalembert.cli.output import console, number, print_json, say, show, table
 from dalembert.errors import SettingError, SimulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.settings import whole_steps
-from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 
 CONTROLLERS = ("none", "pd_gravity", "computed_torque")
+ENDED = {"complete": 0, "event": 0, "interrupted": 130}  # exit codes; any other end is a failure
 SAVED = 200  # states in the result, unless something else is asked for
 
 
@@ -45,34 +47,42 @@ def simulate(
     name: str, given: dict[str, str | None], options: Options, degrees: bool, as_json: bool
 ) -> None:
     """Run, say how it went, and write the result."""
-    robot = load_robot(name)
-    start = state(robot, given, degrees)
-    law = _law(robot, start, options, degrees)
+    system = dalembert.load(name)
+    start = state(system, given, degrees)
+    law = _law(system, start, options, degrees)
     if options.out is not None:
         require_writable(options.out)
-    every = options.save_every or max(1, round(whole_steps(options.duration, options.dt) / SAVED))
-    run = dalembert.simulate(
-        robot,
-        start["q"],
-        start["qd"],
-        start["tau"] if law is None else law,
-        duration=options.duration,
-        method=options.method,
-        dt=options.dt,
-        save_every=every,
-        restitution=options.restitution,
-        checkpoint=options.checkpoint,
-    )
+    run = _run(system, start, law, options)
     if options.out is not None:
         write(run, options.out)
     facts = _facts(run, options)
     if as_json:
         print_json(facts)
-        return
-    _show(robot, run, facts)
+    else:
+        _show(system, run, facts)
+    raise typer.Exit(ENDED.get(facts["status"], 1))
 
 
-def _law(robot: Robot, start: dict[str, np.ndarray], options: Options, degrees: bool) -> Any:
+def _run(system: System, start: dict[str, np.ndarray], law: Any, options: Options) -> Any:
+    """The run; how it ended is said below, not as a warning."""
+    every = options.save_every or max(1, round(whole_steps(options.duration, options.dt) / SAVED))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dalembert.SimulationWarning)
+        return dalembert.simulate(
+            system,
+            start["q"],
+            start["qd"],
+            start["tau"] if law is None else law,
+            duration=options.duration,
+            method=options.method,
+            dt=options.dt,
+            save_every=every,
+            restitution=options.restitution,
+            checkpoint=options.checkpoint,
+        )
+
+
+def _law(system: System, start: dict[str, np.ndarray], options: Options, degrees: bool) -> Any:
     if options.controller == "none":
         if options.target is not None:
             raise SettingError("--target needs a --controller that goes there")
@@ -82,15 +92,15 @@ def _law(robot: Robot, start: dict[str, np.ndarray], options: Options, degrees: 
         raise UnknownNameError(f"there is no controller {options.controller!r}{hint}")
     goal = start["q"]
     if options.target is not None:
-        names = [coordinate.name for coordinate in coordinates(robot, "q")]
-        goal = parse(options.target, "--target", robot.name, names)
+        names = [coordinate.name for coordinate in coordinates(system, "q")]
+        goal = parse(options.target, "--target", system.name, names)
         if degrees:
-            angles = [c.kind == "angle" for c in coordinates(robot, "q")]
+            angles = [c.kind == "angle" for c in coordinates(system, "q")]
             goal = np.where(angles, np.radians(goal), goal)
     control = dalembert.control
     path = control.quintic(start["q"], goal, 0.8 * options.duration)
     kind = {"pd_gravity": control.PDGravity, "computed_torque": control.ComputedTorque}
-    return kind[options.controller](robot, path, kp=options.kp, kd=options.kd)
+    return kind[options.controller](system, path, kp=options.kp, kd=options.kd)
 
 
 def require_writable(path: Path) -> None:
@@ -138,14 +148,14 @@ def _facts(run: Any, options: Options) -> dict[str, Any]:
     return facts | ({"out": str(options.out)} if options.out is not None else {})
 
 
-def _show(robot: Robot, run: Any, facts: dict[str, Any]) -> None:
+def _show(system: System, run: Any, facts: dict[str, Any]) -> None:
     screen = console()
-    made = table(f"{robot.name}, {facts['method']}, {facts['seconds']:g} s", "joint", "from", "to")
-    rows = coordinates(robot, "q")
+    made = table(f"{system.name}, {facts['method']}, {facts['seconds']:g} s", "joint", "from", "to")
+    rows = coordinates(system, "q")
     for coordinate, first, last in zip(rows, run.q[0].values, run.q[-1].values, strict=True):
         unit = coordinate.unit("q")
         made.add_row(coordinate.name, f"{number(first)} {unit}", f"{number(last)} {unit}")
-    screen.print(made)
+    show(screen, made)
     work, lost = float(run.work[-1]), float(run.dissipated[-1])
     screen.print(f"work of the drives {number(work)} J, taken by friction {number(lost)} J")
     screen.print(f"energy balance     within {facts['imbalance']:.1e} J")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from dalembert.constraints.posture import index
 from dalembert.constraints.reference import reference
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    from dalembert.systems.robot import Robot
 
 SWITCHING = ("elimination", "gauge")  # routes whose pivots may have to be chosen again
 
@@ -59,6 +62,21 @@ class Constrained(ConstraintMethods):
     def __repr__(self) -> str:
         held = ", ".join(self.constraints)
         return f"<Constrained {self.name}: {self.freedoms} degrees of freedom, held by {held}>"
+
+    @property
+    def robot(self) -> Robot | None:
+        """The robot that the constraints hold, if it is one."""
+        return self.system.robot
+
+    def random_state(
+        self, rng: np.random.Generator, size: int | None = None
+    ) -> tuple[np.ndarray, ...]:
+        """Random velocities that the constraints allow at the reference posture: q, qd, qdd."""
+        shape = () if size is None else (size,)
+        q = np.broadcast_to(self.neutral(), (*shape, self.nq))
+        qd = self.project_velocity(q, rng.normal(size=(*shape, self.nv)))
+        qdd, _ = self.forward_dynamics(q, qd, rng.normal(size=(*shape, self.nv)))
+        return q, qd, qdd
 
     # dynamics
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from dalembert.control.trajectory import Trajectory
 from dalembert.errors import TrajectoryError
+from dalembert.formulations.parts.drive import coulomb
 from dalembert.systems.system import System
 
 SAMPLES = 1001
@@ -64,7 +65,7 @@ def _torque_factor(
     """The least c from which on N + f/c + a/c² stays within ±most, sample by sample."""
     most = np.broadcast_to(most, qd.shape)
     positive, negative = system.dynamics.bound().coulomb
-    N = system.gravity_torque(q) + np.where(qd > 0, positive, 0.0) + np.where(qd < 0, negative, 0.0)
+    N = system.gravity_torque(q) + coulomb(qd, positive, negative)
     held = np.abs(N) >= most
     if held.any():
         sample, joint = np.argwhere(held)[0]

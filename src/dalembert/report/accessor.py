@@ -10,8 +10,9 @@ from typing import Any
 import xarray
 
 from dalembert.errors import ParameterError
+from dalembert.report.run_charts import one_sample, times
 from dalembert.report.run_files import robot_of
-from dalembert.report.runs import one_sample, run_page, times
+from dalembert.report.runs import run_page
 from dalembert.systems.robot import Robot
 
 

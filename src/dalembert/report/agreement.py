@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dalembert.errors import FormulationError
 from dalembert.formulations import Quantity
-from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 
 COMPARED = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
 STATES = 1000
@@ -57,45 +58,54 @@ def small(error: float) -> bool:
     return bool(error <= TOLERANCE)
 
 
-def formulations(robot: Robot) -> Iterator[Agreement]:
+def formulations(system: System) -> Iterator[Agreement]:
     """All formulations of the main quantities, each against all others of its quantity.
 
     Those that cannot treat the robot's joints are left out; of robots with many joints, also those
     whose programs would grow too large.
     """
-    values = random_values(robot)
+    values = random_values(system)
     for name in COMPARED:
-        quantity = robot.dynamics.quantity(name)
-        yield from _formulations(robot, quantity, [values[key] for key in quantity.inputs])
+        quantity = system.dynamics.quantity(name)
+        yield from _formulations(system, quantity, [values[key] for key in quantity.inputs])
 
 
-def laws(robot: Robot) -> Iterator[Law]:
-    """What must hold between quantities that are computed on different ways."""
-    values = random_values(robot)
+def laws(system: System) -> Iterator[Law]:
+    """What must hold between quantities of a free system that are computed on different ways."""
+    if system.dynamics.rows:
+        return
+    values = random_values(system)
+    made = system.dynamics
     q, qd, qdd, tau = values["q"], values["qd"], values["qdd"], values["tau"]
     inverse, matrix, forward = (
-        robot.dynamics.quantity(name).formulation(None, robot.description).name for name in COMPARED
+        made.quantity(name).formulation(None, made.description).name for name in COMPARED
     )
-    M, zero = robot.mass_matrix(q), np.zeros_like(qd)
-    back = robot.forward_dynamics(q, qd, tau)
+    M, zero = system.mass_matrix(q), np.zeros_like(qd)
+    back = system.forward_dynamics(q, qd, tau)
     yield Law("forward ∘ inverse = identity", forward, inverse, relative_error(back, qdd))
     # what of the torque belongs to the acceleration alone; bias and friction cancel
-    inertial = tau - robot.inverse_dynamics(q, qd, zero)
+    inertial = tau - system.inverse_dynamics(q, qd, zero)
     error = relative_error(inertial, (M @ qdd[..., None])[..., 0], scale=tau)
     yield Law("τ(q̈) − τ(0) = M q̈", inverse, matrix, error)
-    gained = back - robot.forward_dynamics(q, qd, zero)
+    gained = back - system.forward_dynamics(q, qd, zero)
     solved = np.linalg.solve(M, tau[..., None])[..., 0]
     error = relative_error(gained, solved, scale=qdd)
     yield Law("q̈(τ) − q̈(0) = M⁻¹ τ", forward, f"{matrix}, LAPACK", error)
     energy = 0.5 * (qd[:, None, :] @ M @ qd[..., None])[:, 0, 0]
-    error = relative_error(robot.kinetic_energy(q, qd), energy)
+    error = relative_error(system.kinetic_energy(q, qd), energy)
     yield Law("kinetic energy = ½ q̇ᵀ M q̇", "sum over bodies", matrix, error)
 
 
-def random_values(robot: Robot) -> dict[str, np.ndarray]:
+def random_values(system: System) -> dict[str, np.ndarray]:
     """The same random states every time."""
-    q, qd, qdd = robot.random_state(np.random.default_rng(SEED), STATES)
-    return {"q": q, "qd": qd, "qdd": qdd, "tau": robot.inverse_dynamics(q, qd, qdd)}
+    q, qd, qdd = system.random_state(np.random.default_rng(SEED), STATES)
+    tau = first(system.inverse_dynamics(q, qd, qdd))
+    return {"q": q, "qd": qd, "qdd": qdd, "tau": tau}
+
+
+def first(result: Any) -> Any:
+    """Torques or accelerations, without the forces of constraints beside them."""
+    return result[0] if isinstance(result, tuple) else result
 
 
 def relative_error(a: np.ndarray, b: np.ndarray, scale: np.ndarray | None = None) -> float:
@@ -110,14 +120,15 @@ def relative_error(a: np.ndarray, b: np.ndarray, scale: np.ndarray | None = None
 
 
 def _formulations(
-    robot: Robot, quantity: Quantity, inputs: list[np.ndarray]
+    system: System, quantity: Quantity, inputs: list[np.ndarray]
 ) -> Iterator[Agreement]:
-    method = getattr(robot, quantity.name)
+    made = system.dynamics
+    extra = (made.parameter_values(),) if made.parameters else ()
     found = {}
     for f in quantity.formulations:
-        if robot.nv <= LARGE or f.name not in GROWING:
+        if system.nv <= LARGE or f.name not in GROWING:
             with suppress(FormulationError):
-                found[f.name] = method(*inputs, formulation=f.name)
+                found[f.name] = first(system.kernel(quantity.name, f.name)(*inputs, *extra))
     few = [x[:REFERENCE_STATES] for x in inputs]
     for f in quantity.formulations:
         if f.name not in found:
@@ -126,7 +137,7 @@ def _formulations(
         others = [relative_error(mine, x) for name, x in found.items() if name != f.name]
         plain = np.stack(
             [
-                robot.reference(quantity.name, *one, formulation=f.name)
+                first(system.reference(quantity.name, *one, formulation=f.name))
                 for one in zip(*few, strict=True)
             ]
         )

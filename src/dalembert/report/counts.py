@@ -11,7 +11,7 @@ from dalembert import formulations
 from dalembert.errors import CompileError, DalembertError, FormulationError
 from dalembert.kernels.program.count import Count
 from dalembert.systems.counting import Growth, as_written, count_growth, general_chain
-from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 
 # (multiplications, additions) of a general chain of six joints: Hollerbach 1980, table I
 PUBLISHED = {
@@ -53,19 +53,25 @@ class Row:
     note: str
 
 
-def count_rows(robot: Robot, quantity: str = "inverse_dynamics") -> list[Row]:
-    """One row per formulation of the quantity, for this robot."""
-    published = PUBLISHED if quantity == "inverse_dynamics" else {}
+def count_rows(system: System, quantity: str = "inverse_dynamics") -> list[Row]:
+    """One row per formulation of the quantity, for this system."""
+    # as written means a formulation on a tree of joints that all move on their own
+    tree = system.robot is system and not system.robot.model.followers
+    robot = system.robot if tree else None
+    published = PUBLISHED if robot is not None and quantity == "inverse_dynamics" else {}
     rows = []
-    for formulation in robot.dynamics.quantity(quantity).formulations:
+    for formulation in system.dynamics.quantity(quantity).formulations:
         name = formulation.name
         try:
-            written = as_written(robot.model, quantity, name)
-            customised = robot.operation_count(quantity, name)
+            written = None
+            if robot is not None:
+                written = robot.operation_count(quantity, name, as_written=True)
+            customised = system.operation_count(quantity, name)
         except (FormulationError, CompileError) as error:
             rows.append(Row(name, None, None, published.get(name), str(error)))
             continue
-        rows.append(Row(name, written, customised, published.get(name), WHY.get(name, "")))
+        note = WHY.get(name, "") if published else ""
+        rows.append(Row(name, written, customised, published.get(name), note))
     return rows
 
 

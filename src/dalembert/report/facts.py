@@ -1,4 +1,4 @@
-"""What a robot is, as plain data: joints, masses, limits, frames, and what its dynamics cost."""
+"""What a system is, as plain data: joints, masses, limits, frames, and what its dynamics cost."""
 
 from __future__ import annotations
 
@@ -7,34 +7,36 @@ from typing import Any
 import numpy as np
 
 from dalembert.model import JointInfo, Model
+from dalembert.model.notes import Notes
 from dalembert.report.coordinates import coordinates
 from dalembert.systems.robot import Robot
-from dalembert.zoo import entry, load, names
+from dalembert.systems.system import System
+from dalembert.zoo import entry, is_known, load
 
 COUNTED = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity_torque")
 MOST_COUNTED = 12  # bodies; counting means tracing, which takes seconds for a humanoid
 
 
-def describe(robot: Robot) -> dict[str, Any]:
+def describe(system: System) -> dict[str, Any]:
     """Everything `info` says, as plain data."""
-    model = (
-        robot.model.bind(robot.model.parameter_values()) if robot.model.parameters else robot.model
-    )
-    notes = robot.notes
-    known = entry(robot.name) if is_of_the_zoo(robot) else None
-    counted = COUNTED if len(model.bodies) <= MOST_COUNTED else ()
+    made, robot = system.dynamics, system.robot
+    known = entry(system.name) if is_of_the_zoo(system) else None
+    notes = robot.notes if robot is not None else Notes()
+    few = robot is None or len(robot.model.bodies) <= MOST_COUNTED
+    counted = [name for name in COUNTED if name in made.catalogue] if few else []
     return {
-        "name": robot.name,
+        "name": system.name,
         "title": known.title if known else None,
         "citation": known.citation if known else None,
-        "nq": robot.nq,
-        "nv": robot.nv,
-        "total_mass": sum(float(body.mass) for body in model.bodies),
-        "gravity": np.asarray(model.gravity, dtype=float),
-        "joints": [_joint(robot, model, joint) for joint in model.tree.joints],
-        "frames": list(robot.frames),
-        "parameters": dict(robot.model.parameters),
-        "operation_counts": {quantity: _count(robot, quantity) for quantity in counted},
+        "nq": system.nq,
+        "nv": system.nv,
+        "freedoms": made.freedoms,
+        **_tree(robot),
+        "coordinates": [vars(entry) for entry in coordinates(system, "q")],
+        "constraints": list(made.row_names),
+        "frames": list(made.frames),
+        "parameters": dict(system.named_parameters),
+        "operation_counts": {quantity: _count(system, quantity) for quantity in counted},
         "source": notes.source,
         "merged": list(notes.merged),
         "locked": list(notes.locked),
@@ -44,9 +46,21 @@ def describe(robot: Robot) -> dict[str, Any]:
     }
 
 
-def is_of_the_zoo(robot: Robot) -> bool:
-    """Whether the zoo's robot of this name is this one, number by number."""
-    return robot.name in names() and load(robot.name) == robot
+def _tree(robot: Robot | None) -> dict[str, Any]:
+    """Masses, gravity and joints, where there are links."""
+    if robot is None:
+        return {"total_mass": None, "gravity": None, "joints": []}
+    model = robot.model.bind(robot.model.parameter_values())
+    return {
+        "total_mass": sum(float(body.mass) for body in model.bodies),
+        "gravity": np.asarray(model.gravity, dtype=float),
+        "joints": [_joint(robot, model, joint) for joint in model.tree.joints],
+    }
+
+
+def is_of_the_zoo(system: System) -> bool:
+    """Whether the zoo's system of this name is this one, number by number."""
+    return is_known(system.name) and load(system.name).dynamics.content == system.dynamics.content
 
 
 def _joint(robot: Robot, model: Model, joint: JointInfo) -> dict[str, Any]:
@@ -84,7 +98,8 @@ def _units(robot: Robot, joint: JointInfo) -> dict[str, str]:
     return {"q": place.unit("q"), "qd": rate.unit("qd"), "tau": rate.unit("tau")}
 
 
-def _count(robot: Robot, quantity: str) -> dict[str, Any]:
-    count = robot.operation_count(quantity)
-    default = robot.dynamics.quantity(quantity).formulation(None, robot.description).name
+def _count(system: System, quantity: str) -> dict[str, Any]:
+    count = system.operation_count(quantity)
+    made = system.dynamics
+    default = made.quantity(quantity).formulation(None, made.description).name
     return {"formulation": default, **vars(count), "total": count.total}

@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.errors import DalembertError, ParameterError, UnknownNameError
 from dalembert.report.charts import Chart
 from dalembert.report.picture import PALETTE, STYLE
-from dalembert.report.runs import one_sample, run_charts, times
+from dalembert.report.run_charts import one_sample, run_charts, times
 from dalembert.text import picture
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import DalembertError
 from dalembert.report.facts import is_of_the_zoo
-from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 from dalembert.text import html
 
 if TYPE_CHECKING:
@@ -24,35 +24,33 @@ MOST = 450_000  # characters of one quantity on a page
 SECONDS = 10.0  # for the search of shorter forms
 
 
-def equations_html(robot: Robot) -> str:
-    """Mass matrix, Coriolis matrix and gravity torques; in letters if the robot is small."""
-    if robot.nv > NUMBERS:
+def equations_html(system: System) -> str:
+    """Mass matrix, Coriolis matrix and gravity torques; in letters if the system is small."""
+    if system.nv > NUMBERS:
         return '<p class="faint">Not written out here: there are too many joints.</p>'
-    small = robot.nv <= LETTERS
+    small = system.nv <= LETTERS
     wanted = ("M", "C", "g") if small else ("M", "g")
     try:
-        found = (lettered(robot) if small else robot).equations(
+        found = (lettered(system) if small else system).equations(
             wanted, simplify="full" if small else "fast", timeout=SECONDS, progress=False
         )
     except DalembertError as error:
         return f'<p class="faint">Not written out here: {html(str(error))}</p>'
     found = rounded(found)
     sections = re.findall(r"<section><h2>(.*?)</h2>(.*?)</section>", found.html(), flags=re.DOTALL)
-    kind = "in letters" if small else "with this robot's numbers"
+    kind = "in letters" if small else "with this system's numbers"
     note = f'<p class="faint">{html(found.note)}</p>' if found.note else ""
     lead = f"<p>Written by the program that computes them, {kind}.</p>{note}"
     return lead + "".join(_folded(title, body) for title, body in sections)
 
 
-def lettered(robot: Robot) -> Robot:
-    """The robot with letters for its numbers; a robot of the zoo with those of its source."""
+def lettered(system: System) -> System:
+    """The system with letters for its numbers; one of the zoo with those of its source."""
     from dalembert.zoo.letters import symbolic_model, with_letters
 
-    if robot.model.parameters:
-        return robot
-    if is_of_the_zoo(robot):
-        return symbolic_model(robot.name)
-    return with_letters(robot)
+    if system.named_parameters:
+        return system
+    return symbolic_model(system.name) if is_of_the_zoo(system) else with_letters(system)
 
 
 def rounded(equations: Equations, digits: int = 5) -> Equations:

@@ -19,12 +19,15 @@ from dalembert.report.charts import Chart, motion_charts
 from dalembert.report.facts import describe
 from dalembert.report.mathematics import equations_html
 from dalembert.report.motion import Motion, move
+from dalembert.report.run_charts import run_charts
 from dalembert.report.scene import scene
-from dalembert.report.sections import agreement_html, counts_html, model_html
+from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
 from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 from dalembert.text import html, html_data
 
 SAMPLES = 361  # of the curves and postures on a page
+SECONDS, SLOW, SEED = 2.0, 0.3, 5  # of a system let go: time, share of a random velocity
 SCRIPTS = ("clock.js", "plots.js", "viewer.js")
 # nothing may be fetched, from anywhere
 POLICY = (
@@ -64,6 +67,40 @@ def robot_page(
     return page(
         title, facts["citation"] or "", lead, moving(robot, motion.t, motion.q, charts), sections
     )
+
+
+def system_page(system: System, progress: Callable[[str], Any] = lambda step: None) -> str:
+    """The report of any system: a robot's own, or what can be said of others.
+
+    They are let go from the reference posture with a velocity the constraints allow.
+    """
+    if system.robot is system:
+        return robot_page(system.robot, progress=progress)
+    facts = describe(system)
+    progress("simulating")
+    run = let_go(system)
+    charts = [chart for found in run_charts(run).values() for chart in found]
+    progress("comparing formulations")
+    checks = (list(agreement.formulations(system)), list(agreement.laws(system)))
+    progress("writing equations")
+    sections = [
+        ("model", "Model", coordinates_html(facts)),
+        ("equations", "Equations", equations_html(system)),
+        ("agreement", "Every formulation agrees", agreement_html(*checks)),
+        ("counts", "Operation counts", counts_html(system)),
+    ]
+    lead = f"Let go with a small velocity; {len(run['time']):,} instants over {SECONDS:g} s."
+    shown = moving(system.robot, run["time"].values, run["q"].values, charts)
+    return page(facts["title"] or system.name, facts["citation"] or "", lead, shown, sections)
+
+
+def let_go(system: System) -> Any:
+    """A run of a few seconds from the reference posture, with a random small velocity."""
+    import dalembert
+
+    velocity = SLOW * np.random.default_rng(SEED).normal(size=system.nv)
+    q, qd = system.dynamics.bound().project(system.neutral(), velocity, 0.0)
+    return dalembert.simulate(system, q, qd, duration=SECONDS, dt=0.01, progress=False)
 
 
 def moving(

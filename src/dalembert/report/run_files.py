@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import ParameterError, SimulationError, UnknownNameError
+from dalembert.errors import ParameterError, SimulationError
 from dalembert.simulation import system_of
 from dalembert.systems.robot import Robot
 from dalembert.text import visible
@@ -92,7 +92,7 @@ def robot_of(run: xarray.Dataset) -> Robot | None:
 
 def drawn_robot(run: xarray.Dataset, robot: Robot | None) -> tuple[Robot | None, str]:
     """The robot to draw, the one given or the zoo's, and a sentence where that is not the run's."""
-    from dalembert.zoo import entry
+    from dalembert.zoo import is_known, load
 
     digest, name = str(run.attrs.get("model_digest")), str(run.attrs.get("system", ""))
     if robot is not None:
@@ -101,16 +101,12 @@ def drawn_robot(run: xarray.Dataset, robot: Robot | None) -> tuple[Robot | None,
         return robot, "" if own else f"The robot drawn is not the {name!r} that made this run."
     if "model" in run.attrs:
         try:
-            carried = system_of(run)
+            return system_of(run).robot, ""
         except SimulationError as error:
             return None, f"It is not drawn: {visible(error)}."
-        return (carried, "") if isinstance(carried, Robot) else (None, "")
-    try:
-        found = entry(name).build()
-    except UnknownNameError:
+    if not is_known(name):
         return None, "Its robot is not in the zoo, so it is not drawn."
-    known = getattr(getattr(found, "description", None), "content", None)
-    if known is None or known != digest:
+    found = load(name)
+    if found.dynamics.content != digest:
         return None, f"It was made by another {name!r} than the zoo's, which is not drawn."
-    held = getattr(found, "system", found)
-    return (held, "") if isinstance(held, Robot) else (None, "")
+    return found.robot, ""

@@ -11,6 +11,7 @@ from dalembert.report import agreement
 from dalembert.report.counts import Row, count_rows
 from dalembert.report.skeleton import numbers_of
 from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 from dalembert.text import html
 
 
@@ -65,6 +66,14 @@ def model_html(robot: Robot, facts: dict[str, Any]) -> str:
     return lead + table(head, rows, left=3)
 
 
+def coordinates_html(facts: dict[str, Any]) -> str:
+    """Coordinates, constraints and freedoms of a system that is not a tree of links alone."""
+    rows = [(html(entry["name"]), html(entry["kind"])) for entry in facts["coordinates"]]
+    held = f", held by {len(facts['constraints'])} rows of constraints" * bool(facts["constraints"])
+    lead = f"<p>{facts['nq']} coordinates{held}: {facts['freedoms']} degrees of freedom.</p>"
+    return lead + table(("coordinate", "kind"), rows, left=2)
+
+
 def agreement_html(rows: Sequence[agreement.Agreement], laws: Sequence[agreement.Law]) -> str:
     """How far every formulation is from all others, and the laws between quantities."""
     head = ("quantity", "formulation", "source", "from the others", "from plain NumPy")
@@ -93,21 +102,21 @@ def agreement_html(rows: Sequence[agreement.Agreement], laws: Sequence[agreement
     )
 
 
-def counts_html(robot: Robot) -> str:
+def counts_html(system: System) -> str:
     """Multiplications and additions of inverse dynamics by every formulation."""
-    if robot.nv > agreement.LARGE:
+    if system.nv > agreement.LARGE:
         return '<p class="faint">Not counted here: there are too many joints.</p>'
-    rows = count_rows(robot)
+    rows = count_rows(system)
     totals = [
         row.as_written.multiplications + row.as_written.additions for row in rows if row.as_written
     ]
     head = (
-        *("formulation", "as written ×", "+", "for this robot ×", "+", "sin, cos"),
+        *("formulation", "as written ×", "+", "for this system ×", "+", "sin, cos"),
         *("published, n = 6 ×", "+", "as written, log scale"),
     )
     lead = (
         "<p>Inverse dynamics per state. <em>As written</em>: general numbers, nothing known to be "
-        "zero. <em>For this robot</em>: its zeros, ones and repetitions removed, which is what is "
+        "zero. <em>For this system</em>: its zeros, ones and repetitions removed, which is what is "
         "compiled. Published figures: Hollerbach 1980, table I.</p>"
     )
     largest = max(totals, default=1)

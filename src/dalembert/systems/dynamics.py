@@ -268,6 +268,11 @@ class Dynamics:
         return 0
 
     @property
+    def freedoms(self) -> int:
+        """Degrees of freedom that the constraints leave."""
+        return self.nv
+
+    @property
     def row_names(self) -> tuple[str, ...]:
         """A name for every row."""
         return ()

@@ -75,12 +75,10 @@ class Robot(RobotQuantities, RobotInertias, RobotBuilders):
         """Names of all frames: the base, every link, extra frames and the tool."""
         return tuple(self.model.frames)
 
-    def random_state(self, rng: np.random.Generator, size: int | None = None) -> tuple[Array, ...]:
-        """Random q, qd, qdd; angles over the whole circle, slides within ±π m, unit quaternions."""
-        shape = () if size is None else (size,)
-        steps = rng.uniform(-np.pi, np.pi, (*shape, self.nv))
-        q = self.integrate(np.broadcast_to(self.neutral(), (*shape, self.nq)), steps)
-        return q, rng.normal(size=(*shape, self.nv)), rng.normal(size=(*shape, self.nv))
+    @property
+    def robot(self) -> Robot:
+        """Itself: its links can be listed and drawn."""
+        return self
 
     def __repr__(self) -> str:
         return f"<Robot {self.name}: {len(self.joints)} joints, {self.nv} degrees of freedom>"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import casadi
 
     from dalembert.symbolic.equations import Equations
+    from dalembert.systems.robot import Robot
 
 __all__ = ["Dynamics", "Rows", "System", "dynamics"]
 
@@ -70,9 +71,23 @@ class System(Differentiable):
         """Defaults of the named parameters that are still open."""
         return self.dynamics.parameters
 
+    @property
+    def robot(self) -> Robot | None:
+        """The robot whose links can be listed and drawn; None for a system without links."""
+        return None
+
     def neutral(self) -> np.ndarray:
         """The reference configuration q (nq,)."""
         return self.dynamics.neutral()
+
+    def random_state(
+        self, rng: np.random.Generator, size: int | None = None
+    ) -> tuple[np.ndarray, ...]:
+        """Random q, qd, qdd; angles over the whole circle, slides within ±π m, unit quaternions."""
+        shape = () if size is None else (size,)
+        steps = rng.uniform(-np.pi, np.pi, (*shape, self.nv))
+        q = self.integrate(np.broadcast_to(self.neutral(), (*shape, self.nq)), steps)
+        return q, rng.normal(size=(*shape, self.nv)), rng.normal(size=(*shape, self.nv))
 
     def integrate(self, q: Any, step: Any) -> Any:
         """q (..., nq) moved by the velocity `step` (..., nv) for unit time, on its manifold."""

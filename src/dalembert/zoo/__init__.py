@@ -24,7 +24,7 @@ from dalembert.importers.xml_read import read_xml
 from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import Entry
 
-__all__ = ["Entry", "bodies", "entry", "load", "mechanisms", "names", "systems"]
+__all__ = ["Entry", "bodies", "entry", "is_known", "load", "mechanisms", "names", "systems"]
 
 # which file a name is in; a file is imported when one of its names is asked for
 _ROBOTS = (
@@ -89,6 +89,11 @@ def bodies() -> tuple[str, ...]:
     return tuple(_ABSOLUTE)
 
 
+def is_known(name: str) -> bool:
+    """Whether the zoo has a system of this name."""
+    return name in _FILES
+
+
 def entry(name: str) -> Entry[Any]:
     """The entry of this name; an unknown one is an error that suggests the nearest."""
     if name in _FILES:
@@ -110,7 +115,7 @@ def load(name: str | PathLike[str], **options: Any) -> Any:
     >>> load("planar_2r").nv
     2
     """
-    if isinstance(name, str) and name in _FILES:
+    if isinstance(name, str) and is_known(name):
         return entry(name).build(**options)
     if not _is_path(name):
         entry(str(name))

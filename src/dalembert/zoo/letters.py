@@ -33,6 +33,8 @@ def symbolic_model(name: str) -> Any:
     from dalembert import zoo
 
     build = zoo.entry(name).build
+    if name not in (*zoo.names(), *zoo.systems()):  # closed chains and bodies keep their numbers
+        return build()
     arguments = inspect.signature(build).parameters.items()
     numbers = {key: a.default for key, a in arguments if isinstance(a.default, float)}
     if numbers:
@@ -40,12 +42,15 @@ def symbolic_model(name: str) -> Any:
     return with_letters(build())
 
 
-def with_letters(robot: Robot) -> Robot:
-    """The same robot with a `Parameter` for every number of it that is not zero.
+def with_letters(system: Any) -> Any:
+    """A robot with a `Parameter` for every number of it that is not zero; other systems as they are.
 
     Frames keep their directions; offsets, masses, centres and tensors, in the model's body frames,
     and gravity become letters. Drives keep only the inertia of the rotors.
     """
+    robot = system.robot
+    if robot is not system or robot.model.followers:
+        return system
     model = robot.model
     if model.parameters:
         raise EquationError(f"{robot.name} has parameters already: {', '.join(model.parameters)}")

@@ -1,0 +1,86 @@
+"""Curves of a run: `q`, `qd`, `tau` over `time`, energies, and what a constrained system adds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalembert.errors import ParameterError
+from dalembert.report.charts import Chart, Series
+
+if TYPE_CHECKING:
+    import xarray
+
+VECTORS = {"q": "Positions", "qd": "Velocities", "tau": "Torques of the drives"}
+SYMBOLS = {
+    **{"q": "q", "qd": "q̇", "tau": "τ", "lambda": "λ"},
+    **{"residual": "error", "velocity_residual": "error"},
+}
+ENERGIES = {"kinetic": "kinetic", "potential": "potential", "work": "work", "dissipated": "lost"}
+
+
+def one_sample(run: xarray.Dataset, sample: int = 0) -> xarray.Dataset:
+    """One motion out of a batch."""
+    if "sample" not in run.dims:
+        return run
+    if not -run.sizes["sample"] <= sample < run.sizes["sample"]:
+        raise ParameterError(f"sample {sample}: the run has {run.sizes['sample']} samples")
+    return run.isel(sample=sample)
+
+
+def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Chart]]:
+    """Charts by what they show: q, qd, tau, energy, then each constrained system's own."""
+    run = one_sample(run, sample)
+    charts = {name: _vector_charts(run, name) for name in VECTORS if name in run}
+    kinds = [Series(label, run[name].values) for name, label in ENERGIES.items() if name in run]
+    if {"kinetic", "potential"} <= set(run):
+        total = (run["kinetic"] + run["potential"]).values
+        kinds.insert(2, Series("kinetic + potential", total, dashed=True))
+    if kinds:
+        charts["energy"] = [Chart("Energies", "energy / J", tuple(kinds))]
+    for name in run.data_vars:
+        known = {*VECTORS, *ENERGIES}
+        plain = run[name].dims[:1] == ("time",) and run[name].ndim <= 2
+        if name not in known and plain and run[name].dtype.kind in "fiu":
+            charts[str(name)] = _other_charts(run[name])
+    return charts
+
+
+def _vector_charts(run: xarray.Dataset, name: str) -> list[Chart]:
+    field = run[name]
+    labels = [str(x) for x in field[field.dims[-1]].values]
+    units = str(field.attrs.get("units", "")).split(", ")
+    units = units if len(units) == len(labels) else [", ".join(units)] * len(labels)
+    groups: dict[str, list[Series]] = {}
+    for k, (label, unit) in enumerate(zip(labels, units, strict=True)):
+        series = Series(label.removesuffix("_joint"), field.values[:, k])
+        groups.setdefault(unit, []).append(series)
+    return [
+        Chart(VECTORS[name], _axis(SYMBOLS[name], unit), tuple(series))
+        for unit, series in groups.items()
+    ]
+
+
+def _other_charts(field: xarray.DataArray) -> list[Chart]:
+    title = str(field.attrs.get("long_name", field.name))
+    columns = field.values.reshape(field.shape[0], -1).T
+    if field.ndim == 1:
+        labels = [str(field.name)]
+    elif field.dims[-1] in field.coords:
+        labels = [str(x) for x in field[field.dims[-1]].values]
+    else:
+        labels = [str(k + 1) for k in range(len(columns))]
+    series = tuple(Series(label, y.astype(float)) for label, y in zip(labels, columns, strict=True))
+    heading = title[:1].upper() + title[1:]
+    symbol = SYMBOLS.get(str(field.name), str(field.name))
+    return [Chart(heading, _axis(symbol, str(field.attrs.get("units", ""))), series)]
+
+
+def _axis(symbol: str, unit: str) -> str:
+    return f"{symbol} / {unit}" if unit not in ("", "1") else symbol
+
+
+def times(run: xarray.Dataset) -> np.ndarray:
+    """Instants (time,) in s."""
+    return np.asarray(run["time"].values, dtype=float)

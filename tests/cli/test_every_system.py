@@ -1,0 +1,102 @@
+"""Every command on every system of the zoo, and on a file whose joints follow others and rub."""
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from dalembert import zoo
+from dalembert.cli import bench
+from dalembert.cli.app import app
+from dalembert.report import agreement, page
+
+NAMES = (*zoo.names(), *zoo.systems(), *zoo.mechanisms(), *zoo.bodies())
+COMMANDS = {
+    "info": ("--json",),
+    "inverse": (),
+    "forward": (),
+    "matrices": (),
+    "equations": ("--quantity", "M", "--simplify", "fast"),
+    "count": ("--quantity", "mass_matrix"),
+    "bench": ("--states", "3"),
+    "export": ("--quantity", "mass_matrix"),
+    "simulate": ("--duration", "0.02", "--dt", "0.01"),
+    "report": (),
+}
+MIMIC = """<robot name="gripper">
+  <link name="palm"/>
+  <link name="left"><inertial><origin xyz="0.1 0 0"/><mass value="0.4"/>
+    <inertia ixx="1e-3" ixy="0" ixz="0" iyy="2e-3" iyz="0" izz="2e-3"/></inertial></link>
+  <link name="right"><inertial><origin xyz="0.1 0 0"/><mass value="0.5"/>
+    <inertia ixx="1e-3" ixy="0" ixz="0" iyy="2e-3" iyz="0" izz="2e-3"/></inertial></link>
+  <link name="tip"><inertial><mass value="0.1"/>
+    <inertia ixx="1e-4" ixy="0" ixz="0" iyy="1e-4" iyz="0" izz="1e-4"/></inertial></link>
+  <joint name="drive" type="revolute"><parent link="palm"/><child link="left"/>
+    <axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="5" velocity="3"/>
+    <dynamics damping="0.1" friction="0.2"/></joint>
+  <joint name="other" type="revolute"><parent link="palm"/><child link="right"/>
+    <axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="5" velocity="3"/>
+    <dynamics damping="0.05" friction="0.1"/><mimic joint="drive" multiplier="-1.5"/></joint>
+  <joint name="finger" type="prismatic"><origin xyz="0.2 0 0"/><parent link="right"/>
+    <child link="tip"/><axis xyz="1 0 0"/><limit lower="0" upper="0.1" effort="5" velocity="1"/>
+  </joint>
+</robot>"""
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.fixture
+def subject(request, tmp_path):
+    """A name of the zoo, or the path of the file."""
+    if request.param != "mimic.urdf":
+        return request.param
+    path = tmp_path / request.param
+    path.write_text(MIMIC)
+    return str(path)
+
+
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    """Less of everything that only repeats, and files in a folder of the test."""
+    monkeypatch.setattr(bench, "SECONDS", 0.0)
+    monkeypatch.setattr(agreement, "STATES", 5)
+    monkeypatch.setattr(agreement, "LARGE", 0)
+    monkeypatch.setattr(page, "SECONDS", 0.1)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("subject", [*NAMES, "mimic.urdf"], indirect=True)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_it_works_or_says_why_not(quick, command, subject):
+    done = run(command, subject, *COMMANDS[command])
+    if done.exit_code == 0:
+        assert done.output.strip()
+        return
+    # one sentence, in the words of the user, and no traceback
+    assert isinstance(done.exception, SystemExit), repr(done.exception)
+    assert done.exit_code in (1, 2)
+    said = done.stderr.strip().splitlines()
+    assert len(said) == 1 and re.match(r"error: .{20,}", said[0]), done.stderr
+    assert (command, subject) in REFUSED, said[0]
+
+
+REFUSED = {
+    ("forward", "spherical_pendulum"),  # at its reference posture, the pole, M is singular
+    ("simulate", "spherical_pendulum"),
+    ("report", "spherical_pendulum"),
+}
+
+
+def test_a_state_off_the_constraints_is_refused():
+    done = run("forward", "four_bar", "--q", "0.3 0.1 0.2")
+    assert done.exit_code == 2
+    assert "misses the constraints of four_bar" in done.stderr
+
+
+def test_forces_of_constraints_are_listed():
+    done = run("forward", "four_bar", "--json")
+    found = json.loads(done.stdout)
+    assert len(found["lam"]) > 0 and len(found["qdd"]) == len(found["joints"])
