@@ -8,8 +8,8 @@ from dalembert import formulations, sources
 from dalembert.cli.app import app
 from dalembert.constraints.catalogue import QUANTITIES as CONSTRAINED
 from dalembert.mechanisms.motions import MOTIONS
-from dalembert.mechanisms.planar_kinds import JOINTS as PLANAR_JOINTS
-from dalembert.mechanisms.spatial_kinds import JOINTS as SPATIAL_JOINTS
+from dalembert.systems.bodies.planar import JOINTS as PLANAR_JOINTS
+from dalembert.systems.bodies.spatial import JOINTS as SPATIAL_JOINTS
 from dalembert.systems.catalogue import PARTICLES
 from dalembert.zoo.two_bar_scenarios import SCENARIOS
 

@@ -332,8 +332,8 @@ def mechanism(
     simulate: Annotated[float | None, typer.Option(help="Seconds to simulate.")] = None,
     dt: Annotated[float, typer.Option(help="Time between samples, or the fixed step, s.")] = 1e-2,
     method: Annotated[
-        str, typer.Option(help="dop853, rk4, baumgarte or generalized_alpha.")
-    ] = "dop853",
+        str, typer.Option(help="DOP853, rk4, baumgarte or generalized_alpha.")
+    ] = "DOP853",
     plot: Annotated[bool, typer.Option("--plot", help="Draw the motion and the forces.")] = False,
     animate: Annotated[bool, typer.Option("--animate", help="Write a GIF of the motion.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for pictures.")] = Path("out"),

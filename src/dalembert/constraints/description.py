@@ -117,6 +117,9 @@ class ConstrainedDynamics(Carried):
     def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
         return self.dynamics.frame_jacobian(q, frame, expressed_in)
 
+    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
+        return self.dynamics.generalized_forces(q, qd, t)
+
     # the motion that the constraints leave
 
     def require_regular(self) -> None:

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dalembert import bridge
+from dalembert.constraints.posture import Posture
+from dalembert.constraints.read import rows_of
+from dalembert.constraints.solve.dynamics import Solved
+from dalembert.constraints.solve.rows import Place
+from dalembert.constraints.solve.solver import Solver
+from dalembert.constraints.solve.units import SystemUnits
 from dalembert.formulations.parts.drive import coulomb
 from dalembert.formulations.registry import Quantity
 from dalembert.model.jointed import Kinds
-from dalembert.systems.dynamics import Dynamics, Rows
+from dalembert.systems.row_function import RowFunction
+from dalembert.systems.system import System
 
-if TYPE_CHECKING:
-    from dalembert.constraints.network import Network
+Link = Callable[[Posture, Posture], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkDynamics(Dynamics):
+class NetworkDynamics(Solved):
     """M q̈ + h + Aᵀλ = τ + ψ of all units and links, sparse inside."""
 
-    network: Network
+    name: str
+    units_joined: tuple[System, ...]
+    links: Sequence[tuple[int, int, Link]]
     bare: bool = False  # without the Coulomb friction of the units
     catalogue: Mapping[str, Quantity] = field(default_factory=dict)
     parameters: Mapping[str, float | None] = field(default_factory=dict)
@@ -32,16 +41,29 @@ class NetworkDynamics(Dynamics):
     traces: bool = field(default=False, init=False)
     resting: bool = field(default=True, init=False)  # b = 0: its constraints do no work
 
-    @property
-    def name(self) -> str:
-        return self.network.name
+    @cached_property
+    def solver(self) -> Solver:
+        functions: dict[Any, RowFunction] = {}
+        places = []
+        for k, (a, b, link) in enumerate(self.links):
+            first, second = self.units_joined[a], self.units_joined[b]
+            key = (first.dynamics.content, second.dynamics.content, link)
+            if key not in functions:
+                functions[key] = link_rows(f"link {k}", link, first, second)
+            name = f"link {k} between units {a} and {b}"
+            places.append(Place(functions[key], (a, b), np.zeros(1), name=name, label=f"link{k}"))
+        return Solver(self.name, self.joined, places)
 
-    @property
+    @cached_property
+    def joined(self) -> SystemUnits:
+        """The units, equal ones together."""
+        return SystemUnits(self.units_joined)
+
+    @cached_property
     def content(self) -> str:
-        network = self.network
-        units = [unit.dynamics.content for unit in network.units]
-        links = [(a, b, rows.content) for a, b, rows in network.link_rows()]
-        return hashlib.sha256(repr((network.name, units, links)).encode()).hexdigest()
+        units = [unit.dynamics.content for unit in self.units_joined]
+        links = [(place.units, place.function.digest) for place in self.solver.rows.places]
+        return hashlib.sha256(repr((self.name, units, links)).encode()).hexdigest()
 
     def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
         return np.zeros(0)
@@ -51,61 +73,35 @@ class NetworkDynamics(Dynamics):
 
     # coordinates: those of the units, one after the other
 
-    @property
-    def nq(self) -> int:
-        return self.network.nq
-
-    @property
-    def nv(self) -> int:
-        return self.network.nv
-
     def _of_units(self, names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
         return tuple(f"{name}[{k}]" for k, own in enumerate(names) for name in own)
 
-    @property
+    @cached_property
     def coordinates(self) -> tuple[str, ...]:
-        return self._of_units(unit.dynamics.coordinates for unit in self.network.units)
+        return self._of_units(unit.dynamics.coordinates for unit in self.units_joined)
 
-    @property
+    @cached_property
     def velocities(self) -> tuple[str, ...]:
-        return self._of_units(unit.dynamics.velocities for unit in self.network.units)
+        return self._of_units(unit.dynamics.velocities for unit in self.units_joined)
 
     @property
     def kinds(self) -> Kinds:
-        units = [unit.dynamics.kinds for unit in self.network.units]
+        units = [unit.dynamics.kinds for unit in self.units_joined]
         return Kinds(*(tuple(k for own in units for k in own[side]) for side in (0, 1)))
 
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        places = self.solver.rows.places
+        return tuple(f"{p.label}[{k}]" for p in places for k in range(p.function.rows))
+
     def neutral(self) -> np.ndarray:
-        return np.concatenate([unit.neutral() for unit in self.network.units])
-
-    def integrate(self, q: Any, step: Any) -> Any:
-        return self.network.moved(q, step)
-
-    def rate(self, q: Any, qd: Any) -> Any:
-        if self.nq == self.nv:
-            return qd
-        parts = zip(self.network.units, *self.network.split(q, qd), strict=True)
-        return np.concatenate([unit.dynamics.rate(a, b) for unit, a, b in parts])
-
-    def pull_back(self, step: Any, velocity: Any) -> Any:
-        if self.nq == self.nv:
-            return velocity
-        units = self.network.units
-        (_, steps), (_, rates) = (self.network.split(None, x) for x in (step, velocity))
-        parts = zip(units, steps, rates, strict=True)
-        return np.concatenate([unit.dynamics.pull_back(a, b) for unit, a, b in parts])
-
-    def normalised(self, q: Any) -> Any:
-        if self.nq == self.nv:
-            return q
-        parts = zip(self.network.units, self.network.split(q, None)[0], strict=True)
-        return np.concatenate([unit.dynamics.normalised(x) for unit, x in parts])
+        return np.concatenate([unit.neutral() for unit in self.units_joined])
 
     # M q̈ + h + Aᵀλ = τ + ψ
 
     @cached_property
     def coulomb(self) -> Any:
-        own = [np.asarray(unit.dynamics.coulomb) for unit in self.network.units]
+        own = [np.asarray(unit.dynamics.coulomb) for unit in self.units_joined]
         return np.concatenate(own, axis=1)
 
     def without_coulomb(self) -> NetworkDynamics:
@@ -113,7 +109,9 @@ class NetworkDynamics(Dynamics):
 
     @cached_property
     def _smooth(self) -> NetworkDynamics:
-        return replace(self, bare=True)
+        made = replace(self, bare=True)
+        made.__dict__["solver"] = self.solver
+        return made
 
     def _given_back(self, qd: Any) -> Any:
         """The units' Coulomb friction, which cancels what they take (nv,)."""
@@ -121,34 +119,40 @@ class NetworkDynamics(Dynamics):
             return np.zeros(self.nv)
         return coulomb(qd, self.coulomb[0], self.coulomb[1])
 
-    def generalized_forces(self, q: Any, qd: Any) -> Any:
-        return self.network.generalized_forces(q, qd) + self._given_back(qd)
-
-    def kinetic_energy(self, q: Any, qd: Any) -> Any:
-        return self.network.energies(q, qd)[0]
-
-    def potential_energy(self, q: Any) -> Any:
-        return self.network.energies(q, np.zeros(self.nv))[1]
-
-    def mass_matrix(self, q: Any) -> Any:
-        return self.network.mass_matrix(q)
-
-    @property
-    def rows(self) -> int:
-        return self.network.rows
-
-    @property
-    def row_names(self) -> tuple[str, ...]:
-        heights = [rows.rows for _, _, rows in self.network.link_rows()]
-        return tuple(f"link{k}[{row}]" for k, n in enumerate(heights) for row in range(n))
-
-    def at(self, q: Any, qd: Any = None, t: Any = None) -> Rows:
-        h, A, gamma = self.network.rows_at(q, np.zeros(self.nv) if qd is None else qd)
-        return Rows(h, A, np.zeros(self.rows), gamma)
+    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
+        own = self.joined.each_velocity(lambda unit, x, v: unit.generalized_forces(x, v), q, qd)
+        return own + self._given_back(qd)
 
     def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
-        return self.network.forward_dynamics(q, qd, tau + self._given_back(qd))
+        return super().motion(t, q, qd, tau + self._given_back(qd))
 
-    def project(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
-        q = self.network.assemble(q)
-        return q, self.network.project_velocity(q, qd)
+    def kinetic_energy(self, q: Any, qd: Any) -> Any:
+        return self.joined.sum(lambda unit, x, v: unit.kinetic_energy(x, v), q, qd)
+
+    def potential_energy(self, q: Any) -> Any:
+        still = np.zeros(self.nv)
+        return self.joined.sum(lambda unit, x, v: unit.potential_energy(x), q, still)
+
+    def mass_matrix(self, q: Any) -> Any:
+        from scipy.linalg import block_diag
+
+        parts = np.split(q, self.joined.q_starts[1:-1])
+        each = zip(self.units_joined, parts, strict=True)
+        return block_diag(*(unit.mass_matrix(x) for unit, x in each))
+
+
+def link_rows(name: str, link: Link, a: System, b: System) -> RowFunction:
+    """h of a link as a function of the coordinates of both units, one after the other."""
+    first, second = a.dynamics, b.dynamics
+
+    def rows(q: Any, p: Any) -> Any:
+        postures = Posture(first, q[: first.nq]), Posture(second, q[first.nq :])
+        return rows_of(lambda: link(*postures), (), {}, name)
+
+    def rate(q: Any, v: Any) -> Any:
+        parts = first.rate(q[: first.nq], v[: first.nv]), second.rate(q[first.nq :], v[first.nv :])
+        return np.concatenate(parts)
+
+    height = rows(bridge.symbol("q", first.nq + second.nq), None).shape[0]
+    sizes = (first.nq + second.nq, first.nv + second.nv, height, 1)
+    return RowFunction(name, *sizes, rows, rate)

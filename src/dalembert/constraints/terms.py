@@ -20,5 +20,5 @@ def terms(system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None)
     """The terms at a state, traceable."""
     plant = system.dynamics
     rows = system.at(q, qd, t)
-    f = tau + plant.generalized_forces(q, qd) - plant.bias(q, qd)
+    f = tau + plant.generalized_forces(q, qd, t) - plant.bias(q, qd)
     return Terms(plant.mass_matrix(q), f, rows.A, rows.drift)

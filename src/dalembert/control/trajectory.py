@@ -12,6 +12,9 @@ import numpy as np
 
 from dalembert.errors import TrajectoryError
 
+# s(τ) = 10 τ³ − 15 τ⁴ + 6 τ⁵ from 0 to 1: at rest and without acceleration at both ends
+QUINTIC = (0.0, 0.0, 0.0, 10.0, -15.0, 6.0)
+
 
 class Point(NamedTuple):
     """Where to be, how fast, and how that changes: each (..., n)."""
@@ -124,7 +127,7 @@ def quintic(start: Any, goal: Any, duration: float, begin: float = 0.0) -> Traje
     """
     q0, q1 = _pair(start, goal)
     T = _positive(duration, "duration")
-    shape = np.array([0.0, 0.0, 0.0, 10.0 / T**3, -15.0 / T**4, 6.0 / T**5])
+    shape = np.array(QUINTIC) / T ** np.arange(6.0)
     c = shape[:, None] * (q1 - q0)
     c[0] = q0
     return Trajectory(np.array([begin, begin + T]), c[None])

@@ -14,6 +14,8 @@ def largest(x: Any) -> Any:
     3.0
     """
     flat = x.ravel()
+    if isinstance(flat, np.ndarray):
+        return np.abs(flat).max()
     found = np.abs(flat[0])
     for i in range(1, flat.shape[0]):
         found = np.maximum(found, np.abs(flat[i]))

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from dalembert.constraints.constrained import Constrained
+from dalembert.constraints.solve.solver import Solver
 from dalembert.errors import ConstraintError, ModelError, ParameterError, ShapeError
 from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.builder import Builder
 from dalembert.mechanisms.continuation import continued
-from dalembert.mechanisms.solver import Solver
+from dalembert.mechanisms.description import Description
 from dalembert.mechanisms.state import State
+from dalembert.systems.bodies.system import Bodies
+from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     import xarray
 
-    from dalembert.constraints import Constrained
     from dalembert.mechanisms.to_robot import Converted
 
 Self = TypeVar("Self", bound="Analysis")
@@ -30,42 +33,72 @@ Torques = Mapping[str, float] | None
 class _Known(NamedTuple):
     """A posture found before, from which others are followed."""
 
-    solver: Solver
     t: float
     q: np.ndarray
-    turns: list[np.ndarray]
 
 
-class Analysis(Builder):
+class Analysis(Builder, System):
     """A mechanism that answers questions; solvers are made when first needed."""
 
-    @cached_property
+    @property
     def _solver(self) -> Solver:
         if not self._description.bodies:
             raise ConstraintError(f"{self.name} has no bodies; add one with .body(...)")
-        return Solver(self._description)
+        return self._description.solver
+
+    def _forget(self) -> None:
+        kept = self._description
+        self.__dict__.clear()
+        self._description = kept
 
     @property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return self._description.nq
+    def dynamics(self) -> Description:  # type: ignore[override]  # it grows by every call
+        """The equations of the whole mechanism, on numbers, by the sparse solver."""
+        return self._description
 
     @property
-    def nv(self) -> int:
-        """Number of velocities."""
-        return self._description.nv
+    def system(self) -> Bodies:
+        """The bodies without their joints and drivers."""
+        return Bodies(self._description.free)
 
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates, "bar2.x"."""
+    @cached_property
+    def _closed(self) -> System:
+        """The same equations as one system that traces: compiled quantities are those of it."""
         d = self._description
-        return tuple(f"{body.name}.{c}" for body in d.bodies for c in d.space.coordinates)
+        if not d.rows:
+            return self.system
+        return Constrained(self.system, d.held_by, guess=self.start()[0], name=d.name)
+
+    # what is asked for as a compiled quantity
+
+    _open = False  # no parameters
+
+    def _variant(self, *given: Any) -> Any:
+        return self._closed._variant(*given)
+
+    def _run(self, *given: Any) -> Any:
+        return self._closed._run(*given)
+
+    def _kernel(self, variant: Any) -> Any:
+        return self._closed._kernel(variant)
+
+    def _program(self, variant: Any) -> Any:
+        return self._closed._program(variant)
+
+    def _device(self, variant: Any) -> Any:
+        return self._closed._device(variant)
+
+    def _slopes(self, *given: Any) -> Any:
+        return self._closed._slopes(*given)
 
     @property
     def velocities(self) -> tuple[str, ...]:
         """Names of the velocities, "bar2.vx"."""
-        d = self._description
-        return tuple(f"{body.name}.{c}" for body in d.bodies for c in d.space.velocities)
+        return self._description.velocities
+
+    def neutral(self) -> np.ndarray:
+        """The first posture (nq,), closed."""
+        return self.start()[0]
 
     @property
     def mobility(self) -> int:
@@ -97,41 +130,58 @@ class Analysis(Builder):
 
     def _posture(self, t: float, q: Any) -> np.ndarray:
         start = self._description.start() if q is None else self._read(q, self.nq, "q")
-        self._solver.assembly.restore()
         return self._solver.position(t, start)
 
-    def kinematics(self, t: float) -> State:
+    def kinematics(self, t: Any) -> Any:
         """Positions, velocities and accelerations of a fully driven mechanism at any time.
 
-        Followed by continuation from the nearest known time, so that no branch is changed.
+        Followed by continuation from the nearest known time, so that no branch is changed. An array
+        of times gives a list of states.
         """
+        if np.ndim(t):
+            return [self.kinematics(float(each)) for each in np.ravel(t)]
         self._require_driven()
-        q, v = self._followed(t)
-        terms = self._solver.terms(t, q, v)
+        q, v = self._followed(float(t))
+        terms = self._solver.terms(float(t), q, v)
         a = self._solver.correction(terms.gamma)
-        return State(self._description, t, q, v, a, np.zeros(self._description.rows))
+        return State(self._description, float(t), q, v, a, np.zeros(self._description.rows))
 
-    def inverse_dynamics(self, t: float, torques: Torques = None) -> State:
-        """The driven motion at t with λ: every joint force and every driver's force."""
+    def inverse_dynamics(self, t: Any, torques: Any = None, qdd: Any = None) -> Any:
+        """The driven motion at t with λ: every joint force and every driver's force.
+
+        An array of times gives a list of states. With (q, q̇, q̈) it is that of every system: (τ, λ).
+        """
+        if qdd is not None:
+            return self._closed.inverse_dynamics(t, torques, qdd)
+        if np.ndim(t):
+            return [self.inverse_dynamics(float(each), torques) for each in np.ravel(t)]
         self._require_driven()
-        q, v = self._followed(t)
-        return self._dynamic(t, q, v, self._torques(torques))
+        q, v = self._followed(float(t))
+        return self._dynamic(float(t), q, v, self._torques(torques))
 
-    def forward_dynamics(
-        self, t: float = 0.0, q: Any = None, v: Any = None, torques: Torques = None
-    ) -> State:
-        """Accelerations and λ at a state: undriven, partly driven, or under actuators."""
+    def forward_dynamics(  # type: ignore[override]  # by default where it stands
+        self, t: Any = 0.0, q: Any = None, v: Any = None, torques: Torques = None
+    ) -> Any:
+        """Accelerations and λ at a state: undriven, partly driven, or under actuators.
+
+        A state that is given must meet the constraints; `assemble` finds one that does. With
+        (q, q̇, τ), arrays, it is that of every system: (q̈, λ).
+        """
+        if np.ndim(t):
+            return self._closed.forward_dynamics(t, q, v)
         d = self._description
         at = self._posture(t, None) if q is None else self._read(q, self.nq, "q")
         if v is None:
             speed = self._solver.velocity(t, at, d.start_velocity())
         else:
             speed = self._read(v, self.nv, "v")
+        self._solver.require_on(t, at, speed)
         return self._dynamic(t, at, speed, self._torques(torques))
 
-    def _dynamic(self, t: float, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> State:
+    def _dynamic(self, t: float, q: np.ndarray, v: np.ndarray, values: np.ndarray) -> State:
+        tau = self._description.batch.actuation(q, values)
         a, multipliers = self._solver.acceleration(t, q, v, tau)
-        return State(self._description, t, q, v, a, multipliers, tau)
+        return State(self._description, t, q, v, a, multipliers, values)
 
     def _torques(self, torques: Torques) -> np.ndarray:
         names = self._description.actuators
@@ -144,32 +194,30 @@ class Analysis(Builder):
         return np.array([float(given.get(name, 0.0)) for name in names])
 
     def _require_driven(self) -> None:
-        solver, d = self._solver, self._description
-        if self.__dict__.get("_driven") is solver:
+        d = self._description
+        if "_driven" in self.__dict__:
             return
-        free = self.nv - solver.rank(0.0, self._posture(0.0, None))
-        self.__dict__["_driven"] = None if free else solver
+        free = self.nv - self._solver.rank(0.0, self._posture(0.0, None))
         if free:
             raise ConstraintError(
                 f"{self.name}: {free} motions are not driven ({len(d.drivers)} drivers, mobility "
                 f"{self.mobility}); add drivers, or use forward_dynamics and simulate"
             )
+        self.__dict__["_driven"] = True
 
     def _followed(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        solver = self._solver
         known = self.__dict__.get("_known")
-        if known is None or known.solver is not solver or abs(known.t - t) > abs(t):
-            known = _Known(solver, 0.0, self._posture(0.0, None), solver.assembly.turns())
-        solver.assembly.restore(known.turns)
-        q, v = continued(solver, known.t, known.q, float(t))
-        self.__dict__["_known"] = _Known(solver, float(t), q, solver.assembly.turns())
+        if known is None or abs(known.t - t) > abs(t):
+            known = _Known(0.0, self._posture(0.0, None))
+        q, v = continued(self._solver, known.t, known.q, t)
+        self.__dict__["_known"] = _Known(t, q)
         return q, v
 
     def simulate(
         self,
         duration: float,
         dt: float = 1e-2,
-        method: str = "dop853",
+        method: str = "DOP853",
         torques: Callable[[float, np.ndarray, np.ndarray], Mapping[str, float]] | None = None,
         **options: Any,
     ) -> xarray.Dataset:
@@ -178,6 +226,15 @@ class Analysis(Builder):
 
         return simulate(self, duration, dt, method, torques, **options)
 
+    def states(self, run: xarray.Dataset) -> list[State]:
+        """A run's samples with their accelerations and multipliers; runs of version 0.1 too."""
+        from dalembert.mechanisms.simulate import with_new_names
+
+        run, none = with_new_names(run), np.zeros(0)
+        values = run.actuation.values if "actuation" in run else [none] * run.sizes["time"]
+        rows = zip(run.time.values, run.q.values, run.qd.values, values, strict=True)
+        return [self._dynamic(float(t), q, v, tau) for t, q, v, tau in rows]
+
     def to_robot(self) -> Converted:
         """A robot of the tree joints with loops for the others; see `robot_with_loops`."""
         from dalembert.mechanisms.to_robot import robot_with_loops
@@ -185,10 +242,18 @@ class Analysis(Builder):
         return robot_with_loops(self)
 
     def constrained(self) -> Constrained:
-        """The same equations in the constraint layer, by every route it knows."""
-        from dalembert.mechanisms.to_constraints import constrained
+        """The same equations as a `Constrained` system of bodies: four routes, one kernel each.
 
-        return constrained(self)
+        >>> from dalembert.zoo.absolute import two_bars
+        >>> arm = two_bars()
+        >>> q, v = arm.start()
+        >>> _, lam = arm.constrained().forward_dynamics(q, v, np.zeros(6), formulation="gauge")
+        >>> np.allclose(lam, arm.forward_dynamics().multipliers)
+        True
+        """
+        if not isinstance(self._closed, Constrained):
+            raise ConstraintError(f"{self.name} has no joints or drivers; its bodies are .system")
+        return self._closed
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Any:

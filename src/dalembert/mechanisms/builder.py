@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from dalembert.errors import InertiaError, ModelError
-from dalembert.mechanisms.description import Body, Description, Driver, Element, Force, Load
+from dalembert.errors import InertiaError, ModelError, UnknownNameError
+from dalembert.formulations.registry import suggest
+from dalembert.mechanisms.description import Description, Driver
 from dalembert.mechanisms.ends import End, measure, read_end, vector
-from dalembert.mechanisms.kind import Kind
-from dalembert.mechanisms.motions import Motion
-from dalembert.mechanisms.space import Space
+from dalembert.systems.bodies.data import Body, Element, Force, Load, Motion
+from dalembert.systems.bodies.kind import Kind
+from dalembert.systems.bodies.space import Space
 
 Self = TypeVar("Self", bound="Builder")
 
@@ -41,8 +43,11 @@ class Builder:
 
     def _changed(self: Self, **parts: Any) -> Self:
         self._description = replace(self._description, **parts)
-        self.__dict__.pop("_solver", None)
+        self._forget()
         return self
+
+    def _forget(self) -> None:
+        """What was derived from the description before it changed."""
 
     def _add_body(self: Self, body: Body) -> Self:
         d = self._description
@@ -67,6 +72,39 @@ class Builder:
         """Index of the body and the local point."""
         return read_end(self._description, end, where)
 
+    def _start(self, body: int) -> np.ndarray:
+        """Coordinates (nq,) of a body in the first posture."""
+        d = self._description
+        return d.space.reference if body == 0 else d.bodies[body - 1].start
+
+    def _local(self, body: int, place: np.ndarray) -> np.ndarray:
+        """A place of the world seen from a body in its first posture."""
+        space, q = self._description.space, self._start(body)
+        return space.rotation(q).T @ (place - q[: space.dimension])
+
+    @staticmethod
+    def _kind(kind: str, joints: Mapping[str, Kind], name: str) -> Kind:
+        if kind not in joints:
+            raise UnknownNameError(f"joint {name!r}: no kind {kind!r}{suggest(kind, list(joints))}")
+        return joints[kind]
+
+    @staticmethod
+    def _numbers(kind: Kind, name: str, given: Mapping[str, float]) -> np.ndarray:
+        """The numbers of a joint in the order of its kind."""
+        if set(given) != set(kind.numbers):
+            wanted = ", ".join(kind.numbers) or "no numbers"
+            raise ModelError(
+                f"joint {name!r}: {kind.name} takes {wanted}, not {', '.join(given) or 'none'}"
+            )
+        values = np.array([float(given[key]) for key in kind.numbers])
+        if not np.isfinite(values).all():
+            raise ModelError(f"joint {name!r}: its numbers must be finite")
+        return values
+
+    def joint(self, kind: str, name: str, a: End, b: End, at: Any = None, **numbers: Any) -> Any:
+        """A joint of any kind in the list of its space, its numbers by name."""
+        raise NotImplementedError
+
     def _add_joint(self: Self, element: Element) -> Self:
         d = self._description
         self._check_name(element.name)
@@ -78,7 +116,7 @@ class Builder:
 
     def _check_name(self, name: str) -> None:
         d = self._description
-        taken = [element.name for element in d.constraints]
+        taken = [element.name for element in d.elements]
         taken += [force.name for force in d.forces] + [load.name for load in d.loads]
         if name in taken:
             raise ModelError(
@@ -158,7 +196,9 @@ class Builder:
         """
         d = self._description
         indices = tuple(d.index(body, f"joint {name!r}: ") for body in bodies)
-        kind = Kind(name, d.space, len(indices), rows, 1, lambda q, p: function(q), custom=True)
+        kind = Kind(
+            name, d.space, len(indices), rows, lambda q, p: function(q), ("none",), 0, custom=True
+        )
         centres = tuple(np.zeros(d.space.dimension) for _ in indices)
         return self._add_joint(Element(name, kind, indices, np.zeros(1), centres))
 

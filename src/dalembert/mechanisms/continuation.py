@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.constraints.solve.solver import Solver
 from dalembert.errors import ConvergenceError
-from dalembert.mechanisms.solver import Solver
 
 STRIDE = 0.5  # most that a coordinate may move in one stride, rad or m
 TRUST = 0.1  # most that Newton may correct a prediction
@@ -31,8 +31,8 @@ def continued(
             stride *= 0.5
             if stride < LEAST:
                 raise ConvergenceError(
-                    f"{solver.description.name}: the driven motion cannot be followed beyond "
-                    f"t = {t:.6g} s; a dead point, or the driver asks for more than the links reach"
+                    f"{solver.name}: the driven motion cannot be followed beyond t = {t:.6g} s; a "
+                    f"dead point, or driver {solver.led} asks for more than the links reach"
                 )
         t, q = after, found
         v, a = _rates(solver, t, q)
@@ -40,7 +40,7 @@ def continued(
 
 
 def _stride(solver: Solver, t: float, q: np.ndarray, step: np.ndarray) -> np.ndarray | None:
-    predicted = solver.normalised(solver.moved(q, step))
+    predicted = solver.units.normalised(solver.units.integrate(q, step))
     try:
         found = solver.position(t, predicted)
     except ConvergenceError:
@@ -50,7 +50,7 @@ def _stride(solver: Solver, t: float, q: np.ndarray, step: np.ndarray) -> np.nda
 
 def _rates(solver: Solver, t: float, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """v and v̇ of the driven motion."""
-    still = np.zeros(solver.assembly.nv)
+    still = np.zeros(solver.units.nv)
     v = solver.correction(solver.terms(t, q, still).nu)
     terms = solver.terms(t, q, v)
     return v, solver.correction(terms.gamma)

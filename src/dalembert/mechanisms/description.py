@@ -1,44 +1,24 @@
-"""The data of a mechanism in absolute coordinates: bodies, joints, drivers and forces."""
+"""The data of a mechanism: bodies, the joints that hold them and the drivers that lead them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from dalembert.constraints.kinds import Constraint, Holonomic
+from dalembert.constraints.kinds import Driver as DriverConstraint
+from dalembert.constraints.solve.dynamics import Solved
+from dalembert.constraints.solve.rows import Place
+from dalembert.constraints.solve.solver import Solver
+from dalembert.constraints.solve.targets import target, targets
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.mechanisms.kind import Kind
-from dalembert.mechanisms.motions import Motion
-from dalembert.mechanisms.space import Space
-
-GROUND = "ground"
-
-
-@dataclass(frozen=True, eq=False)
-class Body:
-    """A rigid body; its coordinates are those of its centre of mass."""
-
-    name: str
-    mass: float  # kg
-    inertia: Any  # kg m²: about the centre of mass, a number in the plane, (3, 3) in body axes
-    start: np.ndarray  # coordinates (nq,) of the first posture
-    velocity: np.ndarray  # (nv,)
-    points: Mapping[str, np.ndarray] = field(default_factory=dict)  # local, m
-
-
-@dataclass(frozen=True, eq=False)
-class Element:
-    """A kind on named bodies (0 is the ground) with its numbers: a joint, or what is measured."""
-
-    name: str
-    kind: Kind
-    bodies: tuple[int, ...]
-    parameters: np.ndarray
-    at: tuple[np.ndarray, ...] = ()  # where it acts, local to each body, for reactions
-    frames: tuple[np.ndarray, ...] = ()  # axes (3, 3) there, local to each body
+from dalembert.systems.bodies.batch import BodyUnits, place_units
+from dalembert.systems.bodies.body_set import BodySet
+from dalembert.systems.bodies.data import Element, Motion, digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,96 +33,107 @@ class Driver:
         """The driver's own name."""
         return self.element.name
 
-
-@dataclass(frozen=True, eq=False)
-class Force:
-    """τ = value(t) − stiffness (s − free) − damping ṡ, along a measured quantity s.
-
-    Where `open`, a further value comes from outside at every instant: an actuator.
-    """
-
-    element: Element
-    stiffness: float = 0.0
-    free: float = 0.0
-    damping: float = 0.0
-    value: Motion | None = None
-    open: bool = False
-
-    @property
-    def name(self) -> str:
-        """The element's own name."""
-        return self.element.name
+    def rows(self, q: Any, t: Any) -> Any:
+        """f(q) − s(t) (rows,); an angle is measured near s."""
+        s = target(repr(self.name), self.motion, self.element.kind.rows, t)
+        return self.element.value(q, s[0]) - s
 
 
 @dataclass(frozen=True, eq=False)
-class Load:
-    """A force and a moment on one body at a local point, in world axes or turning with it."""
-
-    name: str
-    body: int
-    point: np.ndarray
-    force: np.ndarray
-    moment: np.ndarray  # (1,) in the plane, (3,) in space
-    follows: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Description:
+class Description(Solved, BodySet):
     """Everything a mechanism is made of."""
 
-    name: str
-    space: Space
-    gravity: np.ndarray
-    bodies: tuple[Body, ...] = ()
-    ground_points: Mapping[str, np.ndarray] = field(default_factory=dict)
     joints: tuple[Element, ...] = ()
     drivers: tuple[Driver, ...] = ()
-    forces: tuple[Force, ...] = ()
-    loads: tuple[Load, ...] = ()
 
     @property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return len(self.bodies) * self.space.nq
+    def free(self) -> BodySet:
+        """The bodies and the forces between them, without joints and drivers."""
+        own = {part.name: getattr(self, part.name) for part in fields(BodySet)}
+        return BodySet(**own)
 
     @property
-    def nv(self) -> int:
-        """Number of velocities."""
-        return len(self.bodies) * self.space.nv
+    def held_by(self) -> tuple[Constraint, ...]:
+        """Joints and drivers as constraints of any system with these coordinates."""
+        held: list[Constraint] = [Holonomic(joint.value, name=joint.name) for joint in self.joints]
+        held += [DriverConstraint(driver.rows, name=driver.name) for driver in self.drivers]
+        return tuple(held)
+
+    @cached_property
+    def batch(self) -> BodyUnits:
+        """All bodies at once, on numbers."""
+        return BodyUnits(self)
+
+    @cached_property
+    def solver(self) -> Solver:
+        """Joints and drivers, solved at numbers."""
+        return Solver(self.name, self.batch, self.places())
+
+    @cached_property
+    def content(self) -> str:
+        """Digest of everything that shapes the numbers."""
+        parts: list[Any] = [super().content]
+        for e in self.elements:
+            parts += [e.name, e.kind.row_function.digest, e.bodies, e.parameters]
+        motions = targets([(repr(d.name), d.motion, d.element.kind.rows) for d in self.drivers])
+        return digest(*parts, "" if motions is None else motions.program().digest)
+
+    @property
+    def moving(self) -> bool:  # type: ignore[override]
+        """Whether drivers move."""
+        return bool(self.drivers)
+
+    @property
+    def resting(self) -> bool:  # type: ignore[override]
+        """Whether joints alone hold it: they do no work."""
+        return not self.drivers
+
+    # on numbers
+
+    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
+        return self.batch.psi(0.0 if t is None else float(t), q, qd)
+
+    def kinetic_energy(self, q: Any, qd: Any) -> Any:
+        return self.batch.kinetic_energy(qd)
+
+    def potential_energy(self, q: Any) -> Any:
+        return self.batch.potential_energy(q)
+
+    def first_velocity(self, q: Any) -> np.ndarray:
+        """The velocity (nv,) nearest to that of the start that joints and drivers allow at t = 0."""
+        return self.solver.velocity(0.0, q, self.start_velocity())
+
+    # by name
 
     @property
     def rows(self) -> int:
         """Number of constraint equations, drivers included."""
-        return sum(element.kind.rows for element in self.constraints)
+        return sum(element.kind.rows for element in self.elements)
 
     @property
-    def constraints(self) -> tuple[Element, ...]:
+    def elements(self) -> tuple[Element, ...]:
         """Joints, then drivers: the order of λ."""
         return (*self.joints, *(driver.element for driver in self.drivers))
 
-    @property
-    def actuators(self) -> tuple[str, ...]:
-        """Names of the forces whose value comes from outside."""
-        return tuple(force.name for force in self.forces if force.open)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Ground and bodies, by index."""
-        return (GROUND, *(body.name for body in self.bodies))
-
-    def index(self, body: str, where: str = "") -> int:
-        """Index of a body, 0 for the ground; an unknown one is an error naming who asked."""
-        if body in self.names:
-            return self.names.index(body)
-        raise UnknownNameError(f"{where}no body {body!r}{suggest(body, list(self.names))}")
-
-    def points(self, body: int) -> Mapping[str, np.ndarray]:
-        """Named local points of a body."""
-        return self.ground_points if body == 0 else self.bodies[body - 1].points
+    def places(self) -> list[Place]:
+        """The same as rows of the sparse solver."""
+        motions = {driver.name: driver.motion for driver in self.drivers}
+        return [
+            Place(
+                e.kind.row_function,
+                place_units(e),
+                e.parameters,
+                motions.get(e.name),
+                e.kind.near,
+                repr(e.name),
+                e.name,
+            )
+            for e in self.elements
+        ]
 
     def element(self, name: str) -> Element:
         """A joint, driver or force by name."""
-        everything = [*self.constraints, *(force.element for force in self.forces)]
+        everything = [*self.elements, *(force.element for force in self.forces)]
         for element in everything:
             if element.name == name:
                 return element
@@ -152,20 +143,12 @@ class Description:
     def rows_of(self, name: str) -> slice:
         """Where the multipliers of a joint or driver stand in λ."""
         start = 0
-        for element in self.constraints:
+        for element in self.elements:
             if element.name == name:
                 return slice(start, start + element.kind.rows)
             start += element.kind.rows
-        names = [element.name for element in self.constraints]
+        names = [element.name for element in self.elements]
         raise UnknownNameError(f"no joint or driver {name!r}{suggest(name, names)}")
-
-    def start(self) -> np.ndarray:
-        """Coordinates (nq,) of the first posture, as given."""
-        return np.concatenate([body.start for body in self.bodies] or [np.zeros(0)])
-
-    def start_velocity(self) -> np.ndarray:
-        """Velocities (nv,) at the start, as given."""
-        return np.concatenate([body.velocity for body in self.bodies] or [np.zeros(0)])
 
     def count_mobility(self) -> int:
         """Mobility without drivers by counting: 3 or 6 per body less the rows of the joints."""
@@ -173,9 +156,7 @@ class Description:
 
     def with_start(self, q: np.ndarray, v: np.ndarray) -> Description:
         """The same from another first posture."""
-        n = self.space
-        moved = tuple(
-            replace(body, start=q[k * n.nq : (k + 1) * n.nq], velocity=v[k * n.nv : (k + 1) * n.nv])
-            for k, body in enumerate(self.bodies)
-        )
+        n = len(self.bodies)
+        parts = zip(self.bodies, np.split(q, n), np.split(v, n), strict=True)
+        moved = tuple(replace(body, start=at, velocity=speed) for body, at, speed in parts)
         return replace(self, bodies=moved)

@@ -8,8 +8,9 @@ import numpy as np
 
 from dalembert.errors import ModelError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.mechanisms import planar_kinds, spatial_kinds
-from dalembert.mechanisms.description import Description, Element
+from dalembert.mechanisms.description import Description
+from dalembert.systems.bodies import planar, spatial
+from dalembert.systems.bodies.data import Element
 
 End = str | tuple[str, Any]  # "bar2.A", "bar2" (its centre), or ("bar2", (0.5, 0.0)) local
 
@@ -58,7 +59,7 @@ def measure(d: Description, name: str, on: str | None, between: Any = None) -> E
 
 
 def _measures(d: Description) -> dict[str, Any]:
-    return planar_kinds.MEASURES if d.space.dimension == 2 else spatial_kinds.MEASURES
+    return planar.MEASURES if d.space.dimension == 2 else spatial.MEASURES
 
 
 def _length(d: Description, si: np.ndarray, sj: np.ndarray) -> np.ndarray:
@@ -70,12 +71,12 @@ def _length(d: Description, si: np.ndarray, sj: np.ndarray) -> np.ndarray:
 
 def _joint_coordinate(d: Description, name: str, joint: Element) -> Element:
     kind, own = joint.kind.name, _measures(d)
-    planar = d.space.dimension == 2
+    plane = d.space.dimension == 2
     if kind == "prismatic":
-        numbers = joint.parameters[: 5 if planar else 24]
+        numbers = joint.parameters[: 5 if plane else 24]
         return Element(name, own["slide"], joint.bodies, numbers, joint.at, joint.frames)
     if kind in ("revolute", "point_on_line", "cylindrical", "screw"):
-        numbers = np.zeros(1) if planar else np.array([*joint.parameters[:24], 0.0])
+        numbers = joint.parameters[:4] if plane else np.array([*joint.parameters[:24], 0.0])
         return Element(name, own["angle"], joint.bodies, numbers, joint.at, joint.frames)
     raise ModelError(f"{name!r}: joint {joint.name!r} ({kind}) has no coordinate to act along")
 
@@ -89,7 +90,7 @@ def _coordinate(d: Description, name: str, on: str, where: str) -> Element:
     axes = dict(zip("xyz"[:size], np.eye(size), strict=True))
     label, _, axis = rest.partition(".")
     if label == "phi" and size == 2:
-        return Element(name, own["orientation"], (index,), np.zeros(1), (np.zeros(2),))
+        return Element(name, own["orientation"], (index,), np.zeros(2), (np.zeros(2),))
     if label in axes and label not in d.points(index):
         label, axis = "", label
     point = read_end(d, f"{body}.{label}" if label else body, where)[1]

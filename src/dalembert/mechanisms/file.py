@@ -34,6 +34,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from inspect import Parameter, signature
 from os import PathLike
 from pathlib import Path
@@ -47,10 +48,10 @@ from dalembert.importers.xml_read import read_file
 from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.motions import MOTIONS
 from dalembert.mechanisms.planar import PlanarMechanism
-from dalembert.mechanisms.planar_kinds import JOINTS as PLANAR_JOINTS
 from dalembert.mechanisms.spatial import SpatialMechanism
-from dalembert.mechanisms.spatial_kinds import JOINTS as SPATIAL_JOINTS
 from dalembert.model.check import LARGEST
+from dalembert.systems.bodies.planar import JOINTS as PLANAR_JOINTS
+from dalembert.systems.bodies.spatial import JOINTS as SPATIAL_JOINTS
 from dalembert.text import short
 
 TABLES = ("body", "joint", "driver", "spring", "damper", "actuator", "force", "torque")
@@ -210,9 +211,8 @@ def _add(at: Source, made: Analysis, table: str, number: int, row: dict[str, Any
             at.fail(
                 f"joint {row.get('name')!r} needs between = [end, end]", table, number, "between"
             )
-        _call(
-            at, getattr(made, kind), {**row, "a": _end(ends[0]), "b": _end(ends[1])}, table, number
-        )
+        build = getattr(made, kind, None) or partial(made.joint, kind)
+        _call(at, build, {**row, "a": _end(ends[0]), "b": _end(ends[1])}, table, number)
     elif table == "driver":
         known = ("name", "on", "between")
         motion = _motion(at, number, {k: v for k, v in row.items() if k not in known})

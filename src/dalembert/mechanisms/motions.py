@@ -6,21 +6,17 @@ driver with several rows, such as a point led along a straight line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from dalembert.errors import CompileError, DalembertError, ModelError
-from dalembert.kernels import Kernel, Port, build
-from dalembert.kernels.program.trace import trace
+from dalembert.control.trajectory import QUINTIC
+from dalembert.errors import ModelError
 
-Motion = Callable[[Any], Any]
 Value = float | Sequence[float] | np.ndarray
-NUMPY = (
-    "its motion must be a function of t in NumPy that also runs on symbols (np.sin, not math.sin)"
-)
 
 
 def _between(start: Value, end: Value, share: Any) -> Any:
@@ -95,7 +91,7 @@ class Quintic:
 
     def __call__(self, t: Any) -> Any:
         x = _passed(t, self.duration)
-        share = x * x * x * (10.0 + x * (6.0 * x - 15.0))
+        share = reduce(lambda total, c: total * x + c, reversed(QUINTIC), 0.0 * x)
         return _between(self.start, self.end, share)
 
 
@@ -119,43 +115,3 @@ MOTIONS = {
     "quintic": Quintic,
     "sine": Sine,
 }
-
-
-def rates(motions: Sequence[tuple[str, Motion, int]]) -> Kernel | None:
-    """The kernel t → (s, ṡ, s̈) (rows,) each, of all named motions and their numbers of rows."""
-    if not motions:
-        return None
-
-    def function(t: Any) -> dict[str, Any]:
-        import casadi
-
-        flat = [_rows(name, motion, rows, t) for name, motion, rows in motions]
-        s = casadi.SX(casadi.vertcat(*flat))
-        at = casadi.SX(t.to_casadi())
-        speed = casadi.jacobian(s, at)
-        both = (s, speed, casadi.jacobian(speed, at))
-        names = ("s", "speed", "acceleration")
-        arrays = [casadi.array(casadi.densify(x)).reshape(x.shape[0]) for x in both]
-        return dict(zip(names, arrays, strict=True))
-
-    program = trace(function, {"t": ()}, name="motions")
-    return build(program.digest, lambda: program, [Port("t", ())], program.outputs, "motions")
-
-
-def _rows(name: str, motion: Motion, rows: int, t: Any) -> Any:
-    import casadi
-
-    try:
-        value = motion(t)
-    except (TypeError, NotImplementedError, RuntimeError) as error:
-        raise CompileError(f"driver {name!r}: {NUMPY}: {error}") from None
-    if isinstance(value, casadi.ArrayInterface):
-        column = casadi.SX(value.ravel().to_casadi())
-    else:
-        numbers = np.ravel(np.asarray(value, dtype=float))
-        if not np.isfinite(numbers).all():  # what a function of floats makes of a symbol
-            raise CompileError(f"driver {name!r}: {NUMPY}")
-        column = casadi.SX(casadi.DM(numbers))
-    if column.numel() != rows:
-        raise DalembertError(f"driver {name!r} has {rows} rows, its motion {column.numel()}")
-    return casadi.reshape(column, rows, 1)

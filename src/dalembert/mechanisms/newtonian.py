@@ -13,10 +13,9 @@ import numpy as np
 
 from dalembert.errors import ConstraintError, FormulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.mechanisms.assembly import assembly_of
-from dalembert.mechanisms.description import Element
 from dalembert.mechanisms.ends import measure
 from dalembert.mechanisms.state import State
+from dalembert.systems.bodies.data import Element
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,19 +83,12 @@ def free_bodies(
     for name in torques:
         _draw(page, measure(d, f"T_{name}", name))
     matrix = np.stack([column.ravel() for column in page.columns], axis=1)
-    right = _right(state)
+    right = state.inertial()
     values, *_ = np.linalg.lstsq(matrix, right, rcond=1e-12)
     gap = np.abs(matrix @ values - right).max(initial=0.0)
     if gap > 1e-7 * max(1.0, np.abs(right).max(initial=0.0)):
         raise ConstraintError(f"{d.name}: forces {', '.join(page.names)} cannot cause this motion")
     return FreeBodies(state, tuple(page.names), matrix, right, values)
-
-
-def _right(state: State) -> np.ndarray:
-    """m ẍ less the known forces."""
-    a = assembly_of(state.description)
-    inertial = np.einsum("kij,kj->ki", a.mass, state.a.reshape(a.n, -1)).ravel()
-    return inertial - a.applied(state.t, state.q, state.v, state.torques)
 
 
 def _draw(page: _Page, e: Element) -> None:

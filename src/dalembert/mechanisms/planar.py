@@ -9,10 +9,12 @@ import numpy as np
 
 from dalembert.errors import InertiaError, ModelError
 from dalembert.mechanisms.analysis import Analysis
-from dalembert.mechanisms.description import Body, Element, Load
 from dalembert.mechanisms.ends import End, vector
-from dalembert.mechanisms.planar_kinds import JOINTS
-from dalembert.mechanisms.space import PLANAR
+from dalembert.systems.bodies.data import Body, Element, Load
+from dalembert.systems.bodies.planar import JOINTS
+from dalembert.systems.bodies.space import PLANAR
+
+Ends = tuple[tuple[int, int], tuple[np.ndarray, np.ndarray]]
 
 
 class PlanarMechanism(Analysis):
@@ -56,96 +58,89 @@ class PlanarMechanism(Analysis):
         read = {k: vector(v, 2, f"body {name!r}: point {k!r}") for k, v in (points or {}).items()}
         return self._add_body(Body(name, float(mass), float(inertia), start, speed, read))
 
-    def _ends(self, name: str, a: End, b: End, at: Any) -> tuple[tuple[int, int], np.ndarray]:
+    def joint(
+        self, kind: str, name: str, a: End, b: End, at: Any = None, **numbers: float
+    ) -> PlanarMechanism:
+        """A joint of any kind of `dalembert.systems.bodies.planar.JOINTS`, its numbers by name."""
+        known = self._kind(kind, JOINTS, name)
+        bodies, points = self._ends(name, a, b, at)
+        values = self._numbers(known, name, numbers)
+        element = Element(name, known, bodies, np.concatenate([*points, values]), points)
+        return self._add_joint(element)
+
+    def _ends(self, name: str, a: End, b: End, at: Any) -> Ends:
+        """Two bodies and the points (2,) on them where a joint is."""
         where = f"joint {name!r}: "
         (i, si), (j, sj) = self._end(a, where), self._end(b, where)
         if at is not None:
             place = vector(at, 2, f"{where}at")
             si, sj = self._local(i, place), self._local(j, place)
-        return (i, j), np.concatenate([si, sj])
+        return (i, j), (si, sj)
 
-    def _local(self, body: int, place: np.ndarray) -> np.ndarray:
-        """A place of the plane seen from a body in its first posture."""
-        x, y, phi = self._start(body)
-        c, s = np.cos(phi), np.sin(phi)
-        return np.array([[c, s], [-s, c]]) @ (place - (x, y))
-
-    def _start(self, body: int) -> np.ndarray:
-        return np.zeros(3) if body == 0 else self._description.bodies[body - 1].start
-
-    def _turn(self, i: int, j: int) -> float:
+    def _turn(self, ends: Ends) -> float:
+        """φ_b − φ_a in the first posture."""
+        (i, j), _ = ends
         return float(self._start(j)[2] - self._start(i)[2])
 
-    def _pair(
-        self, kind: str, name: str, ends: tuple[tuple[int, int], np.ndarray], *more: float
-    ) -> PlanarMechanism:
+    def _between(self, ends: Ends) -> np.ndarray:
+        """From the first point to the second in the first posture, (2,)."""
         bodies, points = ends
-        at = (points[:2], points[2:])
-        numbers = np.array([*points, *more])
-        if not np.isfinite(numbers).all():
-            raise ModelError(f"joint {name!r}: its numbers must be finite")
-        return self._add_joint(Element(name, JOINTS[kind], bodies, numbers, at))
+        first, second = (
+            PLANAR.place(self._start(k), s) for k, s in zip(bodies, points, strict=True)
+        )
+        return second - first
 
     def revolute(self, name: str, a: End, b: End, at: Any = None) -> PlanarMechanism:
         """A pin: two points coincide."""
-        return self._pair("revolute", name, self._ends(name, a, b, at))
+        return self.joint("revolute", name, a, b, at)
 
     def prismatic(
         self, name: str, a: End, b: End, direction: float, at: Any = None, turn: float | None = None
     ) -> PlanarMechanism:
         """A slider along `direction` (rad, in body a); φ_b − φ_a stays `turn`, or as it starts."""
-        ends = self._ends(name, a, b, at)
-        kept = self._turn(*ends[0]) if turn is None else turn
-        return self._pair("prismatic", name, ends, float(direction), kept)
+        kept = self._turn(self._ends(name, a, b, at)) if turn is None else turn
+        return self.joint("prismatic", name, a, b, at, direction=direction, turn=kept)
 
     def rigid(self, name: str, a: End, b: End, at: Any = None) -> PlanarMechanism:
         """A weld: points coincide and the bodies keep their angle."""
-        ends = self._ends(name, a, b, at)
-        return self._pair("rigid", name, ends, self._turn(*ends[0]))
+        return self.joint("rigid", name, a, b, at, turn=self._turn(self._ends(name, a, b, at)))
 
     def point_on_line(
         self, name: str, a: End, b: End, direction: float, at: Any = None
     ) -> PlanarMechanism:
         """A pin of b in a straight slot of a (cam and follower with a flat face)."""
-        return self._pair("point_on_line", name, self._ends(name, a, b, at), float(direction))
+        return self.joint("point_on_line", name, a, b, at, direction=direction)
 
     def distance(self, name: str, a: End, b: End, length: float | None = None) -> PlanarMechanism:
         """A massless rod of this length (m), or as long as the first posture says."""
-        ends = self._ends(name, a, b, None)
         if length is None:
-            place = [self._place(i, s) for i, s in zip(ends[0], np.split(ends[1], 2), strict=True)]
-            length = float(np.linalg.norm(place[1] - place[0]))
+            length = float(np.linalg.norm(self._between(self._ends(name, a, b, None))))
         if not length > 0.0:
             raise ModelError(f"joint {name!r}: a rod needs a positive length, not {length}")
-        return self._pair("distance", name, ends, length)
-
-    def _place(self, body: int, s: np.ndarray) -> np.ndarray:
-        x, y, phi = self._start(body)
-        c, n = np.cos(phi), np.sin(phi)
-        return np.array([x, y]) + np.array([[c, -n], [n, c]]) @ s
+        return self.joint("distance", name, a, b, length=length)
 
     def gear(self, name: str, a: End, b: End, radii: tuple[float, float]) -> PlanarMechanism:
         """Two wheels of these pitch radii (m) about their ends; an annulus has a negative radius.
 
         The wheels need bearings of their own: joints that hold their centres apart.
         """
-        bodies, points = ends = self._ends(name, a, b, None)
+        bodies, _ = ends = self._ends(name, a, b, None)
         ra, rb = map(float, radii)
         if ra == 0.0 or rb == 0.0 or ra + rb == 0.0:
             raise ModelError(f"joint {name!r}: pitch radii {radii} are no gear")
-        d = self._place(bodies[1], points[2:]) - self._place(bodies[0], points[:2])
+        d = self._between(ends)
         line = float(np.arctan2(d[1], d[0]))
         phi = [self._start(k)[2] for k in bodies]
         phase = ra * (phi[0] - line) + rb * (phi[1] - line)
-        return self._pair("gear", name, ends, ra, rb, phase, line)
+        return self.joint("gear", name, a, b, radius_a=ra, radius_b=rb, phase=phase)
 
     def rack(self, name: str, a: End, b: End, direction: float, radius: float) -> PlanarMechanism:
         """A pinion b of this pitch radius on a rack a along `direction`: u·d + r(φ_b − φ_a) stays."""
-        (i, j), points = self._ends(name, a, b, None)
+        (i, _), _ = ends = self._ends(name, a, b, None)
         angle = self._start(i)[2] + direction
-        d = self._place(j, points[2:]) - self._place(i, points[:2])
-        phase = float(d @ (np.cos(angle), np.sin(angle)) + radius * self._turn(i, j))
-        return self._pair("rack", name, ((i, j), points), float(direction), radius, phase)
+        u = np.array([np.cos(angle), np.sin(angle)])
+        phase = float(self._between(ends) @ u + radius * self._turn(ends))
+        return self.joint("rack", name, a, b, direction=direction, radius=radius, phase=phase)
 
     def force(
         self, name: str, on: End, force: Any, moment: float = 0.0, follows: bool = False

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.errors import ConstraintError
-from dalembert.mechanisms.assembly import assembly_of
-from dalembert.mechanisms.description import Element
 from dalembert.mechanisms.ends import measure
+from dalembert.systems.bodies.data import Element
 
 if TYPE_CHECKING:
     from dalembert.mechanisms.state import State
@@ -26,13 +25,11 @@ def replaced(
     """
     d = state.description
     names = [driver.name for driver in d.drivers] if drivers is None else list(drivers)
-    kept = [element for element in d.constraints if element.name not in names]
+    kept = [element for element in d.elements if element.name not in names]
     angles = [measure(d, f"torque at {joint}", joint) for joint in joints]
     columns = [-_rows(state, element).T for element in kept]
     columns += [_rows(state, element).T for element in angles]
-    a = assembly_of(d)
-    inertial = np.einsum("kij,kj->ki", a.mass, state.a.reshape(a.n, -1)).ravel()
-    right = inertial - a.applied(state.t, state.q, state.v, state.torques)
+    right = state.inertial()
     matrix = np.concatenate(columns, axis=1)
     found, *_ = np.linalg.lstsq(matrix, right, rcond=1e-12)
     gap = np.abs(matrix @ found - right).max(initial=0.0)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import InertiaError, ModelError
 from dalembert.mechanisms.analysis import Analysis
-from dalembert.mechanisms.description import Body, Element, Load
 from dalembert.mechanisms.ends import End, vector
-from dalembert.mechanisms.space import SPATIAL
-from dalembert.mechanisms.spatial_kinds import JOINTS
 from dalembert.spatial.consistency import inertia_faults
-from dalembert.spatial.quaternions import matrix_from_quaternion, normalise, quaternion_from_matrix
+from dalembert.spatial.quaternions import normalise, quaternion_from_matrix
+from dalembert.systems.bodies.data import Body, Element, Load
+from dalembert.systems.bodies.space import SPATIAL
+from dalembert.systems.bodies.spatial import JOINTS
 
 if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
 
 Z = (0.0, 0.0, 1.0)
+MOST_TEETH = 1000
 
 
 class SpatialMechanism(Analysis):
@@ -77,69 +79,56 @@ class SpatialMechanism(Analysis):
         read = {k: vector(v, 3, f"body {name!r}: point {k!r}") for k, v in (points or {}).items()}
         return self._add_body(Body(name, float(mass), tensor, start, speed, read))
 
-    def _start(self, body: int) -> tuple[np.ndarray, np.ndarray]:
-        """Position and axes of a body in the first posture."""
-        if body == 0:
-            return np.zeros(3), np.eye(3)
-        start = self._description.bodies[body - 1].start
-        return start[:3], matrix_from_quaternion(start[3:])
-
-    def _joint(
+    def joint(
         self,
         kind: str,
         name: str,
-        ends: tuple[End, End],
-        at: Any,
-        axes: tuple[Any, Any],
-        *more: float,
+        a: End,
+        b: End,
+        at: Any = None,
+        axis: Any = Z,
+        axis_b: Any = None,
+        **numbers: float,
     ) -> SpatialMechanism:
-        element = self._frames(kind, name, ends, at, axes)
-        numbers = np.array([*element.parameters, *more])
-        if not np.isfinite(numbers).all():
-            raise ModelError(f"joint {name!r}: its numbers must be finite")
-        made = Element(name, JOINTS[kind], element.bodies, numbers, element.at, element.frames)
-        return self._add_joint(made)
+        """A joint of any kind of `dalembert.systems.bodies.spatial.JOINTS`, its numbers by name.
 
-    def _frames(
-        self, kind: str, name: str, ends: tuple[End, End], at: Any, axes: tuple[Any, Any]
-    ) -> Element:
-        """The joint's frames on both bodies, from the world of the first posture."""
-        where = f"joint {name!r}: "
+        Its frames have their z along `axis`, that on body b along `axis_b` where it differs.
+        """
+        known, where = self._kind(kind, JOINTS, name), f"joint {name!r}: "
         bodies, points, frames = [], [], []
-        for end, axis in zip(ends, axes, strict=True):
+        for end, along in ((a, axis), (b, axis if axis_b is None else axis_b)):
             index, local = self._end(end, where)
-            p, R = self._start(index)
-            if at is not None:
-                local = R.T @ (vector(at, 3, f"{where}at") - p)
+            local = local if at is None else self._local(index, vector(at, 3, f"{where}at"))
+            R = SPATIAL.rotation(self._start(index))
             bodies.append(index)
             points.append(local)
-            frames.append(R.T @ frame_along(vector(axis, 3, f"{where}axis"), name))
-        numbers = [points[0], frames[0].ravel(), points[1], frames[1].ravel()]
-        return Element(
-            name, JOINTS[kind], tuple(bodies), np.concatenate(numbers), tuple(points), tuple(frames)
-        )
+            frames.append(R.T @ frame_along(vector(along, 3, f"{where}axis"), name))
+        values = self._numbers(known, name, numbers)
+        p = [points[0], frames[0].ravel(), points[1], frames[1].ravel(), values]
+        made = Element(name, known, tuple(bodies), np.concatenate(p), tuple(points), tuple(frames))
+        return self._add_joint(made)
 
     def spherical(self, name: str, a: End, b: End, at: Any = None) -> SpatialMechanism:
         """A ball in its socket."""
-        return self._joint("spherical", name, (a, b), at, (Z, Z))
+        return self.joint("spherical", name, a, b, at)
 
     def revolute(
         self, name: str, a: End, b: End, at: Any = None, axis: Any = Z
     ) -> SpatialMechanism:
         """A hinge about `axis`."""
-        return self._joint("revolute", name, (a, b), at, (axis, axis))
+        return self.joint("revolute", name, a, b, at, axis)
 
     def cylindrical(
         self, name: str, a: End, b: End, at: Any = None, axis: Any = Z
     ) -> SpatialMechanism:
         """Turning about `axis` and sliding along it."""
-        return self._joint("cylindrical", name, (a, b), at, (axis, axis))
+        return self.joint("cylindrical", name, a, b, at, axis)
 
     def prismatic(
         self, name: str, a: End, b: End, at: Any = None, axis: Any = Z
     ) -> SpatialMechanism:
         """Sliding along `axis`."""
-        return self._joint("prismatic", name, (a, b), at, (axis, axis))
+        return self.joint("prismatic", name, a, b, at, axis)
 
     def universal(
         self, name: str, a: End, b: End, axes: tuple[Any, Any], at: Any = None
@@ -148,50 +137,53 @@ class SpatialMechanism(Analysis):
         first, second = (vector(axis, 3, f"joint {name!r}: axis") for axis in axes)
         if abs(first @ second) > 1e-9 * np.linalg.norm(first) * np.linalg.norm(second):
             raise ModelError(f"joint {name!r}: the axes of a universal joint are at right angles")
-        return self._joint("universal", name, (a, b), at, (first, second))
+        return self.joint("universal", name, a, b, at, first, second)
 
     def planar(
         self, name: str, a: End, b: End, at: Any = None, normal: Any = Z
     ) -> SpatialMechanism:
         """Moving in the plane with this normal."""
-        return self._joint("planar", name, (a, b), at, (normal, normal))
+        return self.joint("planar", name, a, b, at, normal)
 
     def fixed(self, name: str, a: End, b: End, at: Any = None) -> SpatialMechanism:
         """A weld."""
-        return self._joint("fixed", name, (a, b), at, (Z, Z))
+        return self.joint("fixed", name, a, b, at)
 
     def distance(self, name: str, a: End, b: End, length: float | None = None) -> SpatialMechanism:
         """A massless rod of this length (m), or as long as the first posture says."""
         if length is None:
             where = f"joint {name!r}: "
-            places = []
-            for index, local in (self._end(a, where), self._end(b, where)):
-                p, R = self._start(index)
-                places.append(p + R @ local)
-            length = float(np.linalg.norm(places[1] - places[0]))
+            first, second = (
+                SPATIAL.place(self._start(index), local)
+                for index, local in (self._end(a, where), self._end(b, where))
+            )
+            length = float(np.linalg.norm(second - first))
         if not length > 0.0:
             raise ModelError(f"joint {name!r}: a rod needs a positive length, not {length}")
-        return self._joint("distance", name, (a, b), None, (Z, Z), length)
+        return self.joint("distance", name, a, b, length=length)
 
     def screw(
         self, name: str, a: End, b: End, pitch: float, at: Any = None, axis: Any = Z
     ) -> SpatialMechanism:
         """A nut on a thread: it advances by `pitch` (m) in a turn."""
-        return self._joint("screw", name, (a, b), at, (axis, axis), pitch / (2 * np.pi), 0.0, 0.0)
+        if pitch == 0.0:
+            raise ModelError(f"joint {name!r}: a thread has a pitch; without one it is a revolute")
+        return self.joint("screw", name, a, b, at, axis, lead=pitch / (2.0 * np.pi))
 
     def gear(self, name: str, a: str, b: str, radii: tuple[float, float]) -> SpatialMechanism:
-        """Two wheels, given by their revolute joints `a` and `b` on one carrier, and pitch radii."""
+        """Two wheels, given by their revolute joints `a` and `b` on one carrier, and pitch radii.
+
+        The radii are in the ratio of whole numbers of teeth; an annulus has a negative one.
+        """
         first, second = self._wheel(name, a), self._wheel(name, b)
         if first.bodies[0] != second.bodies[0]:
             raise ModelError(
                 f"joint {name!r}: the wheels of {a!r} and {b!r} need one carrier as their first body"
             )
-        if 0.0 in radii or not np.isfinite(radii).all():
-            raise ModelError(f"joint {name!r}: pitch radii must not be zero, not {radii}")
-        numbers = [*first.parameters[:24], *second.parameters[:24], *radii, 0.0, 0.0, 0.0]
         bodies = (first.bodies[0], first.bodies[1], second.bodies[1])
         at = (first.at[0], first.at[1], second.at[1])
-        return self._add_joint(Element(name, JOINTS["gear"], bodies, np.array(numbers), at))
+        numbers = [first.parameters[:24], second.parameters[:24], _teeth(name, *radii)]
+        return self._add_joint(Element(name, JOINTS["gear"], bodies, np.concatenate(numbers), at))
 
     def _wheel(self, name: str, joint: str) -> Element:
         for element in self._description.joints:
@@ -231,6 +223,20 @@ def frame_along(axis: np.ndarray, name: str) -> np.ndarray:
     x = np.cross(other, z)
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(z, x), z], axis=1)
+
+
+def _teeth(name: str, ra: float, rb: float) -> np.ndarray:
+    """(m, n, r) with r_a = m r and r_b = n r for whole numbers m and n."""
+    if ra == 0.0 or rb == 0.0 or not np.isfinite([ra, rb]).all():
+        raise ModelError(f"joint {name!r}: pitch radii must not be zero, not {(ra, rb)}")
+    ratio = Fraction(ra / rb).limit_denominator(MOST_TEETH)
+    if abs(float(ratio) - ra / rb) > 1e-9 * abs(ra / rb):
+        raise ModelError(
+            f"joint {name!r}: pitch radii {(ra, rb)} are in the ratio of whole numbers of teeth, "
+            f"none above {MOST_TEETH}"
+        )
+    m, n = ratio.numerator, ratio.denominator
+    return np.array([m, n, rb / n])
 
 
 def _quaternion(rotation: Any, name: str) -> np.ndarray:

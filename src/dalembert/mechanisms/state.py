@@ -7,16 +7,15 @@ the λ of the printed system (004, p.3) is minus the forces written beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import ConstraintError, UnknownNameError
-from dalembert.mechanisms import planar_kinds, spatial_kinds
-from dalembert.mechanisms.assembly import assembly_of
-from dalembert.mechanisms.description import Description, Element
-from dalembert.spatial.quaternions import matrix_from_quaternion
+from dalembert.mechanisms.description import Description
+from dalembert.systems.bodies import planar, spatial
+from dalembert.systems.bodies.data import Element
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,16 +37,12 @@ class State:
 
     def rotation(self, name: str) -> np.ndarray:
         """Axes of a body in the world, as columns: (2, 2) or (3, 3)."""
-        q = self.body(name)
-        if self.description.space.dimension == 3:
-            return matrix_from_quaternion(q[3:])
-        c, s = np.cos(q[2]), np.sin(q[2])
-        return np.array([[c, -s], [s, c]])
+        return self.description.space.rotation(self.body(name))
 
     def point(self, end: Any) -> np.ndarray:
         """Global place (2,) or (3,) of "body.point", or of ("body", local)."""
         name, local = self._local(end)
-        return self.body(name)[: self.description.space.dimension] + self.rotation(name) @ local
+        return self.description.space.place(self.body(name), local)
 
     def velocity(self, end: Any) -> np.ndarray:
         """Global velocity (2,) or (3,) of a point, m/s."""
@@ -59,7 +54,7 @@ class State:
 
     def _carried(self, end: Any) -> tuple[np.ndarray, np.ndarray]:
         name, local = self._local(end)
-        kinds = planar_kinds if self.description.space.dimension == 2 else spatial_kinds
+        kinds = planar if self.description.space.dimension == 2 else spatial
         index = self.description.index(name)
         _, J, drift = self.measured(Element(name, kinds.MEASURES["position"], (index,), local))
         n = self.description.space.nv
@@ -79,12 +74,17 @@ class State:
 
     def measured(self, element: Element) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Value (rows,), J (rows, bodies, nv) and drift (rows,) of one element."""
-        space = self.description.space
-        q = np.concatenate([space.reference, self.q]).reshape(-1, space.nq)[list(element.bodies)]
-        v = np.concatenate([np.zeros(space.nv), self.v]).reshape(-1, space.nv)
-        moving = v[list(element.bodies)].ravel()
-        phi, J, drift = element.kind.kernel().ufunc(q.ravel(), moving, element.parameters)
-        return phi, J.reshape(element.kind.rows, len(element.bodies), space.nv), drift
+        places = element.poses(self.q), element.speeds(self.v)
+        phi, J, drift = element.kind.row_function.kernel.ufunc(*places, element.parameters)
+        shape = (element.kind.rows, len(element.bodies), self.description.space.nv)
+        return phi, J.reshape(shape), drift
+
+    def inertial(self) -> np.ndarray:
+        """M v̇ less the forces that are known (nv,): what joints and drivers exert."""
+        units = self.description.batch
+        moved = np.einsum("kij,kj->ki", units.mass, self.a.reshape(units.n, -1)).ravel()
+        known = units.applied(self.t, self.q, self.v)
+        return moved - known - units.actuation(self.q, self.torques)
 
     def generalised(self, name: str, on: str) -> np.ndarray:
         """What a joint, driver or force exerts on a body, along its velocities (nv,)."""
@@ -102,13 +102,15 @@ class State:
     def effort(self, name: str) -> np.ndarray:
         """Force or torque (rows,) along what an element measures: −λ of a joint or driver, τ else."""
         d = self.description
-        for k, force in enumerate(d.forces):
+        for force in d.forces:
             if force.name == name:
-                value, J, _ = self.measured(force.element)
-                v = np.concatenate([np.zeros(d.space.nv), self.v]).reshape(-1, d.space.nv)
-                speed = np.einsum("kj,kj->", J[0], v[list(force.element.bodies)])
-                loads, which = assembly_of(d).loads, np.array([k])
-                return loads.law(which, self.t, value, np.array([speed]), self.torques)
+                element = replace(force.element, parameters=force.element.numbers(force.free))
+                value, J, _ = self.measured(element)
+                speed = float(J[0].ravel() @ element.speeds(self.v))
+                tau = force.given(self.t) + force.spring(value[0]) + force.damper(speed)
+                if force.open and len(self.torques):
+                    tau = tau + self.torques[d.actuators.index(name)]
+                return np.array([float(tau)])
         return -self.multipliers[d.rows_of(name)]
 
     def wrench(self, name: str, on: str, at: Any = None, frame: str = "world") -> np.ndarray:
@@ -178,10 +180,4 @@ class State:
 
     def kinetic_energy(self) -> float:
         """½ vᵀ M v, J."""
-        total = 0.0
-        n, plane = self.description.space.nv, self.description.space.dimension
-        for k, body in enumerate(self.description.bodies):
-            v = self.v[k * n : (k + 1) * n]
-            turning = v[plane:] @ np.atleast_2d(body.inertia) @ v[plane:]
-            total += 0.5 * (body.mass * (v[:plane] @ v[:plane]) + turning)
-        return float(total)
+        return self.description.batch.kinetic_energy(self.v)

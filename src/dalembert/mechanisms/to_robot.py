@@ -11,12 +11,13 @@ from dalembert.constraints import Constrained, Distance, Loop
 from dalembert.constraints.kinds import Constraint
 from dalembert.errors import FormulationError
 from dalembert.mechanisms.analysis import Analysis
-from dalembert.mechanisms.description import Description, Element
+from dalembert.mechanisms.description import Description
 from dalembert.mechanisms.ends import measure
 from dalembert.mechanisms.state import State
 from dalembert.model import Joint, Link
 from dalembert.spatial.rotations import rotation_z
 from dalembert.spatial.se3 import inverse, pose
+from dalembert.systems.bodies.data import Element
 from dalembert.systems.robot import Robot
 
 TREE = ("revolute", "prismatic")

@@ -59,11 +59,7 @@ def draw(mechanism: Analysis, run: xarray.Dataset, path: Path) -> Path:
 def states(mechanism: Analysis, run: xarray.Dataset) -> tuple[np.ndarray, list[State]]:
     """Some samples of a run, with their multipliers."""
     chosen = np.unique(np.linspace(0, run.sizes["time"] - 1, CURVES).round().astype(int))
-    found = []
-    for k in chosen:
-        arrays = [run[name].values[k] for name in ("q", "v", "a", "multiplier", "torque")]
-        found.append(State(mechanism.description, float(run.time[k]), *arrays))
-    return run.time.values[chosen], found
+    return run.time.values[chosen], mechanism.states(run.isel(time=chosen))
 
 
 Curve = tuple[str, np.ndarray, np.ndarray]
@@ -109,8 +105,9 @@ def _equivalent(mechanism: Analysis, t: np.ndarray, found: list[State]) -> list[
 
 
 def _energies(run: xarray.Dataset) -> list[Curve]:
-    t = run.time.values
-    return [(name, t, run[name].values) for name in ("kinetic", "potential", "energy")]
+    t, total = run.time.values, (run.kinetic + run.potential).values
+    parts = [(name, t, run[name].values) for name in ("kinetic", "potential")]
+    return [*parts, ("energy", t, total)]
 
 
 def _curves(axes: Any, run: xarray.Dataset, curves: list[Curve], label: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dalembert.errors import DalembertError
 from dalembert.simulation.checkpoint import Checkpoint, SimulationWarning
 from dalembert.simulation.settings import Grid
 
@@ -101,6 +102,10 @@ def drive(
         if len(record.states) == 1:  # nothing is lost: the mistake is said as it is
             raise failed.cause from None
         record.end("failed", str(failed))
+    except DalembertError as error:  # of equations that are called: constraints that do not close
+        if len(record.states) == 1:
+            raise
+        record.end("stalled", str(error))
     _warn(record, _lost(run, record.states[0], record.states[-1]))
     return record
 

@@ -52,7 +52,7 @@ class FixedRun:
             self.move(x, slice(None), first, count)
         else:
             self._blocks(x, first, count)
-        if self.stepper.plant.closed:
+        if self.stepper.plant.closed and self.stepper.method.projects:
             self._keep_closed(state["x"], x, self.grid.time(index + 1))
         return {"x": x}
 

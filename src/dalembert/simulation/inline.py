@@ -35,6 +35,8 @@ class Looped:
         """One array, or a tuple of them where the function returns a dict; batches broadcast."""
         given = [np.asarray(x, dtype=float) for x in arrays]
         cores = list(self.inputs.values())
+        if all(x.ndim == core for x, core in zip(given, cores, strict=True)):
+            return self._returned(self._one(given), out)
         lead = np.broadcast_shapes(
             *(x.shape[: x.ndim - core] for x, core in zip(given, cores, strict=True))
         )
@@ -46,6 +48,10 @@ class Looped:
         results = [
             np.stack(column).reshape(*lead, *column[0].shape) for column in zip(*rows, strict=True)
         ]
+        return self._returned(results, out)
+
+    @staticmethod
+    def _returned(results: list[np.ndarray], out: Any) -> Any:
         if out is not None:
             out[...] = results[0]
             return out

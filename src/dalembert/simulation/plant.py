@@ -160,7 +160,7 @@ class Plant:
         if self.closed and not bare.resting:
             power = power - bare.at(q, None, t).b @ lam
         zdot = zdot(lam) if callable(zdot) else zdot
-        loss = (rubbing - bare.generalized_forces(q, qd)) @ qd
+        loss = (rubbing - bare.generalized_forces(q, qd, t)) @ qd
         return Motion(qdd, zdot, total, power, loss, lam=lam)
 
     def locked_motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> Motion:
@@ -172,7 +172,7 @@ class Plant:
         total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
         locked = given["locked"]
         rubbing = coulomb(given["direction"], friction[0], friction[1])
-        psi = bare.generalized_forces(q, qd)
+        psi = bare.generalized_forces(q, qd, t)
         M = bare.mass_matrix(q)
         b = total - bare.bias(q, qd) + psi - rubbing
         free = 1.0 - locked
@@ -209,7 +209,7 @@ class Plant:
     def dead_point(self, q: np.ndarray) -> str:
         """That a posture is singular, in words; nothing where it is not."""
         looked = getattr(self.system, "mobility", None)
-        found = None if looked is None else looked(q)
+        found = looked(q) if callable(looked) else None
         if found is None or (found.condition < NEAR_SINGULAR and not found.singular):
             return ""
         return (

@@ -43,7 +43,7 @@ def simulate(
     tau: Any = None,
     *,
     duration: float,
-    method: str | None = None,
+    method: str | Method | None = None,
     dt: float = 1e-3,
     save_every: int = 1,
     rtol: float = 1e-10,
@@ -62,7 +62,8 @@ def simulate(
     (N, nv); `Samples` over time; a function (t, q, q̇) → torques; or a controller, which is compiled
     into the same kernel as the dynamics. Methods: "DOP853" (default for one state), "RK45", "RK23",
     "Radau", "BDF", "LSODA" adapt their steps to `rtol` and `atol`; "rk4" (default for batches),
-    "heun", "euler", "semi_implicit" and "variational" (symplectic) step by `dt`.
+    "heun", "euler", "semi_implicit", "variational" (symplectic), "generalized_alpha" (implicit,
+    index 3) and "baumgarte" (constraints pulled back) step by `dt`.
 
     Coulomb friction: "events" locates every stick and slip (adaptive methods only), "smooth" lets it
     rise over the velocity `smoothing`, by default wide enough for the step, "plain" is its sign.
@@ -131,7 +132,7 @@ def _run(
 ) -> Run:
     """The method at work on this plant."""
     if isinstance(method, FixedMethod):
-        stepper = _remembered((plant, method.name), lambda: Stepper(plant, method))
+        stepper = _remembered((plant, method), lambda: Stepper(plant, method))
         return FixedRun(stepper, wanted, given, asked.grid)
     joints = setup.joints_for(plant, friction, asked.restitution)
     flow = _remembered((plant, "flow", joints.needed), lambda: Field(plant, joints.needed))

@@ -14,7 +14,7 @@ import numpy as np
 from dalembert.errors import SettingError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.methods import ADAPTIVE, FIXED, METHODS, find
-from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod
+from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 
 Until = Callable[[float, np.ndarray, np.ndarray], float]
 
@@ -67,7 +67,7 @@ class Settings:
     """The keywords of `simulate` as they are given; `None` stands for the default."""
 
     duration: float
-    method: str | None = None
+    method: str | Method | None = None
     dt: float = 1e-3
     save_every: int = 1
     rtol: float = 1e-10

@@ -20,7 +20,9 @@ OFF = 1e-6  # of a first state from its constraints
 def start(system: System, q0: Any, qd0: Any) -> tuple[np.ndarray, np.ndarray]:
     """q (nq,) or (N, nq) with unit quaternions, q̇ of the same batch; rest where none is given."""
     q = np.asarray(system.neutral() if q0 is None else q0, dtype=float)
-    qd = np.zeros((*q.shape[:-1], system.nv)) if qd0 is None else np.asarray(qd0, dtype=float)
+    if q.ndim and q.shape[-1] == system.nq and qd0 is None:
+        qd0 = system.dynamics.first_velocity(q)
+    qd = np.asarray(0.0 if qd0 is None else qd0, dtype=float)
     for name, array, size in (("q0", q, system.nq), ("qd0", qd, system.nv)):
         if array.ndim not in (1, 2) or array.shape[-1] != size:
             raise ShapeError(

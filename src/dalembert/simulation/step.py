@@ -97,7 +97,8 @@ class Stepper:
         return self._closed(self.stages.under(given), x, t, dt, torque)
 
     def _closed(self, flow: Flow, x: Any, t: Any, h: Any, torque: Torque) -> Any:
-        return flow.project(self.step.advance(flow, x, t, h, torque), t + h)
+        moved = self.step.advance(flow, x, t, h, torque)
+        return flow.project(moved, t + h) if self.method.projects else moved
 
     def _built(self, name: str, function: Callable[..., Any], shapes: Shapes) -> Callable[..., Any]:
         return self.plant.built(name, function, {**shapes, **self.given}, self.method.traces)

@@ -120,6 +120,10 @@ class Dynamics:
         """The reference configuration (nq,)."""
         return np.zeros(self.nq)
 
+    def first_velocity(self, q: Any) -> np.ndarray:
+        """The velocity (nv,) a motion starts with where none is given: rest."""
+        return np.zeros((*q.shape[:-1], self.nv))
+
     def integrate(self, q: Any, step: Any) -> Any:
         """q (nq,) moved by the velocity `step` (nv,) for unit time."""
         return q + step
@@ -179,8 +183,11 @@ class Dynamics:
         """h (nv,) = C q̇ + N."""
         return self.compute("bias", q=q, qd=qd)
 
-    def generalized_forces(self, q: Any, qd: Any) -> Any:
-        """ψ (nv,), on the side of τ: minus the friction of a robot, what else acts on a system."""
+    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
+        """ψ (nv,), on the side of τ: minus the friction of a robot, what else acts on a system.
+
+        Forces that change with time by themselves are those at t; without one they are left out.
+        """
         return self.compute("generalized_forces", q=q, qd=qd)
 
     def kinetic_energy(self, q: Any, qd: Any) -> Any:

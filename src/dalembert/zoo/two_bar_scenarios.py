@@ -71,7 +71,7 @@ class Scenario:
         chosen = np.abs(run.time.values[None, :] - given[:, None]).argmin(axis=1)
         found = []
         for k in chosen:
-            t, q, v = float(run.time[k]), run.q.values[k], run.v.values[k]
+            t, q, v = float(run.time[k]), run.q.values[k], run.qd.values[k]
             tau = None if self.torques is None else self.torques(t, q, v)
             found.append(self.mechanism.forward_dynamics(t, q, v, tau))
         return found
@@ -136,7 +136,7 @@ def centre_accelerations(
 
 
 def _torque(state: State, name: str) -> float:
-    everything = [*state.description.constraints, *(f.element for f in state.description.forces)]
+    everything = [*state.description.elements, *(f.element for f in state.description.forces)]
     return state.torque(name) if any(e.name == name for e in everything) else 0.0
 
 

@@ -62,6 +62,7 @@ class FixedMethod:
     holds: bool = False  # a torque function is asked once a step, not at every stage
     closes: bool = True  # its states may be brought back to constraints after every step
     traces: bool = True  # runs on symbols; otherwise it is called on numbers
+    projects: bool = True  # its states are brought back to constraints after every step
 
     def __post_init__(self) -> None:
         require_named(self.name, self.order)

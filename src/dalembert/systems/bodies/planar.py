@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.mechanisms.kind import Kind
-from dalembert.mechanisms.space import PLANAR
+from dalembert.systems.bodies.kind import Kind, near
+from dalembert.systems.bodies.space import PLANAR
 
 
 def point(body: Any, s: Any) -> Any:
@@ -59,21 +59,16 @@ def distance(q: Any, p: Any) -> Any:
     return np.stack([(d @ d - p[4] * p[4]) / (2.0 * p[4])])
 
 
-def gear_line(q: Any, p: Any) -> Any:
-    """Angle (1,) of the line of centres, near the last parameter."""
-    d = between(q, p)
-    c, s = np.cos(p[7]), np.sin(p[7])
-    return np.stack([p[7] + np.arctan2(d[1] * c - d[0] * s, d[0] * c + d[1] * s)])
-
-
 def gear(q: Any, p: Any) -> Any:
     """Pitch circles p[4], p[5] roll on each other: r_a(φ_a − α) + r_b(φ_b − α) = p[6].
 
     α is the angle of the line of centres, so that the force of the teeth stands at the pitch point
-    and goes on into the bearings. An annulus has a negative radius.
+    and goes on into the bearings. It is looked for where the wheels say it is, so that it is right
+    over any number of turns. An annulus has a negative radius.
     """
-    line = gear_line(q, p)[0]
-    return np.stack([p[4] * (q[0, 2] - line) + p[5] * (q[1, 2] - line) - p[6]])
+    d, together = between(q, p), p[4] + p[5]
+    rolled = (p[4] * q[0, 2] + p[5] * q[1, 2] - p[6]) / together
+    return np.stack([together * (rolled - near(rolled, d[1], d[0]))])
 
 
 def rack(q: Any, p: Any) -> Any:
@@ -117,23 +112,23 @@ def length(q: Any, p: Any) -> Any:
 JOINTS = {
     kind.name: kind
     for kind in (
-        Kind("revolute", PLANAR, 2, 2, 4, revolute),
-        Kind("prismatic", PLANAR, 2, 2, 6, prismatic),
-        Kind("rigid", PLANAR, 2, 3, 5, rigid),
-        Kind("point_on_line", PLANAR, 2, 1, 5, point_on_line),
-        Kind("distance", PLANAR, 2, 1, 5, distance),
-        Kind("gear", PLANAR, 2, 1, 8, gear, gear_line, 1),
-        Kind("rack", PLANAR, 2, 1, 7, rack),
+        Kind("revolute", PLANAR, 2, 2, revolute),
+        Kind("prismatic", PLANAR, 2, 2, prismatic, ("direction", "turn")),
+        Kind("rigid", PLANAR, 2, 3, rigid, ("turn",)),
+        Kind("point_on_line", PLANAR, 2, 1, point_on_line, ("direction",)),
+        Kind("distance", PLANAR, 2, 1, distance, ("length",)),
+        Kind("gear", PLANAR, 2, 1, gear, ("radius_a", "radius_b", "phase")),
+        Kind("rack", PLANAR, 2, 1, rack, ("direction", "radius", "phase")),
     )
 }
 MEASURES = {
     kind.name: kind
     for kind in (
-        Kind("angle", PLANAR, 2, 1, 1, angle),
-        Kind("slide", PLANAR, 2, 1, 5, slide),
-        Kind("position", PLANAR, 1, 2, 2, position),
-        Kind("component", PLANAR, 1, 1, 4, component),
-        Kind("orientation", PLANAR, 1, 1, 1, orientation),
-        Kind("length", PLANAR, 2, 1, 4, length),
+        Kind("angle", PLANAR, 2, 1, angle),
+        Kind("slide", PLANAR, 2, 1, slide, ("direction",)),
+        Kind("position", PLANAR, 1, 2, position, points=2),
+        Kind("component", PLANAR, 1, 1, component, ("x", "y"), points=2),
+        Kind("orientation", PLANAR, 1, 1, orientation, points=2),
+        Kind("length", PLANAR, 2, 1, length),
     )
 }

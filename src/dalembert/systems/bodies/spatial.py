@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.mechanisms.kind import Kind
-from dalembert.mechanisms.space import SPATIAL
 from dalembert.spatial.quaternions import matrix_from_quaternion
-
-FRAMES = 24
+from dalembert.systems.bodies.kind import Kind, near
+from dalembert.systems.bodies.space import SPATIAL
 
 
 class Pair(NamedTuple):
@@ -90,38 +88,34 @@ def distance(q: Any, p: Any) -> Any:
     return np.stack([(d @ d - length * length) / (2.0 * length)])
 
 
-def turned(j: Pair, near: Any) -> Any:
-    """Angle about z from f_a to f_b, the one nearest to `near`."""
-    s, c = j.A[:, 1] @ j.B[:, 0], j.A[:, 0] @ j.B[:, 0]
-    cn, sn = np.cos(near), np.sin(near)
-    return near + np.arctan2(s * cn - c * sn, c * cn + s * sn)
+def turned(j: Pair, about: Any) -> Any:
+    """Angle about z from f_a to f_b, the one nearest to the angle `about`."""
+    return near(about, j.A[:, 1] @ j.B[:, 0], j.A[:, 0] @ j.B[:, 0])
 
 
 def screw(q: Any, p: Any) -> Any:
-    """Cylindrical, with the slide tied to the angle: h·d = p[24] θ + p[25], p[24] in m/rad."""
+    """Cylindrical, with the slide tied to the angle: h·d = p[24] θ, p[24] in m/rad.
+
+    θ is looked for where the slide says it is, so that it is right over any number of turns.
+    """
     j = pair(q, p)
-    tied = j.A[:, 2] @ j.d - p[24] * turned(j, p[26]) - p[25]
+    slid = j.A[:, 2] @ j.d
+    tied = slid - p[24] * turned(j, slid / p[24])
     return np.concatenate([dots((j.A[:, 0], j.d), (j.A[:, 1], j.d)), parallel(j), np.stack([tied])])
 
 
-def gear_angles(q: Any, p: Any) -> Any:
-    """Angles (2,) of the wheels about their axes in the carrier, near the last two parameters."""
-    second = np.stack([q[0], q[2]])
-    return np.stack([turned(pair(q, p), p[51]), turned(pair(second, p[24:48]), p[52])])
-
-
 def gear(q: Any, p: Any) -> Any:
-    """r_a θ_a + r_b θ_b = p[50] with r = p[48:50]; the bodies are (carrier, a, b)."""
-    return np.stack([p[48:50] @ gear_angles(q, p) - p[50]])
+    """r (m θ_a + n θ_b) = 0 with teeth m, n = p[48:50] and r = p[50]; bodies (carrier, a, b).
 
-
-def screw_angle(q: Any, p: Any) -> Any:
-    """Angle (1,) of the screw about z."""
-    return np.stack([turned(pair(q, p), p[26])])
+    m and n are whole numbers, so that full turns of the wheels are full turns of the sum.
+    """
+    first, second = turned(pair(q, p), 0.0), turned(pair(np.stack([q[0], q[2]]), p[24:48]), 0.0)
+    teeth = p[48] * first + p[49] * second
+    return np.stack([p[50] * np.arctan2(np.sin(teeth), np.cos(teeth))])
 
 
 def angle(q: Any, p: Any) -> Any:
-    """Angle (1,) about z from f_a to f_b, followed over full turns."""
+    """Angle (1,) about z from f_a to f_b, the one nearest to p[24]."""
     return np.stack([turned(pair(q, p), p[24])])
 
 
@@ -150,25 +144,25 @@ def length(q: Any, p: Any) -> Any:
 JOINTS = {
     kind.name: kind
     for kind in (
-        Kind("spherical", SPATIAL, 2, 3, FRAMES, spherical),
-        Kind("revolute", SPATIAL, 2, 5, FRAMES, revolute),
-        Kind("cylindrical", SPATIAL, 2, 4, FRAMES, cylindrical),
-        Kind("prismatic", SPATIAL, 2, 5, FRAMES, prismatic),
-        Kind("universal", SPATIAL, 2, 4, FRAMES, universal),
-        Kind("planar", SPATIAL, 2, 3, FRAMES, planar),
-        Kind("fixed", SPATIAL, 2, 6, FRAMES, fixed),
-        Kind("distance", SPATIAL, 2, 1, FRAMES + 1, distance),
-        Kind("screw", SPATIAL, 2, 5, FRAMES + 3, screw, screw_angle, 1),
-        Kind("gear", SPATIAL, 3, 1, 2 * FRAMES + 5, gear, gear_angles, 2),
+        Kind("spherical", SPATIAL, 2, 3, spherical),
+        Kind("revolute", SPATIAL, 2, 5, revolute),
+        Kind("cylindrical", SPATIAL, 2, 4, cylindrical),
+        Kind("prismatic", SPATIAL, 2, 5, prismatic),
+        Kind("universal", SPATIAL, 2, 4, universal),
+        Kind("planar", SPATIAL, 2, 3, planar),
+        Kind("fixed", SPATIAL, 2, 6, fixed),
+        Kind("distance", SPATIAL, 2, 1, distance, ("length",)),
+        Kind("screw", SPATIAL, 2, 5, screw, ("lead",)),
+        Kind("gear", SPATIAL, 3, 1, gear, ("teeth_a", "teeth_b", "radius"), points=48),
     )
 }
 MEASURES = {
     kind.name: kind
     for kind in (
-        Kind("angle", SPATIAL, 2, 1, FRAMES + 1, angle, angle, 1),
-        Kind("slide", SPATIAL, 2, 1, FRAMES, slide),
-        Kind("position", SPATIAL, 1, 3, 3, position),
-        Kind("component", SPATIAL, 1, 1, 6, component),
-        Kind("length", SPATIAL, 2, 1, FRAMES, length),
+        Kind("angle", SPATIAL, 2, 1, angle, ("about",), near=True),
+        Kind("slide", SPATIAL, 2, 1, slide),
+        Kind("position", SPATIAL, 1, 3, position, points=3),
+        Kind("component", SPATIAL, 1, 1, component, ("x", "y", "z"), points=3),
+        Kind("length", SPATIAL, 2, 1, length),
     )
 }

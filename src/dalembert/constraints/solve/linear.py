@@ -1,0 +1,252 @@
+"""The linear algebra of constraints in the mass metric: (B Bᵀ)⁺ for B = J M^{-1/2}.
+
+M is block diagonal, so only the Schur complement S = J M⁻¹ Jᵀ has to be factored. It links rows that
+share a unit: reordered by reverse Cuthill–McKee it is banded, and its cost grows linearly along a
+chain. Few rows are dense. Cholesky's pivots say when the rank is in doubt; then the singular values
+decide, whichever solver it is: as many as are known to be redundant at every posture are left out,
+or those below `CUT` where that is not known yet, and the multipliers are those of least norm.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from dalembert.errors import ConvergenceError
+
+CUT = 1e-4  # of the largest singular value, rows of unit length in the mass metric
+DOUBT = 3e-3  # Cholesky pivots below this share of the largest ask for the singular values
+ENOUGH = 1e-4  # and of rows that are known to be independent nearly everywhere
+DENSE = 60  # up to so many rows a dense factor is quicker
+MOST = 2000  # up to so many rows singular values are looked at
+PROXIMITY = 1e-9
+PROXIMAL_STEPS = 4
+ROUNDING = 1e-9  # singular values below this share of the largest are none
+SHORT = 1e-3  # a row of a joint is measured at least by this share of its longest one
+Pattern = tuple[np.ndarray, np.ndarray]  # row and column of every entry
+
+
+class ConstraintSolver(Protocol):
+    """B at the posture last filled in, and (B Bᵀ)⁺ of it.
+
+    `least` is how far the most dependent row, of unit length, stands from the span of those before
+    it, rows that are always redundant (`expect`) left out: it falls to zero at singular postures.
+    """
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def least(self) -> float: ...
+    def fill(self, data: np.ndarray) -> None: ...
+    def times(self, x: np.ndarray) -> np.ndarray: ...
+    def transposed(self, y: np.ndarray) -> np.ndarray: ...
+    def solve(self, r: np.ndarray) -> np.ndarray: ...
+    def expect(self, redundant: int) -> None: ...
+
+
+class Scale:
+    """What the rows are measured by: the longest each has been, in the mass metric.
+
+    A row that vanishes at a singular posture must not be stretched to unit length there, so that its
+    rounding would count as a direction; neither does one far shorter than its neighbours.
+    """
+
+    def __init__(self, starts: np.ndarray) -> None:
+        self._starts, self._heights = starts[:-1], np.diff(starts)
+        self._seen = np.zeros(int(starts[-1]))
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def __call__(self, lengths: np.ndarray) -> np.ndarray:
+        """The scale of every row, from its own length here."""
+        if not len(lengths):
+            return lengths
+        self._seen = np.maximum(self._seen, lengths)
+        longest = np.repeat(np.maximum.reduceat(self._seen, self._starts), self._heights)
+        found = np.maximum(self._seen, SHORT * longest)
+        return np.where(found > 0.0, found, 1.0)
+
+
+class Dense:
+    """B (rows, columns) as an array; the rank is looked at whenever Cholesky is in doubt."""
+
+    def __init__(self, columns: int, at: Pattern, scale: Scale) -> None:
+        from scipy.linalg import lapack
+
+        rows = len(scale)
+        self.shape, self._at, self._scale = (rows, columns), at, scale
+        self._potrf, self._potrs = lapack.dpotrf, lapack.dpotrs
+        self.rank, self.least = rows, 1.0
+        self._redundant: int | None = None
+
+    def fill(self, data: np.ndarray) -> None:
+        """Take the entries of B."""
+        B = np.zeros(self.shape)
+        B[self._at] = data
+        self.length = self._scale(np.sqrt(np.einsum("ij,ij->i", B, B)))
+        self.B = B
+        self._unit = B / self.length[:, None]
+        self._factor: np.ndarray | None = None
+        self._pinv: np.ndarray | None = None
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """B x."""
+        return self.B @ x
+
+    def transposed(self, y: np.ndarray) -> np.ndarray:
+        """Bᵀ y."""
+        return y @ self.B
+
+    def solve(self, r: np.ndarray) -> np.ndarray:
+        """(B Bᵀ)⁺ r."""
+        if not len(r):
+            return r
+        if self._factor is None and self._pinv is None:
+            self._decompose()
+        scaled = r / self.length
+        if self._pinv is not None:
+            return (self._pinv @ scaled) / self.length
+        return self._potrs(self._factor, scaled, lower=True)[0] / self.length
+
+    def expect(self, redundant: int) -> None:
+        """So many rows follow from the others at every posture."""
+        self._redundant = redundant
+
+    def _decompose(self) -> None:
+        S = self._unit @ self._unit.T
+        factor, failed = self._potrf(S, lower=True)
+        pivots = factor.diagonal()
+        if not failed and pivots.min() > DOUBT:
+            self._factor, self.rank, self.least = factor, self.shape[0], float(pivots.min())
+            return
+        if not np.isfinite(self._unit).all():
+            raise ConvergenceError("a posture is not finite: the motion has run away")
+        pivots = self._potrf(S + PROXIMITY * np.eye(len(S)), lower=True)[0].diagonal()
+        self.least = _least(pivots, self._redundant)
+        U, sigma, _ = np.linalg.svd(self._unit, full_matrices=False)
+        if self._redundant is None:
+            kept = sigma > CUT * sigma[0]
+        else:
+            first = np.arange(len(sigma)) < self.shape[0] - self._redundant
+            kept = (sigma > ROUNDING * sigma[0]) & first
+        self.rank = int(kept.sum())
+        U = U[:, kept]
+        self._pinv = (U / sigma[kept] ** 2) @ U.T
+
+
+class Banded:
+    """B by its entries alone: B Bᵀ is a sum over pairs of entries in one column, found once."""
+
+    def __init__(self, columns: int, at: Pattern, scale: Scale) -> None:
+        from scipy.linalg import lapack
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+        rows = len(scale)
+        self.shape, self._at, self._scale = (rows, columns), at, scale
+        self._pbtrf, self._pbtrs = lapack.dpbtrf, lapack.dpbtrs
+        pattern = csr_array((np.ones(len(at[0])), at), shape=self.shape)
+        self.order = reverse_cuthill_mckee((pattern @ pattern.T).tocsr(), symmetric_mode=True)
+        place = np.empty(rows, dtype=np.intp)
+        place[self.order] = np.arange(rows)
+        self._row, self._column = place[at[0]], at[1]
+        self._first, self._second = _pairs(self._column)
+        i, j = self._row[self._first], self._row[self._second]
+        self.band = int(np.abs(i - j).max(initial=0))
+        # upper band as LAPACK stores it: entry (i ≤ j) in row band + i − j of column j
+        low, high = np.minimum(i, j), np.maximum(i, j)
+        self._target = (self.band + low - high) + (self.band + 1) * high
+        self._proximity, self.least = 0.0, 1.0
+        self._redundant: int | None = None
+
+    def expect(self, redundant: int) -> None:
+        """So many rows follow from the others at every posture: no reason for doubt."""
+        self._redundant = redundant
+
+    def fill(self, data: np.ndarray) -> None:
+        """Take the entries of B."""
+        squares = np.bincount(self._at[0], data * data, minlength=self.shape[0])
+        self.length = self._scale(np.sqrt(squares))[self.order]
+        self._given, self._data = data, data / self.length[self._row]
+        self._factor: np.ndarray | None = None
+        self._dense: Dense | None = None
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """B x."""
+        found = np.bincount(self._row, self._data * x[self._column], minlength=self.shape[0])
+        return self._back(self.length * found)
+
+    def transposed(self, y: np.ndarray) -> np.ndarray:
+        """Bᵀ y."""
+        scaled = self.length * y[self.order]
+        weights = self._data * scaled[self._row]
+        return np.bincount(self._column, weights, minlength=self.shape[1])
+
+    @property
+    def rank(self) -> int:
+        """Independent rows, as far as the last solution had to know."""
+        if self._dense is not None:
+            return self._dense.rank
+        return self.shape[0] - ((self._redundant or 0) if self._proximity else 0)
+
+    def solve(self, r: np.ndarray) -> np.ndarray:
+        """(B Bᵀ)⁻¹ r; with redundant rows a proximal iteration towards a solution."""
+        if self._factor is None and self._dense is None:
+            self._decompose()
+        if self._dense is not None:
+            return self._dense.solve(r)
+        found = step = self._pbtrs(self._factor, r[self.order] / self.length)[0]
+        for _ in range(PROXIMAL_STEPS - 1 if self._proximity else 0):
+            step = self._pbtrs(self._factor, self._proximity * step)[0]
+            found = found + step
+        return self._back(found / self.length)
+
+    def _back(self, y: np.ndarray) -> np.ndarray:
+        result = np.empty_like(y)
+        result[self.order] = y
+        return result
+
+    def _decompose(self) -> None:
+        size = (self.band + 1) * self.shape[0]
+        products = self._data[self._first] * self._data[self._second]
+        flat = np.bincount(self._target, products, minlength=size)
+        band = flat.reshape(self.shape[0], self.band + 1).T
+        self._proximity = 0.0
+        self._factor, failed = self._pbtrf(band)
+        self.least = float(self._factor[-1].min(initial=1.0))
+        enough = ENOUGH if self._redundant == 0 else DOUBT
+        if not failed and self.least > enough:
+            return
+        self._proximity = PROXIMITY
+        shifted = band.copy()
+        shifted[-1] += PROXIMITY
+        self._factor, _ = self._pbtrf(shifted)
+        self.least = _least(self._factor[-1], self._redundant)
+        if self._redundant is None and self.shape[0] <= MOST:
+            self._dense = Dense(self.shape[1], self._at, self._scale)
+            self._dense.fill(self._given)
+
+
+def _least(pivots: np.ndarray, redundant: int | None) -> float:
+    left = np.sort(pivots)[redundant or 0 :]
+    return float(left[0]) if len(left) else 1.0
+
+
+def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of entries (each also with itself) that stand in one column."""
+    order = np.argsort(columns, kind="stable")
+    ends = np.flatnonzero(np.diff(columns[order], append=-1)) + 1
+    first, second = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
+    for start, stop in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
+        i, j = np.triu_indices(stop - start)
+        first.append(order[start + i])
+        second.append(order[start + j])
+    return np.concatenate(first), np.concatenate(second)
+
+
+def solver(columns: int, at: Pattern, starts: np.ndarray) -> ConstraintSolver:
+    """The quicker of the two for rows of joints that begin at `starts`."""
+    made: Any = Dense if starts[-1] <= DENSE else Banded
+    return made(columns, at, Scale(starts))

@@ -1,0 +1,218 @@
+"""All bodies of a set at once, on numbers: its equations compiled, one call for equal things."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dalembert.kernels import build
+from dalembert.kernels.program.trace import trace
+from dalembert.systems.bodies import equations
+from dalembert.systems.bodies.body_set import BodySet
+from dalembert.systems.bodies.data import Element, Force
+from dalembert.systems.bodies.space import Space
+
+Array = np.ndarray
+
+
+@cache
+def _ufunc(space: Space, name: str) -> np.ufunc:
+    """An equation of one body as a ufunc over bodies."""
+    q, v, load = (space.nq,), (space.nv,), (space.dimension + space.nv + 1,)
+    functions: dict[str, tuple[Callable[..., Any], dict[str, tuple[int, ...]]]] = {
+        "integrate": (space.integrate, {"q": q, "step": v}),
+        "difference": (space.difference, {"q": q, "to": q}),
+        "pull_back": (space.pull_back, {"step": v, "velocity": v}),
+        "rate": (space.rate, {"q": q, "v": v}),
+        "normalised": (space.normalised, {"q": q}),
+        "bias": (
+            lambda M, gravity, v: equations.bias(space, M, gravity, v),
+            {"M": (space.nv, space.nv), "gravity": (space.dimension,), "v": v},
+        ),
+        "kinetic": (
+            lambda M, v: equations.kinetic_energy(M, v),
+            {"M": (space.nv, space.nv), "v": v},
+        ),
+        "weight": (
+            lambda M, gravity, q: equations.weight_energy(space, M, gravity, q),
+            {"M": (space.nv, space.nv), "gravity": (space.dimension,), "q": q},
+        ),
+        "load": (
+            lambda q, numbers: equations.load_force(space, q, numbers),
+            {"q": q, "numbers": load},
+        ),
+    }
+    function, shapes = functions[name]
+    program = trace(function, shapes, name=name)
+    return build(program.digest, lambda: program, program.inputs, program.outputs, name).ufunc
+
+
+class _Forces:
+    """All forces along one kind of measure."""
+
+    def __init__(self, bodies: BodySet, which: list[int]) -> None:
+        forces = [bodies.forces[k] for k in which]
+        self.which = np.array(which, dtype=np.intp)
+        self.bodies = np.array([force.element.bodies for force in forces], dtype=np.intp)
+        self.parameters = np.array([force.element.numbers(force.free) for force in forces])
+        names = ("stiffness", "free", "damping")
+        k, free, c = (np.array([getattr(force, name) for force in forces]) for name in names)
+        self.law = Force(forces[0].element, k, free, c)
+        self._ufunc = forces[0].element.kind.row_function.kernel.ufunc
+
+    def measured(self, poses: Array, speeds: Array) -> tuple[Array, Array, Array]:
+        """s (n,), J (n, bodies · nv) and ṡ (n,)."""
+        n = len(self.which)
+        q, v = poses[self.bodies].reshape(n, -1), speeds[self.bodies].reshape(n, -1)
+        s, J, _ = self._ufunc(q, v, self.parameters)
+        return s[:, 0], J[:, 0], np.einsum("ni,ni->n", J[:, 0], v)
+
+
+class BodyUnits:
+    """The bodies as units of the sparse solver; M is factorised once."""
+
+    def __init__(self, bodies: BodySet) -> None:
+        self.set, self.n = bodies, len(bodies.bodies)
+        space = self.space = bodies.space
+        self.nq, self.nv, self.ground = bodies.nq, bodies.nv, space.reference
+        self.q_starts = np.arange(self.n + 1) * space.nq
+        self.v_starts = np.arange(self.n + 1) * space.nv
+        self.mass = np.array([equations.mass(space, body) for body in bodies.bodies])
+        L = np.linalg.cholesky(self.mass)
+        self._Lt, self.W = L.transpose(0, 2, 1), np.linalg.inv(L).transpose(0, 2, 1)
+        self.diagonal: Array | None = None
+        if np.array_equal(self.mass, self.mass * np.eye(space.nv)):
+            entries = np.einsum("kii->ki", self.W).ravel()
+            self.diagonal = np.concatenate([entries, np.zeros(space.nv)])
+        self._loaded = np.array([load.body for load in bodies.loads], dtype=np.intp)
+        self._loads = np.array([load.numbers for load in bodies.loads])
+        kinds: dict[int, list[int]] = {}
+        for k, force in enumerate(bodies.forces):
+            kinds.setdefault(id(force.element.kind), []).append(k)
+        self._forces = [_Forces(bodies, which) for which in kinds.values()]
+        self._open = np.array([k for k, f in enumerate(bodies.forces) if f.open], dtype=np.intp)
+
+    def posture(self, q: Array) -> None:
+        """M does not depend on it."""
+
+    def blocks(self, members: Array) -> Array:
+        """M^{-1/2} (n, nv, nv) of these bodies."""
+        return self.W[members]
+
+    def half(self, x: Array) -> Array:
+        """W x (nv,)."""
+        if self.diagonal is not None:
+            return self.diagonal[: self.nv] * x
+        return np.einsum("kij,kj->ki", self.W, x.reshape(self.n, -1)).ravel()
+
+    def half_transposed(self, f: Array) -> Array:
+        """Wᵀ f (nv,)."""
+        if self.diagonal is not None:
+            return self.diagonal[: self.nv] * f
+        return np.einsum("kji,kj->ki", self.W, f.reshape(self.n, -1)).ravel()
+
+    def root(self, v: Array) -> Array:
+        """W⁻¹ v (nv,)."""
+        if self.diagonal is not None:
+            return v / self.diagonal[: self.nv]
+        return np.einsum("kij,kj->ki", self._Lt, v.reshape(self.n, -1)).ravel()
+
+    def _each(self, name: str, *arrays: Array) -> Array:
+        """An equation of `Space`, body by body."""
+        lead = arrays[0].shape[:-1]
+        found = _ufunc(self.space, name)(*(x.reshape(*lead, self.n, -1) for x in arrays))
+        return found.reshape(*lead, -1)
+
+    def integrate(self, q: Array, step: Array) -> Array:
+        """q (nq,) moved by the velocity `step` (nv,) for unit time."""
+        return self._each("integrate", q, step)
+
+    def rate(self, q: Array, v: Array) -> Array:
+        """dq/dt (nq,)."""
+        return self._each("rate", q, v)
+
+    def difference(self, q: Array, to: Array) -> Array:
+        """The shortest step (nv,) with integrate(q, step) = to."""
+        return self._each("difference", q, to)
+
+    def pull_back(self, step: Array, velocity: Array) -> Array:
+        """The rate (nv,) of a step at which integrate(q, step) moves with the velocity."""
+        return self._each("pull_back", step, velocity)
+
+    def normalised(self, q: Array) -> Array:
+        """q with unit quaternions."""
+        return self._each("normalised", q)
+
+    def force(self, t: float, q: Array, v: Array, tau: Array) -> Array:
+        """Scaled forces (nv,): M^{-T/2} (τ + ψ − h)."""
+        return self.half_transposed(tau + self.applied(t, q, v))
+
+    def applied(self, t: float, q: Array, v: Array) -> Array:
+        """ψ − h (nv,): everything that acts besides τ."""
+        bias = _ufunc(self.space, "bias")(self.mass, self.set.gravity, v.reshape(self.n, -1))
+        total = self._sum(q, v, lambda group, s, speed: group.law.spring(s), lambda f: f.stiffness)
+        return total - bias.ravel() + self.psi(t, q, v)
+
+    def psi(self, t: float, q: Array, v: Array) -> Array:
+        """ψ (nv,): dampers, loads, and forces that are given as functions of time."""
+
+        def effort(group: _Forces, s: Array, speed: Array) -> Array:
+            given = np.array([float(self.set.forces[k].given(t)) for k in group.which])
+            return given + group.law.damper(speed)
+
+        total = self._sum(q, v, effort, lambda force: force.damping or force.value is not None)
+        if len(self._loaded):
+            pulls = _ufunc(self.space, "load")(self._padded(q, v)[0][self._loaded], self._loads)
+            np.add.at(total.reshape(self.n, -1), self._loaded - 1, pulls)
+        return total
+
+    def actuation(self, q: Array, values: Array) -> Array:
+        """τ (nv,) of these values of the open actuators."""
+        each = np.zeros(len(self.set.forces))
+        each[self._open] = values
+        still = np.zeros(self.nv)
+        return self._sum(q, still, lambda group, s, speed: each[group.which], lambda f: f.open)
+
+    def _sum(
+        self,
+        q: Array,
+        v: Array,
+        effort: Callable[[_Forces, Array, Array], Array],
+        which: Callable[[Force], Any],
+    ) -> Array:
+        """Σ Jᵀ τ (nv,) of the groups with such forces, τ from what they measure."""
+        total = np.zeros((self.n + 1, self.space.nv))
+        if any(which(force) for force in self.set.forces):
+            poses, speeds = self._padded(q, v)
+            for group in self._forces:
+                s, J, speed = group.measured(poses, speeds)
+                pull = effort(group, s, speed)[:, None] * J
+                np.add.at(total, group.bodies, pull.reshape(len(s), -1, self.space.nv))
+        return total[1:].ravel()
+
+    def _padded(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Coordinates and velocities of ground and bodies, (1 + n, …)."""
+        poses = np.concatenate([self.ground, q]).reshape(self.n + 1, -1)
+        speeds = np.concatenate([np.zeros(self.space.nv), v]).reshape(self.n + 1, -1)
+        return poses, speeds
+
+    def kinetic_energy(self, v: Array) -> float:
+        """½ vᵀ M v, J."""
+        return float(_ufunc(self.space, "kinetic")(self.mass, v.reshape(self.n, -1)).sum())
+
+    def potential_energy(self, q: Array) -> float:
+        """Of the weight, from the origin, and of the springs, J."""
+        each = _ufunc(self.space, "weight")(self.mass, self.set.gravity, q.reshape(self.n, -1))
+        total = float(each.sum())
+        poses, speeds = self._padded(q, np.zeros(self.nv))
+        for group in self._forces:
+            total += float(group.law.energy(group.measured(poses, speeds)[0]).sum())
+        return total
+
+
+def place_units(element: Element) -> tuple[int, ...]:
+    """The units of an element: body 0, the ground, is unit −1."""
+    return tuple(body - 1 for body in element.bodies)
