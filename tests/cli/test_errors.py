@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -129,3 +130,41 @@ def test_numbers_join_only_behind_their_option():
     assert join_numbers(["--q", "1", "2", "ur5", "3"]) == ["--q", "1 2", "ur5", "3"]
     assert join_numbers(["-n", "1", "2"]) == ["-n", "1", "2"]
     assert join_numbers(["--q", "--qd", "1"]) == ["--q", "--qd", "1"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["info", "four_bar"],
+        ["inverse", "particle"],
+        ["matrices", "two_bars"],
+        ["count", "pendulum_constrained"],
+        ["export", "four_bar"],
+        ["bench", "four_bar"],
+        ["simulate", "two_bars", "--duration", "1"],
+        ["info", "two_bars", "--strict"],
+    ],
+)
+def test_a_system_that_is_no_robot_is_named_in_one_line(words):
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 1 and isinstance(result.exception, SystemExit)
+    assert re.fullmatch(
+        r"error: \w+ is no robot but a \w+; this command is for robots\n", result.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["equations", "pendulum", "--simplify", "fast", "--out"],
+        ["export", "pendulum", "--quantity", "bias", "--out"],
+        ["report", "run.nc", "--out"],
+    ],
+)
+def test_places_that_cannot_be_written_are_one_line(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = dl.simulate(dl.load("pendulum"), [0.1], [0.0], duration=0.02, dt=0.01)
+    run.to_netcdf("run.nc", engine="scipy")
+    result = CliRunner().invoke(app, [*words, "run.nc/inside/page"])
+    assert result.exit_code == 1 and isinstance(result.exception, SystemExit)
+    assert result.stderr.count("\n") == 1 and "Not a directory" in result.stderr

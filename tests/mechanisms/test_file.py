@@ -151,3 +151,23 @@ value = 2.0
     state = made.forward_dynamics()
     # (0.1 + 1/4) α = 2 + g/2 about y, down at x = ½
     np.testing.assert_allclose(state.a[4], (2.0 + 9.81 / 2) / 0.35, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("mass", '"heavy"', "mass must be a number"),
+        ("mass", "true", "mass must be a number"),
+        ("points", "[1, 2]", "points must be a table"),
+        ("name", "3", "name must be text"),
+        ("inertia", "nan", "no number of a mechanism"),
+        ("mass", "1e-320", "no number of a mechanism"),
+        ("at", "[inf, 0.0]", "no number of a mechanism"),
+    ],
+)
+def test_values_of_another_type_are_refused_with_their_line(key, value, message):
+    rows = {"name": '"bob"', "mass": "1.0", "inertia": "0.1", "at": "[1.0, 0.0]", key: value}
+    text = "[[body]]\n" + "".join(f"{k} = {v}\n" for k, v in rows.items())
+    with pytest.raises(ImportFileError, match=message) as caught:
+        read_mechanism(text)
+    assert caught.value.line == 2 + list(rows).index(key)

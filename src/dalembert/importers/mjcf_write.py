@@ -28,6 +28,7 @@ from dalembert.model.model import Body, Model
 from dalembert.spatial.quaternions import quaternion_from_matrix
 from dalembert.text import xml_attribute
 
+EPSILON = np.finfo(float).eps
 LEAST = 1e-14  # kg, kg m²: above MuJoCo's smallest number, below what double precision resolves
 
 
@@ -77,7 +78,8 @@ def _bodies(
 def _parts(model: Model, placed: list[Placed], i: int, here: np.ndarray) -> list[str]:
     body, item = model.bodies[i], placed[i]
     mass, com, tensor = inertia_of(body, item.frame)
-    moments, turn = _principal(tensor, item.name)
+    # what is left of I_o − m (cᵀc 1 − c cᵀ) is known to the rounding of I_o only
+    moments, turn = _principal(tensor, item.name, 64 * EPSILON * float(np.abs(body.inertia).max()))
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = turn, com
     return [
@@ -86,17 +88,20 @@ def _parts(model: Model, placed: list[Placed], i: int, here: np.ndarray) -> list
     ]
 
 
-def _principal(tensor: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Principal moments and axes; MuJoCo insists on I₁ + I₂ ≥ I₃ to the last bit."""
+def _principal(tensor: np.ndarray, name: str, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Principal moments and axes; MuJoCo insists on I₁ + I₂ ≥ I₃ to the last bit.
+
+    `noise`, kg m², is how far the tensor's entries may be from what they are meant to be.
+    """
     if np.array_equal(tensor, np.diag(np.diag(tensor))):
         moments, axes = np.diag(tensor).copy(), np.eye(3)
     else:
         moments, axes = np.linalg.eigh(tensor)
         axes = axes * np.sign(np.linalg.det(axes))
-    moments = np.where(np.abs(moments) < 1e-15 * np.abs(moments).max(), 0.0, moments)
+    moments = np.where(np.abs(moments) <= noise, 0.0, moments)
     largest = int(np.argmax(moments))
     others = float(np.delete(moments, largest).sum())
-    if moments.min() < 0.0 or moments[largest] > others * (1.0 + 1e-12):
+    if moments.min() < 0.0 or moments[largest] > others * (1.0 + 1e-12) + 2 * noise:
         raise ModelError(f"link {name!r}: MuJoCo takes no inertia that a body cannot have")
     moments[largest] = min(moments[largest], others)
     return moments, axes
