@@ -110,8 +110,3 @@ def test_shapes_are_checked():
         dl.equilibrium(pendulum(), guess=[0.0, 1.0])
     with pytest.raises(dl.ShapeError, match="tau has shape"):
         dl.equilibrium(pendulum(), tau=[0.0, 1.0])
-
-
-def test_a_constrained_system_is_refused_in_words():
-    with pytest.raises(dl.FormulationError, match="held by constraints"):
-        dl.equilibrium(dl.load("four_bar"))

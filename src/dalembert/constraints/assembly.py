@@ -8,14 +8,8 @@ import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.errors import ConstraintError
+from dalembert.systems.closing import CLOSED, close
 
-ITERATIONS = 60
-SLOW, PATIENCE = (
-    0.9,
-    6,
-)  # a residual that falls by less, so many times on end, is not going to vanish
-LARGEST_STEP = 0.5  # rad or m
-CLOSED = 1e-12  # of a residual, beside one metre or radian
 STARTS = 40
 
 
@@ -65,25 +59,16 @@ def _starts(
 def _newton(
     system: ConstrainedDynamics, q: np.ndarray, t: float, free: list[int]
 ) -> tuple[np.ndarray, float]:
-    """(q, largest |h|) after steps of least norm, each halved until the residual falls."""
-    rows = list(system.positions)
-    found = system.at(q, None, t)
-    left, tried = np.abs(found.h).max(), 0
-    for _ in range(ITERATIONS):
-        if not np.isfinite(left) or left <= 1e-15 or tried >= PATIENCE:
-            break
-        A = found.A[rows][:, free]
-        step = np.zeros(system.nv)
-        step[free] = -np.linalg.lstsq(A, found.h, rcond=1e-9)[0]
-        step *= min(1.0, LARGEST_STEP / max(np.abs(step).max(), 1e-300))
-        for _ in range(10):
-            trial = np.asarray(system.dynamics.integrate(q, step), dtype=float)
-            after = system.at(trial, None, t)
-            if np.linalg.norm(after.h) < np.linalg.norm(found.h):
-                break
-            step = 0.5 * step
-        else:
-            break
-        tried = tried + 1 if np.linalg.norm(after.h) > SLOW * np.linalg.norm(found.h) else 0
-        q, found, left = trial, after, np.abs(after.h).max()
-    return q, float(left)
+    """(q, largest |h|) after Newton's steps along the velocities that are free."""
+    held = list(system.positions)
+
+    def rows(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = system.at(at, None, t)
+        return found.h, found.A[held][:, free]
+
+    def move(at: np.ndarray, step: np.ndarray) -> np.ndarray:
+        whole = np.zeros(system.nv)
+        whole[free] = step
+        return np.asarray(system.dynamics.integrate(at, whole), dtype=float)
+
+    return close(q, rows, move)

@@ -20,11 +20,11 @@ from dalembert.kernels.program.program import Program
 from dalembert.kernels.program.series import algebra
 from dalembert.kernels.program.taylor import taylor, variables
 from dalembert.kernels.program.trace import trace
+from dalembert.systems.closing import CLOSED, close
 
 ZERO = 1e-9  # of a singular value, the largest field of a level being of unit size
 NEW = 1e-11  # of a field beside those it might be made of
 NOISE = 1e-12  # what rounding leaves of a bracket that vanishes, beside the terms it is made of
-ITERATIONS, CLOSED = 20, 1e-12  # of Newton's steps to h = 0, rad or m
 REACH = 0.5  # how far along the permitted velocities one goes to find an ordinary point
 DEEPEST = 30  # fields in a bracket
 WORK = 1_000_000  # pairs of monomials in one product of series: seconds for each level
@@ -61,16 +61,9 @@ class Distribution:
         return self.program.outputs[0].shape[1]
 
     def assembled(self, x: np.ndarray) -> np.ndarray | None:
-        """x moved until h = 0, by Newton's steps of least norm; None where they do not end."""
-        for _ in range(ITERATIONS):
-            _, _, h, slope = self.function(x)
-            if np.abs(h).max(initial=0.0) <= CLOSED:
-                return x
-            if not np.isfinite(h).all():
-                return None
-            step = -np.linalg.lstsq(slope, h, rcond=1e-9)[0]
-            x = np.asarray(self.move(x, step), dtype=float)
-        return None
+        """x moved until h = 0; None where that is not reached."""
+        found, left = close(x, lambda at: self.function(at)[2:], self.move)
+        return found if left <= CLOSED else None
 
     def fields(self, x: np.ndarray, order: int) -> np.ndarray:
         """A basis (size, nx, m) of the permitted ẋ as series about x: δv₂ = −A₂⁻¹ A₁ δv₁."""

@@ -3,42 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.errors import ConvergenceError, FormulationError, ShapeError
-from dalembert.systems.check import combination
+from dalembert.errors import ConvergenceError, ShapeError
+from dalembert.systems.balance import Balance, Point
 from dalembert.systems.evaluator import Parameters
-from dalembert.systems.system import Dynamics, System
+from dalembert.systems.system import System
 
-ITERATIONS, LARGEST_STEP = 60, 1.0  # Newton's; a step in rad or m
-IMBALANCE = 1e-11  # of the largest force met: Newton's last step squares the error below this
 FLAT = 1e-9  # a curvature this far below the largest is none
 
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """A rest posture: N(q) − ψ(q, 0) = τ."""
+    """A rest posture: N(q) − ψ(q, 0) + Aᵀλ = τ on h(q, t) = 0; free systems have no A, λ and h."""
 
     q: np.ndarray  # (nq,)
     tau: np.ndarray  # (nv,) the forces it is held by
-    stiffness: (
-        np.ndarray
-    )  # (nv, nv) ∂(N − ψ)/∂q: the Hessian of U where all forces have a potential
-    curvatures: np.ndarray  # (nv,) eigenvalues of M⁻¹K, or of K where M is singular, 1/s² or N m
+    # (nv, nv) ∂(N − ψ + Aᵀλ)/∂q: the Hessian of U + λᵀh where all forces have a potential
+    stiffness: np.ndarray
+    # (freedoms,) eigenvalues of M⁻¹K on ker A, 1/s²; of K where M is singular there, N m
+    curvatures: np.ndarray
     stability: str  # "stable", "unstable" or "neutral" (some direction has no curvature)
     potential_energy: float
-    residual: float  # largest |N − ψ − τ|
+    residual: float  # largest |N − ψ + Aᵀλ − τ|
+    lam: np.ndarray = field(default_factory=lambda: np.zeros(0))  # reactions (rows,), least norm
 
 
 def virtual_work(system: System, q: Any, forces: Any, dq: Any) -> Any:
     """δW (...) of applied forces along a virtual displacement δq (..., nv), joules (002).
 
     For `Particles`, `forces` (..., k, d) act on the particles: Σ f_i·δr_i. For other systems they
-    are generalised forces (..., nv): Σ ψ_j δq_j.
+    are generalised forces (..., nv): Σ ψ_j δq_j. The reactions Aᵀλ of constraints do no work along
+    displacements that these permit, A δq = 0; along others they do, which is how one finds them.
 
     >>> import dalembert as dl
     >>> round(float(virtual_work(dl.load("pendulum"), [0.3], [2.0], [0.1])), 12)
@@ -60,28 +59,40 @@ def equilibrium(
     tau: Any = None,
     parameters: Parameters = None,
     starts: int = 32,
+    t: float = 0.0,
 ) -> Equilibrium:
     """The rest posture that Newton's method reaches from `guess`, or from random starts about it.
 
-    At rest the virtual work of all forces vanishes for every δq: N(q) − ψ(q, 0) = τ. Friction
-    without motion is taken as none, though it would hold postures nearby.
+    At rest the virtual work of all forces vanishes for every δq that the constraints permit:
+    N(q) − ψ(q, 0) + Aᵀλ = τ with h(q, t) = 0. Constraints are held as they stand at time `t`; of
+    redundant ones λ is that of least norm. Those on velocities alone, such as rolling, bear forces
+    without fixing a posture: rest is where no force is left along ker A, which may be a whole
+    family, and the posture found is one of it near the start. Friction without motion is taken as
+    none, though it would hold postures nearby.
 
     >>> import dalembert as dl
     >>> found = equilibrium(dl.load("pendulum"), guess=[0.4], tau=[4.905])  # m g l sin θ = τ
     >>> found.q, found.stability
     (array([0.52359878]), 'stable')
+    >>> equilibrium(dl.load("pendulum_constrained"), guess=[0.1, -1.0]).lam  # m g
+    array([9.81])
     """
-    best = (np.inf, np.zeros(system.nq), "")
-    for problem, q in _attempts(system, guess, tau, parameters, starts):
-        q, left, converged = problem.solve(q)
-        if converged:
-            return problem.at(q)
-        if left < best[0]:
-            best = (left, q, problem.worst(q))
+    nearest: Point | None = None
+    for problem, q in _attempts(system, guess, tau, parameters, starts, t):
+        found, resting = problem.solve(q)
+        if found is not None and resting:
+            return _described(problem, found)
+        if found is not None and (nearest is None or not nearest.left <= found.left):
+            nearest = found
+    if nearest is None:
+        raise ConvergenceError(
+            f"{system.name}: none of {starts + 1} starts could be brought onto the constraints at "
+            f"t = {t}. Give a guess nearer to an assembled posture"
+        )
     raise ConvergenceError(
         f"{system.name}: no rest posture found from {starts + 1} starts; the nearest leaves "
-        f"{best[0]:.3g} out of balance along {best[2]}, at q = {best[1]}. Give another guess, or "
-        "forces the system can hold"
+        f"{nearest.left:.3g} out of balance along {problem.worst(nearest)}, at q = {nearest.q}. "
+        "Give another guess, or forces the system can hold"
     )
 
 
@@ -91,33 +102,30 @@ def equilibria(
     tau: Any = None,
     parameters: Parameters = None,
     starts: int = 32,
+    t: float = 0.0,
 ) -> tuple[Equilibrium, ...]:
     """All different rest postures reached from the starts, the lowest potential energy first.
 
-    Postures that differ by whole turns, or in a coordinate that no force depends on, count once.
+    Postures that differ by whole turns, or in a coordinate that no force or constraint depends on,
+    count once. Of a family of rest postures, those that the starts reach are there.
 
     >>> import dalembert as dl
     >>> [rest.stability for rest in equilibria(dl.load("pendulum"))]
     ['stable', 'unstable']
     """
-    found: list[Equilibrium] = []
-    for problem, q in _attempts(system, guess, tau, parameters, starts):
-        q, _, converged = problem.solve(q)
-        if converged and not any(problem.same(q, rest.q) for rest in found):
-            found.append(problem.at(q))
-    return tuple(sorted(found, key=lambda rest: rest.potential_energy))
+    found: list[tuple[Point, Equilibrium]] = []
+    for problem, q in _attempts(system, guess, tau, parameters, starts, t):
+        new, resting = problem.solve(q)
+        if new is not None and resting and not any(problem.same(new, old) for old, _ in found):
+            found.append((new, _described(problem, new)))
+    return tuple(sorted((rest for _, rest in found), key=lambda rest: rest.potential_energy))
 
 
 def _attempts(
-    system: System, guess: Any, tau: Any, parameters: Parameters, starts: int
-) -> Iterator[tuple[_Statics, np.ndarray]]:
+    system: System, guess: Any, tau: Any, parameters: Parameters, starts: int, t: float
+) -> Iterator[tuple[Balance, np.ndarray]]:
     """The problem with each starting posture."""
-    if system.dynamics.rows:
-        raise FormulationError(
-            f"{system.name} is held by constraints; rest postures are found of free systems: "
-            "give it in coordinates that meet the constraints by themselves"
-        )
-    problem = _Statics(system.dynamics, tau, parameters)
+    problem = Balance(system.dynamics, tau, parameters, t)
     first = np.asarray(system.neutral() if guess is None else guess, dtype=float)
     if first.shape != (system.nq,):
         raise ShapeError(f"{system.name}: guess has shape {first.shape}, expected ({system.nq},)")
@@ -127,82 +135,18 @@ def _attempts(
         yield problem, problem.moved(first, rng.uniform(-np.pi, np.pi, system.nv))
 
 
-class _Statics:
-    """r(q) = N(q) − ψ(q, 0) − τ, its slope along the velocities, and M."""
-
-    def __init__(self, system: Dynamics, tau: Any, parameters: Parameters) -> None:
-        self.tau = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
-        if self.tau.shape != (system.nv,):
-            raise ShapeError(
-                f"{system.name}: tau has shape {self.tau.shape}, expected ({system.nv},)"
-            )
-        self.system = system = system.bound(parameters)
-        self.function, self.felt = _statics(system)
-        self.scale = 1e-300
-
-    def numbers(self, q: np.ndarray) -> tuple[np.ndarray, ...]:
-        """N − ψ, K, M and U."""
-        return self.function(q)
-
-    def evaluate(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """r (nv,) and K (nv, nv)."""
-        r, K, *_ = self.numbers(q)
-        finite = np.abs(r[np.isfinite(r)]).max(initial=0.0)
-        self.scale = max(self.scale, finite, np.abs(self.tau).max())
-        return r - self.tau, K
-
-    def moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
-        return np.asarray(self.system.integrate(q, step), dtype=float)
-
-    def solve(self, q: np.ndarray) -> tuple[np.ndarray, float, bool]:
-        """Newton's method, each step halved until |r| falls: (q, largest |r|, converged)."""
-        r, K = self.evaluate(q)
-        for _ in range(ITERATIONS):
-            if not np.isfinite(r).all() or not np.isfinite(K).all():
-                return q, np.inf, False
-            if np.abs(r).max() <= IMBALANCE * self.scale:
-                return q, float(np.abs(r).max()), True
-            step = -np.linalg.lstsq(K, r, rcond=1e-12)[0]
-            step *= min(1.0, LARGEST_STEP / max(1e-300, np.abs(step).max()))
-            for _ in range(30):
-                trial = self.moved(q, step)
-                r_trial, K_trial = self.evaluate(trial)
-                if np.linalg.norm(r_trial) < np.linalg.norm(r):
-                    break
-                step = 0.5 * step
-            else:
-                break
-            q, r, K = trial, r_trial, K_trial
-        return q, float(np.abs(r).max()), bool(np.abs(r).max() <= IMBALANCE * self.scale)
-
-    def worst(self, q: np.ndarray) -> str:
-        r, _ = self.evaluate(q)
-        return combination(r, self.system.velocities) if np.abs(r).max() > 0 else ""
-
-    def same(self, a: np.ndarray, b: np.ndarray) -> bool:
-        """Equal up to whole turns and coordinates that no force depends on."""
-        if len(a) != self.system.nv:
-            return bool(np.allclose(a, b, atol=1e-6) or np.allclose(a, -b, atol=1e-6))
-        apart = np.where(self.felt, a - b, 0.0)
-        if not np.allclose(apart, 2 * np.pi * np.round(apart / (2 * np.pi)), atol=1e-6):
-            return False
-        _, K, _, U = self.numbers(a)
-        _, K_b, _, U_b = self.numbers(b)
-        near = 1e-6 * self.scale
-        return bool(np.allclose(K, K_b, atol=near) and np.allclose(U, U_b, atol=near))
-
-    def at(self, q: np.ndarray) -> Equilibrium:
-        r, K = self.evaluate(q)
-        _, _, M, U = self.numbers(q)
-        curvatures = _curvatures(K, M)
-        flat = FLAT * max(np.abs(curvatures).max(), 1e-300)
-        twisted = np.abs(curvatures.imag).max() > flat
-        lowest = curvatures.real.min()
-        stability = "unstable" if twisted or lowest < -flat else "stable"
-        if stability == "stable" and lowest <= flat:
-            stability = "neutral"
-        real = curvatures if twisted else curvatures.real
-        return Equilibrium(q, self.tau, K, real, stability, U.item(), float(np.abs(r).max()))
+def _described(problem: Balance, at: Point) -> Equilibrium:
+    """The posture with its stability: small motions along ker A, M_r η̈ + K_r η = 0."""
+    Z = at.free
+    curvatures = _curvatures(Z.T @ at.K @ Z, Z.T @ at.M @ Z)
+    flat = FLAT * max(np.abs(curvatures).max(initial=0.0), 1e-300)
+    twisted = np.abs(curvatures.imag).max(initial=0.0) > flat
+    lowest = curvatures.real.min(initial=np.inf)  # without freedoms nothing can give way
+    stability = "unstable" if twisted or lowest < -flat else "stable"
+    if stability == "stable" and lowest <= flat:
+        stability = "neutral"
+    real = curvatures if twisted else curvatures.real
+    return Equilibrium(at.q, problem.tau, at.K, real, stability, at.U, at.left, at.lam)
 
 
 def _curvatures(K: np.ndarray, M: np.ndarray) -> np.ndarray:
@@ -210,14 +154,3 @@ def _curvatures(K: np.ndarray, M: np.ndarray) -> np.ndarray:
     regular = np.isfinite(M).all() and np.linalg.matrix_rank(M) == len(M)
     found = np.linalg.eigvals(np.linalg.solve(M, K) if regular else K)
     return np.sort_complex(found)
-
-
-def _statics(system: Dynamics) -> tuple[bridge.Function, np.ndarray]:
-    """q → (N − ψ, its slope along the velocities, M, U), and which coordinates N − ψ depends on."""
-    q, v, still = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv), np.zeros(system.nv)
-    r = system.bias(q, still) - system.generalized_forces(q, still)
-    # δq = (∂q̇/∂v) δv: on a quaternion joint the velocities are no rates of coordinates
-    slope = bridge.jacobian(r, q) @ bridge.jacobian(system.rate(q, v), v)
-    outputs = [r, slope, system.mass_matrix(q), system.potential_energy(q)]
-    felt = np.array([bridge.depends_on(r, x) for x in q])
-    return bridge.Function([q], outputs), felt
