@@ -168,3 +168,21 @@ def test_a_controller_of_a_closed_chain_knows_the_free_one():
     q, qd = closed.neutral(), np.zeros(closed.nv)
     tau, _ = law.law(0.0, q, qd, np.zeros(0), law.constants)
     np.testing.assert_allclose(tau, closed.system.gravity_torque(q), atol=1e-12)
+
+
+SIGN = 1.0
+
+
+def test_a_law_that_reads_a_changed_global_is_not_the_old_one(monkeypatch) -> None:
+    class Push(ComputedTorque):
+        def law(self, t, q, qd, z, constants):
+            return SIGN * np.ones(1), np.zeros(0)
+
+    robot = dl.load("pendulum")
+    law, ends = Push(robot, [0.0], kp=1.0, kd=1.0), []
+    for sign in (1.0, -1.0):
+        monkeypatch.setitem(globals(), "SIGN", sign)
+        ends.append(float(dl.simulate(robot, [0.0], None, law, duration=0.1, dt=0.01).q[-1, 0]))
+    monkeypatch.setattr(Push, "law", lambda *given: (2.0 * np.ones(1), np.zeros(0)))
+    ends.append(float(dl.simulate(robot, [0.0], None, law, duration=0.1, dt=0.01).q[-1, 0]))
+    assert ends[1] < 0.0 < ends[0] < ends[2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ _WRONG = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)  
 MOST = 4_000_000  # characters that are read
 
 
+@lru_cache(maxsize=32)
 def model_text(model: Model | CoupledModel) -> str:
     """The model as JSON; parameters must have been bound."""
     if model.parameters:

@@ -137,6 +137,8 @@ def _noting_interrupts() -> Iterator[Callable[[], bool]]:
 
 def _lost(run: Run, first: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Which samples (...,) are not finite, or so far off that no digit of them is left."""
+    if np.abs(x).max(initial=0.0) <= FAR:
+        return np.zeros(x.shape[:-1], dtype=bool)
     size, now = (np.abs(y[..., : run.moving]).max(axis=-1, initial=1.0) for y in (first, x))
     return ~(np.isfinite(x).all(axis=-1) & (now <= FAR * size))
 

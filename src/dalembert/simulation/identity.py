@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 LENGTH = 16  # characters kept
-DEEP = 6  # how far functions are followed into what they use
+DEEP = 8  # how far functions are followed into what they use
+MOST = 2000  # values that are entered
 
 
 def digest(*arrays: Any) -> str:
@@ -27,62 +28,73 @@ def digest(*arrays: Any) -> str:
 
 
 def function_digest(function: Any) -> str:
-    """A short hash of what a function does: its code, defaults, and what it closes over.
+    """A short hash of what a function does: its code, defaults, and what it uses from outside.
 
     >>> one, two = (lambda t, k=k: k * t for k in (1.0, 2.0))
     >>> function_digest(one) == function_digest(two)
     False
     """
-    found = hashlib.sha256()
-    found.update(repr(_facts(function, DEEP)).encode())
-    return found.hexdigest()[:LENGTH]
+    text = repr(_Reader().facts(function, DEEP))
+    return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
 
 
-def _facts(value: Any, deep: int) -> Any:
-    """Nested tuples of text that stand for a value."""
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
-        return type(value).__name__, repr(value)
-    if isinstance(value, np.ndarray | np.generic):
-        return "array", value.dtype.str, value.shape, hashlib.sha256(value.tobytes()).hexdigest()
-    if deep == 0:
-        return type(value).__qualname__
-    if isinstance(value, types.CodeType):
-        return _code(value, deep)
-    if isinstance(value, list | tuple):
-        return type(value).__name__, tuple(_facts(x, deep - 1) for x in value)
-    if isinstance(value, set | frozenset):
-        return "set", tuple(sorted(repr(_facts(x, deep - 1)) for x in value))
-    if isinstance(value, Mapping):
-        pairs = ((repr(_facts(k, deep - 1)), _facts(x, deep - 1)) for k, x in value.items())
-        return "map", tuple(sorted(pairs, key=lambda pair: pair[0]))
-    return _object(value, deep)
+class _Reader:
+    """Values as nested tuples of text; what was met before is not entered again."""
+
+    def __init__(self) -> None:
+        self.met: dict[int, tuple[int, Any]] = {}  # number and object, which keeps its id its own
+
+    def facts(self, value: Any, deep: int) -> Any:
+        """What stands for a value."""
+        if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+            return type(value).__name__, repr(value)
+        if isinstance(value, np.ndarray | np.generic):
+            content = hashlib.sha256(value.tobytes()).hexdigest()
+            return "array", value.dtype.str, value.shape, content
+        if id(value) in self.met:
+            return "met", self.met[id(value)][0]
+        if deep == 0 or len(self.met) >= MOST:
+            return type(value).__qualname__
+        self.met[id(value)] = len(self.met), value
+        return self._entered(value, deep - 1)
+
+    def _entered(self, value: Any, deep: int) -> Any:
+        if isinstance(value, types.CodeType):
+            consts = [self.facts(x, deep + 1) for x in value.co_consts]
+            return "code", value.co_code.hex(), value.co_names, value.co_varnames, consts
+        if isinstance(value, list | tuple):
+            return type(value).__name__, [self.facts(x, deep) for x in value]
+        if isinstance(value, set | frozenset):
+            return "set", sorted(map(repr, value))
+        if isinstance(value, Mapping):
+            return "map", [(self.facts(k, deep), self.facts(x, deep)) for k, x in value.items()]
+        if isinstance(value, types.ModuleType):
+            return "module", value.__name__
+        if isinstance(value, types.MethodType):
+            return "method", self.facts(value.__func__, deep), self.facts(value.__self__, deep)
+        if isinstance(value, types.FunctionType):
+            return "function", [self.facts(part, deep) for part in _parts(value)]
+        return self._object(value, deep)
+
+    def _object(self, value: Any, deep: int) -> Any:
+        """Systems by their content, other objects by class and attributes."""
+        if isinstance(value, type):
+            return "class", value.__module__, value.__qualname__
+        content = getattr(getattr(value, "description", None), "content", None)
+        if isinstance(content, str):
+            return "system", content
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        code = getattr(type(value).__call__, "__code__", None) if callable(value) else None
+        state = getattr(value, "__dict__", {})
+        return "object", kind, self.facts(code, deep), self.facts(dict(state), deep)
 
 
-def _code(code: types.CodeType, deep: int) -> Any:
-    consts = tuple(_facts(x, deep) for x in code.co_consts)
-    return "code", code.co_code.hex(), code.co_names, code.co_varnames, consts
-
-
-def _object(value: Any, deep: int) -> Any:
-    """Functions by their code, systems by their content, other objects by class and attributes."""
-    if isinstance(value, types.ModuleType):
-        return "module", value.__name__
-    if isinstance(value, types.MethodType):
-        return "method", _facts(value.__func__, deep), _facts(value.__self__, deep - 1)
-    if isinstance(value, types.FunctionType):
-        cells = [_cell(cell) for cell in value.__closure__ or ()]
-        uses = {n: value.__globals__[n] for n in _names(value.__code__) if n in value.__globals__}
-        parts = (value.__code__, value.__defaults__, value.__kwdefaults__, cells, uses)
-        return "function", tuple(_facts(part, deep - 1) for part in parts)
-    if isinstance(value, type):
-        return "class", value.__module__, value.__qualname__
-    content = getattr(getattr(value, "description", None), "content", None)
-    if isinstance(content, str):
-        return "system", content
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    code = getattr(type(value).__call__, "__code__", None) if callable(value) else None
-    state = {k: x for k, x in getattr(value, "__dict__", {}).items() if not k.startswith("__")}
-    return "object", kind, _facts(code, deep - 1), _facts(state, deep - 1)
+def _parts(function: types.FunctionType) -> list[Any]:
+    """Code, defaults, what it closes over, and the globals it names."""
+    cells = [_cell(cell) for cell in function.__closure__ or ()]
+    known = function.__globals__
+    uses = {name: known[name] for name in sorted(_names(function.__code__)) if name in known}
+    return [function.__code__, function.__defaults__, function.__kwdefaults__, cells, uses]
 
 
 def _cell(cell: Any) -> Any:

@@ -62,37 +62,37 @@ class Plant:
         """The traceable side of the system."""
         return self.system.dynamics
 
-    @property
+    @cached_property
     def closed(self) -> bool:
         """Whether constraints hold it."""
         return self.dynamics.rows > 0
 
-    @property
+    @cached_property
     def traces(self) -> bool:
         """Whether its equations run on symbols, so that kernels can be made of them."""
         return self.dynamics.traces
 
-    @property
+    @cached_property
     def nq(self) -> int:
         """Number of coordinates."""
         return self.dynamics.nq
 
-    @property
+    @cached_property
     def nv(self) -> int:
         """Number of velocities."""
         return self.dynamics.nv
 
-    @property
+    @cached_property
     def nz(self) -> int:
         """Length of the controller's own state."""
         return 0 if self.controller is None else len(self.controller.initial)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Length of the state (q, q̇, z, W, H)."""
         return self.nq + self.nv + self.nz + 2
 
-    @property
+    @cached_property
     def flat(self) -> int:
         """Length of a step d of the state, (nv, nv, nz, 2)."""
         return self.size + self.nv - self.nq

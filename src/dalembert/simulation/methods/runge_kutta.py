@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,11 +25,20 @@ def runge_kutta(tableau: Tableau, flow: Flow, x: Any, t: Any, h: Any, torque: To
 
 def _combined(h: Any, weights: tuple[float, ...], slopes: list[Any], size: int) -> Any:
     """h Σ w_i k_i (size, ...), equal weights added first."""
-    sums = []
-    for weight in dict.fromkeys(w for w in weights if w):
-        same = [k for w, k in zip(weights, slopes, strict=False) if w == weight]
-        sums.append((h * weight) * sum(same[1:], same[0]))
-    return sum(sums[1:], sums[0]) if sums else np.zeros(size)
+    total: Any = None
+    for weight, stages in _grouped(weights):
+        same = slopes[stages[0]]
+        for i in stages[1:]:
+            same = same + slopes[i]
+        total = (h * weight) * same if total is None else total + (h * weight) * same
+    return np.zeros(size) if total is None else total
+
+
+@cache
+def _grouped(weights: tuple[float, ...]) -> list[tuple[float, list[int]]]:
+    """The stages of every weight but zero."""
+    kinds = dict.fromkeys(w for w in weights if w)
+    return [(w, [i for i, x in enumerate(weights) if x == w]) for w in kinds]
 
 
 def _method(tableau: Tableau) -> FixedMethod:
