@@ -14,6 +14,7 @@ from functools import partial
 
 from dalembert.kernels.llvm import layout, threads
 from dalembert.kernels.llvm.body import Asked, declarations, function
+from dalembert.kernels.llvm.entry import entry, quiet
 from dalembert.kernels.llvm.stack import MOST_ON_STACK, Block, checks, guarded, is_deep, spilled
 from dalembert.kernels.llvm.stack import declarations as declarations_of
 from dalembert.kernels.llvm.target import Target
@@ -105,10 +106,10 @@ def _both(plan: _Plan, target: Target) -> str:
             f"@nothing = internal constant [{len(plan.lines)} x i64] zeroinitializer",
             declarations_of([plan.block]),
             layout.functions(v, shapes),
-            _quiet(target),
+            quiet(target),
             _range(plan, deep),
             threads.workers(program, v) if threaded else "",
-            _loop(threaded, v, program),
+            entry(threaded, v, program),
             _one(plan, deep),
             _guards(plan.need) if deep else "",
         ]
@@ -286,60 +287,3 @@ def _one(plan: _Plan, deep: bool) -> str:
     plan.finish(t)
     name = "internal void @dalembert_one_here" if deep else "void @dalembert_one"
     return t.function(f"{name}(ptr %in, ptr %out) noinline #0")
-
-
-def _quiet(target: Target) -> str:
-    """Keep the exception flags of the calling thread: save and restore, or else clear."""
-    if not target.is_x86:
-        return """declare i32 @feclearexcept(i32) nounwind
-define internal i32 @save_flags() #0 { ret i32 0 }
-define internal void @restore_flags(i32 %flags) #0 {
-  %unused = call i32 @feclearexcept(i32 31)
-  ret void
-}"""
-    return """declare void @llvm.x86.sse.stmxcsr(ptr)
-declare void @llvm.x86.sse.ldmxcsr(ptr)
-define internal i32 @save_flags() #0 {
-  %slot = alloca i32
-  call void @llvm.x86.sse.stmxcsr(ptr %slot)
-  %flags = load i32, ptr %slot
-  ret i32 %flags
-}
-define internal void @restore_flags(i32 %flags) #0 {
-  %slot = alloca i32
-  store i32 %flags, ptr %slot
-  call void @llvm.x86.sse.ldmxcsr(ptr %slot)
-  ret void
-}"""
-
-
-def _loop(threaded: bool, v: Vector, program: Program) -> str:
-    states = threads.worthwhile(program, v)
-    choice = f"""  %none = icmp eq ptr %data, null
-  br i1 %none, label %single, label %ask
-ask:
-  %threads = load atomic i32, ptr %data monotonic, align 4
-  %many = icmp sgt i32 %threads, 1
-  %worth = icmp uge i64 %count, {states}
-  %split = and i1 %many, %worth
-  br i1 %split, label %parallel, label %single
-parallel:
-  call void @in_parallel(ptr %args, ptr %steps, i64 %count, i32 %threads)
-  br label %done"""
-    return f"""define void @dalembert_loop(ptr %args, ptr %dimensions, ptr %steps, ptr %data) #0 {{
-entry:
-  %count = load i64, ptr %dimensions
-  %empty = icmp slt i64 %count, 1
-  br i1 %empty, label %nothing, label %work
-work:
-  %flags = call i32 @save_flags()
-{choice if threaded else "  br label %single"}
-single:
-  call void @range(ptr %args, ptr %steps, i64 0, i64 %count)
-  br label %done
-done:
-  call void @restore_flags(i32 %flags)
-  ret void
-nothing:
-  ret void
-}}"""
