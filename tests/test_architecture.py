@@ -50,3 +50,9 @@ def test_the_picture_shows_every_room():
     picture = PAGE.partition("```text")[2].partition("```")[0]
     missing = [room for room in import_graph() if not re.search(rf"\b{room}\b", picture)]
     assert missing == []
+
+
+def test_the_table_for_contributors_lists_every_room():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("| room | holds |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(import_graph())
