@@ -25,7 +25,7 @@ from dalembert.simulation.inline import compiled
 from dalembert.simulation.law import pack, unpack
 
 
-class Frame(NamedTuple):
+class GaugeFrame(NamedTuple):
     """What the law works in, at one state."""
 
     parts: Decoupled
@@ -37,7 +37,7 @@ class Frame(NamedTuple):
 class GaugeInvariant(Hybrid):
     """The composite-error law, with the arguments of `Hybrid`: K_p and K_d are those of ε here."""
 
-    def frame(self, t: Any, q: Any, qd: Any) -> Frame:
+    def frame(self, t: Any, q: Any, qd: Any) -> GaugeFrame:
         """W, V, Γ and B with its rate along q̇."""
         model = self.model
         rows = list(model.require_pivots().rows)
@@ -54,7 +54,7 @@ class GaugeInvariant(Hybrid):
 
         (B,), (B_dot,) = bridge.along(reduced, model.dynamics.rate, q, qd)
         parts = decoupled(model, q, qd, np.zeros(model.nv), t)
-        return Frame(parts, B, B_dot)
+        return GaugeFrame(parts, B, B_dot)
 
     @cached_property
     def _measured(self) -> np.ufunc:

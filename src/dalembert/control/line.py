@@ -13,7 +13,7 @@ from dalembert.errors import TrajectoryError
 from dalembert.spatial.rotations import exp_so3, log_so3
 
 
-class Placement(NamedTuple):
+class Waypoint(NamedTuple):
     """A frame on its way: position, rotation, twist and its rate, along the world's axes."""
 
     p: Any
@@ -64,11 +64,11 @@ class Line:
         place = {"p0": self.start[:3, 3], "way": way, "R0": R0, "turn": turn}
         return {**place, **self.timing.constants}
 
-    def at(self, t: Any, constants: Mapping[str, Any]) -> Placement:
+    def at(self, t: Any, constants: Mapping[str, Any]) -> Waypoint:
         """The placement at one time; all may be symbols."""
         s, ds, dds = self.timing.at(t, constants)
         s, ds, dds = s[0], ds[0], dds[0]
         R0, turn, way = constants["R0"], constants["turn"], constants["way"]
         axis = R0 @ turn  # the turn keeps its own axis, so it is fixed in the world
         along = np.concatenate([way, axis])
-        return Placement(constants["p0"] + s * way, R0 @ exp_so3(s * turn), ds * along, dds * along)
+        return Waypoint(constants["p0"] + s * way, R0 @ exp_so3(s * turn), ds * along, dds * along)

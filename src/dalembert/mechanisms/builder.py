@@ -12,7 +12,7 @@ from dalembert.errors import InertiaError, ModelError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.description import Description, Driver
 from dalembert.mechanisms.ends import End, measure, read_end, vector
-from dalembert.systems.bodies.data import Body, Element, Force, Load, Motion
+from dalembert.systems.bodies.data import Body, Element, Force, Load, Prescribed
 from dalembert.systems.bodies.kind import Kind
 from dalembert.systems.bodies.space import Space
 
@@ -123,7 +123,7 @@ class Builder:
                 f"{name!r} is there already; joints, drivers and forces need own names"
             )
 
-    def _add_driver(self: Self, element: Element, motion: Motion) -> Self:
+    def _add_driver(self: Self, element: Element, motion: Prescribed) -> Self:
         self._check_name(element.name)
         if not callable(motion):
             raise ModelError(f"driver {element.name!r} needs a motion s(t), not {motion!r}")

@@ -18,7 +18,7 @@ from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.systems.bodies.batch import BodyUnits, place_units
 from dalembert.systems.bodies.body_set import BodySet
-from dalembert.systems.bodies.data import Element, Motion, digest
+from dalembert.systems.bodies.data import Element, Prescribed, digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Driver:
     """A measured quantity that follows a motion: Φ = f(q) − s(t)."""
 
     element: Element
-    motion: Motion
+    motion: Prescribed
 
     @property
     def name(self) -> str:

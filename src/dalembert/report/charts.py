@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.report.coordinates import Coordinate, coordinates
-from dalembert.report.motion import Motion
+from dalembert.report.motion import SampledMotion
 from dalembert.systems.robot import Robot
 
 QUANTITIES = {"q": "positions", "qd": "velocities", "tau": "torques"}
@@ -25,7 +25,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Chart:
+class Plot:
     """Curves of one unit."""
 
     title: str
@@ -44,7 +44,7 @@ class Chart:
         }
 
 
-def motion_charts(robot: Robot, motion: Motion) -> list[Chart]:
+def motion_charts(robot: Robot, motion: SampledMotion) -> list[Plot]:
     """Torques, positions and the energy balance of a motion."""
     tau = motion.tau.copy()
     tau[[0, -1]] = np.nan  # at rest Coulomb friction is not defined by the motion
@@ -55,14 +55,14 @@ def motion_charts(robot: Robot, motion: Motion) -> list[Chart]:
     ]
 
 
-def coordinate_charts(title: str, robot: Robot, quantity: str, values: np.ndarray) -> list[Chart]:
+def coordinate_charts(title: str, robot: Robot, quantity: str, values: np.ndarray) -> list[Plot]:
     """(samples, n) values of q, qd, qdd or tau: one chart for each unit among them."""
     return by_unit(title, coordinates(robot, quantity), quantity, values)
 
 
 def by_unit(
     title: str, entries: Iterable[Coordinate], quantity: str, values: np.ndarray
-) -> list[Chart]:
+) -> list[Plot]:
     """The columns of `values` grouped by their unit."""
     symbol = {"q": "q", "qd": "q̇", "qdd": "q̈", "tau": "τ"}[quantity]
     groups: dict[str, list[Series]] = {}
@@ -70,12 +70,12 @@ def by_unit(
         name = entry.name.removesuffix("_joint")
         groups.setdefault(entry.unit(quantity), []).append(Series(name, column))
     return [
-        Chart(title, f"{symbol} / {unit}" if unit else symbol, tuple(series))
+        Plot(title, f"{symbol} / {unit}" if unit else symbol, tuple(series))
         for unit, series in groups.items()
     ]
 
 
-def energy_chart(motion: Motion) -> Chart:
+def energy_chart(motion: SampledMotion) -> Plot:
     """Kinetic and potential energy, losses, and the work of the torques beside their sum."""
     total = motion.kinetic + motion.potential
     series = [Series("kinetic", motion.kinetic), Series("potential", motion.potential)]
@@ -84,7 +84,7 @@ def energy_chart(motion: Motion) -> Chart:
         series.append(Series("lost to friction", motion.friction))
     series += [Series("sum", total), Series("work ∫ τ·q̇ dt", motion.work, dashed=True)]
     title = f"Energy balance, closes to {motion.residual:.0e} J"
-    return Chart(title, "energy / J", tuple(series))
+    return Plot(title, "energy / J", tuple(series))
 
 
 def _number(value: float) -> float | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import DalembertError, ParameterError, UnknownNameError
-from dalembert.report.charts import Chart
+from dalembert.report.charts import Plot
 from dalembert.report.picture import PALETTE, STYLE
 from dalembert.report.run_charts import one_sample, run_charts, times
 from dalembert.text import picture
@@ -43,7 +43,7 @@ def plot_run(run: xarray.Dataset, show: Iterable[str] | None = None, sample: int
     return plot_charts(times(run), charts, str(run.attrs.get("system", "")))
 
 
-def plot_charts(t: np.ndarray, charts: Sequence[Chart], title: str = "") -> Any:
+def plot_charts(t: np.ndarray, charts: Sequence[Plot], title: str = "") -> Any:
     """The charts below one another."""
     figure = figure_of(8.5, 2.1 * len(charts) + 0.5)
     import matplotlib

@@ -28,7 +28,7 @@ POSTURES: dict[str, tuple[tuple[float, ...], ...]] = {
 
 
 @dataclass(frozen=True)
-class Motion:
+class SampledMotion:
     """A robot's motion sampled in time, (samples, ...) each."""
 
     t: np.ndarray  # s
@@ -73,7 +73,7 @@ def postures(robot: Robot) -> list[np.ndarray]:
     return [middle - reach, middle + 0.4 * signs * reach, middle + reach]
 
 
-def move(robot: Robot) -> Motion:
+def move(robot: Robot) -> SampledMotion:
     """The motion through `postures(robot)`: a quintic spline, at rest at both ends."""
     from scipy.integrate import cumulative_simpson
     from scipy.interpolate import make_interp_spline
@@ -88,7 +88,7 @@ def move(robot: Robot) -> Motion:
     # τ = M q̈ + h + friction: the rest is what the drives lose
     lost = tau - (robot.mass_matrix(q) @ qdd[..., None])[..., 0] - robot.bias(q, qd)
     potential = robot.potential_energy(q)
-    return Motion(
+    return SampledMotion(
         t=t,
         q=q,
         qd=qd,

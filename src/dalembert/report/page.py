@@ -15,10 +15,10 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.report import agreement
-from dalembert.report.charts import Chart, motion_charts
+from dalembert.report.charts import Plot, motion_charts
 from dalembert.report.facts import describe
 from dalembert.report.mathematics import equations_html
-from dalembert.report.motion import Motion, move
+from dalembert.report.motion import SampledMotion, move
 from dalembert.report.run_charts import run_charts
 from dalembert.report.scene import scene
 from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
@@ -40,7 +40,7 @@ Checks = tuple[Sequence[agreement.Agreement], Sequence[agreement.Law]]
 
 def robot_page(
     robot: Robot,
-    motion: Motion | None = None,
+    motion: SampledMotion | None = None,
     checks: Checks | None = None,
     progress: Callable[[str], Any] = lambda step: None,
 ) -> str:
@@ -104,7 +104,7 @@ def let_go(system: System) -> Any:
 
 
 def moving(
-    robot: Robot | None, t: np.ndarray, q: np.ndarray | None, charts: Sequence[Chart]
+    robot: Robot | None, t: np.ndarray, q: np.ndarray | None, charts: Sequence[Plot]
 ) -> dict[str, Any]:
     """The data of the moving part: at most `SAMPLES` instants of curves and postures."""
     chosen = np.unique(np.linspace(0, len(t) - 1, min(SAMPLES, len(t))).round().astype(int))

@@ -11,7 +11,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.report.coordinates import coordinates
-from dalembert.report.motion import Motion
+from dalembert.report.motion import SampledMotion
 from dalembert.report.skeleton import Skeleton, skeleton
 from dalembert.report.solids import ball, shaded, tube
 from dalembert.systems.robot import Robot
@@ -51,7 +51,7 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def draw(robot: Robot, title: str, motion: Motion, path: Path) -> None:
+def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
     """Write the picture to `path`."""
     try:
         import matplotlib
@@ -77,7 +77,7 @@ def draw(robot: Robot, title: str, motion: Motion, path: Path) -> None:
             raise DalembertError(f"cannot write {path}: {error.strerror}") from None
 
 
-def arm(axes: Any, robot: Robot, motion: Motion) -> None:
+def arm(axes: Any, robot: Robot, motion: SampledMotion) -> None:
     """Postures along the motion, the last one solid, and the way of the tool."""
     chosen = np.linspace(0, len(motion.t) - 1, GHOSTS).round().astype(int)
     figures = [skeleton(robot, motion.q[i]) for i in chosen]
@@ -102,7 +102,7 @@ def limits_of(shapes: Sequence[Skeleton]) -> tuple[np.ndarray, np.ndarray, float
     return points.min(axis=0) - slack * (1, 1, 0), points.max(axis=0) + slack, radius
 
 
-def torques(axes: Any, robot: Robot, motion: Motion) -> None:
+def torques(axes: Any, robot: Robot, motion: SampledMotion) -> None:
     """τ over time, one curve per joint."""
     entries = coordinates(robot, "tau")
     for i, entry in enumerate(entries):
@@ -113,7 +113,7 @@ def torques(axes: Any, robot: Robot, motion: Motion) -> None:
     _finish(axes, motion, f"joint torque / {units}", "Torques of the motion (inverse dynamics)")
 
 
-def energies(axes: Any, motion: Motion) -> None:
+def energies(axes: Any, motion: SampledMotion) -> None:
     """The work done at the joints is the energy gained, and what friction took."""
     stored = motion.kinetic + motion.potential
     axes.fill_between(motion.t, stored, color=PALETTE[0], alpha=0.08, linewidth=0)
@@ -136,7 +136,7 @@ def energies(axes: Any, motion: Motion) -> None:
     axes.set_xlabel("time / s")
 
 
-def _finish(axes: Any, motion: Motion, label: str, title: str) -> None:
+def _finish(axes: Any, motion: SampledMotion, label: str, title: str) -> None:
     axes.set_title(title, loc="left", fontsize=11, color=INK)
     axes.set_ylabel(label)
     axes.set_xlim(motion.t[0], motion.t[-1])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.errors import ParameterError
-from dalembert.report.charts import Chart, Series
+from dalembert.report.charts import Plot, Series
 
 if TYPE_CHECKING:
     import xarray
@@ -29,7 +29,7 @@ def one_sample(run: xarray.Dataset, sample: int = 0) -> xarray.Dataset:
     return run.isel(sample=sample)
 
 
-def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Chart]]:
+def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Plot]]:
     """Charts by what they show: q, qd, tau, energy, then each constrained system's own."""
     run = one_sample(run, sample)
     charts = {name: _vector_charts(run, name) for name in VECTORS if name in run}
@@ -38,7 +38,7 @@ def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Chart]]:
         total = (run["kinetic"] + run["potential"]).values
         kinds.insert(2, Series("kinetic + potential", total, dashed=True))
     if kinds:
-        charts["energy"] = [Chart("Energies", "energy / J", tuple(kinds))]
+        charts["energy"] = [Plot("Energies", "energy / J", tuple(kinds))]
     for name in run.data_vars:
         known = {*VECTORS, *ENERGIES}
         plain = run[name].dims[:1] == ("time",) and run[name].ndim <= 2
@@ -47,7 +47,7 @@ def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Chart]]:
     return charts
 
 
-def _vector_charts(run: xarray.Dataset, name: str) -> list[Chart]:
+def _vector_charts(run: xarray.Dataset, name: str) -> list[Plot]:
     field = run[name]
     labels = [str(x) for x in field[field.dims[-1]].values]
     units = str(field.attrs.get("units", "")).split(", ")
@@ -57,12 +57,12 @@ def _vector_charts(run: xarray.Dataset, name: str) -> list[Chart]:
         series = Series(label.removesuffix("_joint"), field.values[:, k])
         groups.setdefault(unit, []).append(series)
     return [
-        Chart(VECTORS[name], _axis(SYMBOLS[name], unit), tuple(series))
+        Plot(VECTORS[name], _axis(SYMBOLS[name], unit), tuple(series))
         for unit, series in groups.items()
     ]
 
 
-def _other_charts(field: xarray.DataArray) -> list[Chart]:
+def _other_charts(field: xarray.DataArray) -> list[Plot]:
     title = str(field.attrs.get("long_name", field.name))
     columns = field.values.reshape(field.shape[0], -1).T
     if field.ndim == 1:
@@ -74,7 +74,7 @@ def _other_charts(field: xarray.DataArray) -> list[Chart]:
     series = tuple(Series(label, y.astype(float)) for label, y in zip(labels, columns, strict=True))
     heading = title[:1].upper() + title[1:]
     symbol = SYMBOLS.get(str(field.name), str(field.name))
-    return [Chart(heading, _axis(symbol, str(field.attrs.get("units", ""))), series)]
+    return [Plot(heading, _axis(symbol, str(field.attrs.get("units", ""))), series)]
 
 
 def _axis(symbol: str, unit: str) -> str:

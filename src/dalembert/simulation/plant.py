@@ -32,7 +32,7 @@ NEAR_SINGULAR = 1e3  # condition of the constraints beyond which a stall is thei
 
 
 @dataclass(frozen=True)
-class Motion:
+class Response:
     """What the equations of motion say at one state."""
 
     qdd: Any
@@ -150,7 +150,7 @@ class Plant:
             return np.zeros(self.nv)
         return coulomb(qd, friction[0], friction[1], given["width"] if self.smooth else None)
 
-    def motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> Motion:
+    def motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> Response:
         """q̈ and λ with M q̈ + h + Aᵀλ = τ + ψ − Coulomb friction, and the powers."""
         bare, friction = self.bound(given)
         total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
@@ -161,9 +161,9 @@ class Plant:
             power = power - bare.at(q, None, t).b @ lam
         zdot = zdot(lam) if callable(zdot) else zdot
         loss = (rubbing - bare.generalized_forces(q, qd, t)) @ qd
-        return Motion(qdd, zdot, total, power, loss, lam=lam)
+        return Response(qdd, zdot, total, power, loss, lam=lam)
 
-    def locked_motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> Motion:
+    def locked_motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> Response:
         """The same with joints held (`locked` 0 or 1) and slipping in the `direction` −1, 0, 1.
 
         Rows and columns of held joints leave M; what holds them is the rest of their equation.
@@ -179,7 +179,7 @@ class Plant:
         reduced = np.outer(free, free) * M + np.diag(locked)
         qdd = cholesky_solve(reduced, free * b)
         held = locked * (b - M @ qdd)
-        return Motion(qdd, zdot, total, total @ qd, (rubbing - psi) @ qd, held)
+        return Response(qdd, zdot, total, total @ qd, (rubbing - psi) @ qd, held)
 
     # constraints
 

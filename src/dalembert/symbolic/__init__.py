@@ -3,16 +3,16 @@
 from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.equations import Equations
+from dalembert.symbolic.lettered import Lettered
 from dalembert.symbolic.operations import to_sympy
 from dalembert.symbolic.printing import html_page, latex_document
-from dalembert.symbolic.system import System
 from dalembert.symbolic.writer import Writer
 from dalembert.symbolic.writing import textbook, write_equations
 
 __all__ = [
     "Budget",
     "Equations",
-    "System",
+    "Lettered",
     "Writer",
     "html_page",
     "latex_document",

@@ -20,7 +20,7 @@ MATRIX_WIDTH = 96  # characters of a matrix in text that still stands as a matri
 PAGE_WIDTH = 96  # characters of a line on a page or in a document
 
 
-class Line(NamedTuple):
+class PrintedLine(NamedTuple):
     """label = … over one or more lines; equal entries share it: Γ_112 = Γ_121 = …"""
 
     labels: tuple[str, ...]
@@ -69,19 +69,21 @@ def _broken(printer: Printer, reader: Printer, e: sympy.Expr, width: int) -> tup
     return tuple(lines(printer.pieces(e, width), lengths, width))
 
 
-def _lines(eq: Equations, key: str, marks: Marks, width: int, short: bool) -> list[Line]:
+def _lines(eq: Equations, key: str, marks: Marks, width: int, short: bool) -> list[PrintedLine]:
     """The entries of a quantity, one after the other."""
     printer, reader = _printer(eq, marks, short), _printer(eq, Text(), short)
     return [
-        Line(tuple(_label(key, i, marks) for i in indices), _broken(printer, reader, e, width))
+        PrintedLine(
+            tuple(_label(key, i, marks) for i in indices), _broken(printer, reader, e, width)
+        )
         for indices, e in _nonzero(key, eq.quantities[key])
     ]
 
 
-def _definition_lines(eq: Equations, marks: Marks, width: int, short: bool) -> list[Line]:
+def _definition_lines(eq: Equations, marks: Marks, width: int, short: bool) -> list[PrintedLine]:
     printer, reader = _printer(eq, marks, short), _printer(eq, Text(), short)
     return [
-        Line((marks.name(s.name),), _broken(printer, reader, e, width))
+        PrintedLine((marks.name(s.name),), _broken(printer, reader, e, width))
         for s, e in eq.definitions.items()
     ]
 
@@ -99,7 +101,7 @@ def _as_matrix(eq: Equations, key: str, marks: Marks, short: bool) -> list[list[
     return [[printer.expression(e) for e in row] for row in value.tolist()]
 
 
-def abbreviations(eq: Equations, keys: Sequence[str], marks: Marks) -> list[Line]:
+def abbreviations(eq: Equations, keys: Sequence[str], marks: Marks) -> list[PrintedLine]:
     """c₂₃ = cos(θ₂ + θ₃) for the sums of angles that occur."""
     found: dict[str, sympy.Expr] = {}
     for key in keys:
@@ -109,7 +111,9 @@ def abbreviations(eq: Equations, keys: Sequence[str], marks: Marks) -> list[Line
             if label is not None and turned.args[0].is_Add:
                 found[f"{type(turned).__name__[0]}{label}"] = turned
     plain = _printer(eq, marks, short=False)
-    return [Line((marks.name(name),), (plain.expression(found[name]),)) for name in sorted(found)]
+    return [
+        PrintedLine((marks.name(name),), (plain.expression(found[name]),)) for name in sorted(found)
+    ]
 
 
 def _zeros(eq: Equations, key: str) -> str:
@@ -142,7 +146,7 @@ def text(eq: Equations, keys: Sequence[str], width: int, short: bool) -> str:
     return "\n\n".join([*blocks, *filter(None, [latex_text(eq.note)])])
 
 
-def _text_line(line: Line) -> str:
+def _text_line(line: PrintedLine) -> str:
     head = " = ".join(line.labels) + " = "
     return head + ("\n" + " " * min(len(head), 12)).join(line.rows)
 
@@ -190,7 +194,7 @@ def _latex_rows(eq: Equations, key: str, marks: Latex, short: bool) -> list[str]
     return [*found, f"&\\text{{{zeros}}}"] if zeros else found
 
 
-def _latex_line(line: Line) -> list[str]:
+def _latex_line(line: PrintedLine) -> list[str]:
     first, *rest = line.rows
     return [f"{' = '.join(line.labels)} &= {first}", *(f"&\\quad {row}" for row in rest)]
 
@@ -245,7 +249,7 @@ def _mathml_matrix(label: str, rows: list[list[str]]) -> str:
     return f'<math display="block"><mrow>{label}<mo>=</mo>{table}</mrow></math>'
 
 
-def _mathml_lines(found: Sequence[Line]) -> str:
+def _mathml_lines(found: Sequence[PrintedLine]) -> str:
     rows = []
     for line in found:
         left = "<mo>=</mo>".join(line.labels)

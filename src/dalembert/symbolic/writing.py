@@ -17,6 +17,7 @@ from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.constants import Constants
 from dalembert.symbolic.equations import TITLES, Equations, entries_of
+from dalembert.symbolic.lettered import SOURCES, Lettered, quantity_key
 from dalembert.symbolic.operations import container, input_symbols, shaped, to_sympy
 from dalembert.symbolic.polynomials import (
     Polynomials,
@@ -25,7 +26,6 @@ from dalembert.symbolic.polynomials import (
     linear_parameters,
     polynomials,
 )
-from dalembert.symbolic.system import SOURCES, System, quantity_key
 from dalembert.symbolic.writer import Writer
 
 STYLES = {"mass_matrix": "parameters", "kinetic_energy": "bodies", "potential_energy": "bodies"}
@@ -33,7 +33,7 @@ FEW = 4  # constants that may stand for the whole mass matrix without being aske
 
 
 def write_equations(
-    system: System,
+    system: Lettered,
     quantities: Sequence[str] = ("M", "C", "g"),
     simplify: str = "full",
     timeout: float | None = 10.0,
@@ -58,7 +58,7 @@ class _Author:
     """Writes one quantity after the other, with the constants in common."""
 
     def __init__(
-        self, system: System, deep: bool, budget: Budget, names: Sequence[str] | None
+        self, system: Lettered, deep: bool, budget: Budget, names: Sequence[str] | None
     ) -> None:
         self.system, self.deep, self.budget = system, deep, budget
         taken = [str(s) for s in (*system.q, *system.qd, *system.parameters)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from dalembert.errors import EquationError, FormulationError
-from dalembert.symbolic.system import SOURCES, System, quantity_key
+from dalembert.symbolic.lettered import SOURCES, Lettered, quantity_key
 from dalembert.symbolic.writing import write_equations
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ def equations_of(
 
 def system_of(
     subject: Evaluator, keys: Iterable[str] = SOURCES, coordinates: Sequence[str] | None = None
-) -> System:
+) -> Lettered:
     """Programs and symbols of a robot or system, for the quantities of these short names."""
     needed = dict.fromkeys(["mass_matrix", *(SOURCES[key] for key in keys)])
     seen = subject.dynamics
     q, qd = _coordinates(seen, coordinates)
     linear = seen.linear_parameters
-    return System(
+    return Lettered(
         name=seen.name,
         programs={name: _program(subject, name) for name in needed},
         q=tuple(map(sympy.Symbol, q)),

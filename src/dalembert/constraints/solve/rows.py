@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.constraints.solve.targets import Motion, targets
+from dalembert.constraints.solve.targets import targets
 from dalembert.constraints.solve.units import Units
+from dalembert.systems.bodies.data import Prescribed
 from dalembert.systems.row_function import RowFunction
 
 
@@ -21,7 +22,7 @@ class Place(NamedTuple):
     function: RowFunction
     units: tuple[int, ...]
     parameters: np.ndarray
-    motion: Motion | None = None
+    motion: Prescribed | None = None
     near: bool = False  # the last parameter is the angle it is measured near: s(t)
     name: str = ""  # in messages
     label: str = ""  # in results

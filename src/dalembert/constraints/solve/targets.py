@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,14 @@ from dalembert import bridge
 from dalembert.errors import CompileError, DalembertError
 from dalembert.kernels import Kernel, build
 from dalembert.kernels.program.trace import trace
+from dalembert.systems.bodies.data import Prescribed
 
-Motion = Callable[[Any], Any]
 NUMPY = (
     "its motion must be a function of t in NumPy that also runs on symbols (np.sin, not math.sin)"
 )
 
 
-def targets(motions: Sequence[tuple[str, Motion, int]]) -> Kernel | None:
+def targets(motions: Sequence[tuple[str, Prescribed, int]]) -> Kernel | None:
     """The kernel t → (s, ṡ, s̈) (rows,) each, of all named motions and their numbers of rows."""
     if not motions:
         return None
@@ -32,7 +32,7 @@ def targets(motions: Sequence[tuple[str, Motion, int]]) -> Kernel | None:
     return build(program.digest, lambda: program, program.inputs, program.outputs, "motions")
 
 
-def target(name: str, motion: Motion, rows: int, t: Any) -> Any:
+def target(name: str, motion: Prescribed, rows: int, t: Any) -> Any:
     """s (rows,) at a time that is a symbol; what is no function of it is named."""
     try:
         value = motion(t)

@@ -21,7 +21,7 @@ from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.llvm.text import Text, Vector
 from dalembert.kernels.llvm.transpose import UNROLLED, Place
 from dalembert.kernels.program.program import LEAVES, Port, Program
-from dalembert.kernels.program.segments import Frame, framed
+from dalembert.kernels.program.segments import StackFrame, framed
 
 MOST_ASKED = 40 * 1024  # bytes of results of one register of states
 _RANGE = (("ptr", "args"), ("ptr", "steps"), ("i64", "start"), ("i64", "stop"))
@@ -48,7 +48,7 @@ class _Plan:
     """What all functions here are written from."""
 
     program: Program
-    frame: Frame
+    frame: StackFrame
     v: Vector
     arguments: list[_Argument]
 

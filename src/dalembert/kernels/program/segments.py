@@ -33,20 +33,20 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Frame:
+class StackFrame:
     """All parts in their order, and how many slots they share: inputs, outputs, what crosses."""
 
     parts: tuple[Part, ...]
     slots: int
 
 
-def framed(source: Program, long: int = LONG, longest: int = LONGEST) -> Frame:
+def framed(source: Program, long: int = LONG, longest: int = LONGEST) -> StackFrame:
     """The program as one part where it is short, or else cut."""
     inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
     places = range(inputs, inputs + outputs)
     order = _operations(source)
     if len(order) + 4 * outputs <= long or len(order) <= longest:
-        return Frame((Part(source, tuple(places)),), inputs + outputs)
+        return StackFrame((Part(source, tuple(places)),), inputs + outputs)
     part = _part_of(source, order, longest)
     slot, slots = _slots(source, part, inputs, inputs + outputs)
     count = max(part.values()) + 1
@@ -63,7 +63,7 @@ def framed(source: Program, long: int = LONG, longest: int = LONGEST) -> Frame:
         _part(source, group, found, slot, slots)
         for group, found in zip(groups, results, strict=True)
     ]
-    return Frame(tuple(parts), slots)
+    return StackFrame(tuple(parts), slots)
 
 
 def _operations(source: Program) -> list[int]:

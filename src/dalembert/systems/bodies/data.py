@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.systems.bodies.kind import Kind
 
 GROUND = "ground"
-Motion = Callable[[Any], Any]  # s(t) in NumPy that also runs on symbols
+Prescribed = Callable[[Any], Any]  # s(t) in NumPy that also runs on symbols
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Force:
     stiffness: Any = 0.0
     free: Any = 0.0
     damping: Any = 0.0
-    value: Motion | None = None
+    value: Prescribed | None = None
     open: bool = False
 
     @property

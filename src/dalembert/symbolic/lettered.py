@@ -25,7 +25,7 @@ SOURCES = {
 
 
 @dataclass(frozen=True)
-class System:
+class Lettered:
     """What there is to write from: programs by the name of their quantity, and their symbols.
 
     Inputs of the programs are named "q", "qd" and "parameters". `linear` are the parameters in
