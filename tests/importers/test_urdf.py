@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from dalembert.errors import ImportFileError, ModelError, ShapeError, UnknownNameError
+from dalembert.errors import (
+    DalembertError,
+    ImportFileError,
+    ModelError,
+    ShapeError,
+    UnknownNameError,
+)
 from dalembert.importers.urdf_parts import quarter_turn
 from dalembert.spatial.rotations import rotation_from_rpy
 from dalembert.systems.robot import Robot
@@ -245,3 +251,21 @@ def test_parts_that_may_change_the_dynamics_are_doubtful(part):
     assert any("is ignored" in text for text in robot(*parts).notes.warnings)
     with pytest.raises(ImportFileError, match="is ignored"):
         robot(*parts, strict=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"joints": 3},
+        {"joints": "j"},
+        {"joints": [], "posture": [0.1]},
+        {"joints": [], "posture": {"j": "x"}},
+        {"joints": [], "posture": {"j": [1.0, 2.0]}},
+        {"joints": [], "posture": {"j": float("nan")}},
+        {"gravity": "down"},
+        {"gravity": (0.0, 0.0, float("nan"))},
+    ],
+)
+def test_options_of_another_type_are_refused(options):
+    with pytest.raises(DalembertError):
+        chain(**options)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dalembert import Parameter, Robot
-from dalembert.errors import ModelError
+from dalembert.errors import ModelError, ParameterError
 
 NAN, INF = float("nan"), float("inf")
 BODY = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": np.eye(3)}
@@ -133,3 +133,9 @@ def test_names_that_cannot_be_shown_are_refused(name):
         robot(name=name)
     with pytest.raises(ModelError, match=r"control characters|needs a name"):
         robot(link={"name": name})
+
+
+@pytest.mark.parametrize("value", ["1", [1.0], NAN, INF, 1j, {}])
+def test_values_of_parameters_are_finite_numbers(value):
+    with pytest.raises(ParameterError, match="give a finite number"):
+        Parameter("m", value)

@@ -13,9 +13,11 @@ import numpy as np
 from dalembert.errors import ShapeError, UnknownNameError
 from dalembert.importers.urdf_parts import Log, UrdfJoint, UrdfLink
 from dalembert.importers.xml_read import Element, shown
+from dalembert.model.check import mapping
 from dalembert.model.coupling import Follow
 from dalembert.model.joint import align, factors
 from dalembert.spatial.rotations import snap
+from dalembert.text import short
 
 MAX_LINKS = 2000
 
@@ -102,6 +104,9 @@ def hold(
     Returns the joints, what still follows what, and the names of the held ones. A joint that
     follows a held one is held with it, at multiplier · value + offset.
     """
+    if isinstance(keep, str) or not isinstance(keep or (), Collection):
+        raise ShapeError(f"joints must be a list of names, not {short(keep)}")
+    posture = mapping({} if posture is None else posture, "posture")
     by_name = {joint.name: joint for joint in joints}
     moving = [joint.name for joint in joints if joint.kind != "fixed"]
     for name in (*(keep or ()), *(posture or ())):
@@ -190,9 +195,7 @@ def _held(joint: UrdfJoint, value: Any) -> UrdfJoint:
     pieces = factors(joint.kind, joint.axis, None, 0.0)
     size = sum(chart.nq for _, chart in pieces)
     if value is not None:
-        given = np.atleast_1d(np.asarray(value, dtype=float))
-        if given.shape != (size,) or not np.isfinite(given).all():
-            raise ShapeError(f"posture of joint {joint.name!r} must be {size} finite numbers")
+        given = _numbers(value, size, joint.name)
         for axis, chart in pieces:
             turn = align(axis)
             rotation, translation = chart.transform(given[: chart.nq])
@@ -206,7 +209,15 @@ def _held(joint: UrdfJoint, value: Any) -> UrdfJoint:
 
 
 def _number(value: Any, name: str) -> float:
-    number = np.asarray(value, dtype=float)
-    if number.size != 1 or not np.isfinite(number).all():
-        raise ShapeError(f"posture of joint {name!r} must be one finite number")
-    return float(number.reshape(()))
+    return float(_numbers(value, 1, name)[0])
+
+
+def _numbers(value: Any, size: int, name: str) -> np.ndarray:
+    """(size,) of a posture; one number needs no list around it."""
+    try:
+        given = np.atleast_1d(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        given = np.array([np.nan])
+    if given.shape != (size,) or not np.isfinite(given).all():
+        raise ShapeError(f"posture of joint {name!r} must be {size} finite numbers")
+    return given

@@ -11,6 +11,7 @@ import numpy as np
 from dalembert import bridge
 from dalembert.bridge import is_symbolic
 from dalembert.errors import ParameterError
+from dalembert.text import short
 
 # one symbol per (name, value), kept alive: how a model finds its parameters again
 _SYMBOLS: dict[tuple[str, float | None], Any] = {}
@@ -68,6 +69,18 @@ for _name in ("add", "sub", "mul", "truediv", "pow"):
     setattr(Expression, f"__r{_name}__", _reflected)
 
 
+def _finite(value: Any, name: str) -> float:
+    try:
+        number = np.nan if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise ParameterError(
+            f"parameter {name!r} has the value {short(value)}; give a finite number"
+        )
+    return number
+
+
 class Parameter(Expression):
     """A number of a model that has a name; optionally with the value used when none is given.
 
@@ -86,10 +99,8 @@ class Parameter(Expression):
     def __init__(self, name: str, value: float | None = None) -> None:
         if not str(name).isidentifier():
             raise ParameterError(f"parameter name {name!r} is not an identifier such as 'm1'")
-        if value is not None and not np.isfinite(value):
-            raise ParameterError(f"parameter {name!r} has the value {value}; give a finite number")
         self.name = name
-        self.value = None if value is None else float(value)
+        self.value = None if value is None else _finite(value, name)
 
     def symbol(self) -> Any:
         """The symbol () of this parameter."""
