@@ -114,8 +114,7 @@ class Computed:
 def called(what: str, function: Callable[..., Any], t: float, q: Any, qd: Any) -> Any:
     """What a function of the user returns; it gets copies, so that the state stays the run's own."""
     try:
-        with np.errstate(divide="warn", over="warn", invalid="warn"):
-            return function(t, np.array(q), np.array(qd))
+        return function(t, np.array(q), np.array(qd))
     except Exception as error:
         message = f"{what} raised {type(error).__name__} at t = {t:g} s: {error}"
         raise Failed(message, error) from error
