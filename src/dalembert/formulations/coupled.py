@@ -164,11 +164,11 @@ _OWN: Mapping[str, tuple[Formulation, ...]] = {
         ),
     ),
     "coriolis_centrifugal": (
-        Formulation("christoffel", coriolis_centrifugal, "Khatib", "2Γ_ijk and Γ_ijj"),
+        Formulation("christoffel", coriolis_centrifugal, "003", "2Γ_ijk and Γ_ijj"),
     ),
     "square_root": (
         _TRIANGLE,
-        Formulation("symmetric", symmetric_root, "Khatib", "the symmetric root M^½"),
+        Formulation("symmetric", symmetric_root, "003", "the symmetric root M^½"),
     ),
     "square_root_inverse": (replace(_TRIANGLE, function=square_root_inverse),),
 }
