@@ -99,6 +99,26 @@ def test_a_leaf_that_stays_whole_does_not_deceive():
     assert not is_holonomic(leaf, [0.2, 0.1, 0.0])
 
 
+@pytest.mark.parametrize("unit", [1e-3, 0.1, 1e3])
+@pytest.mark.parametrize(
+    "name", ["three trailers", "two trailers, tractor across", "ball on a plane"]
+)
+def test_growth_does_not_depend_on_the_unit_of_length(name, unit):
+    A, q, growth = KNOWN[name]
+    lengths = [2, 3] if name.startswith("ball") else [0, 1]
+    size = np.ones(len(q))
+    size[lengths] = unit
+    assert growth_vector(lambda x: A(x * size) * size, np.asarray(q) / size) == growth
+
+
+@pytest.mark.parametrize("unit", [1e-3, 0.1, 10.0])
+def test_rounding_does_not_leave_the_leaf(unit):
+    """Beside z = 0 by rounding only, the bracket z ∂_z is none, whatever else is of its size."""
+    size = np.array([1.0, unit ** (1 / 3), unit ** (2 / 3)])
+    found = is_holonomic(lambda x: leaf(x * size) * size, np.array([0.2, 0.1, 0.0]) / size)
+    assert found.growth == (2, 2) and found.complete
+
+
 def test_what_was_not_followed_to_its_end_says_so():
     found = is_holonomic(chained, np.zeros(40))
     assert not found.complete and not found.accessible

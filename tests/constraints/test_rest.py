@@ -207,3 +207,28 @@ def test_a_slider_crank_hangs_symmetric():
     level = brentq(slope, low.q[0] - 0.2, low.q[0] + 0.3, xtol=1e-10)
     np.testing.assert_allclose(low.q[0], level, atol=1e-6)
     assert low.stability == "stable"
+
+
+@pytest.mark.parametrize(("name", "postures"), [("two_bars", 4), ("four_bar_linkage", 4)])
+def test_mechanisms_in_absolute_coordinates_rest_where_their_robots_do(name, postures):
+    """The same bodies as a tree of joints: equal energies, curvatures and stability."""
+    mechanism = dl.load(name)
+    made = mechanism.to_robot()
+    robot = dl.Constrained(made.robot, made.loops) if made.loops else made.robot
+    found, expected = dl.equilibria(mechanism), dl.equilibria(robot)
+    assert len(found) == len(expected) == postures
+    for mine, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine.potential_energy, other.potential_energy, rtol=1e-9)
+        np.testing.assert_allclose(mine.curvatures, other.curvatures, rtol=1e-7)
+        assert mine.stability == other.stability and mine.lam.shape == (mechanism.dynamics.rows,)
+
+
+def test_the_pins_of_hanging_bars_carry_what_hangs_below():
+    low = dl.equilibria(dl.load("two_bars"))[0]
+    np.testing.assert_allclose(np.abs(low.lam[1::2]), [3.0 * WEIGHT, 1.0 * WEIGHT], rtol=1e-9)
+    np.testing.assert_allclose(low.lam[0::2], 0.0, atol=1e-9)
+
+
+def test_a_network_says_that_it_has_no_slopes():
+    with pytest.raises(dl.FormulationError, match=r"n_four_bar is evaluated on numbers only"):
+        dl.equilibrium(dl.load("n_four_bar"))

@@ -155,7 +155,7 @@ def _balanced(fields: np.ndarray, used: int, order: int) -> np.ndarray:
 def _brackets(first: np.ndarray, last: np.ndarray, used: np.ndarray, order: int) -> np.ndarray:
     """[X, Y] = DY X − DX Y for X in `first` and Y in `last`, series of one order less.
 
-    All are divided by the largest of the terms; what is only rounding of them is zero.
+    All are divided by the size that their terms may have; what is only rounding of that is zero.
     """
     upper, lower = algebra(len(used), order), algebra(len(used), order - 1)
     n, m, k = last.shape[1], first.shape[2], last.shape[2]
@@ -165,7 +165,8 @@ def _brackets(first: np.ndarray, last: np.ndarray, used: np.ndarray, order: int)
     back = lower.product(DX.reshape(lower.size, n * m, len(used)), Y[: lower.size, used])
     ahead = ahead.reshape(lower.size, n, k, m)
     back = back.reshape(lower.size, n, m, k).swapaxes(2, 3)
-    largest = max(np.abs(ahead).max(initial=0.0), np.abs(back).max(initial=0.0), 1e-300)
+    sizes = [np.abs(a).max(initial=0.0) for a in (DY, X, DX, Y)]
+    largest = max(sizes[0] * sizes[1], sizes[2] * sizes[3], 1e-300)
     found = (ahead - back).reshape(lower.size, n, k * m) / largest
     found[np.abs(found) < NOISE] = 0.0
     return found

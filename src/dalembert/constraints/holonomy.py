@@ -123,7 +123,7 @@ def _distribution(A: Any, q: Any) -> tuple[Distribution, np.ndarray, int]:
 
 
 def _of_system(closed: System, x: Any, q: np.ndarray) -> Distribution:
-    system = closed.dynamics.bound()
+    system = closed.dynamics.on_symbols.bound()
     if q.shape[0] != system.nq:
         raise ShapeError(f"{system.name}: q has {q.shape[0]} entries, expected ({system.nq},)")
     if not system.rows:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.constraints.description import describe
 from dalembert.constraints.kinds import Constraint, Holonomic
 from dalembert.constraints.kinds import Driver as DriverConstraint
 from dalembert.constraints.solve.dynamics import Solved
@@ -19,6 +20,7 @@ from dalembert.formulations.registry import suggest
 from dalembert.systems.bodies.batch import BodyUnits, place_units
 from dalembert.systems.bodies.body_set import BodySet
 from dalembert.systems.bodies.data import Element, Prescribed, digest
+from dalembert.systems.dynamics import Dynamics
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,10 @@ class Description(Solved, BodySet):
         held: list[Constraint] = [Holonomic(joint.value, name=joint.name) for joint in self.joints]
         held += [DriverConstraint(driver.rows, name=driver.name) for driver in self.drivers]
         return tuple(held)
+
+    @property
+    def on_symbols(self) -> Dynamics:
+        return describe(self.name, self.free, self.held_by) if self.rows else self.free
 
     @cached_property
     def batch(self) -> BodyUnits:

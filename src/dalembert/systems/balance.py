@@ -61,7 +61,7 @@ class Balance:
             raise ShapeError(
                 f"{system.name}: tau has shape {self.tau.shape}, expected ({system.nv},)"
             )
-        self.system = system.bound(parameters)
+        self.system = system.on_symbols.bound(parameters)
         self.forces, self.slopes, self.felt = _functions(self.system, t)
         self.scale = 1e-300  # the largest force met
 
@@ -146,7 +146,7 @@ def _functions(system: Dynamics, t: float) -> tuple[bridge.Function, bridge.Func
     """q → (N − ψ, A, h, H), (q, λ) → (K, M, U), and which coordinates any of it depends on."""
     q, v, still = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv), np.zeros(system.nv)
     lam = bridge.symbol("lam", system.rows)
-    f = system.bias(q, still) - system.generalized_forces(q, still)
+    f = system.bias(q, still) - system.generalized_forces(q, still, t)
     rows = system.at(q, None, t)
     # δq = (∂q̇/∂v) δv: on a quaternion joint the velocities are no rates of coordinates
     spread = bridge.jacobian(system.rate(q, v), v)

@@ -73,6 +73,16 @@ class Dynamics:
         return self.bind(given) if self.parameters else self
 
     @property
+    def on_symbols(self) -> Dynamics:
+        """The same equations as functions that run on symbols."""
+        if not self.traces:
+            raise FormulationError(
+                f"{self.name} is evaluated on numbers only, unit by unit; build it as one system "
+                "(dl.Constrained) for what needs its slopes"
+            )
+        return self
+
+    @property
     def description(self) -> Any:
         """What the formulations of its catalogue take as their first argument."""
         return self
