@@ -108,3 +108,22 @@ def test_a_tableau_that_is_wrong_is_refused() -> None:
 
     with pytest.raises(dl.DalembertError, match="order 2"):
         Tableau("wrong", 2, ((1.0,),), (0.25, 0.75))
+
+
+def test_a_method_is_one_line_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kutta's 3/8 rule, whose stages need several before them, by its tableau alone."""
+    from dalembert.simulation import methods
+    from dalembert.simulation.methods.runge_kutta import of_tableau
+    from dalembert.systems.tableau import Tableau
+
+    a = ((1 / 3,), (-1 / 3, 1.0), (1.0, -1.0, 1.0))
+    rule = Tableau("kutta_38", 4, a, (1 / 8, 3 / 8, 3 / 8, 1 / 8), "Kutta 1901")
+    assert not rule.chained
+    with pytest.raises(dl.DalembertError, match="several stages at once"):
+        _ = rule.rows
+    monkeypatch.setitem(methods.METHODS, "kutta_38", of_tableau(rule))
+    options = {"duration": 0.4, "dt": 1e-3, "save_every": 100}
+    pendulum = dl.load("pendulum")
+    mine = dl.simulate(pendulum, [0.5], [1.0], method="kutta_38", **options)
+    exact = dl.simulate(pendulum, [0.5], [1.0], rtol=1e-13, **options)
+    np.testing.assert_allclose(mine.q, exact.q, atol=1e-12)

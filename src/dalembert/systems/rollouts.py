@@ -111,6 +111,7 @@ _PAIR = {"at": "step", "speed": "qd", "sum_at": "step", "sum_speed": "qd"}
 _METHODS = {
     name: Fused(_runge_kutta_stage, _runge_kutta_finish, tableau.rows, ("reach", "weight"), _PAIR)
     for name, tableau in TABLEAUX.items()
+    if tableau.chained
 }
 _METHODS["semi_implicit"] = Fused(
     _semi_implicit_stage,

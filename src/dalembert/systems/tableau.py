@@ -40,10 +40,15 @@ class Tableau:
         return np.array([0.0, *(sum(row) for row in self.a)])
 
     @property
+    def chained(self) -> bool:
+        """Whether every stage needs only the one before, so that two running values are enough."""
+        return not any(any(row[:-1]) for row in self.a)
+
+    @property
     def rows(self) -> tuple[tuple[float, float], ...]:
-        """(reach to the next stage, weight) of every stage, where it needs the one before only."""
-        if any(any(row[:-1]) for row in self.a):
-            raise SettingError(f"{self.name!r} needs all its stages at once; rk4 does not")
+        """(reach to the next stage, weight) of every stage of a chained method."""
+        if not self.chained:
+            raise SettingError(f"{self.name!r} needs several stages at once; rollouts take others")
         return tuple(zip([*(row[-1] for row in self.a), 0.0], self.b, strict=True))
 
 

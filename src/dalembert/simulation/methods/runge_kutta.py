@@ -41,9 +41,10 @@ def _grouped(weights: tuple[float, ...]) -> list[tuple[float, list[int]]]:
     return [(w, [i for i, x in enumerate(weights) if x == w]) for w in kinds]
 
 
-def _method(tableau: Tableau) -> FixedMethod:
+def of_tableau(tableau: Tableau) -> FixedMethod:
+    """The method of a tableau."""
     step = OneStep(partial(runge_kutta, tableau))
     return FixedMethod(tableau.name, tableau.order, tableau.source, lambda plant: step)
 
 
-METHODS = tuple(map(_method, TABLEAUX.values()))
+METHODS = tuple(map(of_tableau, TABLEAUX.values()))
