@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import dalembert as dl
 from dalembert.constraints import Network
@@ -76,3 +77,19 @@ def test_what_is_wrong_is_named():
     twice = Network([pendulum, pendulum], [(0, 1, same), (0, 1, other)])
     with pytest.raises(ConstraintError, match=r"at link [01] between units 0 and 1"):
         twice.forward_dynamics([0.0, 0.0], [1.0, 1.0], [0.0, 0.0])
+
+
+def test_a_network_keeps_its_branch_through_flat_positions():
+    """IFToMM A02 in joint angles, default settings: it left for another branch without a word."""
+    network = dl.load("n_four_bar", N=2)
+    signs = leaning(2, 1.0, 0.0)[0]
+    run = dl.simulate(network, 0 * signs, -signs, duration=1.3, dt=0.01)
+    assert run.attrs["status"] == "complete"
+
+    def falling(t, y):  # all rods turn alike: 3 θ'' = 3.5 g sin θ
+        return [y[1], 3.5 * 9.81 * np.sin(y[0]) / 3.0]
+
+    exact = solve_ivp(falling, (0, 1.3), [0.0, -1.0], "DOP853", rtol=1e-13, atol=1e-14).y[0, -1]
+    assert exact < -1.5 * np.pi  # past both flat positions
+    np.testing.assert_allclose(run.q.values[-1], exact * signs, atol=1e-8)
+    assert float(abs(run.balance).max()) < 1e-6

@@ -99,6 +99,36 @@ def test_what_cannot_move_as_asked() -> None:
         long.inverse_dynamics(1.0)
 
 
+def test_a_state_off_the_constraints_is_refused() -> None:
+    arm = two_bars()
+    q, v = arm.start()
+    with pytest.raises(ConstraintError, match=r"q misses '[AB]' by 0\.01; assemble"):
+        arm.forward_dynamics(0.0, q + 0.01 * np.eye(6)[0], v)
+    with pytest.raises(ConstraintError, match=r"v misses 'B' by 0\.5"):
+        arm.forward_dynamics(0.0, q, v + 0.5 * np.eye(6)[4])
+
+
+def test_a_driver_that_reaches_too_far_is_named() -> None:
+    arm = two_bars().drive("lead", "bar3.C", ConstantSpeed((1.5, 0.3), (5.0, 0.3)))
+    arm.assemble([0.3, 0.0, 0.1, 0.9, 0.3, 1.2])
+    for ask in (lambda: arm.inverse_dynamics([0.0, 1.0]), lambda: arm.forward_dynamics(1.0)):
+        with pytest.raises(ConvergenceError, match=r"driver 'lead' asks for more"):
+            ask()
+
+
+def test_wheels_have_whole_teeth_and_threads_a_pitch() -> None:
+    pair = SpatialMechanism().body("a", 1.0, (1, 1, 1)).body("b", 1.0, (1, 1, 1), at=(1, 0, 0))
+    pair.revolute("A", "ground", "a").revolute("B", "ground", "b")
+    with pytest.raises(ModelError, match=r"'mesh'.*whole numbers of teeth"):
+        pair.gear("mesh", "A", "B", (1.0, np.pi))
+    with pytest.raises(ModelError, match=r"'thread'.*pitch"):
+        pair.screw("thread", "ground", "a", pitch=0.0)
+    with pytest.raises(ModelError, match=r"'r': rack takes direction, radius, phase, not radius"):
+        rod().joint("rack", "r", "ground", "rod", radius=1.0)
+    with pytest.raises(UnknownNameError, match=r"'r': no kind 'rak'"):
+        rod().joint("rak", "r", "ground", "rod")
+
+
 def test_questions_about_a_state() -> None:
     state = two_bars().forward_dynamics()
     with pytest.raises(UnknownNameError, match=r"'A' does not act on 'bar3'"):

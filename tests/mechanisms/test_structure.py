@@ -150,3 +150,23 @@ def test_custom_constraint() -> None:
     run = made.simulate(1.0, 0.1, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(run.q.values[:, 1], run.q.values[:, 0] ** 2, atol=1e-12)
     assert np.ptp((run.kinetic + run.potential).values) < 1e-8
+
+
+def test_kinematics_and_forces_over_an_array_of_times() -> None:
+    made = four_bar(start=0.0).drive("motor", "A", ConstantSpeed(0.0, 2 * np.pi, 1.0))
+    times = np.array([0.1, 0.2, 0.3])
+    for many, one in zip(made.inverse_dynamics(times), times, strict=True):
+        np.testing.assert_allclose(many.multipliers, made.inverse_dynamics(one).multipliers)
+    assert [state.t for state in made.kinematics(times)] == list(times)
+
+
+def test_a_mechanism_answers_as_every_system_does() -> None:
+    made = four_bar(start=0.5)
+    q, v = made.start()
+    state = made.forward_dynamics()
+    a, lam = made.forward_dynamics(q, v, np.zeros(9))
+    np.testing.assert_allclose(a, state.a, atol=1e-12)
+    np.testing.assert_allclose(lam, state.multipliers, atol=1e-12)
+    assert made.mass_matrix(q).shape == (9, 9) and made.kernel("forward_dynamics").nout == 2
+    made.body("more", 1.0, 1.0)  # what was derived before is forgotten
+    assert made.nq == 12 and made.mass_matrix(made.neutral()).shape == (12, 12)
