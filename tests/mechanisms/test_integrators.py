@@ -180,6 +180,13 @@ def test_a_mechanism_is_a_system_for_the_engine() -> None:
     assert arm.states(run)[-1].force("A", on="bar2").shape == (2,)
 
 
+def test_a_run_of_a_mechanism_shows_itself_and_a_batch_runs() -> None:
+    arm = two_bars()
+    assert arm.simulate(0.1, 0.05).dl.plot(["q"]).axes
+    starts = np.stack([arm.neutral()] * 2)
+    assert dl.simulate(arm, starts, duration=0.1, dt=0.05).sizes["sample"] == 2
+
+
 def test_runs_of_the_first_version_can_still_be_read() -> None:
     arm = two_bars().actuator("T", "A")
     run = arm.simulate(0.1, 0.05, torques=lambda t, q, v: {"T": 2.0})

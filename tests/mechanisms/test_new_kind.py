@@ -35,7 +35,7 @@ def test_a_new_kind_works_everywhere_at_once() -> None:
     np.testing.assert_allclose((x / 2.0) ** 2 + y**2, 1.0, atol=1e-12)
     assert float(abs(run.balance).max()) < 1e-8
     state = made.states(run)[-1]
-    a, lam = made.constrained().forward_dynamics(state.q, state.v, np.zeros(3), formulation="gauge")
+    _, lam = made.constrained().forward_dynamics(state.q, state.v, np.zeros(3), formulation="gauge")
     np.testing.assert_allclose(lam, state.multipliers, atol=1e-9)
     assert state.force("wire", on="bead").shape == (2,)
 

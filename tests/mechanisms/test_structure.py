@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sympy
 
-from dalembert import PlanarMechanism
+from dalembert import PlanarMechanism, SpatialMechanism
 from dalembert.constraints.solve.linear import Banded, Dense, Scale, solver
 from dalembert.constraints.solve.targets import targets
 from dalembert.mechanisms.motions import (
@@ -170,3 +171,13 @@ def test_a_mechanism_answers_as_every_system_does() -> None:
     assert made.mass_matrix(q).shape == (9, 9) and made.kernel("forward_dynamics").nout == 2
     made.body("more", 1.0, 1.0)  # what was derived before is forgotten
     assert made.nq == 12 and made.mass_matrix(made.neutral()).shape == (12, 12)
+
+
+def test_bodies_in_letters_have_a_constant_mass_and_gyroscopic_moments() -> None:
+    top = SpatialMechanism("top").body("b", 1.0, (1.0, 2.0, 2.5)).spherical("s", "ground", "b")
+    bodies, v = top.system.dynamics, np.arange(1.0, 7.0)
+    C = bodies.coriolis_matrix(top.neutral(), v)
+    bias = bodies.bias(top.neutral(), v)
+    np.testing.assert_allclose((C @ v)[3:], bias[3:])
+    np.testing.assert_array_equal(C, -C.T)
+    assert two_bars().equations(["M"]).M[2, 2] == sympy.Rational(1, 6)

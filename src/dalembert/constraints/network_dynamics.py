@@ -17,6 +17,7 @@ from dalembert.constraints.solve.dynamics import Solved
 from dalembert.constraints.solve.rows import Place
 from dalembert.constraints.solve.solver import Solver
 from dalembert.constraints.solve.units import SystemUnits
+from dalembert.errors import FormulationError
 from dalembert.formulations.parts.drive import coulomb
 from dalembert.formulations.registry import Quantity
 from dalembert.model.jointed import Kinds
@@ -64,6 +65,12 @@ class NetworkDynamics(Solved):
         units = [unit.dynamics.content for unit in self.units_joined]
         links = [(place.units, place.function.digest) for place in self.solver.rows.places]
         return hashlib.sha256(repr((self.name, units, links)).encode()).hexdigest()
+
+    def quantity(self, name: str) -> Quantity:
+        raise FormulationError(
+            f"{self.name} is solved sparsely, on numbers: no program is made of its {name!r}; its "
+            "methods give it at a state"
+        )
 
     def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
         return np.zeros(0)

@@ -51,6 +51,11 @@ class Analysis(Builder, System):
         self.__dict__.clear()
         self._description = kept
 
+    def __repr__(self) -> str:
+        d = self._description
+        held = f"{len(d.joints)} joints, {len(d.drivers)} drivers"
+        return f"<{type(self).__name__} {self.name}: {len(d.bodies)} bodies, {held}>"
+
     @property
     def dynamics(self) -> Description:  # type: ignore[override]  # it grows by every call
         """The equations of the whole mechanism, on numbers, by the sparse solver."""

@@ -107,11 +107,12 @@ class Description(Solved, BodySet):
 
     def first_velocity(self, q: Any) -> np.ndarray:
         """The velocity (nv,) nearest to that of the start that joints and drivers allow at t = 0."""
-        return self.solver.velocity(0.0, q, self.start_velocity())
+        given = self.start_velocity()
+        return np.apply_along_axis(lambda at: self.solver.velocity(0.0, at, given), -1, q)
 
     # by name
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """Number of constraint equations, drivers included."""
         return sum(element.kind.rows for element in self.elements)

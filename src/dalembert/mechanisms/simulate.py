@@ -1,4 +1,4 @@
-"""Motion of a mechanism in time, by the one engine of `dalembert.simulate`."""
+"""Motion of a mechanism in time, by `dalembert.simulate`: the public door, where runs get `.dl`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import dalembert
 from dalembert.errors import ParameterError
-from dalembert.simulation import simulate as run_of
 from dalembert.simulation.checkpoint import SimulationWarning
 from dalembert.simulation.methods import baumgarte, find, generalized_alpha
 from dalembert.simulation.methods.method import FixedMethod, Method
@@ -63,10 +63,10 @@ def simulate(
     if compiled or (compiled is None and _worth(mechanism, chosen, duration, dt, tau)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SimulationWarning)
-            found = run_of(mechanism.constrained(), *start, **given)
+            found = dalembert.simulate(mechanism.constrained(), *start, **given)
     # at a singular posture a kernel gives NaN, where the solver looks at the rank
     if found is None or found.attrs["status"] in ("diverged", "stalled"):
-        found = run_of(mechanism, *start, **given)
+        found = dalembert.simulate(mechanism, *start, **given)
     return found if not d.actuators else _with_actuation(mechanism, found, torques)
 
 

@@ -57,7 +57,7 @@ class Plant:
     controller: Controller | None = None
     smooth: bool = False  # Coulomb friction rises over the velocity `width`, an input
 
-    @property
+    @cached_property
     def dynamics(self) -> Dynamics:
         """The traceable side of the system."""
         return self.system.dynamics

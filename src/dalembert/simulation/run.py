@@ -148,7 +148,9 @@ def _plant(system: System, controller: Controller | None, smooth: bool) -> tuple
     law = ""
     if controller is not None:
         law = law_digest(controller, system.nq, system.nv, system.dynamics.rows)
-    return _remembered((system, law, smooth), lambda: Plant(system, controller, smooth)), law
+    return _remembered(
+        (system, system.dynamics, law, smooth), lambda: Plant(system, controller, smooth)
+    ), law
 
 
 def _remembered(key: Any, make: Callable[[], Any]) -> Any:

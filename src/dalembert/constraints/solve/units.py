@@ -15,7 +15,7 @@ Array = np.ndarray
 class Units(Protocol):
     """Systems one after the other in q (nq,) and v (nv,): M is block diagonal, M = L Lᵀ.
 
-    With W = L⁻ᵀ, `half` is W x, `half_transposed` Wᵀ f and `root` W⁻¹ v.
+    With W = L⁻ᵀ, `half` is W x and `root` W⁻¹ v.
     """
 
     nq: int
@@ -28,7 +28,6 @@ class Units(Protocol):
     def posture(self, q: Array) -> None: ...
     def blocks(self, members: Array) -> Array: ...
     def half(self, x: Array) -> Array: ...
-    def half_transposed(self, f: Array) -> Array: ...
     def root(self, v: Array) -> Array: ...
     def force(self, t: float, q: Array, v: Array, tau: Array) -> Array: ...
     def integrate(self, q: Array, step: Array) -> Array: ...
@@ -91,10 +90,6 @@ class SystemUnits:
     def half(self, x: Array) -> Array:
         """W x (nv,): from scaled velocities to velocities."""
         return self._each(self.nv, lambda g: (g.v, np.einsum("kij,kj->ki", g.W, x[g.v])))
-
-    def half_transposed(self, f: Array) -> Array:
-        """Wᵀ f (nv,): from forces to scaled forces."""
-        return self._each(self.nv, lambda g: (g.v, np.einsum("kji,kj->ki", g.W, f[g.v])))
 
     def root(self, v: Array) -> Array:
         """W⁻¹ v (nv,): the inverse of `half`."""

@@ -153,11 +153,15 @@ class BodyUnits:
     def applied(self, t: float, q: Array, v: Array) -> Array:
         """ψ − h (nv,): everything that acts besides τ."""
         bias = _ufunc(self.space, "bias")(self.mass, self.set.gravity, v.reshape(self.n, -1))
+        if not (self.set.forces or self.set.loads):
+            return -bias.ravel()
         total = self._sum(q, v, lambda group, s, speed: group.law.spring(s), lambda f: f.stiffness)
         return total - bias.ravel() + self.psi(t, q, v)
 
     def psi(self, t: float, q: Array, v: Array) -> Array:
         """ψ (nv,): dampers, loads, and forces that are given as functions of time."""
+        if not (self.set.forces or self.set.loads):
+            return np.zeros(self.nv)
 
         def effort(group: _Forces, s: Array, speed: Array) -> Array:
             given = np.array([float(self.set.forces[k].given(t)) for k in group.which])

@@ -13,6 +13,7 @@ from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import Quantity, suggest
 from dalembert.model.jointed import Kinds
 from dalembert.model.parameter import parameter_vector
+from dalembert.spatial.rotations import hat
 from dalembert.systems.bodies import equations
 from dalembert.systems.bodies.catalogue import BODIES
 from dalembert.systems.bodies.data import GROUND, Body, Force, Load, digest
@@ -44,12 +45,12 @@ class BodySet(Dynamics):
     forces: tuple[Force, ...] = ()
     loads: tuple[Load, ...] = ()
 
-    @property
+    @cached_property
     def nq(self) -> int:
         """Number of coordinates."""
         return len(self.bodies) * self.space.nq
 
-    @property
+    @cached_property
     def nv(self) -> int:
         """Number of velocities."""
         return len(self.bodies) * self.space.nv
@@ -79,11 +80,6 @@ class BodySet(Dynamics):
     def actuators(self) -> tuple[str, ...]:
         """Names of the forces whose value comes from outside."""
         return tuple(force.name for force in self.forces if force.open)
-
-    @property
-    def timed(self) -> bool:
-        """Whether a force changes with time by itself."""
-        return any(force.value is not None for force in self.forces)
 
     def index(self, body: str, where: str = "") -> int:
         """Index of a body, 0 for the ground; an unknown one is an error naming who asked."""
@@ -223,14 +219,6 @@ class BodySet(Dynamics):
         others = [f for f in self.forces if f.damping or f.value is not None]
         return self._pulled(pulls, q, qd, others, lambda f, s, speed: f.damper(speed) + f.given(t))
 
-    def actuation(self, q: Any, values: Any) -> Any:
-        """τ (nv,) of the open actuators' values (actuators,), in their order."""
-        still = 0.0 * q[0] + np.zeros(self.nv)
-        given = dict(zip(self.actuators, values, strict=True))
-        own = [f for f in self.forces if f.open]
-        pulls: list[Any] = np.split(still, len(self.bodies))
-        return self._pulled(pulls, q, still, own, lambda f, s, speed: given[f.name])
-
     def _pulled(
         self, pulls: list[Any], q: Any, qd: Any, forces: Sequence[Force], effort: Effort
     ) -> Any:
@@ -249,6 +237,20 @@ class BodySet(Dynamics):
         f = tau + self.generalized_forces(q, qd, t) - self.bias(q, qd)
         parts = zip(self._inverses, np.split(f, len(self.bodies)), strict=True)
         return np.concatenate([inverse @ part for inverse, part in parts])
+
+    def christoffel(self, q: Any) -> np.ndarray:
+        """Γ (nv, nv, nv) with C_ij = Σ Γ_ijk v_k: of the moments ω × J ω alone, constant."""
+        n, found = self.space.nv, np.zeros((self.nv, self.nv, self.nv))
+        for b, M in enumerate(self._masses if self.space.dimension == 3 else []):
+            turn = range(b * n + 3, b * n + 6)
+            for j, k in enumerate(turn):
+                found[np.ix_(turn, turn, [k])] = -hat(M[3:6, 3 + j])[:, :, None]
+        return found
+
+    def coriolis_matrix(self, q: Any, qd: Any) -> Any:
+        """C (nv, nv), skew as M is constant: C v = (0, ω × J ω) of every body."""
+        turned = self.christoffel(q).reshape(-1, self.nv) @ qd
+        return turned.reshape(self.nv, self.nv)
 
     def inverse_dynamics(self, q: Any, qd: Any, qdd: Any) -> Any:
         """τ (nv,) = M q̈ + h − ψ."""

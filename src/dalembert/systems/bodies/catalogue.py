@@ -30,6 +30,8 @@ BODIES = {
         _quantity("potential_energy", "of weight and springs", ("q",), {"U": ()}),
         _quantity("integrate", "configuration after unit time", ("q", "step"), {"q": ("nq",)}),
         _quantity("difference", "step to another configuration", ("q", "to"), {"step": VECTOR}),
+        _quantity("coriolis_matrix", "C, of ω × J ω", STATE, {"C": ("nv", "nv")}),
+        _quantity("christoffel", "Γ of C, constant", ("q",), {"Gamma": ("nv", "nv", "nv")}),
         _quantity("inverse_dynamics", "M q̈ + h − ψ", (*STATE, "qdd"), {"tau": VECTOR}),
         _quantity("gravity_torque", "of weight and springs", ("q",), {"N": VECTOR}),
         _quantity("generalized_momentum", "M v", STATE, {"p": VECTOR}),

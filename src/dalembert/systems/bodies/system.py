@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalembert.systems.bodies.body_set import BodySet
 from dalembert.systems.system import System
 
 
@@ -16,13 +13,6 @@ class Bodies(System):
     >>> bars.coordinates[:3], bars.mass_matrix(bars.neutral()).diagonal()[:3].round(3)
     (('bar2.x', 'bar2.y', 'bar2.phi'), array([2.   , 2.   , 0.167]))
     """
-
-    def __init__(self, bodies: BodySet) -> None:
-        super().__init__(bodies)
-
-    def neutral(self) -> np.ndarray:
-        """The first posture (nq,)."""
-        return self.dynamics.neutral()
 
     def __repr__(self) -> str:
         return f"<Bodies {self.name}: {len(self.dynamics.coordinates)} coordinates>"
