@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -119,6 +119,27 @@ class ConstrainedDynamics(Carried):
 
     def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
         return self.dynamics.generalized_forces(q, qd, t)
+
+    # how large its rows are by nature
+
+    @cached_property
+    def scales(self) -> Callable[..., Any]:
+        """(q, t) → M_jj (nv,), and Σ J² (rows, nv) over the motions J that each row is made of.
+
+        Traced once, since many postures are tried; zero where a constraint does not say.
+        """
+        return bridge.traced(self._scales, {"q": (self.nq,), "t": ()}, shared=True)
+
+    def _scales(self, q: Any, t: Any) -> tuple[Any, Any]:
+        at = Posture(self.dynamics, q, t)
+        squares: list[Any] = []
+        for name, rows in self.slices.items():
+            parts = self.constraints[name].motions(at)
+            unknown = [np.zeros((1, self.nv))] * (rows.stop - rows.start)
+            squares += [
+                np.ones(J.shape[0]) @ (J * J) for J in (unknown if parts is None else parts)
+            ]
+        return np.diag(self.dynamics.mass_matrix(q)), np.stack(squares)
 
     # the motion that the constraints leave
 

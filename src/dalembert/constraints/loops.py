@@ -86,8 +86,9 @@ class Loop(Constraint):
 
     def motions(self, at: Posture) -> list[Any]:
         ends = ((self.frame_a, self.pose_a), (self.frame_b, self.pose_b))
-        J = np.stack([at.jacobian(frame, at.pose(frame, offset)[1]) for frame, offset in ends])
-        return [J[:, 3:6] if axis.startswith("r") else J[:, 0:3] for axis in self.axes]
+        J = [at.jacobian(frame, at.pose(frame, offset)[1]) for frame, offset in ends]
+        moved, turned = (np.concatenate([x[part] for x in J]) for part in (slice(3), slice(3, 6)))
+        return [turned if axis.startswith("r") else moved for axis in self.axes]
 
     def _rotation(self, R_a: Any) -> Any:
         """The axes the rows belong to."""
@@ -153,7 +154,8 @@ class Distance(Constraint):
     def motions(self, at: Posture) -> list[Any]:
         ends = ((self.frame_a, self.pose_a), (self.frame_b, self.pose_b))
         J = [at.jacobian(frame, at.pose(frame, offset)[1])[0:3] for frame, offset in ends]
-        return [np.linalg.norm(self._between(at)) * np.stack(J)]
+        d = self._between(at)
+        return [np.sqrt(d @ d) * np.concatenate(J)]
 
     def _between(self, at: Posture) -> Any:
         return at.pose(self.frame_b, self.pose_b)[1] - at.pose(self.frame_a, self.pose_a)[1]

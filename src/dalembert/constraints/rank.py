@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
-from dalembert.constraints.posture import Posture
 
 # singular values below this count as zero, the rows being without units
 RANK_TOLERANCE = 1e-8
@@ -46,24 +45,26 @@ def weighed(system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any) -
     The natural size is that of the motions the row is a difference of, not the row's own: a row that
     cancels but for rounding stays as small as it is, in every orientation of the world.
     """
-    columns = inertias(system, q)
-    B, at = A / columns, Posture(system.dynamics, q, t)
-    size = np.zeros(len(A))
-    for name, rows in system.slices.items():
-        own, parts = np.linalg.norm(B[rows], axis=1), system.constraints[name].motions(at)
-        if parts is None:  # rows that are written together are taken to have one unit
-            size[rows] = own.max(initial=0.0)
-        else:
-            size[rows] = [
-                max(x, np.linalg.norm(J / columns)) for x, J in zip(own, parts, strict=True)
-            ]
+    columns, squares = _scales(system, q, t)
+    B = A / columns
+    size = np.linalg.norm(B, axis=1)
+    made_of = np.sqrt((squares / columns**2).sum(axis=1))
+    for rows in system.slices.values():
+        # rows that are written together, and do not say what of, are taken to have one unit
+        known = made_of[rows].any()
+        size[rows] = np.maximum(size[rows], made_of[rows]) if known else size[rows].max()
     return B / floored(size)[:, None]
+
+
+def _scales(system: ConstrainedDynamics, q: np.ndarray, t: Any) -> tuple[np.ndarray, np.ndarray]:
+    """√M_jj (nv,), one where there is no inertia, and Σ J² (rows, nv) of the rows' motions."""
+    diagonal, squares = system.scales(q=q, t=0.0 if t is None else t)
+    return np.sqrt(np.where(np.abs(diagonal) > 0.0, np.abs(diagonal), 1.0)), squares
 
 
 def inertias(system: ConstrainedDynamics, q: np.ndarray) -> np.ndarray:
     """√M_jj (nv,): with it a velocity has no units of its own."""
-    diagonal = np.abs(np.diag(np.asarray(system.dynamics.mass_matrix(q), dtype=float)))
-    return np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    return _scales(system, q, None)[0]
 
 
 def permitted(system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any) -> np.ndarray:
