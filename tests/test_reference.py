@@ -8,12 +8,15 @@ from dalembert import formulations, sources
 from dalembert.cli.app import app
 from dalembert.constraints.catalogue import QUANTITIES as CONSTRAINED
 from dalembert.mechanisms.motions import MOTIONS
+from dalembert.simulation import simulate
+from dalembert.simulation.methods import METHODS
 from dalembert.systems.bodies.planar import JOINTS as PLANAR_JOINTS
 from dalembert.systems.bodies.spatial import JOINTS as SPATIAL_JOINTS
 from dalembert.systems.catalogue import PARTICLES
 from dalembert.zoo.two_bar_scenarios import SCENARIOS
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 
 
 def documented():
@@ -43,13 +46,6 @@ def test_every_command_is_in_the_reference():
     assert [name for name in commands if f"| `dalembert {name}" not in page] == []
 
 
-def test_the_table_of_the_interface_is_the_one_of_the_house():
-    table = re.compile(r"^\| name \| meaning \|\n.*?\n\n", re.MULTILINE | re.DOTALL)
-    pages = [DOCS / "architecture.md", DOCS / "reference" / "systems.md"]
-    first, second = (table.search(p.read_text(encoding="utf-8"))[0] for p in pages)
-    assert first == second
-
-
 def test_joint_types_and_motions_of_files_are_in_the_reference():
     page = (DOCS / "reference" / "mechanisms.md").read_text(encoding="utf-8")
     said = page.partition("Joint types in the plane")[2].partition("Unknown keys")[0]
@@ -65,3 +61,16 @@ def test_sources_are_cited_by_author_and_title():
     shown = [way.citation for quantity in catalogues for way in quantity.formulations]
     assert [text for text in shown if sources.cited(text) != text] == []
     assert any("Li, Manipulator Dynamics p.56" in text for text in shown)
+
+
+def test_every_method_is_named_where_it_is_chosen():
+    assert [name for name in METHODS if f'"{name}"' not in simulate.__doc__] == []
+
+
+def test_files_that_pages_name_exist():
+    pages = [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    text = "".join(p.read_text(encoding="utf-8") for p in pages if "_build" not in p.parts)
+    named = set(re.findall(r"`([\w/]+/\w+\.(?:py|md))`", text))
+    places = (ROOT, ROOT / "src", ROOT / "src" / "dalembert")
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not any((p / name).exists() for p in places)] == []

@@ -129,7 +129,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    epilog="Exit codes: 0 success, 1 failure, 2 wrong use.",
+    epilog="Exit codes: 0 success, 1 failure, 2 wrong use, 130 stopped by Ctrl-C.",
 )
 
 
