@@ -29,14 +29,7 @@ def links_from_screws(
     n = len(_rows(screws, "screws"))
     parents = list(range(-1, n - 1)) if parents is None else parents
     names = [f"link{i + 1}" for i in range(n)] if names is None else names
-    for what, given in (
-        ("frames", frames),
-        ("inertias", inertias),
-        ("parents", parents),
-        ("names", names),
-    ):
-        if len(_rows(given, what)) != n:
-            raise ModelError(f"{n} screws but {len(given)} {what}; give one per joint")
+    _require_one_each(n, frames=frames, inertias=inertias, parents=parents, names=names)
     names = [label(name, f"link {i + 1}") for i, name in enumerate(names)]
     poses = [
         check.pose(frame, f"the frame of {name!r}")
@@ -44,10 +37,7 @@ def links_from_screws(
     ]
     links = []
     for i, name in enumerate(names):
-        if not _is_index(parents[i], n) or parents[i] == i:
-            raise ModelError(
-                f"parent {short(parents[i])} of link {name!r} is no index of a link (−1: base)"
-            )
+        _require_parent(parents[i], i, n, name)
         xi = numbers(screws[i], (6,), f"the screw of {name!r}, (linear, angular),")
         kind, axis, point, pitch = screw_axis(xi, poses[i][0:3, 3], name)
         at_axis = pose(None, point)
@@ -113,6 +103,13 @@ def _rows(given: Any, what: str) -> Any:
     raise ModelError(f"{what} must be a list with one entry per joint")
 
 
-def _is_index(value: Any, count: int) -> bool:
+def _require_one_each(n: int, **lists: Any) -> None:
+    for what, given in lists.items():
+        if len(_rows(given, what)) != n:
+            raise ModelError(f"{n} screws but {len(given)} {what}; give one per joint")
+
+
+def _require_parent(value: Any, own: int, count: int, name: str) -> None:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return whole and -1 <= value < count
+    if not (whole and -1 <= value < count and value != own):
+        raise ModelError(f"parent {short(value)} of link {name!r} is no index of a link (−1: base)")
