@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from dalembert.cli.app import app
+from dalembert.zoo.two_bar_scenarios import SCENARIOS, scenario
 
 TEXT = """
 name = "pendulum"
@@ -45,6 +47,17 @@ def test_json_and_scenario() -> None:
     assert facts["mobility"] == 2 and facts["freedoms"] == 0
     assert set(facts["forces"]) == {"A on bar2", "B on bar3"}
     assert len(facts["efforts"]["tool"]) == 2
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_table_of_a_scenario_is_its_own(name: str) -> None:
+    """Forces at the first instant under the scenario's own torques, as its three routes find them."""
+    facts, made = json.loads(run(name, "--json")), scenario(name)
+    loads = made.lagrangian(made.first())
+    np.testing.assert_allclose(facts["forces"]["A on bar2"][:2], loads.A, atol=1e-9)
+    np.testing.assert_allclose(facts["forces"]["B on bar3"][:2], loads.B, atol=1e-9)
+    torques = [facts["efforts"][key][0] for key in ("T12", "T23")]
+    np.testing.assert_allclose(torques, [loads.T12, loads.T23], atol=1e-9)
 
 
 @pytest.mark.parametrize(

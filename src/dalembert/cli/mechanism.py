@@ -15,7 +15,7 @@ from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.file import read_mechanism
 from dalembert.text import file_name
 from dalembert.zoo.absolute import ENTRIES
-from dalembert.zoo.two_bar_scenarios import SCENARIOS, scenario
+from dalembert.zoo.two_bar_scenarios import SCENARIOS, Scenario, scenario
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ class Options:
 
 def mechanism(subject: str, options: Options, as_json: bool) -> None:
     """Say what it is, move it, and write pictures."""
-    made, torques, duration = find(subject)
-    facts = describe(made)
+    made, found, duration = find(subject)
+    torques = None if found is None else found.torques
+    facts = describe(made, found)
     wanted = options.simulate or (duration if options.plot or options.animate else None)
     run = None
     if wanted is not None:
@@ -53,11 +54,11 @@ def mechanism(subject: str, options: Options, as_json: bool) -> None:
             say(screen, "written: ", (str(path), "bold"), soft_wrap=True)
 
 
-def find(subject: str) -> tuple[Analysis, Any, float]:
+def find(subject: str) -> tuple[Analysis, Scenario | None, float]:
     """A TOML file, a mechanism of the zoo, or a scenario of the two-bar arm."""
     if subject in SCENARIOS:
         found = scenario(subject)
-        return found.mechanism, found.torques, found.duration
+        return found.mechanism, found, found.duration
     zoo = {entry.name: entry for entry in ENTRIES}
     if subject in zoo:
         return zoo[subject].build(), None, 2.0
@@ -69,11 +70,15 @@ def find(subject: str) -> tuple[Analysis, Any, float]:
     return read_mechanism(Path(subject)), None, 2.0
 
 
-def describe(made: Analysis) -> dict[str, Any]:
-    """Counts, bodies, joints, and the forces at the first instant."""
+def describe(made: Analysis, found: Scenario | None = None) -> dict[str, Any]:
+    """Counts, bodies, joints, and the forces at the first instant, a scenario's by its own drives."""
     d = made.description
     joints = sum(joint.kind.rows for joint in d.joints)
-    state = made.forward_dynamics()
+    state = led = made.forward_dynamics() if found is None else found.first()
+    efforts = {driver.name: led.effort(driver.name) for driver in d.drivers}
+    if found is not None:
+        torques, state = found.moved(led)
+        efforts |= {name: np.array([torque]) for name, torque in torques.items()}
     return {
         "name": made.name,
         "bodies": list(made.bodies),
@@ -89,7 +94,7 @@ def describe(made: Analysis) -> dict[str, Any]:
             )
             for joint in d.joints
         },
-        "efforts": {driver.name: state.effort(driver.name) for driver in d.drivers},
+        "efforts": efforts,
     }
 
 

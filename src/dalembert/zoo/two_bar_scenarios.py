@@ -69,20 +69,25 @@ class Scenario:
             float(given[-1]), step, torques=self.torques, rtol=1e-12, atol=1e-12
         )
         chosen = np.abs(run.time.values[None, :] - given[:, None]).argmin(axis=1)
-        found = []
-        for k in chosen:
-            t, q, v = float(run.time[k]), run.q.values[k], run.qd.values[k]
-            tau = None if self.torques is None else self.torques(t, q, v)
-            found.append(self.mechanism.forward_dynamics(t, q, v, tau))
-        return found
+        return self.mechanism.states(run.isel(time=chosen))
+
+    def first(self) -> State:
+        """The first instant, under the torques of the scenario."""
+        q, v = self.mechanism.start()
+        tau = None if self.torques is None else self.torques(0.0, q, v)
+        return self.mechanism.forward_dynamics(0.0, q, v, tau)
+
+    def moved(self, state: State) -> tuple[dict[str, float], State]:
+        """Torques at the pins and the state they make: a led tool is moved by them (004, p.6)."""
+        if self.name == "straight_line":
+            torques, moved = state.through(["A", "B"])
+            return dict(zip(("T12", "T23"), map(float, torques), strict=True)), moved
+        return {name: _torque(state, name) for name in ("T12", "T23")}, state
 
     def dae(self, state: State) -> Loads:
-        """From λ; the tool force of the straight line becomes torques (004, p.6)."""
-        if self.name == "straight_line":
-            (T12, T23), moved = state.through(["A", "B"])
-            return Loads(T12, T23, moved.force("A", "bar2"), moved.force("B", "bar3"))
-        T12, T23 = (_torque(state, name) for name in ("T12", "T23"))
-        return Loads(T12, T23, state.force("A", "bar2"), state.force("B", "bar3"))
+        """From λ."""
+        torques, moved = self.moved(state)
+        return Loads(*torques.values(), moved.force("A", "bar2"), moved.force("B", "bar3"))
 
     def newtonian(self, state: State) -> Loads:
         """From the free-body diagrams and the accelerations: all six unknowns at once."""
