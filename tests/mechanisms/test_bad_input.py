@@ -40,8 +40,9 @@ def test_bodies() -> None:
         rod().body("rod", 1.0, 1.0)
     with pytest.raises(ModelError, match=r"'a.b'"):
         rod().body("a.b", 1.0, 1.0)
-    with pytest.raises(ConstraintError, match=r"no bodies"):
-        PlanarMechanism("empty").forward_dynamics()
+    for ask in (PlanarMechanism.forward_dynamics, lambda empty: empty.simulate(1.0)):
+        with pytest.raises(ConstraintError, match=r"no bodies"):
+            ask(PlanarMechanism("empty"))
 
 
 def test_joints() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import sympy
@@ -181,3 +183,10 @@ def test_bodies_in_letters_have_a_constant_mass_and_gyroscopic_moments() -> None
     np.testing.assert_allclose((C @ v)[3:], bias[3:])
     np.testing.assert_array_equal(C, -C.T)
     assert two_bars().equations(["M"]).M[2, 2] == sympy.Rational(1, 6)
+
+
+def test_a_mechanism_that_was_used_can_be_pickled() -> None:
+    made = four_bar(start=0.4)
+    expected = made.forward_dynamics().multipliers
+    again = pickle.loads(pickle.dumps(made))
+    np.testing.assert_array_equal(again.forward_dynamics().multipliers, expected)

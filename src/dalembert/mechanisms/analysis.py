@@ -51,6 +51,9 @@ class Analysis(Builder, System):
         self.__dict__.clear()
         self._description = kept
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_description": self._description}
+
     def __repr__(self) -> str:
         d = self._description
         held = f"{len(d.joints)} joints, {len(d.drivers)} drivers"

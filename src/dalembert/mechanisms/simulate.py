@@ -53,7 +53,7 @@ def simulate(
     is one kernel, `compiled`. Other settings are those of `dalembert.simulate`.
     """
     chosen = _method(method, stabilise, rho)
-    d, solver = mechanism.description, mechanism.description.solver
+    d, solver = mechanism.description, mechanism._solver
     at = solver.position(0.0, d.start() if q is None else mechanism._read(q, d.nq, "q"))
     speed = d.start_velocity() if v is None else mechanism._read(v, d.nv, "v")
     tau = None if torques is None else _actuation(mechanism, torques)

@@ -87,7 +87,8 @@ class Scenario:
     def dae(self, state: State) -> Loads:
         """From λ."""
         torques, moved = self.moved(state)
-        return Loads(*torques.values(), moved.force("A", "bar2"), moved.force("B", "bar3"))
+        pins = moved.force("A", "bar2"), moved.force("B", "bar3")
+        return Loads(torques["T12"], torques["T23"], *pins)
 
     def newtonian(self, state: State) -> Loads:
         """From the free-body diagrams and the accelerations: all six unknowns at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -44,6 +44,10 @@ class BodySet(Dynamics):
     ground_points: Mapping[str, np.ndarray] = field(default_factory=dict)
     forces: tuple[Force, ...] = ()
     loads: tuple[Load, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The data alone; what is derived from it is derived again."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
     @cached_property
     def nq(self) -> int:

@@ -36,6 +36,9 @@ class Kind:
     near: bool = False
     custom: bool = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "row_function"}
+
     @property
     def parameters(self) -> int:
         """Length of p."""
