@@ -9,6 +9,7 @@ import dalembert as dl
 from dalembert.mechanisms.from_robot import absolute_state, spatial_mechanism
 from dalembert.mechanisms.motions import ConstantSpeed
 from dalembert.mechanisms.to_robot import robot_with_loops
+from dalembert.simulation.checkpoint import SimulationWarning
 from dalembert.spatial.quaternions import matrix_from_quaternion
 
 
@@ -258,3 +259,11 @@ def test_driven_angles_are_followed_over_turns_in_any_order() -> None:
     for state in (late, later, again):
         np.testing.assert_allclose(state.rotation("out"), early.rotation("out"), atol=1e-11)
         np.testing.assert_allclose(state.v, early.v, atol=1e-9)
+
+
+def test_a_torsion_spring_in_space_is_not_wound_past_half_a_turn_in_silence() -> None:
+    made = dl.SpatialMechanism("wound", gravity=(0, 0, 0)).body("b", 1.0, (0.1, 0.1, 0.2))
+    made.revolute("pin", "ground", "b").spring("k", "pin", stiffness=0.01)
+    with pytest.warns(SimulationWarning, match=r"spring 'k' is wound by half a turn"):
+        run = made.simulate(5.0, 0.1, v=[0, 0, 0, 0, 0, 2.0])
+    assert run.attrs["status"] == "stalled" and 1.3 < float(run.time[-1]) < 1.7

@@ -155,7 +155,10 @@ class Builder:
         damping: float = 0.0,
         between: Any = None,
     ) -> Self:
-        """A spring with damper, −k(s − free) − c ṡ, along a joint, coordinate or distance."""
+        """A spring with damper, −k(s − free) − c ṡ, along a joint, coordinate or distance.
+
+        About an axis in space it may be wound by less than half a turn from `free`.
+        """
         if stiffness < 0.0 or damping < 0.0:
             raise ModelError(f"spring {name!r}: stiffness and damping cannot be negative")
         element = self._single(measure(self._description, name, on, between), "spring")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.errors import SimulationError
 from dalembert.kernels import build
 from dalembert.kernels.program.trace import trace
 from dalembert.systems.bodies import equations
@@ -16,6 +17,7 @@ from dalembert.systems.bodies.data import Element, Force
 from dalembert.systems.bodies.space import Space
 
 Array = np.ndarray
+MOST_WOUND = 0.98 * np.pi  # rad, of a spring about an axis in space
 
 
 @cache
@@ -61,7 +63,19 @@ class _Forces:
         names = ("stiffness", "free", "damping")
         k, free, c = (np.array([getattr(force, name) for force in forces]) for name in names)
         self.law = Force(forces[0].element, k, free, c)
+        self.names = [force.name for force in forces]
         self._ufunc = forces[0].element.kind.row_function.kernel.ufunc
+
+    def spring(self, s: Array) -> Array:
+        """Of springs (n,); an angle in space is known up to full turns, so half of one is the end."""
+        wound = np.abs(s - self.law.free) * (self.law.stiffness != 0.0)
+        if self.law.element.kind.near and wound.max() > MOST_WOUND:
+            raise SimulationError(
+                f"spring {self.names[int(wound.argmax())]!r} is wound by half a turn, beyond which "
+                "an angle in space is not told from the one a turn less; give the torque as an "
+                "actuator"
+            )
+        return self.law.spring(s)
 
     def measured(self, poses: Array, speeds: Array) -> tuple[Array, Array, Array]:
         """s (n,), J (n, bodies · nv) and ṡ (n,)."""
@@ -155,7 +169,7 @@ class BodyUnits:
         bias = _ufunc(self.space, "bias")(self.mass, self.set.gravity, v.reshape(self.n, -1))
         if not (self.set.forces or self.set.loads):
             return -bias.ravel()
-        total = self._sum(q, v, lambda group, s, speed: group.law.spring(s), lambda f: f.stiffness)
+        total = self._sum(q, v, lambda group, s, speed: group.spring(s), lambda f: f.stiffness)
         return total - bias.ravel() + self.psi(t, q, v)
 
     def psi(self, t: float, q: Array, v: Array) -> Array:
