@@ -69,7 +69,8 @@ def simulate(
     rise over the velocity `smoothing`, by default wide enough for the step, "plain" is its sign.
     With a `restitution` from 0 to 1 the joints' limits are stops (adaptive methods only). The run
     ends where the function `until` (t, q, q̇) changes sign. A run with a `checkpoint` folder that was
-    cut short goes on from there when it is called again, to the same bits.
+    cut short goes on from there when it is called again, to the same bits. A run that ends early
+    keeps what it has; ``run.attrs["status"]`` and ``run.attrs["message"]`` say why.
 
     >>> import dalembert as dl
     >>> run = dl.simulate(dl.load("pendulum"), [0.1], [0.0], duration=1.0, dt=0.1)
