@@ -62,7 +62,7 @@ class Balance:
                 f"{system.name}: tau has shape {self.tau.shape}, expected ({system.nv},)"
             )
         self.system = system.on_symbols.bound(parameters)
-        self.forces, self.slopes, self.felt = _functions(self.system, t)
+        self._forces, self._slopes, self.felt = _functions(self.system, t)
         self.scale = 1e-300  # the largest force met
 
     def moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
@@ -70,18 +70,23 @@ class Balance:
 
     def closed(self, q: np.ndarray) -> tuple[np.ndarray, float]:
         """(The posture on h = 0 near q, what is left of |h|)."""
-        return close(q, lambda at: self.forces(at)[2:], self.moved)
+
+        def rows(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            _, _, h, slope, spread = self._forces(at)
+            return h, slope @ spread
+
+        return close(q, rows, self.moved)
 
     def at(self, q: np.ndarray) -> Point:
         """Everything at a posture that is closed."""
-        f, A, _, H = self.forces(q)
+        f, A, _, slope, spread = self._forces(q)
         finite = np.abs(f[np.isfinite(f)]).max(initial=0.0)
         self.scale = max(self.scale, finite, np.abs(self.tau).max(initial=0.0))
         usable = len(A) and np.isfinite(f).all() and np.isfinite(A).all()
         load = self.tau - f
         lam = np.linalg.lstsq(A.T, load, rcond=RANK)[0] if usable else np.zeros(len(A))
-        K, M, U = self.slopes(q, lam)
-        return Point(q, lam, A.T @ lam - load, K, A, H, M, U.item())
+        K, M, U = self._slopes(q, lam)
+        return Point(q, lam, A.T @ lam - load, K @ spread, A, slope @ spread, M, U.item())
 
     def solve(self, q: np.ndarray) -> tuple[Point | None, bool]:
         """Newton's method, each step halved until |r| falls: the last point, and whether at rest.
@@ -143,16 +148,23 @@ def _newton(at: Point) -> np.ndarray:
 
 
 def _functions(system: Dynamics, t: float) -> tuple[bridge.Function, bridge.Function, np.ndarray]:
-    """q → (N − ψ, A, h, H), (q, λ) → (K, M, U), and which coordinates any of it depends on."""
+    """q → (N − ψ, A, h, ∂h/∂q, S), (q, λ) → (∂(N − ψ + Aᵀλ)/∂q, M, U), and what they depend on.
+
+    S (nq, nv) is ∂q̇/∂v: on a quaternion joint the velocities are no rates of coordinates. Slopes are
+    multiplied by it as numbers, which for many bodies is far shorter than as symbols.
+    """
     q, v, still = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv), np.zeros(system.nv)
     lam = bridge.symbol("lam", system.rows)
     f = system.bias(q, still) - system.generalized_forces(q, still, t)
     rows = system.at(q, None, t)
-    # δq = (∂q̇/∂v) δv: on a quaternion joint the velocities are no rates of coordinates
+    A = bridge.flat([rows.A]).reshape(system.rows, system.nv)
     spread = bridge.jacobian(system.rate(q, v), v)
-    slope = bridge.jacobian(f + bridge.flat([rows.A]).reshape(system.rows, system.nv).T @ lam, q)
-    H = bridge.jacobian(rows.h, q) @ spread
-    felt = np.array([bridge.depends_on(bridge.flat([f, rows.A, rows.h]), x) for x in q])
-    forces = bridge.Function([q], [f, rows.A, rows.h, H])
-    outputs = [slope @ spread, system.mass_matrix(q), system.potential_energy(q)]
+    forces = bridge.Function([q], [f, A, rows.h, bridge.jacobian(rows.h, q), spread])
+    outputs = [
+        bridge.jacobian(f + A.T @ lam, q),
+        system.mass_matrix(q),
+        system.potential_energy(q),
+    ]
+    met = {bridge.identity(x) for x in bridge.symbols_of(bridge.flat([f, A, rows.h]))}
+    felt = np.array([bridge.identity(x) in met for x in q])
     return forces, bridge.Function([q, lam], outputs), felt
