@@ -180,6 +180,15 @@ def test_a_mechanism_is_a_system_for_the_engine() -> None:
     assert arm.states(run)[-1].force("A", on="bar2").shape == (2,)
 
 
+def test_a_second_run_is_the_same_to_the_bit() -> None:
+    """What the solver has learned of its rows changes when it looks, not what it finds."""
+    made, again = four_bar(start=0.5), four_bar(start=0.5)
+    runs = [made.simulate(0.5, 0.05), made.simulate(0.5, 0.05), again.simulate(0.5, 0.05)]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.q.values, runs[0].q.values)
+        np.testing.assert_array_equal(run["lambda"].values, runs[0]["lambda"].values)
+
+
 def test_a_run_of_a_mechanism_shows_itself_and_a_batch_runs() -> None:
     arm = two_bars()
     assert arm.simulate(0.1, 0.05).dl.plot(["q"]).axes

@@ -23,6 +23,7 @@ MOST = 2000  # up to so many rows singular values are looked at
 PROXIMITY = 1e-9
 PROXIMAL_STEPS = 4
 ROUNDING = 1e-9  # singular values below this share of the largest are none
+FINITE = 1e150
 SHORT = 1e-3  # a row of a joint is measured at least by this share of its longest one
 Pattern = tuple[np.ndarray, np.ndarray]  # row and column of every entry
 
@@ -49,24 +50,28 @@ class Scale:
     """What the rows are measured by: the longest each has been, in the mass metric.
 
     A row that vanishes at a singular posture must not be stretched to unit length there, so that its
-    rounding would count as a direction; neither does one far shorter than its neighbours.
+    rounding would count as a direction; neither does one far shorter than its neighbours. Scales
+    are powers of two: what was seen before changes no bit of a solution, only when it is in doubt.
     """
 
     def __init__(self, starts: np.ndarray) -> None:
         self._starts, self._heights = starts[:-1], np.diff(starts)
         self._seen = np.zeros(int(starts[-1]))
+        self._found = np.ones(int(starts[-1]))
 
     def __len__(self) -> int:
         return len(self._seen)
 
     def __call__(self, lengths: np.ndarray) -> np.ndarray:
         """The scale of every row, from its own length here."""
-        if not len(lengths):
-            return lengths
-        self._seen = np.maximum(self._seen, lengths)
+        if not (lengths > self._seen).any():
+            return self._found
+        # a posture that is not finite leaves no trace
+        self._seen = np.fmax(self._seen, np.where(lengths < FINITE, lengths, 0.0))
         longest = np.repeat(np.maximum.reduceat(self._seen, self._starts), self._heights)
         found = np.maximum(self._seen, SHORT * longest)
-        return np.where(found > 0.0, found, 1.0)
+        self._found = np.ldexp(1.0, np.frexp(found)[1])
+        return self._found
 
 
 class Dense:
