@@ -98,10 +98,12 @@ class GeneralizedAlpha:
                 return np.concatenate([q, v, *rest, vdot, a, later, np.ones(1)])
             if not np.isfinite(gap) or gap > 1e3 * max(last, 1.0):
                 break
-        raise ConvergenceError(
-            f"{plant.system.name}: generalised-α does not converge at t = {t + h:.6g} s; the motion "
-            "is too stiff for its iteration: take smaller steps than "
-            f"{h:g} s, or softer springs"
+        raise self._too_stiff(t + h, h)
+
+    def _too_stiff(self, t: float, h: float) -> ConvergenceError:
+        return ConvergenceError(
+            f"{self.plant.system.name}: generalised-α does not converge at t = {t:.6g} s; the motion "
+            f"is too stiff for its iteration: take smaller steps than {h:g} s, or softer springs"
         )
 
     def _slope(self, flow: Flow, x: Any, t: Any, torque: Torque) -> Any:
