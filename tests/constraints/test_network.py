@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 
 import dalembert as dl
 from dalembert.constraints import Network
-from dalembert.errors import ConstraintError, ShapeError
+from dalembert.errors import ConstraintError, FormulationError, ShapeError
 from dalembert.zoo.constrained_ladder import dense
 from tests.constraints.states import ROUTES, consistent_states
 
@@ -77,6 +77,14 @@ def test_what_is_wrong_is_named():
     twice = Network([pendulum, pendulum], [(0, 1, same), (0, 1, other)])
     with pytest.raises(ConstraintError, match=r"at link [01] between units 0 and 1"):
         twice.forward_dynamics([0.0, 0.0], [1.0, 1.0], [0.0, 0.0])
+
+
+def test_what_a_network_cannot_do_is_said():
+    network = dl.load("n_four_bar", N=2)
+    with pytest.raises(FormulationError, match="no program is made of its 'mass_matrix'"):
+        network.kernel("mass_matrix")
+    with pytest.raises(FormulationError, match="links when the network is made"):
+        dl.Constrained(network, [dl.Holonomic(lambda q: q[:1])])
 
 
 def test_a_network_keeps_its_branch_through_flat_positions():

@@ -72,6 +72,12 @@ class NetworkDynamics(Solved):
             "methods give it at a state"
         )
 
+    @property
+    def held_by(self) -> tuple[Any, ...]:
+        raise FormulationError(
+            f"{self.name} is solved sparsely, on numbers: give further links when the network is made"
+        )
+
     def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
         return np.zeros(0)
 
