@@ -135,27 +135,6 @@ def test_numbers_join_only_behind_their_option():
 @pytest.mark.parametrize(
     "words",
     [
-        ["info", "four_bar"],
-        ["inverse", "particle"],
-        ["matrices", "two_bars"],
-        ["count", "pendulum_constrained"],
-        ["export", "four_bar"],
-        ["bench", "four_bar"],
-        ["simulate", "two_bars", "--duration", "1"],
-        ["info", "two_bars", "--strict"],
-    ],
-)
-def test_a_system_that_is_no_robot_is_named_in_one_line(words):
-    result = CliRunner().invoke(app, words)
-    assert result.exit_code == 1 and isinstance(result.exception, SystemExit)
-    assert re.fullmatch(
-        r"error: \w+ is no robot but a \w+; this command is for robots\n", result.stderr
-    )
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
         ["equations", "pendulum", "--simplify", "fast", "--out"],
         ["export", "pendulum", "--quantity", "bias", "--out"],
         ["report", "run.nc", "--out"],
