@@ -42,7 +42,7 @@ class Measurement:
 
 def bench(name: str, states: int, as_json: bool) -> None:
     """Each quantity for one state, and for many on one and on all threads."""
-    system = dalembert.load(name)
+    system = dalembert.load(name).compiled
     measured = [m for quantity in MEASURED for m in measure(system, quantity, states)]
     if as_json:
         print_json({"robot": name, "results": [_plain(m) for m in measured]})

@@ -18,7 +18,7 @@ from dalembert.sources import cited
 
 def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
     """Counts for one robot; for inverse dynamics also the history of savings and the growth."""
-    system = dalembert.load(name)
+    system = dalembert.load(name).compiled
     rows = counts.count_rows(system, quantity)
     if as_json:
         print_json([_plain(row) for row in rows])

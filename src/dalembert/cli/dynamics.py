@@ -47,7 +47,7 @@ def forward(
 
 def matrices(name: str, given: Given, frame: str, degrees: bool, as_json: bool) -> None:
     """What the equations of motion are made of, at one state."""
-    system = dalembert.load(name)
+    system = dalembert.load(name).compiled
     arrays = state(system, given, degrees)
     q, qd = arrays["q"], arrays["qd"]
     values: dict[str, Any] = {
@@ -59,10 +59,10 @@ def matrices(name: str, given: Given, frame: str, degrees: bool, as_json: bool) 
     }
     values |= _frame(system, q, frame) | _rows(system, q)
     if as_json:
-        heading = {"robot": name, "frame": frame, "joints": _names(system)}
+        heading = {"robot": name, "joints": _names(system)}
         print_json({**heading, **arrays, **values})
         return
-    _show_matrices(system, arrays, values, frame)
+    _show_matrices(system, arrays, values)
 
 
 def _weight(system: System, q: np.ndarray) -> np.ndarray:
@@ -72,20 +72,27 @@ def _weight(system: System, q: np.ndarray) -> np.ndarray:
     return system.bias(q, np.zeros(system.nv))
 
 
-def _frame(system: System, q: np.ndarray, frame: str) -> dict[str, np.ndarray]:
+def _frame(system: System, q: np.ndarray, frame: str) -> dict[str, Any]:
     """Pose and body Jacobian of a frame, where the system has frames."""
     made = system.dynamics.bound()
     if not made.frames:
         if frame != TOOL:
             raise ParameterError(f"--frame {frame}: {system.name} has no frames")
         return {}
+    if frame == TOOL and TOOL not in made.frames:
+        frame = made.frames[-1]
     if frame not in made.frames:
         hint = suggest(frame, list(made.frames))
         raise UnknownNameError(f"{system.name} has no frame {frame!r}{hint}")
     robot = system.robot
     if robot is not None:
-        return {"pose": robot.pose(q, frame), "jacobian": robot.jacobian(q, frame, "body")}
-    return {"pose": made.pose(q, frame), "jacobian": made.frame_jacobian(q, frame, "body")}
+        return {
+            "frame": frame,
+            "pose": robot.pose(q, frame),
+            "jacobian": robot.jacobian(q, frame, "body"),
+        }
+    J = made.frame_jacobian(q, frame, "body")
+    return {"frame": frame, "pose": made.pose(q, frame), "jacobian": J}
 
 
 def _rows(system: System, q: np.ndarray) -> dict[str, np.ndarray]:
@@ -96,9 +103,7 @@ def _rows(system: System, q: np.ndarray) -> dict[str, np.ndarray]:
     return {"constraint_jacobian": found.A, "residual": found.h}
 
 
-def _show_matrices(
-    system: System, arrays: dict[str, np.ndarray], values: dict[str, Any], frame: str
-) -> None:
+def _show_matrices(system: System, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
     screen, names = console(), _names(system)
     show(screen, _state_table(system, system.name, {"q": ("q", arrays["q"])}))
     forces = {
@@ -110,6 +115,7 @@ def _show_matrices(
     show(screen, array_table("Mass matrix M, SI units", values["mass_matrix"], names, names))
     if "pose" in values:
         axes = ("x", "y", "z")
+        frame = values["frame"]
         title = f"Pose of {frame!r}"
         show(screen, array_table(title, values["pose"][:3], axes, (*axes, "position, m")))
         show(screen, array_table(f"Body Jacobian of {frame!r}", values["jacobian"], TWIST, names))
@@ -129,7 +135,7 @@ def _solve(
     degrees: bool,
     as_json: bool,
 ) -> None:
-    system = dalembert.load(name)
+    system = dalembert.load(name).compiled
     listed = system.dynamics.quantity(quantity)
     chosen = listed.formulation(formulation, system.dynamics.description).name
     arrays = state(system, given, degrees)

@@ -32,7 +32,7 @@ def equations(
             hint = suggest(quantity, list(QUANTITIES))
             raise UnknownNameError(f"there are no equations of {quantity!r}{hint}")
     system = symbolic_model(name) if is_known(name) else with_letters(dalembert.load(name))
-    found = system.equations(quantities, simplify=simplify, timeout=timeout)
+    found = system.compiled.equations(quantities, simplify=simplify, timeout=timeout)
     title = f"Equations of motion of {system.name}"
     text = {
         "text": found.text,

@@ -19,6 +19,6 @@ def export(
     formulation: str | None,
 ) -> None:
     """Write the files and name them."""
-    system = dalembert.load(name)
+    system = dalembert.load(name).compiled
     for path in write(system, quantity, target, out, dtype, layout, formulation):
         say(console(), f"wrote {path}")

@@ -36,7 +36,7 @@ def report(subject: str, out: Path | None, robot: str | None) -> None:
         elif robot:
             raise DalembertError(f"--robot is for runs, and {subject} is not a file of one (.nc)")
         else:
-            text = system_page(dalembert.load(subject), progress=progress)
+            text = system_page(dalembert.load(subject).compiled, progress=progress)
     write_page(text, path)
     _name(screen, path, len(text))
 

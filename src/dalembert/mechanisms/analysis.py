@@ -12,7 +12,13 @@ import numpy as np
 
 from dalembert.constraints.constrained import Constrained
 from dalembert.constraints.solve.solver import Solver
-from dalembert.errors import ConstraintError, ModelError, ParameterError, ShapeError
+from dalembert.errors import (
+    ConstraintError,
+    FormulationError,
+    ModelError,
+    ParameterError,
+    ShapeError,
+)
 from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.builder import Builder
 from dalembert.mechanisms.continuation import continued
@@ -28,6 +34,9 @@ if TYPE_CHECKING:
 
 Self = TypeVar("Self", bound="Analysis")
 Torques = Mapping[str, float] | None
+
+
+MOST_COMPILED = 200  # rows: the dense program of more takes minutes to trace
 
 
 class _Known(NamedTuple):
@@ -75,9 +84,19 @@ class Analysis(Builder, System):
         d = self._description
         if not d.rows:
             return self.system
+        if d.rows > MOST_COMPILED:
+            raise FormulationError(
+                f"{self.name} has {d.rows} rows, too many for one program: simulate, kinematics, "
+                "forward_dynamics and inverse_dynamics solve it sparsely, on numbers"
+            )
         return Constrained(self.system, d.held_by, guess=self.start()[0], name=d.name)
 
     # what is asked for as a compiled quantity
+
+    @property
+    def compiled(self) -> System:
+        """The bodies held by their joints and drivers, as a `Constrained`."""
+        return self._closed
 
     _open = False  # no parameters
 

@@ -22,7 +22,7 @@ def describe(system: System) -> dict[str, Any]:
     made, robot = system.dynamics, system.robot
     known = entry(system.name) if is_of_the_zoo(system) else None
     notes = robot.notes if robot is not None else Notes()
-    few = robot is None or len(robot.model.bodies) <= MOST_COUNTED
+    few = (system.nv if robot is None else len(robot.model.bodies)) <= MOST_COUNTED
     counted = [name for name in COUNTED if name in made.catalogue] if few else []
     return {
         "name": system.name,

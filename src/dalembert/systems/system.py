@@ -76,6 +76,11 @@ class System(Differentiable):
         """The robot whose links can be listed and drawn; None for a system without links."""
         return None
 
+    @property
+    def compiled(self) -> System:
+        """The system whose quantities are compiled: itself, or the bodies and joints as one."""
+        return self
+
     def neutral(self) -> np.ndarray:
         """The reference configuration q (nq,)."""
         return self.dynamics.neutral()
