@@ -122,7 +122,7 @@ def test_the_rolling_map():
     np.testing.assert_allclose(twist_at_contact(f, eta[2:4], V), twist, atol=1e-12)
 
 
-@pytest.mark.parametrize(("radius", "growth"), [(0.5, (2, 3, 5)), (1.0, (2, 2, 2))])
+@pytest.mark.parametrize(("radius", "growth"), [(0.5, (2, 3, 5)), (1.0, (2, 2))])
 def test_growth_of_a_sphere_rolling_on_a_sphere(radius, growth):
     """Everything can be reached unless the radii are equal; then rolling is integrable."""
     body = ContactBody(Sphere(1.0), Sphere(radius), 1.0, np.eye(3))

@@ -98,8 +98,11 @@ def let_go(system: System) -> Any:
     """A run of a few seconds from the reference posture, with a random small velocity."""
     import dalembert
 
-    velocity = SLOW * np.random.default_rng(SEED).normal(size=system.nv)
-    q, qd = system.dynamics.bound().project(system.neutral(), velocity, 0.0)
+    made = system.dynamics.bound()
+    nudge, velocity = SLOW * np.random.default_rng(SEED).normal(size=(2, system.nv))
+    # away from a reference posture that may be singular, unless constraints hold the system there
+    start = system.neutral() if made.rows else made.integrate(system.neutral(), nudge)
+    q, qd = made.project(start, velocity, 0.0)
     return dalembert.simulate(system, q, qd, duration=SECONDS, dt=0.01, progress=False)
 
 
