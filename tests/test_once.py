@@ -1,4 +1,8 @@
-"""Each equation stands in one place, as far as the syntax trees can tell."""
+"""Each equation stands in one place, as far as the syntax trees can tell.
+
+Factorisations are looked for in tests/bridge/test_door.py, changes of frame in
+tests/spatial/test_placement.py.
+"""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -56,9 +60,10 @@ def classical_runge_kutta(tree: ast.Module) -> bool:
 
 
 def quintic(tree: ast.Module) -> bool:
-    """10 x³ − 15 x⁴ + 6 x⁵ from rest to rest."""
-    wanted = {10.0, 15.0, 6.0}
-    return any(wanted <= numbers(f) and len(f.body) < 15 for f in functions(tree))
+    """The coefficients of 10 x³ − 15 x⁴ + 6 x⁵, from rest to rest, in a list or in a function."""
+    lists = [n for n in ast.walk(tree) if isinstance(n, ast.Tuple | ast.List) and len(n.elts) <= 6]
+    short = [f for f in functions(tree) if len(f.body) < 15]
+    return any({10.0, 15.0, 6.0} <= numbers(node) for node in (*lists, *short))
 
 
 def friction(tree: ast.Module) -> bool:
@@ -76,12 +81,6 @@ def friction(tree: ast.Module) -> bool:
     return any(any(map(sign, ast.iter_child_nodes(node))) for node in products)
 
 
-def cholesky(tree: ast.Module) -> bool:
-    """A traceable factor: NumPy's own, which symbols follow, or one written out."""
-    named = any(f.name.lstrip("_") in ("cholesky", "ldl", "lu") for f in functions(tree))
-    return named and not any("zoo" in f.name for f in functions(tree))
-
-
 def sparse_solve(tree: ast.Module) -> bool:
     """A banded or sparse factorisation of S = A M⁻¹ Aᵀ."""
     return bool(calls(tree) & {"splu", "dpbtrf", "dpotrf", "spsolve", "solveh_banded"})
@@ -97,6 +96,7 @@ ONCE: dict[Callable[[ast.Module], bool], str] = {
     quintic: "control/trajectory.py",
     friction: "formulations/parts/drive.py",
     driver: "constraints/kinds.py",
+    sparse_solve: "constraints/solve/linear.py",
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.errors import InertiaError, ModelError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.mechanisms.description import Description, Driver
+from dalembert.mechanisms.description import Description, Driven
 from dalembert.mechanisms.ends import End, measure, read_end, vector
 from dalembert.systems.bodies.data import Body, Element, Force, Load, Prescribed
 from dalembert.systems.bodies.kind import Kind
@@ -127,7 +127,7 @@ class Builder:
         self._check_name(element.name)
         if not callable(motion):
             raise ModelError(f"driver {element.name!r} needs a motion s(t), not {motion!r}")
-        return self._changed(drivers=(*self._description.drivers, Driver(element, motion)))
+        return self._changed(drivers=(*self._description.drivers, Driven(element, motion)))
 
     def _add_force(self: Self, force: Force) -> Self:
         self._check_name(force.name)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.constraints.description import describe
-from dalembert.constraints.kinds import Constraint, Holonomic
-from dalembert.constraints.kinds import Driver as DriverConstraint
+from dalembert.constraints.kinds import Constraint, Driver, Holonomic
 from dalembert.constraints.solve.dynamics import Solved
 from dalembert.constraints.solve.rows import Place
 from dalembert.constraints.solve.solver import Solver
@@ -24,7 +23,7 @@ from dalembert.systems.dynamics import Dynamics
 
 
 @dataclass(frozen=True, eq=False)
-class Driver:
+class Driven:
     """A measured quantity that follows a motion: Φ = f(q) − s(t)."""
 
     element: Element
@@ -46,7 +45,7 @@ class Description(Solved, BodySet):
     """Everything a mechanism is made of."""
 
     joints: tuple[Element, ...] = ()
-    drivers: tuple[Driver, ...] = ()
+    drivers: tuple[Driven, ...] = ()
 
     @property
     def free(self) -> BodySet:
@@ -58,7 +57,7 @@ class Description(Solved, BodySet):
     def held_by(self) -> tuple[Constraint, ...]:
         """Joints and drivers as constraints of any system with these coordinates."""
         held: list[Constraint] = [Holonomic(joint.value, name=joint.name) for joint in self.joints]
-        held += [DriverConstraint(driver.rows, name=driver.name) for driver in self.drivers]
+        held += [Driver(driver.rows, name=driver.name) for driver in self.drivers]
         return tuple(held)
 
     @property
