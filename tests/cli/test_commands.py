@@ -197,3 +197,9 @@ def test_bench(monkeypatch):
         assert row["ns_per_state"] * row["states_per_second"] == pytest.approx(1e9)
     assert "states/s" in run("bench", "planar_2r", "-n", "100")
     assert dl.get_num_threads() == threads
+
+
+@pytest.mark.parametrize("command", ["info", "inverse", "simulate"])
+def test_flags_take_no_value_in_the_help(command):
+    shown = run(command, "--help")
+    assert "--json" in shown and "<bool>" not in shown

@@ -42,7 +42,18 @@ class Commands(TyperGroup):
             raise typer.Exit(FAILURE) from None
 
 
-class ListsCommand(TyperCommand):
+class PlainCommand(TyperCommand):
+    """A command whose help shows no type behind flags, which take no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        found = super().get_params(ctx)
+        for parameter in found:
+            if getattr(parameter, "is_flag", False):
+                vars(parameter)["display_type_rich"] = lambda ctx: None
+        return found
+
+
+class ListsCommand(PlainCommand):
     """A command whose lists of numbers may be separated by commas or by spaces."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -383,3 +394,8 @@ def export(
     from dalembert.cli.export import export
 
     export(robot, quantity, target, out, dtype, layout, formulation)
+
+
+for registered in app.registered_commands:
+    if not issubclass(registered.cls or TyperCommand, PlainCommand):
+        registered.cls = PlainCommand
