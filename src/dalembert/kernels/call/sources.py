@@ -12,7 +12,6 @@ import os
 import secrets
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 from dalembert.errors import CompileError
 from dalembert.version import IMPORTED_NS
@@ -24,12 +23,14 @@ def source_digest(package: str = "dalembert.kernels") -> str:
 
     Where they changed after they were imported, a word that no other process has.
     """
-    digest = hashlib.sha256()
+    digest, changed = hashlib.sha256(), False
     for folder in _folders(package):
-        for file in sorted(folder.rglob("*.py")):
-            text = file.read_bytes()
-            digest.update(f"{file.relative_to(folder)} {len(text)}\n".encode() + text)
-    return digest.hexdigest() if as_imported(package) else f"changed {secrets.token_hex(16)}"
+        for entry in sorted(_python_files(folder), key=lambda entry: entry.path):
+            changed |= entry.stat().st_ctime_ns >= IMPORTED_NS
+            with open(entry.path, "rb", buffering=0) as stream:
+                text = stream.read()
+            digest.update(f"{entry.path[len(folder) :]} {len(text)}\n".encode() + text)
+    return f"changed {secrets.token_hex(16)}" if changed else digest.hexdigest()
 
 
 def as_imported(package: str = "dalembert") -> bool:
@@ -41,7 +42,7 @@ def as_imported(package: str = "dalembert") -> bool:
     )
 
 
-def _python_files(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+def _python_files(folder: str) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():
@@ -50,8 +51,8 @@ def _python_files(folder: Path | str) -> Iterator[os.DirEntry[str]]:
                 yield entry
 
 
-def _folders(package: str) -> list[Path]:
+def _folders(package: str) -> list[str]:
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise CompileError(f"{package} is not an installed package")
-    return list(map(Path, spec.submodule_search_locations))
+    return list(spec.submodule_search_locations)
