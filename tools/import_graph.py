@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "dalembert"
@@ -16,6 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 Graph = dict[str, set[str]]
 
 
+@cache
 def import_graph(source: Path = SOURCE) -> Graph:
     """{room: rooms it imports}; a room is a folder or a module right under the package."""
     rooms = {path.stem for path in source.iterdir() if path.suffix == ".py" or _is_package(path)}
