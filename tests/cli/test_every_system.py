@@ -103,3 +103,8 @@ def test_forces_of_constraints_are_listed():
     done = run("forward", "four_bar", "--json")
     found = json.loads(done.stdout)
     assert len(found["lam"]) > 0 and len(found["qdd"]) == len(found["joints"])
+
+
+@pytest.mark.parametrize(("name", "freedoms"), [("two_bars", 2), ("four_bar", 1), ("ur5", 6)])
+def test_freedoms_are_what_the_joints_leave(name, freedoms):
+    assert json.loads(run("info", name, "--json").stdout)["freedoms"] == freedoms

@@ -61,6 +61,11 @@ class Description(Solved, BodySet):
         return tuple(held)
 
     @property
+    def freedoms(self) -> int:
+        """Degrees of freedom at the first posture, drivers taken as held."""
+        return self.nv - self.solver.rank(0.0, self.solver.position(0.0, self.start()))
+
+    @property
     def on_symbols(self) -> Dynamics:
         return describe(self.name, self.free, self.held_by) if self.rows else self.free
 

@@ -23,7 +23,8 @@ def describe(system: System) -> dict[str, Any]:
     known = entry(system.name) if is_of_the_zoo(system) else None
     notes = robot.notes if robot is not None else Notes()
     few = (system.nv if robot is None else len(robot.model.bodies)) <= MOST_COUNTED
-    counted = [name for name in COUNTED if name in made.catalogue] if few else []
+    traced = system.compiled if few else system
+    counted = [name for name in COUNTED if name in traced.dynamics.catalogue] if few else []
     return {
         "name": system.name,
         "title": known.title if known else None,
@@ -36,7 +37,7 @@ def describe(system: System) -> dict[str, Any]:
         "constraints": list(made.row_names),
         "frames": list(made.frames),
         "parameters": dict(system.named_parameters),
-        "operation_counts": {quantity: _count(system, quantity) for quantity in counted},
+        "operation_counts": {quantity: _count(traced, quantity) for quantity in counted},
         "source": notes.source,
         "merged": list(notes.merged),
         "locked": list(notes.locked),
