@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 import dalembert as dl
 from dalembert.cli import output
-from dalembert.cli.app import app, complain
+from dalembert.cli.app import app
+from dalembert.cli.commands import complain
 from dalembert.cli.robots import show
 from dalembert.errors import ImportFileError, ModelError
 from dalembert.mechanisms.file import read_mechanism

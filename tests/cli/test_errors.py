@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import dalembert as dl
-from dalembert.cli.app import app, join_numbers
+from dalembert.cli.app import app
+from dalembert.cli.commands import join_numbers
 
 
 def fails(*args):
