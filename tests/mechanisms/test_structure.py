@@ -86,7 +86,8 @@ def test_motions_and_their_rates(motion: object) -> None:
 
 def test_profiles_start_and_end_where_told() -> None:
     for motion in (Trapezoid(0.2, 1.4, 3.0), Quintic(0.2, 1.4, 3.0), ConstantSpeed(0.2, 1.4, 3.0)):
-        assert abs(motion(0.0) - 0.2) < 1e-15 and abs(motion(3.0) - 1.4) < 1e-15
+        # the powers of the duration in a polynomial's coefficients are rounded
+        assert abs(motion(0.0) - 0.2) < 1e-15 and abs(motion(3.0) - 1.4) < 4e-15
     assert abs(Trapezoid(0.0, 1.0, 1.0)(5.0) - 1.0) < 1e-15
 
 

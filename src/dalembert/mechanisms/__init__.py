@@ -6,6 +6,7 @@ from dalembert.mechanisms.motions import (
     ConstantSpeed,
     Quintic,
     Sine,
+    Spline,
     Trapezoid,
 )
 from dalembert.mechanisms.newtonian import FreeBodies, free_bodies
@@ -21,6 +22,7 @@ __all__ = [
     "Quintic",
     "Sine",
     "SpatialMechanism",
+    "Spline",
     "State",
     "Trapezoid",
     "free_bodies",

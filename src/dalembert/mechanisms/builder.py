@@ -12,6 +12,7 @@ from dalembert.errors import InertiaError, ModelError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.description import Description, Driven
 from dalembert.mechanisms.ends import End, measure, read_end, vector
+from dalembert.mechanisms.motions import motion as motion_of
 from dalembert.systems.bodies.data import Body, Element, Force, Load, Prescribed
 from dalembert.systems.bodies.kind import Kind
 from dalembert.systems.bodies.space import Space
@@ -125,9 +126,11 @@ class Builder:
 
     def _add_driver(self: Self, element: Element, motion: Prescribed) -> Self:
         self._check_name(element.name)
-        if not callable(motion):
+        follows = motion_of(motion)
+        if not callable(follows):
             raise ModelError(f"driver {element.name!r} needs a motion s(t), not {motion!r}")
-        return self._changed(drivers=(*self._description.drivers, Driven(element, motion)))
+        driven = Driven(element, follows)
+        return self._changed(drivers=(*self._description.drivers, driven))
 
     def _add_force(self: Self, force: Force) -> Self:
         self._check_name(force.name)
@@ -142,7 +145,8 @@ class Builder:
     ) -> Self:
         """Prescribe s(t) `on` a joint "A", a coordinate "bar2.phi" or a point "bar3.C", "bar3.C.x".
 
-        `between` two ends drives their distance. A motion is any function of t in NumPy.
+        `between` two ends drives their distance. A motion is any function of t in NumPy, or a path of
+        `dalembert.control` such as ``quintic([0.0], [1.0], 2.0)``.
         """
         return self._add_driver(measure(self._description, name, on, between), motion)
 
@@ -184,8 +188,9 @@ class Builder:
         element = self._single(measure(self._description, name, on, between), "actuator")
         if value is None:
             return self._add_force(Force(element, open=True))
-        motion = value if callable(value) else _Constant(float(value))
-        return self._add_force(Force(element, value=motion))
+        given = motion_of(value)
+        given = given if callable(given) else _Constant(float(given))
+        return self._add_force(Force(element, value=given))
 
     def _single(self, element: Element, what: str) -> Element:
         if element.kind.rows != 1:

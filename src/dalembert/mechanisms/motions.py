@@ -1,32 +1,60 @@
 """Prescribed motions s(t): what a driver follows, in plain NumPy, differentiated automatically.
 
 A motion is a function of time that also runs on symbols; it returns a number, or an array for a
-driver with several rows, such as a point led along a straight line.
+driver with several rows, such as a point led along a straight line. Polynomials in time are paths of
+`dalembert.control`; a driver follows those too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dalembert.control.trajectory import QUINTIC
+from dalembert.control.line import Line
+from dalembert.control.trajectory import Trajectory, quintic, trapezoidal, via_points
 from dalembert.errors import ModelError
 
 Value = float | Sequence[float] | np.ndarray
 
 
-def _between(start: Value, end: Value, share: Any) -> Any:
-    first, last = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
-    return first + (last - first) * share
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """Where a path of `dalembert.control` is at t: q (n,) of a trajectory, p (3,) of a line."""
+
+    path: Trajectory | Line
+
+    def __call__(self, t: Any) -> Any:
+        return self.path.at(t, self.path.constants)[0]
 
 
-def _passed(t: Any, duration: float) -> Any:
-    """The share of the duration that is over, from 0 to 1."""
-    return np.minimum(np.maximum(t / duration, 0.0), 1.0)
+def motion(given: Any) -> Any:
+    """A path as a function of time; everything else as it is."""
+    return Followed(given) if isinstance(given, Trajectory | Line) else given
+
+
+class Polynomial:
+    """A motion along a path of `dalembert.control`; a number where `points` of it are numbers."""
+
+    @property
+    def path(self) -> Trajectory:
+        """The path (1,) or (n,)."""
+        raise NotImplementedError
+
+    @property
+    def single(self) -> bool:
+        """Whether it moves one number."""
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        self.path  # noqa: B018  # what is wrong with its numbers is said when it is made
+
+    def __call__(self, t: Any) -> Any:
+        s = Followed(self.path)(t)
+        return s[0] if self.single else s
 
 
 @dataclass(frozen=True)
@@ -42,7 +70,8 @@ class ConstantSpeed:
     duration: float = 1.0
 
     def __call__(self, t: Any) -> Any:
-        return _between(self.start, self.end, t / self.duration)
+        first, last = np.asarray(self.start, dtype=float), np.asarray(self.end, dtype=float)
+        return first + (last - first) * (t / self.duration)
 
 
 @dataclass(frozen=True)
@@ -59,7 +88,7 @@ class ConstantAcceleration:
 
 
 @dataclass(frozen=True)
-class Trapezoid:
+class Trapezoid(Polynomial):
     """Speeding up, cruising and slowing down; `ramp` is the share of the duration of each ramp."""
 
     start: Value
@@ -70,29 +99,58 @@ class Trapezoid:
     def __post_init__(self) -> None:
         if not 0.0 < self.ramp <= 0.5:
             raise ModelError(f"the ramp of a trapezoid is a share in (0, 0.5], not {self.ramp}")
+        super().__post_init__()
 
-    def __call__(self, t: Any) -> Any:
-        r = self.ramp
-        x = _passed(t, self.duration)
-        top = 1.0 / (1.0 - r)  # speed in units of the mean speed
-        up, left = np.minimum(x, r), np.maximum(x - (1.0 - r), 0.0)
-        flat = x - up - left
-        share = top * (0.5 * up * up / r + flat + left - 0.5 * left * left / r)
-        return _between(self.start, self.end, share)
+    @cached_property
+    def path(self) -> Trajectory:
+        way = np.abs(np.subtract(self.end, self.start))
+        # v = way / (T (1 − r)) is reached within r T; what stays where it is has no limits
+        speed = np.where(way > 0.0, way, 1.0) / (self.duration * (1.0 - self.ramp))
+        return trapezoidal(self.start, self.end, speed, speed / (self.ramp * self.duration))
+
+    @property
+    def single(self) -> bool:
+        return np.ndim(self.start) == 0
 
 
 @dataclass(frozen=True)
-class Quintic:
-    """10x³ − 15x⁴ + 6x⁵: at rest and without acceleration at both ends."""
+class Quintic(Polynomial):
+    """10x³ − 15x⁴ + 6x⁵: at rest and without acceleration at both ends (`control.quintic`)."""
 
     start: Value
     end: Value
     duration: float
 
-    def __call__(self, t: Any) -> Any:
-        x = _passed(t, self.duration)
-        share = reduce(lambda total, c: total * x + c, reversed(QUINTIC), 0.0 * x)
-        return _between(self.start, self.end, share)
+    @cached_property
+    def path(self) -> Trajectory:
+        return quintic(self.start, self.end, self.duration)
+
+    @property
+    def single(self) -> bool:
+        return np.ndim(self.start) == 0
+
+
+@dataclass(frozen=True)
+class Spline(Polynomial):
+    """Through `points` (m,) or (m, n) at `times` (m,), at rest at both ends (`control.via_points`).
+
+    >>> Spline([0.0, 1.0, 0.5], [0.0, 1.0, 2.0])(1.0)
+    np.float64(1.0)
+    """
+
+    points: Value
+    times: Value
+
+    @cached_property
+    def path(self) -> Trajectory:
+        points = np.asarray(self.points, dtype=float)
+        return via_points(
+            points[:, None] if self.single else points, np.atleast_1d(self.times).tolist()
+        )
+
+    @property
+    def single(self) -> bool:
+        return np.ndim(self.points) == 1
 
 
 @dataclass(frozen=True)
@@ -113,5 +171,6 @@ MOTIONS = {
     "constant_acceleration": ConstantAcceleration,
     "trapezoid": Trapezoid,
     "quintic": Quintic,
+    "spline": Spline,
     "sine": Sine,
 }
