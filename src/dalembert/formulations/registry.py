@@ -23,6 +23,7 @@ SIZES: Mapping[str, Callable[[Model], int]] = {
     "joints": lambda model: len(model.joints),
     "pairs": lambda model: model.nv * (model.nv - 1) // 2,
     "inertial": lambda model: 10 * len(model.bodies),
+    "stacked": lambda model: 6 * len(model.bodies),
 }
 INPUTS: Mapping[str, tuple[Size, ...]] = {
     "q": ("nq",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalembert.formulations.inverse.operator import Operators
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
 
@@ -153,6 +154,25 @@ class RobotQuantities(System):
     ) -> Any:
         """W⁻¹ (..., nv, nv), with M⁻¹ = W⁻ᵀ W⁻¹."""
         return self._evaluate("square_root_inverse", (q,), formulation, parameters, out)
+
+    def operators(self, q: Any, parameters: Parameters = None) -> Operators:
+        """ξ, Γ, G, M, P_0, P_t of n bodies, stacked, by name (000 p.40–47): M(q) = ξᵀGᵀMGξ.
+
+        >>> import numpy as np, dalembert as dl
+        >>> op = dl.load("planar_2r").operators([0.1, 0.2])
+        >>> op.xi.shape, bool(abs(op.Gamma @ op.Gamma).max() == 0.0)  # Γⁿ = 0
+        ((12, 2), True)
+        """
+        # named, since the builtin that stands in for a call by default would give a plain tuple
+        return Operators(*self._evaluate("operators", (q,), "stacked", parameters))
+
+    def articulated_inertia(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """M̂ (..., 6n, 6n), block-diagonal, in the frames of the n bodies (000 p.48–50).
+
+        M = M̂ − ΓᵀM̂Γ + ΓᵀM̂ξ D⁻¹ ξᵀM̂Γ with the matrices of `operators` and D = ξᵀM̂ξ and the rotors.
+        Joints that follow others count as free here.
+        """
+        return self._evaluate("articulated_inertia", (q,), None, parameters, out)
 
     # poses, Jacobians, energies and momenta
 

@@ -144,4 +144,36 @@ ROOT_INVERSE = Quantity(
     inverts_mass=True,
 )
 
-QUANTITIES = (MASS, DERIVATIVE, CHRISTOFFEL, CORIOLIS, SPLIT, ROOT, ROOT_INVERSE)
+OPERATORS = Quantity(
+    "operators",
+    "the stacked matrices ξ, Γ, G, M, P_0, P_t of all bodies",
+    ("q",),
+    # the fields of `operator.Operators`
+    {
+        "xi": ("stacked", "nv"),
+        "Gamma": ("stacked", "stacked"),
+        "G": ("stacked", "stacked"),
+        "M": ("stacked", "stacked"),
+        "P_0": ("stacked", 6),
+        "P_t": (6, "stacked"),
+    },
+    (Formulation("stacked", operator.operators, "000 p.40–45", "block rows, outward"),),
+)
+
+ARTICULATED = Quantity(
+    "articulated_inertia",
+    "M̂, stacked: M = M̂ − ΓᵀM̂Γ + ΓᵀM̂ξ(ξᵀM̂ξ)⁻¹ξᵀM̂Γ",
+    ("q",),
+    {"M_hat": ("stacked", "stacked")},
+    (
+        Formulation(
+            "articulated_body", square_root.articulated_inertia, "000 p.48–50", "inward, by bodies"
+        ),
+    ),
+    inverts_mass=True,
+)
+
+QUANTITIES = (
+    *(MASS, DERIVATIVE, CHRISTOFFEL, CORIOLIS, SPLIT, ROOT, ROOT_INVERSE),
+    *(OPERATORS, ARTICULATED),
+)

@@ -27,14 +27,19 @@ from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
 
 
 class Operators(NamedTuple):
-    """The stacked matrices of 000 p.40–45, for n bodies."""
+    """The stacked matrices of n bodies (000 p.40–45), each (..., ·, ·).
 
-    xi: Matrix  # ξ (6n, nv)
-    Gamma: Matrix  # Γ (6n, 6n)
-    G: Matrix  # (I − Γ)⁻¹ (6n, 6n)
-    M: Matrix  # (6n, 6n)
-    P_0: Matrix  # (6n, 6)
-    P_t: Matrix  # (6, 6n)
+    Twists V (6n,) have the linear part of every body (m/s) before its angular one (rad/s), wrenches
+    F (6n,) force (N) before moment (N m), both in the frame of their body: V = G (ξ q̇ + P_0 V_0),
+    τ = ξᵀF, and M holds kilograms, kg m and kg m².
+    """
+
+    xi: Matrix  # ξ (6n, nv), block-diagonal: velocities of the joints to twists of their bodies
+    Gamma: Matrix  # Γ (6n, 6n): a body's twist to those of the bodies on it, Γⁿ = 0
+    G: Matrix  # (I − Γ)⁻¹ (6n, 6n): to those of all bodies beyond it
+    M: Matrix  # (6n, 6n), block-diagonal: inertias of the bodies
+    P_0: Matrix  # (6n, 6): twist of the base to those of the bodies on it
+    P_t: Matrix  # (6, 6n): twist of the tool's body to that of the tool
 
 
 def operators(model: Model, q: Vector) -> Operators:

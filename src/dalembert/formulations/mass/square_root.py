@@ -73,6 +73,11 @@ def factors(model: Model, q: Vector) -> Factors:
     )
 
 
+def articulated_inertia(model: Model, q: Vector) -> Matrix:
+    """M̂ (6n, 6n), block-diagonal: what a force on a body meets, the joints beyond it free."""
+    return diagonal([body.M_hat for body in articulated(model, q)])
+
+
 def square_root(model: Model, q: Vector) -> Matrix:
     """W (nv, nv), upper triangular, with W Wᵀ = M: W = (D + ξᵀ (Γ G)ᵀ M̂ ξ) D^{−1/2} (000 p.50).
 
