@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -11,9 +13,17 @@ from latex2mathml.converter import convert
 import dalembert
 from dalembert.sources import cited
 
+sys.path.insert(0, str(Path(__file__).parent))  # executed.py, equations.py
+
 project = "dalembert"
 version = release = dalembert.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "executed",
+    "equations",
+]
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.strikethrough"]
@@ -55,10 +65,27 @@ def escaped_line(line: str) -> str:
 
 
 def mathml(text: str, display: str) -> str:
-    """Dots above letters are accents: they stay close to them."""
-    made = convert(text, display=display)
-    return re.sub(r"<mover>(?=<m\w+>[^<]*</m\w+><mo[^>]*>(?:&#x000A8;|&#x002D9;|&#x0005E;|&#x000AF;))",
-                  '<mover accent="true">', made)  # fmt: skip
+    """MathML of a formula; dots above letters are accents, which stay close to them."""
+    accents = "&#x000A8;|&#x002D9;|&#x0005E;|&#x000AF;"
+    letter = rf"(?:<mrow>)?<m\w+>[^<]*</m\w+>(?:</mrow>)?<mo[^>]*>(?:{accents})"
+    made = re.sub(f"<mover>(?={letter})", '<mover accent="true">', convert(text, display=display))
+    # a little room around sines
+    word = r"<mi>(?:sin|cos|tan|exp|log)</mi>"
+    room = r'<mspace width="0.17em"/>\1<mspace width="0.17em"/>'
+    return re.sub(rf"(<msup>{word}.*?</msup>|(?<!<msup>){word})", room, made)
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a formula: `\\\\` ends one unless it stands inside a matrix."""
+    text = re.sub(r"\\(begin|end)\{aligned\}", "", text)
+    made, depth = [""], 0
+    for part in re.split(r"(\\begin\{|\\end\{|\\\\|&)", text):
+        depth += (part == r"\begin{") - (part == r"\end{")
+        if part == r"\\" and not depth:
+            made.append("")
+        elif part != "&" or depth:
+            made[-1] += part
+    return [line for line in made if line.strip()]
 
 
 def inline(translator: Any, node: nodes.math) -> None:
@@ -67,7 +94,7 @@ def inline(translator: Any, node: nodes.math) -> None:
 
 
 def display(translator: Any, node: nodes.math_block) -> None:
-    rows = [mathml(row, "block") for row in node.astext().strip().split(r"\\") if row.strip()]
+    rows = [mathml(row, "block") for row in lines(node.astext())]
     translator.body.append(f'<div class="formula">{"".join(rows)}</div>\n')
     raise nodes.SkipNode
 

@@ -28,6 +28,7 @@ MARKED = {
         "formulations/test_matrices.py::test_skew",
         "formulations/test_regressor.py::test_compiled_regressor",
         "formulations/test_regressor.py::test_reduced_arms",
+        "docs/test_course.py::test_a_chapter_runs",
         "fuzz/",
         "importers/test_round_trip.py",
         "kernels/test_segments.py",

@@ -1,0 +1,67 @@
+"""The chapters of the course run, one by one; what their blocks show is found."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+COURSE = Path(__file__).parents[2] / "docs" / "course"
+sys.path.insert(0, str(COURSE.parent))
+from executed import BLOCK, run_page  # noqa: E402
+
+CHAPTERS = [path for path in sorted(COURSE.glob("*.md")) if BLOCK.search(path.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_runs(path):
+    text = path.read_text(encoding="utf-8")
+    shown = run_page(text, str(path))
+    assert len(shown) == len(BLOCK.findall(text))
+    assert any(part.text or part.latex or part.figures for part in shown)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_ends_with_things_to_try(path):
+    ending = path.read_text(encoding="utf-8").rpartition("\n## ")[2]
+    assert ending.startswith("Things to try\n")
+    assert ending.count("\n- ") >= 3 and ending.count("*You should see*") >= 3
+
+
+PAGE = """# A page
+
+```python
+print("printed")
+6 * 7
+```
+
+Prose.
+
+```python
+import sympy
+
+sympy.Symbol("alpha") ** 2
+```
+
+```python
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots()
+axes.set(title="a line");
+```
+"""
+
+
+def test_what_is_printed_returned_and_drawn_is_shown():
+    text, formula, picture = run_page(PAGE, "page.md")
+    assert text.text == "printed\n42"
+    assert formula.latex == r"\alpha^{2}"
+    assert [title for title, _ in picture.figures] == ["a line"]
+    assert picture.text == ""
+
+
+def test_errors_and_warnings_name_the_line_of_the_page():
+    for line in ("1 / 0", 'import warnings; warnings.warn("no", stacklevel=1)'):
+        with pytest.raises((ZeroDivisionError, UserWarning)) as caught:
+            run_page(f"# A page\n\n```python\nx = 1\n{line}\n```\n", "page.md")
+        places = [(entry.path, entry.lineno + 1) for entry in caught.traceback]
+        assert any(str(path).endswith("page.md") and number == 5 for path, number in places)

@@ -1,0 +1,93 @@
+"""The index of equations: every equation of the documents has a function, a test and a chapter."""
+
+import ast
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
+import equations  # noqa: E402
+from executed import BLOCK  # noqa: E402
+
+ROWS = equations.rows()
+
+
+def label(row):
+    return f"{row.document} {row.number}"
+
+
+def resolved(name):
+    """The object of a dotted name: the longest part that is a module, then attributes."""
+    parts = name.split(".")
+    for k in range(len(parts), 0, -1):
+        try:
+            found = import_module(".".join(parts[:k]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[k:]:
+            found = getattr(found, part)
+        return found
+    raise AttributeError(name)
+
+
+@cache
+def functions_of(file):
+    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+@cache
+def chapter(page):
+    return (equations.COURSE / page).read_text(encoding="utf-8")
+
+
+def test_numbers_are_listed_and_stand_once():
+    contents = equations.contents()
+    for document, numbers in contents.items():
+        found = [n for row in ROWS if row.document == document for n in row.numbers()]
+        assert sorted({n for n in found if found.count(n) > 1}) == []
+        assert [n for n in found if n not in numbers] == []
+    assert {row.document for row in ROWS} <= set(contents)
+
+
+def test_every_function_can_be_called_by_its_name():
+    missing = []
+    for name in sorted({row.name for row in ROWS}):
+        try:
+            found = resolved(name)
+        except AttributeError:
+            missing.append(name)
+            continue
+        if not callable(found) and not isinstance(found, property):
+            missing.append(name)
+    assert missing == []
+
+
+def test_every_test_exists():
+    split = [(row, *row.test.split("::")) for row in ROWS]
+    missing = [
+        f"{label(row)}: {row.test}"
+        for row, file, name in split
+        if not name.startswith("test_") or name not in functions_of(file)
+    ]
+    assert missing == []
+
+
+def test_every_chapter_has_the_heading_and_calls_the_function():
+    missing = []
+    for row in ROWS:
+        page, _, anchor = row.chapter.partition("#")
+        if anchor not in equations.headings(chapter(page)):
+            missing.append(f"{label(row)}: {row.chapter}")
+        elif row.name.rpartition(".")[2] not in "".join(BLOCK.findall(chapter(page))):
+            missing.append(f"{label(row)}: {row.name} is not used in {page}")
+    assert missing == []
+
+
+def test_titles_are_short_and_our_own():
+    """Titles of documents, not their sentences."""
+    assert [
+        row.title for row in ROWS if not 3 < len(row.title) < 100 or row.title.endswith(".")
+    ] == []
