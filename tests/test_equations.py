@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy
 from sympy import cos, sin
+from sympy.physics.mechanics import dynamicsymbols
 
 import dalembert as dl
 from dalembert.zoo import spherical_pendulum
@@ -216,3 +217,71 @@ def test_scara_has_four_constants():
     assert eq.M.row(3) == sympy.Matrix([[0, 0, 0, m4]])
     assert eq.g == sympy.Matrix([0, 0, 0, m4 * g])
     assert set(eq.definitions) == {alpha, beta, delta, epsilon}
+
+
+def planar_arm(n):
+    """n links in a row, letters for everything, gravity along −y."""
+    P = dl.Parameter
+    links = [
+        {
+            "name": f"link{k}",
+            "parent": f"link{k - 1}" if k > 1 else None,
+            "mass": P(f"m{k}", 1.0),
+            "com": [P(f"r{k}", 0.5), 0.0, 0.0],
+            "inertia": [[0, 0, 0], [0, 0, 0], [0, 0, P(f"I{k}", 0.1)]],
+            "joint": {
+                "name": f"joint{k}",
+                "type": "revolute",
+                "axis": (0.0, 0.0, 1.0),
+                "origin": [[1, 0, 0, P(f"l{k - 1}", 1.0) if k > 1 else 0.0], *np.eye(4)[1:]],
+            },
+        }
+        for k in range(1, n + 1)
+    ]
+    return dl.Robot.from_links(links, gravity=(0.0, -P("g", 9.81), 0.0), name=f"planar_{n}r")
+
+
+def test_planar_3r_has_every_sum_of_angles():
+    """M of a book: c₂, c₃ and c₂₃ side by side, against SymPy's own derivation."""
+    found = planar_arm(3).equations(["M", "C", "g"]).expanded()
+    t, I, m, r = (sympy.symbols(f"{x}1:4") for x in ("theta", "I", "m", "r"))
+    l = sympy.symbols("l1:3")
+    turned = [sum(t[: k + 1]) for k in range(3)]
+    K = 0
+    rates = sympy.symbols("dtheta1:4")
+    for k in range(3):
+        arms = [*l[:k], r[k]]
+        p = sympy.Matrix(
+            [sum(a * f(x) for a, x in zip(arms, turned[: k + 1], strict=True)) for f in (cos, sin)]
+        )
+        v = p.jacobian(t) * sympy.Matrix(rates)
+        K += m[k] * v.dot(v) / 2 + I[k] * sum(rates[: k + 1]) ** 2 / 2
+    M = sympy.hessian(K, rates)
+    assert sympy.simplify(found.M - M) == sympy.zeros(3, 3)
+    for value in (found.M, found.C, found.g):
+        for product in value.atoms(sympy.Mul):
+            sines = [f for f in product.args if isinstance(f, sympy.sin | sympy.cos)]
+            assert len(sines) <= 1, f"{product} has two sines in one product"
+    assert "2 l₁ r₃ c₂₃" in planar_arm(3).equations(["M"]).text()
+
+
+def test_a_cart_is_factored_alike_in_every_quantity():
+    x, th = dynamicsymbols("x theta")
+    M, m, tip, l, g = sympy.symbols("M m m_tip l g")
+    masses = ((m, l), (tip, 2 * l))
+    K = M * x.diff() ** 2 / 2
+    for mass, at in masses:
+        v = sympy.Matrix([x + at * sin(th), -at * cos(th)]).diff(dynamicsymbols._t)
+        K += mass * v.dot(v) / 2
+    U = -sum(mass * g * at * cos(th) for mass, at in masses)
+    named = {M: 1.0, m: 1.0, tip: 0.5, l: 1.0, g: 9.81}
+    found = dl.Lagrangian([x, th], K, U, parameters=named).equations(["M", "C", "g", "U"])
+    theta, rate = sympy.symbols("theta dtheta")
+    both = m + 2 * tip
+    assert found.M[0, 1] == l * both * cos(theta)
+    assert found.M[1, 1] == l**2 * (m + 4 * tip)
+    assert found.C[0, 1] == -l * both * sin(theta) * rate
+    assert found.g[1] == g * l * both * sin(theta)
+    assert found.U == -g * l * both * cos(theta)
+    assert "mₜᵢₚ" in found.text() and r"m_{\mathrm{tip}}" in found.latex()
+    assert "<mi>tip</mi>" in found.html()

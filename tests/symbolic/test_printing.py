@@ -157,3 +157,27 @@ def test_a_screenshot_has_ink(tmp_path, elbow):
     for part in range(5):
         ink = (gray[320 * part : 320 * (part + 1)] < 0.4).mean()
         assert 0.002 < ink < 0.2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "latex", "mathml"),
+    [
+        ("m_tip", "mₜᵢₚ", r"m_{\mathrm{tip}}", "<mi>m</mi><mrow><mi>tip</mi></mrow>"),
+        ("m_cart", "m_cart", r"m_{\mathrm{cart}}", "<mi>m</mi><mrow><mi>cart</mi></mrow>"),
+        ("tau_theta", "τ_θ", r"\tau_{\theta}", "<mi>τ</mi><mrow><mi>θ</mi></mrow>"),
+        ("l_upper_arm2", "l_upper_arm₂", r"l_{\mathrm{upper}\,\mathrm{arm}2}", "<mn>2</mn>"),
+        ("Iz1", "Iz₁", "I_{z1}", "<mi>I</mi><mrow><mi>z</mi><mn>1</mn></mrow>"),
+        ("payload", "payload", r"\mathrm{payload}", "<mi>payload</mi>"),
+        ("load_x", "load_x", r"\mathrm{load}_{x}", "<mi>load</mi><mrow><mi>x</mi></mrow>"),
+        ("pin", "pin", r"\mathrm{pin}", "<mi>pin</mi>"),
+        ("number", "number", r"\mathrm{number}", "<mi>number</mi>"),
+        ("μ_1", "μ₁", r"\mu_{1}", "<mi>μ</mi><mrow><mn>1</mn></mrow>"),
+        ("M_1_12", "M₁,₁₂", "M_{1,12}", "<mn>,</mn>"),
+        ("a_b-c", "a_b-c", r"\mathrm{a\_b-c}", "<mi>a_b-c</mi>"),
+    ],
+)
+def test_names_of_several_letters(name, text, latex, mathml):
+    """A word after an underscore is an index; a word that begins like a Greek letter is a word."""
+    assert Text().name(name) == text
+    assert Latex().name(name) == latex
+    assert mathml in MathML().name(name)

@@ -159,3 +159,42 @@ def test_any_polynomial_in_sines_and_cosines(terms, style, squared):
 
 def test_the_tolerance_is_that_of_the_documentation():
     assert check.RELATIVE == 1e-9
+
+
+def test_a_sum_of_angles_stands_beside_its_parts():
+    """c₂₃ is written although c₂ and c₃ are there too; no pair of products is left."""
+
+    def function(q):
+        both = np.cos(q[1]) * np.cos(q[2]) - np.sin(q[1]) * np.sin(q[2])
+        return np.cos(q[1]) + np.cos(q[2]) + q[0] * both
+
+    assert written(function) == cos(B) + cos(C) + A * cos(B + C)
+
+    def three(q):
+        return np.cos(q[0]) + np.cos(q[1]) + np.cos(q[2]) + np.sin(q[0] + q[1] + q[2])
+
+    assert written(three) == cos(A) + cos(B) + cos(C) + sin(A + B + C)
+    assert written(lambda q: np.cos(q[0]) + np.cos(q[1]) + np.cos(q[0] - q[1])) == (
+        cos(A) + cos(B) + cos(A - B)
+    )
+
+
+def test_no_angle_is_counted_twice_in_a_sum():
+    def function(q):
+        return np.sin(q[0]) * np.cos(q[0] + q[1]) + np.cos(q[0]) * np.sin(q[0] + q[1])
+
+    assert not written(function, size=2).has(2 * A)
+
+
+def test_parameters_with_one_coefficient_share_it():
+    """l (m + 2 m_tip) cos θ, in M as in what is differentiated from it."""
+    m, tip, l = sympy.symbols("m m_tip l")
+
+    def function(q, p):
+        return p[0] * p[2] * np.cos(q[0]) + 2.0 * p[1] * p[2] * np.cos(q[0])
+
+    program = trace(function, {"q": (1,), "p": (3,)})
+    symbols = {"q": [A], "p": [m, tip, l]}
+    for style in ("parameters", "bodies", "angles"):
+        form = textbook(program, symbols, style, linear=[m, tip], parameters=[m, tip, l])["out"]
+        assert form == l * (m + 2 * tip) * cos(A)

@@ -2,7 +2,8 @@
 
 A `Form` is a polynomial together with what each pair of cos and sin generators stands for. Turning
 the pair of θ_b into the pair of ψ = θ_a ± θ_b is a substitution in place, since
-θ_b = ±(ψ − θ_a); it is kept where terms disappear, as in c₂c₃ − s₂s₃ = c₂₃.
+θ_b = ±(ψ − θ_a); it is kept where terms disappear, as in (c₂c₃ − s₂s₃)² = c₂₃². Pairs of terms
+that are left are taken together one by one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sympy
 from sympy.polys.rings import PolyElement
 
 from dalembert.symbolic.polynomials import Angle, Polynomials, _reduce, reduce_sines
+from dalembert.symbolic.sums import together
 
 SAMPLE = 6  # polynomials on which a sum of two angles is tried before it is used everywhere
 
@@ -91,22 +93,27 @@ class Angles:
         return self._known[key]
 
     def _search(self, f: PolyElement, squares: bool) -> Form:
-        def finish(g: PolyElement) -> PolyElement:
-            return self._squares(g) if squares else g
-
         arguments = tuple(angle.argument for angle in self.angles)
-        best, length = f, len(finish(f))
+        best, found = f, self._finished(f, arguments, squares)
         improved = True
-        while improved and length > 1:
+        while improved and len(found.polynomial) > 1:
             improved = False
             for move in self.moves:
                 moved = self._moved(best, move)
-                if moved is not None and len(finish(moved)) < length:
-                    best, length = moved, len(finish(moved))
-                    arguments = _shifted(arguments, move)
+                if moved is None:
+                    continue
+                shifted = _shifted(arguments, move)
+                trial = self._finished(moved, shifted, squares)
+                if len(trial.polynomial) < len(found.polynomial):
+                    best, arguments, found = moved, shifted, trial
                     improved = True
                     break
-        return Form(finish(best), arguments)
+        return found
+
+    def _finished(self, f: PolyElement, arguments: tuple[sympy.Expr, ...], squares: bool) -> Form:
+        """f with pairs of terms as sums of angles and, with `squares`, sin² for 1 − cos²."""
+        f, arguments = together(f, self.angles, arguments)
+        return Form(self._squares(f) if squares else f, arguments)
 
     def _shortens(self, f: PolyElement, moves: Sequence[Move]) -> bool:
         length = len(self._squares(f))

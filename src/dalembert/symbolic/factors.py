@@ -63,6 +63,21 @@ def product(f: PolyElement, deep: bool) -> Product:
     return _signed(Product(scale, monomial, tuple(factors)))
 
 
+def multiple(f: PolyElement, of: PolyElement) -> Any:
+    """f / of if that is a number worth printing, else None.
+
+    >>> from sympy import ring
+    >>> R, x, y = ring("x, y", QQ)
+    >>> fraction(multiple(2 * x + 4 * y, x + 2 * y)), multiple(x, y)
+    (Fraction(2, 1), None)
+    """
+    if not f or f.keys() != of.keys():
+        return None
+    ratio = f.LC / of.LC
+    simple = max(abs(ratio.numerator), ratio.denominator) <= LARGE
+    return ratio if simple and f == of * ratio else None
+
+
 def _surely_irreducible(f: PolyElement) -> bool:
     """True if some generator x has f = A x + B with A or B a single term.
 

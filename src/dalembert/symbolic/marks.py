@@ -7,38 +7,16 @@ all three must agree on the order of terms.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Protocol
 
+from dalembert.symbolic.names import GREEK, is_word, parts, pieces
 from dalembert.text import html, latex, visible
 
-_LETTERS = (
-    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
-    *("lambda", "mu", "nu", "xi", "omicron", "pi", "rho", "", "sigma", "tau", "upsilon"),
-    *("phi", "chi", "psi", "omega"),
-)
-GREEK = {name: chr(0x3B1 + k) for k, name in enumerate(_LETTERS) if name}
-GREEK |= {"Gamma": "Γ", "Delta": "Δ", "Omega": "Ω", "Phi": "Φ", "Psi": "Ψ"}
-_NAME = re.compile(
-    rf"^({'|'.join(sorted(GREEK, key=len, reverse=True))}|[A-Za-z])_?([a-z]*)_?(\d*)$"
-)
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_LOWERED = dict(zip("aehijklmnoprstuvx", "ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))  # all that Unicode has
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 DOT = "\u0307"
-
-
-def parts(name: str) -> tuple[str, str]:
-    """A name as letter and subscript; a name that is a word stays one.
-
-    >>> parts("Iz1"), parts("theta12"), parts("m_b"), parts("payload2"), parts("payload")
-    (('I', 'z1'), ('theta', '12'), ('m', 'b'), ('payload', '2'), ('payload', ''))
-    """
-    found = _NAME.match(name)
-    if found and (len(found[2]) <= 2 or found[1] in GREEK):
-        return found[1], found[2] + found[3]
-    word = re.match(r"^(.*?)_?(\d*)$", name)
-    return (word[1], word[2]) if word and word[1] else (name, "")
 
 
 class Marks(Protocol):
@@ -66,9 +44,18 @@ class Text:
 
     def name(self, name: str, dot: bool = False) -> str:
         base, index = parts(name)
-        letters = index.rstrip("0123456789")
-        base = GREEK.get(base, visible(base)) + (DOT if dot else "")
-        return base + letters + index[len(letters) :].translate(_SUBSCRIPTS)
+        head = GREEK.get(base, visible(base)) + (DOT if dot else "")
+        apart = (base not in GREEK and len(base) > 1) or " " in index
+        return head + "".join(self._piece(piece, apart) for piece in pieces(index))
+
+    def _piece(self, piece: str, apart: bool) -> str:
+        """A piece of an index: lowered where Unicode has its letters, else after an underscore."""
+        if not piece.isalpha():
+            return piece.translate(_SUBSCRIPTS)
+        if is_word(piece) and not apart and all(letter in _LOWERED for letter in piece):
+            return "".join(_LOWERED[letter] for letter in piece)
+        apart = apart or is_word(piece) or piece in GREEK
+        return f"_{GREEK.get(piece, piece)}" if apart else piece
 
     def operator(self, sign: str, first: bool) -> str:
         mark = "−" if sign == "-" else "+"
@@ -109,7 +96,15 @@ class Latex:
         if base not in GREEK:
             letter = latex(base) if len(base) == 1 else rf"\mathrm{{{latex(base)}}}"
         letter = rf"\dot{{{letter}}}" if dot else letter
-        return f"{letter}_{{{index}}}" if index else letter
+        return f"{letter}_{{{self._index(index)}}}" if index else letter
+
+    def _index(self, index: str) -> str:
+        made = ""
+        for piece in pieces(index):
+            gap = r"\," if made and is_word(piece) else ""
+            upright = rf"\mathrm{{{latex(piece)}}}" if is_word(piece) else piece
+            made += gap + (rf"\{piece} " if piece in GREEK else upright)
+        return made.rstrip()
 
     def operator(self, sign: str, first: bool) -> str:
         return ("-" if sign == "-" else "") if first else f" {sign} "
@@ -146,11 +141,15 @@ class MathML:
         upright = ' mathvariant="normal"' if base in GREEK and base[0].isupper() else ""
         letter = f"<mi{upright}>{html(GREEK.get(base, base))}</mi>"
         letter = dotted(letter) if dot else letter
-        letters = index.rstrip("0123456789")
-        digits = index[len(letters) :]
-        pieces = "".join(f"<mi>{c}</mi>" for c in letters)
-        pieces += f"<mn>{digits}</mn>" if digits else ""
-        return f"<msub>{letter}<mrow>{pieces}</mrow></msub>" if pieces else letter
+        inner = "".join(map(self._piece, pieces(index)))
+        return f"<msub>{letter}<mrow>{inner}</mrow></msub>" if inner else letter
+
+    def _piece(self, piece: str) -> str:
+        if not piece.isalpha():
+            return f"<mn>{piece}</mn>"
+        if is_word(piece) or piece in GREEK:
+            return f"<mi>{html(GREEK.get(piece, piece))}</mi>"
+        return "".join(f"<mi>{letter}</mi>" for letter in piece)
 
     def operator(self, sign: str, first: bool) -> str:
         mark = "−" if sign == "-" else "+"

@@ -55,6 +55,18 @@ class Polynomials:
         """Where these symbols are among the generators."""
         return tuple(self.generators.index(symbol) for symbol in symbols)
 
+    def widened(self, count: int) -> Polynomials:
+        """The same with `count` more angles, which no entry has yet."""
+        size = len(self.generators)
+        ring = PolyRing([f"x{k}" for k in range(size + 2 * count)], QQ, "lex")
+        free = (0,) * (2 * count)
+        entries = [ring.from_dict({m + free: c for m, c in f.items()}) for f in self.entries]
+        pairs = [(size + 2 * k, size + 2 * k + 1) for k in range(count)]
+        angles = [Angle(c, s, sympy.S.Zero) for c, s in pairs]
+        # an angle of zero until it is given a meaning
+        meaning = (*self.generators, *[sympy.S.One, sympy.S.Zero] * count)
+        return Polynomials(ring, meaning, (*self.angles, *angles), tuple(entries))
+
 
 def polynomials(
     program: Program,

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 
 import sympy
 
-from dalembert.symbolic.marks import Marks, Text, join, parts
+from dalembert.symbolic.marks import Marks, Text, join
+from dalembert.symbolic.names import parts
 
 
 class Printer:

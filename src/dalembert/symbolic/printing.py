@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sympy
 
 from dalembert.symbolic.marks import DOT, Latex, Marks, MathML, Text
+from dalembert.symbolic.names import parts
 from dalembert.symbolic.page import page
 from dalembert.symbolic.printer import Printer, lines, short_label
 from dalembert.text import html
@@ -29,14 +30,15 @@ class PrintedLine(NamedTuple):
 
 def _printer(eq: Equations, marks: Marks, short: bool) -> Printer:
     rates = dict(zip(eq.qd, eq.q, strict=False))
-    leading = [s for s in eq.parameters if s.name[0] in "mIJ"]
+    leading = [s for s in eq.parameters if parts(s.name)[0] in ("m", "I", "J")]
     return Printer(marks, rates, [*eq.definitions, *leading], short)
 
 
 def _label(key: str, index: tuple[int, ...], marks: Marks) -> str:
     numbers = [str(i + 1) for i in index]
     joined = "".join(numbers) if all(len(n) == 1 for n in numbers) else "_".join(numbers)
-    return marks.name(f"{key}{joined}" if joined.isdigit() else f"{key}_{joined}")
+    apart = "_" if joined and not joined.isdigit() else ""
+    return marks.name(f"{key}{apart}{joined}")
 
 
 def _nonzero(key: str, value: Any) -> list[tuple[tuple[tuple[int, ...], ...], sympy.Expr]]:

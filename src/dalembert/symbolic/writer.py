@@ -15,10 +15,12 @@ from sympy.polys.rings import PolyElement
 from dalembert.symbolic.angles import Angles, Form, split
 from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.constants import Constants
-from dalembert.symbolic.factors import Product, product
+from dalembert.symbolic.factors import Product, multiple, product
 from dalembert.symbolic.polynomials import Polynomials, term, to_expression
+from dalembert.symbolic.sums import sums_in
 
 STYLES = ("parameters", "bodies", "angles")
+MORE_ANGLES = 8  # sums of angles that may stand beside their parts in one polynomial
 SHORT_SUM = 3  # a coefficient that is one sum of so many terms is multiplied out
 
 
@@ -39,6 +41,7 @@ class Writer:
         deep: bool = True,
         like: Writer | None = None,
     ) -> None:
+        source = source.widened(min(2 * sums_in(source.entries, source.angles), MORE_ANGLES))
         self.source = source
         self.budget = budget
         self.deep = deep
@@ -47,7 +50,7 @@ class Writer:
         self.constant = frozenset(source.positions([s for s in constant if s in source.generators]))
         trig = [p for angle in source.angles for p in (angle.cos, angle.sin)]
         moving = {k for k, g in enumerate(source.generators) if k not in self.constant}
-        fixed = {p for p in trig if not _moves(source.generators[p], source, moving)}
+        fixed = {p for p in trig if _stands_still(source.generators[p], source, moving)}
         self.constant |= fixed
         self.trig = frozenset(trig) - fixed
         self.moving = frozenset(range(len(source.generators))) - self.constant
@@ -109,17 +112,34 @@ class Writer:
     def _by_parameters(self, f: PolyElement, longest: int) -> sympy.Expr:
         """Collected; coefficients that are one sum of at most `longest` terms multiplied out."""
         terms = []
-        for monomial, coefficient in self._coefficients(f).items():
+        for shared, coefficient in self._shared(f):
             form = self._form(coefficient)
             meaning = form.meaning(self.source)
-            parameter = term(monomial, f.ring.domain.one, meaning)
+            parameter = to_expression(shared, meaning)
             found = self._product(form)
             turning = any(found.monomial[k] for k in self.trig)
-            if found.sums == 1 and not turning and len(form.polynomial) <= longest:
+            short = found.sums == 1 and not turning and len(form.polynomial) <= longest
+            if short and len(shared) == 1:
                 terms += [parameter * term(m, c, meaning) for m, c in form.polynomial.terms()]
             else:
                 terms.append(found.expression(meaning, parameter))
         return sympy.Add(*terms)
+
+    def _shared(self, f: PolyElement) -> list[tuple[PolyElement, PolyElement]]:
+        """Sums of parameters with the coefficient they share: (m + 2 m_tip) × l cos θ."""
+        found: list[tuple[PolyElement, PolyElement]] = []
+        for monomial, coefficient in self._coefficients(f).items():
+            own = f.new({monomial: f.ring.domain.one})
+            for k, (parameters, other) in enumerate(found):
+                ratio = multiple(coefficient, other)
+                if ratio is not None:
+                    found[k] = (parameters + own * ratio, other)
+                    break
+            else:
+                found.append((own, coefficient))
+        # no fractions inside the sum: 2 l (½ m + m_tip) is l (m + 2 m_tip)
+        whole = [(parameters.primitive(), other) for parameters, other in found]
+        return [(sum_, other * content) for (content, sum_), other in whole]
 
     def _by_angles(self, f: PolyElement) -> sympy.Expr:
         """Sums times sums or sines stand alone; other terms are collected by sines and cosines."""
@@ -146,10 +166,10 @@ class Writer:
         return found.sums > 1 or (found.sums == 1 and any(found.monomial[k] for k in self.trig))
 
 
-def _moves(turned: sympy.Expr, source: Polynomials, moving: set[int]) -> bool:
-    """True if the argument of this sine or cosine holds a symbol that moves."""
+def _stands_still(turned: sympy.Expr, source: Polynomials, moving: set[int]) -> bool:
+    """True if the argument of this sine or cosine holds no symbol that moves; one still free may."""
     names = {source.generators[k] for k in moving if source.generators[k].is_Symbol}
-    return bool(turned.free_symbols & names)
+    return not turned.is_Number and not turned.free_symbols & names
 
 
 def _order(monomial: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:

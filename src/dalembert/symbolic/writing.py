@@ -17,6 +17,7 @@ from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.constants import Constants
 from dalembert.symbolic.equations import TITLES, Equations, entries_of
+from dalembert.symbolic.factors import multiple
 from dalembert.symbolic.lettered import SOURCES, Lettered, quantity_key
 from dalembert.symbolic.operations import container, input_symbols, shaped, to_sympy
 from dalembert.symbolic.polynomials import (
@@ -214,10 +215,8 @@ def _ratio(f: Any, base: Any) -> sympy.Rational | None:
     """f / base if that is an integer, else None."""
     if f == base:
         return sympy.S.One
-    if not isinstance(f, PolyElement) or f.keys() != base.keys():
-        return None
-    scale = f.LC / base.LC
-    if scale.denominator != 1 or f != base * scale:
+    scale = multiple(f, base) if isinstance(f, PolyElement) else None
+    if scale is None or scale.denominator != 1:
         return None
     return sympy.Integer(fraction(scale).numerator)
 
@@ -261,6 +260,6 @@ def textbook(
     budget = Budget(timeout)
     source = polynomials(program, named, budget)
     writer = Writer(source, linear, parameters, budget, simplify == "full")
-    written = shaped(program, [writer.write(f, style) for f in source.entries])
+    written = shaped(program, [writer.write(f, style) for f in writer.source.entries])
     require_agreement(sample(program, named), written)
     return written
