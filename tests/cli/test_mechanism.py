@@ -75,3 +75,39 @@ def test_bad_files_are_one_line(tmp_path: Path, text: str, message: str) -> None
 def test_unknown_name_suggests() -> None:
     result = CliRunner().invoke(app, ["mechanism", "four_bar_linkag"])
     assert result.exit_code == 2 and "four_bar_linkage" in result.output
+
+
+def test_own_numbers_of_a_scenario_as_options(tmp_path: Path) -> None:
+    """The options are those of the call in Python, and come before those of a file."""
+    own = ("--lengths", "0.7,1.1", "--masses", "1.4,2.3", "--phi-start", "0.2,0.7")
+    more = ("--phi-end", "-0.5 1.6", "--delta-t", "1.25", "--set", "g=3.7")
+    facts = json.loads(run("joint_interpolated", *own, *more, "--json"))
+    numbers = {"lengths": (0.7, 1.1), "masses": (1.4, 2.3), "g": 3.7, "delta_t": 1.25}
+    made = scenario("joint_interpolated", phi_start=(0.2, 0.7), phi_end=(-0.5, 1.6), **numbers)
+    loads = made.lagrangian(made.first())
+    np.testing.assert_allclose(facts["forces"]["A on bar2"][:2], loads.A, atol=1e-9)
+    np.testing.assert_allclose(facts["efforts"]["T12"], [loads.T12], atol=1e-9)
+    path = tmp_path / "own.toml"
+    path.write_text("scenario = 'double_pendulum'\ndelta_t = 9.0\nphi_start = [0.3, 0.1]\n")
+    facts = json.loads(
+        run(str(path), "--plot", "--delta-t", "0.15", "--json", "--out", str(tmp_path))
+    )
+    assert facts["run"]["duration"] == 0.15
+    facts = json.loads(run("four_bar_linkage", "--set", "crank=0.2", "--json"))
+    assert facts["mobility"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("joint_interpolated", "--lengths", "1"), "--lengths of the arm needs 2 numbers"),
+        (("double_pendulum", "--phi-end", "1,2"), "has no 'phi_end'"),
+        (("four_bar_linkage", "--masses", "1,2"), "has no number 'masses'"),
+        (("double_pendulum", "--set", "g"), "NAME=VALUE"),
+        (("double_pendulum", "--set", "g=moon"), "'moon' is not a number"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_one_line(arguments: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(app, ["mechanism", *arguments])
+    assert result.exit_code in (1, 2) and "Traceback" not in result.output
+    assert said in " ".join(result.output.split())

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
-from dalembert.errors import UnknownNameError
+from dalembert.errors import (
+    ConstraintError,
+    ImportFileError,
+    ModelError,
+    ParameterError,
+    UnknownNameError,
+)
+from dalembert.zoo.scenario_file import read_scenario
 from dalembert.zoo.two_bar_scenarios import (
     SCENARIOS,
     TOOL_END,
@@ -82,3 +92,105 @@ def test_computed_torque_tracks() -> None:
 def test_unknown_scenario_suggests() -> None:
     with pytest.raises(UnknownNameError, match="straight_line"):
         scenario("straight")
+
+
+OWN: dict[str, Any] = {
+    "lengths": (0.7, 1.1),
+    "masses": (1.4, 2.3),
+    "centroids": (0.3, 0.6),
+    "inertias": (0.08, 0.31),
+    "g": 3.7,
+}
+NUMBERS: dict[str, dict[str, Any]] = {
+    "joint_interpolated": {"phi_start": (0.2, 0.7), "phi_end": (-0.5, 1.6), "delta_t": 1.25},
+    "straight_line": {"tool_start": (1.5, 0.2), "tool_end": (0.4, 1.2), "delta_t": 1.25},
+    "double_pendulum": {"phi_start": (0.3, -0.8), "delta_t": 0.5},
+    "proximal_driven": {"phi_center": 0.4, "delta": 0.3, "frequency": 1.1, "delta_t": 0.5},
+    "computed_torque": {"phi_start": (0.1, 0.2), "phi_end": (0.9, -0.4), "delta_t": 0.5},
+}
+
+
+def printed(q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
+    """T₂ and T₃ of p.1 with J_A, J_B, C, D, G₂, G₃ as they stand there, in OWN's numbers."""
+    (d2, _), (m2, m3), (a2, a3) = OWN["lengths"], OWN["masses"], OWN["centroids"]
+    (J2, J3), g = OWN["inertias"], OWN["g"]
+    c3, s3 = np.cos(q[1]), np.sin(q[1])
+    J_B = m3 * a3**2 + J3
+    J_A = J_B + m2 * a2**2 + m3 * d2**2 + J2 + 2 * m3 * d2 * a3 * c3
+    C, D = J_B + m3 * d2 * a3 * c3, m3 * d2 * a3 * s3
+    G2, G3 = (m2 * a2 + m3 * d2) * g * np.cos(q[0]), m3 * a3 * g * np.cos(q[0] + q[1])
+    inertia = np.array([[J_A, C], [C, J_B]]) @ qdd
+    whirl = np.array([-D * qd[1] ** 2 - 2 * D * qd[0] * qd[1], D * qd[0] ** 2])
+    return inertia + whirl + np.array([G2 + G3, G3])
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_own_numbers_give_the_torques_of_the_printed_equations(name: str) -> None:
+    made = scenario(name, **OWN, **NUMBERS[name])
+    assert made.duration == NUMBERS[name]["delta_t"]
+    for state in made.states([0.25, 0.5]):
+        wanted = printed(relative(state.q), relative(state.v), relative(state.a))
+        np.testing.assert_allclose(made.dae(state).array[:2], wanted, atol=1e-9)
+        np.testing.assert_allclose(made.dae(state).array, made.newtonian(state).array, atol=1e-9)
+        np.testing.assert_allclose(made.dae(state).array, made.lagrangian(state).array, atol=1e-9)
+
+
+def test_scenarios_start_and_end_where_told() -> None:
+    numbers = NUMBERS["joint_interpolated"]
+    made = scenario("joint_interpolated", **OWN, **numbers).mechanism
+    np.testing.assert_allclose(relative(made.kinematics(0.0).q), numbers["phi_start"], atol=1e-12)
+    np.testing.assert_allclose(relative(made.kinematics(1.25).q), numbers["phi_end"], atol=1e-12)
+    speed = (np.array(numbers["phi_end"]) - numbers["phi_start"]) / 1.25
+    np.testing.assert_allclose(relative(made.kinematics(0.4).v), speed, atol=1e-12)
+    line = scenario("straight_line", **OWN, phi_start=(0.2, 0.7), phi_end=(0.9, 0.8)).mechanism
+    r2, r3 = OWN["lengths"]
+    for t, (phi, theta) in ((0.0, (0.2, 0.7)), (2.0, (0.9, 0.8))):
+        place = [
+            r2 * np.cos(phi) + r3 * np.cos(phi + theta),
+            r2 * np.sin(phi) + r3 * np.sin(phi + theta),
+        ]
+        np.testing.assert_allclose(line.kinematics(t).point("bar3.C"), place, atol=1e-11)
+    moved = scenario("computed_torque", **OWN, **NUMBERS["computed_torque"]).states([0.5])[-1]
+    np.testing.assert_allclose(relative(moved.q), (0.9, -0.4), atol=1e-8)
+
+
+def test_a_scenario_file_is_the_same_call(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        "scenario = 'joint_interpolated'\nlengths = [0.7, 1.1]\nmasses = [1.4, 2.3]\n"
+        "phi_start = [0.2, 0.7]\nphi_end = [-0.5, 1.6]\ndelta_t = 1.25\n"
+    )
+    wanted = scenario(
+        "joint_interpolated",
+        lengths=(0.7, 1.1),
+        masses=(1.4, 2.3),
+        **NUMBERS["joint_interpolated"],
+    )
+    found = read_scenario(path)
+    for t in (0.0, 0.6):
+        a, b = (made.mechanism.inverse_dynamics(t).multipliers for made in (found, wanted))
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("lengths = [0.7]", "line 2: lengths must be two finite numbers"),
+        ("masses = [1.0, -2.0]", "line 2: masses must be positive"),
+        ("delta_t = 'long'", "line 2: delta_t must be a positive number"),
+        ("phi_stop = [0.0, 1.0]", "line 2: .*no 'phi_stop'; did you mean 'phi_start'"),
+        ("frequency = 2.0", "line 2: scenario 'joint_interpolated' has no 'frequency'"),
+    ],
+)
+def test_bad_numbers_of_a_file_are_named_with_their_line(line: str, said: str) -> None:
+    with pytest.raises(ImportFileError, match=said):
+        read_scenario(f"scenario = 'joint_interpolated'\n{line}\n")
+
+
+def test_numbers_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(ConstraintError, match=r"reach from 0\.2 to 1\.8 m"):
+        scenario("straight_line", tool_start=(2.0, 0.0))
+    with pytest.raises(ParameterError, match="not both"):
+        scenario("straight_line", tool_start=(1.0, 0.0), phi_start=(0.0, 1.0))
+    with pytest.raises(ModelError, match="delta_t must be a positive number, not 0"):
+        scenario("double_pendulum", delta_t=0.0)

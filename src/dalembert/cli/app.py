@@ -253,7 +253,7 @@ def simulate(
     simulate(robot, {"q": q, "qd": qd, "tau": tau}, options, deg, json)
 
 
-@app.command(epilog="Example: dalembert mechanism four_bar.toml --simulate 10 --plot")
+@app.command(epilog="Example: dalembert mechanism joint_interpolated --phi-end 1.5,-0.6 --plot")
 def mechanism(
     subject: Annotated[
         str,
@@ -261,6 +261,15 @@ def mechanism(
             metavar="FILE|NAME", help="A TOML file, a mechanism of the zoo, or a scenario."
         ),
     ],
+    lengths: Annotated[str | None, typer.Option(help="d₂,d₃ of a scenario's arm, m.")] = None,
+    masses: Annotated[str | None, typer.Option(help="m₂,m₃ of a scenario's arm, kg.")] = None,
+    phi_start: Annotated[str | None, typer.Option(help="φ₂,θ at the start, rad.")] = None,
+    phi_end: Annotated[str | None, typer.Option(help="φ₂,θ at the end, rad.")] = None,
+    delta_t: Annotated[float | None, typer.Option(help="Δt of a scenario, s.")] = None,
+    numbers: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Another number, such as g=1.62."),
+    ] = None,
     simulate: Annotated[float | None, typer.Option(help="Seconds to simulate.")] = None,
     dt: Annotated[float, typer.Option(help="Time between samples, or the fixed step, s.")] = 1e-2,
     method: Annotated[
@@ -272,9 +281,11 @@ def mechanism(
     json: Json = False,
 ) -> None:
     """Show a mechanism in absolute coordinates: mobility, joint forces, motion."""
-    from dalembert.cli.mechanism import Options, mechanism
+    from dalembert.cli.mechanism import Options, mechanism, numbers_of
 
-    mechanism(subject, Options(simulate, dt, method, plot, animate, out), json)
+    arm = {"lengths": lengths, "masses": masses, "phi_start": phi_start, "phi_end": phi_end}
+    own = numbers_of({**arm, "delta_t": delta_t}, numbers or [])
+    mechanism(subject, Options(simulate, dt, method, plot, animate, out, own), json)
 
 
 @app.command(epilog="Example: dalembert equations elbow_3r --html --out elbow.html")

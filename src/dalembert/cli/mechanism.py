@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dalembert.cli.coordinates import parse
 from dalembert.cli.output import console, number, print_json, say, table
-from dalembert.errors import UnknownNameError
+from dalembert.errors import ParameterError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.file import read_mechanism
 from dalembert.text import file_name
 from dalembert.zoo.absolute import ENTRIES
+from dalembert.zoo.scenario_file import names_scenario, read_scenario
 from dalembert.zoo.two_bar_scenarios import SCENARIOS, Scenario, scenario
+
+PAIRS = {
+    "lengths": ("d2", "d3"),
+    "masses": ("m2", "m3"),
+    "phi_start": ("phi2", "theta"),
+    "phi_end": ("phi2", "theta"),
+}
 
 
 @dataclass(frozen=True)
@@ -28,17 +39,21 @@ class Options:
     plot: bool = False
     animate: bool = False
     out: Path = Path("out")
+    numbers: Mapping[str, Any] = field(default_factory=dict)
 
 
 def mechanism(subject: str, options: Options, as_json: bool) -> None:
     """Say what it is, move it, and write pictures."""
-    made, found, duration = find(subject)
+    made, found, duration = find(subject, options.numbers)
     torques = None if found is None else found.torques
     facts = describe(made, found)
     wanted = options.simulate or (duration if options.plot or options.animate else None)
     run = None
     if wanted is not None:
-        run = made.simulate(wanted, min(options.dt, wanted), options.method, torques)
+        # a scenario's own Δt is divided evenly; a duration that was asked for is taken as it is
+        even = duration / max(1, round(duration / options.dt))
+        dt = min(options.dt, wanted) if options.simulate else even
+        run = made.simulate(wanted, dt, options.method, torques)
         facts["run"] = summary(run)
     paths = [] if run is None else pictures(made, run, options)
     if as_json:
@@ -54,20 +69,49 @@ def mechanism(subject: str, options: Options, as_json: bool) -> None:
             say(screen, "written: ", (str(path), "bold"), soft_wrap=True)
 
 
-def find(subject: str) -> tuple[Analysis, Scenario | None, float]:
-    """A TOML file, a mechanism of the zoo, or a scenario of the two-bar arm."""
+def find(
+    subject: str, numbers: Mapping[str, Any] | None = None
+) -> tuple[Analysis, Scenario | None, float]:
+    """A TOML file, a mechanism of the zoo, or a scenario of the two-bar arm, with own numbers."""
+    given, zoo = dict(numbers or {}), {entry.name: entry for entry in ENTRIES}
     if subject in SCENARIOS:
-        found = scenario(subject)
+        found = scenario(subject, **given)
         return found.mechanism, found, found.duration
-    zoo = {entry.name: entry for entry in ENTRIES}
     if subject in zoo:
-        return zoo[subject].build(), None, 2.0
+        known = list(signature(zoo[subject].build).parameters)
+        for key in given:
+            if key not in known:
+                raise ParameterError(f"{subject} has no number {key!r}{suggest(key, known)}")
+        return zoo[subject].build(**given), None, 2.0
     if Path(subject).suffix != ".toml" and not Path(subject).exists():
-        known = [*zoo, *SCENARIOS]
         raise UnknownNameError(
-            f"no file, mechanism or scenario {subject!r}{suggest(subject, known)}"
+            f"no file, mechanism or scenario {subject!r}{suggest(subject, [*zoo, *SCENARIOS])}"
         )
+    if names_scenario(Path(subject)):
+        found = read_scenario(Path(subject), **given)
+        return found.mechanism, found, found.duration
+    if given:
+        raise ParameterError(f"{subject} holds a mechanism: its numbers are those in the file")
     return read_mechanism(Path(subject)), None, 2.0
+
+
+def numbers_of(named: Mapping[str, Any], more: list[str]) -> dict[str, Any]:
+    """Numbers by name from the options of the command: pairs, Δt, and any NAME=VALUE."""
+    found: dict[str, Any] = {}
+    for name, text in named.items():
+        if text is not None:
+            option = f"--{name.replace('_', '-')}"
+            found[name] = text
+            if name in PAIRS:
+                found[name] = tuple(parse(text, option, "the arm", PAIRS[name]).tolist())
+    for text in more:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ParameterError(f"--set {text!r}: write NAME=VALUE, such as g=1.62")
+        pieces = value.replace(",", " ").split()
+        values = parse(value, f"--set {name}", "the mechanism", pieces).tolist()
+        found[name.strip()] = values[0] if len(values) == 1 else tuple(values)
+    return found
 
 
 def describe(made: Analysis, found: Scenario | None = None) -> dict[str, Any]:

@@ -115,8 +115,8 @@ def read_mechanism(source: str | Path) -> Analysis:
     ...
     dalembert.errors.ImportFileError: line 11: joint 'rod': no body 'bab'; did you mean 'bob'? ...
     """
-    at = _source(source)
-    data = _parsed(at)
+    at = source_of(source)
+    data = parsed(at)
     made = _empty(at, data)
     ground = data.pop("ground", {})
     if not isinstance(ground, dict):
@@ -135,7 +135,7 @@ def read_mechanism(source: str | Path) -> Analysis:
     return made
 
 
-def _source(source: str | Path) -> Source:
+def source_of(source: str | Path) -> Source:
     if isinstance(source, str) and "\n" in source:
         if len(source) > MAX_BYTES:
             raise ImportFileError(f"a text of {len(source):,} letters; the limit is {MAX_BYTES:,}")
@@ -149,7 +149,7 @@ def _source(source: str | Path) -> Source:
         raise ImportFileError("is not a text file in UTF-8", str(path)) from None
 
 
-def _parsed(at: Source) -> dict[str, Any]:
+def parsed(at: Source) -> dict[str, Any]:
     """The data of the text; what would take the parser long is refused before."""
     for k, line in enumerate(at.text.splitlines(), 1):
         # dotted keys take quadratic time; numbers have one dot
