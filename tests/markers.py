@@ -10,6 +10,7 @@ MARKED = {
         "cli/test_demo.py",
         "cli/test_every_system.py",
         "cli/test_mechanism.py::test_file_is_shown",
+        "constraints/test_bases.py",
         "constraints/test_geometry.py::test_decoupled_equations",
         "constraints/test_holonomy.py",
         "constraints/test_invariance.py",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.zoo.chain import place
 from tests.constraints.seen_otherwise import closed_in_space
 from tests.constraints.states import SMALL, consistent_states, load_states
 
@@ -128,6 +129,23 @@ def free_finger():
     return closed, *(x[0] for x in states), None
 
 
+def ball_joints():
+    """Two links in spherical joints from the ceiling, the last tip held at a point."""
+    ball = {"type": "spherical"}
+    body = {"mass": 1.0, "com": (0.2, 0.0, -0.5), "inertia": np.diag([0.1, 0.2, 0.15])}
+    lower = {"name": "ball2", **ball, "origin_xyz": (0.0, 0.0, -1.0)}
+    robot = dl.Robot.from_links(
+        [
+            {"name": "upper", "joint": {"name": "ball1", **ball}, **body},
+            {"name": "lower", "parent": "upper", "joint": lower, **body},
+        ],
+        frames={"tip": ("lower", place((0.0, 0.0, -1.0))), "pin": (None, place((0.9, 0.2, -1.2)))},
+    )
+    closed = dl.Constrained(robot, [dl.Loop("tip", "pin", "point", along="world")])
+    states = consistent_states(closed, np.random.default_rng(2), 1)
+    return closed, *(x[0] for x in states), None
+
+
 def turning_wire():
     """A particle on a wire through the origin that turns with 1.3 rad/s, pushed."""
     omega, t = 1.3, 0.4
@@ -146,7 +164,9 @@ def driven_arm():
     return closed, q, qd, np.array([0.1, 0.2]), t
 
 
-@pytest.mark.parametrize("build", [redundant_four_bar, free_finger, turning_wire, driven_arm])
+@pytest.mark.parametrize(
+    "build", [redundant_four_bar, free_finger, ball_joints, turning_wire, driven_arm]
+)
 def test_decoupled_equations_are_those_of_the_motion(build):
     """With redundant rows, free joints and constraints that move: its λ and v̇_r are the motion's."""
     closed, q, qd, tau, t = build()

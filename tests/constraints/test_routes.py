@@ -43,7 +43,7 @@ def test_reference_is_the_same_as_compiled(name, route):
 
 
 @pytest.mark.parametrize("root", ["cholesky", "articulated", "symmetric"])
-@pytest.mark.parametrize("basis", ["gram_schmidt", "householder"])
+@pytest.mark.parametrize("basis", ["gram_schmidt", "householder", "svd"])
 @pytest.mark.parametrize("name", ["chaplygin_sleigh", "four_bar", "parallel_3rr"])
 def test_gauge_invariance(name, root, basis):
     closed, q, qd, tau = load_states(name, count=10)

@@ -11,6 +11,7 @@ from dalembert.constraints import (
     elimination,
     gauge,
     inverse,
+    kane,
     multiplier,
     projection,
     quantities,
@@ -35,6 +36,16 @@ DECOUPLED: Shapes = {
     "u_o": ("rank",),
     "u_r": ("freedoms",),
     "lam": ("rows",),
+}
+
+
+# the fields of `gauge.SingularValues`
+SINGULAR: Shapes = {
+    "W": SQUARE,
+    "U1": ("rows", "rank"),
+    "S": ("rank",),
+    "V1": ("nv", "rank"),
+    "V2": ("nv", "freedoms"),
 }
 
 
@@ -83,6 +94,21 @@ FORWARD = Quantity(
     ),
     optional=("t",),
     static=("pivots", "root", "basis"),
+    inverts_mass=True,
+)
+
+GAUGE_MATRIX = Quantity(
+    "gauge_matrix",
+    "Γ with v̇ + Γ v = u, without the constraints",
+    ("q", "qd"),
+    {"Gamma": SQUARE},
+    (
+        Formulation("skew", gauge.gauge_matrix, "Aghili 2009", "W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ"),
+        Formulation(
+            "printed", gauge.gauge_matrix_printed, "000 p.82", "W⁻¹ (Ẇ − ∂vᵀ/∂q): the same Γ v"
+        ),
+    ),
+    static=("root",),
     inverts_mass=True,
 )
 
@@ -152,7 +178,39 @@ QUANTITIES = (
         DECOUPLED,
         gauge.decoupled,
         "Aghili 2009; 000 p.82–85",
+        optional=("t", "near"),
         static=("root",),
+        inverts_mass=True,
+    ),
+    _plain(
+        "singular_values",
+        "Λ = A W⁻ᵀ = U Σ Vᵀ",
+        ("q",),
+        SINGULAR,
+        gauge.singular_values,
+        "000 p.84",
+        static=("root",),
+        inverts_mass=True,
+    ),
+    GAUGE_MATRIX,
+    _plain(
+        "basis",
+        "N = W⁻ᵀV₂, permitted velocities that move smoothly with q",
+        ("q",),
+        {"N": ("nv", "freedoms")},
+        kane.basis,
+        "000 p.85",
+        optional=("t", "near"),
+        inverts_mass=True,
+    ),
+    _plain(
+        "kane",
+        "q̇ = N v_r + n and v̇_r = −Γ_r v_r + u_r",
+        ("q", "v_r", "tau"),
+        {"qd": VECTOR, "v_r_dot": ("freedoms",)},
+        kane.kane,
+        "Kane and Levinson 1985; 000 p.85",
+        optional=("t", "near"),
         inverts_mass=True,
     ),
     _plain("constraint_force", "−Aᵀλ", ("q", "lam"), {"f": VECTOR}, quantities.constraint_force),

@@ -95,9 +95,9 @@ class Constrained(ConstraintMethods):
 
         `formulation` is "multiplier", "elimination", "projection" or "gauge"; `choices` of gauge
         are ``root`` ("cholesky", "articulated", "symmetric") and ``basis`` ("gram_schmidt",
-        "householder"). λ is the one of least norm where constraints are redundant, to 1e-7 (in double
-        precision). A state at which the constraints contradict each other is an error that names
-        them; the bare kernel gives NaN there.
+        "householder", "svd"). λ is the one of least norm where constraints are redundant, to 1e-7
+        (in double precision). A state at which the constraints contradict each other is an error
+        that names them; the bare kernel gives NaN there.
         """
         inputs = (q, qd, tau)
         found = self._call(

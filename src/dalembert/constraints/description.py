@@ -65,7 +65,11 @@ class ConstrainedDynamics(Carried):
     pivots: Pivots | None = None
     values: Any = field(default_factory=lambda: np.zeros(0))
 
-    inputs: ClassVar = {**INPUTS, "t": (), "lam": ("rows",), "weights": ("nv",)}
+    inputs: ClassVar = {
+        **INPUTS,
+        **{"t": (), "lam": ("rows",), "weights": ("nv",)},
+        **{"v_r": ("freedoms",), "near": ("nv", "freedoms")},
+    }
     traced_from: ClassVar = TRACED_FROM
 
     @property

@@ -2,7 +2,8 @@
 
 M = W Wᵀ, v = Wᵀ q̇, Λ = A W⁻ᵀ and an orthogonal V = [V₁ V₂] with Λ V = [Λ_r 0]: motion and constraint
 force decouple, v̇_r + Γ_r v_r = u_r and Γ_o v_r + Λ_rᵀλ = u_o. Neither q̈ nor λ depends on which root W
-(`root`) or which V (`basis`) is used.
+(`root`) or which V (`basis`) is used. Of the source's V, Λ = U Σ Vᵀ, all rows take part, redundant
+ones too; other bases are those of the independent rows.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from dalembert.linalg.cholesky import cholesky, upper_cholesky
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.lu import lu
 from dalembert.linalg.orthonormal import gram_schmidt, householder
+from dalembert.linalg.singular import singular
 from dalembert.linalg.symmetric_root import symmetric_roots
 from dalembert.linalg.triangular import lower_inverse
 from dalembert.systems.system import Dynamics
 
 ROOTS = ("cholesky", "articulated", "symmetric")
-BASES = ("gram_schmidt", "householder")
+BASES = ("gram_schmidt", "householder", "svd")
 
 
 def roots(plant: Dynamics, q: Any, M: Any, root: str = "cholesky") -> tuple[Any, Any]:
@@ -67,6 +69,8 @@ def forward_dynamics(
     pivots: str | None = None,
 ) -> tuple[Any, Any]:
     """(q̈ (nv,), λ (rows,)): q̈ = W⁻ᵀ (V₁ y + V₂ u_r), Λ_r y = γ, Λ_rᵀ λ = u_o − y."""
+    if basis == "svd":
+        return _by_singular_values(system, q, qd, tau, t, root)
     M, f, A, drift = terms(system, q, qd, tau, t)
     chosen = system.require_pivots() if pivots is None else Pivots.parse(pivots)
     rows = list(chosen.rows)
@@ -86,6 +90,82 @@ def forward_dynamics(
         pivot = Lambda_r[k, k] ** 2
         ok = ok * (pivot >= WEAK_PIVOT**2 * square) * (pivot >= most)
     return flagged(ok, qdd, lam)
+
+
+def _by_singular_values(
+    system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any, root: str
+) -> tuple[Any, Any]:
+    """The same with Λ_r = U₁ S of all rows: y = S⁻¹ U₁ᵀ γ, and λ = U₁ S⁻¹ (u_o − y) of least norm."""
+    M, f, A, drift = terms(system, q, qd, tau, t)
+    _, W_inverse = roots(system.dynamics, q, M, root)
+    U, S, V1 = singular(A @ W_inverse.T, system.rank)
+    u = W_inverse @ f
+    u_o, y = V1.T @ u, (U.T @ drift) / S
+    qdd = W_inverse.T @ (u + V1 @ (y - u_o))
+    ok = consistent(A @ qdd - drift, np.abs(A) @ np.abs(qdd), drift)
+    return flagged(ok * (S[system.rank - 1] >= VANISHED_PIVOT * S[0]), qdd, U @ ((u_o - y) / S))
+
+
+class SingularValues(NamedTuple):
+    """Λ = A W⁻ᵀ = U₁ S V₁ᵀ with M = W Wᵀ (000 p.84); m rows of rank r.
+
+    v = Wᵀ q̇ is in √J and Λ in the unit of A q̇ over √J, so are the singular values.
+    """
+
+    W: Any  # (nv, nv)
+    U1: Any  # (m, r), orthonormal columns: U₂ are the combinations of rows that say nothing
+    S: Any  # (r,), falling
+    V1: Any  # (nv, r), orthonormal columns: directions of v that the constraints hold
+    V2: Any  # (nv, nv − r): those they leave
+
+
+def singular_values(
+    system: ConstrainedDynamics, q: Any, t: Any = None, root: str = "cholesky"
+) -> SingularValues:
+    """Λ = U Σ Vᵀ at a posture; V₂ completes V₁ by Householder's reflections."""
+    plant = system.dynamics
+    W, W_inverse = roots(plant, q, plant.mass_matrix(q), root)
+    U, S, V1 = singular(system.at(q, None, t).A @ W_inverse.T, system.rank)
+    return SingularValues(W, U, S, V1, householder(V1.T)[1])
+
+
+def gauge_matrix(system: ConstrainedDynamics, q: Any, qd: Any, root: str = "cholesky") -> Any:
+    """Γ (nv, nv) = W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ with v̇ + Γ v = u: skew, since Ṁ = C + Cᵀ."""
+    plant = system.dynamics
+
+    def frame(x: Any) -> tuple[Any]:
+        return (roots(plant, x, plant.mass_matrix(x), root)[0],)
+
+    (W,), (W_dot,) = bridge.along(frame, plant.rate, q, qd)
+    return _skew_gamma(plant, q, qd, W, W_dot)
+
+
+def _skew_gamma(plant: Dynamics, q: Any, qd: Any, W: Any, W_dot: Any) -> Any:
+    W_inverse = np.linalg.inv(W)
+    # where velocities are twists there is no ∂M/∂q to take; the operators' C has Ṁ = C + Cᵀ as well
+    way = "operator" if plant.nq != plant.nv else None
+    C = plant.compute("coriolis_matrix", way, q=q, qd=qd)
+    return W_inverse @ C @ W_inverse.T - W_dot.T @ W_inverse.T
+
+
+def gauge_matrix_printed(
+    system: ConstrainedDynamics, q: Any, qd: Any, root: str = "cholesky"
+) -> Any:
+    """Γ (nv, nv) = W⁻¹ (Ẇ − ∂vᵀ/∂q) as printed, ∂vᵀ/∂q with entry [i, j] = ∂v_j/∂q_i (000 p.82).
+
+    Γ v is right, but this Γ is not skew.
+    """
+    plant = system.dynamics
+    if plant.nq != plant.nv:
+        raise FormulationError(
+            f"{system.name}: ∂v/∂q as printed needs coordinates whose rates are the velocities; "
+            "take the formulation 'skew'"
+        )
+    x, w = bridge.symbol("x", plant.nq), bridge.symbol("w", plant.nv)
+    W, W_inverse = roots(plant, x, plant.mass_matrix(x), root)
+    slopes = bridge.jacobian(W.T @ w, x).T
+    Gamma = W_inverse @ (bridge.directional(W, x, w) - slopes)
+    return bridge.Function([x, w], [Gamma])(q, qd)[0]
 
 
 class Decoupled(NamedTuple):
@@ -110,26 +190,25 @@ def decoupled(
     tau: Any,
     t: Any = None,
     root: str = "cholesky",
+    near: Any = None,
 ) -> Decoupled:
     """`v̇_r + Γ_r v_r = u_r` and `Γ_o v_r + Λ_rᵀλ = u_o` at a state, v_r = V₂ᵀ Wᵀ q̇ (000 p.82–85).
 
     Γ = W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ, with Ṁ = C + Cᵀ, is skew and has the same Γ v as the Γ of
     p.82; Γ_ij = V_iᵀ (Γ V_j + V̇_j). W and V are differentiated along the motion by automatic
     differentiation. u takes in the forces N and ψ with τ and, where A q̇ = b moves, what
-    v_o = V₁ᵀ Wᵀ q̇ = Λ_r⁻¹ b demands: Γ_ro v_o of u_r, v̇_o + Γ_oo v_o of u_o.
+    v_o = V₁ᵀ Wᵀ q̇ = Λ_r⁻¹ b demands: Γ_ro v_o of u_r, v̇_o + Γ_oo v_o of u_o. V is Householder's,
+    which changes sign along a motion, or with velocities `near` (nv, m) the smooth V₂ = Wᵀ N of
+    `kane.basis`, and Gram and Schmidt's V₁.
     """
     plant, rows = system.dynamics, list(system.require_pivots().rows)
-    values, rates = _moving_frame(system, rows, q, qd, 0.0 if t is None else t, root)
+    values, rates = _moving_frame(system, rows, q, qd, 0.0 if t is None else t, root, near)
     (W, V1, V2, K, _), (W_dot, V1_dot, V2_dot, K_dot, b_dot) = values, rates
-    W_inverse = np.linalg.inv(W)
-    # where velocities are twists there is no ∂M/∂q to take; the operators' C has Ṁ = C + Cᵀ as well
-    way = "operator" if plant.nq != plant.nv else None
-    C = plant.compute("coriolis_matrix", way, q=q, qd=qd)
-    Gamma = W_inverse @ C @ W_inverse.T - W_dot.T @ W_inverse.T
+    W_inverse, Gamma = np.linalg.inv(W), _skew_gamma(plant, q, qd, W, W_dot)
     v_o, v_r = V1.T @ (W.T @ qd), V2.T @ (W.T @ qd)
     factors = lu(K[rows])
     along, across = Gamma @ V2 + V2_dot, Gamma @ V1 + V1_dot
-    forces = tau + plant.generalized_forces(q, qd) - plant.bias(q, np.zeros(system.nv))
+    forces = tau + plant.generalized_forces(q, qd, t) - plant.bias(q, np.zeros(system.nv))
     u = W_inverse @ forces - across @ v_o
     u_o = V1.T @ u - factors.solve(b_dot - K_dot[rows] @ v_o)
     lam = spread(K, factors, rows, factors.transpose_solve(u_o - V1.T @ (along @ v_r)))
@@ -137,19 +216,27 @@ def decoupled(
 
 
 def _moving_frame(
-    system: ConstrainedDynamics, rows: list[int], q: Any, qd: Any, t: Any, root: str
+    system: ConstrainedDynamics, rows: list[int], q: Any, qd: Any, t: Any, root: str, near: Any
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """(W, V₁, V₂, Λ V₁ of all rows, b of the independent ones), and their rates along the motion."""
     plant = system.dynamics
+    kept = np.zeros(0) if near is None else near.ravel()
+    still = np.zeros(kept.shape[0])
 
     def frame(x: Any) -> tuple[Any, ...]:
         at, now = x[: plant.nq], x[plant.nq]
         W, W_inverse = roots(plant, at, plant.mass_matrix(at), root)
         found = system.at(at, None, now)
-        V1, V2 = householder(found.A[rows] @ W_inverse.T)
+        Lambda = found.A[rows] @ W_inverse.T
+        if near is None:
+            V1, V2 = householder(Lambda)
+        else:
+            V1 = gram_schmidt(Lambda)
+            left = W.T @ x[plant.nq + 1 :].reshape(*near.shape)
+            V2 = gram_schmidt((left - V1 @ (V1.T @ left)).T)
         return W, V1, V2, found.A @ (W_inverse.T @ V1), found.b[rows]
 
     def flow(x: Any, v: Any) -> Any:
-        return np.concatenate([plant.rate(x[: plant.nq], v), np.ones(1)])
+        return np.concatenate([plant.rate(x[: plant.nq], v), np.ones(1), still])
 
-    return bridge.along(frame, flow, np.concatenate([q, np.stack([t])]), qd)
+    return bridge.along(frame, flow, np.concatenate([q, np.stack([t]), kept]), qd)

@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.constraints import rank
 from dalembert.constraints.assembly import STARTS, assemble
 from dalembert.constraints.description import ConstrainedDynamics
-from dalembert.constraints.gauge import Decoupled
+from dalembert.constraints.gauge import Decoupled, SingularValues
 from dalembert.constraints.posture import index
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
@@ -88,11 +88,54 @@ class ConstraintMethods(System):
         root: str = "cholesky",
         parameters: Parameters = None,
         t: Any = None,
+        near: Any = None,
     ) -> Decoupled:
-        """W, V, Λ_r, Γ_o, Γ_r, v_r, u_o, u_r, λ (..., ·): v̇_r + Γ_r v_r = u_r (000 p.82–85)."""
-        return Decoupled(
-            *self._evaluate("decoupled", (q, qd, tau), None, parameters, t=t, root=root)
-        )
+        """W, V, Λ_r, Γ_o, Γ_r, v_r, u_o, u_r, λ (..., ·): v̇_r + Γ_r v_r = u_r (000 p.82–85).
+
+        V₂ changes sign along a motion, unless velocities `near` (..., nv, freedoms) say which it
+        follows: then V₂ = Wᵀ N with the smooth N of `basis`.
+        """
+        given = {"t": t, "root": root, "near": near}
+        return Decoupled(*self._evaluate("decoupled", (q, qd, tau), None, parameters, **given))
+
+    def singular_values(
+        self, q: Any, root: str = "cholesky", parameters: Parameters = None, t: Any = None
+    ) -> SingularValues:
+        """W, U₁, S, V₁, V₂ (..., ·) of Λ = A W⁻ᵀ = U Σ Vᵀ, singular values falling (000 p.84)."""
+        given = {"t": t, "root": root}
+        return SingularValues(*self._evaluate("singular_values", (q,), None, parameters, **given))
+
+    def gauge_matrix(
+        self,
+        q: Any,
+        qd: Any,
+        root: str = "cholesky",
+        formulation: str | None = None,
+        parameters: Parameters = None,
+    ) -> Any:
+        """Γ (..., nv, nv) with v̇ + Γ v = u, v = Wᵀ q̇: "skew", or as "printed" (000 p.82)."""
+        return self._evaluate("gauge_matrix", (q, qd), formulation, parameters, root=root)
+
+    def basis(self, q: Any, near: Any = None, t: Any = None, parameters: Parameters = None) -> Any:
+        """N (..., nv, freedoms): permitted velocities, NᵀMN = 1, that move smoothly with q.
+
+        They are what the constraints leave of the velocities `near` (..., nv, freedoms), default the
+        unit velocities of the independent coordinates. Along a long motion take the N of each
+        posture for the `near` of the next: N then stays continuous wherever it leads.
+        """
+        return self._evaluate("basis", (q,), None, parameters, t=t, near=near)
+
+    def kane(
+        self,
+        q: Any,
+        v_r: Any,
+        tau: Any,
+        near: Any = None,
+        t: Any = None,
+        parameters: Parameters = None,
+    ) -> Any:
+        """(q̇ (..., nv), v̇_r (..., freedoms)): Kane's equations in the basis of `basis` (000 p.85)."""
+        return self._evaluate("kane", (q, v_r, tau), None, parameters, t=t, near=near)
 
     def project_velocity(
         self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None

@@ -1,0 +1,100 @@
+"""Kane's form: the motion in q and the speeds v_r along a basis N of the permitted velocities.
+
+    q̇ = N v_r + n,   v̇_r = Nᵀ (f − M (Ṅ v_r + ṅ)),   A N = 0,   Nᵀ M N = 1,   A n = b,   Nᵀ M n = 0
+
+N is W⁻ᵀ V₂ of 000 p.85, in the one choice of V₂ that moves smoothly with q: what the constraints
+leave of given velocities `near`, made orthonormal in the metric M in the order of its columns. No
+root W and no independent rows have to be chosen. Where `near` was permitted and orthonormal already,
+N = near; so along a motion the present N may become the next `near`, and v_r has no jump.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert import bridge
+from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.projection import metric
+from dalembert.constraints.terms import terms
+from dalembert.linalg.cholesky import cholesky
+from dalembert.linalg.ldl import ldl
+from dalembert.linalg.triangular import lower_inverse
+
+
+class Directions(NamedTuple):
+    """The velocities that the constraints permit: q̇ = N v_r + n."""
+
+    N: Any  # (nv, m)
+    n: Any  # (nv,)
+    K: Any  # M₂♭ A near (rows, m): near − M⁻¹ Aᵀ K is permitted
+    k: Any  # M₂♭ b (rows,): n = M⁻¹ Aᵀ k
+
+
+def directions(system: ConstrainedDynamics, q: Any, near: Any, t: Any = None) -> Directions:
+    """N and n at a posture."""
+    rows, M = system.at(q, None, t), system.dynamics.mass_matrix(q)
+    maps = metric(system, M, rows.A)
+    near = independent(system) if near is None else near
+    K, k = maps.flat(rows.A @ near)[0], maps.flat(rows.b)[0]
+    return Directions(orthonormal(M, near - maps.A_sharp.T @ K), maps.A_sharp.T @ k, K, k)
+
+
+def orthonormal(M: Any, X: Any) -> Any:
+    """Combinations (nv, m) of the columns of X, each of itself and those before, with NᵀMN = 1."""
+    if not X.shape[1]:
+        return X
+    return X @ lower_inverse(cholesky(X.T @ (M @ X))).T
+
+
+def independent(system: ConstrainedDynamics) -> np.ndarray:
+    """(nv, m) unit velocities of the coordinates that elimination keeps."""
+    columns = system.require_pivots().columns
+    return np.eye(system.nv)[:, [k for k in range(system.nv) if k not in columns]]
+
+
+def basis(system: ConstrainedDynamics, q: Any, t: Any = None, near: Any = None) -> Any:
+    """N (nv, m), default near the independent coordinates: smooth as long as they are that."""
+    return directions(system, q, near, t).N
+
+
+def velocity(system: ConstrainedDynamics, q: Any, v_r: Any, near: Any, t: Any = None) -> Any:
+    """q̇ (nv,) = N v_r + n."""
+    found = directions(system, q, near, t)
+    return found.N @ v_r + found.n
+
+
+def speeds(system: ConstrainedDynamics, q: Any, qd: Any, near: Any, t: Any = None) -> Any:
+    """v_r (m,) = Nᵀ M q̇."""
+    return directions(system, q, near, t).N.T @ (system.dynamics.mass_matrix(q) @ qd)
+
+
+def kane(
+    system: ConstrainedDynamics, q: Any, v_r: Any, tau: Any, t: Any = None, near: Any = None
+) -> tuple[Any, Any]:
+    """(q̇ (nv,), v̇_r (m,)): Kane's equations at a state (000 p.85)."""
+    near = independent(system) if near is None else near
+    found = directions(system, q, near, t)
+    qd = found.N @ v_r + found.n
+    M, f, _, _ = terms(system, q, qd, tau, t)
+    return qd, found.N.T @ (f - M @ _carried(system, found, q, qd, v_r, near, t))
+
+
+def _carried(
+    system: ConstrainedDynamics, found: Directions, q: Any, qd: Any, v_r: Any, near: Any, t: Any
+) -> Any:
+    """Ṅ v_r + ṅ (nv,) but for a part normal to the constraints, which Nᵀ M does not see.
+
+    K and k are held: their rates only add M⁻¹ Aᵀ K̇, which is normal.
+    """
+    plant = system.dynamics
+    x = bridge.symbol("x", plant.nq + 1)
+    at = x[: plant.nq]
+    M, A = plant.mass_matrix(at), system.at(at, None, x[plant.nq]).A
+    normal = ldl(M)
+    N = orthonormal(M, near - normal.solve(A.T @ found.K))
+    moved = N @ v_r + normal.solve(A.T @ found.k)
+    rate = bridge.directional(moved, x, np.concatenate([plant.rate(at, qd), np.ones(1)]))
+    now = np.concatenate([q, np.stack([0.0 if t is None else t])])
+    return bridge.at([rate], [x], [now])[0]
