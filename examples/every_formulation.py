@@ -1,4 +1,4 @@
-"""Ten formulations of inverse dynamics, derived apart from one another, give the same torques."""
+"""Eleven formulations of inverse dynamics, derived apart from one another, give the same torques."""
 
 import numpy as np
 

@@ -108,5 +108,5 @@ def _show_growths(out: Console, growths: list[Any]) -> None:
         out.print(
             f"  ratios at n = 6 ({cited('001 §1.4')} says 15, 2, 5, 2½): "
             f"uicker_kahn/4×4 {uicker / four:.1f}, 4×4/3×3 {four / three:.1f}, "
-            f"4×4/newton_euler {four / newton:.1f}, 3×3/newton_euler {three / newton:.1f}"
+            f"4×4/craig {four / newton:.1f}, 3×3/craig {three / newton:.1f}"
         )

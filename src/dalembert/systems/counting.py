@@ -16,6 +16,7 @@ import numpy as np
 
 from dalembert import formulations
 from dalembert.errors import DalembertError
+from dalembert.formulations.parts.sweep import transforms
 from dalembert.formulations.registry import INPUTS, shape
 from dalembert.kernels.program.count import Count
 from dalembert.kernels.program.tally import ABSENT, tally
@@ -33,16 +34,43 @@ def as_written(
     tree = model.tree
     found = formulations.quantity(quantity)
     function = found.formulation(formulation, tree).function
-    bound = tree.bind(np.ones(len(tree.parameters)))
-    absent = np.array([ABSENT] * tree.nv, dtype=object)
-    undriven = replace(
-        bound, drive=replace(bound.drive, **dict.fromkeys(vars(bound.drive), absent))
-    )
+    undriven = _without_drives(tree)
 
     def run(**state: Any) -> Any:
         return function(undriven, **state, **choices)
 
     return tally(run, {name: shape(tree, INPUTS[name]) for name in found.inputs})
+
+
+def in_given_frames(model: Model | CoupledModel, formulation: str) -> Count:
+    """Inverse dynamics as published counts have it: link frames are given, the base is at rest.
+
+    Forming R and p of every link is left out, and so is every term with ω_0 or ω̇_0; v̇_0 is three
+    numbers that are known.
+    """
+    tree = model.tree
+    function = formulations.quantity("inverse_dynamics").formulation(formulation).function
+    still = replace(_without_drives(tree), gravity=_absent(3))
+
+    def run(lifted: np.ndarray, **state: Any) -> Any:
+        acceleration = np.concatenate([lifted, _absent(3)])
+        return function(still, **state, base_twist=_absent(6), base_acceleration=acceleration)
+
+    sizes = {name: shape(tree, INPUTS[name]) for name in ("q", "qd", "qdd")}
+    frames = tally(lambda q: transforms(tree, q), {"q": sizes["q"]})
+    whole = tally(run, sizes | {"lifted": (3,)})
+    return Count(**{kind: getattr(whole, kind) - getattr(frames, kind) for kind in vars(whole)})
+
+
+def _without_drives(tree: Model) -> Model:
+    """The tree with a one for every open parameter, and no rotors or friction."""
+    bound = tree.bind(np.ones(len(tree.parameters)))
+    none = dict.fromkeys(vars(bound.drive), _absent(tree.nv))
+    return replace(bound, drive=replace(bound.drive, **none))
+
+
+def _absent(size: int) -> np.ndarray:
+    return np.array([ABSENT] * size, dtype=object)
 
 
 def general_chain(n: int) -> Model:

@@ -116,7 +116,7 @@ class Robot(RobotQuantities, RobotInertias, RobotBuilders):
         >>> import dalembert as dl
         >>> robot = dl.load("puma560")
         >>> robot.operation_count("inverse_dynamics", "silver", as_written=True).multiplications
-        846
+        882
         """
         if as_written:
             return counting.as_written(self.model, quantity, formulation, **choices)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dalembert.formulations.forward import articulated_body, solve
 from dalembert.formulations.inverse import (
+    craig,
     hollerbach_3x3,
     hollerbach_4x4,
     lagrange,
@@ -38,6 +39,12 @@ INVERSE = Quantity(
             newton_euler.inverse_dynamics,
             LUH,
             "outward motion, inward wrenches, in link frames",
+        ),
+        Formulation(
+            "craig",
+            craig.inverse_dynamics,
+            "003; 001 §1.3; Craig 1986",
+            "Newton–Euler as printed: centres of mass, in link frames",
         ),
         Formulation(
             "silver",
@@ -169,6 +176,7 @@ WRENCHES = Quantity(
         Formulation(
             "newton_euler", newton_euler.joint_wrenches, LUH, "the wrenches of the inward pass"
         ),
+        Formulation("craig", craig.joint_wrenches, "003; Craig 1986", "f_i and n_i as printed"),
         Formulation("silver", silver.joint_wrenches, "001 §3", "the inward sums"),
         Formulation("screw", screw.joint_wrenches, "000 p.39", "F_i of the inward pass"),
         Formulation("operator", operator.joint_wrenches, "000 p.45", "F = Gᵀ(…), stacked"),

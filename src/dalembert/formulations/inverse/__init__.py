@@ -1,1 +1,1 @@
-"""Inverse dynamics: ten derivations of the same torques."""
+"""Inverse dynamics: eleven derivations of the same torques."""

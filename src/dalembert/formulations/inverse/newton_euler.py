@@ -14,12 +14,11 @@ import numpy as np
 from dalembert.formulations.parts.body_wrench import acceleration_matrix, inertial_wrench
 from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
-from dalembert.formulations.parts.weight import by_base, gravity_in_links, weight
+from dalembert.formulations.parts.weight import by_base, gravity_in_links, known_base, weight
+from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.placement import Force, split
-
-ZERO = np.zeros(3)
 
 
 class LinkMotion(NamedTuple):
@@ -37,14 +36,8 @@ def base_motion(
     base_acceleration: Twist | None = None,
     gravity: str = "base",
 ) -> LinkMotion:
-    """Motion of the base, V̇_0 of 000 p.39; gravity by "base" adds the acceleration −g."""
-    v, omega = (ZERO, ZERO) if base_twist is None else (base_twist[0:3], base_twist[3:6])
-    if base_acceleration is None:
-        linear, alpha = ZERO, ZERO
-    else:
-        linear, alpha = base_acceleration[0:3], base_acceleration[3:6]
-    a = linear + np.cross(omega, v)
-    a = a - model.gravity if by_base(gravity) else a
+    """Motion of the base; see `known_base`."""
+    omega, alpha, a = known_base(model, base_twist, base_acceleration, gravity)
     return LinkMotion(omega, alpha, a, acceleration_matrix(omega, alpha))
 
 
@@ -140,16 +133,6 @@ def joint_wrenches(
     placed = transforms(model, q)
     moving = motions(model, placed, qd, qdd, base_motion(model, base_twist, base_acceleration))
     return in_link_frames(model, link_wrenches(model, placed, moving, tip_wrench))
-
-
-def in_link_frames(model: Model, wrenches: list[Force]) -> Matrix:
-    """Wrenches at the joints' origins, in the axes of the user's link frames (joints, 6)."""
-    rows = []
-    for joint in model.joints:
-        f, n = wrenches[joint.bodies[-1]]
-        axes = model.frames[joint.link].rotation
-        rows.append(np.concatenate([axes.T @ f, axes.T @ n]))
-    return np.stack(rows)
 
 
 def bias(

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.inverse.newton_euler import base_motion, in_link_frames
 from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
-from dalembert.formulations.parts.weight import by_base
+from dalembert.formulations.parts.weight import by_base, known_base
+from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.linalg.symmetric import congruence
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3, Wrench
@@ -41,7 +41,7 @@ def motions(
     gravity: str = "base",
 ) -> list[LinkInBase]:
     """Step 1: the motion of every link, outward, in base coordinates."""
-    start = base_motion(model, base_twist, base_acceleration, gravity)
+    start = known_base(model, base_twist, base_acceleration, gravity)
 
     def step(i: int, body: Body, parent: LinkInBase) -> LinkInBase:
         R, d = parent.R @ placed[i][0], parent.R @ placed[i][1]
@@ -53,7 +53,7 @@ def motions(
         slid = np.cross(2.0 * parent.omega + w_rel, v_rel) + linear @ qdd[body.v]
         return LinkInBase(R, d, parent.omega + w_rel, alpha, parent.a + swung + slid)
 
-    base = LinkInBase(np.eye(3), np.zeros(3), start.omega, start.alpha, start.a)
+    base = LinkInBase(np.eye(3), np.zeros(3), *start)
     return outward(model, base, step)
 
 

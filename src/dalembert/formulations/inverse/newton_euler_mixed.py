@@ -7,16 +7,12 @@ is constant; forces and moments then travel inward from link frame to link frame
 from __future__ import annotations
 
 from dalembert.formulations.inverse import newton_euler_base
-from dalembert.formulations.inverse.newton_euler import (
-    LinkMotion,
-    in_link_frames,
-    link_wrenches,
-    project,
-)
+from dalembert.formulations.inverse.newton_euler import LinkMotion, link_wrenches, project
 from dalembert.formulations.parts.body_wrench import acceleration_matrix
 from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import transforms
 from dalembert.formulations.parts.weight import by_base
+from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.model import Model
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
 

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.inverse.newton_euler import in_link_frames
 from dalembert.formulations.inverse.screw import adjoints, base_motion, inertia, tool_adjoint
 from dalembert.formulations.kinematics.gravity import as_base_or_torque
 from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import outward
+from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.linalg.symmetric import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3

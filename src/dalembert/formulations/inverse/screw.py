@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.inverse.newton_euler import in_link_frames
 from dalembert.formulations.kinematics.gravity import as_base_or_torque
 from dalembert.formulations.parts.drive import friction, rotors
 from dalembert.formulations.parts.sweep import inward, outward, transforms
+from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Matrix, Matrix6, Twist, Vector, Wrench

@@ -17,7 +17,8 @@ every axis. Since p_{j,i} = p_{j,j+1} + p_{j+1,i}, they are gathered inward, in 
 
     P_j = F_j + P_{j+1}        L_j = (p_{j,j} × F_j + N_j) + L_{j+1} + p_{j,j+1} × P_{j+1}
 
-which is, operation for operation, what Newton–Euler's recursion does.
+Nothing of a Newton–Euler formulation is used here. That the printed one (`craig`) does the same
+arithmetic, operation for operation, is what Silver set out to show.
 """
 
 from __future__ import annotations
@@ -26,50 +27,78 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.errors import UnknownNameError
-from dalembert.formulations.inverse.newton_euler import base_motion, in_link_frames
-from dalembert.formulations.parts.body_wrench import acceleration_matrix, inertial_wrench
 from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
-from dalembert.formulations.parts.weight import by_base, gravity_in_links, weight
+from dalembert.formulations.parts.weight import by_base, gravity_in_links, known_base
+from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.model import Body, Model
-from dalembert.model.joint import Free
-from dalembert.spatial.arrays import Matrix, Matrix3, Twist, Vector, Vector3, Wrench
-from dalembert.spatial.placement import Force, split
+from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Twist, Vector, Vector3, Wrench
+from dalembert.spatial.placement import split
 
-Sums = Force  # P_j, L_j about the origin of link frame j, in its axes
 TIP = ("term", "link")
 
 
 class Velocities(NamedTuple):
-    """A link in its own frame: ω, ω̇, acceleration v̇ of its origin, and U = ω̇^ + ω^ω^."""
+    """A link in its own axes: ω, ω̇, r̈ of its point on the joint's axis, v̇ of its centre of mass."""
 
     omega: Vector3
     omega_dot: Vector3
+    r_ddot: Vector3
     v_dot: Vector3
-    U: Matrix3
+
+
+Sums = tuple[Vector3, Vector3]  # P_j, L_j about link j's point on its axis, in its axes
 
 
 def velocities(
-    model: Model, placed: Placed, qd: Vector, qdd: Vector, base: Velocities
+    model: Model, placed: Placed, qd: Vector, qdd: Vector, base: Velocities, record: Record
 ) -> list[Velocities]:
-    """(3.13) and (3.14) as a recursion, and its rate: what the joints so far add up to, outward."""
+    """The rates of (3.13) and (3.14), summed joint by joint, outward."""
 
     def step(i: int, body: Body, before: Velocities) -> Velocities:
-        R = placed[i].R
-        # sliding and turning velocity of joint i, q̇_i ẑ_i, and what q̈_i adds
-        slide, turn = body.subspace[0:3] @ qd[body.v], body.subspace[3:6] @ qd[body.v]
-        slide_dot, turn_dot = body.subspace[0:3] @ qdd[body.v], body.subspace[3:6] @ qdd[body.v]
-        carried = R.T @ before.omega
-        # the axis itself turns with the link: dẑ_i/dt = ω_i × ẑ_i (A.2)
-        omega = carried + turn
-        omega_dot = R.T @ before.omega_dot + turn_dot + np.cross(carried, turn)
-        # the origin is carried by the link before it, and slides along an axis that turns
-        moved = placed[i].acceleration_to_child(before.v_dot, before.U)
-        v_dot = moved + slide_dot + np.cross(carried + omega, slide)
-        return Velocities(omega, omega_dot, v_dot, acceleration_matrix(omega, omega_dot))
+        R, p = placed[i]
+        # the axes so far carry this link: ω × p_{j,i}, differentiated once more
+        omega, omega_dot = R.T @ before.omega, R.T @ before.omega_dot
+        r_ddot = R.T @ (before.r_ddot + swing(before.omega, before.omega_dot, p))
+        turn, slide = axes(body)
+        if slide is not None:
+            # q̇ ẑ slides along an axis that turns, and what it moved so far turns with it
+            slid = slide @ qd[body.v]
+            r_ddot = r_ddot + 2.0 * np.cross(omega, slid) + slide @ qdd[body.v]
+            if turn is not None:
+                r_ddot = r_ddot + np.cross(turn @ qd[body.v], slid)
+        if turn is not None:
+            # dẑ_i/dt = ω_i × ẑ_i (A.2)
+            turned = turn @ qd[body.v]
+            omega_dot = omega_dot + np.cross(omega, turned) + turn @ qdd[body.v]
+            omega = omega + turned
+        v_dot = r_ddot + swing(omega, omega_dot, body.center)
+        record(i, R=R, p=p, omega=omega, omega_dot=omega_dot, v_dot=r_ddot, v_dot_C=v_dot)
+        return Velocities(omega, omega_dot, r_ddot, v_dot)
 
     return outward(model, base, step)
+
+
+def swing(omega: Vector3, omega_dot: Vector3, p: Vector3) -> Vector3:
+    """d/dt (ω × p) (3,) = ω̇ × p + ω × (ω × p), p fixed in the link."""
+    return np.cross(omega_dot, p) + np.cross(omega, np.cross(omega, p))
+
+
+def axes(body: Body) -> tuple[Matrix | None, Matrix | None]:
+    """∂ω/∂q̇ and ∂v/∂q̇ at the axis, each (3, k) or None where it is 0: (3.15), (3.16)."""
+    turn, slide = body.subspace[3:6], body.subspace[0:3]
+    return (
+        turn if is_symbolic(turn) or np.any(turn) else None,
+        slide if is_symbolic(slide) or np.any(slide) else None,
+    )
+
+
+def force_and_moment(m: Scalar, I: Matrix3, link: Velocities) -> Sums:
+    """F = m v̇ and N = I·ω̇ + ω × (I·ω) of one body (3.11)."""
+    return m * link.v_dot, I @ link.omega_dot + np.cross(link.omega, I @ link.omega)
 
 
 def inward_sums(
@@ -78,21 +107,23 @@ def inward_sums(
     moving: list[Velocities],
     tip: Sums | None,
     g: list[Vector3] | None = None,
+    record: Record = nothing,
 ) -> list[Sums]:
     """P_j and L_j of every link, inward; `tip` the term of the tool, `g` gravity in each link."""
     tool = model.frame(model.tool)
 
     def step(j: int, body: Body, beyond: list[tuple[int, Sums]]) -> Sums:
-        # F_j and p_{j,j} × F_j + N_j, about the link's own origin
-        P, L = inertial_wrench(body, moving[j].v_dot, moving[j].U)
-        if g is not None:
-            P_g, L_g = weight(body, g[j])
-            P, L = P - P_g, L - L_g
-        arrived = [placed[i].force_to_parent(sums) for i, sums in beyond]
+        F, N = force_and_moment(body.mass, body.inertia_about_center, moving[j])
+        # the potential −m g·r adds −m g·∂v/∂q̇
+        P = F if g is None else F - body.mass * g[j]
+        L = np.cross(body.center, P) + N
+        arrived = [(placed[i], sums) for i, sums in beyond]
         if tip is not None and j == tool.body:
-            arrived.append(tool.placement.force_to_parent(tip))
-        for P_i, L_i in arrived:
-            P, L = P + P_i, L + L_i
+            arrived.append((tool.placement, tip))
+        for (R, p), (P_i, L_i) in arrived:
+            moved = R @ P_i
+            P, L = P + moved, L + R @ L_i + np.cross(p, moved)
+        record(j, F=F, N=N, P=P, L=L)
         return P, L
 
     return inward(model, step)
@@ -108,20 +139,24 @@ def inverse_dynamics(
     base_acceleration: Twist | None = None,
     gravity: str = "base",
     tip: str = "term",
+    record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential".
 
     `tip="term"` adds the tool's wrench to the sums; `tip="link"` lets a fictitious link make it.
     """
-    base = Velocities(*base_motion(model, base_twist, base_acceleration, gravity))
     placed = transforms(model, q)
-    moving = velocities(model, placed, qd, qdd, base)
+    omega, omega_dot, a = known_base(model, base_twist, base_acceleration, gravity)
+    base = Velocities(omega, omega_dot, a, a)
+    moving = velocities(model, placed, qd, qdd, base, record)
     g = None if by_base(gravity) else gravity_in_links(model, placed)
-    sums = inward_sums(model, placed, moving, tip_term(tip_wrench, tip), g)
+    sums = inward_sums(model, placed, moving, tip_term(tip_wrench, tip), g, record)
     tau = []
     for body, (P, L) in zip(model.bodies, sums, strict=True):
         # τ_j = ẑ_j·P_j where the joint slides, ẑ_j·L_j where it turns
-        tau.append(body.subspace[0:3].T @ P + body.subspace[3:6].T @ L)
+        turn, slide = axes(body)
+        parts = [z.T @ x for z, x in ((slide, P), (turn, L)) if z is not None]
+        tau.append(sum(parts[1:], start=parts[0]))
     return np.concatenate(tau) + rotors(model, qdd) + friction(model, qd)
 
 
@@ -135,9 +170,9 @@ def joint_wrenches(
     base_acceleration: Twist | None = None,
 ) -> Matrix:
     """(joints, 6) wrench through every joint on its link: the sums P_j, L_j, not yet projected."""
-    base = Velocities(*base_motion(model, base_twist, base_acceleration))
     placed = transforms(model, q)
-    moving = velocities(model, placed, qd, qdd, base)
+    omega, omega_dot, a = known_base(model, base_twist, base_acceleration)
+    moving = velocities(model, placed, qd, qdd, Velocities(omega, omega_dot, a, a), nothing)
     return in_link_frames(model, inward_sums(model, placed, moving, tip_term(tip_wrench)))
 
 
@@ -157,18 +192,4 @@ def fictitious_link(force: Vector3, moment: Vector3) -> Sums:
     It is a ball of 1 kg and 1 kg m² at the tool's origin, momentarily without angular velocity, so
     that v̇ = F/m and ω̇ = I⁻¹N. As with gravity, an acceleration stands for a force.
     """
-    still = slice(0, 0)
-    ball = Body(
-        name="tip",
-        parent=-1,
-        rotation=np.eye(3),
-        translation=np.zeros(3),
-        chart=Free(),
-        offset=np.zeros(7),
-        q=still,
-        v=still,
-        mass=1.0,
-        moment=np.zeros(3),
-        inertia=np.eye(3),
-    )
-    return inertial_wrench(ball, force, acceleration_matrix(np.zeros(3), moment))
+    return force_and_moment(1.0, np.eye(3), Velocities(np.zeros(3), moment, force, force))

@@ -76,6 +76,9 @@ class Absent:
     def __neg__(self) -> Any:
         return self
 
+    def __sub__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else -other
+
     __mul__ = __rmul__ = _vanish
     __add__ = __radd__ = __rsub__ = _pass
 
