@@ -2,35 +2,37 @@
 
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dalembert as dl
 from dalembert.constraints import Constrained, PointOnSurface, Rolling, is_holonomic, montana
 from dalembert.constraints.contact_body import ContactBody, twist_at_contact
-from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface
+from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface, Torus
 from dalembert.errors import ConstraintError
 from dalembert.spatial import se3
 
-TORUS = Surface(
-    # around z, tube radius 0.3: outward with u along the tube
-    lambda a: np.stack(
-        [
-            (1.0 + 0.3 * np.cos(a[1])) * np.cos(a[0]),
-            (1.0 + 0.3 * np.cos(a[1])) * np.sin(a[0]),
-            0.3 * np.sin(a[1]),
-        ]
-    ),
-    name="torus",
-)
 SKEW = Surface(lambda a: np.stack([a[0] + 0.4 * a[1], a[1], 0.2 * a[0] * a[1]]), name="saddle")
 SURFACES = {
     "sphere": Sphere(0.7),
     "plane": Plane(),
     "cylinder": Cylinder(0.4),
     "ellipsoid": Ellipsoid(0.5, 0.8, 0.6),
-    "torus": TORUS,
+    "torus": Torus(1.0, 0.3),
     "saddle": SKEW,
+}
+cos, sin = sympy.cos, sympy.sin
+CHARTS = {
+    "ellipsoid": (
+        SURFACES["ellipsoid"],
+        lambda u, v: [0.5 * cos(u) * cos(v), -0.8 * cos(u) * sin(v), 0.6 * sin(u)],
+    ),
+    "torus": (
+        SURFACES["torus"],
+        lambda u, v: [(1 + 0.3 * cos(v)) * cos(u), (1 + 0.3 * cos(v)) * sin(u), 0.3 * sin(v)],
+    ),
+    "saddle": (SKEW, lambda u, v: [u + 0.4 * v, v, 0.2 * u * v]),
 }
 points = st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0))
 
@@ -58,6 +60,39 @@ def test_closed_forms_of_the_named_surfaces():
     cylinder = SURFACES["cylinder"].at(np.array([u, v]))
     np.testing.assert_allclose(cylinder.curvature, np.diag([1 / 0.4, 0.0]), atol=1e-14)
     np.testing.assert_allclose(cylinder.torsion, 0.0, atol=1e-14)
+
+
+def sympy_forms(chart, *at):
+    """First and second fundamental form at (u, v), from slopes that SymPy derives.
+
+    Normals turn by n_i · c_j = −n · c_ij.
+    """
+    u, v = sympy.symbols("u v")
+    c = sympy.Matrix(chart(u, v))
+    C, *second = (
+        np.array(x.subs({u: at[0], v: at[1]}), dtype=float)
+        for x in (c.jacobian([u, v]), *(c.diff(a, b) for a in (u, v) for b in (u, v)))
+    )
+    n = np.cross(C[:, 0], C[:, 1])
+    bent = [-n @ x[:, 0] / np.linalg.norm(n) for x in second]
+    return C.T @ C, np.array(bent).reshape(2, 2)
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_forms_of_any_chart_are_those_of_differential_geometry(name):
+    """MᵀM, MᵀKM, det K and tr K are the fundamental forms and curvatures that SymPy derives."""
+    surface, chart = CHARTS[name]
+    first, second = sympy_forms(chart, 0.4, 0.7)
+    shape = np.linalg.solve(first, second)
+    patch = surface.at(np.array([0.4, 0.7]))
+    M, K = patch.metric, patch.curvature
+    np.testing.assert_allclose(M.T @ M, first, atol=1e-13)
+    np.testing.assert_allclose(M.T @ K @ M, second, atol=1e-13)
+    np.testing.assert_allclose(np.linalg.det(K), np.linalg.det(shape), rtol=1e-12)
+    np.testing.assert_allclose(np.trace(K), np.trace(shape), rtol=1e-12)
+    # the chart and its inverse
+    if surface.coordinates is not None:
+        np.testing.assert_allclose(surface.coordinates(patch.point), [0.4, 0.7], atol=1e-14)
 
 
 @pytest.mark.parametrize("name", SURFACES)

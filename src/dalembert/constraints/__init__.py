@@ -8,7 +8,7 @@ from dalembert.constraints.loops import Distance, JointCoupling, Loop
 from dalembert.constraints.network import Network
 from dalembert.constraints.rank import Mobility
 from dalembert.constraints.rolling import PointOnSurface, Rolling
-from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface
+from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface, Torus
 from dalembert.constraints.trap import Trap, nonholonomic_trap
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Rolling",
     "Sphere",
     "Surface",
+    "Torus",
     "Trap",
     "growth_vector",
     "is_holonomic",

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 from dalembert.constraints import (
+    contact,
     elimination,
     gauge,
     inverse,
@@ -112,6 +113,45 @@ GAUGE_MATRIX = Quantity(
     inverts_mass=True,
 )
 
+MONTANA = "Montana 1988; 000 p.76"
+CONTACT = (
+    _plain(
+        "contact_coordinates",
+        "η = (α_o, α_f, ψ) of a contact",
+        ("q",),
+        {"eta": (5,)},
+        contact.coordinates,
+        MONTANA,
+        static=("constraint",),
+    ),
+    _plain(
+        "contact_jacobian",
+        "the matrix of η̇ = J q̇",
+        ("q",),
+        {"J": (5, "nv")},
+        contact.jacobian,
+        MONTANA,
+        static=("constraint",),
+    ),
+    _plain(
+        "contact_rates",
+        "η̇ of a contact",
+        ("q", "qd"),
+        {"eta_dot": (5,)},
+        contact.rates,
+        MONTANA,
+        static=("constraint",),
+    ),
+    _plain(
+        "contact_twist",
+        "V_{l_o l_f}: slip, approach, rolling velocity and spin of a contact",
+        ("q", "qd"),
+        {"V": (6,)},
+        contact.twist,
+        MONTANA,
+        static=("constraint",),
+    ),
+)
 QUANTITIES = (
     FORWARD,
     _plain(
@@ -222,6 +262,7 @@ QUANTITIES = (
         reactions.wrench,
         static=("constraint",),
     ),
+    *CONTACT,
 )
 BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
 # what depends on position and velocity alone is the same with constraints as without

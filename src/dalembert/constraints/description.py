@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dalembert import bridge
+from dalembert.constraints import contact
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.posture import Posture
 from dalembert.errors import ConstraintError
@@ -216,6 +217,18 @@ class ConstrainedDynamics(Carried):
             count = rows.stop - rows.start
             names += [name] if count == 1 else [f"{name}[{k}]" for k in range(count)]
         return tuple(names)
+
+    @property
+    def row_units(self) -> tuple[str, ...]:
+        counted = ((self.constraints[n], rows.stop - rows.start) for n, rows in self.slices.items())
+        return tuple(unit for kind, count in counted for unit in kind.units or ("",) * count)
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        return tuple(f"{name}.{x}" for name in contact.contacts(self) for x in contact.COORDINATES)
+
+    def contact_state(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+        return contact.state(self, q, qd, t)
 
 
 def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> ConstrainedDynamics:

@@ -51,6 +51,11 @@ class Constraint:
         raise ConstraintError(f"constraint {self.label!r} acts at no frame")
 
     @property
+    def units(self) -> tuple[str, ...] | None:
+        """The unit of each of its λ, or None where they are not known."""
+        return None
+
+    @property
     def at_frames(self) -> bool:
         """Whether it acts between frames of bodies, so that it has a wrench."""
         return type(self).wrench is not Constraint.wrench

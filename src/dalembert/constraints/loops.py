@@ -90,6 +90,10 @@ class Loop(Constraint):
         moved, turned = (np.concatenate([x[part] for x in J]) for part in (slice(3), slice(3, 6)))
         return [turned if axis.startswith("r") else moved for axis in self.axes]
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        return tuple("N m" if axis.startswith("r") else "N" for axis in self.axes)
+
     def _rotation(self, R_a: Any) -> Any:
         """The axes the rows belong to."""
         if self.along == "frame":
@@ -156,6 +160,10 @@ class Distance(Constraint):
         J = [at.jacobian(frame, at.pose(frame, offset)[1])[0:3] for frame, offset in ends]
         d = self._between(at)
         return [np.sqrt(d @ d) * np.concatenate(J)]
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return ("N/m",)
 
     def _between(self, at: Posture) -> Any:
         return at.pose(self.frame_b, self.pose_b)[1] - at.pose(self.frame_a, self.pose_a)[1]

@@ -3,6 +3,9 @@
 l_o and l_f are the Gauss frames at the contact, fixed to object and finger at the instant; their
 normals are opposite and ψ turns one into the other: R_{l_o l_f} = diag(R_ψ, −1) with
 R_ψ = [[cψ, −sψ], [−sψ, −cψ]]. Twists are body twists of the second frame, (linear, angular).
+
+A sixth entry of η, where it has one, is the gap d between the surfaces along the common normal.
+(η, d) is a chart of SE(3): whatever moves the finger moves them, and d = 0 is the contact.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dalembert.constraints.surfaces import Patch, Surface
 from dalembert.spatial import se3
 
 R_O = np.array([[0.0, -1.0], [1.0, 0.0]])
+COORDINATES = ("u_o", "v_o", "u_f", "v_f", "psi")
 
 
 def turn(psi: Any) -> Any:
@@ -28,6 +32,11 @@ def patches(obj: Surface, finger: Surface, eta: Any) -> tuple[Patch, Patch, Any]
     return obj.at(eta[0:2]), finger.at(eta[2:4]), turn(eta[4])
 
 
+def gap(eta: Any) -> Any:
+    """d, m: the sixth entry of η, or zero where it has none."""
+    return eta[5] if eta.shape[0] == 6 else 0.0
+
+
 def relative_pose(obj: Surface, finger: Surface, eta: Any) -> Any:
     """g_of (4, 4) = g_{o l_o} g_{l_o l_f} g_{f l_f}⁻¹: the finger's frame in the object's."""
     o, f, R_psi = patches(obj, finger, eta)
@@ -39,20 +48,33 @@ def relative_pose(obj: Surface, finger: Surface, eta: Any) -> Any:
         ]
     )
     R = o.frame @ (flip @ f.frame.T)
-    return se3.pose(R, o.point - R @ f.point)
+    return se3.pose(R, o.point + gap(eta) * o.frame[:, 2] - R @ f.point)
+
+
+def angle(frame_o: Any, frame_f: Any) -> Any:
+    """ψ from both Gauss frames (3, 3) in the world: R_{l_o l_f} begins with (cos ψ, −sin ψ)."""
+    x = frame_o.T @ frame_f[:, 0]
+    return np.arctan2(-x[1], x[0])
 
 
 def contact_map(obj: Surface, finger: Surface, eta: Any) -> Any:
-    """J (6, 5) with V_{l_o l_f} = J η̇; its third row, v_z, is zero (000 p.76)."""
+    """J (6, 5) with V_{l_o l_f} = J η̇; its third row, v_z, is zero (000 p.76).
+
+    With a gap it is (6, 6): v_z = −ḋ, and the object's surface is the one at the distance d, whose
+    metric is (1 + d K_o) M_o.
+    """
     o, f, R_psi = patches(obj, finger, eta)
-    Mo, Mf = o.metric, f.metric
+    Mo, Mf, d = o.metric, f.metric, gap(eta)
     column = np.zeros((2, 1))
-    linear = np.concatenate([R_psi @ Mo, -Mf, column], axis=1)
+    linear = np.concatenate([R_psi @ (Mo + d * (o.curvature @ Mo)), -Mf, column], axis=1)
     angular = np.concatenate(
         [R_psi @ (R_O @ (o.curvature @ Mo)), -(R_O @ (f.curvature @ Mf)), column], axis=1
     )
     spin = np.concatenate([-(o.torsion @ Mo), -(f.torsion @ Mf), np.ones(1)]).reshape(1, 5)
-    return np.concatenate([linear, np.zeros((1, 5)), angular, spin])
+    J = np.concatenate([linear, np.zeros((1, 5)), angular, spin])
+    if eta.shape[0] == 5:
+        return J
+    return np.concatenate([J, -np.eye(6)[:, 2:3]], axis=1)
 
 
 def finger_pose(finger: Surface, alpha: Any) -> Any:
@@ -62,7 +84,7 @@ def finger_pose(finger: Surface, alpha: Any) -> Any:
 
 
 def body_map(obj: Surface, finger: Surface, eta: Any) -> Any:
-    """(6, 5) with V_of = Ad_{g_{f l_f}} J η̇, the finger's body twist."""
+    """(6, 5), or (6, 6) with a gap: V_of = Ad_{g_{f l_f}} J η̇, the finger's body twist."""
     return se3.Ad(finger_pose(finger, eta[2:4])) @ contact_map(obj, finger, eta)
 
 
@@ -81,24 +103,24 @@ def rolling_map(obj: Surface, finger: Surface, eta: Any) -> Any:
 
 
 def contact_rates(obj: Surface, finger: Surface, eta: Any, twist: Any) -> Any:
-    """η̇ (5,) for a twist V_{l_o l_f} (6,) with v_z = 0: the inverse of the contact map (Montana).
+    """η̇ (5,), or (6,) with a gap, for a twist V_{l_o l_f} (6,): the contact map inverted (Montana).
 
-    With w = (−ω_y, ω_x): M_f α̇_f = K⁻¹ (w − K̃_o v), M_o α̇_o = R_ψ K⁻¹ (w + K_f v) and
-    ψ̇ = ω_z + T_f M_f α̇_f + T_o M_o α̇_o.
+    With w = (−ω_y, ω_x) = R_ψ K_o m_o + K_f m_f and v = R_ψ (1 + d K_o) m_o − m_f, where m = M α̇, and
+    ψ̇ = ω_z + T_f m_f + T_o m_o. Without a gap v_z is taken to be zero.
     """
     o, f, R_psi = patches(obj, finger, eta)
     v, w = twist[0:2], np.stack([-twist[4], twist[3]])
-    turned = R_psi @ (o.curvature @ R_psi)
-    K = f.curvature + turned
-    slid_f = np.linalg.solve(K, w - turned @ v)
-    slid_o = R_psi @ np.linalg.solve(K, w + f.curvature @ v)
+    reach = R_psi + gap(eta) * (R_psi @ o.curvature)
+    slid_o = np.linalg.solve(R_psi @ o.curvature + f.curvature @ reach, w + f.curvature @ v)
+    slid_f = reach @ slid_o - v
     psi_dot = twist[5] + f.torsion @ slid_f + o.torsion @ slid_o
     rates = [np.linalg.solve(o.metric, slid_o), np.linalg.solve(f.metric, slid_f)]
-    return np.concatenate([*rates, np.stack([psi_dot])])
+    apart = [] if eta.shape[0] == 5 else [-twist[2]]
+    return np.concatenate([*rates, np.stack([psi_dot, *apart])])
 
 
 def rolling_rows(obj: Surface, finger: Surface, eta: Any, spin: bool = False) -> Any:
-    """Rows on η̇ of rolling: v_x, v_y and, unless `spin`, ω_z of V_{l_o l_f}; v_z is zero already."""
+    """Rows on η̇ of rolling: v_x, v_y and, unless `spin`, ω_z of V_{l_o l_f}; v_z is d's own."""
     J = contact_map(obj, finger, eta)
     return J[[0, 1]] if spin else J[[0, 1, 5]]
 

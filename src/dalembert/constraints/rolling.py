@@ -12,20 +12,23 @@ from typing import Any
 import numpy as np
 
 from dalembert import bridge
-from dalembert.constraints.kinds import Constraint
+from dalembert.constraints import montana
+from dalembert.constraints.contact import Contact
 from dalembert.constraints.posture import Posture
-from dalembert.constraints.surfaces import Surface
+from dalembert.constraints.surfaces import Sphere, Surface
 from dalembert.errors import ConstraintError
 
 AXES = {"x": 0, "y": 1, "z": 2}
+POLE = "x"  # fingers mostly point along z
 
 
 @dataclass(frozen=True, eq=False)
-class PointOnSurface(Constraint):
+class PointOnSurface(Contact):
     """The origin of a frame, or a ball of this `radius` (m) around it, slides on a surface.
 
-    `surface` is fixed in the frame `on`. Balls may touch spheres, planes and cylinders; points any
-    surface that has a height.
+    `surface` is fixed in the frame `on`. Balls may touch spheres, planes, cylinders and tori; points
+    any surface that has a height. Contact coordinates of a ball are those of `Sphere(radius, "x")`
+    in its frame.
     """
 
     frame: str
@@ -62,6 +65,36 @@ class PointOnSurface(Constraint):
         (n,) = bridge.at([bridge.gradient(self._height(x), x)], [x], [p])
         return R_o @ (n / np.sqrt(n @ n))
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        return ("N",)
+
+    # the ball as a finger
+
+    @property
+    def has_coordinates(self) -> bool:
+        return self.radius > 0.0 and self.surface.coordinates is not None
+
+    @property
+    def surfaces(self) -> tuple[Surface, Surface]:
+        return self.surface, Sphere(self.radius, getattr(self, "pole", POLE))
+
+    def contact_frame(self, at: Posture) -> tuple[Any, Any]:
+        R_f, p_f = at.pose(self.frame)
+        z = -self.normal(at)
+        e = R_f[:, AXES[getattr(self, "pole", POLE)]]
+        x = e - (e @ z) * z
+        x = x / np.sqrt(x @ x)
+        return np.stack([x, np.cross(z, x), z]).T, p_f + self.radius * z
+
+    def eta(self, at: Posture) -> Any:
+        obj, finger = self.surfaces
+        (R_o, p), (R_f, p_f) = self._seen(at), at.pose(self.frame)
+        axes, point = self.contact_frame(at)
+        alpha_o, alpha_f = obj.coordinates(p), finger.coordinates(R_f.T @ (point - p_f))  # type: ignore[misc]  # has_coordinates
+        psi = montana.angle(R_o @ obj.at(alpha_o).frame, axes)
+        return np.concatenate([alpha_o, alpha_f, np.stack([psi, -self.position(at)[0]])])
+
     def wrench(self, at: Posture, lam: Any) -> Any:
         n = self.normal(at)
         return np.concatenate([lam[0] * n, np.zeros(3)])
@@ -81,7 +114,7 @@ class Rolling(PointOnSurface):
     """
 
     spin: bool = False
-    pole: str = "x"
+    pole: str = POLE
 
     def __post_init__(self) -> None:
         if not self.radius > 0.0:
@@ -89,22 +122,14 @@ class Rolling(PointOnSurface):
         if self.pole not in AXES:
             raise ConstraintError(f"rolling {self.label!r}: pole {self.pole!r} must be x, y or z")
 
-    def contact_frame(self, at: Posture) -> tuple[Any, Any]:
-        """([x y z] (3, 3) in the world, z out of the ball, and the contact point (3,))."""
-        R_f, p_f = at.pose(self.frame)
-        z = -self.normal(at)
-        e = R_f[:, AXES[self.pole]]
-        x = e - (e @ z) * z
-        x = x / np.sqrt(x @ x)
-        return np.stack([x, np.cross(z, x), z]).T, p_f + self.radius * z
+    @property
+    def units(self) -> tuple[str, ...]:
+        return ("N", "N", "N") if self.spin else ("N", "N", "N", "N m")
 
     def velocity(self, at: Posture) -> Any:
-        axes, point = self.contact_frame(at)
-        # of the ball's material point against the surface's, and of their angular velocities
-        J = at.jacobian(self.frame, point) - at.jacobian(self.on, point)
-        rows = [axes[:, 0] @ J[0:3], axes[:, 1] @ J[0:3]]
-        rows += [] if self.spin else [axes[:, 2] @ J[3:6]]
-        return np.stack(rows), np.zeros(len(rows))
+        J = self.twist_map(at)
+        rows = J[[0, 1]] if self.spin else J[[0, 1, 5]]
+        return rows, np.zeros(rows.shape[0])
 
     def wrench(self, at: Posture, lam: Any) -> Any:
         axes, _ = self.contact_frame(at)

@@ -34,13 +34,15 @@ class Surface:
 
     The order of the coordinates must make c_u × c_v point outward, away from the material.
     `height`, where given, is a function of a point (3,) that vanishes on the surface, grows outward
-    and has unit slope there; sphere, plane and cylinder have it everywhere.
+    and has unit slope there; sphere, plane and cylinder have it everywhere. `coordinates`, where
+    given, is the inverse of the chart: α (2,) of a point (3,) of the surface.
     """
 
     chart: Callable[[Any], Any]
     height: Callable[[Any], Any] | None = None
     offset: bool = False  # height is the distance off the surface too, so that balls may touch it
     name: str = "surface"
+    coordinates: Callable[[Any], Any] | None = None
 
     @cached_property
     def _patch(self) -> bridge.Function:
@@ -73,23 +75,59 @@ class Surface:
 
 
 class Sphere(Surface):
-    """c = ρ (cos u cos v, −cos u sin v, sin u): M = ρ diag(1, cos u), K = 1/ρ, T = (0, −tan u/ρ)."""
+    """c = ρ (cos u cos v, −cos u sin v, sin u): M = ρ diag(1, cos u), K = 1/ρ, T = (0, −tan u/ρ).
 
-    def __init__(self, radius: float) -> None:
+    `pole` names the axis at whose two ends the chart is singular; the three axes change places in
+    turn.
+    """
+
+    def __init__(self, radius: float, pole: str = "z") -> None:
         r = _positive(radius, "sphere", "radius")
+        if pole not in POLES:
+            raise ConstraintError(f"sphere: pole {pole!r} must be x, y or z")
+        order = POLES[pole]
+        back = [order.index(k) for k in range(3)]
 
         def chart(a: Any) -> Any:
-            c = np.cos(a[0])
-            return r * np.stack([c * np.cos(a[1]), -c * np.sin(a[1]), np.sin(a[0])])
+            p = _ball(a)
+            return r * np.stack([p[k] for k in order])
 
-        super().__init__(chart, lambda p: np.sqrt(p @ p) - r, True, "sphere")
+        super().__init__(
+            chart,
+            lambda p: np.sqrt(p @ p) - r,
+            True,
+            "sphere",
+            lambda p: _latitude(np.stack([p[k] for k in back])),
+        )
+
+
+# where each entry of the chart around z comes from
+POLES = {"x": (2, 0, 1), "y": (1, 2, 0), "z": (0, 1, 2)}
+
+
+def _ball(a: Any) -> Any:
+    """(cos u cos v, −cos u sin v, sin u), the unit ball's chart."""
+    c = np.cos(a[0])
+    return np.stack([c * np.cos(a[1]), -c * np.sin(a[1]), np.sin(a[0])])
+
+
+def _latitude(p: Any) -> Any:
+    """(u, v) of the direction of p (3,) in the unit ball's chart."""
+    across = np.sqrt(p[0] * p[0] + p[1] * p[1])
+    return np.stack([np.arctan2(p[2], across), np.arctan2(-p[1], p[0])])
 
 
 class Plane(Surface):
     """c = (u, v, 0), material below: M = 1, K = 0, T = 0."""
 
     def __init__(self) -> None:
-        super().__init__(lambda a: np.stack([a[0], a[1], 0.0]), lambda p: p[2], True, "plane")
+        super().__init__(
+            lambda a: np.stack([a[0], a[1], 0.0]),
+            lambda p: p[2],
+            True,
+            "plane",
+            lambda p: p[0:2],
+        )
 
 
 class Cylinder(Surface):
@@ -104,7 +142,10 @@ class Cylinder(Surface):
         def height(p: Any) -> Any:
             return np.sqrt(p[0] * p[0] + p[1] * p[1]) - r
 
-        super().__init__(chart, height, True, "cylinder")
+        def coordinates(p: Any) -> Any:
+            return np.stack([np.arctan2(p[1], p[0]), p[2]])
+
+        super().__init__(chart, height, True, "cylinder", coordinates)
 
 
 class Ellipsoid(Surface):
@@ -113,16 +154,41 @@ class Ellipsoid(Surface):
     def __init__(self, a: float, b: float, c: float) -> None:
         axes = np.array([_positive(x, "ellipsoid", "semi-axis") for x in (a, b, c)])
 
-        def chart(alpha: Any) -> Any:
-            w = np.cos(alpha[0])
-            return axes * np.stack([w * np.cos(alpha[1]), -w * np.sin(alpha[1]), np.sin(alpha[0])])
-
         def height(p: Any) -> Any:
             # F/|∇F| with F = ½ (Σ (p_i/a_i)² − 1): unit slope on the surface
             slope = p / axes**2
             return 0.5 * (p @ slope - 1.0) / np.sqrt(slope @ slope)
 
-        super().__init__(chart, height, False, "ellipsoid")
+        super().__init__(
+            lambda alpha: axes * _ball(alpha),
+            height,
+            False,
+            "ellipsoid",
+            lambda p: _latitude(p / axes),
+        )
+
+
+class Torus(Surface):
+    """((R + r cos v) cos u, (R + r cos v) sin u, r sin v): a tube of radius r around a circle R."""
+
+    def __init__(self, radius: float, tube: float) -> None:
+        R, r = _positive(radius, "torus", "radius"), _positive(tube, "torus", "tube")
+        if r >= R:
+            raise ConstraintError(f"torus: tube {r} must be thinner than the circle's radius {R}")
+
+        def chart(a: Any) -> Any:
+            w = R + r * np.cos(a[1])
+            return np.stack([w * np.cos(a[0]), w * np.sin(a[0]), r * np.sin(a[1])])
+
+        def height(p: Any) -> Any:
+            out = np.sqrt(p[0] * p[0] + p[1] * p[1]) - R
+            return np.sqrt(out * out + p[2] * p[2]) - r
+
+        def coordinates(p: Any) -> Any:
+            out = np.sqrt(p[0] * p[0] + p[1] * p[1]) - R
+            return np.stack([np.arctan2(p[1], p[0]), np.arctan2(p[2], out)])
+
+        super().__init__(chart, height, True, "torus", coordinates)
 
 
 def _positive(value: float, what: str, which: str) -> float:

@@ -18,12 +18,12 @@ import numpy as np
 
 from dalembert.constraints import Constrained
 from dalembert.constraints.description import ConstrainedDynamics
-from dalembert.constraints.posture import index
 from dalembert.control.task import (
     Coordinates,
     Task,
     acceleration,
     chosen,
+    chosen_velocities,
     position_task,
     require_complete,
     times,
@@ -135,6 +135,7 @@ class _Law:
 class Hybrid(_Law):
     """The law for holonomic constraints, in coordinates θ: names, or a function of q.
 
+    Contact coordinates are named with their contact ("contact.u_o": along the surface).
     `lam` (rows,) are the wanted forces of the constraints; `integral` where ∫(λ − λ_d) begins.
 
     >>> import dalembert as dl
@@ -202,7 +203,8 @@ def commanded(
 class HybridVelocity(_Law):
     """The law for nonholonomic constraints (000 p.75), in quasi-velocities u = U(q) q̇.
 
-    `velocities` are names, or a function q → U (m, nv). The target is a trajectory of u itself:
+    `velocities` are names, those of contact coordinates for their rates (p.79 has α̇_f as
+    u), or a function q → U (m, nv). The target is a trajectory of u itself:
     u_d its value, u̇_d its first derivative.
     """
 
@@ -221,11 +223,7 @@ class HybridVelocity(_Law):
     @cached_property
     def task(self) -> Callable[[Any, Any], Task]:
         """u, U and U̇ q̇ at a state."""
-        if callable(self.velocities):
-            return velocity_task(self.model, self.velocities)
-        names, what = self.model.dynamics.velocities, f"{self.system.name} has no velocity"
-        picked = np.eye(self.system.nv)[[index(names, name, what) for name in self.velocities]]
-        return velocity_task(self.model, lambda q: picked)
+        return velocity_task(self.model, chosen_velocities(self.system, self.velocities))
 
     @property
     def constants(self) -> dict[str, np.ndarray]:

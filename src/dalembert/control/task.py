@@ -31,12 +31,47 @@ class Task(NamedTuple):
 
 
 def chosen(system: Constrained, coordinates: Coordinates) -> Callable[[Any], Any]:
-    """θ as a function of q, from names of coordinates or as given."""
+    """θ as a function of q, from names of coordinates or as given.
+
+    Contact coordinates of a system are named with their contact, such as "contact.u_f".
+    """
     if callable(coordinates):
         return coordinates
-    names = system.coordinates
-    entries = [index(names, name, f"{system.name} has no coordinate") for name in coordinates]
-    return lambda q: np.stack([q[k] for k in entries])
+    names, touching = system.coordinates, system.dynamics.contact_names
+    what = f"{system.name} has no coordinate"
+    entries = [index((*names, *touching), name, what) for name in coordinates]
+    if all(k < len(names) for k in entries):
+        return lambda q: np.stack([q[k] for k in entries])
+    seen, still = system.dynamics.bound(), np.zeros(system.nv)
+
+    def theta(q: Any) -> Any:
+        every = np.concatenate([q, seen.contact_state(q, still)[0]])
+        return np.stack([every[k] for k in entries])
+
+    return theta
+
+
+def chosen_velocities(system: Constrained, velocities: Coordinates) -> Callable[[Any], Any]:
+    """U (m, nv) as a function of q, from names of velocities or as given.
+
+    The rate of a contact coordinate has its name, such as "contact.u_f".
+    """
+    if callable(velocities):
+        return velocities
+    names, touching = system.dynamics.velocities, system.dynamics.contact_names
+    what = f"{system.name} has no velocity"
+    entries = [index((*names, *touching), name, what) for name in velocities]
+    if all(k < len(names) for k in entries):
+        picked = np.eye(system.nv)[entries]
+        return lambda q: picked
+    seen = system.dynamics.bound()
+
+    def U(q: Any) -> Any:
+        v = bridge.symbol("v", system.nv)
+        every = np.concatenate([np.eye(system.nv), bridge.jacobian(seen.contact_state(q, v)[1], v)])
+        return np.stack([every[k] for k in entries])
+
+    return U
 
 
 def position_task(

@@ -26,11 +26,16 @@ _LONG = {
     "lambda": "forces of the constraints, M q̈ + h + Aᵀλ = τ",
     "residual": "largest error of the constraints on positions",
     "velocity_residual": "largest error of the constraints on velocities",
+    "eta": "coordinates of both surfaces at the contacts, and the angle between their charts",
+    "eta_dot": "rates of the contact coordinates",
 }
 
 
 def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> Function:
-    """(x, t, τ, …) → (τ with the controller's part, K, U), and λ, |h|, |A q̇ − b| of constraints."""
+    """(x, t, τ, …) → (τ with the controller's part, K, U), and λ, |h|, |A q̇ − b| of constraints.
+
+    Contacts of two surfaces add their coordinates η and η̇.
+    """
 
     def function(x: Any, t: Any, tau: Any, **values: Any) -> dict[str, Any]:
         q, qd, z, _ = plant.parts(x)
@@ -42,6 +47,8 @@ def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> Function:
             return found
         found["lambda"] = plant.motion(t, q, qd, z, tau, values).lam
         found["residual"], found["velocity_residual"] = plant.errors(x, t, values)
+        if bare.contact_names:
+            found["eta"], found["eta_dot"] = bare.contact_state(q, qd, t)
         return found
 
     shapes = {"x": (plant.size,), "t": (), "tau": (plant.nv,), **given}
@@ -80,9 +87,14 @@ def dataset(
     fields |= {name: (dims, value, {"units": "J"}) for name, value in scalars.items()}
     if plant.closed:
         coords["row"] = list(names.row_names)
-        fields["lambda"] = ((*dims, "row"), held[0], {})
+        known = any(names.row_units)
+        fields["lambda"] = ((*dims, "row"), held[0], _units(names.row_units) if known else {})
         fields["residual"] = (dims, held[1], {})
         fields["velocity_residual"] = (dims, held[2], {})
+        if names.contact_names:
+            coords["contact"] = list(names.contact_names)
+            fields["eta"] = ((*dims, "contact"), held[3], {})
+            fields["eta_dot"] = ((*dims, "contact"), held[4], {})
     if plant.nz:
         fields["controller"] = ((*dims, "state"), z, {})
     for name, entry in fields.items():

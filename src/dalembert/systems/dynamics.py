@@ -294,6 +294,20 @@ class Dynamics:
         """A name for every row."""
         return ()
 
+    @property
+    def row_units(self) -> tuple[str, ...]:
+        """The unit of every entry of λ, empty where unknown."""
+        return ("",) * self.rows
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Names of the contact coordinates η of all contacts."""
+        return ()
+
+    def contact_state(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+        """(η, η̇), an entry for every name of `contact_names`."""
+        return np.zeros(0), np.zeros(0)
+
     def at(self, q: Any, qd: Any = None, t: Any = None) -> Rows:
         """The constraints at a state; none."""
         return Rows(np.zeros(0), np.zeros((0, self.nv)), np.zeros(0), np.zeros(0))

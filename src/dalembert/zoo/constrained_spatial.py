@@ -68,6 +68,7 @@ def _leg(k: int, foot: np.ndarray, head: np.ndarray) -> tuple[list[dict[str, Any
 
 BALL = 0.05  # radius of the finger's tip, m
 OBJECT, CENTRE = 0.3, (0.55, 0.0, 0.2)  # radius and centre of the sphere it touches, m
+POLE = "y"  # of the sphere's chart, away from the top where the finger stands
 FINGER = {"mass": 0.4, "inertia": 4e-4 * np.eye(3)}
 # joint, axis, origin in the link before, mass and centre of the link
 ARM = (
@@ -120,13 +121,15 @@ def _touching(contact: Constraint, form: str, massless: bool, name: str) -> Cons
 
 def build_sliding(form: str = "arm", massless: bool = False) -> Constrained:
     """A finger's ball slides on a sphere without friction; `form` is "arm" or "finger" (000 p.76)."""
-    contact = PointOnSurface("finger", Sphere(OBJECT), on="object", radius=BALL, name="contact")
+    contact = PointOnSurface(
+        "finger", Sphere(OBJECT, POLE), on="object", radius=BALL, name="contact"
+    )
     return _touching(contact, form, massless, "arm_on_sphere")
 
 
 def build_rolling(form: str = "arm", massless: bool = False) -> Constrained:
     """The same rolling without slip and spin: the four rows of p.78."""
-    contact = Rolling("finger", Sphere(OBJECT), on="object", radius=BALL, name="contact")
+    contact = Rolling("finger", Sphere(OBJECT, POLE), on="object", radius=BALL, name="contact")
     return _touching(contact, form, massless, "arm_rolling_on_sphere")
 
 

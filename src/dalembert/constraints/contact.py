@@ -1,0 +1,106 @@
+"""What every contact of two surfaces has: contact coordinates η, their rates, the twist there.
+
+V_{l_o l_f} = (v_x, v_y, v_z, ω_x, ω_y, ω_z) is the finger's twist against the object in the Gauss
+frame of the finger (000 p.76–78): (v_x, v_y) is slip, (ω_x, ω_y) the rolling velocity, ω_z spin.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.constraints import montana
+from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.montana import COORDINATES as COORDINATES
+from dalembert.constraints.posture import Posture
+from dalembert.constraints.surfaces import Surface
+from dalembert.errors import ConstraintError
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
+
+
+class Contact(Constraint):
+    """A surface carried by one frame touches a surface fixed in another."""
+
+    frame: str
+    on: str
+
+    @property
+    def has_coordinates(self) -> bool:
+        """Whether η can be computed: both sides are surfaces with known charts."""
+        return True
+
+    @property
+    @abstractmethod
+    def surfaces(self) -> tuple[Surface, Surface]:
+        """(object, finger), each in its own frame."""
+
+    @abstractmethod
+    def eta(self, at: Posture) -> Any:
+        """(α_o, α_f, ψ, d) (6,), d the gap, m."""
+
+    @abstractmethod
+    def contact_frame(self, at: Posture) -> tuple[Any, Any]:
+        """([x y z] (3, 3) of l_f in the world, z out of the finger, and the contact point (3,))."""
+
+    def twist_map(self, at: Posture) -> Any:
+        """J (6, nv) with V_{l_o l_f} = J q̇."""
+        axes, point = self.contact_frame(at)
+        # of the finger's material point against the object's, and of their angular velocities
+        J = at.jacobian(self.frame, point) - at.jacobian(self.on, point)
+        return np.concatenate([axes.T @ J[0:3], axes.T @ J[3:6]])
+
+    def rate_map(self, at: Posture) -> Any:
+        """(5, nv) with (α̇_o, α̇_f, ψ̇) = J q̇, by Montana's equations."""
+        return montana.contact_rates(*self.surfaces, self.eta(at), self.twist_map(at))[0:5]
+
+
+def contacts(system: ConstrainedDynamics) -> tuple[str, ...]:
+    """Names of the constraints that have contact coordinates."""
+    found = system.constraints.items()
+    return tuple(name for name, kind in found if isinstance(kind, Contact) and kind.has_coordinates)
+
+
+def _contact(system: ConstrainedDynamics, constraint: str, q: Any, t: Any) -> tuple[Any, Posture]:
+    kind = system.constraints[constraint]
+    if not isinstance(kind, Contact) or not kind.has_coordinates:
+        raise ConstraintError(
+            f"constraint {constraint!r} has no contact coordinates: it needs two surfaces, a ball "
+            "with a radius and a surface with coordinates=, or contact coordinates (ContactBody)"
+        )
+    return kind, Posture(system.dynamics, q, 0.0 if t is None else t)
+
+
+def coordinates(system: ConstrainedDynamics, q: Any, t: Any = None, constraint: str = "") -> Any:
+    """η (5,) = (α_o, α_f, ψ) (000 p.76)."""
+    kind, at = _contact(system, constraint, q, t)
+    return kind.eta(at)[0:5]
+
+
+def jacobian(system: ConstrainedDynamics, q: Any, t: Any = None, constraint: str = "") -> Any:
+    """(5, nv) with η̇ = J q̇ (Montana 1988)."""
+    kind, at = _contact(system, constraint, q, t)
+    return kind.rate_map(at)
+
+
+def rates(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None, constraint: str = "") -> Any:
+    """η̇ (5,)."""
+    return jacobian(system, q, t, constraint) @ qd
+
+
+def twist(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None, constraint: str = "") -> Any:
+    """V_{l_o l_f} (6,): slip, approach, rolling velocity and spin."""
+    kind, at = _contact(system, constraint, q, t)
+    return kind.twist_map(at) @ qd
+
+
+def state(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+    """(η, η̇) of all contacts, one after the other."""
+    names = contacts(system)
+    eta = [coordinates(system, q, t, name) for name in names]
+    eta_dot = [rates(system, q, qd, t, name) for name in names]
+    none = np.zeros(0)
+    return np.concatenate([none, *eta]), np.concatenate([none, *eta_dot])
