@@ -54,3 +54,14 @@ def test_random_trees(part, seed):
     model = random_model(rng, n=int(rng.integers(1, 5)))
     states = [random_state(model, rng) for _ in range(3)]
     check(Robot(model), *(np.stack(column) for column in zip(*states, strict=True)))
+
+
+def test_a_plain_number_beside_float32_leaves_it_float32():
+    f = dl.compile_function(lambda x, t: x * t, {"x": 3, "t": ()})
+    x = np.array([1.0, 2.0, 3.0], np.float32)
+    assert f(x, 0.5).dtype == np.float32
+    assert f(np.ones(3, np.int8), 0.5).dtype == np.float64
+    robot = dl.load("planar_2r")
+    closed = dl.Constrained(robot, [dl.Holonomic(lambda q: q[0] + q[1] - 0.7)])
+    q = np.array([0.3, 0.4], np.float32)
+    assert closed.forward_dynamics(q, 0 * q, 0 * q, t=0.5)[0].dtype == np.float32

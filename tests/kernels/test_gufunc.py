@@ -179,6 +179,38 @@ def test_only_float32_computes_in_float32(f, kind):
     np.testing.assert_array_equal(f(q, v), f(q.astype(float), v))
 
 
+@pytest.fixture(scope="module")
+def scaled():
+    """x times a number, with a second number that is added."""
+    shapes = {"x": (3,), "s": (), "t": ()}
+    ports = [Port(name, shape) for name, shape in shapes.items()]
+    made = build(
+        "scaled", lambda: trace(lambda x, s, t: s * x + t, shapes), ports, [Port("y", (3,))], "f"
+    )
+    return made.ufunc
+
+
+def test_plain_numbers_beside_float32_leave_it_float32(scaled):
+    """Python's numbers have no precision of their own; NumPy's have."""
+    x = np.array([0.1, 0.2, 0.3], np.float32)
+    for s, t in ((0.5, 1), (2, 0.25), (np.float32(0.5), 3.0), (x, 0.5), (7, x)):
+        found = scaled(x, s, t)
+        assert found.dtype == np.float32
+        expected = np.asarray(s, "f")[..., None] * x + np.asarray(t, "f")[..., None]
+        np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), rtol=1e-6)
+    assert scaled(x, 0.5, 1.0, out=np.empty(3)).dtype == np.float64
+    assert scaled(x, 0.5, 1.0, dtype=np.float64).dtype == np.float64
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.int32, np.float16, np.float64])
+def test_plain_numbers_beside_other_types_are_float64(scaled, kind):
+    x = np.ones(3, kind)
+    assert scaled(x, 0.5, 1).dtype == np.float64
+    assert scaled(x.astype(np.float32), 0.5, x[0]).dtype == np.float64
+    assert scaled([1, 2, 3], 0.5, 1).dtype == np.float64
+    assert scaled(x.astype(np.float32), np.float64(0.5), 1).dtype == np.float64
+
+
 @pytest.mark.parametrize("bad", [np.zeros(N, complex), np.array(["a"] * N), np.zeros(N, object)])
 def test_other_types_are_refused(f, bad):
     with pytest.raises(TypeError, match="not supported for the input types"):

@@ -17,6 +17,7 @@ from dalembert.kernels.call import numpy_api
 from dalembert.kernels.call.check import Check
 from dalembert.kernels.call.settings import settings_address
 from dalembert.kernels.call.stubs import stubs
+from dalembert.kernels.call.weak import take_numbers_as_float32
 from dalembert.kernels.program.program import Port
 
 _NPY_FLOAT, _NPY_DOUBLE = 11, 12
@@ -39,7 +40,8 @@ class _Buffers:
         self.functions = (ctypes.c_void_p * 2)()
         self.data = (ctypes.c_void_p * 2)()
         # NumPy takes the loop of exactly these types, else the first to which all cast safely:
-        # float32 alone stays, integers of any size, bool, float16 and mixtures are float64
+        # float32 alone stays (plain numbers beside it: weak.py), integers of any size, bool, float16
+        # and mixtures are float64
         self.types = bytes([_NPY_DOUBLE] * nargs + [_NPY_FLOAT] * nargs)
         self.signature, self.name, self.doc = signature.encode(), name.encode(), doc.encode()
         self.lazy: dict[int, _Lazy] = {}
@@ -106,7 +108,8 @@ def make_ufunc(
     else:
         buffers.postpone(_DOUBLE_LOOP, partial(first, _DOUBLE_LOOP, lambda: float64))
     ufunc = _from_buffers(buffers, len(inputs), len(outputs))
-    _own(ufunc, buffers)
+    if _own(ufunc, buffers):
+        take_numbers_as_float32(ufunc, inputs)
     return ufunc
 
 
@@ -124,15 +127,19 @@ def _from_buffers(buffers: _Buffers, nin: int, nout: int) -> np.ufunc:
     )
 
 
-def _own(ufunc: np.ufunc, buffers: _Buffers) -> None:
-    # NumPy releases the object in this field with the ufunc. Where the fields are not what they
-    # have always been, nothing is written and the buffers live as long as the process.
+def _own(ufunc: np.ufunc, buffers: _Buffers) -> bool:
+    """Let the ufunc keep its buffers; whether its fields are what they have always been.
+
+    NumPy releases the object in the field `owned` with the ufunc. Where the fields are others,
+    nothing is written and the buffers live as long as the process.
+    """
     fields = numpy_api.UfuncFields.from_address(id(ufunc))
     known = (
         np.ufunc.__basicsize__ >= ctypes.sizeof(numpy_api.UfuncFields)
         and fields.functions == ctypes.addressof(buffers.functions)
         and fields.data == ctypes.addressof(buffers.data)
-        and (fields.nin, fields.nout, fields.ntypes) == (ufunc.nin, ufunc.nout, ufunc.ntypes)
+        and (fields.nin, fields.nout, fields.nargs) == (ufunc.nin, ufunc.nout, ufunc.nargs)
+        and fields.ntypes == ufunc.ntypes
         and fields.ptr is None
         and fields.owned is None
     )
@@ -142,6 +149,7 @@ def _own(ufunc: np.ufunc, buffers: _Buffers) -> None:
         _show_to_collector(ufunc, buffers)
     else:
         _unowned.append(buffers)
+    return known
 
 
 def _show_to_collector(ufunc: np.ufunc, buffers: _Buffers) -> None:

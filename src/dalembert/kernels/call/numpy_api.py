@@ -12,6 +12,7 @@ import importlib
 import numpy as np
 
 UFUNC_FROM_SIGNATURE = 31  # PyUFunc_FromFuncAndDataAndSignature
+UFUNC_ADD_PROMOTER = 44  # PyUFunc_AddPromoter
 ARRAY_RETURN = 76  # PyArray_Return
 ARRAY_NEW_FROM_DESCR = 94  # PyArray_NewFromDescr
 

@@ -4,6 +4,7 @@ Written as LLVM IR, because no compiler is at hand; compiled once and then read 
 
 `dalembert_lazy_loop`  a NumPy inner loop that asks Python for the real one at its first call
 `dalembert_call`       a Python builtin that evaluates one state without NumPy's ufunc machinery
+`dalembert_promote`    tells NumPy that plain numbers beside float32 arrays are float32 (weak.py)
 """
 
 import functools
@@ -205,7 +206,68 @@ fallback:
 }
 """
 
-_SYMBOLS = ("dalembert_lazy_loop", "dalembert_call")
+# A promoter of NumPy (numpy/dtype_api.h): given and asked are the types of the arguments, null where
+# there are none; 0 and the types to compute in, or -1 to leave it to NumPy. The ufunc has its number
+# of inputs at 16 and of all arguments at 24; dalembert_weak is filled in by weak.py.
+_PROMOTE = """
+@dalembert_weak = global [3 x ptr] zeroinitializer  ; the types float32, Python float, Python int
+
+define i32 @dalembert_promote(ptr %ufunc, ptr %given, ptr %asked, ptr %chosen) {
+entry:
+  %nin.at = getelementptr i8, ptr %ufunc, i64 16
+  %nin = load i32, ptr %nin.at
+  %nargs.at = getelementptr i8, ptr %ufunc, i64 24
+  %nargs = load i32, ptr %nargs.at
+  %float32 = load ptr, ptr @dalembert_weak
+  %float.at = getelementptr ptr, ptr @dalembert_weak, i64 1
+  %float = load ptr, ptr %float.at
+  %int.at = getelementptr ptr, ptr @dalembert_weak, i64 2
+  %int = load ptr, ptr %int.at
+  br label %look
+look:  ; no type asked for; each input float32 or a plain number
+  %i = phi i32 [ 0, %entry ], [ %i.next, %next ]
+  %any = phi i1 [ false, %entry ], [ %any.next, %next ]
+  %looked = icmp eq i32 %i, %nargs
+  br i1 %looked, label %decide, label %one
+one:
+  %asked.at = getelementptr ptr, ptr %asked, i32 %i
+  %wanted = load ptr, ptr %asked.at
+  %free = icmp eq ptr %wanted, null
+  %given.at = getelementptr ptr, ptr %given, i32 %i
+  %type = load ptr, ptr %given.at
+  %single = icmp eq ptr %type, %float32
+  %is_float = icmp eq ptr %type, %float
+  %is_int = icmp eq ptr %type, %int
+  %plain = or i1 %is_float, %is_int
+  %fits = or i1 %single, %plain
+  %output = icmp sge i32 %i, %nin
+  %fine = or i1 %fits, %output
+  %accepted = and i1 %free, %fine
+  br i1 %accepted, label %next, label %leave
+next:
+  %input = xor i1 %output, true
+  %counts = and i1 %single, %input
+  %any.next = or i1 %any, %counts
+  %i.next = add i32 %i, 1
+  br label %look
+decide:
+  br i1 %any, label %choose, label %leave
+choose:
+  %k = phi i32 [ 0, %decide ], [ %k.next, %choose ]
+  call void @Py_IncRef(ptr %float32)
+  %chosen.at = getelementptr ptr, ptr %chosen, i32 %k
+  store ptr %float32, ptr %chosen.at
+  %k.next = add i32 %k, 1
+  %done = icmp eq i32 %k.next, %nargs
+  br i1 %done, label %chose, label %choose
+chose:
+  ret i32 0
+leave:
+  ret i32 -1
+}
+"""
+
+_SYMBOLS = ("dalembert_lazy_loop", "dalembert_call", "dalembert_promote", "dalembert_weak")
 
 
 @functools.cache
@@ -213,7 +275,7 @@ def stubs() -> Loaded:
     """The stubs, loaded into this process."""
     import llvmlite
 
-    text = _LAZY_LOOP + _CALL
+    text = _LAZY_LOOP + _CALL + _PROMOTE
     key = f"packed stubs\n{platform.machine()}\n{sys.platform}\n{llvmlite.__version__}\n{text}"
     return linked(key, _SYMBOLS, lambda: pack([_compile(text)]))
 
