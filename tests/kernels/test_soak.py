@@ -96,6 +96,19 @@ def test_compiling_leaves_nothing_behind():
     assert np.all(grown < [150, 5, 100]), grown  # a builder of passes each would be 150 kB
 
 
+def test_the_tools_that_leave_memory_behind_are_made_once(monkeypatch):
+    """llvmlite frees neither a builder of passes nor all of a list of passes."""
+    import llvmlite.binding as llvm
+
+    p = trace(lambda q: np.sin(q) * 2.0, {"q": (3,)})
+    object_code(p, "float64", native())
+    for maker in ("create_pass_builder", "create_new_module_pass_manager", "create_target_machine"):
+        owner = llvm.Target if maker == "create_target_machine" else llvm
+        monkeypatch.setattr(owner, maker, lambda *args, **kw: pytest.fail("made a second time"))
+    object_code(p, "float64", native())
+    object_code(p, "float32", native())
+
+
 def test_a_cycle_through_a_ufunc_is_collected():
     owner = Owner(0.5)
     alive, code = weakref.ref(owner), weakref.ref(owner.kernel._code)

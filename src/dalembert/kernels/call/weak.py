@@ -42,7 +42,9 @@ def _promoter() -> Any:
     return new(loaded["dalembert_promote"], b"numpy._ufunc_promoter", None)
 
 
-def _kinds(kind: type) -> Iterator[Any]:
+def _kinds(kind: Any) -> Iterator[Any]:
+    """All classes of types below one."""
+    below: Any
     for below in type.__subclasses__(kind):
         yield below
         yield from _kinds(below)
