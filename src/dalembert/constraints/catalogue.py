@@ -273,10 +273,10 @@ def catalogue_of(system: Dynamics) -> Mapping[str, Quantity]:
     """What there is to compute of this system under constraints."""
     held = system.catalogue.items()
     own = {name: found for name, found in held if _OF_A_STATE.issuperset(found.inputs)}
-    return {**{name: _of_the_system(found) for name, found in own.items()}, **BY_NAME}
+    return {**{name: of_the_system(found) for name, found in own.items()}, **BY_NAME}
 
 
-def _of_the_system(found: Quantity) -> Quantity:
+def of_the_system(found: Quantity) -> Quantity:
     """A quantity of the system that constraints hold, for the constrained system."""
 
     def around(function: Callable[..., Any]) -> Callable[..., Any]:

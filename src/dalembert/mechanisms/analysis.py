@@ -146,6 +146,7 @@ class Analysis(Builder, System):
         d, solver = self._description, self._solver
         start = d.start() if q is None else self._read(q, self.nq, "q")
         speed = d.start_velocity() if v is None else self._read(v, self.nv, "v")
+        d.require_apart(start)
         closed = solver.position(t, start)
         moved = d.with_start(closed, solver.velocity(t, closed, speed))
         return self._changed(bodies=moved.bodies)
@@ -157,6 +158,7 @@ class Analysis(Builder, System):
 
     def _posture(self, t: float, q: Any) -> np.ndarray:
         start = self._description.start() if q is None else self._read(q, self.nq, "q")
+        self._description.require_apart(start)
         return self._solver.position(t, start)
 
     def kinematics(self, t: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.errors import InertiaError, ModelError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.description import Description, Driven
-from dalembert.mechanisms.ends import End, measure, read_end, vector
+from dalembert.mechanisms.ends import End, measure, read_end, stretch, vector
 from dalembert.mechanisms.motions import motion as motion_of
 from dalembert.systems.bodies.data import Body, Element, Force, Load, Prescribed
 from dalembert.systems.bodies.kind import Kind
@@ -161,11 +161,14 @@ class Builder:
     ) -> Self:
         """A spring with damper, −k(s − free) − c ṡ, along a joint, coordinate or distance.
 
-        About an axis in space it may be wound by less than half a turn from `free`.
+        About an axis in space it may be wound by less than half a turn from `free`. Between points
+        that coincide only a spring with neither free length nor damping has a force: −k d = 0.
         """
         if stiffness < 0.0 or damping < 0.0:
             raise ModelError(f"spring {name!r}: stiffness and damping cannot be negative")
         element = self._single(measure(self._description, name, on, between), "spring")
+        if free == 0.0 and damping == 0.0:
+            element = stretch(self._description, element)
         return self._add_force(Force(element, stiffness, free, damping))
 
     def damper(

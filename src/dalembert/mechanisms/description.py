@@ -14,7 +14,7 @@ from dalembert.constraints.solve.dynamics import Solved
 from dalembert.constraints.solve.rows import Place
 from dalembert.constraints.solve.solver import Solver
 from dalembert.constraints.solve.targets import target, targets
-from dalembert.errors import UnknownNameError
+from dalembert.errors import ConstraintError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.systems.bodies.batch import BodyUnits, place_units
 from dalembert.systems.bodies.body_set import BodySet
@@ -164,6 +164,16 @@ class Description(Solved, BodySet):
     def count_mobility(self) -> int:
         """Mobility without drivers by counting: 3 or 6 per body less the rows of the joints."""
         return self.nv - sum(joint.kind.rows for joint in self.joints)
+
+    def require_apart(self, q: np.ndarray) -> None:
+        """A driven distance needs points apart: from none it does not know which way to go."""
+        for driver in self.drivers:
+            e = driver.element
+            if e.kind.name == "length" and not float(e.value(q)[0]) > 0.0:
+                raise ConstraintError(
+                    f"{self.name}: driver {driver.name!r} leads two points that coincide in this "
+                    "posture, so it has no direction; assemble() from a posture where they are apart"
+                )
 
     def with_start(self, q: np.ndarray, v: np.ndarray) -> Description:
         """The same from another first posture."""

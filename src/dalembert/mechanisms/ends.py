@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,21 @@ from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.description import Description
 from dalembert.systems.bodies import planar, spatial
 from dalembert.systems.bodies.data import Element
+
+# what turns or slides in a joint, the one meant by its bare name first; "J.slide" names another one
+PLANAR_PARTS = {
+    "revolute": ("angle",),
+    "prismatic": ("slide",),
+    "point_on_line": ("angle", "slide"),
+}
+SPATIAL_PARTS = {
+    "revolute": ("angle",),
+    "prismatic": ("slide",),
+    "cylindrical": ("angle", "slide"),
+    "screw": ("angle", "slide"),
+    "universal": ("first", "second"),
+    "planar": ("angle", "x", "y"),
+}
 
 End = str | tuple[str, Any]  # "bar2.A", "bar2" (its centre), or ("bar2", (0.5, 0.0)) local
 
@@ -53,9 +69,16 @@ def measure(d: Description, name: str, on: str | None, between: Any = None) -> E
     if on is None:
         raise ModelError(f"{name!r} needs `on` (a joint, coordinate or point) or `between`")
     for joint in d.joints:
-        if joint.name == on:
-            return _joint_coordinate(d, name, joint)
+        if on == joint.name or on.rpartition(".")[0] == joint.name:
+            return joint_part(d, name, joint, on[len(joint.name) + 1 :])
     return _coordinate(d, name, on, where)
+
+
+def stretch(d: Description, element: Element) -> Element:
+    """The same distance of two points, where it may also be zero."""
+    if element.kind.name != "length":
+        return element
+    return replace(element, kind=_measures(d)["stretch"])
 
 
 def _measures(d: Description) -> dict[str, Any]:
@@ -69,16 +92,20 @@ def _length(d: Description, si: np.ndarray, sj: np.ndarray) -> np.ndarray:
     return np.concatenate([si, axes, sj, axes])
 
 
-def _joint_coordinate(d: Description, name: str, joint: Element) -> Element:
-    kind, own = joint.kind.name, _measures(d)
-    plane = d.space.dimension == 2
-    if kind == "prismatic":
-        numbers = joint.parameters[: 5 if plane else 24]
-        return Element(name, own["slide"], joint.bodies, numbers, joint.at, joint.frames)
-    if kind in ("revolute", "point_on_line", "cylindrical", "screw"):
-        numbers = joint.parameters[:4] if plane else np.array([*joint.parameters[:24], 0.0])
-        return Element(name, own["angle"], joint.bodies, numbers, joint.at, joint.frames)
-    raise ModelError(f"{name!r}: joint {joint.name!r} ({kind}) has no coordinate to act along")
+def joint_part(d: Description, name: str, joint: Element, part: str = "") -> Element:
+    """What turns or slides in a joint: its only coordinate, or the named one of several."""
+    plane, kind = d.space.dimension == 2, joint.kind.name
+    parts = (PLANAR_PARTS if plane else SPATIAL_PARTS).get(kind, ())
+    if not parts:
+        raise ModelError(f"{name!r}: joint {joint.name!r} ({kind}) has no coordinate to act along")
+    if (part and part not in parts) or (not part and kind == "universal"):
+        listed = ", ".join(f"{joint.name}.{each}" for each in parts)
+        raise ModelError(f"{name!r}: joint {joint.name!r} ({kind}) moves along {listed}")
+    measured = _measures(d)[part or parts[0]]
+    numbers = joint.parameters[: (5 if measured.name == "slide" else 4) if plane else 24]
+    if measured.near:
+        numbers = np.array([*numbers, 0.0])
+    return Element(name, measured, joint.bodies, numbers, joint.at, joint.frames)
 
 
 def _coordinate(d: Description, name: str, on: str, where: str) -> Element:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dalembert.constraints import Constrained, Distance, Loop
+from dalembert.constraints import Constrained, Distance, Holonomic, Loop
 from dalembert.constraints.kinds import Constraint
 from dalembert.errors import FormulationError
 from dalembert.mechanisms.analysis import Analysis
+from dalembert.mechanisms.branches import PLANAR_TREE, SPATIAL_TREE, Branch, Loose, Tree, branch
 from dalembert.mechanisms.description import Description
-from dalembert.mechanisms.ends import measure
+from dalembert.mechanisms.sprung import Sprung, sprung
 from dalembert.mechanisms.state import State
-from dalembert.model import Joint, Link
+from dalembert.mechanisms.tree_places import TreePlaces
+from dalembert.model import Link
 from dalembert.spatial.rotations import rotation_z
 from dalembert.spatial.se3 import inverse, pose
 from dalembert.systems.bodies.data import Element
 from dalembert.systems.robot import Robot
 
-TREE = ("revolute", "prismatic")
 PLANAR_LOOPS = {
     "revolute": ("x", "y"),
     "rigid": ("x", "y", "rz"),
@@ -39,46 +41,52 @@ SPATIAL_LOOPS = {
 
 @dataclass(frozen=True, eq=False)
 class Converted:
-    """A robot of the tree joints, its loops, and which coordinate belongs to which joint."""
+    """A robot of the tree joints, its loops, and which coordinates belong to which joint."""
 
     description: Description
     robot: Robot
     loops: tuple[Constraint, ...]
-    tree: tuple[str, ...]
+    branches: tuple[Branch | Loose, ...]
+
+    @property
+    def tree(self) -> tuple[str, ...]:
+        """Names of the joints of the robot that move, in the order of its coordinates."""
+        return tuple(joint.name for joint in self.robot.model.joints)
 
     def coordinates(self, state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(q, q̇, q̈) of the robot at a state of the mechanism."""
-        q, qd, qdd = [], [], []
-        n = self.description.space.nv
-        for joint in self.tree:
-            element = measure(self.description, "coordinate", joint)
-            value, J, drift = state.measured(element)
-            padded = (np.concatenate([np.zeros(n), x]).reshape(-1, n) for x in (state.v, state.a))
-            v, a = (x[list(element.bodies)] for x in padded)
-            q.append(value[0])
-            qd.append(float((J[0] * v).sum()))
-            qdd.append(float((J[0] * a).sum()) + drift[0])
-        return np.array(q), np.array(qd), np.array(qdd)
+        """(q (nq,), q̇ (nv,), q̈ (nv,)) of the robot at a state of the mechanism."""
+        parts = [branch.coordinates(state) for branch in self.branches]
+        q, qd, qdd = (np.concatenate([part[k] for part in parts]) for k in range(3))
+        return q, qd, qdd
 
-    def system(self) -> Robot | Constrained:
-        """The robot, closed where there are loops."""
-        if not self.loops:
-            return self.robot
-        at = State(
-            self.description,
-            0.0,
-            self.description.start(),
-            self.description.start_velocity(),
-            np.zeros(self.description.nv),
-            np.zeros(self.description.rows),
-        )
-        return Constrained(self.robot, self.loops, guess=self.coordinates(at)[0])
+    def start(self) -> tuple[np.ndarray, np.ndarray]:
+        """(q, q̇) of the robot where the mechanism stands, as given."""
+        d = self.description
+        still = np.zeros(d.nv), np.zeros(d.rows)
+        q, qd, _ = self.coordinates(State(d, 0.0, d.start(), d.start_velocity(), *still))
+        return q, qd
+
+    @cached_property
+    def sprung(self) -> Sprung:
+        """The robot under the springs, dampers and loads of the mechanism."""
+        return sprung(self.robot, TreePlaces(self.description, self.robot, self.branches))
+
+    def actuation(self, q: Any) -> np.ndarray:
+        """(nv, actuators): torques of the robot for one unit of each open actuator, by `actuators`."""
+        return self.sprung.dynamics.actuation(np.asarray(q, dtype=float))
+
+    def system(self) -> Any:
+        """The robot with the mechanism's springs and loads, closed where there are loops."""
+        d = self.description
+        base = self.sprung if d.loads or any(not force.open for force in d.forces) else self.robot
+        return Constrained(base, self.loops, guess=self.start()[0]) if self.loops else base
 
 
 def robot_with_loops(mechanism: Analysis) -> Converted:
-    """Revolute and prismatic joints along a spanning tree from the ground; what closes it as loops.
+    """All lower pairs along a spanning tree from the ground; what closes it as loops.
 
-    Drivers, springs and loads stay behind: a robot takes torques.
+    Springs, dampers, loads and forces given in time go along into `system()`. Drivers and open
+    actuators stay behind: a robot takes torques. A body that no joint reaches is free.
 
     >>> from dalembert.zoo.absolute import four_bar
     >>> made = robot_with_loops(four_bar())
@@ -87,95 +95,69 @@ def robot_with_loops(mechanism: Analysis) -> Converted:
     """
     d = mechanism.description
     tree, rest = _spanning(d)
-    reached = {b for joint in tree for b in joint.bodies} | {0}
-    if len(reached) <= len(d.bodies):
-        lost = next(name for k, name in enumerate(d.names) if k not in reached)
-        raise FormulationError(
-            f"{d.name}: body {lost!r} does not hang on the ground by revolute or prismatic joints"
-        )
-    links = [_link(d, joint, parent) for joint, parent in zip(tree, _parents(tree), strict=True)]
+    links = [_link(d, each) for each in tree]
     gravity = d.gravity if d.space.dimension == 3 else np.array([*d.gravity, 0.0])
     robot = Robot.from_links(links, gravity=gravity, name=d.name)
-    return Converted(
-        d, robot, tuple(_loop(d, joint) for joint in rest), tuple(j.name for j in tree)
-    )
+    places = TreePlaces(d, robot, tuple(tree))
+    loops = tuple(_loop(d, joint, places) for joint in rest)
+    return Converted(d, robot, loops, tuple(tree))
 
 
-def _spanning(d: Description) -> tuple[list[Element], list[Element]]:
-    """Joints breadth first from the ground, and those left over."""
-    reached, tree, left = {0}, [], list(d.joints)
-    near = {0}
-    while near:
+def _spanning(d: Description) -> tuple[Tree, list[Element]]:
+    """Joints breadth first from the ground, free bodies where none leads on, and joints left over."""
+    known = PLANAR_TREE if d.space.dimension == 2 else SPATIAL_TREE
+    tree: Tree = []
+    left, reached, near = list(d.joints), {0}, {0}
+    while len(reached) <= len(d.bodies):
         found: set[int] = set()
         for joint in list(left):
             new = [b for b in joint.bodies if b not in reached]
-            if joint.kind.name in TREE and len(new) == 1 and near & set(joint.bodies):
+            if joint.kind.name in known and len(new) == 1 and near & set(joint.bodies):
+                (parent,) = (b for b in joint.bodies if b != new[0])
+                tree.append(branch(d, joint, parent))
                 reached.add(new[0])
                 found.add(new[0])
-                tree.append(joint)
                 left.remove(joint)
+        if not found:
+            loose = next(k for k in range(len(d.names)) if k not in reached)
+            tree.append(Loose(loose, d.space.dimension == 2, f"{d.names[loose]} free"))
+            reached.add(loose)
+            found = reached.copy()
         near = found
     return tree, left
 
 
-def _parents(tree: list[Element]) -> list[int]:
-    reached, parents = {0}, []
-    for joint in tree:
-        a, b = joint.bodies
-        parents.append(a if a in reached else b)
-        reached.add(b if a in reached else a)
-    return parents
-
-
-def _link(d: Description, joint: Element, parent: int) -> Link:
-    a, b = joint.bodies
-    forward = parent == a
-    child = b if forward else a
-    first, second = (_frame(d, joint, side) for side in ((0, 1) if forward else (1, 0)))
-    body = d.bodies[child - 1]
+def _link(d: Description, each: Branch | Loose) -> Link:
+    body = d.bodies[each.child - 1]
     tensor = body.inertia if d.space.dimension == 3 else body.inertia * np.diag([0.5, 0.5, 1.0])
-    # seen from the second body, the same motion has the opposite sense
-    axis = (0.0, 0.0, 1.0 if forward else -1.0)
     return Link(
         name=body.name,
-        parent=None if parent == 0 else d.names[parent],
-        joint=Joint(kind=joint.kind.name, name=joint.name, axis=axis, origin=first),
+        parent=None if each.parent == 0 else d.names[each.parent],
+        joint=each.joint,
         mass=body.mass,
         inertia=tensor,
-        frame=inverse(second),
+        frame=inverse(each.moved),
     )
 
 
-def _frame(d: Description, joint: Element, side: int) -> np.ndarray:
-    """Pose (4, 4) of the joint in one of its bodies, z along its axis."""
-    if d.space.dimension == 3:
-        return pose(joint.frames[side], joint.at[side])
-    point = np.array([*joint.at[side], 0.0])
-    if joint.kind.name == "revolute":
-        return pose(None, point)
-    angle = joint.parameters[4] - (joint.parameters[5] if side else 0.0)
-    x, y, z = np.cos(angle), np.sin(angle), np.array([0.0, 0.0, 1.0])
-    along = np.array([x, y, 0.0])
-    return pose(np.stack([z, np.cross(along, z), along], axis=1), point)
-
-
-def _loop(d: Description, joint: Element) -> Constraint:
+def _loop(d: Description, joint: Element, places: TreePlaces) -> Constraint:
+    """A joint outside the tree: between frames where the robot's loops have its form."""
     a, b = ("base" if k == 0 else d.names[k] for k in joint.bodies[:2])
-    kind = joint.kind.name
-    if d.space.dimension == 3:
-        known: Any = SPATIAL_LOOPS.get(kind)
-        poses = [pose(None, s) for s in joint.at[:2]]
-        if kind != "distance" and known is not None:
-            poses = [pose(R, s) for R, s in zip(joint.frames, joint.at, strict=True)]
-    else:
-        known = PLANAR_LOOPS.get(kind)
-        poses = _planar_poses(joint)
+    kind, plane = joint.kind.name, d.space.dimension == 2
     if kind == "distance":
-        length = float(joint.parameters[-1])
-        return Distance(a, b, length, poses[0], poses[1], name=joint.name)
-    if known is None:
-        raise FormulationError(f"{d.name}: joint {joint.name!r} ({kind}) has no form as a loop")
-    return Loop(a, b, known, poses[0], poses[1], name=joint.name)
+        lift = [np.array([*s, 0.0]) if plane else s for s in joint.at[:2]]
+        first, second = (pose(None, s) for s in lift)
+        return Distance(a, b, float(joint.parameters[-1]), first, second, joint.name)
+    known: Any = (PLANAR_LOOPS if plane else SPATIAL_LOOPS).get(kind)
+    if known is not None:
+        first, second = _planar_poses(joint) if plane else map(pose, joint.frames, joint.at)
+        return Loop(a, b, known, first, second, name=joint.name)
+    if joint.kind.custom and not plane:
+        raise FormulationError(
+            f"{d.name}: joint {joint.name!r} is a function of quaternions, which a robot does not "
+            "have; write it as a constraint on the robot's frames"
+        )
+    return Holonomic(lambda q: joint.kind.function(places(q, joint), joint.parameters), joint.name)
 
 
 def _planar_poses(joint: Element) -> list[np.ndarray]:

@@ -77,6 +77,14 @@ class _Forces:
             )
         return self.law.spring(s)
 
+    def require_direction(self, s: Array) -> None:
+        """A force between two points that coincide has no direction, and is no number."""
+        if self.law.element.kind.name == "length" and not s.min() > 0.0:
+            raise SimulationError(
+                f"{self.names[int(s.argmin())]!r}: its two points coincide, so its force has no "
+                "direction; move one of them, or take a spring with neither free length nor damping"
+            )
+
     def measured(self, poses: Array, speeds: Array) -> tuple[Array, Array, Array]:
         """s (n,), J (n, bodies · nv) and ṡ (n,)."""
         n = len(self.which)
@@ -207,6 +215,7 @@ class BodyUnits:
             poses, speeds = self._padded(q, v)
             for group in self._forces:
                 s, J, speed = group.measured(poses, speeds)
+                group.require_direction(s)
                 pull = effort(group, s, speed)[:, None] * J
                 np.add.at(total, group.bodies, pull.reshape(len(s), -1, self.space.nv))
         return total[1:].ravel()

@@ -64,6 +64,12 @@ class Kind:
         return RowFunction(self.name, *sizes, rows, rate, key)
 
 
+def safe_length(d: Any) -> Any:
+    """|d| with the slope zero at d = 0, where a length has no direction."""
+    square = d @ d
+    return np.where(square > 0.0, np.sqrt(np.where(square > 0.0, square, 1.0)), 0.0)
+
+
 def near(about: Any, sine: Any, cosine: Any) -> Any:
     """The angle with this sine and cosine (times any length) that is nearest to `about`."""
     c, s = np.cos(about), np.sin(about)

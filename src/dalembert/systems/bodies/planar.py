@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.systems.bodies.kind import Kind, near
+from dalembert.systems.bodies.kind import Kind, near, safe_length
 from dalembert.systems.bodies.space import PLANAR
 
 
@@ -109,6 +109,11 @@ def length(q: Any, p: Any) -> Any:
     return np.stack([np.sqrt(d @ d)])
 
 
+def stretch(q: Any, p: Any) -> Any:
+    """Distance of two points that may coincide: what a spring without free length pulls along."""
+    return np.stack([safe_length(between(q, p))])
+
+
 JOINTS = {
     kind.name: kind
     for kind in (
@@ -130,5 +135,6 @@ MEASURES = {
         Kind("component", PLANAR, 1, 1, component, ("x", "y"), points=2),
         Kind("orientation", PLANAR, 1, 1, orientation, points=2),
         Kind("length", PLANAR, 2, 1, length),
+        Kind("stretch", PLANAR, 2, 1, stretch),
     )
 }

@@ -12,8 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.spatial.quaternions import matrix_from_quaternion
-from dalembert.systems.bodies.kind import Kind, near
+from dalembert.systems.bodies.kind import Kind, near, safe_length
 from dalembert.systems.bodies.space import SPATIAL
+
+
+def axes(body: Any) -> Any:
+    """Axes (3, 3) of a body (position, quaternion), or (position, the nine entries of R by rows)."""
+    return matrix_from_quaternion(body[3:7]) if body.shape[0] == 7 else body[3:12].reshape(3, 3)
 
 
 class Pair(NamedTuple):
@@ -26,7 +31,7 @@ class Pair(NamedTuple):
 
 def pair(q: Any, p: Any) -> Pair:
     """The frames of the first two bodies."""
-    Ra, Rb = matrix_from_quaternion(q[0, 3:]), matrix_from_quaternion(q[1, 3:])
+    Ra, Rb = axes(q[0]), axes(q[1])
     d = q[1, :3] + Rb @ p[12:15] - q[0, :3] - Ra @ p[0:3]
     return Pair(d, Ra @ p[3:12].reshape(3, 3), Rb @ p[15:24].reshape(3, 3))
 
@@ -125,9 +130,33 @@ def slide(q: Any, p: Any) -> Any:
     return dots((j.A[:, 2], j.d))
 
 
+def slide_x(q: Any, p: Any) -> Any:
+    """Displacement along x of the first frame."""
+    j = pair(q, p)
+    return dots((j.A[:, 0], j.d))
+
+
+def slide_y(q: Any, p: Any) -> Any:
+    """Displacement along y of the first frame."""
+    j = pair(q, p)
+    return dots((j.A[:, 1], j.d))
+
+
+def first(q: Any, p: Any) -> Any:
+    """Angle of a universal joint about its first axis, from f_a to h_b, nearest to p[24]."""
+    j = pair(q, p)
+    return np.stack([near(p[24], j.A[:, 1] @ j.B[:, 2], j.A[:, 0] @ j.B[:, 2])])
+
+
+def second(q: Any, p: Any) -> Any:
+    """Angle of a universal joint about its second axis, from h_a to g_b, nearest to p[24]."""
+    j = pair(q, p)
+    return np.stack([near(p[24], j.A[:, 2] @ j.B[:, 0], j.A[:, 2] @ j.B[:, 1])])
+
+
 def position(q: Any, p: Any) -> Any:
     """Global coordinates (3,) of a local point."""
-    return q[0, :3] + matrix_from_quaternion(q[0, 3:]) @ p
+    return q[0, :3] + axes(q[0]) @ p
 
 
 def component(q: Any, p: Any) -> Any:
@@ -139,6 +168,11 @@ def length(q: Any, p: Any) -> Any:
     """Distance of two points."""
     d = pair(q, p).d
     return np.stack([np.sqrt(d @ d)])
+
+
+def stretch(q: Any, p: Any) -> Any:
+    """Distance of two points that may coincide: what a spring without free length pulls along."""
+    return np.stack([safe_length(pair(q, p).d)])
 
 
 JOINTS = {
@@ -161,8 +195,13 @@ MEASURES = {
     for kind in (
         Kind("angle", SPATIAL, 2, 1, angle, ("about",), near=True),
         Kind("slide", SPATIAL, 2, 1, slide),
+        Kind("x", SPATIAL, 2, 1, slide_x),
+        Kind("y", SPATIAL, 2, 1, slide_y),
+        Kind("first", SPATIAL, 2, 1, first, ("about",), near=True),
+        Kind("second", SPATIAL, 2, 1, second, ("about",), near=True),
         Kind("position", SPATIAL, 1, 3, position, points=3),
         Kind("component", SPATIAL, 1, 1, component, ("x", "y", "z"), points=3),
         Kind("length", SPATIAL, 2, 1, length),
+        Kind("stretch", SPATIAL, 2, 1, stretch),
     )
 }
