@@ -8,6 +8,7 @@ from dalembert.constraints.loops import Distance, JointCoupling, Loop
 from dalembert.constraints.network import Network
 from dalembert.constraints.rank import Mobility
 from dalembert.constraints.rolling import PointOnSurface, Rolling
+from dalembert.constraints.sliding import Sliding, SoftFinger
 from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface, Torus
 from dalembert.constraints.trap import Trap, nonholonomic_trap
 
@@ -29,6 +30,8 @@ __all__ = [
     "Plane",
     "PointOnSurface",
     "Rolling",
+    "Sliding",
+    "SoftFinger",
     "Sphere",
     "Surface",
     "Torus",

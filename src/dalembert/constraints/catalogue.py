@@ -10,6 +10,7 @@ from typing import Any
 from dalembert.constraints import (
     contact,
     elimination,
+    friction,
     gauge,
     inverse,
     kane,
@@ -19,6 +20,7 @@ from dalembert.constraints import (
     reactions,
 )
 from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.friction import rubbed
 from dalembert.formulations.registry import Formulation, Quantity, Size
 from dalembert.systems.dynamics import Dynamics
 
@@ -72,23 +74,26 @@ FORWARD = Quantity(
     {"qdd": VECTOR, "lam": ("rows",)},
     (
         Formulation(
-            "multiplier", multiplier.forward_dynamics, "000 p.56", "(A M⁻¹ Aᵀ) λ = A M⁻¹ f − γ"
+            "multiplier",
+            rubbed(multiplier.forward_dynamics),
+            "000 p.56",
+            "(A M⁻¹ Aᵀ) λ = A M⁻¹ f − γ",
         ),
         Formulation(
             "elimination",
-            elimination.forward_dynamics,
+            rubbed(elimination.forward_dynamics),
             "000 p.58–60",
             "Lagrange–d'Alembert in independent coordinates",
         ),
         Formulation(
             "projection",
-            projection.forward_dynamics,
+            rubbed(projection.forward_dynamics),
             "Liu and Li 2002; 000 p.65–74",
             "dynamics in T*Q and T*Q⊥ by P_ω",
         ),
         Formulation(
             "gauge",
-            gauge.forward_dynamics,
+            rubbed(gauge.forward_dynamics),
             "Aghili 2009; 000 p.82–88",
             "M = W Wᵀ and an orthonormal V",
         ),
@@ -149,6 +154,15 @@ CONTACT = (
         {"V": (6,)},
         contact.twist,
         MONTANA,
+        static=("constraint",),
+    ),
+    _plain(
+        "contact_friction",
+        "friction of a contact on its finger, force and moment at the contact point",
+        ("q", "qd", "lam"),
+        {"F": (6,)},
+        friction.wrench,
+        "Coulomb's law; Howe and Cutkosky 1996",
         static=("constraint",),
     ),
 )

@@ -78,6 +78,12 @@ def _raise(
             f"{found} of {generic} there, and {named} {asked}. Start elsewhere, or with a velocity "
             "from project_velocity"
         )
+    if met and system.rubbing:
+        raise ConstraintError(
+            f"{closed.name}: friction jams at q = {q}: it presses {named} harder than it brakes the "
+            "slip, so that no acceleration meets both (Painlevé). Take a smaller mu, or another "
+            "posture"
+        )
     if met:
         raise ConstraintError(
             f"{closed.name}: no acceleration found at q = {q} that meets {named}; try "

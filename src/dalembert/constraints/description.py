@@ -207,7 +207,33 @@ class ConstrainedDynamics(Carried):
     def at(self, q: Any, qd: Any = None, t: Any = None) -> Rows:
         """The constraints at a state; symbols in, symbols out."""
         qd, t = np.zeros(self.nv) if qd is None else qd, 0.0 if t is None else t
-        return Rows(*self.function(q, qd, t, self.values))
+        return Rows(*self.function(q, qd, t, self.values)[:4])
+
+    @property
+    def rubbing(self) -> tuple[int, ...]:
+        """Rows whose λ is a normal force that friction is in proportion to."""
+        return tuple(
+            self.slices[name].start for name, kind in self.constraints.items() if kind.rubs
+        )
+
+    def friction_rows(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+        """(E (m, nv), wrenches (m, 6)) of m normal forces: M q̈ + h + Aᵀλ + Eᵀλ_n = τ + ψ."""
+        if not self.rubbing:
+            return np.zeros((0, self.nv)), np.zeros((0, 6))
+        return self.function(q, qd, 0.0 if t is None else t, self.values)[4:6]
+
+    def reaction(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
+        """Aᵀλ + Eᵀλ_n (nv,): what the drives have to bear besides the motion."""
+        borne = self.at(q, qd, t).A.T @ lam
+        if not self.rubbing:
+            return borne
+        return borne + self.friction_rows(q, qd, t)[0].T @ lam[list(self.rubbing)]
+
+    def friction_loss(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
+        if not self.rubbing:
+            return 0.0
+        pressed = np.maximum(lam[list(self.rubbing)], 0.0)
+        return pressed @ (self.friction_rows(q, qd, t)[0] @ qd)
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -256,7 +282,11 @@ def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> 
     # w = A v − b stays zero: A v̇ = γ = −(∂w/∂q q̇ + ∂w/∂t)
     w = A @ v - b
     drift = -(bridge.directional(w, q, rate) + bridge.jacobian(w, t))
-    outputs, parameters, p = _parameters(system, [h, A, b, drift], [q, v, t], letters, p)
+    rubbing = [kind.rubbing(at, v) for kind in named.values() if kind.rubs]
+    every = [h, A, b, drift]
+    if rubbing:
+        every += [np.stack([F @ J for F, J in rubbing]), np.stack([F for F, _ in rubbing])]
+    outputs, parameters, p = _parameters(system, every, [q, v, t], letters, p)
     function = bridge.Function([q, v, t, p], outputs)
     moving = bridge.depends_on(bridge.flat([h, A, b]), t)
     return ConstrainedDynamics(

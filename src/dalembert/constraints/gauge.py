@@ -15,6 +15,7 @@ import numpy as np
 from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
 from dalembert.constraints.elimination import VANISHED_PIVOT, WEAK_PIVOT, spread, unmet
+from dalembert.constraints.friction import require_smooth
 from dalembert.constraints.multiplier import consistent
 from dalembert.constraints.terms import terms
 from dalembert.errors import FormulationError
@@ -201,6 +202,7 @@ def decoupled(
     which changes sign along a motion, or with velocities `near` (nv, m) the smooth V₂ = Wᵀ N of
     `kane.basis`, and Gram and Schmidt's V₁.
     """
+    require_smooth(system, "the decoupled form")
     plant, rows = system.dynamics, list(system.require_pivots().rows)
     values, rates = _moving_frame(system, rows, q, qd, 0.0 if t is None else t, root, near)
     (W, V1, V2, K, _), (W_dot, V1_dot, V2_dot, K_dot, b_dot) = values, rates

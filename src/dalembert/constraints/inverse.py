@@ -13,6 +13,7 @@ import numpy as np
 
 from dalembert.constraints import rank
 from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.friction import require_smooth
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.posture import index
 from dalembert.constraints.projection import metric
@@ -43,6 +44,7 @@ def inverse_dynamics(
 
     NaN where the actuators cannot give this motion.
     """
+    require_smooth(system, "inverse dynamics")
     plant, columns = system.dynamics, selected(system, actuators)
     M, A = plant.mass_matrix(q), system.at(q, None, t).A
     parts = [M @ qdd, plant.bias(q, qd), -plant.generalized_forces(q, qd)]

@@ -16,6 +16,7 @@ import numpy as np
 
 from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.friction import require_smooth
 from dalembert.constraints.projection import metric
 from dalembert.constraints.terms import terms
 from dalembert.linalg.cholesky import cholesky
@@ -77,6 +78,7 @@ def kane(
     near = independent(system) if near is None else near
     found = directions(system, q, near, t)
     qd = found.N @ v_r + found.n
+    require_smooth(system, "Kane's form")
     M, f, _, _ = terms(system, q, qd, tau, t)
     return qd, found.N.T @ (f - M @ _carried(system, found, q, qd, v_r, near, t))
 

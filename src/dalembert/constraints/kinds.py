@@ -21,6 +21,8 @@ from dalembert.errors import ConstraintError
 class Constraint:
     """Base of all kinds; `name` is how errors and reactions call it."""
 
+    # whether friction in proportion to its first λ acts along with it
+    rubs: ClassVar[bool] = False
     # whether an equation that no coordinate enters is a mistake, or a row that the system meets anyway
     every_row_counts: ClassVar[bool] = True
 
@@ -45,6 +47,13 @@ class Constraint:
         Their size tells a row that has cancelled, and is only rounding, from one that holds.
         """
         return None
+
+    def rubbing(self, at: Posture, qd: Any) -> tuple[Any, Any]:
+        """(friction (6,) against the motion per unit of its first λ, where it `rubs`, J (6, nv)).
+
+        Force and moment at the contact point along world axes; J is that of the relative velocity.
+        """
+        raise ConstraintError(f"constraint {self.label!r} has no friction")
 
     def wrench(self, at: Posture, lam: Any) -> Any:
         """(6,) force and moment about its point ON the second body, along world axes."""

@@ -9,16 +9,15 @@ import numpy as np
 
 from dalembert.constraints import rank
 from dalembert.constraints.assembly import STARTS, assemble
-from dalembert.constraints.contact import contacts
+from dalembert.constraints.contact_methods import ContactMethods
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.gauge import Decoupled, SingularValues
 from dalembert.constraints.posture import index
-from dalembert.errors import ConstraintError
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
 
 
-class ConstraintMethods(System):
+class ConstraintMethods(ContactMethods):
     """Everything of a constrained system but its forward and inverse dynamics."""
 
     system: System
@@ -170,77 +169,6 @@ class ConstraintMethods(System):
         at = np.asarray(self._reference if q is None else q, dtype=float)
         moving = np.zeros(self.nv) if qd is None else np.asarray(qd, dtype=float)
         return rank.mobility(self.dynamics.bound(parameters), at, moving, t, self.description.rank)
-
-    # contacts
-
-    def contact_coordinates(
-        self,
-        q: Any,
-        contact: str | None = None,
-        t: Any = None,
-        parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
-        """η = (u_o, v_o, u_f, v_f, ψ) (..., 5) of a contact, by its name where there are several.
-
-        (u, v) are the coordinates of both surfaces at the contact, ψ the angle between their
-        charts (000 p.76). Angles lie within ±π.
-        """
-        name = self._contact(contact)
-        return self._evaluate(
-            "contact_coordinates", (q,), None, parameters, out, t=t, constraint=name
-        )
-
-    def contact_jacobian(
-        self,
-        q: Any,
-        contact: str | None = None,
-        t: Any = None,
-        parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
-        """J (..., 5, nv) with η̇ = J q̇ (Montana 1988)."""
-        name = self._contact(contact)
-        return self._evaluate("contact_jacobian", (q,), None, parameters, out, t=t, constraint=name)
-
-    def contact_rates(
-        self,
-        q: Any,
-        qd: Any,
-        contact: str | None = None,
-        t: Any = None,
-        parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
-        """η̇ (..., 5)."""
-        name = self._contact(contact)
-        return self._evaluate("contact_rates", (q, qd), None, parameters, out, t=t, constraint=name)
-
-    def contact_twist(
-        self,
-        q: Any,
-        qd: Any,
-        contact: str | None = None,
-        t: Any = None,
-        parameters: Parameters = None,
-        out: Any = None,
-    ) -> Any:
-        """V_{l_o l_f} (..., 6) in the finger's contact frame, its z out of the finger.
-
-        (v_x, v_y) is the slip, v_z the approach, (ω_x, ω_y) the rolling velocity, ω_z the spin.
-        """
-        name = self._contact(contact)
-        return self._evaluate("contact_twist", (q, qd), None, parameters, out, t=t, constraint=name)
-
-    def _contact(self, name: str | None) -> str:
-        """The contact of that name, or the only one."""
-        known = contacts(self.description)
-        if name is None and len(known) == 1:
-            return known[0]
-        if name is None:
-            found = ", ".join(known) if known else "no contact of two surfaces"
-            raise ConstraintError(f"{self.name} has {found}; name one with contact=")
-        return self.constraints[index(self.constraints, name, f"{self.name} has no contact")]
 
     # forces
 

@@ -161,6 +161,7 @@ class Plant:
             power = power - bare.at(q, None, t).b @ lam
         zdot = zdot(lam) if callable(zdot) else zdot
         loss = (rubbing - bare.generalized_forces(q, qd, t)) @ qd
+        loss = loss + bare.friction_loss(q, qd, t, lam)
         return Response(qdd, zdot, total, power, loss, lam=lam)
 
     def locked_motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> Response:

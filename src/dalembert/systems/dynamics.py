@@ -312,6 +312,10 @@ class Dynamics:
         """The constraints at a state; none."""
         return Rows(np.zeros(0), np.zeros((0, self.nv)), np.zeros(0), np.zeros(0))
 
+    def friction_loss(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
+        """Power, W, that friction at the constraints takes."""
+        return 0.0
+
     def forward_dynamics(self, q: Any, qd: Any, tau: Any) -> Any:
         """q̈ (nv,) with M q̈ + h + Aᵀλ = τ + ψ, constraints not depending on time."""
         return self.motion(0.0, q, qd, tau)[0]

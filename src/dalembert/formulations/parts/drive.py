@@ -18,8 +18,13 @@ def coulomb(qd: Vector, positive: Vector, negative: Vector, width: Vector | None
     """T_c⁺ [q̇ > 0] + T_c⁻ [q̇ < 0] (nv,); with a `width` (nv,), rising linearly over ±width."""
     if width is None:
         return (qd > 0) * positive + (qd < 0) * negative
-    share = np.minimum(np.maximum(qd / width, -1.0), 1.0)
+    share = saturated(qd, np.abs(qd), width)
     return np.maximum(share, 0.0) * positive - np.minimum(share, 0.0) * negative
+
+
+def saturated(u: Vector, speed: Vector, width: Vector) -> Vector:
+    """u/speed, or u/width where that is slower: the direction of a slip, rising over ±width."""
+    return u / np.maximum(speed, width)
 
 
 def generalized_forces(model: Model, q: Vector, qd: Vector) -> Vector:
