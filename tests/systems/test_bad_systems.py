@@ -26,9 +26,10 @@ def plane(kinetic=(VX**2 + VY**2) / 2, potential=0, **more):
 BAD = {
     "cubic": (lambda: plane(VX**2 + VY**3), "not quadratic .* rows of y"),
     "relativistic": (lambda: plane(-sympy.sqrt(1 - VX**2 / 100) + VY**2), "not quadratic .* of x"),
-    "linear": (lambda: plane(VX**2 + VY**2 + X * VY), "linear in the velocity of y"),
-    "constant": (lambda: plane(VX**2 + VY**2 + X**2), "part without velocities"),
-    "potential": (lambda: plane(potential=X * VY), "potential energy depends on the velocity of y"),
+    "potential": (
+        lambda: plane(potential=X * VY**2),
+        "depends on the velocity of y, and not linear",
+    ),
     "undefined": (lambda: plane(M * VX**2 + VY**2), "kinetic energy uses m, neither"),
     "undefined casadi": (lambda: sx(CV**2, CK * CX), "potential energy uses k, neither"),
     "missing coordinate": (
@@ -40,10 +41,8 @@ BAD = {
         r"uses psi\(t\), neither",
     ),
     "acceleration": (lambda: dl.Lagrangian([TH], TH.diff().diff() ** 2), "no velocity"),
-    "time": (
-        lambda: dl.Lagrangian([TH], TH.diff() ** 2, TH * dynamicsymbols._t),
-        "depends on the time t explicitly",
-    ),
+    "time": (lambda: plane(potential=X * sympy.Symbol("t")), r"uses t, neither .* time=t"),
+    "no time": (lambda: plane(time=3.0), "time holds 3.0, which is no symbol"),
     "no velocities": (lambda: dl.Lagrangian([X], VX**2), "qd is missing.*dynamicsymbols"),
     "no velocities casadi": (lambda: dl.Lagrangian([CX], CV**2), "qd is missing"),
     "one velocity": (lambda: plane(qd=[VX]), "qd has 1 entries for 2"),

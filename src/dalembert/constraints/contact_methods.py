@@ -9,10 +9,10 @@ from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.posture import index
 from dalembert.errors import ConstraintError
 from dalembert.systems.evaluator import Parameters
-from dalembert.systems.system import System
+from dalembert.systems.timed import TimedSystem
 
 
-class ContactMethods(System):
+class ContactMethods(TimedSystem):
     """Methods that take the name of a contact, which may be left out where there is one."""
 
     dynamics: ConstrainedDynamics

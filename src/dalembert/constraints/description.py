@@ -122,6 +122,16 @@ class ConstrainedDynamics(Carried):
     def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
         return self.dynamics.frame_jacobian(q, frame, expressed_in)
 
+    @property
+    def gyroscopic(self) -> bool:
+        return self.dynamics.gyroscopic
+
+    def at_time(self, t: Any) -> ConstrainedDynamics:
+        return replace(self, dynamics=self.dynamics.at_time(t)) if self.dynamics.moving else self
+
+    def chart_power(self, q: Any, qd: Any) -> Any:
+        return self.dynamics.chart_power(q, qd)
+
     def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
         return self.dynamics.generalized_forces(q, qd, t)
 
@@ -144,7 +154,7 @@ class ConstrainedDynamics(Carried):
             squares += [
                 np.ones(J.shape[0]) @ (J * J) for J in (unknown if parts is None else parts)
             ]
-        return np.diag(self.dynamics.mass_matrix(q)), np.stack(squares)
+        return np.diag(self.dynamics.at_time(t).mass_matrix(q)), np.stack(squares)
 
     # the motion that the constraints leave
 
@@ -288,7 +298,7 @@ def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> 
         every += [np.stack([F @ J for F, J in rubbing]), np.stack([F for F, _ in rubbing])]
     outputs, parameters, p = _parameters(system, every, [q, v, t], letters, p)
     function = bridge.Function([q, v, t, p], outputs)
-    moving = bridge.depends_on(bridge.flat([h, A, b]), t)
+    moving = system.moving or bridge.depends_on(bridge.flat([h, A, b]), t)
     return ConstrainedDynamics(
         name, system, named, slices, len(positions), tuple(positions), function, parameters, moving
     )

@@ -124,7 +124,7 @@ def singular_values(
     system: ConstrainedDynamics, q: Any, t: Any = None, root: str = "cholesky"
 ) -> SingularValues:
     """Λ = U Σ Vᵀ at a posture; V₂ completes V₁ by Householder's reflections."""
-    plant = system.dynamics
+    plant = system.dynamics.at_time(t)
     W, W_inverse = roots(plant, q, plant.mass_matrix(q), root)
     U, S, V1 = singular(system.at(q, None, t).A @ W_inverse.T, system.rank)
     return SingularValues(W, U, S, V1, householder(V1.T)[1])
@@ -203,18 +203,25 @@ def decoupled(
     `kane.basis`, and Gram and Schmidt's V₁.
     """
     require_smooth(system, "the decoupled form")
-    plant, rows = system.dynamics, list(system.require_pivots().rows)
+    plant, rows = system.dynamics.at_time(t), list(system.require_pivots().rows)
     values, rates = _moving_frame(system, rows, q, qd, 0.0 if t is None else t, root, near)
     (W, V1, V2, K, _), (W_dot, V1_dot, V2_dot, K_dot, b_dot) = values, rates
     W_inverse, Gamma = np.linalg.inv(W), _skew_gamma(plant, q, qd, W, W_dot)
     v_o, v_r = V1.T @ (W.T @ qd), V2.T @ (W.T @ qd)
     factors = lu(K[rows])
     along, across = Gamma @ V2 + V2_dot, Gamma @ V1 + V1_dot
-    forces = tau + plant.generalized_forces(q, qd, t) - plant.bias(q, np.zeros(system.nv))
+    forces = tau + plant.generalized_forces(q, qd, t) - _beside_coriolis(plant, q, qd)
     u = W_inverse @ forces - across @ v_o
     u_o = V1.T @ u - factors.solve(b_dot - K_dot[rows] @ v_o)
     lam = spread(K, factors, rows, factors.transpose_solve(u_o - V1.T @ (along @ v_r)))
     return Decoupled(W, V1, V2, K[rows], V1.T @ along, V2.T @ along, v_r, u_o, V2.T @ u, lam)
+
+
+def _beside_coriolis(plant: Dynamics, q: Any, qd: Any) -> Any:
+    """h − C q̇ (nv,): N, and G q̇ + e of a plant that is gyroscopic or moves by itself."""
+    if not (plant.gyroscopic or plant.moving):
+        return plant.bias(q, np.zeros(plant.nv))
+    return plant.bias(q, qd) - plant.compute("coriolis_matrix", q=q, qd=qd) @ qd
 
 
 def _moving_frame(
@@ -227,7 +234,7 @@ def _moving_frame(
 
     def frame(x: Any) -> tuple[Any, ...]:
         at, now = x[: plant.nq], x[plant.nq]
-        W, W_inverse = roots(plant, at, plant.mass_matrix(at), root)
+        W, W_inverse = roots(plant, at, plant.at_time(now).mass_matrix(at), root)
         found = system.at(at, None, now)
         Lambda = found.A[rows] @ W_inverse.T
         if near is None:

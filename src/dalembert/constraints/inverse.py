@@ -45,9 +45,9 @@ def inverse_dynamics(
     NaN where the actuators cannot give this motion.
     """
     require_smooth(system, "inverse dynamics")
-    plant, columns = system.dynamics, selected(system, actuators)
+    plant, columns = system.dynamics.at_time(t), selected(system, actuators)
     M, A = plant.mass_matrix(q), system.at(q, None, t).A
-    parts = [M @ qdd, plant.bias(q, qd), -plant.generalized_forces(q, qd)]
+    parts = [M @ qdd, plant.bias(q, qd), -plant.generalized_forces(q, qd, t)]
     f = parts[0] + parts[1] + parts[2]
     maps = metric(system, M, A)
     B = np.eye(system.nv)[:, columns]

@@ -56,7 +56,7 @@ def metric(system: ConstrainedDynamics, M: Any, A: Any) -> Metric:
 def projectors(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
     """(P_ω, P_T), each (nv, nv) (000 p.68–70)."""
     A = system.at(q, None, t).A
-    P_w = projector(metric(system, system.dynamics.mass_matrix(q), A))
+    P_w = projector(metric(system, system.dynamics.at_time(t).mass_matrix(q), A))
     return P_w, P_w.T
 
 
@@ -85,7 +85,7 @@ def second_fundamental_form(
     system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None
 ) -> tuple[Any, Any]:
     """(S(q̇, q̇) (nv,), M S(q̇, q̇)): acceleration normal to Q and the centrifugal force (000 p.72)."""
-    plant = system.dynamics
+    plant = system.dynamics.at_time(t)
     rows, M = system.at(q, qd, t), plant.mass_matrix(q)
     maps = metric(system, M, rows.A)
     coriolis = plant.bias(q, qd) - plant.bias(q, np.zeros(system.nv))
@@ -104,7 +104,7 @@ def project(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tupl
     for _ in range(NEWTON_STEPS if system.held else 0):
         found = system.at(q, None, t)
         A = found.A[list(system.positions)]
-        maps = metric(system, system.dynamics.mass_matrix(q), A)
+        maps = metric(system, system.dynamics.at_time(t).mass_matrix(q), A)
         excess, _ = maps.flat(found.h)
         q = system.integrate(q, -(maps.A_sharp.T @ excess))
     return q, project_velocity(system, q, qd, t)
@@ -112,7 +112,7 @@ def project(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tupl
 
 def project_velocity(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
     """The velocity (nv,) nearest to q̇ in the metric M with A q̇ = b."""
-    rows, M = system.at(q, None, t), system.dynamics.mass_matrix(q)
+    rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
     maps = metric(system, M, rows.A)
     excess, _ = maps.flat(rows.A @ qd - rows.b)
     return qd - maps.A_sharp.T @ excess

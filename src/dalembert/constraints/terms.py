@@ -18,7 +18,7 @@ class Terms(NamedTuple):
 
 def terms(system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None) -> Terms:
     """The terms at a state, traceable."""
-    plant = system.dynamics
+    plant = system.dynamics.at_time(t)
     rows = system.at(q, qd, t)
     f = tau + plant.generalized_forces(q, qd, t) - plant.bias(q, qd)
     return Terms(plant.mass_matrix(q), f, rows.A, rows.drift)

@@ -193,7 +193,7 @@ def commanded(
     model: ConstrainedDynamics, t: Any, q: Any, qd: Any, task: Task, a: Any, lam: Any
 ) -> Any:
     """τ (nv,) that gives the task the acceleration `a` and the constraints the forces `lam`."""
-    plant, rows = model.dynamics, model.at(q, qd, t)
+    plant, rows = model.dynamics.at_time(t), model.at(q, qd, t)
     qdd = acceleration(task, rows.A, rows.drift, a)
     inertial = plant.mass_matrix(q) @ qdd + plant.bias(q, qd)
     return inertial - plant.generalized_forces(q, qd) + model.reaction(q, qd, t, lam)

@@ -92,7 +92,8 @@ class PDGravity(_JointSpace):
     def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
         """(τ, ż), traceable."""
         e, de, _ = self._error(t, q, qd, constants)
-        tau = self.model.compute("gravity_torque", q=q) - constants["kp"] * e - constants["kd"] * de
+        weight = self.model.at_time(t).compute("gravity_torque", q=q)
+        tau = weight - constants["kp"] * e - constants["kd"] * de
         return (tau, np.zeros(0)) if self.ki is None else (tau - constants["ki"] * z, e)
 
 
@@ -111,4 +112,4 @@ class ComputedTorque(_JointSpace):
         zdot = np.zeros(0)
         if self.ki is not None:
             a, zdot = a - constants["ki"] * z, e
-        return self.model.compute("inverse_dynamics", q=q, qd=qd, qdd=a), zdot
+        return self.model.at_time(t).compute("inverse_dynamics", q=q, qd=qd, qdd=a), zdot

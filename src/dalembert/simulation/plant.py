@@ -156,7 +156,7 @@ class Plant:
         total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
         rubbing = self.rubbing(qd, friction, given)
         qdd, lam = bare.motion(t, q, qd, total - rubbing)
-        power = total @ qd
+        power = total @ qd + bare.at_time(t).chart_power(q, qd)
         if self.closed and not bare.resting:
             power = power - bare.at(q, None, t).b @ lam
         zdot = zdot(lam) if callable(zdot) else zdot
@@ -170,6 +170,7 @@ class Plant:
         Rows and columns of held joints leave M; what holds them is the rest of their equation.
         """
         bare, friction = self.bound(given)
+        bare = bare.at_time(t)
         total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
         locked = given["locked"]
         rubbing = coulomb(given["direction"], friction[0], friction[1])

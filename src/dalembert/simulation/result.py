@@ -41,6 +41,7 @@ def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> Function:
         q, qd, z, _ = plant.parts(x)
         bare, _ = plant.bound(values)
         total, _ = plant.torque(t, q, qd, z, tau, values.get("law"))
+        bare = bare.at_time(t)
         kinetic, potential = bare.kinetic_energy(q, qd), bare.potential_energy(q)
         found = {"tau": total, "kinetic": kinetic, "potential": potential}
         if not plant.closed:

@@ -27,6 +27,7 @@ class Alphabet:
     q: Any
     qd: Any
     p: Any
+    t: Any  # time ()
 
     def name_of(self, symbol: Any) -> str:
         """The coordinate that the user's symbol is; empty if none."""
@@ -88,9 +89,10 @@ class Alphabet:
     def _require_known(self, unknown: Sequence[str], what: str) -> None:
         if unknown:
             some = unknown[0]
+            clock = f"; the symbol of time is given as time={some}" if some == "t" else ""
             raise ModelError(
                 f"{what} uses {', '.join(unknown)}, neither a coordinate nor a parameter; list "
-                f"{some} in q, or give parameters={{{some!r}: its value, or None}}"
+                f"{some} in q, or give parameters={{{some!r}: its value, or None}}{clock}"
             )
 
 
@@ -101,8 +103,12 @@ def alphabet(
     names: Sequence[str] | None,
     expressions: Iterable[Any],
     velocities_needed: bool = True,
+    time: Any = None,
 ) -> Alphabet:
-    """Settle what the symbols are; `expressions` are looked through for `Parameter` objects."""
+    """Settle what the symbols are; `expressions` are looked through for `Parameter` objects.
+
+    `time` is the user's symbol of time; coordinates that are functions of one have it already.
+    """
     positions = entries(q)
     if not positions:
         raise ModelError("q is empty; give at least one coordinate")
@@ -115,15 +121,16 @@ def alphabet(
     values = {name: value for name, (_, value) in declared.items()}
     _require_distinct([*labels, *values], "coordinates and parameters")
     ours = [bridge.symbol(name, len(labels)) for name in ("q", "qd")]
-    p = bridge.symbol("parameters", len(values))
+    p, t = bridge.symbol("parameters", len(values)), bridge.symbol("t")
     keys = [*positions, *velocities]
     _require_distinct([_key(x) for x in keys], "symbols of q and qd", [str(x) for x in keys])
     given = {_key(x): symbol for x, symbol in zip(positions, ours[0], strict=True)}
     given |= {_key(x): symbol for x, symbol in zip(velocities, ours[1], strict=False)}
     given |= _derivatives(positions, list(ours[1]))
+    given |= dict.fromkeys(_clocks(positions, time), t)
     by_name = dict(zip(values, p, strict=True))
     given |= {_key(s): by_name[name] for name, (s, _) in declared.items() if s is not None}
-    return Alphabet(labels, values, given, by_name, ours[0], ours[1], p)
+    return Alphabet(labels, values, given, by_name, ours[0], ours[1], p, t)
 
 
 def entries(value: Any) -> list[Any]:
@@ -198,6 +205,15 @@ def _derivatives(positions: list[Any], ours: list[Any]) -> dict[Any, Any]:
         if _library(position) == "sympy" and _is_function(position):
             rates[position.diff(position.args[0])] = symbol
     return rates
+
+
+def _clocks(positions: list[Any], time: Any) -> set[Any]:
+    """Keys of the symbols of time: the one given, and those that coordinates are functions of."""
+    own = {x.args[0] for x in positions if _library(x) == "sympy" and _is_function(x)}
+    if time is None:
+        return own
+    _label(time, "time")
+    return own | {_key(time)}
 
 
 def _declared(parameters: Any, expressions: Iterable[Any]) -> dict[str, tuple[Any, float | None]]:

@@ -153,6 +153,7 @@ def _functions(system: Dynamics, t: float) -> tuple[bridge.Function, bridge.Func
     S (nq, nv) is ∂q̇/∂v: on a quaternion joint the velocities are no rates of coordinates. Slopes are
     multiplied by it as numbers, which for many bodies is far shorter than as symbols.
     """
+    system = system.at_time(t)
     q, v, still = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv), np.zeros(system.nv)
     lam = bridge.symbol("lam", system.rows)
     f = system.bias(q, still) - system.generalized_forces(q, still, t)

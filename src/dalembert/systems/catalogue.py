@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
@@ -12,7 +14,7 @@ STATE, SQUARE = ("q", "qd"), ("nv", "nv")
 MOTION, FORCED = ("q", "qd", "qdd"), ("q", "qd", "tau")
 CITATION = "000 p.8, p.22–24; 002"
 POINTS: tuple[Size, ...] = ("particles", "dimension")
-MORE_INPUTS = {**INPUTS, "forces": POINTS, "dq": ("nv",)}
+MORE_INPUTS = {**INPUTS, "forces": POINTS, "dq": ("nv",), "t": ()}
 
 Way = tuple[str, Callable[..., Any], str]  # name, function, summary
 
@@ -100,11 +102,25 @@ _LAGRANGIAN = (
         ("christoffel", euler_lagrange.coriolis_matrix, "Σ Γ_ijk q̇_k"),
     ),
     _quantity(
+        "gyroscopic_matrix",
+        "G(q), skew: the forces G q̇ of a part aᵀq̇ of L",
+        ("q",),
+        {"G": SQUARE},
+        ("curl", euler_lagrange.gyroscopic_matrix, "∂a/∂q − (∂a/∂q)ᵀ"),
+    ),
+    _quantity(
+        "chart_force",
+        "what moving coordinates add to C q̇ + G q̇ + N",
+        STATE,
+        {"e": ("nv",)},
+        ("slope", euler_lagrange.chart_force, "∂(M q̇ + a)/∂t"),
+    ),
+    _quantity(
         "kinetic_energy",
         "K",
         STATE,
         {"K": ()},
-        ("given", euler_lagrange.kinetic_energy, "as given"),
+        ("given", euler_lagrange.kinetic_energy, "as given, ½ q̇ᵀM q̇"),
     ),
     _quantity(
         "potential_energy",
@@ -207,3 +223,27 @@ _PARTICLES = (
 )
 LAGRANGIAN = {quantity.name: quantity for quantity in _LAGRANGIAN}
 PARTICLES = {**LAGRANGIAN, **{quantity.name: quantity for quantity in _PARTICLES}}
+
+
+def timed(quantities: Mapping[str, Quantity]) -> Mapping[str, Quantity]:
+    """The same of a system that depends on time, which is an input t of all but the manifold's."""
+    return _TIMED[quantities is PARTICLES]
+
+
+def _timed(found: Quantity) -> Quantity:
+    def at_time(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def then(energies: Any, t: Any = None, **given: Any) -> Any:
+            return function(energies if t is None else energies.at_time(t), **given)
+
+        return then
+
+    made = tuple(replace(way, function=at_time(way.function)) for way in found.formulations)
+    return replace(found, formulations=made, optional=(*found.optional, "t"))
+
+
+_MANIFOLD = ("integrate", "difference")
+_TIMED = tuple(
+    {name: found if name in _MANIFOLD else _timed(found) for name, found in own.items()}
+    for own in (LAGRANGIAN, PARTICLES)
+)

@@ -1,15 +1,13 @@
-"""Is this a Lagrangian system? Asked when it is made; is M regular? asked before it is inverted."""
+"""Is M regular? asked before it is inverted, at states that are random but always the same."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.errors import ModelError, SingularMassMatrixError
-from dalembert.systems.energies import Energies, Symbols
+from dalembert.errors import SingularMassMatrixError
+from dalembert.systems.energies import Energies
 from dalembert.systems.euler_lagrange import mass_matrix
 
 # what rounding leaves of a zero, after a few dozen operations on numbers of order one
@@ -18,63 +16,10 @@ ROUNDING = 1e-10
 RELATIVE_INERTIA = 1e-13
 
 
-def require_lagrangian(energies: Energies) -> None:
-    """K must be a quadratic form in q̇, U a function of q alone; an error says what is not."""
-    s = Symbols(energies)
-    for rate, symbol in zip(energies.coordinates, s["qd"], strict=True):
-        if bridge.depends_on(s["potential"], symbol):
-            raise ModelError(
-                f"{energies.name}: the potential energy depends on the velocity of {rate}; give "
-                "forces that depend on velocities as forces="
-            )
-    slope = bridge.gradient(s["kinetic"], s["qd"])
-    inertia = bridge.jacobian(slope, s["qd"])
-    probe = bridge.Function(
-        [s["q"], s["qd"], s.parameters], [s["kinetic"], slope, inertia, s["potential"]]
-    )
-    seen = 0
-    for q, qd, values in _states(energies):
-        K, p, M, U = probe(q, qd, values)
-        other = probe(q, -1.7 * qd[::-1], values)[2]
-        if not all(np.isfinite(x).all() for x in (K, p, M, U, other)):
-            continue
-        seen += 1
-        _require_quadratic(energies, K, p, M, other, qd)
-    if not seen:
-        raise ModelError(
-            f"{energies.name}: the energies have no finite value at any of the random states "
-            "tried; check roots, logarithms and divisions"
-        )
-
-
-def _require_quadratic(
-    energies: Energies, K: Any, p: np.ndarray, M: np.ndarray, other: np.ndarray, qd: np.ndarray
-) -> None:
-    """K = ½ q̇ᵀ M q̇ and ∂K/∂q̇ = M q̇ with M the same at another q̇."""
-    scale = ROUNDING * (np.abs(M).max() + np.abs(p).max() + 1e-300)
-    wrong = np.abs(M - other).max(axis=1) > scale
-    if wrong.any():
-        named = " and ".join(np.array(energies.coordinates)[wrong])
-        raise ModelError(
-            f"{energies.name}: the kinetic energy is not quadratic in the velocities: ∂²K/∂q̇² "
-            f"changes with them in the rows of {named}"
-        )
-    linear = np.abs(p - M @ qd) > scale * (1.0 + np.abs(qd).sum())
-    if linear.any():
-        named = " and ".join(np.array(energies.coordinates)[linear])
-        raise ModelError(
-            f"{energies.name}: the kinetic energy has a part linear in the velocity of {named}; it "
-            "must be a quadratic form"
-        )
-    if abs(K.item() - 0.5 * qd @ M @ qd) > scale * (1.0 + np.abs(qd).sum()) ** 2:
-        raise ModelError(
-            f"{energies.name}: the kinetic energy has a part without velocities; put minus this "
-            "part into the potential energy"
-        )
-
-
-def _states(energies: Energies, count: int = 24) -> Iterator[tuple[np.ndarray, ...]]:
-    """Random q (large and small), velocities, and parameters: defaults or positive numbers."""
+def states(
+    energies: Energies, count: int = 24
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, float]]:
+    """Random q (large and small), velocities, parameters (defaults or positive numbers) and times."""
     rng = np.random.default_rng(0)
     defaults = energies.parameters.values()
     for k in range(count):
@@ -82,14 +27,14 @@ def _states(energies: Energies, count: int = 24) -> Iterator[tuple[np.ndarray, .
         known = [x if d is None else d for x, d in zip(free, defaults, strict=True)]
         reach = (1.0, 0.1, 0.01, 0.001)[k % 4]
         q = reach * rng.uniform(-1.0, 1.0, energies.nq)
-        yield q, rng.uniform(0.5, 1.5, energies.nq), np.array(known, dtype=float)
+        yield q, rng.uniform(0.5, 1.5, energies.nq), np.array(known, dtype=float), 0.1 * k
 
 
 def require_regular(energies: Energies) -> None:
     """Raise if M(q) is singular at every one of some random states, naming the null direction."""
     lightest = None
-    for q, _, values in _states(energies):
-        M = mass_matrix(energies.bind(values), q)
+    for q, _, values, t in states(energies):
+        M = mass_matrix(energies.bind(values).at_time(t), q)
         if not np.isfinite(M).all():
             continue
         inertia, direction = least_inertia(M)

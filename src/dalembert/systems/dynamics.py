@@ -185,6 +185,19 @@ class Dynamics:
     def require_regular(self) -> None:
         """Raise if M(q) is singular at all of some random postures, in words."""
 
+    @property
+    def gyroscopic(self) -> bool:
+        """Whether L has a part linear in the velocities."""
+        return False
+
+    def at_time(self, t: Any) -> Dynamics:
+        """The same as it stands at time t; None is time zero. Of most systems time changes nothing."""
+        return self
+
+    def chart_power(self, q: Any, qd: Any) -> Any:
+        """−∂L/∂t, watts: what moves coordinates by themselves puts in."""
+        return 0.0
+
     def mass_matrix(self, q: Any) -> Any:
         """M (nv, nv)."""
         return self.compute("mass_matrix", q=q)
@@ -266,7 +279,7 @@ class Dynamics:
 
     # constraints
 
-    moving: bool = False  # whether they depend on time
+    moving: bool = False  # whether the equations depend on time
     resting: bool = False  # whether b = 0 always, so that they do no work
 
     @property

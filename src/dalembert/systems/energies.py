@@ -1,4 +1,4 @@
-"""The data of a Lagrangian system: K, U and ψ as one function of (q, q̇, parameters)."""
+"""The data of a Lagrangian system: K, U and ψ as one function of (q, q̇, parameters, t)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from dalembert import bridge
 from dalembert.formulations import Quantity
 from dalembert.model.parameter import parameter_vector
-from dalembert.systems.catalogue import LAGRANGIAN, MORE_INPUTS, PARTICLES
+from dalembert.systems.catalogue import LAGRANGIAN, MORE_INPUTS, PARTICLES, timed
 from dalembert.systems.dynamics import Dynamics
 
 
@@ -24,7 +24,9 @@ class Symbols:
         for name, size in energies.sizes.items():
             setattr(self, name, bridge.symbol(name, size))
         self.parameters = bridge.symbol("parameters", *energies.function.inputs[2])
-        found = energies.function(self["q"], self["qd"], self.parameters)
+        self.t = bridge.symbol("t")
+        self.linear = np.zeros(energies.nq)
+        found = energies.function(self["q"], self["qd"], self.parameters, self.t)
         for name, value in zip(energies.function.names, found, strict=True):
             setattr(self, name, value)
 
@@ -37,10 +39,12 @@ Formula = Callable[[Symbols], Any]
 
 @dataclass(frozen=True, eq=False)
 class Energies(Dynamics):
-    """A system by its energies: ``function`` is (q, qd, parameters) → (kinetic, potential, forces).
+    """A system by its energies: ``function`` is (q, qd, parameters, t) → (kinetic, potential, forces).
 
-    For particles it also returns positions, masses and applied forces, each (k, d). `parameters`
-    holds the default of every named parameter; `bind` puts numbers (or symbols) in.
+    L = K + aᵀq̇ − U with K quadratic in q̇ and U a function of q and t; a is its output `linear`, and
+    zero where it has none. For particles it also returns positions, masses and applied forces, each
+    (k, d). `parameters` holds the default of every named parameter; `bind` puts numbers (or symbols)
+    in, and `at_time` the time at which the system stands, zero by default.
     """
 
     name: str
@@ -49,6 +53,8 @@ class Energies(Dynamics):
     parameters: Mapping[str, float | None]
     dimension: int = 0
     values: Any = field(default_factory=lambda: np.zeros(0))
+    moving: bool = False  # whether L or ψ depends on time
+    clock: Any = 0.0
     derived: dict[Any, bridge.Function] = field(default_factory=dict, repr=False)
 
     traced_from: ClassVar = (
@@ -62,7 +68,33 @@ class Energies(Dynamics):
     @property
     def catalogue(self) -> Mapping[str, Quantity]:
         """Lagrange's quantities, and those of the particles where there are any."""
-        return PARTICLES if self.dimension else LAGRANGIAN
+        own = PARTICLES if self.dimension else LAGRANGIAN
+        return timed(own) if self.moving else own
+
+    @property
+    def gyroscopic(self) -> bool:
+        return "linear" in self.function.names
+
+    @property
+    def pushed(self) -> bool:
+        """Whether forces without potential act."""
+        return not bridge.is_zero(Symbols(self)["forces"])
+
+    def at_time(self, t: Any) -> Energies:
+        """The same as it stands at time t, a number or a symbol; None is time zero."""
+        return replace(self, clock=0.0 if t is None else t) if self.moving else self
+
+    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
+        here = self if t is None else self.at_time(t)
+        return here.compute("generalized_forces", q=q, qd=qd)
+
+    def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
+        return super(Energies, self.at_time(t)).motion(t, q, qd, tau)
+
+    def chart_power(self, q: Any, qd: Any) -> Any:
+        from dalembert.systems.euler_lagrange import chart_power
+
+        return chart_power(self, q, qd) if self.moving else 0.0
 
     def require_regular(self) -> None:
         """Raise if M(q) is singular at every one of some random states."""
@@ -102,10 +134,10 @@ class Energies(Dynamics):
         key = (formula, *inputs)
         if key not in self.derived:
             symbols = Symbols(self)
-            arguments = [*(symbols[name] for name in inputs), symbols.parameters]
+            arguments = [*(symbols[name] for name in inputs), symbols.parameters, symbols.t]
             self.derived[key] = bridge.Function(arguments, [formula(symbols)])
-        return self.derived[key](*inputs.values(), self.values)[0]
+        return self.derived[key](*inputs.values(), self.values, self.clock)[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = (self.name, self.coordinates, self.function, dict(self.parameters))
-        return Energies, (*state, self.dimension, self.values)
+        return Energies, (*state, self.dimension, self.values, self.moving, self.clock)

@@ -1,7 +1,11 @@
 """Lagrange's equations of a system given by K, U and ψ (000 p.8, p.23; 002).
 
-d/dt ∂K/∂q̇ − ∂K/∂q + ∂U/∂q = τ + ψ, with K = ½ q̇ᵀ M(q) q̇, is M q̈ + C q̇ + N = τ + ψ. Formulas (with a
-leading underscore) are written on symbols and differentiated; functions take arrays.
+d/dt ∂L/∂q̇ − ∂L/∂q = τ + ψ with L = ½ q̇ᵀM(q, t) q̇ + a(q, t)ᵀq̇ − U(q, t) is
+
+    M q̈ + C q̇ + G q̇ + N + e = τ + ψ,    G = ∂a/∂q − (∂a/∂q)ᵀ,    e = ∂(M q̇ + a)/∂t,
+
+with G = 0 and e = 0 where L has no linear part and no time in it. Formulas (with a leading
+underscore) are written on symbols and differentiated; functions take arrays.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ def _mass_matrix(s: Symbols) -> Any:
 
 
 def _momentum(s: Symbols) -> Any:
-    return bridge.gradient(s["kinetic"], s["qd"])
+    return bridge.gradient(s["kinetic"], s["qd"]) + s["linear"]
 
 
 def _potential_slope(s: Symbols) -> Any:
@@ -45,9 +49,23 @@ def _potential_slope(s: Symbols) -> Any:
 
 
 def _bias(s: Symbols) -> Any:
-    # d/dt ∂K/∂q̇ at q̈ = 0, less ∂K/∂q
-    carried = bridge.directional(_momentum(s), s["q"], s["qd"])
-    return carried - bridge.gradient(s["kinetic"], s["q"]) + _potential_slope(s)
+    # d/dt ∂L/∂q̇ at q̈ = 0, less ∂L/∂q
+    carried = bridge.directional(_momentum(s), s["q"], s["qd"]) + _chart_force(s)
+    moving = s["kinetic"] + s["linear"] @ s["qd"]
+    return carried - bridge.gradient(moving, s["q"]) + _potential_slope(s)
+
+
+def _gyroscopic_matrix(s: Symbols) -> Any:
+    slopes = bridge.jacobian(s["linear"], s["q"])
+    return slopes - slopes.T
+
+
+def _chart_force(s: Symbols) -> Any:
+    return bridge.jacobian(_momentum(s), s["t"])
+
+
+def _chart_power(s: Symbols) -> Any:
+    return bridge.jacobian(s["potential"] - s["kinetic"] - s["linear"] @ s["qd"], s["t"])
 
 
 def _mass_slopes(s: Symbols) -> Any:
@@ -73,7 +91,7 @@ def mass_matrix(energies: Energies, q: Any) -> Any:
 
 
 def bias(energies: Energies, q: Any, qd: Any) -> Any:
-    """h (n,) = d/dt ∂K/∂q̇ |_{q̈=0} − ∂K/∂q + ∂U/∂q = C q̇ + N."""
+    """h (n,) = d/dt ∂L/∂q̇ |_{q̈=0} − ∂L/∂q = C q̇ + G q̇ + N + e."""
     return energies.evaluate(_bias, q=q, qd=qd)
 
 
@@ -89,8 +107,26 @@ def coriolis_matrix(energies: Energies, q: Any, qd: Any) -> Any:
 
 
 def bias_by_christoffel(energies: Energies, q: Any, qd: Any) -> Any:
-    """h (n,) = C(q, q̇) q̇ + N(q)."""
-    return coriolis_matrix(energies, q, qd) @ qd + potential_slope(energies, q)
+    """h (n,) = C(q, q̇) q̇ + N(q), and G q̇ + e of a gyroscopic or moving system."""
+    h = coriolis_matrix(energies, q, qd) @ qd + potential_slope(energies, q)
+    if energies.gyroscopic or energies.moving:
+        h = h + gyroscopic_matrix(energies, q) @ qd + chart_force(energies, q, qd)
+    return h
+
+
+def gyroscopic_matrix(energies: Energies, q: Any) -> Any:
+    """G (n, n) = ∂a/∂q − (∂a/∂q)ᵀ, skew: gyroscopic and magnetic forces do no work."""
+    return energies.evaluate(_gyroscopic_matrix, q=q)
+
+
+def chart_force(energies: Energies, q: Any, qd: Any) -> Any:
+    """e (n,) = ∂(M q̇ + a)/∂t: what coordinates that move by themselves add to the bias."""
+    return energies.evaluate(_chart_force, q=q, qd=qd)
+
+
+def chart_power(energies: Energies, q: Any, qd: Any) -> Any:
+    """−∂L/∂t, watts: what whoever moves the coordinates puts in, d(K + U)/dt = (τ + ψ)·q̇ − ∂L/∂t."""
+    return energies.evaluate(_chart_power, q=q, qd=qd)
 
 
 def potential_slope(energies: Energies, q: Any) -> Any:
@@ -145,15 +181,15 @@ def forward_dynamics_derivatives(energies: Energies, q: Any, qd: Any, tau: Any) 
 
 
 def kinetic_energy(energies: Energies, q: Any, qd: Any) -> Any:
-    """K, joules."""
+    """K = ½ q̇ᵀM q̇, joules."""
     return energies.evaluate(_kinetic, q=q, qd=qd)
 
 
 def potential_energy(energies: Energies, q: Any) -> Any:
-    """U, joules."""
+    """U, less what K has without velocities, joules."""
     return energies.evaluate(_potential, q=q)
 
 
 def generalized_momentum(energies: Energies, q: Any, qd: Any) -> Any:
-    """p (n,) = ∂K/∂q̇ (000 p.7)."""
+    """p (n,) = ∂L/∂q̇ = M q̇ + a (000 p.7)."""
     return energies.evaluate(_momentum, q=q, qd=qd)

@@ -207,12 +207,19 @@ class Evaluator:
         chosen = {name: value for name, value in choices.items() if value is not None}
         variant = self._variant(quantity, formulation, chosen)
         arguments = (*inputs, *(chosen[name] for name in variant.optional))
-        if any(map(bridge.is_symbolic, arguments)):
-            return self._on_symbols(variant, arguments, parameters)
-        result = self._run(variant, arguments, parameters, out)
-        if not (chosen or formulation or self._open or quantity in self.__dict__):
+        result = self._result(variant, arguments, parameters, out)
+        symbolic = bridge.is_symbolic(result[0] if isinstance(result, tuple) else result)
+        if not (symbolic or chosen or formulation or self._open or quantity in self.__dict__):
             self._shorten(quantity, variant, inputs)
         return result
+
+    def _result(
+        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
+    ) -> Any:
+        """The kernel on arrays, or the formulation itself where symbols are among them."""
+        if any(map(bridge.is_symbolic, arguments)):
+            return self._on_symbols(variant, arguments, parameters)
+        return self._run(variant, arguments, parameters, out)
 
     def _on_symbols(
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters

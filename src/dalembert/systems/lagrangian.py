@@ -10,18 +10,15 @@ import numpy as np
 from dalembert import bridge
 from dalembert.errors import ModelError
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
-from dalembert.systems.check import (
-    RELATIVE_INERTIA,
-    least_inertia,
-    require_lagrangian,
-    singular,
-)
+from dalembert.systems.check import RELATIVE_INERTIA, least_inertia, singular
 from dalembert.systems.energies import Energies
 from dalembert.systems.evaluator import Parameters
+from dalembert.systems.settled import settled
 from dalembert.systems.system import System
+from dalembert.systems.timed import TimedSystem
 
 
-class Lagrangian(System):
+class Lagrangian(TimedSystem):
     """A system with M(q) q̈ + C(q, q̇) q̇ + N(q) = τ + ψ, from its energies (000 p.8; 002).
 
     `q` are SymPy symbols, functions of time (`dynamicsymbols`) or CasADi SX symbols; `qd` their
@@ -30,6 +27,11 @@ class Lagrangian(System):
     coordinate or a mapping {coordinate: force}. `parameters` are other symbols: {symbol: value},
     or a list; one without value is given at the call. `names` of the coordinates default to those
     of their symbols. Arrays are as in `Robot`; every quantity is compiled when first asked for.
+
+    L = K − U may have parts linear in q̇ (magnetic, gyroscopic) and parts without q̇ in K (rotating
+    coordinates), and may depend on `time`, a symbol (functions of time have theirs): the equations
+    are then M q̈ + C q̇ + G q̇ + N + e = τ + ψ, and methods take `t`, zero by default. A part of K
+    without velocities is counted with −U, so that K = ½ q̇ᵀM q̇ and K + U is Jacobi's energy.
 
     >>> import sympy
     >>> from sympy.physics.mechanics import dynamicsymbols
@@ -54,9 +56,11 @@ class Lagrangian(System):
         qd: Any = None,
         names: Sequence[str] | None = None,
         name: str = "system",
+        time: Any = None,
     ) -> None:
         listed = list(forces.values()) if isinstance(forces, Mapping) else _listed(forces)
-        letters = alphabet(q, qd, parameters, names, [kinetic, potential, *listed])
+        every = [kinetic, potential, *listed]
+        letters = alphabet(q, qd, parameters, names, every, time=time)
         parts = {
             "kinetic": letters.read(kinetic, "the kinetic energy"),
             "potential": letters.read(potential, "the potential energy"),
@@ -65,8 +69,7 @@ class Lagrangian(System):
         self._start(described(name, letters, parts))
 
     def _start(self, energies: Energies) -> None:
-        require_lagrangian(energies)
-        System.__init__(self, energies)
+        System.__init__(self, settled(energies))
 
     def integrate(self, q: Any, step: Any) -> Any:
         """q + step (..., nq)."""
@@ -100,9 +103,10 @@ class Lagrangian(System):
         formulation: str | None = None,
         parameters: Parameters = None,
         out: Any = None,
+        t: Any = None,
     ) -> Any:
         """τ (..., nv) = d/dt ∂L/∂q̇ − ∂L/∂q − ψ."""
-        return self._evaluate("inverse_dynamics", (q, qd, qdd), formulation, parameters, out)
+        return self._evaluate("inverse_dynamics", (q, qd, qdd), formulation, parameters, out, t=t)
 
     def forward_dynamics(
         self,
@@ -112,19 +116,22 @@ class Lagrangian(System):
         formulation: str | None = None,
         parameters: Parameters = None,
         out: Any = None,
+        t: Any = None,
     ) -> Any:
         """q̈ (..., nv) with M q̈ + C q̇ + N = τ + ψ; a state where M is singular is an error."""
-        variant = self._variant("forward_dynamics", formulation, {})
+        given = {} if t is None else {"t": t}
+        variant = self._variant("forward_dynamics", formulation, given)
         # where M is singular the kernel divides by zero; that is said below, in words
         with np.errstate(all="ignore"):
-            found = self._run(variant, (q, qd, tau), parameters, out)
-        if not np.isfinite(found).all():
-            self._explain(found, q, parameters)
+            found = self._result(variant, (q, qd, tau, *given.values()), parameters, out)
+        if not bridge.is_symbolic(found) and not np.isfinite(found).all():
+            self._explain(found, q, parameters, t)
         return found
 
-    def _explain(self, found: Any, q: Any, parameters: Parameters) -> None:
+    def _explain(self, found: Any, q: Any, parameters: Parameters, t: Any) -> None:
         """Raise if a state whose accelerations are not finite has a singular M."""
-        M = np.broadcast_to(self.mass_matrix(q, parameters=parameters), (*found.shape, self.nv))
+        M = self.mass_matrix(q, parameters=parameters, t=t)
+        M = np.broadcast_to(M, (*found.shape, self.nv))
         postures = np.broadcast_to(q, found.shape)
         wrong = np.argwhere(~np.isfinite(found).all(axis=-1) & np.isfinite(M).all(axis=(-2, -1)))
         for index in map(tuple, wrong[:100]):
@@ -140,49 +147,66 @@ class Lagrangian(System):
         formulation: str | None = None,
         parameters: Parameters = None,
         out: Any = None,
+        t: Any = None,
     ) -> Any:
-        """h (..., nv) = C q̇ + N, without ψ."""
-        return self._evaluate("bias", (q, qd), formulation, parameters, out)
+        """h (..., nv) = C q̇ + N, and G q̇ + e where L is linear in q̇ or depends on time; no ψ."""
+        return self._evaluate("bias", (q, qd), formulation, parameters, out, t=t)
 
-    def christoffel(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+    def christoffel(
+        self, q: Any, parameters: Parameters = None, out: Any = None, t: Any = None
+    ) -> Any:
         """Γ_ijk (..., nv, nv, nv), i the row (000 p.23)."""
-        return self._evaluate("christoffel", (q,), None, parameters, out)
+        return self._evaluate("christoffel", (q,), None, parameters, out, t=t)
 
     def coriolis_matrix(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
     ) -> Any:
         """C (..., nv, nv), for which Ṁ − 2C is skew (000 p.24)."""
-        return self._evaluate("coriolis_matrix", (q, qd), None, parameters, out)
+        return self._evaluate("coriolis_matrix", (q, qd), None, parameters, out, t=t)
+
+    def gyroscopic_matrix(
+        self, q: Any, parameters: Parameters = None, out: Any = None, t: Any = None
+    ) -> Any:
+        """G (..., nv, nv), skew: G q̇ are the forces of a part aᵀq̇ of L."""
+        return self._evaluate("gyroscopic_matrix", (q,), None, parameters, out, t=t)
+
+    def chart_force(
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
+    ) -> Any:
+        """e (..., nv) = ∂(M q̇ + a)/∂t, what coordinates that move by themselves add to the bias."""
+        return self._evaluate("chart_force", (q, qd), None, parameters, out, t=t)
 
     # energies, momenta, derivatives
 
     def generalized_momentum(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
     ) -> Any:
-        """p (..., nv) = ∂K/∂q̇ = M q̇."""
-        return self._evaluate("generalized_momentum", (q, qd), None, parameters, out)
+        """p (..., nv) = ∂L/∂q̇ = M q̇, and a where L has a part aᵀq̇."""
+        return self._evaluate("generalized_momentum", (q, qd), None, parameters, out, t=t)
 
     def inverse_dynamics_derivatives(
-        self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None
+        self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None, t: Any = None
     ) -> Any:
         """(∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈), each (..., nv, nv); the last is M."""
         name = "inverse_dynamics_derivatives"
-        return self._evaluate(name, (q, qd, qdd), None, parameters)
+        return self._evaluate(name, (q, qd, qdd), None, parameters, t=t)
 
     def forward_dynamics_derivatives(
-        self, q: Any, qd: Any, tau: Any, parameters: Parameters = None
+        self, q: Any, qd: Any, tau: Any, parameters: Parameters = None, t: Any = None
     ) -> Any:
         """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ), each (..., nv, nv); the last is M⁻¹."""
         name = "forward_dynamics_derivatives"
-        return self._evaluate(name, (q, qd, tau), None, parameters)
+        return self._evaluate(name, (q, qd, tau), None, parameters, t=t)
 
 
 def described(
     name: str, letters: Alphabet, parts: Mapping[str, Any], dimension: int = 0
 ) -> Energies:
     """The description of a system from its expressions in our symbols."""
-    function = bridge.Function([letters.q, letters.qd, letters.p], parts)
-    return Energies(name, letters.names, function, letters.parameters, dimension)
+    function = bridge.Function([letters.q, letters.qd, letters.p, letters.t], parts)
+    moving = any(bridge.depends_on(part, letters.t) for part in parts.values())
+    named = (name, letters.names, function, letters.parameters, dimension)
+    return Energies(*named, moving=moving)
 
 
 def _restore(cls: type[Lagrangian], energies: Energies) -> Lagrangian:

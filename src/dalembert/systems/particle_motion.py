@@ -18,12 +18,14 @@ def _positions(s: Symbols) -> Any:
 
 
 def _velocities(s: Symbols) -> Any:
-    return bridge.directional(s["positions"], s["q"], s["qd"])
+    r = s["positions"]
+    return bridge.directional(r, s["q"], s["qd"]) + bridge.jacobian(r, s["t"])
 
 
 def _accelerations(s: Symbols) -> Any:
     v = _velocities(s)
-    return bridge.directional(v, s["q"], s["qd"]) + bridge.directional(v, s["qd"], s["qdd"])
+    carried = bridge.directional(v, s["q"], s["qd"]) + bridge.jacobian(v, s["t"])
+    return carried + bridge.directional(v, s["qd"], s["qdd"])
 
 
 def _applied(s: Symbols) -> Any:
@@ -47,7 +49,7 @@ def positions(points: Energies, q: Any) -> Any:
 
 
 def velocities(points: Energies, q: Any, qd: Any) -> Any:
-    """ṙ_i (k, d) = Σ ∂r_i/∂q_j q̇_j."""
+    """ṙ_i (k, d) = Σ ∂r_i/∂q_j q̇_j + ∂r_i/∂t."""
     return points.evaluate(_velocities, q=q, qd=qd)
 
 

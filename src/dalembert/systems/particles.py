@@ -17,8 +17,9 @@ class Particles(Lagrangian):
 
     `masses` (k,) in kg; `positions` k lists of 1 to 3 expressions of `q`, metres; `forces` on the
     particles in the same components (None for none), functions of q and q̇; `gravity` a vector in
-    m/s²; `potential` an energy besides that of gravity (springs). Symbols and `parameters` are as
-    in `Lagrangian`; `qd` is needed only where forces depend on velocities.
+    m/s²; `potential` an energy besides that of gravity (springs). Symbols, `parameters` and `time`
+    are as in `Lagrangian`, so that positions may move by themselves, r_i(q, t); `qd` is needed only
+    where forces depend on velocities.
 
     >>> import sympy
     >>> theta = sympy.Symbol("theta")
@@ -40,6 +41,7 @@ class Particles(Lagrangian):
         qd: Any = None,
         names: Sequence[str] | None = None,
         name: str = "particles",
+        time: Any = None,
     ) -> None:
         weights, points = entries(masses), [entries(r) for r in positions]
         dimension = _dimension(points, len(weights))
@@ -48,44 +50,66 @@ class Particles(Lagrangian):
         fall = [0.0] * dimension if gravity is None else entries(gravity)
         _require_components(pushes, len(points), fall, dimension)
         every = [*weights, *fall, potential, *(x for row in (*points, *pushes) for x in row)]
-        letters = alphabet(q, qd, parameters, names, every, velocities_needed=False)
+        letters = alphabet(q, qd, parameters, names, every, velocities_needed=False, time=time)
         parts = _parts(letters, weights, points, pushes, fall, potential)
         self._start(described(name, letters, parts, dimension))
 
-    def positions(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+    def positions(
+        self, q: Any, parameters: Parameters = None, out: Any = None, t: Any = None
+    ) -> Any:
         """r_i (..., k, d), metres."""
-        return self._evaluate("positions", (q,), None, parameters, out)
+        return self._evaluate("positions", (q,), None, parameters, out, t=t)
 
-    def velocities(self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None) -> Any:
-        """ṙ_i (..., k, d) = Σ ∂r_i/∂q_j q̇_j."""
-        return self._evaluate("velocities", (q, qd), None, parameters, out)
+    def velocities(
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
+    ) -> Any:
+        """ṙ_i (..., k, d) = Σ ∂r_i/∂q_j q̇_j, and ∂r_i/∂t."""
+        return self._evaluate("velocities", (q, qd), None, parameters, out, t=t)
 
     def accelerations(
-        self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None, out: Any = None
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        parameters: Parameters = None,
+        out: Any = None,
+        t: Any = None,
     ) -> Any:
         """r̈_i (..., k, d)."""
-        return self._evaluate("accelerations", (q, qd, qdd), None, parameters, out)
+        return self._evaluate("accelerations", (q, qd, qdd), None, parameters, out, t=t)
 
     def applied_forces(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
     ) -> Any:
         """f_i (..., k, d): weight and the forces given, newtons."""
-        return self._evaluate("applied_forces", (q, qd), None, parameters, out)
+        return self._evaluate("applied_forces", (q, qd), None, parameters, out, t=t)
 
     def virtual_displacements(
-        self, q: Any, dq: Any, parameters: Parameters = None, out: Any = None
+        self, q: Any, dq: Any, parameters: Parameters = None, out: Any = None, t: Any = None
     ) -> Any:
         """δr_i (..., k, d) = Σ ∂r_i/∂q_j δq_j."""
-        return self._evaluate("virtual_displacements", (q, dq), None, parameters, out)
+        return self._evaluate("virtual_displacements", (q, dq), None, parameters, out, t=t)
 
     def virtual_work(
-        self, q: Any, forces: Any, dq: Any, parameters: Parameters = None, out: Any = None
+        self,
+        q: Any,
+        forces: Any,
+        dq: Any,
+        parameters: Parameters = None,
+        out: Any = None,
+        t: Any = None,
     ) -> Any:
         """Σ f_i·δr_i (...) of forces (..., k, d) along δq (..., nv), joules."""
-        return self._evaluate("virtual_work", (q, forces, dq), None, parameters, out)
+        return self._evaluate("virtual_work", (q, forces, dq), None, parameters, out, t=t)
 
     def dalembert(
-        self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None, out: Any = None
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        parameters: Parameters = None,
+        out: Any = None,
+        t: Any = None,
     ) -> Any:
         """Σ (f_i − m_i r̈_i)·∂r_i/∂q_j (..., nv): d'Alembert's principle says −τ (002).
 
@@ -97,7 +121,7 @@ class Particles(Lagrangian):
         >>> Particles([2.0], [x], x, gravity=[0, -10]).dalembert([0, 0], [1, 1], [3, -10.0])
         array([-6.,  0.])
         """
-        return self._evaluate("dalembert", (q, qd, qdd), None, parameters, out)
+        return self._evaluate("dalembert", (q, qd, qdd), None, parameters, out, t=t)
 
 
 def _parts(
@@ -128,7 +152,7 @@ def _parts(
             raise ModelError(f"a {what} depends on velocities; give it as a function of q alone")
     weight = m * bridge.flat(letters.read(g, "gravity") for g in fall)
     stored = letters.read(potential, "the potential energy")
-    v = bridge.directional(r, letters.q, letters.qd)
+    v = bridge.directional(r, letters.q, letters.qd) + bridge.jacobian(r, letters.t)
     return {
         "kinetic": 0.5 * ((m * v).ravel() @ v.ravel()),
         "potential": stored - weight.ravel() @ r.ravel(),

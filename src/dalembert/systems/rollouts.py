@@ -199,6 +199,11 @@ def _made(system: System, method: str, friction: str) -> Rollout:
                 f"{system.name} is held by constraints, which a rollout does not keep; "
                 f"use dl.simulate(…, method={method!r})"
             )
+        if dynamics.moving:
+            raise FormulationError(
+                f"{system.name} depends on time, which a rollout does not count; "
+                f"use dl.simulate(…, method={method!r})"
+            )
         if None in dynamics.parameters.values():
             raise ParameterError(f"{system.name}: rollouts need a value for every parameter")
         dynamics.require_regular()

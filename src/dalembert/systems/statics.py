@@ -26,7 +26,9 @@ class Equilibrium:
     stiffness: np.ndarray
     # (freedoms,) eigenvalues of M⁻¹K on ker A, 1/s²; of K where M is singular there, N m
     curvatures: np.ndarray
-    stability: str  # "stable", "unstable" or "neutral" (some direction has no curvature)
+    # "stable", "unstable" or "neutral" (some direction has no curvature); gyroscopic forces, which
+    # are not asked here, may hold what is unstable without them
+    stability: str
     potential_energy: float
     residual: float  # largest |N − ψ + Aᵀλ − τ|
     lam: np.ndarray = field(default_factory=lambda: np.zeros(0))  # reactions (rows,), least norm

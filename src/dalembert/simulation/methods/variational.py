@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert import bridge
+from dalembert.errors import SettingError
 from dalembert.linalg.cholesky import cholesky
 from dalembert.linalg.entries import largest
 from dalembert.linalg.triangular import back_substitution, forward_substitution
@@ -42,6 +43,14 @@ class Variational:
     """The step of a plant; its inner state is (q, p, z, W, H, v, v before that, last correction)."""
 
     plant: Plant
+
+    def __post_init__(self) -> None:
+        seen = self.plant.dynamics
+        if seen.moving or seen.gyroscopic:
+            raise SettingError(
+                f"{self.plant.system.name}: method='variational' takes L = K − U with K quadratic in "
+                "the velocities and no time in it; take 'rk4' or an adaptive method"
+            )
 
     @property
     def carried(self) -> int:
