@@ -35,7 +35,7 @@ class Directions(NamedTuple):
 
 def directions(system: ConstrainedDynamics, q: Any, near: Any, t: Any = None) -> Directions:
     """N and n at a posture."""
-    rows, M = system.at(q, None, t), system.dynamics.mass_matrix(q)
+    rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
     maps = metric(system, M, rows.A)
     near = independent(system) if near is None else near
     K, k = maps.flat(rows.A @ near)[0], maps.flat(rows.b)[0]
@@ -68,7 +68,7 @@ def velocity(system: ConstrainedDynamics, q: Any, v_r: Any, near: Any, t: Any = 
 
 def speeds(system: ConstrainedDynamics, q: Any, qd: Any, near: Any, t: Any = None) -> Any:
     """v_r (m,) = Nᵀ M q̇."""
-    return directions(system, q, near, t).N.T @ (system.dynamics.mass_matrix(q) @ qd)
+    return directions(system, q, near, t).N.T @ (system.dynamics.at_time(t).mass_matrix(q) @ qd)
 
 
 def kane(
@@ -93,7 +93,8 @@ def _carried(
     plant = system.dynamics
     x = bridge.symbol("x", plant.nq + 1)
     at = x[: plant.nq]
-    M, A = plant.mass_matrix(at), system.at(at, None, x[plant.nq]).A
+    M = plant.at_time(x[plant.nq]).mass_matrix(at)
+    A = system.at(at, None, x[plant.nq]).A
     normal = ldl(M)
     N = orthonormal(M, near - normal.solve(A.T @ found.K))
     moved = N @ v_r + normal.solve(A.T @ found.k)
