@@ -97,6 +97,11 @@ def test_own_numbers_of_a_scenario_as_options(tmp_path: Path) -> None:
     assert facts["mobility"] == 1
 
 
+def test_the_equations_of_a_scenario_in_letters() -> None:
+    said = run("double_pendulum", "--equations")
+    assert "xB₃ c₃ φ̇₃² − xB₂ c₂ φ̇₂²" in said and "−m₂ g" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -270,6 +270,9 @@ def mechanism(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another number, such as g=1.62."),
     ] = None,
+    equations: Annotated[
+        bool, typer.Option("--equations", help="Print Φ, Φ_q, ν, γ, M and Q in letters.")
+    ] = False,
     simulate: Annotated[float | None, typer.Option(help="Seconds to simulate.")] = None,
     dt: Annotated[float, typer.Option(help="Time between samples, or the fixed step, s.")] = 1e-2,
     method: Annotated[
@@ -285,7 +288,7 @@ def mechanism(
 
     arm = {"lengths": lengths, "masses": masses, "phi_start": phi_start, "phi_end": phi_end}
     own = numbers_of({**arm, "delta_t": delta_t}, numbers or [])
-    mechanism(subject, Options(simulate, dt, method, plot, animate, out, own), json)
+    mechanism(subject, Options(simulate, dt, method, plot, animate, out, own, equations), json)
 
 
 @app.command(epilog="Example: dalembert equations elbow_3r --html --out elbow.html")

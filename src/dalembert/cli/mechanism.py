@@ -40,6 +40,7 @@ class Options:
     animate: bool = False
     out: Path = Path("out")
     numbers: Mapping[str, Any] = field(default_factory=dict)
+    equations: bool = False
 
 
 def mechanism(subject: str, options: Options, as_json: bool) -> None:
@@ -59,6 +60,8 @@ def mechanism(subject: str, options: Options, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
+    if options.equations:
+        say(console(), made.dae_equations().text())
     show(made, facts)
     if run is not None:
         screen = console()

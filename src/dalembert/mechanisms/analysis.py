@@ -20,8 +20,8 @@ from dalembert.errors import (
     ShapeError,
 )
 from dalembert.formulations.registry import suggest
-from dalembert.mechanisms.builder import Builder
 from dalembert.mechanisms.continuation import continued
+from dalembert.mechanisms.dae import DaeMethods
 from dalembert.mechanisms.description import Description
 from dalembert.mechanisms.state import State
 from dalembert.systems.bodies.system import Bodies
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 Self = TypeVar("Self", bound="Analysis")
 Torques = Mapping[str, float] | None
 
-
 MOST_COMPILED = 200  # rows: the dense program of more takes minutes to trace
 
 
@@ -46,7 +45,7 @@ class _Known(NamedTuple):
     q: np.ndarray
 
 
-class Analysis(Builder, System):
+class Analysis(DaeMethods, System):
     """A mechanism that answers questions; solvers are made when first needed."""
 
     @property
@@ -90,8 +89,6 @@ class Analysis(Builder, System):
                 "forward_dynamics and inverse_dynamics solve it sparsely, on numbers"
             )
         return Constrained(self.system, d.held_by, guess=self.start()[0], name=d.name)
-
-    # what is asked for as a compiled quantity
 
     @property
     def compiled(self) -> System:

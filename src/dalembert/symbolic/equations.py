@@ -26,7 +26,12 @@ ALIASES = {
     "potential_energy": "U",
 }
 TITLES = {key: long.replace("_", " ").capitalize() for long, key in ALIASES.items()} | {
-    "Gamma": "Christoffel symbols"
+    "Gamma": "Christoffel symbols",
+    "Phi": "Constraints",
+    "Phi_q": "Jacobian of the constraints",
+    "nu": "Right side of the velocities",
+    "gamma": "Right side of the accelerations",
+    "Q": "External forces",
 }
 
 

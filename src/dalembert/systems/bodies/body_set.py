@@ -192,23 +192,24 @@ class BodySet(Dynamics):
     # how they move
 
     @cached_property
-    def _masses(self) -> list[np.ndarray]:
+    def masses(self) -> list[np.ndarray]:
+        """M (nv, nv) of every body."""
         return [equations.mass(self.space, body) for body in self.bodies]
 
     @cached_property
     def _inverses(self) -> list[np.ndarray]:
-        return [np.linalg.inv(M) for M in self._masses]
+        return [np.linalg.inv(M) for M in self.masses]
 
     def mass_matrix(self, q: Any) -> np.ndarray:
         """M (nv, nv), constant and block diagonal."""
         n, M = self.space.nv, np.zeros((self.nv, self.nv))
-        for k, block in enumerate(self._masses):
+        for k, block in enumerate(self.masses):
             M[k * n : (k + 1) * n, k * n : (k + 1) * n] = block
         return M
 
     def bias(self, q: Any, qd: Any) -> Any:
         """h (nv,): gyroscopic moments, less the weight and the pull of springs."""
-        parts = zip(self._masses, np.split(qd, len(self.bodies)), strict=True)
+        parts = zip(self.masses, np.split(qd, len(self.bodies)), strict=True)
         own = [equations.bias(self.space, M, self.gravity, v) for M, v in parts]
         springs = [f for f in self.forces if f.stiffness]
         return self._pulled(own, q, qd, springs, lambda f, s, speed: -f.spring(s))
@@ -245,7 +246,7 @@ class BodySet(Dynamics):
     def christoffel(self, q: Any) -> np.ndarray:
         """Γ (nv, nv, nv) with C_ij = Σ Γ_ijk v_k: of the moments ω × J ω alone, constant."""
         n, found = self.space.nv, np.zeros((self.nv, self.nv, self.nv))
-        for b, M in enumerate(self._masses if self.space.dimension == 3 else []):
+        for b, M in enumerate(self.masses if self.space.dimension == 3 else []):
             turn = range(b * n + 3, b * n + 6)
             for j, k in enumerate(turn):
                 found[np.ix_(turn, turn, [k])] = -hat(M[3:6, 3 + j])[:, :, None]
@@ -274,13 +275,13 @@ class BodySet(Dynamics):
 
     def kinetic_energy(self, q: Any, qd: Any) -> Any:
         """½ vᵀ M v, J."""
-        parts = zip(self._masses, np.split(qd, len(self.bodies)), strict=True)
+        parts = zip(self.masses, np.split(qd, len(self.bodies)), strict=True)
         return sum(equations.kinetic_energy(M, v) for M, v in parts)
 
     def potential_energy(self, q: Any) -> Any:
         """Of the weight, from the origin, and of the springs, J."""
         total = 0.0 * q[0]
-        for M, at in zip(self._masses, np.split(q, len(self.bodies)), strict=True):
+        for M, at in zip(self.masses, np.split(q, len(self.bodies)), strict=True):
             total = total + equations.weight_energy(self.space, M, self.gravity, at)
         for force in self.forces:
             if force.stiffness:

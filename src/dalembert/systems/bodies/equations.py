@@ -16,13 +16,12 @@ from dalembert.systems.bodies.data import Body
 from dalembert.systems.bodies.space import Space
 
 
-def mass(space: Space, body: Body) -> np.ndarray:
+def mass(space: Space, body: Body) -> Any:
     """M (nv, nv) of one body; it is constant."""
-    n = space.dimension
-    M = np.zeros((space.nv, space.nv))
-    M[:n, :n] = body.mass * np.eye(n)
-    M[n:, n:] = body.inertia
-    return M
+    n, turns = space.dimension, space.nv - space.dimension
+    J = body.inertia if n == 3 else body.inertia * np.eye(1)
+    above = np.concatenate([body.mass * np.eye(n), np.zeros((n, turns))], axis=1)
+    return np.concatenate([above, np.concatenate([np.zeros((turns, n)), J], axis=1)])
 
 
 def bias(space: Space, M: Any, gravity: Any, v: Any) -> Any:

@@ -1,0 +1,226 @@
+"""The differential-algebraic equations of a mechanism in letters: {Φ}, [Φ_q], {ν}, {γ}, [M], {Q}."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import sympy
+
+from dalembert import bridge
+from dalembert.constraints.solve.targets import target
+from dalembert.kernels.program.trace import trace
+from dalembert.mechanisms.description import Description
+from dalembert.symbolic.equations import Equations
+from dalembert.symbolic.writing import textbook
+from dalembert.systems.bodies.body_set import BodySet
+from dalembert.systems.bodies.data import Element
+
+OUTPUTS = ("Phi", "Phi_q", "nu", "gamma", "M", "Q")
+
+
+@dataclass(frozen=True, eq=False)
+class DaeEquations(Equations):
+    """[M Φ_qᵀ; Φ_q 0]{q̈; λ} = {Q; γ} in letters; `Phi`, `Phi_q`, `nu`, `gamma`, `M`, `Q` by name."""
+
+    @property
+    def matrix(self) -> sympy.Matrix:
+        """[M Φ_qᵀ; Φ_q 0]."""
+        corner = sympy.zeros(self.Phi_q.rows, self.Phi_q.rows)
+        return sympy.Matrix.vstack(
+            sympy.Matrix.hstack(self.M, self.Phi_q.T), sympy.Matrix.hstack(self.Phi_q, corner)
+        )
+
+    @property
+    def right(self) -> sympy.Matrix:
+        """{Q; γ}."""
+        return sympy.Matrix.vstack(self.Q, self.gamma)
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """The index of every body, the ground first, and of joints, drivers and forces by name."""
+
+    bodies: tuple[str, ...]
+    elements: dict[str, str]
+
+
+def dae_equations(
+    d: Description, letters: bool = True, timeout: float | None = 20.0
+) -> DaeEquations:
+    """The equations of a mechanism; lengths, masses and motions as letters, or as numbers and t.
+
+    Coordinates are x, y, φ with the number (or the name) of their body; x_A2 is where joint A is on
+    body 2, m and J are mass and inertia; s_D, v_D, a_D are the motion of driver D and its rates.
+
+    >>> from dalembert.zoo.two_bar_scenarios import scenario
+    >>> print(scenario("double_pendulum").mechanism.dae_equations().text("Phi"))
+    Constraints
+        ⎡ x₂ + xA₂ c₂               ⎤
+    Φ = ⎢ y₂ + xA₂ s₂               ⎥
+        ⎢ x₃ − x₂ − xB₂ c₂ + xB₃ c₃ ⎥
+        ⎣ y₃ − y₂ − xB₂ s₂ + xB₃ s₃ ⎦
+    """
+    marks = _marks(d)
+    known = dict(_numbers(d, marks)) if letters else {}
+
+    def function(q: Any, qd: Any, t: Any, parameters: Any) -> dict[str, Any]:
+        return _equations(d, marks, dict(zip(known, parameters, strict=True)), q, qd, t)
+
+    shapes = {"q": (d.nq,), "qd": (d.nv,), "t": (), "parameters": (len(known),)}
+    program = trace(function, shapes, name="dae")
+    coordinates = [f"{c}{mark}" for mark in marks.bodies[1:] for c in d.space.coordinates]
+    scalar = d.nq == d.nv
+    rates = [f"{c}{mark}" for mark in marks.bodies[1:] for c in d.space.velocities]
+    q, qd = (
+        tuple(map(sympy.Symbol, names))
+        for names in (coordinates, [f"d{c}" for c in coordinates] if scalar else rates)
+    )
+    t, p = sympy.Symbol("t"), tuple(map(sympy.Symbol, known))
+    symbols = {"q": q, "qd": qd, "t": (t,), "parameters": p}
+    masses = [symbol for symbol in p if symbol.name[0] in "mJ"]
+    made = textbook(program, symbols, linear=masses, parameters=p, timeout=timeout)
+    shaped = {key: sympy.Matrix(made[key]).applyfunc(_whole) for key in OUTPUTS}
+    return DaeEquations(d.name, shaped, {}, q, qd, (*p, t), {**known, "t": 0.0})
+
+
+def _whole(e: sympy.Expr) -> sympy.Expr:
+    """1.0 φ₂ is φ₂: decimals that are whole numbers beside others that are not."""
+    return e.xreplace({x: sympy.Integer(int(x)) for x in e.atoms(sympy.Float) if x == int(x)})
+
+
+def _marks(d: Description) -> _Marks:
+    """Numbers of the bodies where their names end in different ones, else words, else counted."""
+    ends = [re.search(r"\d+$", body.name) for body in d.bodies]
+    digits = [found[0] for found in ends if found]
+    if len(set(digits)) == len(d.bodies) and "1" not in digits:
+        bodies = ["1", *digits]
+    elif all(body.name.isalnum() for body in d.bodies):
+        bodies = [f"_{name}" for name in d.names]
+    else:
+        bodies = [str(k + 1) for k in range(len(d.names))]
+    named = [*(e.name for e in d.elements), *(force.name for force in d.forces)]
+    plain = len({name for name in named if name.isalnum()}) == len(named)
+    marks = {name: name if plain else f"J{k + 1}" for k, name in enumerate(named)}
+    return _Marks(tuple(bodies), marks)
+
+
+def _numbers(d: Description, marks: _Marks) -> Iterator[tuple[str, float | None]]:
+    """Letters with their values: masses, inertias, weight, places of joints, motions."""
+    for body, mark in zip(d.bodies, marks.bodies[1:], strict=True):
+        yield f"m{mark}", body.mass
+        for axis, moment in _moments(body.inertia):
+            yield f"J{axis}{mark}", moment
+    yield from _weights(d)
+    for e in d.elements:
+        yield from ((name, value) for name, value in _places(e, marks) if name)
+    for driver in d.drivers:
+        for kind in "sva":
+            yield from ((name, None) for name in _motion_names(driver.element, marks, kind))
+
+
+def _moments(inertia: Any) -> list[tuple[str, float]]:
+    """J in the plane; J_x, J_y, J_z of a tensor along its own axes."""
+    if np.ndim(inertia) == 0:
+        return [("", float(inertia))]
+    own = np.diag(inertia)
+    return list(zip("xyz", own, strict=True)) if np.array_equal(inertia, np.diag(own)) else []
+
+
+def _weights(d: Description) -> list[tuple[str, float]]:
+    """g where gravity is along one axis, else its components."""
+    found = [(axis, value) for axis, value in zip("xyz", d.gravity, strict=False) if value]
+    if len(found) == 1:
+        return [("g", abs(found[0][1]))]
+    return [(f"g{axis}", value) for axis, value in found]
+
+
+def _places(e: Element, marks: _Marks) -> list[tuple[str, float]]:
+    """Name and value of every number of an element; no name for zeros, axes and full turns."""
+    plane, mark = e.kind.space.dimension == 2, marks.elements[e.name]
+    names = [""] * len(e.parameters)
+    size, pair = (2, (0, 2)) if plane else (3, (0, 12))
+    points = e.kind.parameters - len(e.kind.numbers)
+    for start, body in zip(pair, e.bodies, strict=False):
+        if start + size <= points:
+            for k, axis in enumerate("xyz"[:size]):
+                names[start + k] = f"{axis}_{mark}{marks.bodies[body]}"
+    if e.kind.name not in ("component", "angle", "first", "second"):
+        for k, own in enumerate(e.kind.numbers):
+            names[points + k] = f"{own.replace('_', '')}_{mark}"
+    return [(name if value else "", value) for name, value in zip(names, e.parameters, strict=True)]
+
+
+def _motion_names(e: Element, marks: _Marks, kind: str) -> list[str]:
+    """s_D, or sx_D and sy_D of a driver with several rows."""
+    axes = "xyz"[: e.kind.rows] if e.kind.rows > 1 else [""]
+    return [f"{kind}{axis}_{marks.elements[e.name]}" for axis in axes]
+
+
+def _equations(
+    d: Description, marks: _Marks, known: dict[str, Any], q: Any, qd: Any, t: Any
+) -> dict[str, Any]:
+    """Φ, Φ_q, ν, γ, M and Q on symbols."""
+    motions = {driver.name: driver.motion for driver in d.drivers}
+    phi, jacobians, nu, gamma = [], [], [], []
+    for e in d.elements:
+        own = [known.get(name, value) if name else value for name, value in _places(e, marks)]
+        still = np.zeros(e.kind.rows)
+        s, speed, second = still, still, still
+        if e.name in motions:
+            s, speed, second = _motion(e, marks, known, motions[e.name], t)
+        at = replace(e, parameters=np.stack(own) if own else e.parameters)
+        value, J, drift = at.rows(q, qd, s[0])
+        phi.append(value - s)
+        nu.append(speed + 0.0 * value)
+        gamma.append(second - drift)
+        jacobians.append(_spread(d, e.bodies, J))
+    bodies = _lettered(d, marks, known)
+    Q = bodies.generalized_forces(q, qd, t) - bodies.bias(q, qd)
+    rows = [np.concatenate(x) if x else np.zeros(0) for x in (phi, jacobians, nu, gamma)]
+    blocks = [_spread(d, (k + 1,), M) for k, M in enumerate(bodies.masses)]
+    return dict(zip(OUTPUTS, (*rows, np.concatenate(blocks), Q), strict=True))
+
+
+def _motion(
+    e: Element, marks: _Marks, known: dict[str, Any], motion: Any, t: Any
+) -> tuple[Any, Any, Any]:
+    """s, ṡ and s̈ (rows,): letters, or the motion's own functions of t."""
+    if known:
+        made = [np.stack([known[x] for x in _motion_names(e, marks, kind)]) for kind in "sva"]
+        return made[0], made[1], made[2]
+    s = target(repr(e.name), motion, e.kind.rows, t)
+    speed = bridge.jacobian(s, t)
+    return s, speed, bridge.jacobian(speed, t)
+
+
+def _spread(d: Description, of: tuple[int, ...], J: Any) -> Any:
+    """J over the velocities of a few bodies as columns (rows, nv) of all."""
+    n, rows = d.space.nv, J.shape[0]
+    columns = [np.zeros((rows, n)) for _ in d.bodies]
+    for k, body in enumerate(of):
+        if body:
+            columns[body - 1] = J[:, k * n : (k + 1) * n]
+    return np.concatenate(columns, axis=1)
+
+
+def _lettered(d: Description, marks: _Marks, known: dict[str, Any]) -> BodySet:
+    """The bodies with letters for their numbers."""
+    bodies = []
+    for body, mark in zip(d.bodies, marks.bodies[1:], strict=True):
+        moments = [known.get(f"J{axis}{mark}", value) for axis, value in _moments(body.inertia)]
+        inertia = body.inertia
+        if moments:
+            inertia = moments[0] if len(moments) == 1 else np.diag(np.stack(moments))
+        bodies.append(replace(body, mass=known.get(f"m{mark}", body.mass), inertia=inertia))
+    gravity = d.gravity
+    if known and gravity.any():
+        named = {axis: value for axis, value in zip("xyz", gravity, strict=False) if value}
+        letters: dict[str, Any] = {axis: known.get(f"g{axis}") for axis in named}
+        if len(named) == 1:
+            letters = {axis: np.sign(value) * known["g"] for axis, value in named.items()}
+        gravity = np.stack([letters.get(axis, 0.0) for axis in "xyz"[: len(gravity)]])
+    return replace(d.free, bodies=tuple(bodies), gravity=gravity)
