@@ -58,6 +58,36 @@ class Contact(Constraint):
         return montana.contact_rates(*self.surfaces, self.eta(at), self.twist_map(at))[0:5]
 
 
+class RollingRows(Contact):
+    """A contact that rolls: v_x = v_y = 0 and, unless `spin`, ω_z = 0, after the row of the normal.
+
+    λ = (normal force, minus the friction along x and y of l_f, minus the moment about its z).
+    """
+
+    spin: bool
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return ("N", "N", "N") if self.spin else ("N", "N", "N", "N m")
+
+    def velocity(self, at: Posture) -> Any:
+        J = self.twist_map(at)
+        rows = J[[0, 1]] if self.spin else J[[0, 1, 5]]
+        return rows, np.zeros(rows.shape[0])
+
+    def wrench(self, at: Posture, lam: Any) -> Any:
+        axes, _ = self.contact_frame(at)
+        force = -(lam[1] * axes[:, 0] + lam[2] * axes[:, 1] + lam[0] * axes[:, 2])
+        moment = 0.0 * force if self.spin else -lam[3] * axes[:, 2]
+        return np.concatenate([force, moment])
+
+    def terms(self, F: Any, lam: Any) -> dict[str, Any]:
+        """Force on the finger at the contact point, moment about it, normal and friction force."""
+        friction = np.linalg.norm(lam[..., 1:3], axis=-1)
+        own = {"normal": lam[..., 0], "friction": friction}
+        return {"force": F[..., 0:3], "moment": F[..., 3:6], **own}
+
+
 def contacts(system: ConstrainedDynamics) -> tuple[str, ...]:
     """Names of the constraints that have contact coordinates."""
     found = system.constraints.items()

@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert import bridge
 from dalembert.constraints import montana
-from dalembert.constraints.contact import Contact
+from dalembert.constraints.contact import Contact, RollingRows
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.surfaces import Sphere, Surface
 from dalembert.errors import ConstraintError
@@ -105,7 +105,7 @@ class PointOnSurface(Contact):
 
 
 @dataclass(frozen=True, eq=False)
-class Rolling(PointOnSurface):
+class Rolling(RollingRows, PointOnSurface):
     """A ball rolls on a surface without slip and, unless `spin`, without turning about the normal.
 
     λ = (normal force, minus the friction along x and y of the ball's contact frame, minus the moment
@@ -121,24 +121,3 @@ class Rolling(PointOnSurface):
             raise ConstraintError(f"rolling {self.label!r}: give the ball a positive radius")
         if self.pole not in AXES:
             raise ConstraintError(f"rolling {self.label!r}: pole {self.pole!r} must be x, y or z")
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        return ("N", "N", "N") if self.spin else ("N", "N", "N", "N m")
-
-    def velocity(self, at: Posture) -> Any:
-        J = self.twist_map(at)
-        rows = J[[0, 1]] if self.spin else J[[0, 1, 5]]
-        return rows, np.zeros(rows.shape[0])
-
-    def wrench(self, at: Posture, lam: Any) -> Any:
-        axes, _ = self.contact_frame(at)
-        force = -(lam[1] * axes[:, 0] + lam[2] * axes[:, 1] + lam[0] * axes[:, 2])
-        moment = 0.0 * force if self.spin else -lam[3] * axes[:, 2]
-        return np.concatenate([force, moment])
-
-    def terms(self, F: Any, lam: Any) -> dict[str, Any]:
-        """Force on the ball at the contact point, moment about it, normal and friction force."""
-        friction = np.linalg.norm(lam[..., 1:3], axis=-1)
-        own = {"normal": lam[..., 0], "friction": friction}
-        return {"force": F[..., 0:3], "moment": F[..., 3:6], **own}

@@ -7,12 +7,36 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.rolling import PointOnSurface
 from dalembert.errors import ConstraintError
 from dalembert.formulations.parts.drive import saturated
 from dalembert.model.parameter import expression
 from dalembert.systems.friction import LEAST_WIDTH
+
+
+def limit_wrench(J: Any, n: Any, qd: Any, limits: tuple[Any, Any], width: float) -> Any:
+    """Friction (6,) at unit normal force, against the slip J q̇ (6,) at a contact of normal n (3,).
+
+    Force and moment lie on the ellipsoid |f|²/μ² + m²/γ² = 1 that dissipates most: μ² v and γ² ω_n
+    over √(μ² |v|² + γ² ω_n²), with `limits` = (μ, γ) (Howe and Cutkosky 1996).
+    """
+    v, spin = J[0:3] @ qd, n @ (J[3:6] @ qd)
+    slip = v - (v @ n) * n
+    mu, gamma = limits
+    floor = mu * width
+    speed = np.sqrt(np.maximum(mu * mu * (slip @ slip) + gamma * gamma * spin * spin, floor**2))
+    return saturated(np.concatenate([mu * mu * slip, gamma * gamma * spin * n]), speed, floor)
+
+
+def require_positive(kind: Constraint, **values: Any) -> None:
+    """Raise for numbers that are missing or not positive."""
+    for what, value in values.items():
+        if value is None or (isinstance(value, int | float) and not value > 0.0):
+            raise ConstraintError(
+                f"{type(kind).__name__} {kind.label!r}: give {what} a positive value"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +55,7 @@ class Sliding(PointOnSurface):
     rubs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        self._require_positive("mu", self.mu)
-        self._require_positive("width", self.width)
-
-    def _require_positive(self, what: str, value: Any) -> None:
-        if value is None or (isinstance(value, int | float) and not value > 0.0):
-            kind = type(self).__name__
-            raise ConstraintError(f"{kind} {self.label!r}: give {what} a positive value")
+        require_positive(self, mu=self.mu, width=self.width)
 
     @property
     def limits(self) -> tuple[Any, Any]:
@@ -45,21 +63,10 @@ class Sliding(PointOnSurface):
         return expression(self.mu), 0.0
 
     def rubbing(self, at: Posture, qd: Any) -> tuple[Any, Any]:
-        """(friction at unit normal force (6,), J (6, nv) of the contact).
-
-        Force and moment lie on the ellipsoid |f|²/μ² + m²/γ² = λ² that dissipates most: μ² v and
-        γ² ω_n over √(μ² |v|² + γ² ω_n²) (Howe and Cutkosky 1996).
-        """
         n, (_, centre) = self.normal(at), at.pose(self.frame)
         point = centre - self.radius * n
         J = at.jacobian(self.frame, point) - at.jacobian(self.on, point)
-        v, spin = J[0:3] @ qd, n @ (J[3:6] @ qd)
-        slip = v - (v @ n) * n
-        mu, gamma = self.limits
-        floor = mu * self.width
-        speed = np.sqrt(np.maximum(mu * mu * (slip @ slip) + gamma * gamma * spin * spin, floor**2))
-        along = np.concatenate([mu * mu * slip, gamma * gamma * spin * n])
-        return saturated(along, speed, floor), J
+        return limit_wrench(J, n, qd, self.limits, self.width), J
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +80,7 @@ class SoftFinger(Sliding):
     torsion: Any = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_positive("torsion", self.torsion)
+        require_positive(self, mu=self.mu, width=self.width, torsion=self.torsion)
 
     @property
     def limits(self) -> tuple[Any, Any]:
