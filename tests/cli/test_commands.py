@@ -100,6 +100,22 @@ def test_inverse(ur5):
     assert all(f"{torque:.6g}" in shown for torque in data["tau"])
 
 
+def test_inverse_as_a_table(ur5):
+    """Link by link: every digit in JSON, six on paper; what is no tree of links has none."""
+    given = ("--q", text(Q), "--qd", text(QD), "--table", "--formulation", "craig")
+    data, table = (
+        run_json("inverse", "ur5", *given),
+        ur5.recursion(Q, QD, [0.0] * 6, formulation="craig"),
+    )
+    assert data["omega"] == table["omega"].tolist() and data["links"] == list(table.links)
+    assert data["units"]["n"] == "N m"
+    shown = run("inverse", "ur5", *given)
+    assert "v̇_C  acceleration of the centre of mass" in shown
+    assert all(f"{x:.6g}" in shown for x in table["n"][2])
+    refused = CliRunner().invoke(app, ["inverse", "four_bar", "--table"])
+    assert refused.exit_code != 0 and "not a tree of links" in refused.output
+
+
 def test_omitted_motion_is_rest(ur5):
     data = run_json("inverse", "ur5", "--q", text(Q))
     np.testing.assert_allclose(data["tau"], ur5.gravity_torque(Q), rtol=1e-12, atol=1e-12)

@@ -51,6 +51,9 @@ TipWrench = Annotated[
 Chosen = Annotated[
     str | None, typer.Option("--formulation", help="Formulation; default: the fastest.")
 ]
+Tabled = Annotated[
+    bool, typer.Option("--table", help="Every intermediate of the formulation, link by link.")
+]
 Degrees = Annotated[
     bool, typer.Option("--deg", help="Read angles in degrees; results stay in SI units.")
 ]
@@ -107,13 +110,15 @@ def inverse(
     qdd: QDD = None,
     tip_wrench: TipWrench = None,
     formulation: Chosen = None,
+    table: Tabled = False,
     deg: Degrees = False,
     json: Json = False,
 ) -> None:
     """Inverse dynamics: the torques of a motion."""
-    from dalembert.cli.dynamics import inverse
+    from dalembert.cli.dynamics import inverse, recursion
 
-    inverse(robot, {"q": q, "qd": qd, "qdd": qdd}, tip_wrench, formulation, deg, json)
+    given = {"q": q, "qd": qd, "qdd": qdd}
+    (recursion if table else inverse)(robot, given, tip_wrench, formulation, deg, json)
 
 
 @app.command(cls=ListsCommand, epilog="Example: dalembert forward scara --tau 1 0 -5 0")

@@ -10,7 +10,7 @@ from rich.table import Table
 import dalembert
 from dalembert.cli.coordinates import WRENCH, coordinates, parse, state
 from dalembert.cli.output import array_table, column, console, number, print_json, show, table
-from dalembert.errors import ParameterError, UnknownNameError
+from dalembert.errors import FormulationError, ParameterError, UnknownNameError
 from dalembert.formulations.registry import Quantity, suggest
 from dalembert.systems.system import System
 
@@ -31,6 +31,30 @@ def inverse(
 ) -> None:
     """τ = M q̈ + C q̇ + N + J_tᵀ F_t + friction; with constraints also λ."""
     _solve(name, "inverse_dynamics", given, tip_wrench, formulation, degrees, as_json)
+
+
+def recursion(
+    name: str,
+    given: Given,
+    tip_wrench: str | None,
+    formulation: str | None,
+    degrees: bool,
+    as_json: bool,
+) -> None:
+    """Every intermediate of a formulation of inverse dynamics, link by link."""
+    system = dalembert.load(name).compiled
+    robot = system.robot
+    if robot is None or robot is not system:
+        raise FormulationError(f"{name} is not a tree of links; --table needs one")
+    arrays = state(system, given, degrees)
+    wrench = _wrench(system, system.dynamics.quantity("inverse_dynamics"), tip_wrench)
+    found = robot.recursion(**arrays, **wrench, formulation=formulation)
+    if as_json:
+        heading = {"robot": name, "formulation": found.formulation, "links": list(found.links)}
+        units = {term.name: term.units for term in found.terms}
+        print_json({**heading, **arrays, **wrench, **found.values, "units": units})
+        return
+    console().print(found.text(), soft_wrap=True)
 
 
 def forward(

@@ -13,6 +13,7 @@ from inspect import signature
 from typing import Any
 
 from dalembert.errors import UnknownNameError
+from dalembert.formulations.parts.record import Term
 from dalembert.model import Model
 from dalembert.sources import cited
 
@@ -46,6 +47,7 @@ class Formulation:
     function: Callable[..., Any]
     citation: str
     summary: str
+    terms: tuple[Term, ...] = ()  # what its recursion computes for every link, if it has one
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "citation", cited(self.citation))

@@ -17,6 +17,7 @@ _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _LOWERED = dict(zip("aehijklmnoprstuvx", "ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))  # all that Unicode has
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 DOT = "\u0307"
+DOTS = ("", DOT, "\u0308")
 
 
 class Marks(Protocol):
@@ -25,7 +26,7 @@ class Marks(Protocol):
     times: str
 
     def number(self, digits: str) -> str: ...
-    def name(self, name: str, dot: bool = False) -> str: ...
+    def name(self, name: str, dots: int = 0) -> str: ...
     def operator(self, sign: str, first: bool) -> str: ...
     def parentheses(self, inner: str) -> str: ...
     def power(self, base: str, exponent: str) -> str: ...
@@ -42,9 +43,9 @@ class Text:
     def number(self, digits: str) -> str:
         return digits
 
-    def name(self, name: str, dot: bool = False) -> str:
+    def name(self, name: str, dots: int = 0) -> str:
         base, index = parts(name)
-        head = GREEK.get(base, visible(base)) + (DOT if dot else "")
+        head = GREEK.get(base, visible(base)) + DOTS[dots]
         apart = (base not in GREEK and len(base) > 1) or " " in index
         return head + "".join(self._piece(piece, apart) for piece in pieces(index))
 
@@ -90,12 +91,12 @@ class Latex:
         mantissa, _, exponent = digits.partition("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else digits
 
-    def name(self, name: str, dot: bool = False) -> str:
+    def name(self, name: str, dots: int = 0) -> str:
         base, index = parts(name)
         letter = f"\\{base}" if base in GREEK else base
         if base not in GREEK:
             letter = latex(base) if len(base) == 1 else rf"\mathrm{{{latex(base)}}}"
-        letter = rf"\dot{{{letter}}}" if dot else letter
+        letter = rf"\{'d' * dots}ot{{{letter}}}" if dots else letter
         return f"{letter}_{{{self._index(index)}}}" if index else letter
 
     def _index(self, index: str) -> str:
@@ -136,11 +137,11 @@ class MathML:
     def number(self, digits: str) -> str:
         return f"<mn>{digits}</mn>"
 
-    def name(self, name: str, dot: bool = False) -> str:
+    def name(self, name: str, dots: int = 0) -> str:
         base, index = parts(name)
         upright = ' mathvariant="normal"' if base in GREEK and base[0].isupper() else ""
         letter = f"<mi{upright}>{html(GREEK.get(base, base))}</mi>"
-        letter = dotted(letter) if dot else letter
+        letter = dotted(letter, ("˙", "¨")[dots - 1]) if dots else letter
         inner = "".join(map(self._piece, pieces(index)))
         return f"<msub>{letter}<mrow>{inner}</mrow></msub>" if inner else letter
 

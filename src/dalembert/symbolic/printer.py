@@ -13,8 +13,9 @@ from dalembert.symbolic.names import parts
 class Printer:
     """Writes expressions with given `marks`.
 
-    `rates` maps velocity symbols to the coordinates they are rates of, printed with a dot; `first`
-    are symbols that lead a product, such as masses. With `short`, cos(θ₂ + θ₃) is c₂₃.
+    `rates` maps velocity symbols to the coordinates they are rates of, printed with a dot, and
+    accelerations to velocities, with two; `first` are symbols that lead a product, such as masses.
+    With `short`, cos(θ₂ + θ₃) is c₂₃.
     """
 
     def __init__(
@@ -26,7 +27,7 @@ class Printer:
     ) -> None:
         self.marks = marks
         self.rates = dict(rates)
-        self.coordinates = set(rates.values())
+        self.coordinates = set(rates.values()) - rates.keys()
         self.first = set(first)
         self.short = short
         # the order of terms is that of their text, in whichever language they are written
@@ -124,8 +125,10 @@ class Printer:
         if e.is_Number:
             return self._number(e)
         if e.is_Symbol:
-            rate = e in self.rates
-            return self.marks.name((self.rates[e] if rate else e).name, dot=rate)
+            dots = 0
+            while e in self.rates:
+                e, dots = self.rates[e], dots + 1
+            return self.marks.name(e.name, dots)
         if e.is_Pow:
             return self._power(*e.as_base_exp())
         if e.is_Add or e.is_Mul:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
-from dalembert.symbolic.marks import DOT, Latex, Marks, MathML, Text
+from dalembert.symbolic.marks import DOTS, Latex, Marks, MathML, Text
 from dalembert.symbolic.names import parts
 from dalembert.symbolic.page import page
 from dalembert.symbolic.printer import Printer, lines, short_label
@@ -136,7 +136,7 @@ def text(eq: Equations, keys: Sequence[str], width: int, short: bool) -> str:
     for key in keys:
         rows = _as_matrix(eq, key, marks, short)
         if rows is not None:
-            body = _text_matrix(f"{marks.name(key)} = ", rows)
+            body = text_matrix(f"{marks.name(key)} = ", rows)
         else:
             found = _lines(eq, key, marks, width - 12, short)
             body = "\n".join([*map(_text_line, found), *filter(None, [_zeros(eq, key)])])
@@ -153,20 +153,21 @@ def _text_line(line: PrintedLine) -> str:
     return head + ("\n" + " " * min(len(head), 12)).join(line.rows)
 
 
-def _text_matrix(head: str, rows: list[list[str]]) -> str:
+def text_matrix(head: str, rows: list[list[str]]) -> str:
+    """head = a matrix of these cells, in brackets over as many lines as it has rows."""
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     made = []
     for k, row in enumerate(rows):
         left, right = _brackets(k, len(rows))
         cells = "   ".join(c + " " * (w - _width(c)) for c, w in zip(row, widths, strict=True))
-        lead = head if k == (len(rows) - 1) // 2 else " " * len(head)
+        lead = head if k == (len(rows) - 1) // 2 else " " * _width(head)
         made.append(f"{lead}{left} {cells} {right}")
     return "\n".join(made)
 
 
 def _width(printed: str) -> int:
-    """Columns on a terminal: a combining dot takes none."""
-    return len(printed) - printed.count(DOT)
+    """Columns on a terminal: combining dots take none."""
+    return len(printed) - sum(map(printed.count, DOTS[1:]))
 
 
 def _brackets(k: int, count: int) -> tuple[str, str]:

@@ -64,6 +64,12 @@ def _program(subject: Evaluator, name: str) -> Program:
         raise EquationError(f"{name} has no equations: {error}") from error
 
 
+def letters_of(seen: Dynamics) -> tuple[tuple[sympy.Symbol, ...], tuple[sympy.Symbol, ...]]:
+    """The symbols of q (nq) and of q̇ (nv) that the equations of a system use."""
+    q, qd = _coordinates(seen, None)
+    return tuple(map(sympy.Symbol, q)), tuple(map(sympy.Symbol, qd))
+
+
 def _coordinates(seen: Dynamics, given: Sequence[str] | None) -> tuple[list[str], list[str]]:
     """Names of q and of its rates: the system's own, or θ for turns and d for slides, numbered."""
     if given is not None and len(given) != seen.nq:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dalembert.formulations.inverse.operator import Operators
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    from dalembert.systems.recursion_table import Recursion
 
 
 class RobotQuantities(System):
@@ -43,6 +46,39 @@ class RobotQuantities(System):
         given |= {"gravity": gravity, "tip": tip}
         inputs = (q, qd, qdd)
         return self._evaluate("inverse_dynamics", inputs, formulation, parameters, out, **given)
+
+    def recursion(
+        self,
+        q: Any = None,
+        qd: Any = None,
+        qdd: Any = None,
+        tip_wrench: Any = None,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        gravity: str | None = None,
+        tip: str | None = None,
+        parameters: Parameters = None,
+        timeout: float | None = 10.0,
+    ) -> Recursion:
+        """Every intermediate of a formulation by name and link, from the run that gives τ.
+
+        ``table["omega"]`` is (..., links, 3); ``table.terms`` says what a formulation has. SymPy
+        expressions give the table in letters, and no state at all the robot's own letters, written
+        out within `timeout` seconds. The other arguments are those of `inverse_dynamics`; with
+        ``gravity="potential"`` accelerations do not have −g in them.
+
+        >>> import dalembert as dl
+        >>> table = dl.load("planar_2r").recursion([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
+        >>> table["omega"]
+        array([[0., 0., 1.],
+               [0., 0., 3.]])
+        """
+        from dalembert.systems.recursion import recursion
+
+        given = _given(base_twist, base_acceleration, tip_wrench)
+        given |= {"gravity": gravity, "tip": tip}
+        return recursion(self, (q, qd, qdd), formulation, parameters, given, timeout)
 
     def forward_dynamics(
         self,

@@ -5,6 +5,7 @@ Forward dynamics alone has another default where that is less arithmetic: see `_
 
 from __future__ import annotations
 
+from dalembert.formulations.catalogue.terms import TERMS
 from dalembert.formulations.forward import articulated_body, solve
 from dalembert.formulations.inverse import (
     craig,
@@ -39,30 +40,35 @@ INVERSE = Quantity(
             newton_euler.inverse_dynamics,
             LUH,
             "outward motion, inward wrenches, in link frames",
+            terms=TERMS["newton_euler"],
         ),
         Formulation(
             "craig",
             craig.inverse_dynamics,
             "003; 001 §1.3; Craig 1986",
             "Newton–Euler as printed: centres of mass, in link frames",
+            terms=TERMS["craig"],
         ),
         Formulation(
             "silver",
             silver.inverse_dynamics,
             "001 §3",
             "Lagrange with ω: force and moment sums inward, in link frames",
+            terms=TERMS["silver"],
         ),
         Formulation(
             "screw",
             screw.inverse_dynamics,
             "000 p.37–40",
             "recursion of body twists and wrenches",
+            terms=TERMS["screw"],
         ),
         Formulation(
             "operator",
             operator.inverse_dynamics,
             "000 p.40–47",
             "stacked operators G, Γ, P₀, P_t",
+            terms=TERMS["operator"],
         ),
         Formulation(
             "lagrange",
@@ -75,30 +81,35 @@ INVERSE = Quantity(
             hollerbach_3x3.inverse_dynamics,
             "Hollerbach 1980",
             "recursive Lagrangian with rotations and displacements",
+            terms=TERMS["hollerbach_3x3"],
         ),
         Formulation(
             "hollerbach_4x4",
             hollerbach_4x4.inverse_dynamics,
             "Hollerbach 1980",
             "recursive Lagrangian with 4×4 matrices",
+            terms=TERMS["hollerbach_4x4"],
         ),
         Formulation(
             "uicker_kahn",
             uicker_kahn.inverse_dynamics,
             "Uicker 1965; Kahn 1969",
             "Lagrange with 4×4 matrices, evaluated as written, O(n⁴)",
+            terms=TERMS["uicker_kahn"],
         ),
         Formulation(
             "newton_euler_base",
             newton_euler_base.inverse_dynamics,
             "Stepanenko and Vukobratović 1976",
             "every vector in base coordinates",
+            terms=TERMS["newton_euler_base"],
         ),
         Formulation(
             "newton_euler_mixed",
             newton_euler_mixed.inverse_dynamics,
             "Orin, McGhee, Vukobratović and Hartoch 1979",
             "motion in base coordinates, forces in link frames",
+            terms=TERMS["newton_euler_mixed"],
         ),
     ),
     optional=("tip_wrench", *BASE),

@@ -26,6 +26,7 @@ import numpy as np
 
 from dalembert.formulations.parts.chain4x4 import base_matrices, trace_of_product
 from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
@@ -46,7 +47,12 @@ Gathered = tuple[Matrix3 | Scalar, Vector3]  # D_i (3, 3) and e_i (3,), or M_i (
 
 
 def rotation_motions(
-    model: Model, placed: Placed, qd: Vector, qdd: Vector, base: Moving
+    model: Model,
+    placed: Placed,
+    qd: Vector,
+    qdd: Vector,
+    base: Moving,
+    record: Record = nothing,
 ) -> list[Moving]:
     """W_i, Ẇ_i, Ẅ_i and p̈_i of every link, outward."""
 
@@ -58,12 +64,14 @@ def rotation_motions(
         A_ddot = A_dot @ V + A @ hat(gained[3:6])
         # the joint may also slide: ⁱ⁻¹ṗ_i = A v,  ⁱ⁻¹p̈_i = Ȧ v + A v̇
         p_dot, p_ddot = A @ velocity[0:3], A_dot @ velocity[0:3] + A @ gained[0:3]
-        return Moving(
+        link = Moving(
             parent.W @ A,
             parent.W_dot @ A + parent.W @ A_dot,
             parent.W_ddot @ A + 2.0 * (parent.W_dot @ A_dot) + parent.W @ A_ddot,
             parent.p_ddot + parent.W_ddot @ p + 2.0 * (parent.W_dot @ p_dot) + parent.W @ p_ddot,
         )
+        record(i, R=A, p=p, **link._asdict())
+        return link
 
     return outward(model, base, step)
 
@@ -77,14 +85,15 @@ def inverse_dynamics(
     base_twist: Twist | None = None,
     base_acceleration: Twist | None = None,
     gravity: str = "potential",
+    record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
     placed = transforms(model, q)
     W, rate, acceleration = base_matrices(model, base_twist, base_acceleration, gravity)
     base = Moving(W[0:3, 0:3], rate[0:3, 0:3], acceleration[0:3, 0:3], acceleration[0:3, 3])
-    moving = rotation_motions(model, placed, qd, qdd, base)
-    gathered = _gather(model, placed, moving, tip_wrench)
-    weighed = None if by_base(gravity) else _weigh(model, placed)
+    moving = rotation_motions(model, placed, qd, qdd, base, record)
+    gathered = _gather(model, placed, moving, tip_wrench, record)
+    weighed = None if by_base(gravity) else _weigh(model, placed, record)
     tau = []
     for i, body in enumerate(model.bodies):
         D, e = gathered[i]
@@ -99,7 +108,7 @@ def inverse_dynamics(
 
 
 def _gather(
-    model: Model, placed: Placed, moving: list[Moving], tip_wrench: Wrench | None
+    model: Model, placed: Placed, moving: list[Moving], tip_wrench: Wrench | None, record: Record
 ) -> list[Gathered]:
     """D_i and e_i of every link, inward."""
     tool = model.frame(model.tool)
@@ -117,12 +126,13 @@ def _gather(
             f = R @ tip_wrench[0:3]
             turned = 0.5 * (R @ hat(tip_wrench[3:6])).T
             D, e = D + tool.rotation @ turned + np.outer(tool.translation, f), e + f
+        record(i, D=D, e=e)
         return D, e
 
     return inward(model, step)
 
 
-def _weigh(model: Model, placed: Placed) -> list[Gathered]:
+def _weigh(model: Model, placed: Placed, record: Record) -> list[Gathered]:
     """M_i and c_i of every link with all that it carries, inward."""
 
     def step(i: int, body: Body, children: list[tuple[int, Gathered]]) -> Gathered:
@@ -130,6 +140,7 @@ def _weigh(model: Model, placed: Placed) -> list[Gathered]:
         for child, (M_c, c_c) in children:
             A, p = placed[child]
             M, c = M + M_c, c + A @ c_c + M_c * p
+        record(i, M=M, c=c)
         return M, c
 
     return inward(model, step)

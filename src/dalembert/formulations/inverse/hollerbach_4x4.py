@@ -25,6 +25,7 @@ from dalembert.formulations.parts.chain4x4 import (
     trace_of_product,
 )
 from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import inward, outward
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
@@ -33,7 +34,12 @@ from dalembert.spatial.se3 import hat_se3
 
 
 def matrix_motions(
-    model: Model, A: list[Pose], qd: Vector, qdd: Vector, base: Moving
+    model: Model,
+    A: list[Pose],
+    qd: Vector,
+    qdd: Vector,
+    base: Moving,
+    record: Record = nothing,
 ) -> list[Moving]:
     """W_i, Ẇ_i, Ẅ_i of every link, outward."""
 
@@ -42,11 +48,13 @@ def matrix_motions(
         V, V_dot = hat_se3(body.subspace @ qd[body.v]), hat_se3(body.subspace @ qdd[body.v])
         A_dot = A[i] @ V
         A_ddot = A_dot @ V + A[i] @ V_dot
-        return Moving(
+        link = Moving(
             parent.W @ A[i],
             parent.rate @ A[i] + parent.W @ A_dot,
             parent.acceleration @ A[i] + 2.0 * (parent.rate @ A_dot) + parent.W @ A_ddot,
         )
+        record(i, A=A[i], W=link.W, W_dot=link.rate, W_ddot=link.acceleration)
+        return link
 
     return outward(model, base, step)
 
@@ -60,11 +68,12 @@ def inverse_dynamics(
     base_twist: Twist | None = None,
     base_acceleration: Twist | None = None,
     gravity: str = "potential",
+    record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
     A = link_matrices(model, q)
     base = base_matrices(model, base_twist, base_acceleration, gravity)
-    moving = matrix_motions(model, A, qd, qdd, base)
+    moving = matrix_motions(model, A, qd, qdd, base, record)
     tool = model.frame(model.tool)
 
     def gather(i: int, body: Body, children: list[tuple[int, Matrix4]]) -> Matrix4:
@@ -73,10 +82,13 @@ def inverse_dynamics(
             D = D + A[child] @ D_c
         if tip_wrench is not None and i == tool.body:
             D = D + tip_matrix(model, moving[i].W, tip_wrench)
+        record(i, D=D)
         return D
 
     def weigh(i: int, body: Body, children: list[tuple[int, Vector]]) -> Vector:
-        return mass_vector(body) + sum(A[child] @ c for child, c in children)
+        c = mass_vector(body) + sum(A[child] @ c for child, c in children)
+        record(i, c=c)
+        return c
 
     D = inward(model, gather)
     c = None if by_base(gravity) else inward(model, weigh)

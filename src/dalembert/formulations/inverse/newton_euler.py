@@ -13,6 +13,7 @@ import numpy as np
 
 from dalembert.formulations.parts.body_wrench import acceleration_matrix, inertial_wrench
 from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base, gravity_in_links, known_base, weight
 from dalembert.formulations.parts.wrenches import in_link_frames
@@ -42,12 +43,17 @@ def base_motion(
 
 
 def motions(
-    model: Model, placed: Placed, qd: Vector, qdd: Vector | None, base: LinkMotion
+    model: Model,
+    placed: Placed,
+    qd: Vector,
+    qdd: Vector | None,
+    base: LinkMotion,
+    record: Record = nothing,
 ) -> list[LinkMotion]:
     """Motion of every link, outward; `qdd` may be None for zero joint accelerations."""
 
     def step(i: int, body: Body, parent: LinkMotion) -> LinkMotion:
-        R = placed[i].R
+        R, p = placed[i]
         v_rel, w_rel = split(body.subspace @ qd[body.v])
         carried = R.T @ parent.omega
         omega = carried + w_rel
@@ -58,7 +64,9 @@ def motions(
         if qdd is not None:
             gained = body.subspace @ qdd[body.v]
             a, alpha = a + gained[0:3], alpha + gained[3:6]
-        return LinkMotion(omega, alpha, a, acceleration_matrix(omega, alpha))
+        U = acceleration_matrix(omega, alpha)
+        record(i, R=R, p=p, omega=omega, omega_dot=alpha, v_dot=a, U=U)
+        return LinkMotion(omega, alpha, a, U)
 
     return outward(model, base, step)
 
@@ -69,6 +77,7 @@ def link_wrenches(
     moving: list[LinkMotion],
     tip_wrench: Wrench | None = None,
     g: list[Vector3] | None = None,
+    record: Record = nothing,
 ) -> list[Force]:
     """(f, n) each joint exerts on its link, about the link frame's origin in its axes; inward.
 
@@ -77,7 +86,7 @@ def link_wrenches(
     tool = model.frame(model.tool)
 
     def step(i: int, body: Body, children: list[tuple[int, Force]]) -> Force:
-        f, n = inertial_wrench(body, moving[i].a, moving[i].U)
+        f, n = F, N = inertial_wrench(body, moving[i].a, moving[i].U)
         if g is not None:
             f_g, n_g = weight(body, g[i])
             f, n = f - f_g, n - n_g
@@ -86,6 +95,7 @@ def link_wrenches(
             carried.append(tool.placement.force_to_parent(split(tip_wrench)))
         for f_c, n_c in carried:
             f, n = f + f_c, n + n_c
+        record(i, F=F, N=N, f=f, n=n)
         return f, n
 
     return inward(model, step)
@@ -110,13 +120,14 @@ def inverse_dynamics(
     base_twist: Twist | None = None,
     base_acceleration: Twist | None = None,
     gravity: str = "base",
+    record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
     placed = transforms(model, q)
     base = base_motion(model, base_twist, base_acceleration, gravity)
-    moving = motions(model, placed, qd, qdd, base)
+    moving = motions(model, placed, qd, qdd, base, record)
     g = None if by_base(gravity) else gravity_in_links(model, placed)
-    tau = project(model, link_wrenches(model, placed, moving, tip_wrench, g))
+    tau = project(model, link_wrenches(model, placed, moving, tip_wrench, g, record))
     return tau + rotors(model, qdd) + friction(model, qd)
 
 

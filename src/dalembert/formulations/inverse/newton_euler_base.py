@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base, known_base
 from dalembert.formulations.parts.wrenches import in_link_frames
@@ -39,6 +40,7 @@ def motions(
     base_twist: Twist | None = None,
     base_acceleration: Twist | None = None,
     gravity: str = "base",
+    record: Record = nothing,
 ) -> list[LinkInBase]:
     """Step 1: the motion of every link, outward, in base coordinates."""
     start = known_base(model, base_twist, base_acceleration, gravity)
@@ -51,13 +53,17 @@ def motions(
         # a = a + ω̇ × d + ω × (ω × d) + (2 ω + ω_rel) × v_rel + v̇_rel
         swung = np.cross(parent.alpha, d) + np.cross(parent.omega, np.cross(parent.omega, d))
         slid = np.cross(2.0 * parent.omega + w_rel, v_rel) + linear @ qdd[body.v]
-        return LinkInBase(R, d, parent.omega + w_rel, alpha, parent.a + swung + slid)
+        link = LinkInBase(R, d, parent.omega + w_rel, alpha, parent.a + swung + slid)
+        record(i, R_0=R, d=d, omega_0=link.omega, omega_dot_0=alpha, v_dot_0=link.a)
+        return link
 
     base = LinkInBase(np.eye(3), np.zeros(3), *start)
     return outward(model, base, step)
 
 
-def body_wrench(body: Body, link: LinkInBase, g: Vector3 | None = None) -> Force:
+def body_wrench(
+    i: int, body: Body, link: LinkInBase, g: Vector3 | None = None, record: Record = nothing
+) -> Force:
     """Step 2: F = m v̇ (− m g) at the centre of mass, N = I ω̇ + ω × I ω; about the link's origin."""
     r = link.R @ body.center
     swung = np.cross(link.alpha, r) + np.cross(link.omega, np.cross(link.omega, r))
@@ -65,6 +71,7 @@ def body_wrench(body: Body, link: LinkInBase, g: Vector3 | None = None) -> Force
     F = body.mass * (v_dot if g is None else v_dot - g)
     I = congruence(link.R, body.inertia_about_center)
     N = I @ link.alpha + np.cross(link.omega, I @ link.omega)
+    record(i, v_dot_C_0=v_dot, F_0=F, N_0=N)
     return F, N + np.cross(r, F)
 
 
@@ -73,12 +80,13 @@ def link_wrenches(
     moving: list[LinkInBase],
     tip_wrench: Wrench | None = None,
     g: Vector3 | None = None,
+    record: Record = nothing,
 ) -> list[Force]:
     """Step 3: (f, n) each joint exerts on its link, in base coordinates, inward."""
     tool = model.frame(model.tool)
 
     def step(i: int, body: Body, children: list[tuple[int, Force]]) -> Force:
-        f, n = body_wrench(body, moving[i], g)
+        f, n = body_wrench(i, body, moving[i], g, record)
         for child, (f_c, n_c) in children:
             f, n = f + f_c, n + n_c + np.cross(moving[child].d, f_c)
         if tip_wrench is not None and i == tool.body:
@@ -86,6 +94,7 @@ def link_wrenches(
             seen = Placement(R @ tool.rotation, R @ tool.translation)
             f_t, n_t = seen.force_to_parent(split(tip_wrench))
             f, n = f + f_t, n + n_t
+        record(i, f_0=f, n_0=n)
         return f, n
 
     return inward(model, step)
@@ -100,12 +109,14 @@ def inverse_dynamics(
     base_twist: Twist | None = None,
     base_acceleration: Twist | None = None,
     gravity: str = "base",
+    record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
-    moving = motions(model, transforms(model, q), qd, qdd, base_twist, base_acceleration, gravity)
+    given = (base_twist, base_acceleration, gravity, record)
+    moving = motions(model, transforms(model, q), qd, qdd, *given)
     g = None if by_base(gravity) else model.gravity
     tau = []
-    wrenches = link_wrenches(model, moving, tip_wrench, g)
+    wrenches = link_wrenches(model, moving, tip_wrench, g, record)
     for body, link, (f, n) in zip(model.bodies, moving, wrenches, strict=True):
         # step 4: the force along a sliding axis, the moment about a turning one
         tau.append((link.R @ body.subspace[0:3]).T @ f + (link.R @ body.subspace[3:6]).T @ n)

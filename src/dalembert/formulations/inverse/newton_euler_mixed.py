@@ -10,6 +10,7 @@ from dalembert.formulations.inverse import newton_euler_base
 from dalembert.formulations.inverse.newton_euler import LinkMotion, link_wrenches, project
 from dalembert.formulations.parts.body_wrench import acceleration_matrix
 from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import transforms
 from dalembert.formulations.parts.weight import by_base
 from dalembert.formulations.parts.wrenches import in_link_frames
@@ -17,14 +18,15 @@ from dalembert.model import Model
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
 
 
-def in_links(moving: list[newton_euler_base.LinkInBase]) -> list[LinkMotion]:
+def in_links(
+    moving: list[newton_euler_base.LinkInBase], record: Record = nothing
+) -> list[LinkMotion]:
     """The motion of every link in its own frame, from base coordinates."""
     turned = []
-    for link in moving:
-        omega, alpha = link.R.T @ link.omega, link.R.T @ link.alpha
-        turned.append(
-            LinkMotion(omega, alpha, link.R.T @ link.a, acceleration_matrix(omega, alpha))
-        )
+    for i, link in enumerate(moving):
+        omega, alpha, a = link.R.T @ link.omega, link.R.T @ link.alpha, link.R.T @ link.a
+        record(i, omega=omega, omega_dot=alpha, v_dot=a)
+        turned.append(LinkMotion(omega, alpha, a, acceleration_matrix(omega, alpha)))
     return turned
 
 
@@ -37,13 +39,15 @@ def inverse_dynamics(
     base_twist: Twist | None = None,
     base_acceleration: Twist | None = None,
     gravity: str = "base",
+    record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
     motions = newton_euler_base.motions
     placed = transforms(model, q)
-    moving = motions(model, placed, qd, qdd, base_twist, base_acceleration, gravity)
+    moving = motions(model, placed, qd, qdd, base_twist, base_acceleration, gravity, record)
     g = None if by_base(gravity) else [link.R.T @ model.gravity for link in moving]
-    tau = project(model, link_wrenches(model, placed, in_links(moving), tip_wrench, g))
+    turned = in_links(moving, record)
+    tau = project(model, link_wrenches(model, placed, turned, tip_wrench, g, record))
     return tau + rotors(model, qdd) + friction(model, qd)
 
 

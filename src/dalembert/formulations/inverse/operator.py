@@ -18,6 +18,7 @@ import numpy as np
 from dalembert.formulations.inverse.screw import adjoints, base_motion, inertia, tool_adjoint
 from dalembert.formulations.kinematics.gravity import as_base_or_torque
 from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import outward
 from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.linalg.symmetric import symmetric
@@ -134,6 +135,7 @@ def stacked_wrenches(
     V_0: Twist,
     V_dot_0: Twist,
     tip_wrench: Wrench | None = None,
+    record: Record = nothing,
 ) -> Vector:
     """F (6n,) = Gᵀ (M V̇ + ad_Vᵀ M V + P_tᵀ F_t) (000 p.44–45)."""
     rate = op.xi @ qd
@@ -142,7 +144,11 @@ def stacked_wrenches(
     # V̇ = G (ξ θ̈ + P_0 V̇_0 + ad_{ξθ̇} (P_0 V_0 + Γ V))
     V_dot = op.G @ (op.xi @ qdd + op.P_0 @ V_dot_0 + ad_xi @ (op.P_0 @ V_0 + op.Gamma @ V))
     own = op.M @ V_dot - ad_V.T @ (op.M @ V)
-    return op.G.T @ (own if tip_wrench is None else own + op.P_t.T @ tip_wrench)
+    F = op.G.T @ (own if tip_wrench is None else own + op.P_t.T @ tip_wrench)
+    for i in range(len(model.bodies)):
+        block = slice(6 * i, 6 * i + 6)
+        record(i, V=V[block], V_dot=V_dot[block], F=F[block])
+    return F
 
 
 def inverse_dynamics(
@@ -154,12 +160,13 @@ def inverse_dynamics(
     base_twist: Twist | None = None,
     base_acceleration: Twist | None = None,
     gravity: str = "base",
+    record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = ξᵀ F + friction + rotors; `gravity` as "base" motion or "potential"."""
     op = operators(model, q)
     fall, N = as_base_or_torque(model, q, gravity)
     base = base_motion(base_twist, base_acceleration, fall)
-    tau = op.xi.T @ stacked_wrenches(model, op, qd, qdd, *base, tip_wrench)
+    tau = op.xi.T @ stacked_wrenches(model, op, qd, qdd, *base, tip_wrench, record)
     return tau + N + rotors(model, qdd) + friction(model, qd)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from dalembert.formulations.kinematics.gravity import as_base_or_torque
 from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import inward, outward, transforms
 from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.model import Body, Model
@@ -53,7 +54,12 @@ def inertia(body: Body) -> Matrix6:
 
 
 def twists(
-    model: Model, A: list[Matrix6], qd: Vector, qdd: Vector, base: LinkTwist
+    model: Model,
+    A: list[Matrix6],
+    qd: Vector,
+    qdd: Vector,
+    base: LinkTwist,
+    record: Record = nothing,
 ) -> list[LinkTwist]:
     """V_i and V̇_i of every link, outward (000 p.39); `A` are the `adjoints`."""
 
@@ -61,13 +67,19 @@ def twists(
         xi = body.subspace
         carried, rate = A[i] @ parent.V, xi @ qd[body.v]
         V_dot = A[i] @ parent.V_dot + xi @ qdd[body.v] - se3.ad(rate) @ carried
-        return LinkTwist(carried + rate, V_dot)
+        V = carried + rate
+        record(i, Ad=A[i], V=V, V_dot=V_dot)
+        return LinkTwist(V, V_dot)
 
     return outward(model, base, step)
 
 
 def wrenches(
-    model: Model, A: list[Matrix6], moving: list[LinkTwist], tip_wrench: Wrench | None = None
+    model: Model,
+    A: list[Matrix6],
+    moving: list[LinkTwist],
+    tip_wrench: Wrench | None = None,
+    record: Record = nothing,
 ) -> list[Wrench]:
     """F_i (6,) that each link receives through its joint, in C_i, inward (000 p.39)."""
     tool = model.frame(model.tool)
@@ -78,6 +90,7 @@ def wrenches(
             F = F + A[child].T @ F_c
         if tip_wrench is not None and i == tool.body:
             F = F + tool_adjoint(model).T @ tip_wrench
+        record(i, F=F)
         return F
 
     return inward(model, step)
@@ -92,11 +105,12 @@ def inverse_dynamics(
     base_twist: Twist | None = None,
     base_acceleration: Twist | None = None,
     gravity: str = "base",
+    record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; `gravity` as "base" motion or "potential"."""
     fall, N = as_base_or_torque(model, q, gravity)
     A, base = adjoints(model, q), base_motion(base_twist, base_acceleration, fall)
-    F = wrenches(model, A, twists(model, A, qd, qdd, base), tip_wrench)
+    F = wrenches(model, A, twists(model, A, qd, qdd, base, record), tip_wrench, record)
     tau = np.concatenate([b.subspace.T @ F_i for b, F_i in zip(model.bodies, F, strict=True)])
     return tau + N + rotors(model, qdd) + friction(model, qd)
 

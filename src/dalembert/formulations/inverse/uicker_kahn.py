@@ -27,6 +27,7 @@ from dalembert.formulations.parts.chain4x4 import (
     tip_matrix,
 )
 from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import outward
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
@@ -77,6 +78,7 @@ def inverse_dynamics(
     base_twist: Twist | None = None,
     base_acceleration: Twist | None = None,
     gravity: str = "potential",
+    record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "potential" or by "base"."""
     links = derivatives(model, q)
@@ -84,6 +86,8 @@ def inverse_dynamics(
     at_rest = base_twist is None and base_acceleration is None and not by_base(gravity)
     carried = None if at_rest else [_carried(link, base, qd) for link in links]
     tool = model.frame(model.tool)
+    if record is not nothing:
+        _record_rates(links, base, qd, qdd, record)
 
     def generalized_force(i: int) -> Scalar:
         total: Scalar = 0.0
@@ -102,6 +106,21 @@ def inverse_dynamics(
 
     tau = np.stack([generalized_force(i) for i in range(model.nv)])
     return tau + rotors(model, qdd) + friction(model, qd)
+
+
+def _record_rates(
+    links: list[Derivatives], base: Moving, qd: Vector, qdd: Vector, record: Record
+) -> None:
+    """W_j, Ẇ_j and Ẅ_j in the base's coordinates: the sums that the torques have inside traces."""
+    for j, link in enumerate(links):
+        W_dot = sum(dW * qd[k] for k, dW in link.first.items())
+        W_ddot = sum(dW * qdd[k] for k, dW in link.first.items())
+        for (k, l), ddW in link.second.items():
+            # pairs of two joints are there once and stand for both orders
+            both = 1.0 if k == l or (l, k) in link.second else 2.0
+            W_ddot = W_ddot + both * ddW * qd[k] * qd[l]
+        W_ddot = W_ddot + _carried(link, base, qd)
+        record(j, W=link.W, W_dot=base.rate @ link.W + W_dot, W_ddot=W_ddot)
 
 
 def _carried(link: Derivatives, base: Moving, qd: Vector) -> Matrix4:

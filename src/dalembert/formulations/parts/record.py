@@ -35,18 +35,21 @@ class Recorder:
     def stacked(self, name: str, shape: tuple[int, ...]) -> Array:
         """The values of one name, (links, *shape)."""
         found = self._found[name]
+        if not shape:
+            return np.stack([found[i] for i in range(self.links)])
         # casadi arrays of three axes can only be reshaped
-        flat = [np.reshape(found[i], (-1,)) for i in range(self.links)]
-        return np.concatenate(flat).reshape(self.links, *shape)
+        flat = np.concatenate([found[i].ravel() for i in range(self.links)])
+        return flat.reshape(self.links, *shape)
 
 
 @dataclass(frozen=True)
 class Term:
-    """One intermediate of a recursion: what it is, of which shape, in which units."""
+    """One intermediate of a recursion, for every link: what it is, its shape and its units."""
 
     name: str  # the argument of `record`
-    symbol: str  # LaTeX, without the index of the link
+    symbol: str  # as text prints it, the link's number behind it
+    latex: str  # with # where the link's number goes
     shape: tuple[int, ...]
     units: str
     meaning: str
-    gravity: str = ""  # "potential": there only where gravity enters as weights
+    gravity: str = ""  # "potential": it is there only where gravity enters as weights
