@@ -116,3 +116,13 @@ def test_numbers_that_do_not_fit_are_one_line(arguments: tuple[str, ...], said: 
     result = CliRunner().invoke(app, ["mechanism", *arguments])
     assert result.exit_code in (1, 2) and "Traceback" not in result.output
     assert said in " ".join(result.output.split())
+
+
+def test_plots_and_page_show_the_forces_of_the_scenario(tmp_path: Path) -> None:
+    """A led tool is moved by its motors: the curves are those of the table."""
+    short = ("--delta-t", "0.4", "--dt", "0.1")
+    run("straight_line", *short, "--plot", "--report", "--out", str(tmp_path))
+    assert (tmp_path / "straight_line.png").read_bytes()[:4] == b"\x89PNG"
+    page = (tmp_path / "straight_line.html").read_text(encoding="utf-8")
+    for label in ("bar2.phi", "bar3.x", "A.x on bar2", "B.y on bar3", "T12", "T23"):
+        assert label in page

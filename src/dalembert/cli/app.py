@@ -283,8 +283,11 @@ def mechanism(
     method: Annotated[
         str, typer.Option(help="DOP853, rk4, baumgarte or generalized_alpha.")
     ] = "DOP853",
-    plot: Annotated[bool, typer.Option("--plot", help="Draw the motion and the forces.")] = False,
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Draw x, y, φ, rates, forces, torques.")
+    ] = False,
     animate: Annotated[bool, typer.Option("--animate", help="Write a GIF of the motion.")] = False,
+    page: Annotated[bool, typer.Option("--report", help="Write a page of all curves.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for pictures.")] = Path("out"),
     json: Json = False,
 ) -> None:
@@ -293,7 +296,8 @@ def mechanism(
 
     arm = {"lengths": lengths, "masses": masses, "phi_start": phi_start, "phi_end": phi_end}
     own = numbers_of({**arm, "delta_t": delta_t}, numbers or [])
-    mechanism(subject, Options(simulate, dt, method, plot, animate, out, own, equations), json)
+    options = Options(simulate, dt, method, plot, animate, out, own, equations, page)
+    mechanism(subject, options, json)
 
 
 @app.command(epilog="Example: dalembert equations elbow_3r --html --out elbow.html")

@@ -16,6 +16,7 @@ from dalembert.errors import ParameterError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.file import read_mechanism
+from dalembert.mechanisms.loads import loads
 from dalembert.text import file_name
 from dalembert.zoo.absolute import ENTRIES
 from dalembert.zoo.scenario_file import names_scenario, read_scenario
@@ -41,6 +42,7 @@ class Options:
     out: Path = Path("out")
     numbers: Mapping[str, Any] = field(default_factory=dict)
     equations: bool = False
+    report: bool = False
 
 
 def mechanism(subject: str, options: Options, as_json: bool) -> None:
@@ -48,7 +50,8 @@ def mechanism(subject: str, options: Options, as_json: bool) -> None:
     made, found, duration = find(subject, options.numbers)
     torques = None if found is None else found.torques
     facts = describe(made, found)
-    wanted = options.simulate or (duration if options.plot or options.animate else None)
+    shown = options.plot or options.animate or options.report
+    wanted = options.simulate or (duration if shown else None)
     run = None
     if wanted is not None:
         # a scenario's own Δt is divided evenly; a duration that was asked for is taken as it is
@@ -56,7 +59,7 @@ def mechanism(subject: str, options: Options, as_json: bool) -> None:
         dt = min(options.dt, wanted) if options.simulate else even
         run = made.simulate(wanted, dt, options.method, torques)
         facts["run"] = summary(run)
-    paths = [] if run is None else pictures(made, run, options)
+    paths = [] if run is None else pictures(made, run, options, found)
     if as_json:
         print_json(facts)
         return
@@ -164,16 +167,32 @@ def _largest(run: Any, name: str) -> float:
     return float(run[name].max()) if name in run else 0.0
 
 
-def pictures(made: Analysis, run: Any, options: Options) -> list[Path]:
-    """What was asked for, in the folder."""
+def pictures(
+    made: Analysis, run: Any, options: Options, found: Scenario | None = None
+) -> list[Path]:
+    """What was asked for, in the folder; forces are those of the scenario's own drives."""
     from dalembert.report.mechanism_picture import animate, draw
 
-    paths = []
+    paths, moved = [], None if found is None else found.moved
+    place = options.out / file_name(made.name)
     if options.plot:
-        paths.append(draw(made, run, options.out / f"{file_name(made.name)}.png"))
+        paths.append(draw(made, run, place.with_name(f"{place.name}.png"), moved))
     if options.animate:
-        paths.append(animate(made, run, options.out / f"{file_name(made.name)}.gif"))
+        paths.append(animate(made, run, place.with_name(f"{place.name}.gif")))
+    if options.report:
+        paths.append(write_run(made, run, place.with_name(f"{place.name}.html"), moved))
     return paths
+
+
+def write_run(made: Analysis, run: Any, path: Path, moved: Any = None) -> Path:
+    """A page of the run with the forces at every joint and the torques of the motors."""
+    from dalembert.report.mechanism_curves import sampled
+    from dalembert.report.page import write_page
+    from dalembert.report.runs import run_page
+
+    seen = sampled(run)
+    write_page(run_page(seen.merge(loads(made, seen, moved), combine_attrs="override")), path)
+    return path
 
 
 def show(made: Analysis, facts: dict[str, Any]) -> None:

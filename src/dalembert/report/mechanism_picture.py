@@ -10,9 +10,10 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.mechanisms.analysis import Analysis
-from dalembert.mechanisms.state import State
+from dalembert.mechanisms.loads import Moved
 from dalembert.report.animation import MOST_FRAMES, _image, _save
 from dalembert.report.figures import figure_of
+from dalembert.report.mechanism_curves import panels, plot, sampled
 from dalembert.report.mechanism_shapes import Shapes, shapes
 from dalembert.report.picture import PALETTE, STYLE
 from dalembert.text import picture
@@ -21,30 +22,28 @@ if TYPE_CHECKING:
     import xarray
 
 GHOSTS = 6
-CURVES = 200
-MOST_JOINTS = 8  # curves that can be told apart
 FRAMES_PER_SECOND = 20
 
 
-def draw(mechanism: Analysis, run: xarray.Dataset, path: Path) -> Path:
-    """Postures over one another, torques and forces over time, as PNG."""
+def draw(mechanism: Analysis, run: xarray.Dataset, path: Path, moved: Moved | None = None) -> Path:
+    """Postures, then x, y, φ and their rates, joint forces and torques over time, as PNG.
+
+    `moved` is that of a scenario: torques at the pins in place of a led tool.
+    """
     import matplotlib
 
+    seen = sampled(run)
     with matplotlib.rc_context(STYLE):
-        figure = figure_of(12.0, 6.0, layout="constrained")
-        grid = figure.add_gridspec(2, 2, width_ratios=(1.1, 1.0))
+        figure = figure_of(16.0, 8.6, layout="constrained")
+        grid = figure.add_gridspec(3, 3, width_ratios=(1.25, 1.0, 1.0))
         planar = mechanism.description.space.dimension == 2
         axes = figure.add_subplot(grid[:, 0], **({} if planar else {"projection": "3d"}))
         _postures(axes, mechanism, run)
-        curves = joint_curves(mechanism, run)
-        upper, lower = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
-        efforts = effort_curves(mechanism, run)
-        if efforts:
-            _curves(upper, run, efforts, "drivers and actuators / N m, N")
-        else:
-            _curves(upper, run, _energies(run), "energy / J")
-        _curves(lower, run, curves, "joint forces / N")
-        lower.set_xlabel("time / s")
+        for k, panel in enumerate(panels(mechanism, seen, moved)):
+            own = figure.add_subplot(grid[k // 2, 1 + k % 2])
+            plot(own, seen.time.values, panel)
+            if k >= 4:
+                own.set_xlabel("time / s")
         figure.suptitle(
             f"{picture(mechanism.name)}: {float(run.time[-1]):g} s by {run.attrs['method']}"
         )
@@ -54,69 +53,6 @@ def draw(mechanism: Analysis, run: xarray.Dataset, path: Path) -> Path:
     except OSError as error:
         raise DalembertError(f"cannot write {path}: {error.strerror or error}") from None
     return path
-
-
-def states(mechanism: Analysis, run: xarray.Dataset) -> tuple[np.ndarray, list[State]]:
-    """Some samples of a run, with their multipliers."""
-    chosen = np.unique(np.linspace(0, run.sizes["time"] - 1, CURVES).round().astype(int))
-    return run.time.values[chosen], mechanism.states(run.isel(time=chosen))
-
-
-Curve = tuple[str, np.ndarray, np.ndarray]
-
-
-def joint_curves(mechanism: Analysis, run: xarray.Dataset) -> list[Curve]:
-    """Size of the force of every joint on its second body."""
-    d = mechanism.description
-    t, found = states(mechanism, run)
-    curves = []
-    for joint in d.joints[:MOST_JOINTS]:
-        on = d.names[joint.bodies[-1]]
-        size = [float(np.linalg.norm(state.force(joint.name, on))) for state in found]
-        curves.append((f"{joint.name} on {on}", t, np.array(size)))
-    return curves
-
-
-def effort_curves(mechanism: Analysis, run: xarray.Dataset) -> list[Curve]:
-    """Drivers, springs and actuators along what they act on."""
-    d = mechanism.description
-    t, found = states(mechanism, run)
-    names = [driver.name for driver in d.drivers] + [force.name for force in d.forces]
-    curves = []
-    for name in names[:MOST_JOINTS]:
-        values = np.array([state.effort(name) for state in found])
-        parts = values.shape[1]
-        for k in range(parts):
-            label = name if parts == 1 else f"{name}.{'xyz'[k]}"
-            curves.append((label, t, values[:, k]))
-    return curves + _equivalent(mechanism, t, found)
-
-
-def _equivalent(mechanism: Analysis, t: np.ndarray, found: list[State]) -> list[Curve]:
-    """Torques at the pins that do the work of a led point (004, p.6), where their number fits."""
-    d = mechanism.description
-    pins = [joint.name for joint in d.joints if joint.kind.name == "revolute"]
-    rows = sum(driver.element.kind.rows for driver in d.drivers)
-    led = any(driver.element.kind.name == "position" for driver in d.drivers)
-    if not led or len(pins) != rows:
-        return []
-    torques = np.array([state.equivalent_torques(pins) for state in found])
-    return [(f"torque at {pin}", t, torques[:, k]) for k, pin in enumerate(pins)]
-
-
-def _energies(run: xarray.Dataset) -> list[Curve]:
-    t, total = run.time.values, (run.kinetic + run.potential).values
-    parts = [(name, t, run[name].values) for name in ("kinetic", "potential")]
-    return [*parts, ("energy", t, total)]
-
-
-def _curves(axes: Any, run: xarray.Dataset, curves: list[Curve], label: str) -> None:
-    for k, (name, t, y) in enumerate(curves):
-        axes.plot(t, y, color=PALETTE[k % len(PALETTE)], label=picture(name))
-    axes.set_ylabel(label)
-    axes.set_xlim(float(run.time[0]), float(run.time[-1]))
-    if curves:
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
 
 
 def _postures(axes: Any, mechanism: Analysis, run: xarray.Dataset) -> None:
