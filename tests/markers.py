@@ -44,6 +44,7 @@ MARKED = {
         "report/test_runs.py",
         "simulation/test_constrained.py",
         "simulation/test_energy.py",
+        "simulation/test_formulations.py",
         "simulation/test_no_lies.py",
         "simulation/test_orders.py",
         "simulation/test_simulate.py::test_a_function_and_a_controller",

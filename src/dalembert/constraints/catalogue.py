@@ -261,7 +261,7 @@ QUANTITIES = (
         "kane",
         "q̇ = N v_r + n and v̇_r = −Γ_r v_r + u_r",
         ("q", "v_r", "tau"),
-        {"qd": VECTOR, "v_r_dot": ("freedoms",)},
+        {"qd": VECTOR, "v_r_dot": ("freedoms",), "N": ("nv", "freedoms")},
         kane.kane,
         "Kane and Levinson 1985; 000 p.85",
         optional=("t", "near"),

@@ -169,6 +169,11 @@ class ConstrainedDynamics(Carried):
     def project(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
         return self.compute("project", q=q, qd=qd, t=t)
 
+    def pivots_at(self, q: Any, t: Any = None) -> Pivots:
+        from dalembert.constraints import rank
+
+        return rank.pivots(rank.weighed(self, self.at(q, None, t).A, q, t))
+
     @property
     def rows(self) -> int:
         """Number of constraint equations, redundant ones included: the length of λ."""

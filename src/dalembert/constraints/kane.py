@@ -60,27 +60,17 @@ def basis(system: ConstrainedDynamics, q: Any, t: Any = None, near: Any = None) 
     return directions(system, q, near, t).N
 
 
-def velocity(system: ConstrainedDynamics, q: Any, v_r: Any, near: Any, t: Any = None) -> Any:
-    """q̇ (nv,) = N v_r + n."""
-    found = directions(system, q, near, t)
-    return found.N @ v_r + found.n
-
-
-def speeds(system: ConstrainedDynamics, q: Any, qd: Any, near: Any, t: Any = None) -> Any:
-    """v_r (m,) = Nᵀ M q̇."""
-    return directions(system, q, near, t).N.T @ (system.dynamics.at_time(t).mass_matrix(q) @ qd)
-
-
 def kane(
     system: ConstrainedDynamics, q: Any, v_r: Any, tau: Any, t: Any = None, near: Any = None
-) -> tuple[Any, Any]:
-    """(q̇ (nv,), v̇_r (m,)): Kane's equations at a state (000 p.85)."""
+) -> tuple[Any, Any, Any]:
+    """(q̇ (nv,), v̇_r (m,), N (nv, m)): Kane's equations at a state; v̇_r changes with Nᵀτ."""
     near = independent(system) if near is None else near
     found = directions(system, q, near, t)
     qd = found.N @ v_r + found.n
     require_smooth(system, "Kane's form")
     M, f, _, _ = terms(system, q, qd, tau, t)
-    return qd, found.N.T @ (f - M @ _carried(system, found, q, qd, v_r, near, t))
+    v_r_dot = found.N.T @ (f - M @ _carried(system, found, q, qd, v_r, near, t))
+    return qd, v_r_dot, found.N
 
 
 def _carried(

@@ -135,7 +135,7 @@ class ConstraintMethods(ContactMethods):
         t: Any = None,
         parameters: Parameters = None,
     ) -> Any:
-        """(q̇ (..., nv), v̇_r (..., freedoms)): Kane's equations in the basis of `basis` (000 p.85)."""
+        """(q̇ (..., nv), v̇_r (..., freedoms), N): Kane's equations in the N of `basis` (000 p.85)."""
         return self._evaluate("kane", (q, v_r, tau), None, parameters, t=t, near=near)
 
     def project_velocity(

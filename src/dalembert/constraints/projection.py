@@ -73,10 +73,10 @@ def forward_dynamics(
     maps = metric(system, M, A)
     # (1 − P_ω) M q̈ = Aᵀ M₂♭ A q̈ = Aᵀ M₂♭ γ
     normal, left = maps.flat(drift)
-    P_w = projector(maps)
-    qdd = maps.M.solve(P_w @ f + A.T @ normal)
+    along = maps.project(f)  # P_ω f
+    qdd = maps.M.solve(along + A.T @ normal)
     # (1 − P_ω) f = Aᵀ (λ + M₂♭ γ)
-    lam = maps.normal(f - P_w @ f) - normal
+    lam = maps.normal(f - along) - normal
     most = bound(maps.S, f @ maps.M.solve(f))
     return flagged(consistent(left, drift, most), qdd, lam)
 

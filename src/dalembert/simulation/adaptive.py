@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ConstraintError
+from dalembert.simulation.blame import dead_point
 from dalembert.simulation.drive import Finished, Stalled, State
 from dalembert.simulation.events import UNTIL, Events
 from dalembert.simulation.flow import Field
@@ -49,11 +50,13 @@ class AdaptiveRun:
     _events: Events = field(init=False)
     _pace: Pace = field(init=False)
     _broken: str = field(default="", init=False)
+    _first: Field = field(init=False)
 
     def __post_init__(self) -> None:
         parts = (self.flow, self.joints, self.given, self._tau, self.mass_matrix, self.until)
         self._events = Events(*parts)
-        self._pace = Pace(self.grid.time(self.grid.saves - 1), self.plant.size)
+        self._pace = Pace(self.grid.time(self.grid.saves - 1), self.plant.inner)
+        self._first = self.flow
 
     @property
     def plant(self) -> Plant:
@@ -69,14 +72,15 @@ class AdaptiveRun:
         """The state at t = 0, with modes that agree with the forces."""
         self._h = 0.0
         self._events.start(x)
-        return self._state(0.0, x)
+        return self._state(0.0, self.plant.entered(x, 0.0, self.given))
 
     def observe(self, state: State) -> np.ndarray:
         """(q, q̇, z, W, H), quaternions of unit length."""
-        y = self._projected(float(state["t"]), np.array(state["y"]))
+        t = float(state["t"])
+        x = self.plant.left(self._projected(t, np.array(state["y"])), t, self.given)
         nq = self.plant.nq
-        y[:nq] = self.plant.dynamics.normalised(y[:nq])
-        return y
+        x[:nq] = self.plant.dynamics.normalised(x[:nq])
+        return x
 
     def advance(self, state: State, index: int) -> State:
         """From the saved state `index` to the next one; a new solver at the begin of each chunk."""
@@ -87,6 +91,7 @@ class AdaptiveRun:
             self._events.restore(state)
             last = grid.time(min((index // grid.chunk + 1) * grid.chunk, grid.saves - 1))
             self._pace.begin(float(state["t"]))
+            self.flow = self._first  # as a run does that goes on from here
             self._solver = self._new_solver(float(state["t"]), state["y"], last)
             self._segment = Segment(float(state["t"]), state["y"], lambda t: state["y"])
         while self._segment.end < target:
@@ -120,7 +125,11 @@ class AdaptiveRun:
         if self._pace.evaluated():
             raise Stalled(self._stuck(self._pace.reached, "a step of it finds no end"))
         try:
-            return self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
+            found = self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
+            if self.plant.switches and np.isfinite(y).all() and not np.isfinite(found).all():
+                self.flow = self._first.switched(self.plant.parts(y)[0], t, self.given)
+                found = self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
+            return found
         except ConstraintError as error:  # too far: a shorter step may still be possible
             self._broken = str(error)
             return np.full_like(y, np.nan)
@@ -128,7 +137,7 @@ class AdaptiveRun:
     def _tau(self, t: float, y: np.ndarray) -> np.ndarray:
         if isinstance(self.torques, Constant):
             return self.torques.value
-        q, qd, *_ = self.plant.parts(y)
+        q, qd, *_ = self.plant.parts(self.plant.left(y, t, self.given))
         tau = self.torques.at(t, q, qd)
         if not np.isfinite(tau).all() and np.isfinite(y).all():
             joint = self.plant.dynamics.velocities[int(np.argmin(np.isfinite(tau)))]
@@ -175,7 +184,7 @@ class AdaptiveRun:
 
     def _dead_point(self) -> str:
         y = self._solver.y if self._segment is None else self._segment.y
-        return self.plant.dead_point(self.plant.parts(y)[0]) if np.isfinite(y).all() else ""
+        return dead_point(self.plant.system, y[: self.plant.nq]) if np.isfinite(y).all() else ""
 
     @property
     def _may_be_stiff(self) -> bool:
@@ -183,7 +192,7 @@ class AdaptiveRun:
 
     def _projected(self, t: float, y: np.ndarray) -> np.ndarray:
         try:
-            return self.flow.project(y, t, *self.given.values()) if self.plant.closed else y
+            return self.plant.project_of(y, t, *self.given.values()) if self.plant.closed else y
         except ConstraintError as error:
             raise Stalled(f"{self.method.name} cannot go on from t = {t:g} s: {error}") from None
 

@@ -88,7 +88,8 @@ class Events:
 
     def _margins(self, t: Any, y: np.ndarray) -> np.ndarray:
         """All margins at times t (k,) and states y (k, size); the last column belongs to `until`."""
-        q, qd, *_ = self.flow.plant.parts(y)
+        plant = self.flow.plant
+        q, qd, *_ = plant.parts(plant.left(y, t, self.given))
         columns = []
         if self.modes is not None:
             held = np.zeros_like(qd)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dalembert.kernels import get_num_threads
+from dalembert.simulation.blame import culprit, dead_point
 from dalembert.simulation.drive import Stalled, State
 from dalembert.simulation.settings import Grid
 from dalembert.simulation.step import Stepper
 from dalembert.simulation.torque import Computed, Constant, Samples, Torques
 
 OFF = 1e-6  # of a state from its constraints, beside the size of its entries
+Own = slice | np.ndarray  # which samples
 BLOCK = 512  # states: with torques and parameters about 100 kB, well inside a core's cache
 
 
@@ -52,18 +54,43 @@ class FixedRun:
             self.move(x, slice(None), first, count)
         else:
             self._blocks(x, first, count)
+        if self.stepper.plant.switches:
+            self._switch(state["x"], x, first, count)
         if self.stepper.plant.closed and self.stepper.method.projects:
             self._keep_closed(state["x"], x, self.grid.time(index + 1))
         return {"x": x}
 
+    def _switch(self, before: np.ndarray, x: np.ndarray, first: int, count: int) -> None:
+        """Samples that their pivots have lost, moved again with pivots chosen where they were."""
+        plant, t = self.stepper.plant, first * self.grid.dt
+        old, new = before.reshape(len(x), -1), x.reshape(len(x), -1)  # one sample: a view too
+        tried: set[str | None] = set()
+        for k in np.flatnonzero(~np.isfinite(new).all(axis=0)):
+            if np.isfinite(new[:, k]).all() or not np.isfinite(old[:, k]).all():
+                continue
+            given = {n: v[k] if v.ndim == 2 else v for n, v in self.given.items()}
+            other = plant.switched(old[: plant.nq, k], t, given)
+            if other.pivots in tried:
+                continue
+            tried.add(other.pivots)
+            lost = ~np.isfinite(new).all(axis=0)
+            again = np.ascontiguousarray(old[:, lost])
+            again[-1] = t
+            run = replace(self, stepper=replace(self.stepper, plant=other))
+            if x.ndim == 1:
+                run.move(again[:, 0], slice(None), first, count)
+            else:
+                run.move(again.T, lost, first, count)
+            new[:, lost] = again
+
     def _keep_closed(self, before: np.ndarray, x: np.ndarray, t: float) -> None:
         """States that could not be brought back to the constraints are no states: NaN, or the end."""
-        plant, states = self.stepper.plant, x[: self.stepper.plant.size].T
+        plant, states = self.stepper.plant, self.observe({"x": x})
         with np.errstate(invalid="ignore"):
-            off = plant.errors_of(states, t, *self.given.values()).max(axis=-1)
+            off = plant.errors_of(plant.without_basis(states), t, *self.given.values()).max(axis=-1)
             lost = off > OFF * np.maximum(1.0, np.abs(states[..., : self.moving]).max(axis=-1))
         if x.ndim == 1 and lost:
-            cause = plant.dead_point(before[: plant.nq])
+            cause = dead_point(plant.system, before[: plant.nq])
             what = f"the constraints of {plant.system.name} are missed by {off:.2g} at t = {t:g} s"
             raise Stalled(f"{what}: {cause or 'take a smaller dt'}")
         if x.ndim == 2:
@@ -76,14 +103,14 @@ class FixedRun:
         last = min(first + grid.save_every, grid.steps)
         x = np.ascontiguousarray(state["x"].T)
         for k in range(first, last):
-            before = x.reshape(-1, self.stepper.size)[0].copy()
+            before = self.observe({"x": x.T}).reshape(-1, plant.size)[0].copy()
             self.move(x, slice(None), k, 1)
             if k == last - 1 or not np.isfinite(x).all(axis=-1).any():
                 break
         q, qd, *_ = plant.parts(self.observe({"x": x.T}))
         tau = self.torques.at((k + 1) * grid.dt, q, qd)
         torque = "" if np.isfinite(tau).any() else ": its torque is not finite there"
-        return f"{plant.culprit(before)} at t = {(k + 1) * grid.dt:g} s{torque}; take a smaller dt"
+        return f"{culprit(plant, before)} at t = {(k + 1) * grid.dt:g} s{torque}; take a smaller dt"
 
     def _blocks(self, x: np.ndarray, first: int, count: int) -> None:
         size = x.shape[1]
@@ -103,7 +130,7 @@ class FixedRun:
             with ThreadPoolExecutor(min(get_num_threads(), len(lows))) as pool:
                 list(pool.map(work, lows))
 
-    def move(self, x: np.ndarray, own: slice, first: int, count: int) -> None:
+    def move(self, x: np.ndarray, own: Own, first: int, count: int) -> None:
         """`count` steps in place of the states x (..., size); `own` says which samples they are."""
         given = {k: v[own] if v.ndim == 2 else v for k, v in self.given.items()}
         if isinstance(self.torques, Computed) and not self.stepper.method.holds:
@@ -113,7 +140,7 @@ class FixedRun:
             self.stepper.kernel(x, self.grid.dt, u0, u1, *given.values(), out=x)
 
     def _pairs(
-        self, x: np.ndarray, given: Mapping[str, Any], own: slice, first: int, count: int
+        self, x: np.ndarray, given: Mapping[str, Any], own: Own, first: int, count: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Torques at the begin and the end of every step; a function's are held over a step."""
         torques, dt = self.torques, self.grid.dt
@@ -133,7 +160,7 @@ class FixedRun:
                 yield u, u
 
     @staticmethod
-    def _rows(value: np.ndarray, own: slice) -> np.ndarray:
+    def _rows(value: np.ndarray, own: Own) -> np.ndarray:
         return np.asfortranarray(value[own]) if value.ndim == 2 else value
 
     def _by_stages(self, x: np.ndarray, given: Mapping[str, Any], first: int, count: int) -> None:
@@ -143,7 +170,7 @@ class FixedRun:
             t = k * dt
 
             def torque(c: float, y: Any, d: Any, t: float = t) -> np.ndarray:
-                q, qd, *_ = plant.parts(flow.moved(y, d).T)
+                q, qd, *_ = plant.parts(plant.left(flow.moved(y, d).T, t + c * dt, given))
                 return self.torques.at(t + c * dt, q, qd).T
 
             x[..., :-1] = self.stepper.taken(x[..., :-1].T, t, dt, given, torque).T

@@ -6,7 +6,7 @@ States are columns here: (size,) or, where numbers are called, (size, N).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,7 +48,7 @@ def traced(plant: Plant, shapes: Shapes) -> Flow:
 
 def called(plant: Plant, shapes: Shapes) -> Flow:
     """For torques that are functions: every stage is a call, on one column or on many."""
-    states, steps = {"x": (plant.size,)}, {"d": (plant.flat,)}
+    states, steps = {"x": (plant.inner,)}, {"d": (plant.flat,)}
     slope = plant.built("slope", _slope(plant), _of_slope(plant, shapes))
     moved = plant.built("moved", plant.moved, {**states, **steps})
     project = plant.built("project", _project(plant), {**states, "t": (), **shapes})
@@ -72,7 +72,7 @@ def _project(plant: Plant) -> Function:
 
 
 def _of_slope(plant: Plant, shapes: Shapes) -> Shapes:
-    return {"x": (plant.size,), "d": (plant.flat,), "t": (), "tau": (plant.nv,), **shapes}
+    return {"x": (plant.inner,), "d": (plant.flat,), "t": (), "tau": (plant.nv,), **shapes}
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,12 @@ class Field:
 
     plant: Plant
     locking: bool
+    others: dict[str | None, Field] = field(default_factory=dict, compare=False)
+
+    def switched(self, q: Any, t: float, given: Mapping[str, Any]) -> Field:
+        """The same with pivots chosen at a posture (nq,); kept, as kernels belong to it."""
+        plant = self.plant.switched(q, t, given)
+        return self.others.setdefault(plant.pivots, replace(self, plant=plant))
 
     @cached_property
     def given(self) -> Shapes:
@@ -108,12 +114,6 @@ class Field:
 
         return self.plant.built("held", function, self._shapes)
 
-    @cached_property
-    def project(self) -> Callable[..., Any]:
-        """(x, t, …) → the nearest state on the constraints."""
-        shapes = {"x": (self.plant.size,), "t": (), **self.given}
-        return self.plant.built("project", _project(self.plant), shapes)
-
     @property
     def _shapes(self) -> Shapes:
-        return {"x": (self.plant.size,), "t": (), "tau": (self.plant.nv,), **self.given}
+        return {"x": (self.plant.inner,), "t": (), "tau": (self.plant.nv,), **self.given}

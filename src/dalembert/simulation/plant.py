@@ -12,7 +12,7 @@ by constraints; those that move do work too, −λᵀb of A q̇ = b, which count
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,30 +23,11 @@ from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.linalg.entries import largest
 from dalembert.simulation.inline import Function, Looped, Shapes, compiled
 from dalembert.simulation.law import Controller, pack, unpack
+from dalembert.simulation.response import Drive, Response
 from dalembert.systems.friction import coulomb_of
 from dalembert.systems.system import Dynamics, System
 
 Given = Mapping[str, Any]  # inputs besides state, time and torques
-
-NEAR_SINGULAR = 1e3  # condition of the constraints beyond which a stall is theirs
-
-
-@dataclass(frozen=True)
-class Response:
-    """What the equations of motion say at one state."""
-
-    qdd: Any
-    zdot: Any
-    tau: Any  # (nv,) what the drives exert, the controller's part included
-    power: Any  # τ·q̇, W
-    loss: Any  # −ψ·q̇ + friction·q̇, W
-    held: Any = 0.0  # (nv,) torque that holds locked joints, on the side of friction
-    lam: Any = None  # (rows,) forces of the constraints
-
-    @property
-    def rest(self) -> Any:
-        """What follows the rate of q in the rate of the state: (q̈, ż, Ẇ, Ḣ)."""
-        return np.concatenate([self.qdd, self.zdot, np.stack([self.power, self.loss])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +37,9 @@ class Plant:
     system: System
     controller: Controller | None = None
     smooth: bool = False  # Coulomb friction rises over the velocity `width`, an input
+    formulation: str | None = None  # of forward dynamics, the default where none is named
+    pivots: str | None = None  # rows and coordinates of that formulation, where it has them
+    plain: Plant | None = None  # the same by default, for kernels that no formulation changes
 
     @cached_property
     def dynamics(self) -> Dynamics:
@@ -83,14 +67,24 @@ class Plant:
         return self.dynamics.nv
 
     @cached_property
-    def nz(self) -> int:
+    def law_size(self) -> int:
         """Length of the controller's own state."""
         return 0 if self.controller is None else len(self.controller.initial)
+
+    @cached_property
+    def nz(self) -> int:
+        """Length of what is carried between q̇ and the energies: the controller's own state."""
+        return self.law_size
 
     @cached_property
     def size(self) -> int:
         """Length of the state (q, q̇, z, W, H)."""
         return self.nq + self.nv + self.nz + 2
+
+    @cached_property
+    def inner(self) -> int:
+        """Length of what is integrated: the state itself."""
+        return self.size
 
     @cached_property
     def flat(self) -> int:
@@ -141,7 +135,7 @@ class Plant:
         if self.controller is None:
             return tau, np.zeros(0)
         constants = unpack(self.controller.constants, law)
-        asked, zdot = self.controller.law(t, q, qd, z, constants)
+        asked, zdot = self.controller.law(t, q, qd, z[: self.law_size], constants)
         return tau + asked, zdot
 
     def rubbing(self, qd: Any, friction: Any, given: Given) -> Any:
@@ -150,19 +144,42 @@ class Plant:
             return np.zeros(self.nv)
         return coulomb(qd, friction[0], friction[1], given["width"] if self.smooth else None)
 
+    def drive(
+        self, t: Any, q: Any, qd: Any, z: Any, tau: Any, friction: Any, given: Given
+    ) -> Drive:
+        """What drives and brakes at a state, `friction` (2, nv) that of `bound`."""
+        total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
+        return Drive(total, zdot, self.rubbing(qd, friction, given))
+
     def motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> Response:
         """q̈ and λ with M q̈ + h + Aᵀλ = τ + ψ − Coulomb friction, and the powers."""
         bare, friction = self.bound(given)
-        total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
-        rubbing = self.rubbing(qd, friction, given)
-        qdd, lam = bare.motion(t, q, qd, total - rubbing)
-        power = total @ qd + bare.at_time(t).chart_power(q, qd)
+        drive = self.drive(t, q, qd, z, tau, friction, given)
+        qdd, lam = self._accelerations(bare, t, q, qd, drive.left)
+        return self.response(bare, t, q, qd, qdd, lam, drive)
+
+    def _accelerations(self, bare: Dynamics, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
+        """(q̈ (nv,), λ (rows,)) by the formulation that was named."""
+        if self.formulation is None:
+            return bare.motion(t, q, qd, tau)
+        choices = {"t": t} if self.closed else {}
+        choices |= {} if self.pivots is None else {"pivots": self.pivots}
+        state = {"q": q, "qd": qd, "tau": tau}
+        here = bare.at_time(t)
+        found = here.compute("forward_dynamics", self.formulation, **state, **choices)
+        return found if self.closed else (found, np.zeros(0))
+
+    def response(
+        self, bare: Dynamics, t: Any, q: Any, qd: Any, change: Any, lam: Any, drive: Drive
+    ) -> Response:
+        """The `change` of velocities or speeds and λ, with the powers that belong to them."""
+        power = drive.total @ qd + bare.at_time(t).chart_power(q, qd)
         if self.closed and not bare.resting:
             power = power - bare.at(q, None, t).b @ lam
-        zdot = zdot(lam) if callable(zdot) else zdot
-        loss = (rubbing - bare.generalized_forces(q, qd, t)) @ qd
+        zdot = drive.zdot(lam) if callable(drive.zdot) else drive.zdot
+        loss = (drive.rubbing - bare.generalized_forces(q, qd, t)) @ qd
         loss = loss + bare.friction_loss(q, qd, t, lam)
-        return Response(qdd, zdot, total, power, loss, lam=lam)
+        return Response(change, zdot, drive.total, power, loss, lam=lam)
 
     def locked_motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> Response:
         """The same with joints held (`locked` 0 or 1) and slipping in the `direction` −1, 0, 1.
@@ -201,37 +218,71 @@ class Plant:
 
     @cached_property
     def errors_of(self) -> Function:
-        """(x, t, …) → (2,) the same, compiled."""
+        """(x, t, …) → (2,) the same, compiled; x a plain state."""
+        if self.plain is not None:
+            return self.plain.errors_of
 
         def function(x: Any, t: Any, **given: Any) -> Any:
             return self.errors(x, t, given)
 
         return self.built("errors", function, {"x": (self.size,), "t": (), **self.given})
 
-    def dead_point(self, q: np.ndarray) -> str:
-        """That a posture is singular, in words; nothing where it is not."""
-        looked = getattr(self.system, "mobility", None)
-        found = looked(q) if callable(looked) else None
-        if found is None or (found.condition < NEAR_SINGULAR and not found.singular):
-            return ""
-        return (
-            f"q = {np.round(q, 6).tolist()} is at or near a singular posture (a dead point) of "
-            f"{self.system.name}: its constraints lose rank there, and the motion behind it is not "
-            "determined. End the run before it, or start on the branch that is meant"
-        )
+    @cached_property
+    def project_of(self) -> Function:
+        """(y, t, …) → what is integrated, on the constraints, compiled."""
+        if self.plain is not None:
+            return self.plain.project_of
 
-    def culprit(self, before: np.ndarray) -> str:
-        """Who left all bounds: the fastest joint of the last state that was within them."""
-        speeds = np.abs(before[self.nq : self.nq + self.nv])
-        fastest = self.dynamics.velocities[int(np.argmax(speeds))]
-        return f"the motion is not finite or beyond all bounds, joint {fastest!r} fastest,"
+        def function(x: Any, t: Any, **given: Any) -> Any:
+            return self.project(x, t, given)
+
+        return self.built("project", function, {"x": (self.size,), "t": (), **self.given})
+
+    def switched(self, q: np.ndarray, t: float, given: Given) -> Plant:
+        """The same with pivots chosen at this posture, for a formulation that has them."""
+        bound = self.dynamics.bound(given.get("parameters"))
+        return replace(self, pivots=bound.pivots_at(q, t).key)
+
+    @cached_property
+    def switches(self) -> bool:
+        """Whether its formulation has pivots, which may have to be chosen again on the way."""
+        if self.formulation is None:
+            return False
+        found = self.dynamics.quantity("forward_dynamics").formulation(self.formulation)
+        return found.takes("pivots")
+
+    # what is integrated, here the state itself
+
+    def first(self, q: np.ndarray, given: Given) -> np.ndarray:
+        """What is carried between q̇ and the energies at the start (..., nz)."""
+        return np.zeros(0) if self.controller is None else np.asarray(self.controller.initial)
+
+    def enter(self, x: Any, t: Any, given: Given) -> Any:
+        """What is integrated (inner,) of a state (size,)."""
+        return x
+
+    def leave(self, y: Any, t: Any, given: Given) -> Any:
+        """The state (size,) of what is integrated (inner,)."""
+        return y
+
+    def entered(self, x: np.ndarray, t: Any, given: Given) -> np.ndarray:
+        """The same as `enter` for states (..., size) of numbers."""
+        return x
+
+    def left(self, y: np.ndarray, t: Any, given: Given) -> np.ndarray:
+        """The same as `leave` for numbers (..., inner)."""
+        return y
+
+    def without_basis(self, x: np.ndarray) -> np.ndarray:
+        """(q, q̇, z, W, H) (..., plain size), z the controller's."""
+        return x
 
     # on the manifold: x ⊞ d, and the slope of d
 
     def moved(self, x: Any, d: Any) -> Any:
         """x ⊞ d: q along its manifold by d[:nv], everything else by addition."""
         own = self.dynamics.integrate(x[: self.nq], d[: self.nv])
-        return np.concatenate([own, x[self.nq : self.size] + d[self.nv :]])
+        return np.concatenate([own, x[self.nq : self.inner] + d[self.nv :]])
 
     def slope(self, x: Any, d: Any, t: Any, tau: Any, given: Given) -> Any:
         """ḋ at x ⊞ d (nv + nv + nz + 2,): the velocity pulled back to where d is measured."""

@@ -24,6 +24,7 @@ _LONG = {
     "balance": "work − dissipated − change of kinetic and potential energy",
     "controller": "the controller's own state",
     "lambda": "forces of the constraints, M q̈ + h + Aᵀλ = τ",
+    "v_r": "speeds along the continuous basis N, q̇ = N v_r + n",
     "residual": "largest error of the constraints on positions",
     "velocity_residual": "largest error of the constraints on velocities",
     "eta": "coordinates of both surfaces at the contacts, and the angle between their charts",
@@ -103,6 +104,12 @@ def dataset(
     if events is not None and len(events):
         fields |= _events(plant, events)
     return xarray.Dataset(fields, coords, dict(attributes))
+
+
+def with_speeds(found: xarray.Dataset, v_r: np.ndarray) -> xarray.Dataset:
+    """The dataset with the speeds (time, [sample,] freedoms) that were integrated."""
+    named = {"units": "√J", "long_name": _LONG["v_r"]}
+    return found.assign(v_r=((*found.kinetic.dims, "freedom"), v_r, named))
 
 
 def _energies(

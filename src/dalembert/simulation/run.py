@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +18,13 @@ from dalembert.simulation.drive import Record, Run, drive
 from dalembert.simulation.fixed import FixedRun
 from dalembert.simulation.flow import Field
 from dalembert.simulation.identity import digest, function_digest
+from dalembert.simulation.kane import KanePlant
 from dalembert.simulation.law import Controller, law_digest
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 from dalembert.simulation.plant import Plant
 from dalembert.simulation.provenance import carried
-from dalembert.simulation.result import dataset, outputs
-from dalembert.simulation.settings import Settings
+from dalembert.simulation.result import dataset, outputs, with_speeds
+from dalembert.simulation.settings import KANE, Settings
 from dalembert.simulation.step import Stepper
 from dalembert.simulation.torque import Torques, saved_torques, torques
 from dalembert.systems.system import System
@@ -52,6 +54,7 @@ def simulate(
     smoothing: float | None = None,
     restitution: float | None = None,
     until: Callable[[float, np.ndarray, np.ndarray], float] | None = None,
+    formulation: str | None = None,
     parameters: Mapping[str, float] | np.ndarray | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -72,6 +75,10 @@ def simulate(
     cut short goes on from there when it is called again, to the same bits. A run that ends early
     keeps what it has; ``run.attrs["status"]`` and ``run.attrs["message"]`` say why.
 
+    `formulation` is the route of forward dynamics: for constrained systems "multiplier" (default),
+    "elimination", "projection", "gauge"; or "kane", which integrates (q, v_r) in a basis that stays
+    continuous along the motion, by an adaptive or Runge–Kutta method.
+
     >>> import dalembert as dl
     >>> run = dl.simulate(dl.load("pendulum"), [0.1], [0.0], duration=1.0, dt=0.1)
     >>> run.q.dims, run.sizes["time"], float(abs(run.balance).max()) < 1e-9
@@ -88,6 +95,7 @@ def simulate(
         smoothing=smoothing,
         restitution=restitution,
         until=until,
+        formulation=formulation,
     )
     show = on_terminal() if progress is None else progress
     bar = progress_bar(system.name) if show else None
@@ -107,12 +115,13 @@ def _simulate(
     wanted, controller = torques(tau, qd.shape)
     closed = system.dynamics.rows > 0
     method = asked.method_for(qd.ndim == 2, closed)
+    asked.require_formulation(system.dynamics, method)
     friction = asked.friction_for(isinstance(method, AdaptiveMethod), closed)
-    plant, law = _plant(system, controller, friction == "smooth")
+    plant, law = _plant(system, controller, friction == "smooth", asked.formulation)
     given = setup.inputs_for(plant, controller, parameters, q, asked.dt, asked.smoothing)
-    x0 = _first_state(plant, controller, q, qd)
+    x0 = _first_state(plant, given, q, qd)
     if closed:
-        setup.require_closed(plant, x0, given)
+        setup.require_closed(plant, plant.without_basis(x0), given)
     facts = _facts(plant, controller, friction, given) | asked.facts(method)
     run = _run(plant, method, wanted, given, asked, friction)
     stored = None
@@ -144,14 +153,23 @@ def _run(
     )
 
 
-def _plant(system: System, controller: Controller | None, smooth: bool) -> tuple[Plant, str]:
+def _plant(
+    system: System, controller: Controller | None, smooth: bool, formulation: str | None
+) -> tuple[Plant, str]:
     """The plant of this kind if it is known already, and a digest of the controller's law."""
     law = ""
     if controller is not None:
         law = law_digest(controller, system.nq, system.nv, system.dynamics.rows)
-    return _remembered(
-        (system, system.dynamics, law, smooth), lambda: Plant(system, controller, smooth)
-    ), law
+    key = (system, system.dynamics, law, smooth)
+    plain = _remembered(key, lambda: Plant(system, controller, smooth))
+    if formulation is None:
+        return plain, law
+    if formulation == KANE:
+        return _remembered(
+            (*key, KANE), lambda: KanePlant(system, controller, smooth, plain=plain)
+        ), law
+    made = replace(plain, formulation=formulation, plain=plain)
+    return _remembered((*key, formulation), lambda: made), law
 
 
 def _remembered(key: Any, make: Callable[[], Any]) -> Any:
@@ -163,15 +181,11 @@ def _remembered(key: Any, make: Callable[[], Any]) -> Any:
     return _made[key]
 
 
-def _first_state(
-    plant: Plant, controller: Controller | None, q: np.ndarray, qd: np.ndarray
-) -> np.ndarray:
+def _first_state(plant: Plant, given: Inputs, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """(q, q̇, z, 0, 0)."""
     batch = qd.shape[:-1]
-    z = np.zeros(0) if controller is None else controller.initial
-    return np.concatenate(
-        [q, qd, np.broadcast_to(z, (*batch, plant.nz)), np.zeros((*batch, 2))], axis=-1
-    )
+    z = np.broadcast_to(plant.first(q, given), (*batch, plant.nz))
+    return np.concatenate([q, qd, z, np.zeros((*batch, 2))], axis=-1)
 
 
 def _mass_matrix(system: System, given: Inputs) -> Callable[[np.ndarray], np.ndarray]:
@@ -204,11 +218,16 @@ def _gathered(
 ) -> xarray.Dataset:
     """The record with torques, energies and provenance."""
     times, states = np.array(record.times), np.stack(record.states)
-    q, qd, *_ = plant.parts(states)
+    plain, seen = plant.plain or plant, plant.without_basis(states)
+    q, qd, *_ = plain.parts(seen)
     tau = saved_torques(wanted, times, q, qd)
     shapes = {name: value.shape[-1:] for name, value in given.items()}
-    kernel = _remembered((plant, "outputs"), lambda: outputs(plant, shapes))
+    # λ by the default formulation, which has no pivots that could be wrong at a saved state
+    kernel = _remembered((plain, "outputs"), lambda: outputs(plain, shapes))
     t = times.reshape(-1, *[1] * (states.ndim - 2))
-    computed = kernel(states, t, tau, *given.values())
-    status = {"status": record.status, "message": record.message}
-    return dataset(plant, times, states, computed, {**facts, **status}, record.final.get("events"))
+    computed = kernel(seen, t, tau, *given.values())
+    facts = {**facts, "status": record.status, "message": record.message}
+    found = dataset(plain, times, seen, computed, facts, record.final.get("events"))
+    if isinstance(plant, KanePlant):
+        return with_speeds(found, plant.speeds(plant.entered(states, t, given)))
+    return found

@@ -15,9 +15,12 @@ from dalembert.errors import SettingError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.methods import ADAPTIVE, FIXED, METHODS, find
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
+from dalembert.systems.system import Dynamics
+from dalembert.systems.tableau import TABLEAUX
 
 Until = Callable[[float, np.ndarray, np.ndarray], float]
 
+KANE = "kane"  # the formulation that integrates speeds
 FRICTION = ("events", "smooth", "plain")
 CHUNKS = 20  # of a run, each a checkpoint
 LEAST_RTOL = 3e-14  # below it SciPy's methods only chase rounding
@@ -76,6 +79,7 @@ class Settings:
     smoothing: float | None = None
     restitution: float | None = None
     until: Until | None = None
+    formulation: str | None = None
 
     def __post_init__(self) -> None:
         whole_steps(self.duration, self.dt)
@@ -123,6 +127,29 @@ class Settings:
             )
         return chosen
 
+    def require_formulation(self, system: Dynamics, method: Method) -> None:
+        """A formulation that the system has and the method goes by, if one is asked for."""
+        name = self.formulation
+        if name is None:
+            return
+        if not system.traces or not method.by_slopes:
+            who = system.name if not system.traces else method.name
+            raise SettingError(
+                f"{who} solves equations of its own: there is no formulation {name!r}"
+            )
+        if name == KANE:
+            known = KANE in system.catalogue
+            if not known or not (isinstance(method, AdaptiveMethod) or method.name in TABLEAUX):
+                raise SettingError(
+                    "formulation 'kane' integrates the speeds of a system with constraints, by one "
+                    f"of {', '.join([*_one_step(), *TABLEAUX])}"
+                )
+            return
+        ways = system.quantity("forward_dynamics").formulations
+        names = [*(way.name for way in ways), *({KANE} & set(system.catalogue))]
+        if name not in names:
+            raise UnknownNameError(f"no formulation {name!r}{suggest(name, names)}")
+
     def friction_for(self, adaptive: bool, closed: bool) -> str:
         """How Coulomb friction enters: by events, smoothed, or by plain signs."""
         chosen = self.friction or ("events" if adaptive and not closed else "smooth")
@@ -147,6 +174,8 @@ class Settings:
         grid = self.grid
         found: dict[str, Any] = {"method": method.name, "dt": grid.dt}
         found |= {"save_every": grid.save_every, "steps": grid.steps}
+        if self.formulation is not None:
+            found["formulation"] = self.formulation
         if isinstance(method, AdaptiveMethod):
             found |= {"rtol": self.rtol, "atol": self.atol}
             found["restitution"] = -1.0 if self.restitution is None else self.restitution

@@ -48,7 +48,7 @@ class Stepper:
     @property
     def size(self) -> int:
         """Length of the inner state: x, what the method carries along, and t."""
-        return self.plant.size + self.step.carried + 1
+        return self.plant.inner + self.step.carried + 1
 
     @cached_property
     def kernel(self) -> Callable[..., Any]:
@@ -70,7 +70,8 @@ class Stepper:
         """(x, t, …) → inner state, from the state (q, q̇, z, W, H)."""
 
         def function(x: Any, t: Any, **given: Any) -> Any:
-            return np.concatenate([self.step.enter(x, given), np.stack([t])])
+            inner = self.step.enter(self.plant.enter(x, t, given), given)
+            return np.concatenate([inner, np.stack([t])])
 
         return self._built("enter", function, {"x": (self.plant.size,), "t": ()})
 
@@ -79,7 +80,8 @@ class Stepper:
         """(x, …) → the state (q, q̇, z, W, H), from the inner state."""
 
         def function(x: Any, **given: Any) -> Any:
-            return self.step.leave(x[: self.size - 1], given)
+            last = self.size - 1
+            return self.plant.leave(self.step.leave(x[:last], given), x[last], given)
 
         return self._built("leave", function, {"x": (self.size,)})
 

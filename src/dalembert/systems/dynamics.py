@@ -329,6 +329,10 @@ class Dynamics:
         """Power, W, that friction at the constraints takes."""
         return 0.0
 
+    def pivots_at(self, q: Any, t: Any = None) -> Any:
+        """Independent `rows` and the velocities (`columns`) they determine at a posture, numbers."""
+        raise FormulationError(f"{self.name} has no constraints to choose from")
+
     def forward_dynamics(self, q: Any, qd: Any, tau: Any) -> Any:
         """q̈ (nv,) with M q̈ + h + Aᵀλ = τ + ψ, constraints not depending on time."""
         return self.motion(0.0, q, qd, tau)[0]

@@ -136,6 +136,7 @@ def generalized_alpha(rho: float = RHO) -> FixedMethod:
         lambda plant: GeneralizedAlpha(plant, w),
         projects=False,
         traces=False,
+        by_slopes=False,
     )
 
 

@@ -63,6 +63,7 @@ class FixedMethod:
     closes: bool = True  # its states may be brought back to constraints after every step
     traces: bool = True  # runs on symbols; otherwise it is called on numbers
     projects: bool = True  # its states are brought back to constraints after every step
+    by_slopes: bool = True  # goes by the slopes of the plant, whatever formulation they are of
 
     def __post_init__(self) -> None:
         require_named(self.name, self.order)
@@ -77,6 +78,7 @@ class AdaptiveMethod:
     summary: str
     one_step: bool  # may go on from any state, so that it can be brought back to constraints
     stiff: bool
+    by_slopes: bool = True
 
     def __post_init__(self) -> None:
         require_named(self.name, self.order)

@@ -172,6 +172,12 @@ def _solver(M: Any) -> Any:
 
 METHODS = (
     FixedMethod(
-        "variational", 2, "midpoint rule (Marsden and West 2001)", Variational, True, False
+        "variational",
+        2,
+        "midpoint rule (Marsden and West 2001)",
+        Variational,
+        holds=True,
+        closes=False,
+        by_slopes=False,
     ),
 )

@@ -1,0 +1,30 @@
+"""Why a run cannot go on, in words: a singular posture, or a joint beyond all bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.simulation.plant import Plant
+from dalembert.systems.system import System
+
+NEAR_SINGULAR = 1e3  # condition of the constraints beyond which a stall is theirs
+
+
+def dead_point(system: System, q: np.ndarray) -> str:
+    """That a posture is singular, in words; nothing where it is not."""
+    looked = getattr(system, "mobility", None)
+    found = looked(q) if callable(looked) else None
+    if found is None or (found.condition < NEAR_SINGULAR and not found.singular):
+        return ""
+    return (
+        f"q = {np.round(q, 6).tolist()} is at or near a singular posture (a dead point) of "
+        f"{system.name}: its constraints lose rank there, and the motion behind it is not "
+        "determined. End the run before it, or start on the branch that is meant"
+    )
+
+
+def culprit(plant: Plant, before: np.ndarray) -> str:
+    """Who left all bounds: the fastest joint of the last state that was within them."""
+    speeds = np.abs(before[plant.nq : plant.nq + plant.nv])
+    fastest = plant.dynamics.velocities[int(np.argmax(speeds))]
+    return f"the motion is not finite or beyond all bounds, joint {fastest!r} fastest,"
