@@ -52,6 +52,14 @@ def test_numbers_are_listed_and_stand_once():
     assert {row.document for row in ROWS} <= set(contents)
 
 
+def test_the_index_is_complete():
+    """Every number of the lists has a function, a test and a chapter."""
+    found = {(row.document, number) for row in ROWS for number in row.numbers()}
+    wanted = [(d, number) for d, numbers in equations.contents().items() for number in numbers]
+    assert [one for one in wanted if one not in found] == []
+    assert len(wanted) > 400
+
+
 def test_every_function_can_be_called_by_its_name():
     missing = []
     for name in sorted({row.name for row in ROWS}):
