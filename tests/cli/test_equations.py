@@ -40,3 +40,17 @@ def test_unknown_quantity():
     done = run(app, ["equations", "rp", "--quantity", "gama"])
     assert done.exit_code == 2
     assert "no equations of 'gama'" in done.output
+
+
+def test_a_recursion_in_letters():
+    done = run(app, ["equations", "planar_2r", "--recursion", "craig"])
+    assert done.exit_code == 0 and "ω₂ = (0, 0, θ̇₁ + θ̇₂)" in done.output
+    latex = run(app, ["equations", "planar_2r", "--recursion", "screw", "--latex"])
+    assert latex.output.startswith("\\begin{aligned}") and "V_{2} &=" in latex.output
+    for words, said in (
+        (["four_bar", "--recursion", "craig"], "four_bar is not a tree of links"),
+        (["rp", "--recursion", "lagrange"], "lagrange has no recursion over the links"),
+        (["rp", "--recursion", "craig", "--html"], "as text or LaTeX"),
+    ):
+        refused = run(app, ["equations", *words])
+        assert refused.exit_code != 0 and said in refused.output

@@ -312,15 +312,24 @@ def equations(
         list[str] | None,
         typer.Option(help="M, C, g, Gamma, K, U, B or Csq; may be repeated. Default: M, C, g."),
     ] = None,
+    recursion: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead, what this formulation computes link by link, as text or LaTeX."
+        ),
+    ] = None,
     simplify: Annotated[str, typer.Option(help="full or fast.")] = "full",
     timeout: Annotated[float, typer.Option(help="Seconds to look for shorter forms.")] = 30.0,
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
 ) -> None:
     """Print the equations of motion in letters, as a textbook would."""
-    from dalembert.cli.equations import equations
+    from dalembert.cli.equations import equations, links
 
     chosen = [name for name, wanted in (("latex", latex), ("html", html)) if wanted]
     form = (chosen + ["pdf-ready"] * pdf_ready + ["text"])[0]
+    if recursion is not None:
+        links(robot, form, recursion, timeout, out)
+        return
     equations(robot, form, quantity or ["M", "C", "g"], simplify, timeout, out)
 
 

@@ -226,13 +226,24 @@ class Evaluator:
     ) -> Any:
         """The quantity at one state of symbols, as inside somebody's own constraint or law."""
         inputs, _ = self.ports(variant)
+        run = self._traceable(variant)
+        found = tuple(self.at_symbols(run, inputs, arguments, parameters).values())
+        return found if len(found) > 1 else found[0]
+
+    def at_symbols(
+        self,
+        function: Callable[..., Mapping[str, Any]],
+        inputs: Sequence[Port],
+        arguments: Sequence[Any],
+        parameters: Parameters = None,
+    ) -> Mapping[str, Any]:
+        """A traceable function of this system at one state of symbols."""
         given = {
             port.name: bridge.array(bridge.column(x), *port.shape) if bridge.is_symbolic(x) else x
             for port, x in zip(inputs, arguments, strict=False)
         }
         open_ = self.parameter_array(parameters) if self.dynamics.parameters else None
-        found = tuple(self._traceable(variant)(parameters=open_, **given).values())
-        return found if len(found) > 1 else found[0]
+        return function(parameters=open_, **given)
 
     def _run(
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.errors import FormulationError, ShapeError
 from dalembert.formulations.parts.record import Recorder, Term
 from dalembert.kernels import Port
@@ -108,7 +109,7 @@ def recursion(
     choices: Mapping[str, Any],
     timeout: float | None = 10.0,
 ) -> Recursion:
-    """The table at a state of numbers or SymPy expressions, or in the robot's own letters."""
+    """The table at a state of numbers, CasADi symbols or SymPy expressions, or in own letters."""
     chosen = {name: value for name, value in choices.items() if value is not None}
     recorded = Recorded(robot, formulation, chosen)
     given = (*state, *(chosen[name] for name in recorded.variant.optional))
@@ -118,6 +119,9 @@ def recursion(
         return in_letters(recorded, given, timeout)
     if any(x is None for x in state):
         raise ShapeError(f"{robot.dynamics.name}.recursion takes q, qd and qdd, or none of them")
+    if any(map(is_symbolic, given)):
+        inputs, _ = recorded.ports
+        return recorded.table(robot.at_symbols(recorded.function, inputs, given, parameters))
     names = [port.name for port in recorded.ports[1]]
     if robot.dynamics.parameters:
         given = (*given, robot.parameter_array(parameters))
@@ -126,12 +130,6 @@ def recursion(
 
 def _is_sympy(value: Any) -> bool:
     """Whether some entry of a list, array or matrix is a SymPy expression."""
-    if value is None or isinstance(value, (float, int)):
-        return False
-    if type(value).__module__.startswith("sympy"):
-        return True
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return False
-    return (
-        any(_is_sympy(x) for x in value) if isinstance(value, (list, tuple, np.ndarray)) else False
-    )
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object):
+        return any(map(_is_sympy, value))
+    return type(value).__module__.startswith("sympy")

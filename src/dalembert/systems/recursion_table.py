@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import ShapeError, UnknownNameError
+from dalembert.bridge import is_symbolic
+from dalembert.errors import EquationError, ShapeError, UnknownNameError
 from dalembert.formulations.registry import suggest
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Recursion:
     links: tuple[str, ...]
     velocities: tuple[str, ...]
     terms: tuple[Term, ...]
-    values: Mapping[str, np.ndarray]
+    values: Mapping[str, Any]  # arrays of numbers, of SymPy expressions, or of CasADi symbols
     torque_units: tuple[str, ...]
     rates: Mapping[sympy.Symbol, sympy.Symbol] = field(default_factory=dict)
     definitions: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
@@ -49,14 +50,14 @@ class Recursion:
     @property
     def letters(self) -> bool:
         """Whether the values are SymPy expressions."""
-        return self["tau"].dtype == object
+        return isinstance(self["tau"], np.ndarray) and self["tau"].dtype == object
 
     @property
     def batch(self) -> tuple[int, ...]:
         """The shape of the batch; () for one state."""
         return self["tau"].shape[:-1]
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __getitem__(self, name: str) -> Any:
         try:
             return self.values[name]
         except KeyError:
@@ -65,7 +66,7 @@ class Recursion:
                 f"the recursion of {self.formulation} has no {name!r}{hint}"
             ) from None
 
-    def link(self, name: str) -> dict[str, np.ndarray]:
+    def link(self, name: str) -> dict[str, Any]:
         """All terms of one link, each (..., *shape)."""
         if name not in self.links:
             hint = suggest(name, list(self.links))
@@ -108,7 +109,7 @@ class Recursion:
         return latex(self._one(), name)
 
     def __str__(self) -> str:
-        return repr(self) if self.batch else self.text()
+        return repr(self) if self.batch or is_symbolic(self["tau"]) else self.text()
 
     def __repr__(self) -> str:
         names = ", ".join(t.name for t in self.terms)
@@ -119,7 +120,8 @@ class Recursion:
         """Tables of numbers for a notebook; letters are shown by `_repr_latex_`."""
         from dalembert.systems.recursion_print import html_tables
 
-        return None if self.letters or self.batch else html_tables(self)
+        plain = not (self.letters or self.batch or is_symbolic(self["tau"]))
+        return html_tables(self) if plain else None
 
     def _repr_latex_(self) -> str | None:
         return f"$\\displaystyle {self.latex()}$" if self.letters and not self.batch else None
@@ -130,5 +132,10 @@ class Recursion:
             raise ShapeError(
                 f"the table of a batch {self.batch} is not printed; take one state, table.at(0), or "
                 "table.to_xarray()"
+            )
+        if is_symbolic(self["tau"]):
+            raise EquationError(
+                "a table of CasADi symbols is not printed; ask for it without a state, or with SymPy "
+                "expressions"
             )
         return self

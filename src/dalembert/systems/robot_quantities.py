@@ -65,7 +65,8 @@ class RobotQuantities(System):
 
         ``table["omega"]`` is (..., links, 3); ``table.terms`` says what a formulation has. SymPy
         expressions give the table in letters, and no state at all the robot's own letters, written
-        out within `timeout` seconds. The other arguments are those of `inverse_dynamics`; with
+        out within `timeout` seconds (τ then without Coulomb friction). CasADi symbols give arrays of
+        expressions. The other arguments are those of `inverse_dynamics`; with
         ``gravity="potential"`` accelerations do not have −g in them.
 
         >>> import dalembert as dl
