@@ -10,6 +10,7 @@ from dalembert.constraints.rank import Mobility
 from dalembert.constraints.rolling import PointOnSurface, Rolling
 from dalembert.constraints.sliding import Sliding, SoftFinger
 from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface, Torus
+from dalembert.constraints.touching import Touching
 from dalembert.constraints.trap import Trap, nonholonomic_trap
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Sphere",
     "Surface",
     "Torus",
+    "Touching",
     "Trap",
     "growth_vector",
     "is_holonomic",

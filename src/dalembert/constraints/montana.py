@@ -111,12 +111,19 @@ def contact_rates(obj: Surface, finger: Surface, eta: Any, twist: Any) -> Any:
     o, f, R_psi = patches(obj, finger, eta)
     v, w = twist[0:2], np.stack([-twist[4], twist[3]])
     reach = R_psi + gap(eta) * (R_psi @ o.curvature)
-    slid_o = np.linalg.solve(R_psi @ o.curvature + f.curvature @ reach, w + f.curvature @ v)
+    slid_o = _solve(R_psi @ o.curvature + f.curvature @ reach, w + f.curvature @ v)
     slid_f = reach @ slid_o - v
     psi_dot = twist[5] + f.torsion @ slid_f + o.torsion @ slid_o
-    rates = [np.linalg.solve(o.metric, slid_o), np.linalg.solve(f.metric, slid_f)]
+    rates = [_solve(o.metric, slid_o), _solve(f.metric, slid_f)]
     apart = [] if eta.shape[0] == 5 else [-twist[2]]
     return np.concatenate([*rates, np.stack([psi_dot, *apart])])
+
+
+def _solve(A: Any, b: Any) -> Any:
+    """x with A x = b for A (2, 2) and b (2,) or (2, m), by Cramer's rule; not finite at a pole."""
+    det = A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
+    x = [A[1, 1] * b[0] - A[0, 1] * b[1], A[0, 0] * b[1] - A[1, 0] * b[0]]
+    return np.stack(x) / det
 
 
 def rolling_rows(obj: Surface, finger: Surface, eta: Any, spin: bool = False) -> Any:
