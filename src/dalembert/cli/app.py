@@ -310,7 +310,11 @@ def equations(
     ] = False,
     quantity: Annotated[
         list[str] | None,
-        typer.Option(help="M, C, g, Gamma, K, U, B or Csq; may be repeated. Default: M, C, g."),
+        typer.Option(
+            help="M, C, g, Gamma, K, U, B, Csq, psi, G, e; under constraints also h, A, gamma, "
+            "lambda, P_omega, P_T, M_p, h_p, tau_p, M_r, h_r, tau_r, Delta; may be repeated. "
+            "Default: those that say all of the motion."
+        ),
     ] = None,
     recursion: Annotated[
         str | None,
@@ -330,7 +334,7 @@ def equations(
     if recursion is not None:
         links(robot, form, recursion, timeout, out)
         return
-    equations(robot, form, quantity or ["M", "C", "g"], simplify, timeout, out)
+    equations(robot, form, quantity, simplify, timeout, out)
 
 
 @app.command(epilog="Example: dalembert export ur5 --quantity inverse_dynamics --target c")

@@ -11,24 +11,25 @@ import dalembert
 from dalembert.cli.output import console, say
 from dalembert.errors import DalembertError, FormulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
+from dalembert.symbolic.lettered import SOURCES
 from dalembert.systems.system import System
 from dalembert.zoo import is_known
 from dalembert.zoo.letters import symbolic_model, with_letters
 
 FORMS = ("text", "latex", "html", "pdf-ready")
-QUANTITIES = ("M", "C", "g", "Gamma", "K", "U", "B", "Csq")
+QUANTITIES = tuple(SOURCES)
 
 
 def equations(
     name: str,
     form: str,
-    quantities: Sequence[str],
+    quantities: Sequence[str] | None,
     simplify: str,
     timeout: float,
     out: Path | None,
 ) -> None:
     """Derive, check and print; HTML and LaTeX documents go to a file if `out` names one."""
-    for quantity in quantities:
+    for quantity in quantities or ():
         if quantity not in QUANTITIES:
             hint = suggest(quantity, list(QUANTITIES))
             raise UnknownNameError(f"there are no equations of {quantity!r}{hint}")

@@ -91,6 +91,16 @@ class ConstrainedDynamics(Carried):
 
         return catalogue_of(self.dynamics)
 
+    @property
+    def in_letters(self) -> Mapping[str, Quantity]:
+        from dalembert.constraints.letters import IN_LETTERS
+
+        return IN_LETTERS
+
+    @property
+    def printed(self) -> tuple[str, ...]:
+        return (*self.dynamics.printed, "A")
+
     def size(self, symbol: str) -> int:
         return getattr(self, symbol) if hasattr(self, symbol) else self.dynamics.size(symbol)
 

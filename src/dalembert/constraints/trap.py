@@ -18,6 +18,7 @@ import numpy as np
 from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.errors import ConstraintError
+from dalembert.linalg.cramer import adjugate
 
 if TYPE_CHECKING:
     from dalembert.constraints.constrained import Constrained
@@ -49,11 +50,7 @@ def nonholonomic_trap(closed: Constrained, q: Any, qd: Any, tau: Any = None) -> 
     True
     """
     system = closed.dynamics.bound()
-    if system.moving or system.nq != system.nv:
-        raise ConstraintError(
-            f"{system.name}: the comparison needs coordinates whose rates are the velocities, and "
-            "constraints that do not move"
-        )
+    _require_plain(system)
     state = [np.asarray(x, dtype=float) for x in (q, qd)]
     left = np.abs(closed.velocity_residual(*state)).max()
     if left > 1e-8 * (1.0 + np.abs(state[1]).max()):
@@ -62,7 +59,8 @@ def nonholonomic_trap(closed: Constrained, q: Any, qd: Any, tau: Any = None) -> 
             "project_velocity(q, qd)"
         )
     free = [k for k in range(system.nv) if k not in system.require_pivots().columns]
-    function = _equations(system, free)
+    x, v = bridge.symbol("q", system.nq), bridge.symbol("qd", system.nv)
+    function = bridge.Function([x, v], _equations(system, free, x, v))
     M, right, wrong, difference, a = function(*state)
     force = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
     along = force[free] - a.T @ force[list(system.require_pivots().columns)]
@@ -77,14 +75,32 @@ def nonholonomic_trap(closed: Constrained, q: Any, qd: Any, tau: Any = None) -> 
     )
 
 
-def _equations(system: ConstrainedDynamics, free: list[int]) -> bridge.Function:
-    """(q, q̇) → (M, right c, wrong c, difference, a)."""
+def difference_term(system: ConstrainedDynamics, q: Any, qd: Any) -> Any:
+    """right − wrong (freedoms,) at a state that meets the constraints, numbers or symbols."""
+    _require_plain(system)
+    free = [k for k in range(system.nv) if k not in system.require_pivots().columns]
+    x, v = bridge.symbol("q", system.nq), bridge.symbol("qd", system.nv)
+    return bridge.at([_equations(system, free, x, v)[3]], [x, v], [q, qd])[0]
+
+
+def _require_plain(system: ConstrainedDynamics) -> None:
+    if system.moving or system.gyroscopic or system.nq != system.nv:
+        raise ConstraintError(
+            f"{system.name}: the comparison needs coordinates whose rates are the velocities, L "
+            "without terms linear in them, and constraints that do not move"
+        )
+
+
+def _equations(
+    system: ConstrainedDynamics, free: list[int], q: Any, qd: Any
+) -> tuple[Any, Any, Any, Any, Any]:
+    """(M, right c, wrong c, difference, a) of symbols q and q̇."""
     chosen = system.require_pivots()
     rows, held = list(chosen.rows), list(chosen.columns)
-    q, qd = bridge.symbol("q", system.nq), bridge.symbol("qd", system.nv)
     r_dot, s_dot = qd[free], qd[held]
     A = system.at(q).A
-    a = np.linalg.solve(A[rows][:, held], A[rows][:, free])
+    adjugated, det = adjugate(A[rows][:, held])
+    a = adjugated @ A[rows][:, free] / det
     L = system.dynamics.kinetic_energy(q, qd) - system.dynamics.potential_energy(q)
     # d/dt at r̈ = 0, where s̈ = −ȧ ṙ; c = d/dt ∂L/∂q̇ − ∂L/∂q there
     a_dot = bridge.directional(a, q, qd)
@@ -99,7 +115,7 @@ def _equations(system: ConstrainedDynamics, free: list[int]) -> bridge.Function:
     wrong = bridge.directional(slope, q, moving) - (by_q[free] - a.T @ by_q[held])
     M = bridge.jacobian(slope, r_dot)
     difference = _difference(L, a, a_dot, q, qd, free, held)
-    return bridge.Function([q, qd], [M, right, wrong, difference, a])
+    return M, right, wrong, difference, a
 
 
 def _euler_lagrange(L: Any, q: Any, qd: Any, qdd: Any) -> Any:

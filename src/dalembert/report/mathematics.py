@@ -29,7 +29,7 @@ def equations_html(system: System) -> str:
     if system.nv > NUMBERS:
         return '<p class="faint">Not written out here: there are too many joints.</p>'
     small = system.nv <= LETTERS
-    wanted = ("M", "C", "g") if small else ("M", "g")
+    wanted = None if small else ("M", "g")
     try:
         found = (lettered(system) if small else system).equations(
             wanted, simplify="full" if small else "fast", timeout=SECONDS, progress=False

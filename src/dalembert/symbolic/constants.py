@@ -12,8 +12,8 @@ from dalembert.symbolic.angles import split
 from dalembert.symbolic.operations import number
 from dalembert.symbolic.polynomials import fraction, term, to_expression
 
-# without gamma, which is too like the Christoffel symbols' Γ, and without the coordinates' letters
-GREEK = ("alpha", "beta", "delta", "epsilon", "zeta", "eta", "kappa", "lambda", "mu", "nu", "xi")
+# without gamma and lambda, which are others' letters, and without those of the coordinates
+GREEK = ("alpha", "beta", "delta", "epsilon", "zeta", "eta", "kappa", "mu", "nu", "xi")
 Key = frozenset[tuple[tuple[tuple[str, int], ...], Fraction]]
 
 

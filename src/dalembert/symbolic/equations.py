@@ -14,34 +14,17 @@ from dalembert.errors import EquationError
 from dalembert.symbolic import printing
 from dalembert.symbolic.constants import GREEK
 from dalembert.symbolic.operations import exact, number
-
-ALIASES = {
-    "mass_matrix": "M",
-    "coriolis_matrix": "C",
-    "gravity_torque": "g",
-    "christoffel": "Gamma",
-    "coriolis_products": "B",
-    "centrifugal_squares": "Csq",
-    "kinetic_energy": "K",
-    "potential_energy": "U",
-}
-TITLES = {key: long.replace("_", " ").capitalize() for long, key in ALIASES.items()} | {
-    "Gamma": "Christoffel symbols",
-    "Phi": "Constraints",
-    "Phi_q": "Jacobian of the constraints",
-    "nu": "Right side of the velocities",
-    "gamma": "Right side of the accelerations",
-    "Q": "External forces",
-}
+from dalembert.symbolic.titles import ALIASES, TITLES, VECTORS
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
     """M q̈ + C q̇ + g = τ in letters; every form has been checked against its program.
 
-    Quantities are attributes: `M`, `C` (Ṁ − 2C skew), `g` = ∂U/∂q, `Gamma` (i, j, k), `K`, `U`,
-    Khatib's `B` and `Csq`. `definitions` says what α, β, … stand for. `complete` is False if the
-    time was over before the shortest forms were found; `note` then says what that means.
+    Quantities are attributes, or items by name: `M`, `C` (Ṁ − 2C skew), `g` = ∂U/∂q, `Gamma` (i, j,
+    k), `K`, `U`, Khatib's `B` and `Csq`, and what `System.equations` lists besides. `definitions`
+    says what α, β, … stand for. `complete` is False if the time was over before the shortest forms
+    were found; `note` then says what that means. `independent` are the coordinates of M_r, h_r, τ_r.
     """
 
     name: str
@@ -53,6 +36,9 @@ class Equations:
     defaults: Mapping[str, float | None] = field(default_factory=dict)
     complete: bool = True
     note: str = ""
+    tau: tuple[sympy.Symbol, ...] = ()
+    t: tuple[sympy.Symbol, ...] = ()
+    independent: tuple[sympy.Symbol, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
         quantities = self.__dict__.get("quantities", {})
@@ -106,7 +92,7 @@ class Equations:
         >>> symbolic_model("pendulum").equations(["M"]).where(m=2.0, l=3.0).M
         Matrix([[18]])
         """
-        known = {s.name: s for s in (*self.q, *self.qd, *self.parameters)}
+        known = {s.name: s for s in (*self.q, *self.qd, *self.tau, *self.t, *self.parameters)}
         for name in numbers:
             if name not in known:
                 raise EquationError(
@@ -126,10 +112,10 @@ class Equations:
         return replace(self._replaced(values, definitions), parameters=kept)
 
     def lambdify(self, quantity: str) -> Callable[..., np.ndarray]:
-        """A NumPy function f(q, qd, **parameters) of one quantity at one state.
+        """A NumPy function f(q, qd, tau, t, **parameters) of one quantity at one state.
 
-        `qd` may be left out where the quantity does not depend on it; parameters have the model's
-        values unless given.
+        `qd`, `tau` and `t` may be left out where the quantity does not depend on them; parameters
+        have the model's values unless given.
 
         >>> from dalembert.zoo.letters import symbolic_model
         >>> float(symbolic_model("pendulum").equations(["g"]).lambdify("g")([np.pi / 2])[0])
@@ -137,13 +123,17 @@ class Equations:
         """
         value = self.expanded()[quantity]
         shape = value.shape if hasattr(value, "shape") else ()
-        shape = shape[:1] if ALIASES.get(quantity, quantity) == "g" else shape
-        arguments = (self.q, self.qd, self.parameters)
+        shape = shape[:1] if ALIASES.get(quantity, quantity) in VECTORS else shape
+        arguments = (self.q, self.qd, self.tau, self.t, self.parameters)
         compiled = sympy.lambdify(arguments, entries_of(value), "numpy", cse=True)
 
-        def function(q: Any, qd: Any = None, **given: float) -> np.ndarray:
+        def function(
+            q: Any, qd: Any = None, tau: Any = None, t: float = 0.0, **given: float
+        ) -> np.ndarray:
             rates = np.zeros(len(self.qd)) if qd is None else qd
-            values = compiled(np.asarray(q, float), rates, self._values(given))
+            forces = np.zeros(len(self.tau)) if tau is None or not self.tau else tau
+            clock = [t] * len(self.t)
+            values = compiled(np.asarray(q, float), rates, forces, clock, self._values(given))
             return np.array(values, dtype=float).reshape(shape)
 
         return function

@@ -9,18 +9,13 @@ import sympy
 
 from dalembert.errors import EquationError
 from dalembert.kernels.program.program import Program
-from dalembert.symbolic.equations import ALIASES
+from dalembert.symbolic.titles import ALIASES
 
 # the program that a quantity is written from, and checked against
-SOURCES = {
-    "M": "mass_matrix",
+SOURCES = {key: long for long, key in ALIASES.items()} | {
     "C": "christoffel",
-    "g": "gravity_torque",
-    "Gamma": "christoffel",
     "B": "christoffel",
     "Csq": "christoffel",
-    "K": "kinetic_energy",
-    "U": "potential_energy",
 }
 
 
@@ -28,8 +23,9 @@ SOURCES = {
 class Lettered:
     """What there is to write from: programs by the name of their quantity, and their symbols.
 
-    Inputs of the programs are named "q", "qd" and "parameters". `linear` are the parameters in
-    which M is linear, masses and moments; None has them found in M.
+    Inputs of the programs are named "q", "qd", "tau", "t" and "parameters". `linear` are the
+    parameters in which M is linear, masses and moments; None has them found in M. `independent` are
+    the coordinates of reduced equations.
     """
 
     name: str
@@ -39,10 +35,14 @@ class Lettered:
     parameters: tuple[sympy.Symbol, ...] = ()
     linear: tuple[sympy.Symbol, ...] | None = None
     defaults: Mapping[str, float | None] = field(default_factory=dict)
+    tau: tuple[sympy.Symbol, ...] = ()
+    t: tuple[sympy.Symbol, ...] = ()
+    independent: tuple[sympy.Symbol, ...] = ()
 
     def symbols(self, program: Program) -> dict[str, tuple[sympy.Symbol, ...]]:
         """The symbols of a program's inputs."""
-        known = {"q": self.q, "qd": self.qd, "parameters": self.parameters}
+        known = {"q": self.q, "qd": self.qd, "tau": self.tau, "t": self.t}
+        known["parameters"] = self.parameters
         return {port.name: known[port.name] for port in program.inputs}
 
 

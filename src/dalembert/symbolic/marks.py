@@ -46,16 +46,21 @@ class Text:
     def name(self, name: str, dots: int = 0) -> str:
         base, index = parts(name)
         head = GREEK.get(base, visible(base)) + DOTS[dots]
-        apart = (base not in GREEK and len(base) > 1) or " " in index
-        return head + "".join(self._piece(piece, apart) for piece in pieces(index))
+        found = pieces(index)
+        # one word is lowered where Unicode has its letters: mₜᵢₚ, m_cart; Iz1 is Iz₁, but τ_x, M_r
+        if len(base) == 1 and is_word(found[0] if found else "") and " " not in index:
+            return head + "".join(map(self._lowered, found))
+        apart = len(base) > 1 or " " in index or "_" in name
+        return head + "".join(self._beside(piece, apart) for piece in found)
 
-    def _piece(self, piece: str, apart: bool) -> str:
-        """A piece of an index: lowered where Unicode has its letters, else after an underscore."""
+    def _lowered(self, piece: str) -> str:
+        if not all(letter in _LOWERED for letter in piece):
+            return self._beside(piece, True)
+        return "".join(_LOWERED[letter] for letter in piece)
+
+    def _beside(self, piece: str, apart: bool) -> str:
         if not piece.isalpha():
             return piece.translate(_SUBSCRIPTS)
-        if is_word(piece) and not apart and all(letter in _LOWERED for letter in piece):
-            return "".join(_LOWERED[letter] for letter in piece)
-        apart = apart or is_word(piece) or piece in GREEK
         return f"_{GREEK.get(piece, piece)}" if apart else piece
 
     def operator(self, sign: str, first: bool) -> str:

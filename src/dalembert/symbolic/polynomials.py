@@ -7,7 +7,7 @@ cancel and zero is zero. Whatever is no polynomial (a root, a quotient) becomes 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -43,13 +43,15 @@ class Angle:
 class Polynomials:
     """The outputs of a program, flat in C order, as elements of `ring`.
 
-    `generators[k]` is what generator k stands for; `angles` are reduced by sin² = 1 − cos².
+    `generators[k]` is what generator k stands for; `angles` are reduced by sin² = 1 − cos². Where it
+    stands for 1/d, `reciprocals[k]` is the polynomial d.
     """
 
     ring: PolyRing
     generators: tuple[sympy.Expr, ...]
     angles: tuple[Angle, ...]
     entries: tuple[PolyElement, ...]
+    reciprocals: Mapping[int, PolyElement] = field(default_factory=dict)
 
     def positions(self, symbols: Sequence[sympy.Expr]) -> tuple[int, ...]:
         """Where these symbols are among the generators."""
@@ -60,12 +62,17 @@ class Polynomials:
         size = len(self.generators)
         ring = PolyRing([f"x{k}" for k in range(size + 2 * count)], QQ, "lex")
         free = (0,) * (2 * count)
-        entries = [ring.from_dict({m + free: c for m, c in f.items()}) for f in self.entries]
+
+        def lifted(f: PolyElement) -> PolyElement:
+            return ring.from_dict({m + free: c for m, c in f.items()})
+
+        entries = tuple(map(lifted, self.entries))
+        below = {k: lifted(f) for k, f in self.reciprocals.items()}
         pairs = [(size + 2 * k, size + 2 * k + 1) for k in range(count)]
         angles = [Angle(c, s, sympy.S.Zero) for c, s in pairs]
         # an angle of zero until it is given a meaning
         meaning = (*self.generators, *[sympy.S.One, sympy.S.Zero] * count)
-        return Polynomials(ring, meaning, (*self.angles, *angles), tuple(entries))
+        return Polynomials(ring, meaning, (*self.angles, *angles), entries, below)
 
 
 def polynomials(
@@ -149,6 +156,7 @@ class _Machine:
         self.meaning: list[Any] = [*self.inputs, *[sympy.S.One] * (count - len(self.inputs))]
         self.values: list[PolyElement] = []
         self.angles: list[Angle] = []
+        self.reciprocals: dict[int, PolyElement] = {}
         self.work = 0
 
     def run(self, budget: Budget) -> Polynomials:
@@ -164,7 +172,8 @@ class _Machine:
                 raise TooLargeError(f"{self.program.name} is too large to be multiplied out")
             budget.report(f"{self.program.name}: multiplying out", k, len(self.code))
         found = _without_rounding([self.values[k] for k in self.program.results.tolist()])
-        return Polynomials(self.ring, tuple(self.meaning), tuple(self.angles), found)
+        named = (self.ring, tuple(self.meaning), tuple(self.angles), found)
+        return Polynomials(*named, self.reciprocals)
 
     def _name_angle(self, k: int, argument: sympy.Expr) -> None:
         at = self.angles[k].cos
@@ -241,6 +250,8 @@ class _Machine:
         at = len(self.inputs) + 2 * len(self.turned) + self.opaque[k]
         at = self.atoms.setdefault(meaning, at)
         self.meaning[at] = meaning
+        if op == Op.DIV:
+            self.reciprocals[at] = y
         return x * self.ring.gens[at] if op == Op.DIV else self.ring.gens[at]
 
     def expression(self, f: PolyElement) -> sympy.Expr:

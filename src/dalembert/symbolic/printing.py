@@ -11,6 +11,7 @@ from dalembert.symbolic.marks import DOTS, Latex, Marks, MathML, Text
 from dalembert.symbolic.names import parts
 from dalembert.symbolic.page import page
 from dalembert.symbolic.printer import Printer, lines, short_label
+from dalembert.symbolic.titles import TITLES, VECTORS, titled
 from dalembert.text import html
 from dalembert.text import latex as latex_text
 
@@ -34,6 +35,10 @@ def _printer(eq: Equations, marks: Marks, short: bool) -> Printer:
     return Printer(marks, rates, [*eq.definitions, *leading], short)
 
 
+def _title(eq: Equations, key: str) -> str:
+    return titled(key, ", ".join(Text().name(s.name) for s in eq.independent))
+
+
 def _label(key: str, index: tuple[int, ...], marks: Marks) -> str:
     numbers = [str(i + 1) for i in index]
     joined = "".join(numbers) if all(len(n) == 1 for n in numbers) else "_".join(numbers)
@@ -45,7 +50,7 @@ def _nonzero(key: str, value: Any) -> list[tuple[tuple[tuple[int, ...], ...], sy
     """Indices and value of the entries that are not zero, equal symmetric ones together."""
     if not hasattr(value, "shape"):
         return [(((),), value)]
-    column = isinstance(value, sympy.MatrixBase) and value.shape[1] == 1 and key == "g"
+    column = isinstance(value, sympy.MatrixBase) and key in VECTORS
     found: dict[tuple[Any, sympy.Expr], list[tuple[int, ...]]] = {}
     shape = value.shape
     flat = list(value) if len(shape) == 2 else value.reshape(len(value)).tolist()
@@ -130,8 +135,6 @@ def _zeros(eq: Equations, key: str) -> str:
 
 def text(eq: Equations, keys: Sequence[str], width: int, short: bool) -> str:
     """Every quantity under its title, then what the names mean."""
-    from dalembert.symbolic.equations import TITLES
-
     marks, blocks = Text(), []
     for key in keys:
         rows = _as_matrix(eq, key, marks, short)
@@ -140,7 +143,7 @@ def text(eq: Equations, keys: Sequence[str], width: int, short: bool) -> str:
         else:
             found = _lines(eq, key, marks, width - 12, short)
             body = "\n".join([*map(_text_line, found), *filter(None, [_zeros(eq, key)])])
-        blocks.append(f"{TITLES[key]}\n{body}")
+        blocks.append(f"{_title(eq, key)}\n{body}")
     named = _definition_lines(eq, marks, width - 12, short)
     named += abbreviations(eq, keys, marks) if short else []
     if named:
@@ -204,8 +207,6 @@ def _latex_line(line: PrintedLine) -> list[str]:
 
 def latex_document(eq: Equations, title: str, short: bool) -> str:
     """A complete document for pdflatex; long forms run over lines and pages."""
-    from dalembert.symbolic.equations import TITLES
-
     marks = Latex()
     parts = []
     for key in eq.quantities:
@@ -226,8 +227,6 @@ def latex_document(eq: Equations, title: str, short: bool) -> str:
 
 def html_page(eq: Equations, title: str, short: bool = True) -> str:
     """A page of MathML, without scripts and without network."""
-    from dalembert.symbolic.equations import TITLES
-
     marks, sections = MathML(), []
     for key in eq.quantities:
         matrix = _as_matrix(eq, key, marks, short)
@@ -236,7 +235,7 @@ def html_page(eq: Equations, title: str, short: bool = True) -> str:
         else:
             body = _mathml_lines(_lines(eq, key, marks, PAGE_WIDTH, short))
             body += f"<p>{_zeros(eq, key)}</p>" if _zeros(eq, key) else ""
-        sections.append((TITLES[key], body))
+        sections.append((html(_title(eq, key)), body))
     named = _definition_lines(eq, marks, PAGE_WIDTH, short)
     named += abbreviations(eq, list(eq.quantities), marks) if short else []
     if named:

@@ -13,10 +13,11 @@ from sympy.polys.rings import PolyElement
 
 from dalembert.errors import EquationError
 from dalembert.kernels.program.program import Program
+from dalembert.symbolic.angles import split
 from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.constants import Constants
-from dalembert.symbolic.equations import TITLES, Equations, entries_of
+from dalembert.symbolic.equations import Equations, entries_of
 from dalembert.symbolic.factors import multiple
 from dalembert.symbolic.lettered import SOURCES, Lettered, quantity_key
 from dalembert.symbolic.operations import container, input_symbols, shaped, to_sympy
@@ -27,9 +28,14 @@ from dalembert.symbolic.polynomials import (
     linear_parameters,
     polynomials,
 )
+from dalembert.symbolic.quotients import Quotient, quotient, shortened
+from dalembert.symbolic.titles import TITLES
 from dalembert.symbolic.writer import Writer
 
-STYLES = {"mass_matrix": "parameters", "kinetic_energy": "bodies", "potential_energy": "bodies"}
+STYLES = {"kinetic_energy": "bodies", "potential_energy": "bodies"} | dict.fromkeys(
+    ("mass_matrix", "reduced_mass_matrix", "projected_mass_matrix"), "parameters"
+)
+DIVIDED = 1e-9  # what cancels to zero between quotients by numbers down to 0.05³
 FEW = 4  # constants that may stand for the whole mass matrix without being asked for
 
 
@@ -62,7 +68,7 @@ class _Author:
         self, system: Lettered, deep: bool, budget: Budget, names: Sequence[str] | None
     ) -> None:
         self.system, self.deep, self.budget = system, deep, budget
-        taken = [str(s) for s in (*system.q, *system.qd, *system.parameters)]
+        taken = [str(s) for s in (*system.q, *system.qd, *system.tau, *system.parameters)]
         self.constants = Constants(names, taken)
         self.asked = names is not None
         self.group = False
@@ -70,6 +76,7 @@ class _Author:
         self.unwritten: dict[str, list[sympy.Expr]] = {}
         self.plain: dict[sympy.Symbol, sympy.Expr] = {}  # of programs too large to write out
         self.written: dict[str, Any] = {}
+        self.relations: tuple[Any, ...] = ()  # polynomials that are zero where the quantity is used
         self.notes: list[str] = []
 
     def decide(self, group: bool | None) -> None:
@@ -93,12 +100,21 @@ class _Author:
         writer = self._writer(SOURCES[key])
         symbols = self.system.symbols(program)
         entries = self._plain(program) if writer is None else list(writer.source.entries)
-        made = self._form(key, writer, entries, program.outputs[0].shape)
+        port = program.outputs[0]
+        entries, relations = entries[: port.size], entries[port.size :]
+        made = self._form(key, writer, entries, port.shape)
         found = sample(program, symbols, self.system.qd)
         value = next(iter(found.outputs.values()))
         rates = np.stack([found.symbols[s] for s in self.system.qd], axis=-1)
-        expected = found._replace(outputs={key: _derived(key, value, rates)})
+        quotients = writer is not None and bool(writer.source.reciprocals)
+        rounding = DIVIDED if quotients else found.rounding
+        expected = found._replace(outputs={key: _derived(key, value, rates)}, rounding=rounding)
         require_agreement(expected, {key: made}, {**self.plain, **self.constants.definitions})
+        if relations and writer is not None:
+            # random numbers do not meet h = 0: what it shortens is exact algebra on what was checked
+            self.relations = tuple(relations)
+            made = self._form(key, writer, entries, port.shape)
+            self.relations = ()
         self.written[key] = made
 
     def equations(self, keys: Sequence[str]) -> Equations:
@@ -114,6 +130,9 @@ class _Author:
             defaults=dict(self.system.defaults),
             complete=not (self.budget.overrun or self.notes),
             note=self._note(),
+            tau=self.system.tau,
+            t=self.system.t,
+            independent=self.system.independent,
         )
         return made if self.asked else made.with_needed_constants()
 
@@ -167,9 +186,31 @@ class _Author:
     def _entry(self, key: str, writer: Writer | None, f: Any) -> sympy.Expr:
         if writer is None:
             return f
+        style = STYLES.get(SOURCES[key], "angles")
+        if writer.source.reciprocals:
+            found = [shortened(part, self.relations) for part in self._quotients(writer, f)]
+            if found:
+                return sympy.Add(*(_written(writer, part, style) for part in found))
         if self.group:
             return writer.write_grouped(f, self.constants)
-        return writer.write(f, STYLES.get(SOURCES[key], "angles"))
+        return writer.write(f, style)
+
+    def _quotients(self, writer: Writer, f: Any) -> list[Quotient]:
+        """f as one quotient or, where the forces have another denominator, as two; [] for neither."""
+        whole = quotient(writer.source, f)
+        known = writer.source.generators
+        forces = [known.index(s) for s in self.system.tau if s in known]
+        if whole is None or not forces:
+            return [] if whole is None else [whole]
+        parts = split(f, forces).items()
+        alone = sum((part for m, part in parts if not any(m)), f.ring.zero)
+        found = [
+            quotient(writer.source, part) or Quotient(part, f.ring.one)
+            for part in (alone, f - alone)
+            if part
+        ]
+        apart = len(found) == 2 and found[0].below != found[1].below
+        return found if apart else [whole]
 
     def _form(
         self, key: str, writer: Writer | None, entries: list[Any], shape: tuple[int, ...]
@@ -209,6 +250,14 @@ class _Author:
                 for base, rates in groups
             )
         )
+
+
+def _written(writer: Writer, found: Quotient, style: str) -> sympy.Expr:
+    """Each part in the style that has fewer operations."""
+    above, below = (
+        min((writer.write(f, way) for way in (style, "bodies")), key=sympy.count_ops) for f in found
+    )
+    return above / below
 
 
 def _ratio(f: Any, base: Any) -> sympy.Rational | None:

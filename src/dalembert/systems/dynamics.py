@@ -277,6 +277,18 @@ class Dynamics:
             f"{self.name} has no frames: use functions of its coordinates instead"
         )
 
+    # letters
+
+    @property
+    def in_letters(self) -> Mapping[str, Quantity]:
+        """Quantities that are written but not computed: those of constraints, as quotients."""
+        return {}
+
+    @property
+    def printed(self) -> tuple[str, ...]:
+        """Short names of the quantities that say all of its motion."""
+        return ("M", "C", "g")
+
     # constraints
 
     moving: bool = False  # whether the equations depend on time

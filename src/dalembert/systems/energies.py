@@ -13,6 +13,7 @@ import numpy as np
 from dalembert import bridge
 from dalembert.formulations import Quantity
 from dalembert.model.parameter import parameter_vector
+from dalembert.systems import euler_lagrange
 from dalembert.systems.catalogue import LAGRANGIAN, MORE_INPUTS, PARTICLES, timed
 from dalembert.systems.dynamics import Dynamics
 
@@ -76,9 +77,16 @@ class Energies(Dynamics):
         return "linear" in self.function.names
 
     @property
-    def pushed(self) -> bool:
-        """Whether forces without potential act."""
-        return not bridge.is_zero(Symbols(self)["forces"])
+    def printed(self) -> tuple[str, ...]:
+        own = Symbols(self)
+        here = self.bind(own.parameters).at_time(own.t)
+        pushed = euler_lagrange.chart_force(here, own["q"], own["qd"])
+        more = {
+            "G": not bridge.is_zero(euler_lagrange.gyroscopic_matrix(here, own["q"])),
+            "e": self.moving and not bridge.is_zero(pushed),
+            "psi": not bridge.is_zero(own["forces"]),
+        }
+        return ("M", "C", "g", *(key for key, there in more.items() if there))
 
     def at_time(self, t: Any) -> Energies:
         """The same as it stands at time t, a number or a symbol; None is time zero."""
@@ -92,9 +100,7 @@ class Energies(Dynamics):
         return super(Energies, self.at_time(t)).motion(t, q, qd, tau)
 
     def chart_power(self, q: Any, qd: Any) -> Any:
-        from dalembert.systems.euler_lagrange import chart_power
-
-        return chart_power(self, q, qd) if self.moving else 0.0
+        return euler_lagrange.chart_power(self, q, qd) if self.moving else 0.0
 
     def require_regular(self) -> None:
         """Raise if M(q) is singular at every one of some random states."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from dalembert.errors import EquationError, FormulationError
+from dalembert.errors import ConstraintError, EquationError, FormulationError
 from dalembert.symbolic.lettered import SOURCES, Lettered, quantity_key
 from dalembert.symbolic.writing import write_equations
+from dalembert.systems.variant import Variant
 
 if TYPE_CHECKING:
     from dalembert.kernels.program.program import Program
@@ -20,14 +22,15 @@ if TYPE_CHECKING:
 
 def equations_of(
     subject: Evaluator,
-    quantities: Sequence[str] = ("M", "C", "g"),
+    quantities: Sequence[str] | None = None,
     coordinates: Sequence[str] | None = None,
     **options: Any,
 ) -> Equations:
     """The equations of a robot or system; `Robot.equations` says what the arguments are."""
     if isinstance(quantities, str):
         raise EquationError(f"quantities={quantities!r} must be a list, such as ['M', 'g']")
-    keys = [quantity_key(name) for name in quantities]
+    asked = subject.dynamics.printed if quantities is None else quantities
+    keys = [quantity_key(name) for name in asked]
     return write_equations(system_of(subject, keys, coordinates), keys, **options)
 
 
@@ -39,14 +42,19 @@ def system_of(
     seen = subject.dynamics
     q, qd = _coordinates(seen, coordinates)
     linear = seen.linear_parameters
+    programs = {name: _program(subject, name) for name in needed}
+    inputs = {port.name for program in programs.values() for port in program.inputs}
     return Lettered(
         name=seen.name,
-        programs={name: _program(subject, name) for name in needed},
+        programs=programs,
         q=tuple(map(sympy.Symbol, q)),
         qd=tuple(map(sympy.Symbol, qd)),
         parameters=tuple(map(sympy.Symbol, seen.parameters)),
         linear=None if linear is None else tuple(map(sympy.Symbol, linear)),
         defaults=seen.parameters,
+        tau=tuple(map(sympy.Symbol, _forces(seen, q))) if "tau" in inputs else (),
+        t=(sympy.Symbol("t"),) if "t" in inputs else (),
+        independent=_independent(seen, q),
     )
 
 
@@ -56,11 +64,23 @@ def _program(subject: Evaluator, name: str) -> Program:
     Symbols differentiate best automatically, and the books write M with differentiated centers:
     sums of angles stand in it as they are printed.
     """
-    listed = {formulation.name for formulation in subject.dynamics.quantity(name).formulations}
-    readable = next((way for way in ("automatic", "centers") if way in listed), None)
+    seen = subject.dynamics
     try:
-        return subject.program(name, readable)
-    except FormulationError as error:
+        if name in seen.in_letters:
+            found = seen.in_letters[name]
+            given = ("t",) if seen.moving else ()
+            return subject._program(Variant(found, found.formulations[0], (), given))
+        if name not in seen.catalogue:
+            raise EquationError(
+                f"{seen.name} has no {name.replace('_', ' ')}: that is for systems under constraints, "
+                "or for those given by their energies"
+            )
+        quantity = seen.quantity(name)
+        listed = {formulation.name for formulation in quantity.formulations}
+        readable = next((way for way in ("automatic", "centers") if way in listed), None)
+        timed = {"t": True} if seen.moving and "t" in quantity.optional else {}
+        return subject.program(name, readable, **timed)
+    except (FormulationError, ConstraintError) as error:
         raise EquationError(f"{name} has no equations: {error}") from error
 
 
@@ -68,6 +88,25 @@ def letters_of(seen: Dynamics) -> tuple[tuple[sympy.Symbol, ...], tuple[sympy.Sy
     """The symbols of q (nq) and of q̇ (nv) that the equations of a system use."""
     q, qd = _coordinates(seen, None)
     return tuple(map(sympy.Symbol, q)), tuple(map(sympy.Symbol, qd))
+
+
+def _forces(seen: Dynamics, q: Sequence[str]) -> list[str]:
+    """Names of τ: τ₁ for θ₁, τ_x for x."""
+    if seen.nq != seen.nv:
+        return [f"tau{k + 1}" for k in range(seen.nv)]
+    numbered = [re.fullmatch(r"[a-zA-Z]+(\d+)", name) for name in q]
+    if all(numbered) and len({found[1] for found in numbered if found}) == len(q):
+        return [f"tau{found[1]}" for found in numbered if found]
+    return [f"tau_{name}" for name in q]
+
+
+def _independent(seen: Dynamics, q: Sequence[str]) -> tuple[sympy.Symbol, ...]:
+    """Coordinates of the reduced equations, where velocities are their rates."""
+    if not seen.rows or seen.nq != seen.nv:
+        return ()
+    dependent = getattr(seen.description, "pivots", None)
+    columns = () if dependent is None else dependent.columns
+    return tuple(sympy.Symbol(name) for k, name in enumerate(q) if k not in columns)
 
 
 def _coordinates(seen: Dynamics, given: Sequence[str] | None) -> tuple[list[str], list[str]]:

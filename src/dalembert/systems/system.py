@@ -180,7 +180,7 @@ class System(Differentiable):
 
     def equations(
         self,
-        quantities: Sequence[str] = ("M", "C", "g"),
+        quantities: Sequence[str] | None = None,
         simplify: str = "full",
         timeout: float | None = 10.0,
         group: bool | None = None,
@@ -190,7 +190,12 @@ class System(Differentiable):
     ) -> Equations:
         """The equations of motion as SymPy matrices in textbook form, from its programs.
 
-        `quantities` are of "M", "C", "g", "Gamma" (Christoffel), "K", "U", "B" and "Csq" (Khatib).
+        `quantities` are of "M", "C", "g", "Gamma" (Christoffel), "K", "U", "B" and "Csq" (Khatib),
+        "psi" (forces without potential), "G" and "e" (gyroscopic, moving coordinates); of systems
+        under constraints also "h", "A", "gamma", "lambda" (forces of the constraints), "P_omega",
+        "P_T", "M_p", "h_p", "tau_p" (projected), "M_r", "h_r", "tau_r" (reduced to independent
+        coordinates) and "Delta" (the term that the constrained Lagrangian loses). By default those
+        that say all of the motion: M, C, g, and what else there is of G, e, psi and A.
         "full" also looks for factors, until `timeout` seconds are over; "fast" does not. `group`
         names the constants (α + 2β cos θ₂); None does so if a few of them say all of M.
         `coordinates` and `constants` are names to use instead of θ₁, d₂, … and α, β, ….

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalembert import bridge
 from dalembert.constraints import Constrained, Holonomic
+from dalembert.model.parameter import expression
 from dalembert.systems.particles import Particles
 from dalembert.zoo.entry import LECTURE, Entry
 
 
-def _on_a_rod(coordinates: str, name: str, m: float, l: float, g: float) -> Constrained:
+def _on_a_rod(coordinates: str, name: str, m: Any, l: Any, g: Any) -> Constrained:
     q = [bridge.symbol(x) for x in coordinates]
     down = [0.0] * (len(q) - 1) + [-g]
+    far = float(getattr(l, "value", l))  # of a letter, its default
     particle = Particles([m], [q], q, gravity=down, name=name)
     # h = ½ (|q|² − l²), so that A = qᵀ and the tension is λ l
-    rod = Holonomic(lambda q: 0.5 * (q @ q - l * l), name="rod")
-    return Constrained(particle, [rod], guess=np.eye(len(q))[-1] * -l)
+    rod = Holonomic(lambda q: 0.5 * (q @ q - expression(l * l)), name="rod")
+    return Constrained(particle, [rod], guess=np.eye(len(q))[-1] * -far)
 
 
 def build_pendulum(m: float = 1.0, l: float = 1.0, g: float = 9.81) -> Constrained:

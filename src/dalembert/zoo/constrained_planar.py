@@ -7,7 +7,7 @@ import numpy as np
 from dalembert.constraints import Constrained, Loop
 from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import place
-from dalembert.zoo.entry import LECTURE, Entry
+from dalembert.zoo.entry import LECTURE, Entry, shift
 from dalembert.zoo.rods import pinned
 
 DOWN = (0.0, -9.81, 0.0)
@@ -29,8 +29,8 @@ def build_four_bar(
             pinned("rocker", None, (ground, 0.0), density * rocker, rocker),
         ],
         frames={
-            "coupler_tip": ("coupler_rod", place((coupler, 0.0, 0.0))),
-            "rocker_tip": ("rocker_rod", place((rocker, 0.0, 0.0))),
+            "coupler_tip": ("coupler_rod", shift(coupler)),
+            "rocker_tip": ("rocker_rod", shift(rocker)),
         },
         gravity=DOWN,
         name="four_bar",
@@ -51,7 +51,7 @@ def build_slider_crank(
             pinned("rod", "crank_rod", (crank, 0.0), density * rod_length, rod_length),
             {**piston, "inertia": 1e-3 * np.eye(3)},
         ],
-        frames={"rod_tip": ("rod_rod", place((rod_length, 0.0, 0.0)))},
+        frames={"rod_tip": ("rod_rod", shift(rod_length))},
         gravity=DOWN,
         name="slider_crank",
     )

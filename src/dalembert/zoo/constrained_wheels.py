@@ -8,6 +8,7 @@ import numpy as np
 
 from dalembert import bridge
 from dalembert.constraints import Constrained, Pfaffian
+from dalembert.model.parameter import expression
 from dalembert.systems.lagrangian import Lagrangian
 from dalembert.zoo.entry import LECTURE, Entry
 
@@ -50,6 +51,7 @@ def build_sleigh(m: float = 1.0, I: float = 0.3, a: float = 0.5) -> Constrained:
     (x, y) is the blade. v = V tanh κt and ω = V √(m/(I + m a²)) sech κt with κ = m a V/(I + m a²).
     """
     q, qd = _symbols("x", "y", "theta")
+    m, I, a = map(expression, (m, I, a))
     forward = [np.cos(q[2]), np.sin(q[2])]
     centre = [qd[0] - a * forward[1] * qd[2], qd[1] + a * forward[0] * qd[2]]
     T = 0.5 * m * (centre[0] ** 2 + centre[1] ** 2) + 0.5 * I * qd[2] ** 2
@@ -66,6 +68,7 @@ def build_snakeboard(
 ) -> Constrained:
     """A board whose wheel axles turn by φ_b, φ_f and whose rider turns a rotor by ψ."""
     q, qd = _symbols("x", "y", "theta", "psi", "phi_b", "phi_f")
+    m, J, J_rotor, J_wheel, l = map(expression, (m, J, J_rotor, J_wheel, l))
     T = 0.5 * m * (qd[0] ** 2 + qd[1] ** 2) + 0.5 * J * qd[2] ** 2
     T += 0.5 * J_rotor * (qd[2] + qd[3]) ** 2
     T += 0.5 * J_wheel * ((qd[2] + qd[4]) ** 2 + (qd[2] + qd[5]) ** 2)

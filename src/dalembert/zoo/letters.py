@@ -20,6 +20,12 @@ from dalembert.model.joint import Screw
 from dalembert.model.parameter import Parameter
 from dalembert.systems.robot import Robot
 
+# constrained models whose builders take letters
+WITH_LETTERS = (
+    *("pendulum_constrained", "spherical_pendulum_constrained", "rolling_disk", "knife_edge"),
+    *("chaplygin_sleigh", "snakeboard", "four_bar", "slider_crank"),
+)
+
 
 def symbolic_model(name: str) -> Any:
     """A robot or system of the zoo with letters for its numbers, which they keep as defaults.
@@ -33,7 +39,7 @@ def symbolic_model(name: str) -> Any:
     from dalembert import zoo
 
     build = zoo.entry(name).build
-    if name not in (*zoo.names(), *zoo.systems()):  # closed chains and bodies keep their numbers
+    if name not in (*zoo.names(), *zoo.systems(), *WITH_LETTERS):  # others keep their numbers
         return build()
     arguments = inspect.signature(build).parameters.items()
     numbers = {key: a.default for key, a in arguments if isinstance(a.default, float)}

@@ -1,0 +1,203 @@
+"""A constrained system in letters: what `Constrained.equations` writes (000 p.56–64, p.70).
+
+By Cramer's rule with adjugates instead of inverses, so that every entry is one quotient of polynomials:
+
+    λ = adj(S) (A adj(M) f − det(M) γ) / det(S),    S = A adj(M) Aᵀ,
+    P_ω = 1 − Aᵀ adj(S) A adj(M) / det(S),          M_r = Tᵀ M T,    T = [1; −A₂⁻¹ A₁].
+
+Quotients that the constraints on positions shorten (x² + y² = l²) come with them as `relations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.friction import require_smooth
+from dalembert.constraints.terms import terms
+from dalembert.constraints.trap import difference_term
+from dalembert.errors import ConstraintError
+from dalembert.formulations.registry import Formulation, Quantity, Size
+from dalembert.linalg.cramer import adjugate
+
+LARGEST = 6  # rows of a matrix that is inverted in letters: 720 products in its determinant
+
+
+class Multiplied(NamedTuple):
+    """What λ and P_ω are made of, with det(S) as the one denominator."""
+
+    A: Any  # (rows, nv), independent rows only
+    adj_M: Any
+    det_M: Any
+    adj_S: Any
+    det_S: Any
+
+
+def _inverse(A: Any, what: str) -> tuple[Any, Any]:
+    if A.shape[0] > LARGEST:
+        raise ConstraintError(
+            f"{what} is {A.shape[0]} × {A.shape[0]}: its inverse in letters fills books; ask for "
+            f"quantities without it, such as 'A' and 'gamma'"
+        )
+    return adjugate(A)
+
+
+def _multiplied(system: ConstrainedDynamics, M: Any, A: Any) -> Multiplied:
+    require_smooth(system, "the form in letters")
+    A = A[list(system.require_pivots().rows)]
+    adj_M, det_M = _inverse(M, f"M of {system.name}")
+    S = A @ adj_M @ A.T
+    return Multiplied(A, adj_M, det_M, *_inverse(S, f"A M⁻¹ Aᵀ of {system.name}"))
+
+
+def _on(system: ConstrainedDynamics, q: Any, t: Any = None) -> Any:
+    """h (held,), which is zero."""
+    return system.at(q, None, t).h
+
+
+def multipliers(
+    system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None
+) -> tuple[Any, Any]:
+    """(λ (rows,), relations): the explicit solution of p.56."""
+    if len(system.require_pivots().rows) < system.rows:
+        raise ConstraintError(
+            f"{system.name}: the constraints are redundant, so λ is no function in letters; leave "
+            "out the rows that mobility() names"
+        )
+    M, f, A, drift = terms(system, q, qd, tau, t)
+    made = _multiplied(system, M, A)
+    drift = drift[list(system.require_pivots().rows)]
+    right = made.adj_S @ (made.A @ (made.adj_M @ f) - made.det_M * drift)
+    order = np.argsort(system.require_pivots().rows)
+    return right[order] / made.det_S, _on(system, q, t)
+
+
+def projector(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
+    """(P_ω (nv, nv), relations) of p.68."""
+    M = system.dynamics.at_time(t).mass_matrix(q)
+    made = _multiplied(system, M, system.at(q, None, t).A)
+    unit = made.det_S * np.eye(system.nv)
+    normal = made.A.T @ made.adj_S @ made.A @ made.adj_M
+    return (unit - normal) / made.det_S, _on(system, q, t)
+
+
+def tangent_projector(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
+    """(P_T = P_ωᵀ (nv, nv), relations)."""
+    P, relations = projector(system, q, t)
+    return P.T, relations
+
+
+def projected_mass_matrix(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
+    """(P_ω M (nv, nv), relations): M̃ of p.70."""
+    P, relations = projector(system, q, t)
+    return P @ system.dynamics.at_time(t).mass_matrix(q), relations
+
+
+def projected_bias(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+    """(P_ω (C q̇ + N) (nv,), relations): C̃ + Ñ of p.70."""
+    P, relations = projector(system, q, t)
+    return P @ system.dynamics.at_time(t).bias(q, qd), relations
+
+
+def projected_forces(
+    system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None
+) -> tuple[Any, Any]:
+    """(P_ω (τ + ψ) (nv,), relations): τ̃ of p.70."""
+    P, relations = projector(system, q, t)
+    return P @ (tau + system.dynamics.generalized_forces(q, qd, t)), relations
+
+
+class Reduced(NamedTuple):
+    """q̇ = T ṙ + n, with r the coordinates that elimination keeps."""
+
+    T: Any  # (nv, freedoms)
+    qd: Any  # T ṙ + n (nv,)
+    carried: Any  # q̈ − T r̈ (nv,)
+
+
+def _reduced(system: ConstrainedDynamics, q: Any, qd: Any, t: Any) -> Reduced:
+    require_smooth(system, "the form in letters")
+    chosen = system.require_pivots()
+    rows, held = list(chosen.rows), list(chosen.columns)
+    free = [k for k in range(system.nv) if k not in held]
+    order = np.argsort([*free, *held])
+    still = np.zeros(len(free))
+
+    def whole(of_free: Any, of_held: Any) -> Any:
+        return np.concatenate([of_free, of_held])[order]
+
+    at = system.at(q, None, t)
+    adj, det = _inverse(at.A[rows][:, held], f"A₂ of {system.name}")
+    T = whole(np.eye(len(free)), -(adj @ at.A[rows][:, free]) / det)
+    moving = T @ qd[free] + whole(still, (adj @ at.b[rows]) / det)
+    drift = system.at(q, moving, t).drift[rows]
+    return Reduced(T, moving, whole(still, (adj @ drift) / det))
+
+
+def reduced_mass_matrix(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
+    """(Tᵀ M T (freedoms, freedoms), relations) of p.60–62."""
+    T = _reduced(system, q, np.zeros(system.nv), t).T
+    return T.T @ system.dynamics.at_time(t).mass_matrix(q) @ T, _on(system, q, t)
+
+
+def reduced_bias(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+    """(Tᵀ (C q̇ + N + M (q̈ − T r̈)) (freedoms,), relations), in the velocities ṙ alone."""
+    made, plant = _reduced(system, q, qd, t), system.dynamics.at_time(t)
+    h = plant.bias(q, made.qd) + plant.mass_matrix(q) @ made.carried
+    return made.T.T @ h, _on(system, q, t)
+
+
+def reduced_forces(
+    system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None
+) -> tuple[Any, Any]:
+    """(Tᵀ (τ + ψ) (freedoms,), relations)."""
+    made = _reduced(system, q, qd, t)
+    return made.T.T @ (tau + system.dynamics.generalized_forces(q, made.qd, t)), _on(system, q, t)
+
+
+def difference(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+    """(right − wrong (freedoms,), relations): what the constrained Lagrangian loses (p.64)."""
+    made = _reduced(system, q, qd, t)
+    return difference_term(system, q, made.qd), _on(system, q, t)
+
+
+def matrix(system: ConstrainedDynamics, q: Any, t: Any = None) -> Any:
+    """A (rows, nv)."""
+    return system.at(q, None, t).A
+
+
+def drift(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
+    """γ (rows,)."""
+    return system.at(q, qd, t).drift
+
+
+def _quantity(
+    name: str, inputs: tuple[str, ...], sizes: tuple[Size, ...], function: Callable[..., Any]
+) -> Quantity:
+    outputs: dict[str, tuple[Size, ...]] = {name: sizes, "relations": ("held",)}
+    if name in ("constraint_matrix", "constraints", "constraint_drift"):
+        del outputs["relations"]
+    way = Formulation("letters", function, "000 §4.5", name.replace("_", " "))
+    return Quantity(name, way.summary, inputs, outputs, (way,), optional=("t",))
+
+
+STATE, FORCED = ("q", "qd"), ("q", "qd", "tau")
+_ALL = (
+    _quantity("constraint_matrix", ("q",), ("rows", "nv"), matrix),
+    _quantity("constraints", ("q",), ("held",), _on),
+    _quantity("constraint_drift", STATE, ("rows",), drift),
+    _quantity("multipliers", FORCED, ("rows",), multipliers),
+    _quantity("projector", ("q",), ("nv", "nv"), projector),
+    _quantity("tangent_projector", ("q",), ("nv", "nv"), tangent_projector),
+    _quantity("projected_mass_matrix", ("q",), ("nv", "nv"), projected_mass_matrix),
+    _quantity("projected_bias", STATE, ("nv",), projected_bias),
+    _quantity("projected_forces", FORCED, ("nv",), projected_forces),
+    _quantity("reduced_mass_matrix", ("q",), ("freedoms", "freedoms"), reduced_mass_matrix),
+    _quantity("reduced_bias", STATE, ("freedoms",), reduced_bias),
+    _quantity("reduced_forces", FORCED, ("freedoms",), reduced_forces),
+    _quantity("difference_term", STATE, ("freedoms",), difference),
+)
+IN_LETTERS = {quantity.name: quantity for quantity in _ALL}

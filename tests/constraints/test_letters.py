@@ -1,0 +1,250 @@
+"""Constrained systems in letters: the pages of the lecture, SymPy from scratch, and the kernels."""
+
+# ruff: noqa: SIM300  (A and G are quantities on the left, not constants)
+
+import numpy as np
+import pytest
+import sympy
+from sympy import cos, sin
+from sympy.physics.mechanics import dynamicsymbols
+
+import dalembert as dl
+from dalembert.zoo.letters import symbolic_model
+
+T = dynamicsymbols._t
+x, y, z, theta, phi = sympy.symbols("x y z theta phi")
+dx, dy, dz, dtheta, dphi = sympy.symbols("dx dy dz dtheta dphi")
+m, g, l, r, rho, I1, I2 = sympy.symbols("m g l r rho I1 I2")
+
+
+def same(found, expected):
+    assert sympy.simplify(sympy.Matrix(found) - sympy.Matrix(expected)).is_zero_matrix
+
+
+def test_tension_of_the_pendulum_of_p57():
+    """λ = (m/l²)(ẋ² + ẏ² − g y), sign corrected, with A = (x y)."""
+    found = symbolic_model("pendulum_constrained").equations(["M", "g", "A", "gamma", "lambda"])
+    assert found.A == sympy.Matrix([[x, y]])
+    same(found["gamma"], [-(dx**2) - dy**2])
+    free = found.where(tau_x=0.0, tau_y=0.0)
+    assert free["lambda"][0] == m * (dx**2 + dy**2 - g * y) / l**2
+    same(
+        found["lambda"] - free["lambda"],
+        [(x * sympy.Symbol("tau_x") + y * sympy.Symbol("tau_y")) / l**2],
+    )
+    assert "λ = [ (m (" in found.text() and r"\lambda" in found.latex()
+
+
+def test_reduced_equations_of_the_rolling_disk_of_p62():
+    found = symbolic_model("rolling_disk").equations(["A", "M_r", "h_r", "tau_r", "Delta"])
+    assert found.A == sympy.Matrix([[1, 0, 0, -rho * cos(theta)], [0, 1, 0, -rho * sin(theta)]])
+    assert found.independent == (theta, phi)
+    assert found.M_r == sympy.Matrix([[I1, 0], [0, I2 + m * rho**2]])
+    assert found.h_r == sympy.zeros(2, 1)
+    t_x, t_y, t_theta, t_phi = sympy.symbols("tau_x tau_y tau_theta tau_phi")
+    same(found.tau_r, [t_theta, t_phi + rho * (t_x * cos(theta) + t_y * sin(theta))])
+    assert found.Delta == sympy.zeros(2, 1)  # here the trap does not show
+    assert "r = (θ, φ)" in found.text() and "τ_θ" in found.text()
+
+
+def test_projection_of_the_spherical_pendulum_of_p73():
+    found = symbolic_model("spherical_pendulum_constrained").equations(
+        ["P_omega", "P_T", "M_p", "h_p", "tau_p"]
+    )
+    q = sympy.Matrix([x, y, z])
+    expected = (sympy.eye(3) * (x**2 + y**2 + z**2) - q * q.T) / r**2
+    assert found.P_omega == expected.applyfunc(sympy.expand).applyfunc(sympy.factor)
+    assert found.P_T == found.P_omega.T
+    same(found.M_p, m * expected)
+    same(found.h_p, expected * sympy.Matrix([0, 0, m * g]))
+    same(found.tau_p, expected * sympy.Matrix(sympy.symbols("tau_x tau_y tau_z")))
+
+
+def from_scratch(q, L, A):
+    """λ, and (M_r, h_r, right − wrong) with the last coordinates of A kept, all by SymPy alone.
+
+    p.60: (d/dt ∂L/∂q̇₁ − ∂L/∂q₁) − A₁ᵀA₂⁻ᵀ(…) = 0; the wrong equations are those of
+    L_c(q, ṙ) = L with ṡ = −a ṙ, for which d/dt is taken along the constrained motion.
+    """
+    qd = [v.diff(T) for v in q]
+    plain = {**dict(zip(qd, sympy.symbols([f"d{v.func}" for v in q]), strict=True))}
+    names = {v: sympy.Symbol(str(v.func)) for v in q}
+
+    def bare(e):
+        return e.subs(plain).subs(names)
+
+    M = sympy.Matrix([[L.diff(a).diff(b) for a in qd] for b in qd])
+    lagrange = sympy.Matrix([(L.diff(v).diff(T) - L.diff(c)) for c, v in zip(q, qd, strict=True)])
+    h = lagrange.subs({v.diff(T): 0 for v in qd})
+    tau = sympy.Matrix([sympy.Symbol(f"tau_{v.func}") for v in q])
+    drift = -(A.diff(T) * sympy.Matrix(qd))
+    S = A * M.inv() * A.T
+    lam = S.inv() * (A * M.inv() * (tau - h) - drift)
+    return bare(lam), bare
+
+
+def sleigh():
+    X, Y, TH = dynamicsymbols("x y theta")
+    a, I = sympy.symbols("a I")
+    v = [X.diff() - a * sin(TH) * TH.diff(), Y.diff() + a * cos(TH) * TH.diff()]
+    L = m * (v[0] ** 2 + v[1] ** 2) / 2 + I * TH.diff() ** 2 / 2
+    return "chaplygin_sleigh", [X, Y, TH], L, sympy.Matrix([[-sin(TH), cos(TH), 0]])
+
+
+def knife():
+    X, Y, PH = dynamicsymbols("x y phi")
+    J, slope = sympy.symbols("J slope")
+    K = m * (X.diff() ** 2 + Y.diff() ** 2) / 2 + J * PH.diff() ** 2 / 2
+    return (
+        "knife_edge",
+        [X, Y, PH],
+        K + m * g * sin(slope) * X,
+        sympy.Matrix([[-sin(PH), cos(PH), 0]]),
+    )
+
+
+@pytest.mark.parametrize("make", [sleigh, knife])
+def test_constraint_force_of_blades_from_scratch(make):
+    name, q, L, A = make()
+    lam, _ = from_scratch(q, L, A)
+    same(symbolic_model(name).equations(["lambda"])["lambda"], lam)
+
+
+@pytest.mark.parametrize("make", [sleigh, knife])
+def test_difference_term_of_p64_from_scratch(make):
+    """The wrong equations are differentiated from L_c itself, the right ones from L."""
+    name, q, L, A = make()
+    found = symbolic_model(name).equations(["M_r", "h_r", "Delta"])
+    _, bare = from_scratch(q, L, A)
+    free = [v for v in q if sympy.Symbol(str(v.func)) in found.independent]
+    held = next(v for v in q if v not in free)
+    column = q.index(held)
+    a = [A[q.index(v)] / A[column] for v in free]
+    speed = -sum(k * v.diff(T) for k, v in zip(a, free, strict=True))  # ṡ
+    still = {v.diff(T, 2): 0 for v in free}
+
+    def rate(e):
+        """d/dt along the motion at r̈ = 0."""
+        return (
+            e.diff(T).subs({held.diff(T, 2): speed.diff(T)}).subs(still).subs(held.diff(T), speed)
+        )
+
+    def euler(f, v, slope):
+        return rate(f.diff(v.diff(T))) - slope
+
+    s = euler(L, held, L.diff(held)).subs(held.diff(T), speed)
+    right = [
+        euler(L, v, L.diff(v)).subs(held.diff(T), speed) - k * s
+        for k, v in zip(a, free, strict=True)
+    ]
+    L_c = L.subs(held.diff(T), speed)
+    wrong = [euler(L_c, v, L_c.diff(v) - k * L_c.diff(held)) for k, v in zip(a, free, strict=True)]
+    same(found.h_r, [bare(e.doit()) for e in right])
+    same(found.Delta, [bare((e - f).doit()) for e, f in zip(right, wrong, strict=True)])
+    assert not found.Delta.is_zero_matrix
+
+
+MODELS = ("pendulum_constrained", "rolling_disk", "chaplygin_sleigh", "knife_edge", "slider_crank")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_letters_are_the_kernels(name):
+    """λ, P_ω and the reduced equations as NumPy functions, at a state on the constraints."""
+    closed = symbolic_model(name)
+    keys = ["A", "gamma", "M_r", "h_r", "tau_r", "P_omega", "M_p", "h_p", "tau_p", "lambda"]
+    keys = keys[:5] if name == "slider_crank" else keys
+    found = closed.equations(keys, timeout=60.0)
+    rng = np.random.default_rng(5)
+    q = closed.neutral()
+    if not closed.description.held:
+        q = q + rng.uniform(-0.8, 0.8, closed.nq)
+    qd, tau = closed.project_velocity(q, rng.normal(size=closed.nv)), rng.normal(size=closed.nv)
+    qdd, lam = closed.forward_dynamics(q, qd, tau)
+    value = {key: found.lambdify(key)(q, qd, tau) for key in keys}
+    np.testing.assert_allclose(value["A"], closed.jacobian(q), atol=1e-12)
+    np.testing.assert_allclose(value["gamma"], closed.drift(q, qd), atol=1e-12)
+    kept = [
+        closed.coordinates.index(s.name) if s.name in closed.coordinates else int(s.name[-1]) - 1
+        for s in found.independent
+    ]
+    motion = value["M_r"] @ qdd[kept] + value["h_r"]
+    np.testing.assert_allclose(motion, value["tau_r"], rtol=1e-9, atol=1e-9)
+    if "lambda" in keys:
+        np.testing.assert_allclose(value["lambda"], lam, rtol=1e-8, atol=1e-9)
+        P, _ = closed.projectors(q)
+        np.testing.assert_allclose(value["P_omega"], P, atol=1e-9)
+        left = value["M_p"] @ qdd + value["h_p"]
+        np.testing.assert_allclose(left, value["tau_p"], atol=1e-8)
+
+
+def test_four_bar_in_letters():
+    """Rods of letters: A and the reduced inertia, one number that elimination gives as well."""
+    closed = symbolic_model("four_bar")
+    found = closed.equations(["h", "A", "M_r"], timeout=60.0)
+    q = closed.neutral()
+    np.testing.assert_allclose(found.lambdify("h")(q), np.zeros(2), atol=1e-12)
+    np.testing.assert_allclose(found.lambdify("A")(q), closed.jacobian(q), atol=1e-12)
+    A, M = closed.jacobian(q), closed.mass_matrix(q)
+    T = np.concatenate([[1.0], -np.linalg.solve(A[:, 1:], A[:, 0])])
+    np.testing.assert_allclose(found.lambdify("M_r")(q), [[T @ M @ T]], rtol=1e-10)
+
+
+def test_a_driver_has_time_in_its_letters():
+    """x = sin t drives a particle on a line: λ is the force, −m sin t's acceleration."""
+    q, v = sympy.symbols("q v")
+    mass = sympy.Symbol("m")
+    free = dl.Lagrangian([q], mass * v**2 / 2, qd=[v], parameters={mass: 2.0})
+    closed = dl.Constrained(free, [dl.Driver(lambda q, t: q - np.sin(t), name="drive")])
+    found = closed.equations(["h", "gamma", "lambda"])
+    (t,) = found.t
+    same(found["gamma"], [-sin(t)])
+    same(found["lambda"], [mass * sin(t) + sympy.Symbol("tau_q")])
+    np.testing.assert_allclose(found.lambdify("lambda")([0.0], t=1.2), [2.0 * np.sin(1.2)])
+
+
+def test_forces_are_printed_with_a_lagrangian():
+    """ψ stands in the equations without being asked for."""
+    X = dynamicsymbols("x")
+    mass, c, k = sympy.symbols("m c k")
+    named = {mass: 1.0, c: 0.1, k: 2.0}
+    damped = dl.Lagrangian(
+        [X], mass * X.diff() ** 2 / 2, k * X**2 / 2, forces=[-c * X.diff()], parameters=named
+    )
+    found = damped.equations()
+    assert tuple(found.quantities) == ("M", "C", "g", "psi")
+    assert found.psi[0] == -c * dx
+    assert "ψ = [ −c x\u0307 ]" in found.text() and r"\psi" in found.latex()
+    free = dl.Lagrangian([X], mass * X.diff() ** 2 / 2, parameters={mass: 1.0})
+    assert tuple(free.equations().quantities) == ("M", "C", "g")
+
+
+def test_gyroscopic_and_moving_terms_are_printed():
+    X, Y = dynamicsymbols("x y")
+    omega = sympy.Symbol("omega")
+    v = sympy.Matrix([X.diff() - omega * Y, Y.diff() + omega * X])
+    turning = dl.Lagrangian([X, Y], v.dot(v) / 2, parameters={omega: 1.0}).equations()
+    assert turning.G == sympy.Matrix([[0, -2 * omega], [2 * omega, 0]])
+    assert turning.g == sympy.Matrix([-(omega**2) * x, -(omega**2) * y])
+    shaken = dl.Lagrangian([X], (X.diff() + T * X) ** 2 / 2).equations()
+    assert tuple(shaken.quantities) == ("M", "C", "g", "e")
+    (t,) = shaken.t
+    same(shaken.e, [x])
+    same(shaken.g, [-(t**2) * x])
+
+
+def test_what_has_no_letters_is_said():
+    with pytest.raises(dl.EquationError, match="planar_2r has no constraint matrix"):
+        dl.load("planar_2r").equations(["A"])
+    redundant = dl.Constrained(
+        dl.load("particle"),
+        [
+            dl.Holonomic(lambda q: q[0] - 1.0, name="a"),
+            dl.Holonomic(lambda q: 2 * q[0] - 2.0, name="b"),
+        ],
+        guess=[1.0, 0.0],
+    )
+    with pytest.raises(dl.EquationError, match="redundant"):
+        redundant.equations(["lambda"])
+    assert redundant.equations(["M_r"]).M_r.shape == (1, 1)
+    with pytest.raises(dl.EquationError, match="fills books"):
+        dl.load("stewart_platform").equations(["lambda"])
