@@ -8,15 +8,20 @@ from dalembert.linalg.cholesky import cholesky, cholesky_inverse, cholesky_solve
 from dalembert.linalg.ldl import ldl
 from dalembert.linalg.lu import lu
 from dalembert.linalg.orthonormal import gram_schmidt, householder
-from dalembert.linalg.proximal import least_norm
+from dalembert.linalg.row_space import row_space
 from dalembert.linalg.tree import tree_inverse, tree_solve
 from dalembert.linalg.triangular import lower_inverse
 
 
-def solve_by_gram(M, b):
-    """M⁻¹ b, with M⁻¹ = Yᵀ D⁻¹ Y for Y = L⁻¹."""
-    factors = ldl(M)
-    return factors.gram(factors.half_solve(np.eye(M.shape[0]))) @ b
+def solve_by_rows(rank):
+    """M⁻¹ b for M = L D Lᵀ = (L D) D⁻¹ (L D)ᵀ, from the rows of L D."""
+
+    def solve(M, b):
+        factors = ldl(M)
+        LD = np.stack(factors.half_solve(M)).T
+        return row_space(LD, rank, weights=factors.weights).solve(b)[0]
+
+    return solve
 
 
 SOLVERS = {
@@ -25,10 +30,10 @@ SOLVERS = {
     "lower_inverse": lambda M, b: lower_inverse(cholesky(M)).T @ (lower_inverse(cholesky(M)) @ b),
     "upper": lambda M, b: np.linalg.inv(upper_cholesky(M) @ upper_cholesky(M).T) @ b,
     "ldl": lambda M, b: ldl(M).solve(b),
-    "gram": solve_by_gram,
     "lu": lambda M, b: lu(M).solve(b),
     "lu_transpose": lambda M, b: lu(M.T).transpose_solve(b),
-    "least_norm": lambda M, b: least_norm(M, b)[0],
+    "row_space": solve_by_rows(4),
+    "pivoted_row_space": solve_by_rows(None),
     "tree": tree_solve,
     "tree_inverse": lambda M, b: tree_inverse(M) @ b,
 }

@@ -95,9 +95,9 @@ class Constrained(ConstraintMethods):
 
         `formulation` is "multiplier", "elimination", "projection" or "gauge"; `choices` of gauge
         are ``root`` ("cholesky", "articulated", "symmetric") and ``basis`` ("gram_schmidt",
-        "householder", "svd"). λ is the one of least norm where constraints are redundant, to 1e-7
-        (in double precision). A state at which the constraints contradict each other is an error
-        that names them; the bare kernel gives NaN there.
+        "householder", "svd"). λ is the one of least norm where constraints are redundant. A state at
+        which the constraints contradict each other, or too near to a singular posture to tell, is an
+        error that names them; the bare kernel gives NaN there.
         """
         inputs = (q, qd, tau)
         found = self._call(
@@ -185,7 +185,7 @@ class Constrained(ConstraintMethods):
                 continue
             here, now = arrays[0][where], clock[where]
             B = rank.weighed(bound, bound.at(here, None, now).A, here, now)
-            key = rank.pivots(B, self._independent).key
+            key = rank.pivots(B, self._independent, bound.known_rank).key
             if key in tried:
                 continue
             tried.add(key)

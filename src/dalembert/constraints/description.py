@@ -200,9 +200,14 @@ class ConstrainedDynamics(Carried):
         return self.nv - self.rank
 
     @property
+    def known_rank(self) -> int | None:
+        """Independent rows at nearly every posture, None before that has been found."""
+        return None if self.pivots is None else len(self.pivots.rows)
+
+    @property
     def balanced(self) -> bool:
-        """Whether rows may be weighted one by one: no redundancy, so λ is unique."""
-        return self.pivots is not None and len(self.pivots.rows) == self.rows
+        """Whether no row is redundant, so that λ is unique."""
+        return self.known_rank == self.rows
 
     def require_pivots(self) -> Pivots:
         """The pivots, once the rank is known."""

@@ -18,11 +18,10 @@ from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged, largest
 from dalembert.linalg.ldl import ldl
 from dalembert.linalg.lu import LU, lu
+from dalembert.linalg.row_space import RESOLVED, SHORT, VANISHED
 
-# of a pivot beside the largest entry of its row: below it, other coordinates are better ones
+# of a pivot beside another that might be taken in its place: below it, that one is better
 WEAK_PIVOT = 1e-4
-# of a pivot beside the largest entry of all: below it the whole row has become rounding
-VANISHED_PIVOT = 1e-10
 
 
 def forward_dynamics(
@@ -51,32 +50,62 @@ def forward_dynamics(
     else:
         qdd = c
     basic = A2.transpose_solve((f - M @ qdd)[columns])
-    lam = spread(A[:, columns], A2, rows, basic)
-    ok = consistent(unmet(A, drift, rows, qdd), np.abs(A) @ np.abs(qdd), drift)
+    L = implied(A[:, columns], A2, rows)
+    lam = spread(L, rows, basic)
     # columns over √M_jj have no units
     size = np.sqrt(np.stack([M[k, k] for k in range(system.nv)]))
-    most = largest(A[rows] / size)
+    lengths = [largest(A[k] / size) for k in range(system.rows)]
+    ok = met(system, A, drift, rows, qdd) * well_chosen(L, rows, lengths)
+    if free:
+        # another coordinate in place of a chosen one would have a pivot so many times as large
+        ok = ok * (WEAK_PIVOT * largest(B * size[columns].reshape(-1, 1) / size[free]) <= 1.0)
     for k, (row, column) in enumerate(zip(rows, columns, strict=True)):
         pivot = np.abs(A2.U[k][k]) / size[column]
-        ok = ok * (pivot >= WEAK_PIVOT * largest(A[row] / size)) * (pivot >= VANISHED_PIVOT * most)
+        ok = ok * (pivot >= RESOLVED * lengths[row] + VANISHED * largest(np.stack(lengths)))
     return flagged(ok, qdd, lam)
 
 
-def spread(K: Any, A2: LU, rows: list[int], basic: Any) -> Any:
+def implied(K: Any, A2: LU, rows: list[int]) -> Any:
+    """L with K_others = L K_rows, the rows that others imply; None where there are none.
+
+    `K` are all rows in coordinates in which the independent ones are A2.
+    """
+    others = _others(K.shape[0], rows)
+    return A2.transpose_solve(K[others].T).T if others else None
+
+
+def spread(L: Any, rows: list[int], basic: Any) -> Any:
     """λ (rows,) of least norm with the same force as `basic` at the independent `rows`.
 
-    `K` are all rows in coordinates in which the independent ones are A2, so that the others are
-    L = K_others A2⁻¹ times these; λ = G (GᵀG)⁻¹ λ_basic with G = [1; L].
+    The others are L times these: λ = G (GᵀG)⁻¹ λ_basic with G = [1; L].
     """
-    others = [k for k in range(K.shape[0]) if k not in rows]
-    if not others:
+    if L is None:
         return basic[np.argsort(rows)]
-    L = A2.transpose_solve(K[others].T).T
     weights = ldl(np.eye(len(rows)) + L.T @ L).solve(basic)
+    others = _others(len(rows) + L.shape[0], rows)
     return np.concatenate([weights, L @ weights])[np.argsort([*rows, *others])]
 
 
-def unmet(A: Any, drift: Any, rows: list[int], qdd: Any) -> Any:
-    """A q̈ − γ of the rows that were not used."""
-    others = [k for k in range(A.shape[0]) if k not in rows]
-    return A[others] @ qdd - drift[others] if others else np.zeros(1)
+def well_chosen(L: Any, rows: list[int], lengths: list[Any]) -> Any:
+    """Whether no other row would have a pivot far larger than one of those chosen."""
+    if L is None:
+        return 1.0
+    others = _others(len(lengths), rows)
+    most = largest(np.stack(lengths))
+    own = np.stack([lengths[k] for k in rows])
+    return largest(WEAK_PIVOT * L * own) <= np.maximum(
+        largest(np.stack([lengths[k] for k in others])), SHORT * most
+    )
+
+
+def met(system: ConstrainedDynamics, A: Any, drift: Any, rows: list[int], qdd: Any) -> Any:
+    """Whether the rows that were not used are met too: A q̈ = γ."""
+    others = _others(A.shape[0], rows)
+    if not others:
+        return 1.0
+    lost = np.array(float(len(rows) < (system.known_rank or 0)))
+    return consistent(A[others] @ qdd - drift[others], lost, np.abs(A) @ np.abs(qdd), drift)
+
+
+def _others(count: int, rows: list[int]) -> list[int]:
+    return [k for k in range(count) if k not in rows]

@@ -14,15 +14,16 @@ import numpy as np
 
 from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
-from dalembert.constraints.elimination import VANISHED_PIVOT, WEAK_PIVOT, spread, unmet
+from dalembert.constraints.elimination import implied, met, spread, well_chosen
 from dalembert.constraints.friction import require_smooth
 from dalembert.constraints.multiplier import consistent
 from dalembert.constraints.terms import terms
 from dalembert.errors import FormulationError
 from dalembert.linalg.cholesky import cholesky, upper_cholesky
-from dalembert.linalg.entries import flagged
+from dalembert.linalg.entries import flagged, largest
 from dalembert.linalg.lu import lu
 from dalembert.linalg.orthonormal import gram_schmidt, householder
+from dalembert.linalg.row_space import RESOLVED, VANISHED
 from dalembert.linalg.singular import singular
 from dalembert.linalg.symmetric_root import symmetric_roots
 from dalembert.linalg.triangular import lower_inverse
@@ -83,13 +84,13 @@ def forward_dynamics(
     y = factors.solve(drift[rows])
     qdd = W_inverse.T @ (V1 @ y + along)
     basic = factors.transpose_solve(V1.T @ u - y)
-    lam = spread(Lambda @ V1, factors, rows, basic)
-    ok = consistent(unmet(A, drift, rows, qdd), np.abs(A) @ np.abs(qdd), drift)
-    squares = [Lambda_r[k] @ Lambda_r[k] for k in range(len(rows))]
-    most = VANISHED_PIVOT**2 * sum(squares[1:], squares[0])
-    for k, square in enumerate(squares):
-        pivot = Lambda_r[k, k] ** 2
-        ok = ok * (pivot >= WEAK_PIVOT**2 * square) * (pivot >= most)
+    L = implied(Lambda @ V1, factors, rows)
+    lam = spread(L, rows, basic)
+    lengths = [np.sqrt(row @ row) for row in Lambda]
+    ok = met(system, A, drift, rows, qdd) * well_chosen(L, rows, lengths)
+    for k, row in enumerate(rows):
+        least = RESOLVED * lengths[row] + VANISHED * largest(np.stack(lengths))
+        ok = ok * (np.abs(Lambda_r[k, k]) >= least)
     return flagged(ok, qdd, lam)
 
 
@@ -103,8 +104,8 @@ def _by_singular_values(
     u = W_inverse @ f
     u_o, y = V1.T @ u, (U.T @ drift) / S
     qdd = W_inverse.T @ (u + V1 @ (y - u_o))
-    ok = consistent(A @ qdd - drift, np.abs(A) @ np.abs(qdd), drift)
-    return flagged(ok * (S[system.rank - 1] >= VANISHED_PIVOT * S[0]), qdd, U @ ((u_o - y) / S))
+    ok = consistent(A @ qdd - drift, np.zeros(()), np.abs(A) @ np.abs(qdd), drift)
+    return flagged(ok * (S[system.rank - 1] >= RESOLVED * S[0]), qdd, U @ ((u_o - y) / S))
 
 
 class SingularValues(NamedTuple):
@@ -213,7 +214,8 @@ def decoupled(
     forces = tau + plant.generalized_forces(q, qd, t) - _beside_coriolis(plant, q, qd)
     u = W_inverse @ forces - across @ v_o
     u_o = V1.T @ u - factors.solve(b_dot - K_dot[rows] @ v_o)
-    lam = spread(K, factors, rows, factors.transpose_solve(u_o - V1.T @ (along @ v_r)))
+    basic = factors.transpose_solve(u_o - V1.T @ (along @ v_r))
+    lam = spread(implied(K, factors, rows), rows, basic)
     return Decoupled(W, V1, V2, K[rows], V1.T @ along, V2.T @ along, v_r, u_o, V2.T @ u, lam)
 
 

@@ -16,9 +16,9 @@ from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.friction import require_smooth
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.posture import index
-from dalembert.constraints.projection import metric
+from dalembert.constraints.projection import Metric, metric
 from dalembert.linalg.entries import flagged, largest
-from dalembert.linalg.proximal import least_norm
+from dalembert.linalg.row_space import PivotedRowSpace, RowSpace, row_space
 
 
 def selected(system: ConstrainedDynamics, actuators: str | None) -> list[int]:
@@ -53,12 +53,15 @@ def inverse_dynamics(
     B = np.eye(system.nv)[:, columns]
     scale = None if weights is None else 1.0 / np.sqrt(weights[columns])
     B = B if scale is None else B * scale.reshape(1, -1)
-    # M⁻¹ P_ω is symmetric: the normal equations of P_ω B u = P_ω f in the metric M⁻¹
-    X = maps.M.solve(maps.project(B))
-    G = B.T @ X
-    u, _ = least_norm(G, X.T @ f)
+    # P_ω B u = P_ω f in the metric M⁻¹, by the columns of L⁻¹ P_ω B; they are taken across the rows
+    # twice, so that near a singular posture no rounding is left that would count as reached
+    half, across = maps.half(B).T, maps.space.across
+    driven = np.stack([across(across(column)) for column in half])
+    by, most = maps.space.weights, system.freedoms + 1  # one more where a row is lost
+    reached = row_space(driven, None, by, half, most)
+    u, _ = reached.solve(driven @ (by * maps.half(f)))
     if lam is not None:
-        u = u + _toward(maps, G, B, f + A.T @ lam - B @ u)
+        u = u + _toward(maps, reached, B, f + A.T @ lam - B @ u)
     carried = B @ u - f
     found = maps.normal(carried)
     # beside the forces it was made of, which may cancel: a force over √M_jj has no units of its own
@@ -70,12 +73,13 @@ def inverse_dynamics(
     return flagged(ok, tau, found)
 
 
-def _toward(maps: Any, G: Any, B: Any, wanted: Any) -> Any:
+def _toward(maps: Metric, reached: RowSpace | PivotedRowSpace, B: Any, wanted: Any) -> Any:
     """The internal u (P_ω B u = 0) that brings B u nearest to `wanted` in the metric M⁻¹."""
-    n = B.shape[1]
-    inside = np.eye(n) - least_norm(G, G)[0]
-    H = inside.T @ (B.T @ maps.M.solve(B @ inside))
-    u, _ = least_norm(H, inside.T @ (B.T @ maps.M.solve(wanted)))
+    _, inside = reached.coordinates(np.eye(B.shape[1]))
+    half, weights = maps.half(B), maps.space.weights
+    inner = (half @ inside).T
+    space = row_space(inner, None, weights, half.T, maps.A.shape[0])
+    u, _ = space.solve(inner @ (weights * maps.half(wanted)))
     return inside @ u
 
 

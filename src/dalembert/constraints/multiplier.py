@@ -1,4 +1,8 @@
-"""Explicit multipliers: (A M⁻¹ Aᵀ) λ = A M⁻¹ f − γ, then M q̈ = f − Aᵀλ (000 p.56)."""
+"""Explicit multipliers: (A M⁻¹ Aᵀ) λ = A M⁻¹ f − γ, then M q̈ = f − Aᵀλ (000 p.56).
+
+With M = L D Lᵀ and B = A L⁻ᵀ it is (B D⁻¹ Bᵀ) λ = B D⁻¹ z − γ, z = L⁻¹ f, solved from an orthogonal
+basis of the rows of B: near a singular posture errors grow like their condition, not its square.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,12 @@ from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged, largest
 from dalembert.linalg.ldl import ldl
-from dalembert.linalg.proximal import least_norm
+from dalembert.linalg.row_space import row_space
 
 # what a consistent set may leave of A q̈ = γ, beside the accelerations it is made of
 INCONSISTENT = 1e-6
+# and where rows have come to depend on others: they hold nothing more only if rounding is left
+LOST = 1e-13
 
 
 def forward_dynamics(
@@ -22,32 +28,26 @@ def forward_dynamics(
     """(q̈ (nv,), λ (rows,)), λ the one of least norm; NaN where the constraints contradict."""
     M, f, A, drift = terms(system, q, qd, tau, t)
     mass = ldl(M)
-    Y, z = mass.half_solve(A.T), mass.half_solve(f)
-    S = mass.gram(Y)
-    free = _apply(Y, [x / d for x, d in zip(z, mass.pivots, strict=True)])
-    lam, left = least_norm(S, free - drift, system.balanced)
-    qdd = mass.full_solve([x - y @ lam for x, y in zip(z, Y, strict=True)])
-    most = bound(S, sum(x * x / d for x, d in zip(z, mass.pivots, strict=True)))
-    return flagged(consistent(left, most, drift), qdd, lam)
+    B, z, weights = np.stack(mass.half_solve(A.T)).T, np.stack(mass.half_solve(f)), mass.weights
+    space = row_space(B, system.known_rank, weights=weights)
+    lam, left = space.solve(B @ (weights * z) - drift)
+    qdd = mass.full_solve(z - B.T @ lam)
+    most = bound(space.squares, (weights * z) @ z)
+    return flagged(consistent(left, space.lost, most, drift), qdd, lam)
 
 
-def _apply(Y: list[Any], x: list[Any]) -> Any:
-    """Yᵀ x from the rows of Y."""
-    total = Y[0] * x[0]
-    for y, value in zip(Y[1:], x[1:], strict=True):
-        total = total + y * value
-    return total
-
-
-def bound(S: Any, square: Any) -> Any:
+def bound(squares: list[Any], square: Any) -> Any:
     """Largest |A M⁻¹ f| there can be (1,): √(S_kk fᵀM⁻¹f), however much of it cancels."""
-    size = largest(np.stack([S[k, k] for k in range(S.shape[0])]))
-    return np.sqrt(np.stack([size * square]))
+    return np.sqrt(np.stack([largest(np.stack(squares)) * square]))
 
 
-def consistent(left: Any, *parts: Any) -> Any:
-    """Whether what is left is small beside the parts it was made of, before they cancel."""
+def consistent(left: Any, lost: Any, *parts: Any) -> Any:
+    """Whether what is left is small beside the parts it was made of, before they cancel.
+
+    Where rows are `lost`, another direction is free in name only: as near to the singular posture as
+    rounding lets one see, what is left of its row still decides the motion.
+    """
     scale = 1e-9
     for part in parts:
         scale = scale + largest(part)
-    return largest(left) <= INCONSISTENT * scale
+    return largest(left) <= np.where(lost > 0.0, LOST, INCONSISTENT) * scale

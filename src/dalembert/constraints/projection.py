@@ -16,41 +16,54 @@ from dalembert.constraints.multiplier import bound, consistent
 from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.ldl import LDL, ldl
-from dalembert.linalg.proximal import Proximal, proximal
+from dalembert.linalg.row_space import PivotedRowSpace, RowSpace, row_space
+from dalembert.linalg.symmetric import symmetric
 
 # from the error of an integration step to rounding
 NEWTON_STEPS = 2
+# of each diagonal entry of A M⁻¹ Aᵀ, added to it: a step back stays short where a row is being lost
+DAMPING = 1e-8
 
 
 class Metric(NamedTuple):
     """The maps between T*E, TE and the space of the constraints (000 p.67)."""
 
-    M: LDL
+    M: LDL  # L D Lᵀ
     A: Any  # h_* (rows, nv)
-    A_sharp: Any  # h_* ∘ M♯ = A M⁻¹ (rows, nv)
-    S: Any  # M₂♯ = A M⁻¹ Aᵀ (rows, rows)
-    inverse: Proximal  # by which M₂♭ = S⁺ is applied
+    B: Any  # A L⁻ᵀ (rows, nv): M₂♯ = B D⁻¹ Bᵀ = A M⁻¹ Aᵀ
+    space: RowSpace | PivotedRowSpace  # of the rows of B, by which M₂♭ is applied
 
     def flat(self, a: Any) -> tuple[Any, Any]:
         """(M₂♭ a, what no constraint force can do of a), for a (rows,) or (rows, m)."""
-        return self.inverse.solve(a)
+        return self.space.solve(a)
+
+    def sharp(self, f: Any) -> Any:
+        """h_* M♯ f (rows,) = A M⁻¹ f."""
+        return self.B @ (self.space.weights * self.half(f))
+
+    def half(self, f: Any) -> Any:
+        """L⁻¹ f (nv,) or (nv, m)."""
+        return np.stack(self.M.half_solve(f))
 
     def normal(self, f: Any) -> Any:
-        """M₂♭ h_* M♯ f (rows,) or (rows, m): Aᵀ times it is (1 − P_ω) f."""
-        return self.flat(self.A_sharp @ f)[0]
+        """M₂♭ h_* M♯ f (rows,): Aᵀ times it is (1 − P_ω) f."""
+        return self.flat(self.sharp(f))[0]
 
     def project(self, f: Any) -> Any:
-        """P_ω f, for f (nv,) or (nv, m)."""
+        """P_ω f (nv,)."""
         return f - self.A.T @ self.normal(f)
+
+    @property
+    def A_sharp(self) -> Any:
+        """h_* ∘ M♯ = A M⁻¹ (rows, nv)."""
+        return self.M.full_solve(list(self.B.T)).T
 
 
 def metric(system: ConstrainedDynamics, M: Any, A: Any) -> Metric:
     """M♯ and M₂♯ = h_* ∘ M♯ ∘ h*, with M₂♭ its pseudo-inverse where rows are redundant."""
     mass = ldl(M)
-    Y = mass.half_solve(A.T)
-    S = mass.gram(Y)
-    A_sharp = mass.full_solve(Y).T
-    return Metric(mass, A, A_sharp, S, proximal(S, system.balanced))
+    B = np.stack(mass.half_solve(A.T)).T
+    return Metric(mass, A, B, row_space(B, system.known_rank, weights=mass.weights))
 
 
 def projectors(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
@@ -72,13 +85,14 @@ def forward_dynamics(
     M, f, A, drift = terms(system, q, qd, tau, t)
     maps = metric(system, M, A)
     # (1 − P_ω) M q̈ = Aᵀ M₂♭ A q̈ = Aᵀ M₂♭ γ
-    normal, left = maps.flat(drift)
+    normal, _ = maps.flat(drift)
     along = maps.project(f)  # P_ω f
     qdd = maps.M.solve(along + A.T @ normal)
     # (1 − P_ω) f = Aᵀ (λ + M₂♭ γ)
     lam = maps.normal(f - along) - normal
-    most = bound(maps.S, f @ maps.M.solve(f))
-    return flagged(consistent(left, drift, most), qdd, lam)
+    most = bound(maps.space.squares, f @ maps.M.solve(f))
+    _, left = maps.space.coordinates(maps.sharp(f) - drift)
+    return flagged(consistent(left, maps.space.lost, drift, most), qdd, lam)
 
 
 def second_fundamental_form(
@@ -90,7 +104,7 @@ def second_fundamental_form(
     maps = metric(system, M, rows.A)
     coriolis = plant.bias(q, qd) - plant.bias(q, np.zeros(system.nv))
     # A (q̈ + M⁻¹ C q̇) with A q̈ = γ, whatever q̈ is along Q
-    normal, _ = maps.flat(rows.drift + maps.A_sharp @ coriolis)
+    normal, _ = maps.flat(rows.drift + maps.sharp(coriolis))
     force = rows.A.T @ normal
     return maps.M.solve(force), force
 
@@ -103,16 +117,24 @@ def project(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tupl
     """
     for _ in range(NEWTON_STEPS if system.held else 0):
         found = system.at(q, None, t)
-        A = found.A[list(system.positions)]
-        maps = metric(system, system.dynamics.at_time(t).mass_matrix(q), A)
-        excess, _ = maps.flat(found.h)
-        q = system.integrate(q, -(maps.A_sharp.T @ excess))
+        mass = ldl(system.dynamics.at_time(t).mass_matrix(q))
+        B = np.stack(mass.half_solve(found.A[list(system.positions)].T)).T
+        q = system.integrate(q, -mass.full_solve(list(B.T @ _damped(B, mass.weights, found.h))))
     return q, project_velocity(system, q, qd, t)
+
+
+def _damped(B: Any, weights: Any, h: Any) -> Any:
+    """(B D⁻¹ Bᵀ + μE)⁻¹ h: where a row is being lost, h bends more than it slopes along it."""
+    scaled = B * weights
+    S = symmetric(lambda i, j: scaled[i] @ B[j], B.shape[0])
+    diagonal = np.stack([S[i, i] for i in range(B.shape[0])])
+    mean = sum(diagonal[1:], diagonal[0]) / B.shape[0]
+    return ldl(S + np.diag(DAMPING * (diagonal + mean))).solve(h)
 
 
 def project_velocity(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
     """The velocity (nv,) nearest to q̇ in the metric M with A q̇ = b."""
     rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
     maps = metric(system, M, rows.A)
-    excess, _ = maps.flat(rows.A @ qd - rows.b)
-    return qd - maps.A_sharp.T @ excess
+    y, _ = maps.space.coordinates(rows.A @ qd - rows.b)
+    return qd - maps.M.full_solve(list(maps.space.back(y)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
+from dalembert.linalg.row_space import RESOLVED
 
 # singular values below this count as zero, the rows being without units
 RANK_TOLERANCE = 1e-8
@@ -70,7 +71,7 @@ def inertias(system: ConstrainedDynamics, q: np.ndarray) -> np.ndarray:
 def permitted(system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any) -> np.ndarray:
     """Velocities (nv, m) that span those with A q̇ = 0, orthonormal once × √M_jj."""
     _, sizes, Vt = np.linalg.svd(weighed(system, A, q, t))
-    return (Vt[int((sizes > RANK_TOLERANCE).sum()) :] / inertias(system, q)).T
+    return (Vt[_counted(sizes, system.known_rank) :] / inertias(system, q)).T
 
 
 def floored(size: np.ndarray) -> np.ndarray:
@@ -88,17 +89,24 @@ def rank(B: np.ndarray) -> int:
     return int((np.linalg.svd(B, compute_uv=False) > RANK_TOLERANCE).sum())
 
 
-def pivots(B: np.ndarray, independent: Collection[int] = ()) -> Pivots:
+def _counted(sizes: np.ndarray, usual: int | None) -> int:
+    """How many singular values count: as many as usually do, until rounding is all they are."""
+    count = int((sizes > RANK_TOLERANCE).sum())
+    return max(count, min(usual or 0, int((sizes > RESOLVED).sum())))
+
+
+def pivots(B: np.ndarray, independent: Collection[int] = (), usual: int | None = None) -> Pivots:
     """Independent rows and the coordinates they determine, by complete pivoting.
 
-    `B` are rows without units; `independent` are columns to keep free as far as the rank allows.
+    `B` are rows without units; `independent` are columns to keep free as far as the rank allows;
+    `usual` is the rank at nearly every posture, once it is known.
     """
     left = B.copy()
     allowed = np.ones(B.shape[1], dtype=bool)
     allowed[list(independent)] = False
     rows: list[int] = []
     columns: list[int] = []
-    for _ in range(rank(B)):
+    for _ in range(_counted(np.linalg.svd(B, compute_uv=False), usual)):
         size = np.abs(left) * allowed
         if size.max(initial=0.0) <= RANK_TOLERANCE:  # the free ones wished for are not free
             allowed[:] = True

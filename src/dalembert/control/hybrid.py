@@ -31,7 +31,7 @@ from dalembert.control.task import (
 )
 from dalembert.control.trajectory import Trajectory, hold
 from dalembert.errors import ShapeError
-from dalembert.linalg.proximal import least_norm
+from dalembert.linalg.row_space import row_space
 
 
 def gains(value: Any, size: int, name: str) -> np.ndarray:
@@ -87,8 +87,8 @@ def in_range(model: ConstrainedDynamics, A: Any, lam: Any) -> Any:
     """The part of λ (rows,) that Aᵀ feels: λ of least norm with the same force Aᵀλ."""
     if model.balanced:
         return lam
-    S = A @ A.T
-    return least_norm(S, S @ lam)[0]
+    _, unfelt = row_space(A, model.known_rank).coordinates(lam)
+    return lam - unfelt
 
 
 class _Law:

@@ -16,7 +16,8 @@ from dalembert.constraints import Constrained
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.posture import index
 from dalembert.errors import ShapeError
-from dalembert.linalg.ldl import ldl
+from dalembert.linalg.entries import flagged
+from dalembert.linalg.row_space import row_space
 
 Coordinates = Sequence[str] | Callable[[Any], Any]
 
@@ -114,11 +115,12 @@ def require_complete(system: Constrained, size: int, matrix: Any) -> None:
 
 
 def stacked_solve(task: Task, A: Any, r: Any) -> Any:
-    """X with [Θ; A] X = r, by least squares (A may have redundant rows) with one refinement."""
+    """X with [Θ; A] X = r, A with or without redundant rows; NaN where it is not determined."""
     K = np.concatenate([task.matrix, A])
-    normal = ldl(K.T @ K)
-    X = normal.solve(K.T @ r)
-    return X + normal.solve(K.T @ (r - K @ X))
+    space = row_space(K, K.shape[1])
+    y, _ = space.coordinates(r)
+    (X,) = flagged(space.lost <= 0.0, space.back(y))
+    return X
 
 
 def acceleration(task: Task, A: Any, gamma: Any, wanted: Any) -> Any:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.linalg.symmetric import symmetric
 from dalembert.linalg.triangular import less
 
 
@@ -43,20 +42,10 @@ class LDL(NamedTuple):
         """
         return self.full_solve(self.half_solve(B))
 
-    def gram(self, Y: list[Any]) -> Any:
-        """S = Yᵀ D⁻¹ Y (m, m), each entry computed once: A M⁻¹ Aᵀ for Y = L⁻¹ Aᵀ.
-
-        >>> M = ldl(np.array([[4.0, 2.0], [2.0, 3.0]]))
-        >>> M.gram(M.half_solve(np.eye(2)))  # M⁻¹
-        array([[ 0.375, -0.25 ],
-               [-0.25 ,  0.5  ]])
-        """
-        scaled = [y / d for y, d in zip(Y, self.pivots, strict=True)]
-
-        def entry(i: int, j: int) -> Any:
-            return sum(s[i] * y[j] for s, y in zip(scaled, Y, strict=True))
-
-        return symmetric(entry, Y[0].shape[0])
+    @property
+    def weights(self) -> Any:
+        """1/D (n,): with Y = L⁻¹ B, Bᵀ M⁻¹ B = Σ Y_kᵀ Y_k / D_k."""
+        return np.stack([1.0 / d for d in self.pivots])
 
 
 def ldl(M: Any) -> LDL:
