@@ -7,7 +7,8 @@ farthest from those before it comes next, chosen by comparisons.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,33 +26,15 @@ HUGE = 1e300
 UNSURE = 1e-8  # of a distance, to count where no rank is expected
 
 
-class RowSpace(NamedTuple):
-    """B = L P in the order of the rows: L has a diagonal of ones, the rows of P are orthogonal."""
+@dataclass(frozen=True)
+class Basis:
+    """Orthogonal rows P, lengths being √Σ w x² with the weights W."""
 
     P: list[Any]  # rows (n,)
-    inverse: list[Any]  # of their squares, as good as zero for a row that depends on others
-    lower: list[list[Any]]  # L below its diagonal
-    kept: list[Any]  # whether a row does not depend on those before it
-    lost: Any  # whether one does
-    squares: list[Any]  # of the rows of B
-    weights: Any  # of the inner product (n,)
-
-    def coordinates(self, r: Any) -> tuple[Any, Any]:
-        """(y with L y = r, what is left of r where rows depend on others), for r (m,) or (m, k)."""
-        y: list[Any] = []
-        for row, value in zip(self.lower, r, strict=True):
-            y.append(less(value, row, y))
-        left = [np.where(kept, 0.0, 1.0) * each for kept, each in zip(self.kept, y, strict=True)]
-        return np.stack(y), np.stack(left)
-
-    def solve(self, r: Any) -> tuple[Any, Any]:
-        """((B W Bᵀ)⁺ r, what is left of r), W the weights of the inner product."""
-        y, left = self.coordinates(r)
-        x: list[Any] = []
-        for i in reversed(range(len(self.lower))):
-            below = [self.lower[k][i] for k in reversed(range(i + 1, len(self.lower)))]
-            x.append(less(y[i] * self.inverse[i], below, x))
-        return np.stack(x[::-1]), left
+    inverse: list[Any]  # of their squares, as good as zero for one that depends on others
+    weights: Any  # (n,)
+    squares: list[Any]  # of the rows that were given
+    lost: Any  # whether fewer of them than usual are independent
 
     def back(self, y: Any) -> Any:
         """The shortest u (n,) or (n, k) with P W u = y: with y of `coordinates(r)`, B W u = r."""
@@ -63,16 +46,37 @@ class RowSpace(NamedTuple):
         return across(u, self.P, self.inverse, self.weights)[0]
 
 
-class PivotedRowSpace(NamedTuple):
-    """B = L P, the column of L of a chosen row being one there, the rows of P orthogonal."""
+@dataclass(frozen=True)
+class RowSpace(Basis):
+    """B = L P in the order of the rows, L with a diagonal of ones."""
 
-    P: list[Any]  # rows (n,)
-    inverse: list[Any]  # of their squares, as good as zero where nothing is left to choose
+    lower: list[list[Any]]  # L below its diagonal
+    kept: list[Any]  # whether a row does not depend on those before it
+
+    def coordinates(self, r: Any) -> tuple[Any, Any]:
+        """(y with L y = r, what is left of r where rows depend on others), for r (m,) or (m, k)."""
+        y: list[Any] = []
+        for row, value in zip(self.lower, r, strict=True):
+            y.append(less(value, row, y))
+        left = [np.where(kept, 0.0, 1.0) * each for kept, each in zip(self.kept, y, strict=True)]
+        return np.stack(y), np.stack(left)
+
+    def solve(self, r: Any) -> tuple[Any, Any]:
+        """((B W Bᵀ)⁺ r, what is left of r)."""
+        y, left = self.coordinates(r)
+        x: list[Any] = []
+        for i in reversed(range(len(self.lower))):
+            below = [self.lower[k][i] for k in reversed(range(i + 1, len(self.lower)))]
+            x.append(less(y[i] * self.inverse[i], below, x))
+        return np.stack(x[::-1]), left
+
+
+@dataclass(frozen=True)
+class PivotedRowSpace(Basis):
+    """B = L P, the column of L of a chosen row being one there."""
+
     L: Any  # (m, r)
     gram: LDL  # LᵀL
-    lost: Any  # whether fewer rows than expected are independent
-    squares: list[Any]
-    weights: Any
 
     def coordinates(self, r: Any) -> tuple[Any, Any]:
         """(y of least squares with L y = r, what is left of r)."""
@@ -80,13 +84,10 @@ class PivotedRowSpace(NamedTuple):
         return y, r - self.L @ y
 
     def solve(self, r: Any) -> tuple[Any, Any]:
-        """((B W Bᵀ)⁺ r, what is left of r), W the weights of the inner product."""
+        """((B W Bᵀ)⁺ r, what is left of r)."""
         y, left = self.coordinates(r)
         scaled = np.stack([a * b for a, b in zip(y, self.inverse, strict=True)])
         return self.L @ self.gram.solve(scaled), left
-
-    back = RowSpace.back
-    across = RowSpace.across
 
 
 def row_space(
@@ -122,7 +123,7 @@ def _ordered(B: Any, weights: Any) -> RowSpace:
         inverse.append(1.0 / np.where(kept[-1], length, HUGE))
         P.append(x)
         lower.append(coefficients)
-    return RowSpace(P, inverse, lower, kept, _not_all(kept), squares, weights)
+    return RowSpace(P, inverse, weights, squares, _not_all(kept), lower, kept)
 
 
 def _pivoted(B: Any, weights: Any, rank: int | None, made_of: Any, most: int) -> PivotedRowSpace:
@@ -148,7 +149,7 @@ def _pivoted(B: Any, weights: Any, rank: int | None, made_of: Any, most: int) ->
     # a column of zeros takes no part
     idle = np.stack([np.where(each, 0.0, 1.0) for each in kept])
     lost = _not_all(kept[:rank] if rank else [])
-    return PivotedRowSpace(P, inverse, L, ldl(L.T @ L + np.diag(idle)), lost, squares, weights)
+    return PivotedRowSpace(P, inverse, weights, squares, lost, L, ldl(L.T @ L + np.diag(idle)))
 
 
 def across(x: Any, P: list[Any], inverse: list[Any], weights: Any) -> tuple[Any, list[Any]]:
