@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 
 import dalembert as dl
 from dalembert.constraints import Plane, PointOnSurface, Sliding, SoftFinger, Sphere
-from dalembert.errors import ConstraintError, FormulationError
+from dalembert.errors import ConstraintError, FormulationError, SettingError
 from tests.constraints.states import ROUTES, consistent_states
 
 G, MU = 9.81, 0.3
@@ -221,6 +221,8 @@ def test_what_has_no_meaning_with_friction_is_refused():
     smooth = dl.Constrained(slider("xz"), [PointOnSurface("to_z", Plane(), name="floor")])
     with pytest.raises(FormulationError, match="inverse dynamics is for constraints without"):
         block.inverse_dynamics([0.0, 0.0], [0.5, 0.0], [0.0, 0.0])
+    with pytest.raises(SettingError, match="Kane's form is for constraints without friction"):
+        dl.simulate(block, duration=0.1, formulation="kane")
     with pytest.raises(ConstraintError, match="no contact that rubs"):
         smooth.contact_friction([0.0, 0.0], [0.5, 0.0], [1.0])
     with pytest.raises(ConstraintError, match="give mu a positive value"):

@@ -241,7 +241,6 @@ class ConstrainedDynamics(Carried):
 
     @property
     def rubbing(self) -> tuple[int, ...]:
-        """Rows whose λ is a normal force that friction is in proportion to."""
         return tuple(
             self.slices[name].start for name, kind in self.constraints.items() if kind.rubs
         )

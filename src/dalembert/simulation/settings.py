@@ -137,6 +137,11 @@ class Settings:
             raise SettingError(
                 f"{who} solves equations of its own: there is no formulation {name!r}"
             )
+        if name == KANE and system.rubbing:
+            raise SettingError(
+                f"{system.name} has contacts that rub, and Kane's form is for constraints without "
+                "friction; take one of the four routes"
+            )
         if name == KANE:
             known = KANE in system.catalogue
             if not known or not (isinstance(method, AdaptiveMethod) or method.name in TABLEAUX):

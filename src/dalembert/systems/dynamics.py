@@ -337,6 +337,11 @@ class Dynamics:
         """The constraints at a state; none."""
         return Rows(np.zeros(0), np.zeros((0, self.nv)), np.zeros(0), np.zeros(0))
 
+    @property
+    def rubbing(self) -> tuple[int, ...]:
+        """Rows whose λ is a normal force that friction is in proportion to."""
+        return ()
+
     def friction_loss(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
         """Power, W, that friction at the constraints takes."""
         return 0.0
