@@ -8,9 +8,7 @@ from functools import wraps
 from typing import Any
 
 from dalembert.constraints import (
-    contact,
     elimination,
-    friction,
     gauge,
     inverse,
     kane,
@@ -19,6 +17,7 @@ from dalembert.constraints import (
     quantities,
     reactions,
 )
+from dalembert.constraints.contact_catalogue import CONTACT
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.friction import rubbed
 from dalembert.formulations.registry import Formulation, Quantity, Size
@@ -118,54 +117,6 @@ GAUGE_MATRIX = Quantity(
     inverts_mass=True,
 )
 
-MONTANA = "Montana 1988; 000 p.76"
-CONTACT = (
-    _plain(
-        "contact_coordinates",
-        "η = (α_o, α_f, ψ) of a contact",
-        ("q",),
-        {"eta": (5,)},
-        contact.coordinates,
-        MONTANA,
-        static=("constraint",),
-    ),
-    _plain(
-        "contact_jacobian",
-        "the matrix of η̇ = J q̇",
-        ("q",),
-        {"J": (5, "nv")},
-        contact.jacobian,
-        MONTANA,
-        static=("constraint",),
-    ),
-    _plain(
-        "contact_rates",
-        "η̇ of a contact",
-        ("q", "qd"),
-        {"eta_dot": (5,)},
-        contact.rates,
-        MONTANA,
-        static=("constraint",),
-    ),
-    _plain(
-        "contact_twist",
-        "V_{l_o l_f}: slip, approach, rolling velocity and spin of a contact",
-        ("q", "qd"),
-        {"V": (6,)},
-        contact.twist,
-        MONTANA,
-        static=("constraint",),
-    ),
-    _plain(
-        "contact_friction",
-        "friction of a contact on its finger, force and moment at the contact point",
-        ("q", "qd", "lam"),
-        {"F": (6,)},
-        friction.wrench,
-        "Coulomb's law; Howe and Cutkosky 1996",
-        static=("constraint",),
-    ),
-)
 QUANTITIES = (
     FORWARD,
     _plain(

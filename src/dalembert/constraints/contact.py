@@ -19,7 +19,7 @@ from dalembert.constraints.surfaces import Surface
 from dalembert.errors import ConstraintError
 
 if TYPE_CHECKING:
-    from dalembert.constraints.description import ConstrainedDynamics
+    from dalembert.constraints.with_contacts import WithContacts
 
 
 class Contact(Constraint):
@@ -88,13 +88,13 @@ class RollingRows(Contact):
         return {"force": F[..., 0:3], "moment": F[..., 3:6], **own}
 
 
-def contacts(system: ConstrainedDynamics) -> tuple[str, ...]:
+def contacts(system: WithContacts) -> tuple[str, ...]:
     """Names of the constraints that have contact coordinates."""
     found = system.constraints.items()
     return tuple(name for name, kind in found if isinstance(kind, Contact) and kind.has_coordinates)
 
 
-def _contact(system: ConstrainedDynamics, constraint: str, q: Any, t: Any) -> tuple[Any, Posture]:
+def _contact(system: WithContacts, constraint: str, q: Any, t: Any) -> tuple[Any, Posture]:
     kind = system.constraints[constraint]
     if not isinstance(kind, Contact) or not kind.has_coordinates:
         raise ConstraintError(
@@ -104,30 +104,30 @@ def _contact(system: ConstrainedDynamics, constraint: str, q: Any, t: Any) -> tu
     return kind, Posture(system.dynamics, q, 0.0 if t is None else t)
 
 
-def coordinates(system: ConstrainedDynamics, q: Any, t: Any = None, constraint: str = "") -> Any:
+def coordinates(system: WithContacts, q: Any, t: Any = None, constraint: str = "") -> Any:
     """η (5,) = (α_o, α_f, ψ) (000 p.76)."""
     kind, at = _contact(system, constraint, q, t)
     return kind.eta(at)[0:5]
 
 
-def jacobian(system: ConstrainedDynamics, q: Any, t: Any = None, constraint: str = "") -> Any:
+def jacobian(system: WithContacts, q: Any, t: Any = None, constraint: str = "") -> Any:
     """(5, nv) with η̇ = J q̇ (Montana 1988)."""
     kind, at = _contact(system, constraint, q, t)
     return kind.rate_map(at)
 
 
-def rates(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None, constraint: str = "") -> Any:
+def rates(system: WithContacts, q: Any, qd: Any, t: Any = None, constraint: str = "") -> Any:
     """η̇ (5,)."""
     return jacobian(system, q, t, constraint) @ qd
 
 
-def twist(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None, constraint: str = "") -> Any:
+def twist(system: WithContacts, q: Any, qd: Any, t: Any = None, constraint: str = "") -> Any:
     """V_{l_o l_f} (6,): slip, approach, rolling velocity and spin."""
     kind, at = _contact(system, constraint, q, t)
     return kind.twist_map(at) @ qd
 
 
-def state(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+def state(system: WithContacts, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
     """(η, η̇) of all contacts, one after the other."""
     names = contacts(system)
     eta = [coordinates(system, q, t, name) for name in names]

@@ -11,13 +11,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dalembert import bridge
-from dalembert.constraints import contact
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.posture import Posture
+from dalembert.constraints.with_contacts import WithContacts
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import INPUTS, Quantity
 from dalembert.model.parameter import collect, parameter_vector
-from dalembert.systems.carried import Carried
 from dalembert.systems.dynamics import Dynamics, Rows
 
 TRACED_FROM = (
@@ -51,7 +50,7 @@ class Pivots(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ConstrainedDynamics(Carried):
+class ConstrainedDynamics(WithContacts):
     """M q̈ + h + Aᵀλ = τ + ψ with A q̈ = γ; `function` is (q, qd, t, parameters) → `Rows`."""
 
     name: str
@@ -240,31 +239,6 @@ class ConstrainedDynamics(Carried):
         return Rows(*self.function(q, qd, t, self.values)[:4])
 
     @property
-    def rubbing(self) -> tuple[int, ...]:
-        return tuple(
-            self.slices[name].start for name, kind in self.constraints.items() if kind.rubs
-        )
-
-    def friction_rows(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
-        """(E (m, nv), wrenches (m, 6)) of m normal forces: M q̈ + h + Aᵀλ + Eᵀλ_n = τ + ψ."""
-        if not self.rubbing:
-            return np.zeros((0, self.nv)), np.zeros((0, 6))
-        return self.function(q, qd, 0.0 if t is None else t, self.values)[4:6]
-
-    def reaction(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
-        """Aᵀλ + Eᵀλ_n (nv,): what the drives have to bear besides the motion."""
-        borne = self.at(q, qd, t).A.T @ lam
-        if not self.rubbing:
-            return borne
-        return borne + self.friction_rows(q, qd, t)[0].T @ lam[list(self.rubbing)]
-
-    def friction_loss(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
-        if not self.rubbing:
-            return 0.0
-        pressed = np.maximum(lam[list(self.rubbing)], 0.0)
-        return pressed @ (self.friction_rows(q, qd, t)[0] @ qd)
-
-    @property
     def row_names(self) -> tuple[str, ...]:
         """A name for every row: the constraint's, numbered where it has several."""
         names = []
@@ -277,13 +251,6 @@ class ConstrainedDynamics(Carried):
     def row_units(self) -> tuple[str, ...]:
         counted = ((self.constraints[n], rows.stop - rows.start) for n, rows in self.slices.items())
         return tuple(unit for kind, count in counted for unit in kind.units or ("",) * count)
-
-    @property
-    def contact_names(self) -> tuple[str, ...]:
-        return tuple(f"{name}.{x}" for name in contact.contacts(self) for x in contact.COORDINATES)
-
-    def contact_state(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
-        return contact.state(self, q, qd, t)
 
 
 def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> ConstrainedDynamics:

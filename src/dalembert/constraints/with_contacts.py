@@ -1,0 +1,58 @@
+"""What the contacts among its constraints add to a system: coordinates η, and friction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert import bridge
+from dalembert.constraints import contact
+from dalembert.constraints.kinds import Constraint
+from dalembert.systems.carried import Carried
+from dalembert.systems.dynamics import Dynamics
+
+
+class WithContacts(Carried):
+    """The side of a constrained system that deals with surfaces."""
+
+    if TYPE_CHECKING:
+        # fields of those who inherit
+        dynamics: Dynamics
+        function: bridge.Function
+        constraints: Mapping[str, Constraint]
+        slices: Mapping[str, slice]
+        values: Any
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        return tuple(f"{name}.{x}" for name in contact.contacts(self) for x in contact.COORDINATES)
+
+    def contact_state(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+        return contact.state(self, q, qd, t)
+
+    @property
+    def rubbing(self) -> tuple[int, ...]:
+        return tuple(
+            self.slices[name].start for name, kind in self.constraints.items() if kind.rubs
+        )
+
+    def friction_rows(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+        """(E (m, nv), wrenches (m, 6)) of m normal forces: M q̈ + h + Aᵀλ + Eᵀλ_n = τ + ψ."""
+        if not self.rubbing:
+            return np.zeros((0, self.nv)), np.zeros((0, 6))
+        return self.function(q, qd, 0.0 if t is None else t, self.values)[4:6]
+
+    def reaction(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
+        """Aᵀλ + Eᵀλ_n (nv,): what the drives have to bear besides the motion."""
+        borne = self.at(q, qd, t).A.T @ lam
+        if not self.rubbing:
+            return borne
+        return borne + self.friction_rows(q, qd, t)[0].T @ lam[list(self.rubbing)]
+
+    def friction_loss(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
+        if not self.rubbing:
+            return 0.0
+        pressed = np.maximum(lam[list(self.rubbing)], 0.0)
+        return pressed @ (self.friction_rows(q, qd, t)[0] @ qd)
