@@ -83,6 +83,16 @@ def test_reduced_changes_no_torque(seed):
         close(inverse_dynamics(fewer, *state), inverse_dynamics(model, *state), 1e-10)
 
 
+def test_rounding_is_no_moment_of_a_reduced_body():
+    """A regrouped Σ_zz of zero came back as −1e-17 from the inertia it was written into."""
+    model = random_model(np.random.default_rng(470), n=4)
+    fewer = reduced(model)
+    assert np.count_nonzero(moments(fewer)) <= np.count_nonzero(moments(model))
+    for body in fewer.bodies:
+        sizes = abs(body.second_moment[body.second_moment != 0.0])
+        assert (sizes > 1e-14 * abs(body.inertia).max()).all()
+
+
 @pytest.mark.parametrize("name", ["ur5", "panda", "puma560", "rx90", "stanford", "scara", "iiwa14"])
 def test_reduced_arms(name):
     robot = dl.load(name)

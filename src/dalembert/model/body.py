@@ -15,8 +15,7 @@ from dalembert.spatial.consistency import TOLERANCE
 from dalembert.spatial.inertia import inertia_of_moments, parallel_axis, silver_tensor
 from dalembert.spatial.placement import Placement
 
-# entries of the tensor about the centre below this part of the tensor about the origin are what
-# rounding leaves of their difference
+# entries of one tensor below this part of the tensor it is made of are what rounding leaves
 ROUNDING = 16 * np.finfo(float).eps
 
 
@@ -74,8 +73,14 @@ class Body(Frozen):
 
     @property
     def second_moment(self) -> Matrix3:
-        """Σ = ∫ r rᵀ dm = ½ tr(I_o) 1 − I_o (3, 3), kg m²: Silver's tensor (001 (2.11))."""
-        return silver_tensor(self.inertia)
+        """Σ = ∫ r rᵀ dm = ½ tr(I_o) 1 − I_o (3, 3), kg m²: Silver's tensor (001 (2.11)).
+
+        Rounding of a zero is zero: a body thin in z must not cost the products of a Σ_zz.
+        """
+        sigma = silver_tensor(self.inertia)
+        if is_symbolic(sigma):
+            return sigma
+        return np.where(abs(sigma) <= ROUNDING * abs(np.trace(self.inertia)), 0.0, sigma)
 
     @property
     def spatial_inertia(self) -> Matrix6:

@@ -71,8 +71,8 @@ class Recursion:
         if name not in self.links:
             hint = suggest(name, list(self.links))
             raise UnknownNameError(f"{self.name} has no link {name!r}{hint}")
-        k = self.links.index(name)
-        return {t.name: np.take(self[t.name], k, -1 - len(t.shape)) for t in self.terms}
+        one = (*(slice(None) for _ in self.batch), self.links.index(name))
+        return {t.name: self[t.name][one] for t in self.terms}
 
     def at(self, *index: int) -> Recursion:
         """The table of one state of a batch."""

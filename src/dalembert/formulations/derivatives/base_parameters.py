@@ -23,6 +23,7 @@ from dalembert.formulations.derivatives.inertial import (
 )
 from dalembert.formulations.derivatives.regressor import regressor
 from dalembert.model import Model
+from dalembert.model.body import ROUNDING
 from dalembert.spatial.arrays import Matrix3
 from dalembert.spatial.inertia import from_silver_tensor, silver_tensor
 
@@ -53,8 +54,10 @@ class Grouping:
 
 
 def moments(model: Model) -> np.ndarray:
-    """φ (10 bodies,): m, h and Σ about the origin of every body."""
-    return transformation(model) @ np.asarray(inertial_parameters(model), dtype=float)
+    """φ (10 bodies,): m, h and Σ about the origin of every body; rounding of a zero is zero."""
+    T, theta = transformation(model), np.asarray(inertial_parameters(model), dtype=float)
+    phi = T @ theta
+    return np.where(abs(phi) <= ROUNDING * (abs(T) @ abs(theta)), 0.0, phi)
 
 
 def transformation(model: Model) -> np.ndarray:
