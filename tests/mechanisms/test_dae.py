@@ -129,7 +129,7 @@ def test_letters_are_those_of_the_notes() -> None:
     assert sympy.diag(m2, m2, J2, m3, m3, J3) == written.M
     assert sympy.Matrix([0, -m2 * g, 0, 0, -m3 * g, 0]) == written.Q
     assert written.matrix.shape == (10, 10) and written.right.shape == (10, 1)
-    assert "xB₃ c₃ φ̇₃²" in written.text("gamma") and r"\Phi" in written.latex("Phi")
+    assert "x_B₃ c₃ φ̇₃²" in written.text("gamma") and r"\Phi" in written.latex("Phi")
 
 
 def test_the_letters_of_a_line_led_tool_have_the_term_that_is_not_printed() -> None:

@@ -20,6 +20,7 @@ from dalembert.constraints import (
 from dalembert.constraints.contact_catalogue import CONTACT
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.friction import rubbed
+from dalembert.constraints.loads import LOADS, loaded
 from dalembert.formulations.registry import Formulation, Quantity, Size
 from dalembert.systems.dynamics import Dynamics
 
@@ -74,30 +75,30 @@ FORWARD = Quantity(
     (
         Formulation(
             "multiplier",
-            rubbed(multiplier.forward_dynamics),
+            loaded(rubbed(multiplier.forward_dynamics)),
             "000 p.56",
             "(A M⁻¹ Aᵀ) λ = A M⁻¹ f − γ",
         ),
         Formulation(
             "elimination",
-            rubbed(elimination.forward_dynamics),
+            loaded(rubbed(elimination.forward_dynamics)),
             "000 p.58–60",
             "Lagrange–d'Alembert in independent coordinates",
         ),
         Formulation(
             "projection",
-            rubbed(projection.forward_dynamics),
+            loaded(rubbed(projection.forward_dynamics)),
             "Liu and Li 2002; 000 p.65–74",
             "dynamics in T*Q and T*Q⊥ by P_ω",
         ),
         Formulation(
             "gauge",
-            rubbed(gauge.forward_dynamics),
+            loaded(rubbed(gauge.forward_dynamics)),
             "Aghili 2009; 000 p.82–88",
             "M = W Wᵀ and an orthonormal V",
         ),
     ),
-    optional=("t",),
+    optional=("t", *LOADS),
     static=("pivots", "root", "basis"),
     inverts_mass=True,
 )
@@ -126,7 +127,7 @@ QUANTITIES = (
         {"tau": VECTOR, "lam": ("rows",)},
         inverse.inverse_dynamics,
         "000 p.80–81",
-        optional=("lam", "weights", "t"),
+        optional=("lam", "weights", "t", *LOADS),
         static=("actuators",),
         inverts_mass=True,
     ),

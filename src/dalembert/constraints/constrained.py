@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.constraints import rank
 from dalembert.constraints.check import explain, require_state
 from dalembert.constraints.description import describe
 from dalembert.constraints.inverse import internal_forces, selected
 from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.loads import given_loads
 from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
 from dalembert.constraints.reference import reference
@@ -89,9 +91,14 @@ class Constrained(ConstraintMethods):
         formulation: str | None = None,
         parameters: Parameters = None,
         out: Any = None,
+        tip_wrench: Any = None,
+        wrenches: Mapping[str, Any] | None = None,
         **choices: str,
     ) -> Any:
         """(q̈ (..., nv), λ (..., rows)) with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and A q̈ = ḃ − Ȧ q̇.
+
+        `tip_wrench` (..., 6) is what the tool exerts on its environment, in the tool frame, as for
+        a robot; `wrenches` {frame: (..., 6)} is the same of any frames, each in its own.
 
         `formulation` is "multiplier", "elimination", "projection" or "gauge"; `choices` of gauge
         are ``root`` ("cholesky", "articulated", "symmetric") and ``basis`` ("gram_schmidt",
@@ -100,13 +107,14 @@ class Constrained(ConstraintMethods):
         error that names them; the bare kernel gives NaN there.
         """
         inputs = (q, qd, tau)
-        found = self._call(
-            "forward_dynamics", inputs, {"t": t}, formulation, parameters, out, choices
-        )
+        given = {"t": t, **given_loads(self.dynamics.free, tip_wrench, wrenches)}
+        found = self._call("forward_dynamics", inputs, given, formulation, parameters, out, choices)
+        if bridge.is_symbolic(found[0]):
+            return found
         if np.isfinite(np.add.reduce(found[1], axis=None)):
             return found
         if formulation in SWITCHING and "pivots" not in choices:
-            again = self._switch(found, inputs, t, formulation, parameters, choices)
+            again = self._switch(found, inputs, given, formulation, parameters, choices)
             for kept, new in zip(found, again, strict=True):
                 np.copyto(kept, new)
         if not np.isfinite(found[1]).all():
@@ -124,16 +132,22 @@ class Constrained(ConstraintMethods):
         t: Any = None,
         parameters: Parameters = None,
         out: Any = None,
+        tip_wrench: Any = None,
+        wrenches: Mapping[str, Any] | None = None,
     ) -> Any:
         """(τ (..., nv), λ (..., rows)) that give a motion the constraints allow.
 
         Only the `actuators` (names of velocities; default all) drive. Where they are redundant,
         Σ w τ² is least, `weights` (..., nv) one by default, or, with `lam` (..., rows), λ comes as
         near to it as the actuators can bring it. A motion they cannot give is an error.
+        `tip_wrench` and `wrenches` are as in `forward_dynamics`.
         """
         chosen = {} if actuators is None else {"actuators": ",".join(actuators)}
         given = {"lam": lam, "weights": weights, "t": t}
+        given |= given_loads(self.dynamics.free, tip_wrench, wrenches)
         found = self._call("inverse_dynamics", (q, qd, qdd), given, None, parameters, out, chosen)
+        if bridge.is_symbolic(found[0]):
+            return found
         require_state(self, found, (q, qd, qdd), actuators)
         return found
 
@@ -159,13 +173,13 @@ class Constrained(ConstraintMethods):
         variant = self._variant(quantity, formulation, {**choices, **given})
         # divisions by zero at singular postures are reported in words, by whoever calls this
         with np.errstate(all="ignore"):
-            return self._run(variant, (*inputs, *given.values()), parameters, out)
+            return self._result(variant, (*inputs, *given.values()), parameters, out)
 
     def _switch(
         self,
         found: tuple[np.ndarray, np.ndarray],
         inputs: tuple[Any, ...],
-        t: Any,
+        optional: dict[str, Any],
         formulation: str,
         parameters: Parameters,
         choices: dict[str, str],
@@ -173,7 +187,13 @@ class Constrained(ConstraintMethods):
         """The same states with pivots chosen there, one after the other until none is NaN."""
         qdd, lam = (np.array(x) for x in found)
         shape = lam.shape[:-1]
-        times = 0.0 if t is None else t
+        times = 0.0 if optional["t"] is None else optional["t"]
+        own = {"t": 0, "tip_wrench": 1, "wrenches": 2}  # dimensions of one state's
+        spread = {
+            name: np.broadcast_to(x, (*shape, *np.shape(x)[np.ndim(x) - own[name] :]))
+            for name, x in optional.items()
+            if x is not None
+        }
         arrays = [np.broadcast_to(x, (*shape, np.shape(x)[-1])) for x in map(np.asarray, inputs)]
         clock = np.broadcast_to(times, shape)
         bound = self.dynamics.bound(parameters)
@@ -191,7 +211,7 @@ class Constrained(ConstraintMethods):
             tried.add(key)
             weak = ~np.isfinite(lam).all(axis=-1)
             again = tuple(x[weak] for x in arrays)
-            given = {"t": None if t is None else clock[weak]}
+            given = {name: x[weak] for name, x in spread.items()}
             chosen = {**choices, "pivots": key}
             part = self._call(
                 "forward_dynamics", again, given, formulation, parameters, None, chosen

@@ -67,7 +67,7 @@ class ConstrainedDynamics(WithContacts):
 
     inputs: ClassVar = {
         **INPUTS,
-        **{"t": (), "lam": ("rows",), "weights": ("nv",)},
+        **{"t": (), "lam": ("rows",), "weights": ("nv",), "wrenches": ("frame_count", 6)},
         **{"v_r": ("freedoms",), "near": ("nv", "freedoms")},
     }
     traced_from: ClassVar = TRACED_FROM
@@ -121,6 +121,11 @@ class ConstrainedDynamics(WithContacts):
     @property
     def frames(self) -> tuple[str, ...]:
         return self.dynamics.frames
+
+    @property
+    def frame_count(self) -> int:
+        """Number of frames, on which wrenches may act."""
+        return len(self.frames)
 
     def poses(self, q: Any) -> Mapping[str, Any]:
         return self.dynamics.poses(q)

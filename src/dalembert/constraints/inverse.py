@@ -1,8 +1,8 @@
 """Which torques at the chosen actuators give a motion, and what the constraints then carry.
 
-B u = f + Aᵀλ with f = M q̈ + C q̇ + N − ψ and B the columns of the actuators (000 p.80–81). The
-motion fixes P_ω B u = P_ω f; what is left of u does no work on it, and is of least norm or gives a
-wanted λ.
+B u = f + Aᵀλ with f = M q̈ + C q̇ + N − ψ, and JᵀF of wrenches, and B the columns of the actuators
+(000 p.80–81). The motion fixes P_ω B u = P_ω f; what is left of u does no work on it, and is of least
+norm or gives a wanted λ.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from dalembert.constraints import rank
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.friction import require_smooth
+from dalembert.constraints.loads import load
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.posture import index
 from dalembert.constraints.projection import Metric, metric
@@ -39,6 +40,8 @@ def inverse_dynamics(
     weights: Any = None,
     t: Any = None,
     actuators: str | None = None,
+    tip_wrench: Any = None,
+    wrenches: Any = None,
 ) -> tuple[Any, Any]:
     """(τ (nv,), λ (rows,)): zero but at the actuators, Σ w u² least, or λ nearest to `lam`.
 
@@ -48,7 +51,9 @@ def inverse_dynamics(
     plant, columns = system.dynamics.at_time(t), selected(system, actuators)
     M, A = plant.mass_matrix(q), system.at(q, None, t).A
     parts = [M @ qdd, plant.bias(q, qd), -plant.generalized_forces(q, qd, t)]
-    f = parts[0] + parts[1] + parts[2]
+    if tip_wrench is not None or wrenches is not None:
+        parts.append(load(system, q, tip_wrench, wrenches))
+    f = sum(parts[1:], parts[0])
     maps = metric(system, M, A)
     B = np.eye(system.nv)[:, columns]
     scale = None if weights is None else 1.0 / np.sqrt(weights[columns])
