@@ -78,11 +78,24 @@ def headings(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in found}
 
 
+def ordered(document: str) -> list[Row]:
+    """The rows of a document in its order; what has a name stays behind what it stands with."""
+    place = {number: k for k, number in enumerate(contents()[document])}
+    displayed = any(NUMBERED.fullmatch(number) for number in place)
+    keys, last = [], 0
+    mine = [row for row in rows() if row.document == document]
+    for row in mine:
+        if NUMBERED.fullmatch(row.number) or not displayed:
+            last = place[next(row.numbers())]
+        keys.append(last)
+    return [mine[k] for k in sorted(range(len(mine)), key=keys.__getitem__)]
+
+
 def page() -> str:
     """The index as Markdown: one table for each document."""
     made = []
     for number, document in DOCUMENTS.items():
-        mine = [row for row in rows() if row.document == number]
+        mine = ordered(number)
         made += [f"## {document.short}", "", f"{document.title}.", ""]
         made += ["| equation | what it is | function | test |", "|---|---|---|---|"]
         made += [_line(row) for row in mine]

@@ -1,8 +1,8 @@
 """Course pages run when they are built: what their Python blocks print, return and draw is shown.
 
 The blocks of a page run in order in one namespace. As in a notebook, the value of a last line that
-is an expression is shown unless a semicolon ends it, as mathematics where it knows LaTeX; figures
-come below the block. An error or a warning fails the build and names the page and the line.
+is an expression is shown, as mathematics where it knows LaTeX; of a block that draws, the figures
+are shown instead. An error or a warning fails the build and names the page and the line.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ def run_block(code: str, names: dict[str, Any], page: str, line: int) -> Shown:
         figures = [*figures, value] if value not in figures else figures
     elif hasattr(value, "_repr_latex_"):
         shown.latex = value._repr_latex_().strip("$").replace(r"\displaystyle", "").strip()
-    elif value is not None and not code.rstrip().endswith(";"):
+    elif value is not None and not figures:
         shown.text = f"{shown.text}\n{value!r}".strip("\n")
+    shown.text = re.sub(r"-(0\.0*)(?!\d)", r" \1", shown.text)  # no "-0." among rounded numbers
     shown.figures = [_svg(figure) for figure in figures]
     return shown
 

@@ -49,7 +49,7 @@ sympy.Symbol("alpha") ** 2
 import matplotlib.pyplot as plt
 
 figure, axes = plt.subplots()
-axes.set(title="a line");
+axes.set(title="a line")
 ```
 """
 
