@@ -216,11 +216,26 @@ def test_a_contact_that_pulls_does_not_rub():
     np.testing.assert_allclose(qdd, 0.0, atol=1e-12)
 
 
+def test_torques_of_a_motion_bear_its_friction():
+    """Pulled along, m a + μ m g; free to lift, least of all at the angle of friction, tan β = μ."""
+    block = dl.Constrained(slider("xz"), [Sliding("to_z", Plane(), mu=MU, name="floor")])
+    state, a = ([0.0, 0.0], [0.5, 0.0], [0.7, 0.0]), 0.7
+    tau, lam = block.inverse_dynamics(*state, actuators=["x"])
+    np.testing.assert_allclose(tau, [2.0 * (a + MU * G), 0.0], rtol=1e-9)
+    np.testing.assert_allclose(lam, 2.0 * G, rtol=1e-9)
+    tau, lam = block.inverse_dynamics(*state)
+    pull = 2.0 * (a + MU * G) / (1.0 + MU**2)
+    np.testing.assert_allclose(tau, [pull, MU * pull], rtol=1e-9)
+    np.testing.assert_allclose(lam, 2.0 * G - MU * pull, rtol=1e-9)
+    with pytest.raises(ConstraintError, match="would pull at a contact that rubs"):
+        block.inverse_dynamics([0.0, 0.0], [0.5, 0.0], [60.0, 0.0])
+
+
 def test_what_has_no_meaning_with_friction_is_refused():
     block = dl.Constrained(slider("xz"), [Sliding("to_z", Plane(), mu=MU, name="floor")])
     smooth = dl.Constrained(slider("xz"), [PointOnSurface("to_z", Plane(), name="floor")])
-    with pytest.raises(FormulationError, match="inverse dynamics is for constraints without"):
-        block.inverse_dynamics([0.0, 0.0], [0.5, 0.0], [0.0, 0.0])
+    with pytest.raises(FormulationError, match="the decoupled form is for constraints without"):
+        block.decoupled([0.0, 0.0], [0.5, 0.0], [0.0, 0.0])
     with pytest.raises(SettingError, match="Kane's form is for constraints without friction"):
         dl.simulate(block, duration=0.1, formulation="kane")
     with pytest.raises(ConstraintError, match="no contact that rubs"):

@@ -112,8 +112,9 @@ def require_state(
         return
     if all(np.isfinite(x).all() for x in map(np.asarray, inputs)):
         chosen = "all of them" if actuators is None else ", ".join(actuators)
+        pulls = ", or they would pull at a contact that rubs" if closed.description.rubbing else ""
         raise ConstraintError(
             f"{closed.name}: the actuators ({chosen}) cannot give this motion: they do not reach "
-            f"all {closed.freedoms} degrees of freedom. Choose other actuators, or a motion that "
-            "meets the equations of the undriven ones"
+            f"all {closed.freedoms} degrees of freedom{pulls}. Choose other actuators, or a motion "
+            "that meets the equations of the undriven ones"
         )

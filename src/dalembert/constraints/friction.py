@@ -52,7 +52,7 @@ def require_smooth(system: ConstrainedDynamics, what: str) -> None:
     """Raise where a contact rubs: these equations have workless constraints only."""
     if system.rubbing:
         raise FormulationError(
-            f"{system.name}: {what} is for constraints without friction; forward_dynamics, simulate "
+            f"{system.name}: {what} is for constraints without friction; the dynamics, simulate "
             "and control.Hybrid take contacts that rub, Rolling and PointOnSurface do not"
         )
 

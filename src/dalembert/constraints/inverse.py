@@ -2,7 +2,8 @@
 
 B u = f + Aᵀλ with f = M q̈ + C q̇ + N − ψ, and JᵀF of wrenches, and B the columns of the actuators
 (000 p.80–81). The motion fixes P_ω B u = P_ω f; what is left of u does no work on it, and is of least
-norm or gives a wanted λ.
+norm or gives a wanted λ. Where contacts rub, A stands for A + E here (`friction`), which the forces
+need, and a λ that would pull at such a contact is none.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import numpy as np
 
 from dalembert.constraints import rank
 from dalembert.constraints.description import ConstrainedDynamics
-from dalembert.constraints.friction import require_smooth
 from dalembert.constraints.loads import load
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.posture import index
@@ -47,9 +47,8 @@ def inverse_dynamics(
 
     NaN where the actuators cannot give this motion.
     """
-    require_smooth(system, "inverse dynamics")
     plant, columns = system.dynamics.at_time(t), selected(system, actuators)
-    M, A = plant.mass_matrix(q), system.at(q, None, t).A
+    M, A = plant.mass_matrix(q), system.force_rows(q, qd, t)
     parts = [M @ qdd, plant.bias(q, qd), -plant.generalized_forces(q, qd, t)]
     if tip_wrench is not None or wrenches is not None:
         parts.append(load(system, q, tip_wrench, wrenches))
@@ -74,6 +73,8 @@ def inverse_dynamics(
     made_of = [largest(part / size) for part in (*parts, B @ u, A.T @ found)]
     missed = largest((carried - A.T @ found) / size)
     ok = missed <= INCONSISTENT * (1e-9 + sum(made_of[1:], made_of[0]))
+    for row in system.rubbing:
+        ok = ok * (found[row] >= 0.0)
     tau = B @ u if scale is None else np.eye(system.nv)[:, columns] @ (scale * u)
     return flagged(ok, tau, found)
 

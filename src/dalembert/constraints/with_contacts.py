@@ -44,12 +44,21 @@ class WithContacts(Carried):
             return np.zeros((0, self.nv)), np.zeros((0, 6))
         return self.function(q, qd, 0.0 if t is None else t, self.values)[4:6]
 
+    def force_rows(self, q: Any, qd: Any, t: Any = None) -> Any:
+        """A (rows, nv), with E added to the rows that rub: what a λ ≥ 0 exerts is its transpose."""
+        A = self.at(q, None, t).A
+        if not self.rubbing:
+            return A
+        E = dict(zip(self.rubbing, self.friction_rows(q, qd, t)[0], strict=True))
+        return np.stack([A[k] + E[k] if k in E else A[k] for k in range(A.shape[0])])
+
     def reaction(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
         """Aᵀλ + Eᵀλ_n (nv,): what the drives have to bear besides the motion."""
         borne = self.at(q, qd, t).A.T @ lam
         if not self.rubbing:
             return borne
-        return borne + self.friction_rows(q, qd, t)[0].T @ lam[list(self.rubbing)]
+        pressed = np.maximum(lam[list(self.rubbing)], 0.0)
+        return borne + self.friction_rows(q, qd, t)[0].T @ pressed
 
     def friction_loss(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
         if not self.rubbing:
