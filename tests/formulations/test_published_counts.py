@@ -57,6 +57,16 @@ def test_the_constant_of_the_published_count_is_a_still_base_and_a_free_tip():
     assert tuple(6 * twice - TIP - RATES) == (780, 612)
 
 
+def test_what_comes_near_the_published_count_and_is_not_it():
+    """Linear velocities have its products, sums begun from zero its additions per joint."""
+    per_joint = sum(PRINTED.values())
+    assert tuple(per_joint + TURN + CROSS + SUM) == (150, 122)
+    # R ω, R ω̇, R v̇, I ω̇, I ω, R f, R n: seven products, four of them gone at the two ends
+    from_zero = np.array([0, 3])
+    assert tuple(per_joint + 7 * from_zero) == (135, 131)
+    assert tuple(TIP + RATES + 4 * from_zero) == (48, 60)
+
+
 # conventions: (per joint, dropped at the base, dropped at the tip)
 CONVENTIONS = {
     "ω": [
