@@ -281,7 +281,7 @@ def mechanism(
     simulate: Annotated[float | None, typer.Option(help="Seconds to simulate.")] = None,
     dt: Annotated[float, typer.Option(help="Time between samples, or the fixed step, s.")] = 1e-2,
     method: Annotated[
-        str, typer.Option(help="DOP853, rk4, baumgarte or generalized_alpha.")
+        str, typer.Option(help="DOP853, rk4, baumgarte; stiff: generalized_alpha, Radau.")
     ] = "DOP853",
     plot: Annotated[
         bool, typer.Option("--plot", help="Draw x, y, φ, rates, forces, torques.")

@@ -19,6 +19,7 @@ from dalembert.mechanisms.file import read_mechanism
 from dalembert.mechanisms.loads import loads
 from dalembert.text import file_name
 from dalembert.zoo.absolute import ENTRIES
+from dalembert.zoo.governor import ENTRY as GOVERNOR
 from dalembert.zoo.scenario_file import names_scenario, read_scenario
 from dalembert.zoo.two_bar_scenarios import SCENARIOS, Scenario, scenario
 
@@ -64,7 +65,8 @@ def mechanism(subject: str, options: Options, as_json: bool) -> None:
         print_json(facts)
         return
     if options.equations:
-        say(console(), made.dae_equations().text())
+        for line in made.dae_equations().text().splitlines():
+            say(console(), line, soft_wrap=True)
     show(made, facts)
     if run is not None:
         screen = console()
@@ -79,7 +81,7 @@ def find(
     subject: str, numbers: Mapping[str, Any] | None = None
 ) -> tuple[Analysis, Scenario | None, float]:
     """A TOML file, a mechanism of the zoo, or a scenario of the two-bar arm, with own numbers."""
-    given, zoo = dict(numbers or {}), {entry.name: entry for entry in ENTRIES}
+    given, zoo = dict(numbers or {}), {entry.name: entry for entry in (*ENTRIES, GOVERNOR)}
     if subject in SCENARIOS:
         found = scenario(subject, **given)
         return found.mechanism, found, found.duration
@@ -191,7 +193,8 @@ def write_run(made: Analysis, run: Any, path: Path, moved: Any = None) -> Path:
     from dalembert.report.runs import run_page
 
     seen = sampled(run)
-    write_page(run_page(seen.merge(loads(made, seen, moved), combine_attrs="override")), path)
+    shown = seen.drop_vars("tau").merge(loads(made, seen, moved), combine_attrs="override")
+    write_page(run_page(shown), path)
     return path
 
 

@@ -59,10 +59,10 @@ def dae_equations(
     >>> from dalembert.zoo.two_bar_scenarios import scenario
     >>> print(scenario("double_pendulum").mechanism.dae_equations().text("Phi"))
     Constraints
-        ⎡ x₂ + xA₂ c₂               ⎤
-    Φ = ⎢ y₂ + xA₂ s₂               ⎥
-        ⎢ x₃ − x₂ − xB₂ c₂ + xB₃ c₃ ⎥
-        ⎣ y₃ − y₂ − xB₂ s₂ + xB₃ s₃ ⎦
+        ⎡ x₂ + x_A₂ c₂                ⎤
+    Φ = ⎢ y₂ + x_A₂ s₂                ⎥
+        ⎢ x₃ − x₂ − x_B₂ c₂ + x_B₃ c₃ ⎥
+        ⎣ y₃ − y₂ − x_B₂ s₂ + x_B₃ s₃ ⎦
     """
     marks = _marks(d)
     known = dict(_numbers(d, marks)) if letters else {}

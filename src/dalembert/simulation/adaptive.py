@@ -175,20 +175,17 @@ class AdaptiveRun:
             return f"{self.method.name} cannot go on from t = {t:g} s: {cause}"
         if self._broken:
             return f"{self.method.name} cannot go on from t = {t:g} s: {self._broken}"
-        stiff = "if the motion is stiff take method='Radau' or 'BDF', else "
+        other = "generalized_alpha" if self.plant.closed else "BDF"
+        stiff = f"if the motion is stiff take method='Radau' or '{other}', else "
         return (
             f"{self.method.name} cannot go on from t = {t:g} s: {reason.rstrip('.')}. Torques that "
             "jump or that keep a memory of their own cannot be followed by an adaptive method; "
-            f"{stiff if self._may_be_stiff else ''}take a fixed step, such as method='rk4'"
+            f"{'' if self.method.stiff else stiff}take a fixed step, such as method='rk4'"
         )
 
     def _dead_point(self) -> str:
         y = self._solver.y if self._segment is None else self._segment.y
         return dead_point(self.plant.system, y[: self.plant.nq]) if np.isfinite(y).all() else ""
-
-    @property
-    def _may_be_stiff(self) -> bool:
-        return not self.method.stiff and not self.plant.closed
 
     def _projected(self, t: float, y: np.ndarray) -> np.ndarray:
         try:
