@@ -143,13 +143,8 @@ def two_balls():
     return dl.Constrained(robot, kinds, guess=guess)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_every_route_meets_the_equations_with_friction(route):
-    """[M Dᵀ; A 0] solved by NumPy, friction in D from poses and velocities of the balls alone."""
-    closed = two_balls()
-    q, qd, tau = consistent_states(closed, np.random.default_rng(5), 1, spread=0.1)
-    q, qd, tau = q[0], qd[0], 0.5 * tau[0]
-    found = closed.reference("forward_dynamics", q, qd, tau, formulation=route)
+def saddle_point(closed, q, qd, tau, rubbing):
+    """(q̈, λ) from [M Dᵀ; A 0] by NumPy, friction in D from poses and velocities of the balls."""
     free, A = closed.system, closed.jacobian(q)
     D = A.copy()
     for k, (name, mu, gamma) in enumerate((("a", 0.4, 0.0), ("b", 0.2, 0.03))):
@@ -160,13 +155,36 @@ def test_every_route_meets_the_equations_with_friction(route):
         slip = slip - (slip @ n) * n
         speed = np.sqrt(mu**2 * slip @ slip + gamma**2 * (V[3:] @ n) ** 2)
         force, moment = mu**2 * slip / speed, gamma**2 * (V[3:] @ n) * n / speed
-        D[k] += J.T @ np.concatenate([force, moment + np.cross(-0.2 * n, force)])
-    n = closed.nv
+        if name in rubbing:
+            D[k] += J.T @ np.concatenate([force, moment + np.cross(-0.2 * n, force)])
     K = np.block([[free.mass_matrix(q), D.T], [A, np.zeros((3, 3))]])
     x = np.linalg.solve(K, np.concatenate([tau - free.bias(q, qd), closed.drift(q, qd)]))
-    assert (x[n : n + 2] > 0.0).all()
-    np.testing.assert_allclose(found[0], x[:n], atol=1e-8)
-    np.testing.assert_allclose(found[1], x[n:], atol=1e-8)
+    return np.split(x, [closed.nv])
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_route_meets_the_equations_with_friction(route):
+    closed = two_balls()
+    q, qd, tau = consistent_states(closed, np.random.default_rng(5), 1, spread=0.1)
+    q, qd, tau = q[0], qd[0], 0.5 * tau[0]
+    found = closed.reference("forward_dynamics", q, qd, tau, formulation=route)
+    expected = saddle_point(closed, q, qd, tau, "ab")
+    assert (expected[1][:2] > 0.0).all()
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-8)
+
+
+def test_of_two_contacts_the_one_that_presses_rubs():
+    """The first ball is pulled off; the second's friction is what it is without the first's."""
+    closed = two_balls()
+    q, qd, tau = consistent_states(closed, np.random.default_rng(5), 1, spread=0.1)
+    R = closed.system.pose(q[0], frame="a")[:3, :3]
+    tau = np.concatenate([R.T @ [0.0, 0.0, 40.0], np.zeros(9)])
+    found = closed.reference("forward_dynamics", q[0], qd[0], tau)
+    expected = saddle_point(closed, q[0], qd[0], tau, "b")
+    assert expected[1][0] < -10.0 and expected[1][1] > 0.0
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-8)
 
 
 def rod(mu):

@@ -21,6 +21,8 @@ from dalembert.errors import ConstraintError, FormulationError
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.lu import lu
 
+SWEEPS = 10  # of Gauss and Seidel over the contacts, where one has let go
+
 
 def rubbed(route: Callable[..., Any]) -> Callable[..., Any]:
     """The route to (q̈, λ) with the friction of contacts; NaN where friction jams (Painlevé)."""
@@ -39,13 +41,27 @@ def rubbed(route: Callable[..., Any]) -> Callable[..., Any]:
             for k, smooth in enumerate((qdd, lam))
         )
         own = np.eye(len(rows)) - by_lam[rows]
-        pressed = np.maximum(lu(own).solve(lam[rows]), 0.0)
+        pressed = _pressed(own, lam[rows])
         ok = own[0, 0] > 0.0
         for k in range(1, len(rows)):
             ok = ok * (own[k, k] > 0.0)
         return flagged(ok, qdd + by_qdd @ pressed, lam + by_lam @ pressed)
 
     return forward
+
+
+def _pressed(K: Any, free: Any) -> Any:
+    """p (m,) ≥ 0 with K p = free where p > 0: the normal forces, zero where a contact would pull.
+
+    Where none pulls this is K⁻¹ free, which the sweeps leave as it is.
+    """
+    p = np.maximum(lu(K).solve(free), 0.0)
+    m = K.shape[0]
+    for _ in range(SWEEPS if m > 1 else 0):
+        for k in range(m):
+            now = np.maximum(p[k] + (free[k] - K[k] @ p) / K[k, k], 0.0)
+            p = np.stack([now if j == k else p[j] for j in range(m)])
+    return p
 
 
 def require_smooth(system: ConstrainedDynamics, what: str) -> None:
