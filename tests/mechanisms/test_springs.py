@@ -125,6 +125,19 @@ def test_a_spring_pendulum_is_that_of_scipy() -> None:
     np.testing.assert_allclose(run.q.values[-1, :3], exact, atol=1e-8)
 
 
+def test_springs_hold_mechanism_and_robot_at_the_same_rest() -> None:
+    made = two_bars().spring("a", "A", stiffness=100.0).spring("b", "B", stiffness=50.0)
+    converted = made.to_robot()
+    own = dl.equilibrium(made, made.neutral()).q
+    turned = dl.equilibrium(converted.system(), converted.start()[0]).q
+    np.testing.assert_allclose(own[[2, 5]], np.cumsum(turned), atol=1e-9)
+    # by hand: k θ = the moment of the weights
+    first, second = np.cumsum(turned)
+    outer = 9.81 * 0.4 * np.cos(second)
+    assert abs(50.0 * turned[1] + outer) < 1e-7
+    assert abs(100.0 * turned[0] + 9.81 * (2.0 * 0.5 + 1.0) * np.cos(first) + outer) < 1e-7
+
+
 # points that coincide
 
 

@@ -84,7 +84,7 @@ def dae_equations(
     masses = [symbol for symbol in p if symbol.name[0] in "mJ"]
     made = textbook(program, symbols, linear=masses, parameters=p, timeout=timeout)
     shaped = {key: sympy.Matrix(made[key]).applyfunc(_whole) for key in OUTPUTS}
-    return DaeEquations(d.name, shaped, {}, q, qd, (*p, t), {**known, "t": 0.0})
+    return DaeEquations(d.name, shaped, {}, q, qd, p, known, t=(t,))
 
 
 def _whole(e: sympy.Expr) -> sympy.Expr:

@@ -51,7 +51,22 @@ _SAYS = {
     "tau_p": "P_ω (τ + ψ)",
     "Delta": "lost when the constraint is put into L",
 }
-VECTORS = ("g", "psi", "e", "h", "gamma", "lambda", "h_p", "tau_p", "h_r", "tau_r", "Delta")
+VECTORS = (
+    "Phi",
+    "nu",
+    "Q",
+    "g",
+    "psi",
+    "e",
+    "h",
+    "gamma",
+    "lambda",
+    "h_p",
+    "tau_p",
+    "h_r",
+    "tau_r",
+    "Delta",
+)
 REDUCED = ("M_r", "h_r", "tau_r", "Delta")
 
 
