@@ -16,7 +16,10 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import CompileError, ShapeError
+from dalembert.kernels.cuda import device
 from dalembert.kernels.cuda.device import _precision
+from dalembert.kernels.cuda.rollout import cuda_rollout
+from dalembert.systems.rollouts import iteration
 from tests.kernels.test_cuda_source import on_host, pointer
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
@@ -187,3 +190,37 @@ def test_only_float32_on_the_device_computes_in_float32(kind):
     assert _precision([single, [1.0, 2.0]]) == "float32"
     assert _precision([OnDevice(kind)]) == "float64"
     assert _precision([single, OnDevice(np.dtype(kind))]) == "float64"
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_a_kernel_that_is_not_its_programs_is_found_by_the_check(cupy, monkeypatch, columns):
+    monkeypatch.setenv("DALEMBERT_CHECK", "1")
+    robot, other = dl.load("planar_2r"), dl.load("planar_2r", l1=1.5)
+    q = np.linspace(0.1, 0.9, 40).reshape(20, 2)
+    given = cupy.asarray(np.asfortranarray(q) if columns else q)
+    robot.device_kernel("mass_matrix")._source = other.device_kernel("mass_matrix")._source
+    for _ in range(2):
+        with pytest.raises(
+            CompileError, match=r"CHECK: mass_matrix: the CUDA kernel gives M\[0, 0\]"
+        ):
+            robot.mass_matrix(given)
+    right = dl.load("planar_2r").mass_matrix(given)
+    np.testing.assert_allclose(plain(right), robot.mass_matrix(q), rtol=1e-12)
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_rollout_that_is_not_its_programs_is_found_by_the_check(cupy, monkeypatch, moving):
+    monkeypatch.setenv("DALEMBERT_CHECK", "1")
+    robot, other = dl.load("planar_2r"), dl.load("planar_2r", l1=1.5)
+    q, qd, tau = np.random.default_rng(0).standard_normal((3, 20, 2))
+    given = [cupy.asarray(x) for x in (q, qd, np.stack([tau] * 4) if moving else tau)]
+    mistaken = iteration(other.dynamics.bound(), "rk4")
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "cuda_rollout", lambda _, *rest: cuda_rollout(mistaken, *rest))
+        for _ in range(2):
+            with pytest.raises(CompileError, match="the CUDA kernel gives q"):
+                robot.rollout(*given, steps=4, dt=0.01)
+    found = dl.load("planar_2r").rollout(*given, steps=4, dt=0.01)
+    expected = robot.rollout(*(plain(x) for x in given), steps=4, dt=0.01)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(plain(a), b, rtol=1e-11, atol=1e-11)

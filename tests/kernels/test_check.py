@@ -11,8 +11,11 @@ import pytest
 import dalembert as dl
 from dalembert.errors import CompileError
 from dalembert.kernels import Port, build, fast_call
+from dalembert.kernels.call import rollout
 from dalembert.kernels.call.kernel import Kernel
+from dalembert.kernels.llvm.rollout_loop import loaded_rollout
 from dalembert.kernels.program.trace import trace
+from dalembert.systems.rollouts import iteration
 
 INPUTS = (Port("q", (3,)), Port("s", ()))
 OUTPUTS = (Port("y", (3,)), Port("A", (3, 3)))
@@ -118,6 +121,34 @@ def test_robots_pass(name):
         call(*state[:inputs])
         call(*(x[0] for x in state[:inputs]))
         call(*(x.astype(np.float32) for x in state[:inputs]))
+
+
+@pytest.mark.parametrize("dtype", ["f", "d"])
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_rollout_is_checked_too(monkeypatch, dtype, moving):
+    """Code of another robot under its key, and its own; where torques change from step to step, too."""
+    robot, other = dl.load("planar_2r"), dl.load("planar_2r", l1=1.5)
+    q, qd, tau = np.random.default_rng(0).standard_normal((3, 20, 2)).astype(dtype)
+    given = (q, qd, np.stack([tau * k for k in range(5)]) if moving else tau)
+    mistaken = iteration(other.dynamics.bound(), "rk4")
+    with monkeypatch.context() as patch:
+        patch.setattr(rollout, "loaded_rollout", lambda _, kind: loaded_rollout(mistaken, kind))
+        for _ in range(2):
+            with pytest.raises(CompileError, match=r"rk4_stage and .* kernel gives q.*program"):
+                robot.rollout(*given, steps=5, dt=0.01)
+    found = robot.rollout(*given, steps=5, dt=0.01)
+    monkeypatch.delenv("DALEMBERT_CHECK")
+    expected = dl.load("planar_2r").rollout(*given, steps=5, dt=0.01)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_rollouts_that_are_right_pass(monkeypatch):
+    robot = dl.load("puma560")
+    q, qd, tau = robot.random_state(np.random.default_rng(0), 3)
+    for method in ("rk4", "heun", "semi_implicit"):
+        assert robot.rollout(q, qd, tau, steps=2, dt=1e-3, method=method)[0].shape == (2, 3, 6)
+        assert robot.rollout(q[:0], qd[:0], tau[0], steps=2, dt=1e-3)[0].shape == (2, 0, 6)
 
 
 # A robot whose numbers are changed by force after its key was made: what the freezing prevents.

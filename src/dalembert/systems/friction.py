@@ -45,7 +45,7 @@ def _mobility(system: System, q: np.ndarray, parameters: Any) -> np.ndarray:
     """The largest (M⁻¹)_ii (nv,) of all postures."""
     given = {} if parameters is None else {"parameters": parameters}
     M = system.mass_matrix(q.reshape(-1, system.nq), **given)
-    return np.linalg.inv(M).diagonal(axis1=-2, axis2=-1).max(axis=0)
+    return np.linalg.inv(M).diagonal(axis1=-2, axis2=-1).max(axis=0, initial=0.0)
 
 
 def _on_device(system: System, q: Any) -> np.ndarray:

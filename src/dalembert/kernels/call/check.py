@@ -4,30 +4,18 @@ Before a loop of machine code is used for the first time, in each precision, it 
 was called with, and so are the program, interpreted, and the plain NumPy function behind it where there
 is one. If they differ by more than rounding, the call raises with both numbers, and goes on raising.
 It finds machine code that is not that of its program: from a damaged or mistaken entry of the cache, or
-of a model that was changed after its key was made.
+of a model that was changed after its key was made. Rollouts are compared over their first steps
+and kernels on a GPU by what they gave for their first states (confirm.py).
 """
 
 import ctypes
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from dalembert.errors import CompileError
+from dalembert.kernels.call.confirm import MOST_STATES, Confirmation, Reference
 from dalembert.kernels.program.program import Port, Program
-
-MOST_STATES = 16
-# relative to the largest entry: accelerations of an ill-conditioned mass matrix are no better
-TOLERANCE = {"float64": 1e-7, "float32": 1e-3}
-Reference = Callable[..., Mapping[str, Any]]
-"""Results by name, from arrays of one state by name."""
-
-
-def enabled() -> bool:
-    """Whether the environment asks for it."""
-    return os.environ.get("DALEMBERT_CHECK", "") not in ("", "0")
 
 
 @dataclass(frozen=True)
@@ -46,12 +34,10 @@ class Check:
         if not len(states[0]):
             return
         found = self._run(dtype, loop, states)
-        program = self.program()
-        self._compare("the program", states, found, _interpreted(program, states), dtype)
+        confirmation = Confirmation(self.name, self.inputs, self.outputs, states, found)
+        confirmation.by_program(self.program())
         if self.reference is not None and dtype == "float64":
-            plain = [self._plain(self.reference, k, states) for k in range(len(states[0]))]
-            expected = [np.stack(column) for column in zip(*plain, strict=True)]
-            self._compare("plain NumPy", states, found, (expected, expected), dtype)
+            confirmation.by_function(self.reference)
 
     def _states(self, dtype: str, args: int, dimensions: int, steps: int) -> list[np.ndarray]:
         """Copies of the first states of every input, (states, *shape)."""
@@ -80,62 +66,6 @@ class Check:
             None,
         )
         return results
-
-    def _plain(
-        self, reference: Reference, k: int, states: Sequence[np.ndarray]
-    ) -> list[np.ndarray]:
-        named = {port.name: x[k] for port, x in zip(self.inputs, states, strict=True)}
-        results = reference(**named)
-        return [
-            np.asarray(x, dtype=float).reshape(port.shape)
-            for port, x in zip(self.outputs, results.values(), strict=True)
-        ]
-
-    def _compare(
-        self,
-        what: str,
-        states: Sequence[np.ndarray],
-        found: Sequence[np.ndarray],
-        expected: tuple[Sequence[np.ndarray], Sequence[np.ndarray]],
-        dtype: str,
-    ) -> None:
-        """`expected` in the kernel's precision, and in double precision: what rounding does."""
-        for port, x, y, exact in zip(self.outputs, found, *expected, strict=True):
-            with np.errstate(all="ignore"):
-                size = np.max(np.abs(y), initial=0.0, where=np.isfinite(y))
-                slack = TOLERANCE[dtype] * size + 16 * np.nan_to_num(np.abs(y - exact))
-                right = (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= slack)
-            if not np.all(right):
-                raise CompileError(self._words(what, states, port, x, y, right))
-
-    def _words(
-        self,
-        what: str,
-        states: Sequence[np.ndarray],
-        port: Port,
-        found: np.ndarray,
-        expected: np.ndarray,
-        right: np.ndarray,
-    ) -> str:
-        place = tuple(int(i) for i in np.argwhere(~right)[0])
-        given = ", ".join(
-            f"{p.name} = {x[place[0]].tolist()}" for p, x in zip(self.inputs, states, strict=True)
-        )
-        entry = f"[{', '.join(map(str, place[1:]))}]" if place[1:] else ""
-        return (
-            f"DALEMBERT_CHECK: {self.name}: the compiled kernel gives {port.name}{entry} = "
-            f"{float(found[place])!r}, {what} {float(expected[place])!r}, at {given}; remove the cache "
-            "(DALEMBERT_CACHE=off avoids it) and report this if it comes again"
-        )
-
-
-def _interpreted(
-    program: Program, states: Sequence[np.ndarray]
-) -> tuple[Sequence[np.ndarray], Sequence[np.ndarray]]:
-    from dalembert.kernels.program.interpret import interpret
-
-    double = [x.astype(float) for x in states]
-    return interpret(program, *states), interpret(program, *double)
 
 
 def _number(address: int, index: int) -> int:

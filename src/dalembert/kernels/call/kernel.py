@@ -9,7 +9,8 @@ import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.forking import llvm_lock
-from dalembert.kernels.call.check import Check, Reference, enabled
+from dalembert.kernels.call.check import Check
+from dalembert.kernels.call.confirm import Reference, enabled
 from dalembert.kernels.call.gufunc import make_ufunc, signature
 from dalembert.kernels.call.objects import linked
 from dalembert.kernels.call.sources import source_digest

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dalembert.errors import CompileError
 from dalembert.forking import llvm_lock
 from dalembert.kernels.call import cache
-from dalembert.kernels.call.sources import as_imported
+from dalembert.kernels.call.sources import as_imported, remember
 from dalembert.kernels.llvm.load import Loaded, load
 
 
@@ -22,6 +22,7 @@ def linked(key: str, symbols: Sequence[str], compiled: Callable[[], bytes]) -> L
             found = load(code, symbols)
             if as_imported():
                 cache.put(key, code)
+        remember()
         return found
 
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from dalembert.errors import ShapeError
+from dalembert.kernels.call.confirm import confirm_rollout, enabled
 from dalembert.kernels.call.settings import get_num_threads
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.rollout_loop import SYMBOL, loaded_rollout
@@ -39,6 +40,15 @@ class Rollout:
         start = np.broadcast_shapes(*map(_lead, self.iteration.base, base))
         leads = list(map(_lead, self.iteration.held, held))
         moving, batch = self.iteration.batch(start, leads, steps, every)
+        if dtype.name not in self._loaded:
+            loaded = loaded_rollout(self.iteration, dtype.name)
+            if enabled():
+                tried = Rollout(self.iteration)
+                tried._loaded[dtype.name] = loaded
+                arrays = [np.asarray(a, dtype) for a in (*base, *held)]
+                moves = steps if moving else 0
+                confirm_rollout(self.iteration, tried, arrays, moves, batch, dt)
+            self._loaded[dtype.name] = loaded
         x = self._tiles(self.iteration.base, base, batch, width, dtype)
         times = (steps,) if moving else ()
         u = self._tiles(self.iteration.held, held, (*times, *batch), width, dtype, len(times))
@@ -86,8 +96,6 @@ class Rollout:
         dtype: str,
     ) -> None:
         steps, every, dt = counts
-        if dtype not in self._loaded:
-            self._loaded[dtype] = loaded_rollout(self.iteration, dtype)
         real = ctypes.c_float if dtype == "float32" else ctypes.c_double
         function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5, real)(
             self._loaded[dtype][SYMBOL]

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import CompileError, ShapeError
+from dalembert.kernels.call.confirm import MOST_STATES, Confirmation, confirm_rollout, enabled
 from dalembert.kernels.cuda.rollout import cuda_rollout
 from dalembert.kernels.cuda.source import CudaSource, cuda_source
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port, Program
 
 Shape = tuple[int, ...]
+_KIND = "the CUDA kernel"
 
 
 def on_device(arrays: Sequence[Any]) -> bool:
@@ -45,6 +47,7 @@ class _Compiled:
     def __init__(self, source: Callable[[str, str], CudaSource]) -> None:
         self._source = source
         self._made: dict[tuple[str, str], tuple[CudaSource, Any]] = {}
+        self._confirmed: set[tuple[str, str]] = set()
 
     def compiled(self, dtype: str, layout: str) -> tuple[CudaSource, Any]:
         """Source and `cupy.RawKernel` for a precision and a layout."""
@@ -89,11 +92,26 @@ class DeviceKernel(_Compiled):
             ]
             layout = "column" if columns else "row"
             self._launch(prod(batch), dtype, layout, (*given, *results, cp.int64(prod(batch))))
+            rows = [x.T if columns else x for x in results]
+            if (dtype, layout) not in self._confirmed:
+                self._confirm(flat, rows)
+                self._confirmed.add((dtype, layout))
             shaped = [
-                (x.T if columns else x).reshape(*batch, *port.shape)
-                for x, port in zip(results, self.program.outputs, strict=True)
+                x.reshape(*batch, *port.shape)
+                for x, port in zip(rows, self.program.outputs, strict=True)
             ]
             return _returned(shaped, out)
+
+    def _confirm(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        """With DALEMBERT_CHECK, raise where first states are not what the program gives."""
+        if enabled() and len(inputs[0]):
+            ports = (*self.program.inputs, *self.program.outputs)
+            host = [
+                x[:MOST_STATES].get().reshape(-1, *port.shape)
+                for x, port in zip((*inputs, *results), ports, strict=True)
+            ]
+            n, sides = len(inputs), (self.program.inputs, self.program.outputs)
+            Confirmation(self.name, *sides, host[:n], host[n:], _KIND).by_program(self.program)
 
 
 class DeviceRollout(_Compiled):
@@ -114,6 +132,8 @@ class DeviceRollout(_Compiled):
             start = np.broadcast_shapes(*map(_lead, self.iteration.base, base))
             leads = list(map(_lead, self.iteration.held, held))
             moving, batch = self.iteration.batch(start, leads, steps, every)
+            if (dtype, "row") not in self._confirmed:
+                self._confirm([*base, *held], steps if moving else 0, batch, dt, dtype)
             count, often = prod(batch), ((steps, *batch) if moving else batch)
             given = [
                 *map(partial(_flat, dtype, batch), self.iteration.base, base),
@@ -128,6 +148,21 @@ class DeviceRollout(_Compiled):
                 x.reshape(saves, *batch, *port.shape)
                 for x, port in zip(results, self.iteration.base, strict=True)
             ]
+
+    def _confirm(
+        self, arrays: Sequence[Any], moves: int, batch: Shape, dt: float, dtype: str
+    ) -> None:
+        """With DALEMBERT_CHECK, raise where first steps of first states are not the programs'."""
+        self._confirmed.add((dtype, "row"))
+        if not enabled():
+            return
+        try:
+            given = [x.astype(dtype, copy=False) for x in arrays]
+            ways = {"broadcast": _cupy().broadcast_to, "host": lambda x: x.get()}
+            confirm_rollout(self.iteration, self, given, moves, batch, dt, _KIND, **ways)
+        except BaseException:
+            self._confirmed.discard((dtype, "row"))
+            raise
 
 
 def _precision(arrays: Sequence[Any]) -> str:

@@ -83,3 +83,32 @@ class Iteration:
             for port, source in self.work
             for k in range(port.size)
         ]
+
+    def interpreted(
+        self, base: Sequence[np.ndarray], held: Sequence[np.ndarray], steps: int, dt: float
+    ) -> list[np.ndarray]:
+        """Base values after each step, (states, steps, *shape), from base values (states, *shape).
+
+        `held` values are (states, *shape), or (states, steps, *shape) where they change.
+        """
+        from dalembert.kernels.program.interpret import interpret
+
+        dtype, states = base[0].dtype, len(base[0])
+        named = dict(zip((port.name for port in self.base), base, strict=True))
+        saved = []
+        for step in range(steps):
+            u = [
+                x if x.ndim == 1 + len(port.shape) else x[:, step]
+                for port, x in zip(self.held, held, strict=True)
+            ]
+            work: Sequence[np.ndarray] = [
+                np.zeros((states, *port.shape), dtype) if source is None else named[source]
+                for port, source in self.work
+            ]
+            for row in self.table:
+                scalars = [dtype.type(c * dt) for c in row]
+                work = interpret(self.stage, *named.values(), *work, *u, *scalars)
+            ends = interpret(self.finish, *named.values(), *work)
+            named = dict(zip(named, ends, strict=True))
+            saved.append(ends)
+        return [np.stack(column, axis=1) for column in zip(*saved, strict=True)]

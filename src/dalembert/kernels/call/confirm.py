@@ -1,0 +1,135 @@
+"""Numbers that machine code gave, confirmed by what it was made from; see check.py."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import CompileError
+from dalembert.kernels.program.program import Port, Program
+
+if TYPE_CHECKING:
+    from dalembert.kernels.program.iteration import Iteration
+
+MOST_STATES, MOST_STEPS = 16, 3
+# relative to the largest entry: accelerations of an ill-conditioned mass matrix are no better
+TOLERANCE = {"float64": 1e-7, "float32": 1e-3}
+Arrays = Sequence[np.ndarray]
+Reference = Callable[..., Mapping[str, Any]]
+"""Results by name, from arrays of one state by name."""
+
+
+def enabled() -> bool:
+    """Whether the environment asks for it."""
+    return os.environ.get("DALEMBERT_CHECK", "") not in ("", "0")
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """Results of a kernel, (states, *shape) each, for inputs (states, *shape)."""
+
+    name: str
+    inputs: Sequence[Port]
+    outputs: Sequence[Port]
+    states: Arrays
+    found: Arrays
+    kind: str = "the compiled kernel"
+
+    def by_program(self, program: Program) -> None:
+        """Raise where the program, interpreted, gives something else."""
+        from dalembert.kernels.program.interpret import interpret
+
+        self.by_results("the program", *_in_both(lambda *x: interpret(program, *x), self.states))
+
+    def by_function(self, reference: Reference) -> None:
+        """Raise where plain NumPy, state by state, gives something else."""
+        plain = [self._plain(reference, k) for k in range(len(self.states[0]))]
+        expected = [np.stack(column) for column in zip(*plain, strict=True)]
+        self.by_results("plain NumPy", expected, expected)
+
+    def _plain(self, reference: Reference, k: int) -> list[np.ndarray]:
+        named = {port.name: x[k] for port, x in zip(self.inputs, self.states, strict=True)}
+        results = reference(**named)
+        return [
+            np.asarray(x, dtype=float).reshape(port.shape)
+            for port, x in zip(self.outputs, results.values(), strict=True)
+        ]
+
+    def by_results(self, what: str, expected: Arrays, exact: Arrays) -> None:
+        """`expected` in the kernel's precision, and `exact`: what rounding does."""
+        for port, x, y, z in zip(self.outputs, self.found, expected, exact, strict=True):
+            with np.errstate(all="ignore"):
+                size = np.max(np.abs(y), initial=0.0, where=np.isfinite(y))
+                slack = TOLERANCE[x.dtype.name] * size + 16 * np.nan_to_num(np.abs(y - z))
+                right = (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= slack)
+            if not np.all(right):
+                raise CompileError(self._words(what, port, x, y, right))
+
+    def _words(
+        self, what: str, port: Port, found: np.ndarray, expected: np.ndarray, right: np.ndarray
+    ) -> str:
+        place = tuple(int(i) for i in np.argwhere(~right)[0])
+        given = ", ".join(
+            f"{p.name} = {x[place[0]].tolist()}"
+            for p, x in zip(self.inputs, self.states, strict=True)
+        )
+        entry = f"[{', '.join(map(str, place[1:]))}]" if place[1:] else ""
+        return (
+            f"DALEMBERT_CHECK: {self.name}: {self.kind} gives {port.name}{entry} = "
+            f"{float(found[place])!r}, {what} {float(expected[place])!r}, at {given}; remove the cache "
+            "(DALEMBERT_CACHE=off avoids it) and report this if it comes again"
+        )
+
+
+def confirm_rollout(
+    iteration: "Iteration",
+    run: Callable[..., Sequence[Any]],
+    arrays: Sequence[Any],
+    moves: int,
+    batch: tuple[int, ...],
+    dt: float,
+    kind: str = "the compiled kernel",
+    broadcast: Callable[..., Any] = np.broadcast_to,
+    host: Callable[[Any], np.ndarray] = np.asarray,
+) -> None:
+    """Run the first steps of the first states; raise where they are not those of the programs.
+
+    `arrays` are base and held values that broadcast to the batch, held ones with `moves` steps in front
+    where that is not 0; `run` takes (base, held, steps, every, dt), `host` brings a result to NumPy.
+    """
+    start, few = len(iteration.base), min(moves, MOST_STEPS)
+    inputs, steps = (*iteration.base, *iteration.held), few or MOST_STEPS
+    first = [
+        _first(port, x, batch, few if k >= start else 0, broadcast)
+        for k, (port, x) in enumerate(zip(inputs, arrays, strict=True))
+    ]
+    if not len(first[0]):
+        return
+    given = [x.swapaxes(0, 1) for x in first[start:]] if few else first[start:]
+    found = [host(x).swapaxes(0, 1) for x in run(first[:start], given, steps, 1, dt)]
+
+    def rolled(*states: np.ndarray) -> Arrays:
+        return iteration.interpreted(states[:start], states[start:], steps, dt)
+
+    name = f"{iteration.stage.name} and {iteration.finish.name}"
+    outputs = [Port(port.name, (steps, *port.shape)) for port in iteration.base]
+    seen = [host(x) for x in first]
+    confirmation = Confirmation(name, inputs, outputs, seen, found, kind)
+    confirmation.by_results("the program", *_in_both(rolled, seen))
+
+
+def _first(
+    port: Port, array: Any, batch: tuple[int, ...], steps: int, broadcast: Callable[..., Any]
+) -> Any:
+    """The first states of a batch, (states, *shape), or (states, steps, *shape) where it moves."""
+    if not steps:
+        return broadcast(array, (*batch, *port.shape)).reshape(-1, *port.shape)[:MOST_STATES]
+    full = broadcast(array[:steps], (steps, *batch, *port.shape)).reshape(steps, -1, *port.shape)
+    return full[:, :MOST_STATES].swapaxes(0, 1)
+
+
+def _in_both(function: Callable[..., Arrays], arrays: Arrays) -> tuple[Arrays, Arrays]:
+    """Results in the precision of the arrays, and in double precision."""
+    return function(*arrays), function(*(x.astype(float) for x in arrays))
