@@ -198,3 +198,14 @@ def test_rollouts_of_plain_robots_cost_what_they_did():
             made = iteration(dl.load(name).dynamics, method)
             assert len(made.stage) <= count
             assert len(made.finish) == 2 * made.base[0].size
+
+
+@pytest.mark.parametrize("name", ["planar_2r", "puma560"])  # without friction, and with it
+@pytest.mark.parametrize("moving", [False, True])
+def test_no_states_roll_out_to_none(name, moving):
+    """The compiled loop takes one block at least; with none it wrote beyond its arrays."""
+    robot = dl.load(name)
+    q = np.zeros((3, 0, robot.nv))
+    tau = np.zeros((4, 3, 0, robot.nv)) if moving else q
+    for end in robot.rollout(q, q, tau, steps=4, dt=1e-3, every=2):
+        assert end.shape == (2, 3, 0, robot.nv)

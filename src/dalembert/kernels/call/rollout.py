@@ -53,7 +53,8 @@ class Rollout:
         times = (steps,) if moving else ()
         u = self._tiles(self.iteration.held, held, (*times, *batch), width, dtype, len(times))
         saved = np.empty((steps // every, *x.shape), dtype)
-        self._run(x, u if moving else u[None], saved, (steps, every, dt), dtype.name)
+        if len(x):  # the loop does not expect none
+            self._run(x, u if moving else u[None], saved, (steps, every, dt), dtype.name)
         return self._untiled(saved, batch)
 
     def _tiles(
