@@ -140,7 +140,7 @@ def test_fifty_processes_on_a_cold_cache(tmp_path, answers):
     known = dict(got)
     assert len(set(got)) == len(known) == 4
     assert [known[ASK]] == answers
-    assert content(folder) == (5, 0)
+    assert content(folder) == (6, 0)
     assert serves(folder, list(known.values()), *known)
 
 
