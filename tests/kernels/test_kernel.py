@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dalembert.errors import CompileError
-from dalembert.kernels.call import cache, stubs
+from dalembert.kernels.call import cache, sources, stubs
 from dalembert.kernels.call.kernel import build
 from dalembert.kernels.call.sources import source_digest
 from dalembert.kernels.llvm import codegen
@@ -177,7 +177,7 @@ def test_a_broken_entry_of_the_stubs_is_compiled_anew_and_replaced(monkeypatch):
     monkeypatch.setattr(cache, "put", stored.__setitem__)
     load_again = stubs.stubs.__wrapped__
     assert load_again()["dalembert_call"]
-    assert len(stored) == 1
+    assert any(key.startswith("packed stubs") for key in stored)
     monkeypatch.setattr(stubs, "_compile", pytest.fail)
     assert load_again()["dalembert_call"]
 
@@ -195,6 +195,8 @@ print("dalembert.kernels.llvm.codegen" in sys.modules)
 
 
 def test_a_new_process_starts_warm(traced, folder):
+    sources._remembered.cache_clear()
+    source_digest.cache_clear()
     kernel = build("warm", traced, INPUTS, OUTPUTS, "f")
     kernel.ufunc(STATE)
     stubs.stubs.__wrapped__()  # into this cache too

@@ -102,6 +102,13 @@ def test_what_changes_while_it_is_read_is_neither_found_nor_remembered(package):
     assert sources._new == {}
 
 
+def test_an_entry_that_is_something_else_is_read_over(package):
+    first = package.process()
+    sources.cache.put(sources._MEMORY, b"\xff of no use\nwhatever")
+    assert package.process() == first
+    assert package.process(reads=False) == first
+
+
 def test_whole_seconds_say_too_little(package):
     """As on a mounted image, where every version has the same stamps."""
     real = sources._files

@@ -64,8 +64,9 @@ def as_imported(package: str = "dalembert") -> bool:
 @functools.cache
 def _remembered() -> dict[str, tuple[str, str]]:
     """What earlier processes saw and read of each package."""
-    rows = (line.split(" ") for line in (cache.get(_MEMORY) or b"").decode().splitlines())
-    return {package: (seen, digest) for package, seen, digest in rows}
+    stored = (cache.get(_MEMORY) or b"").decode(errors="replace")
+    rows = [line.split(" ") for line in stored.splitlines()]
+    return {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
 
 
 def _before_import(files: list[File]) -> bool:
