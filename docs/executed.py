@@ -136,7 +136,7 @@ def show(app: Any, doctree: Any) -> None:
     from sphinx.errors import ExtensionError
 
     name = app.env.current_document.docname
-    if not name.startswith(FOLDER):
+    if not name.startswith(FOLDER) or not app.config.run_pages:
         return
     path = Path(app.env.doc2path(name))
     blocks = [b for b in doctree.findall(nodes.literal_block) if b.get("language") == "python"]
@@ -167,6 +167,7 @@ def _nodes(shown: Shown) -> list[Any]:
 
 def setup(app: Any) -> dict[str, bool]:
     """The extension."""
+    app.add_config_value("run_pages", True, "env", bool)
     app.connect("env-get-outdated", outdated)
     app.connect("doctree-read", show)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

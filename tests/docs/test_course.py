@@ -8,7 +8,8 @@ import pytest
 
 COURSE = Path(__file__).parents[2] / "docs" / "course"
 sys.path.insert(0, str(COURSE.parent))
-from executed import BLOCK, run_page  # noqa: E402
+import conf  # noqa: E402
+from executed import BLOCK, outdated, run_page  # noqa: E402
 
 CHAPTERS = [path for path in sorted(COURSE.glob("*.md")) if BLOCK.search(path.read_text("utf-8"))]
 
@@ -19,6 +20,9 @@ def test_a_chapter_runs(path):
     shown = run_page(text, str(path))
     assert len(shown) == len(BLOCK.findall(text))
     assert any(part.text or part.latex or part.figures for part in shown)
+    # what the page of the chapter will show: mathematics that can be drawn, pictures
+    assert all(conf.mathml(line, "block") for part in shown for line in conf.lines(part.latex))
+    assert all(svg.count("<svg") == 1 for part in shown for _, svg in part.figures)
     # comparisons that a chapter prints hold; "holonomic=False" is no comparison
     assert [part.text for part in shown if re.search(r"(?<!=)\bFalse\b", part.text)] == []
 
@@ -52,6 +56,23 @@ figure, axes = plt.subplots()
 axes.set(title="a line")
 ```
 """
+
+
+def test_a_built_page_shows_what_its_blocks_show(tmp_path):
+    """The extension, on a book of one page."""
+    from sphinx.application import Sphinx
+
+    (tmp_path / "docs" / "course").mkdir(parents=True)
+    (tmp_path / "docs" / "course" / "page.md").write_text(PAGE, encoding="utf-8")
+    (tmp_path / "docs" / "index.md").write_text("# Book\n\n```{toctree}\ncourse/page\n```\n")
+    folders = (tmp_path / "docs", None, tmp_path / "html", tmp_path / "trees")
+    settings = {"extensions": ["myst_parser", "executed"], "html_theme": "basic"}
+    app = Sphinx(*folders, "html", confoverrides=settings, status=None, warningiserror=True)
+    app.build()
+    made = (tmp_path / "html" / "course" / "page.html").read_text(encoding="utf-8")
+    assert "printed\n42" in made and "alpha" in made and 'alt="a line" src="data:image/svg' in made
+    # a page that runs is never taken from an earlier build
+    assert outdated(app, app.env, set(), set(), set()) == ["course/page"]
 
 
 def test_what_is_printed_returned_and_drawn_is_shown():
