@@ -11,9 +11,14 @@ Side = tuple[int, pin.SE3]
 
 
 class ClosedTwin:
-    """Pinocchio's constrained dynamics of a tree closed by point loops, iterated to convergence."""
+    """Pinocchio's constrained dynamics of a tree closed by points or welds, iterated to convergence."""
 
-    def __init__(self, model: Model, loops: list[tuple[Side, Side]]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        loops: list[tuple[Side, Side]],
+        kind: pin.ContactType = pin.ContactType.CONTACT_3D,
+    ) -> None:
         self.model = twin(model)
         self.data = self.model.createData()
         self.loops, self.loop_data = (
@@ -22,7 +27,7 @@ class ClosedTwin:
         )
         for first, second in loops:
             made = pin.RigidConstraintModel(
-                pin.ContactType.CONTACT_3D, self.model, *first, *second, pin.ReferenceFrame.LOCAL
+                kind, self.model, *first, *second, pin.ReferenceFrame.LOCAL
             )
             self.loops.append(made)
             self.loop_data.append(made.createData())
@@ -43,9 +48,11 @@ def side(model: Model, name: str) -> Side:
 
 
 def closed_twin(closed: Constrained) -> ClosedTwin:
-    """The twin of a robot closed by loops between named frames."""
+    """The twin of a robot closed by loops between named frames, all points or all welds."""
     model, loops = closed.system.model, []
     for loop in closed.description.constraints.values():
         assert isinstance(loop, Loop)
         loops.append((side(model, loop.frame_a), side(model, loop.frame_b)))
-    return ClosedTwin(model, loops)
+    welded = loop.directions == "weld"
+    kind = pin.ContactType.CONTACT_6D if welded else pin.ContactType.CONTACT_3D
+    return ClosedTwin(model, loops, kind)

@@ -104,7 +104,7 @@ def test_what_no_formulation_goes_with_is_said():
     with pytest.raises(dl.SettingError, match="generalized_alpha solves equations of its own"):
         dl.simulate(pendulum, duration=0.1, formulation="gauge", method="generalized_alpha")
     for system, method in ((pendulum, "semi_implicit"), (arm, "rk4")):
-        with pytest.raises(dl.SettingError, match="DOP853, RK45, RK23, euler, heun, rk4"):
+        with pytest.raises(dl.SettingError, match="by one of DOP853"):
             dl.simulate(system, duration=0.1, formulation="kane", method=method)
     with pytest.raises(dl.SettingError, match="solves equations of its own"):
         dl.simulate(dl.load("n_four_bar", N=3), duration=0.1, formulation="gauge")

@@ -30,6 +30,9 @@ TRACED_FROM = (
 )
 
 
+WEAKER = 10.0  # than the best pivots others may be, so that a digit at most is lost
+
+
 class Pivots(NamedTuple):
     """Which rows are independent, and the coordinates they determine, in elimination order."""
 
@@ -183,10 +186,15 @@ class ConstrainedDynamics(WithContacts):
     def project(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
         return self.compute("project", q=q, qd=qd, t=t)
 
-    def pivots_at(self, q: Any, t: Any = None) -> Pivots:
+    def pivots_at(self, q: Any, t: Any = None, known: Sequence[str] = ()) -> Pivots:
         from dalembert.constraints import rank
+        from dalembert.constraints.elimination import weakest
 
-        return rank.pivots(rank.weighed(self, self.at(q, None, t).A, q, t))
+        B = rank.weighed(self, self.at(q, None, t).A, q, t)
+        best = rank.pivots(B)
+        there = [*map(Pivots.parse, known), self.require_pivots()]
+        good = weakest(B, best) / WEAKER
+        return next((chosen for chosen in there if weakest(B, chosen) >= good), best)
 
     @property
     def rows(self) -> int:

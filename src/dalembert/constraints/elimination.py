@@ -65,6 +65,18 @@ def forward_dynamics(
     return flagged(ok, qdd, lam)
 
 
+def weakest(B: np.ndarray, chosen: Pivots) -> float:
+    """The smallest pivot of these rows and columns, in this order, of rows B without units."""
+    left, found = B[list(chosen.rows)], np.inf
+    for k, column in enumerate(chosen.columns):
+        pivot = left[k, column]
+        if not abs(pivot) > 0.0:
+            return 0.0
+        found = min(found, abs(pivot))
+        left = left - np.outer(left[:, column] * (np.arange(len(left)) > k), left[k] / pivot)
+    return float(found)
+
+
 def implied(K: Any, A2: LU, rows: list[int]) -> Any:
     """L with K_others = L K_rows, the rows that others imply; None where there are none.
 

@@ -50,13 +50,11 @@ class AdaptiveRun:
     _events: Events = field(init=False)
     _pace: Pace = field(init=False)
     _broken: str = field(default="", init=False)
-    _first: Field = field(init=False)
 
     def __post_init__(self) -> None:
         parts = (self.flow, self.joints, self.given, self._tau, self.mass_matrix, self.until)
         self._events = Events(*parts)
         self._pace = Pace(self.grid.time(self.grid.saves - 1), self.plant.inner)
-        self._first = self.flow
 
     @property
     def plant(self) -> Plant:
@@ -91,7 +89,9 @@ class AdaptiveRun:
             self._events.restore(state)
             last = grid.time(min((index // grid.chunk + 1) * grid.chunk, grid.saves - 1))
             self._pace.begin(float(state["t"]))
-            self.flow = self._first  # as a run does that goes on from here
+            if "pivots" in state:
+                self.flow = self.flow.by(str(state["pivots"]))
+            self._choose(float(state["t"]), state["y"])
             self._solver = self._new_solver(float(state["t"]), state["y"], last)
             self._segment = Segment(float(state["t"]), state["y"], lambda t: state["y"])
         while self._segment.end < target:
@@ -106,6 +106,8 @@ class AdaptiveRun:
 
     def _state(self, t: float, y: np.ndarray) -> State:
         own = {"t": np.array(t), "y": np.array(y), "h": np.array(self._h)}
+        if self.plant.switches:
+            own["pivots"] = np.array(self.plant.pivots or "")
         return own | self._events.kept()
 
     # the solver
@@ -127,12 +129,17 @@ class AdaptiveRun:
         try:
             found = self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
             if self.plant.switches and np.isfinite(y).all() and not np.isfinite(found).all():
-                self.flow = self._first.switched(self.plant.parts(y)[0], t, self.given)
+                self._choose(t, y)
                 found = self.flow.rate(y, t, self._tau(t, y), *self._events.inputs())
             return found
         except ConstraintError as error:  # too far: a shorter step may still be possible
             self._broken = str(error)
             return np.full_like(y, np.nan)
+
+    def _choose(self, t: float, y: np.ndarray) -> None:
+        """Pivots that are good here, where the formulation has any."""
+        if self.plant.switches:
+            self.flow = self.flow.switched(y[: self.plant.nq], t, self.given)
 
     def _tau(self, t: float, y: np.ndarray) -> np.ndarray:
         if isinstance(self.torques, Constant):

@@ -81,12 +81,17 @@ class Field:
 
     plant: Plant
     locking: bool
-    others: dict[str | None, Field] = field(default_factory=dict, compare=False)
+    others: dict[str, Field] = field(default_factory=dict, compare=False)  # by their pivots
 
     def switched(self, q: Any, t: float, given: Mapping[str, Any]) -> Field:
-        """The same with pivots chosen at a posture (nq,); kept, as kernels belong to it."""
-        plant = self.plant.switched(q, t, given)
-        return self.others.setdefault(plant.pivots, replace(self, plant=plant))
+        """The same with pivots that are good at a posture (nq,)."""
+        return self.by(self.plant.switched(q, t, given).pivots or "")
+
+    def by(self, pivots: str) -> Field:
+        """The same with these pivots; kept, as kernels belong to it."""
+        if pivots not in self.others:
+            self.others[pivots] = replace(self, plant=replace(self.plant, pivots=pivots or None))
+        return self.others[pivots]
 
     @cached_property
     def given(self) -> Shapes:

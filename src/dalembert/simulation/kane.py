@@ -29,6 +29,14 @@ class Inner(NamedTuple):
     energy: Any  # (W, H)
 
 
+class Frame(NamedTuple):
+    """What connects velocities and speeds at a posture."""
+
+    N: Any  # (nv, m)
+    v_r: Any  # (m,) = Nᵀ M q̇
+    qd: Any  # (nv,) = N v_r + n
+
+
 @dataclass(frozen=True, eq=False)
 class KanePlant(Plant):
     """A constrained plant whose speeds are integrated in place of its velocities."""
@@ -71,53 +79,72 @@ class KanePlant(Plant):
 
     # between (q, q̇) and (q, v_r)
 
+    def _frame(self, t: Any, q: Any, near: Any, v_r: Any, qd: Any, given: Given) -> Frame:
+        """The basis at a posture, the speeds of q̇ and the velocity of v_r."""
+        bare, _ = self.bound(given)
+        N = bare.compute("basis", q=q, t=t, near=near)
+        moving = N @ v_r
+        if not bare.resting:  # n is what b adds
+            moving = bare.compute("project_velocity", q=q, qd=moving, t=t)
+        return Frame(N, N.T @ (bare.at_time(t).mass_matrix(q) @ qd), moving)
+
     def enter(self, x: Any, t: Any, given: Given) -> Any:
         """y (inner,) of a state x (size,), its basis made orthonormal."""
         q, qd, z, energy = self.parts(x)
-        bare, _ = self.bound(given)
         near = z[self.law_size :].reshape(self.nv, self.freedoms)
-        N = bare.compute("basis", q=q, t=t, near=near)
-        v_r = N.T @ (bare.at_time(t).mass_matrix(q) @ qd)
-        return np.concatenate([q, v_r, z[: self.law_size], N.ravel(), energy])
+        found = self._frame(t, q, near, np.zeros(self.freedoms), qd, given)
+        return np.concatenate([q, found.v_r, z[: self.law_size], found.N.ravel(), energy])
 
     def leave(self, y: Any, t: Any, given: Given) -> Any:
         """x (size,) of y (inner,): q̇ = N v_r + n."""
-        bare, _ = self.bound(given)
         q, v_r, z, near, energy = self._inner(y)
-        qd = bare.compute("basis", q=q, t=t, near=near) @ v_r
-        if not bare.resting:  # n is what b adds
-            qd = bare.compute("project_velocity", q=q, qd=qd, t=t)
-        return np.concatenate([q, qd, z, near.ravel(), energy])
+        found = self._frame(t, q, near, v_r, np.zeros(self.nv), given)
+        return np.concatenate([q, found.qd, z, near.ravel(), energy])
 
     def project(self, y: Any, t: Any, given: Given) -> Any:
         """y with h = 0, and the basis there for the next `near`."""
         return self.enter(super().project(self.leave(y, t, given), t, given), t, given)
 
-    # the same on numbers, by kernels that other formulations share
+    # the same on numbers, by kernels that other formulations share and one of its own
 
     @cached_property
-    def enter_of(self) -> Function:
-        """(x, t, …) → y, compiled."""
+    def frame_of(self) -> Function:
+        """(t, q, near (nv·m,), v_r, q̇, …) → (N, v_r, q̇), compiled."""
 
-        def function(x: Any, t: Any, **given: Any) -> Any:
-            return self.enter(x, t, given)
+        def function(t: Any, q: Any, near: Any, v_r: Any, qd: Any, **given: Any) -> dict[str, Any]:
+            there = near.reshape(self.nv, self.freedoms)
+            return self._frame(t, q, there, v_r, qd, given)._asdict()
 
-        return self.built("enter", function, {"x": (self.size,), "t": (), **self.given})
-
-    @cached_property
-    def leave_of(self) -> Function:
-        """(y, t, …) → x, compiled."""
-
-        def function(y: Any, t: Any, **given: Any) -> Any:
-            return self.leave(y, t, given)
-
-        return self.built("leave", function, {"y": (self.inner,), "t": (), **self.given})
+        sizes = {"q": self.nq, "near": self.nv * self.freedoms, "v_r": self.freedoms, "qd": self.nv}
+        shapes = {"t": (), **{name: (size,) for name, size in sizes.items()}}
+        return self.built("frame", function, {**shapes, **self.given})
 
     def entered(self, x: np.ndarray, t: Any, given: Given) -> np.ndarray:
-        return self.enter_of(x, t, *given.values())
+        q, qd, z, energy = self.parts(x)
+        own, near = z[..., : self.law_size], z[..., self.law_size :]
+        still = np.zeros(self.freedoms)
+        N, v_r, _ = self.frame_of(t, q, near, still, qd, *given.values())
+        return np.concatenate([q, v_r, own, N.reshape(near.shape), energy], axis=-1)
 
     def left(self, y: np.ndarray, t: Any, given: Given) -> np.ndarray:
-        return self.leave_of(y, t, *given.values())
+        ends = np.cumsum([self.nq, self.freedoms, self.law_size, self.nv * self.freedoms])
+        q, v_r, own, near, energy = np.split(y, ends, axis=-1)
+        _, _, qd = self.frame_of(t, q, near, v_r, np.zeros(self.nv), *given.values())
+        return np.concatenate([q, qd, own, near, energy], axis=-1)
+
+    @cached_property
+    def project_of(self) -> Function:
+        assert self.plain is not None
+        plain, kept = self.plain.project_of, self.nq + self.nv + self.law_size
+
+        def function(y: np.ndarray, t: Any, *values: np.ndarray) -> np.ndarray:
+            given = dict(zip(self.given, values, strict=True))
+            x = self.left(y, t, given)
+            moved = plain(self.without_basis(x), t, *values)
+            whole = np.concatenate([moved[..., :-2], x[..., kept:-2], moved[..., -2:]], axis=-1)
+            return self.entered(whole, t, given)
+
+        return function
 
     def speeds(self, y: np.ndarray) -> np.ndarray:
         """v_r (..., freedoms) of what is integrated (..., inner)."""
@@ -126,20 +153,6 @@ class KanePlant(Plant):
     def without_basis(self, x: np.ndarray) -> np.ndarray:
         kept = self.nq + self.nv + self.law_size
         return np.concatenate([x[..., :kept], x[..., -2:]], axis=-1)
-
-    @cached_property
-    def project_of(self) -> Function:
-        assert self.plain is not None
-        plain, kept = self.plain.project_of, self.nq + self.nv + self.law_size
-
-        def function(y: np.ndarray, t: Any, *given: np.ndarray) -> np.ndarray:
-            x = self.leave_of(y, t, *given)
-            near = x[..., kept:-2]
-            moved = plain(self.without_basis(x), t, *given)
-            whole = np.concatenate([moved[..., :-2], near, moved[..., -2:]], axis=-1)
-            return self.enter_of(whole, t, *given)
-
-        return function
 
     # on the manifold
 

@@ -239,14 +239,15 @@ class Plant:
         return self.built("project", function, {"x": (self.size,), "t": (), **self.given})
 
     def switched(self, q: np.ndarray, t: float, given: Given) -> Plant:
-        """The same with pivots chosen at this posture, for a formulation that has them."""
+        """The same with pivots that are good at this posture: its own, as long as they are."""
         bound = self.dynamics.bound(given.get("parameters"))
-        return replace(self, pivots=bound.pivots_at(q, t).key)
+        known = () if self.pivots is None else (self.pivots,)
+        return replace(self, pivots=bound.pivots_at(q, t, known).key)
 
     @cached_property
     def switches(self) -> bool:
         """Whether its formulation has pivots, which may have to be chosen again on the way."""
-        if self.formulation is None:
+        if self.formulation is None or not self.closed:
             return False
         found = self.dynamics.quantity("forward_dynamics").formulation(self.formulation)
         return found.takes("pivots")

@@ -7,7 +7,7 @@ what is different of it, and nobody asks for its class.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -346,8 +346,11 @@ class Dynamics:
         """Power, W, that friction at the constraints takes."""
         return 0.0
 
-    def pivots_at(self, q: Any, t: Any = None) -> Any:
-        """Independent `rows` and the velocities (`columns`) they determine at a posture, numbers."""
+    def pivots_at(self, q: Any, t: Any = None, known: Sequence[str] = ()) -> Any:
+        """Independent `rows` and the velocities (`columns`) they determine at a posture, numbers.
+
+        One of those `known` (their keys) or the system's own, as long as they are good ones there.
+        """
         raise FormulationError(f"{self.name} has no constraints to choose from")
 
     def forward_dynamics(self, q: Any, qd: Any, tau: Any) -> Any:

@@ -45,6 +45,8 @@ _MECHANISMS = {
     "arm_on_sphere": "constrained_spatial",
     "arm_rolling_on_sphere": "constrained_spatial",
     "stewart_platform": "constrained_spatial",
+    "bennett": "constrained_loops",
+    "two_arms_with_box": "constrained_loops",
     "n_four_bar": "constrained_ladder",
 }
 _ABSOLUTE = dict.fromkeys(
