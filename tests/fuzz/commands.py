@@ -18,7 +18,7 @@ from tests.fuzz.names import name as hostile_name
 
 SYSTEMS = (
     *("pendulum", "planar_2r", "rp", "pendulum", "planar_2r", "rp", "arm.urdf", "follow.urdf"),
-    *("particle", "four_bar", "pendulum_constrained", "two_bars", "spherical_pendulum"),
+    *("particle", "four_bar", "pendulum_constrained", "two_bars", "spherical_pendulum", "straight_line"),
     *("nobody", "", "../x", "/etc/passwd", "broken.urdf", "m.toml", "run.nc", ".", "/dev/null"),
 )
 NUMBERS = ("0", "1", "0.1,0.2", "0.1 0.2", "nan", "inf", "x", "", "1e400", "--", "1,,2", "-1")
@@ -52,7 +52,10 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--simulate": ("0.02", "0", "-1", "nan", "inf", "x"),
         "--dt": ("0.01", "0", "-1", "nan", "1e-300"),
         "--method": ("rk4", "dop853", "baumgarte", "x"),
-        "--json": (),
+        **dict.fromkeys(("--lengths", "--masses", "--phi-start", "--phi-end"), NUMBERS),
+        "--delta-t": ("0.02", "0", "-1", "nan", "inf", "x"),
+        "--set": ("g=1.6", "g", "=", "g=x", "tool_start=1,0.2", "delta=1e308", "crank=0.2"),
+        **{"--json": (), "--equations": ()},
     },
     "equations": {
         "--quantity": WORDS,

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from dalembert.mechanisms.file import read_mechanism
+from dalembert.zoo.scenario_file import names_scenario, read_scenario
 from tests.fuzz.mutate import delete_span, flip_byte, repeat_span, truncate
 
 PLANAR = """
@@ -91,6 +92,40 @@ name = "turn"
 on = "rotor"
 moment = [0.0, 0.0, 1.0]
 """
+SPLINE = """
+name = "rod"
+[[body]]
+name = "rod"
+mass = 1.3
+inertia = 0.2
+at = [0.4, 0.0]
+[[joint]]
+name = "pin"
+type = "revolute"
+between = ["ground", ["rod", [-0.4, 0.0]]]
+[[driver]]
+name = "motor"
+on = "pin"
+motion = "spline"
+points = [0.0, 1.0, 0.5]
+times = [0.0, 1.0, 2.0]
+[[spring]]
+name = "back"
+on = "pin.angle"
+stiffness = 3.0
+"""
+SCENARIO = """
+scenario = "straight_line"
+lengths = [1.2, 0.9]
+masses = [2.0, 1.5]
+centroids = [0.5, 0.4]
+inertias = [0.1, 0.2]
+g = 9.81
+tool_start = [1.2, 0.2]
+phi_end = [1.0, 0.5]
+delta_t = 0.5
+"""
+TEXTS = (PLANAR,) * 5 + (SPATIAL,) * 3 + (SPLINE, SCENARIO)
 NUMBER = re.compile(r"(?<![\w\"])-?\d+\.?\d*")
 VALUE = re.compile(r"(?<== )[^\n]+")
 KEY = re.compile(r"^\w+(?= =)", re.MULTILINE)
@@ -135,8 +170,8 @@ HEADERS = ("[[body]]\n", "[[joint]]\n", "[ground]\n", "[[driver]]\n", "[[zebra]]
 
 
 def case(rng: np.random.Generator) -> str:
-    """One of two mechanisms, with up to three things changed."""
-    text = PLANAR if rng.random() < 0.7 else SPATIAL
+    """A mechanism or a scenario, with up to three things changed."""
+    text = TEXTS[int(rng.integers(len(TEXTS)))]
     for _ in range(int(rng.choice([0, 1, 1, 1, 2, 3]))):
         text = CHANGES[int(rng.integers(len(CHANGES)))](text, rng)
     return text
@@ -144,7 +179,8 @@ def case(rng: np.random.Generator) -> str:
 
 def outcome(text: str) -> str:
     """Read it; what was let in has finite numbers, and says what it is."""
-    made = read_mechanism(text + "\n")
+    source = text + "\n"
+    made = read_scenario(source).mechanism if names_scenario(source) else read_mechanism(source)
     d = made.description
     for body in d.bodies:
         if not all(np.isfinite(np.asarray(x, float)).all() for x in (body.mass, body.inertia)):
