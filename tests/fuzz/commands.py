@@ -18,7 +18,8 @@ from tests.fuzz.names import name as hostile_name
 
 SYSTEMS = (
     *("pendulum", "planar_2r", "rp", "pendulum", "planar_2r", "rp", "arm.urdf", "follow.urdf"),
-    *("particle", "four_bar", "pendulum_constrained", "two_bars", "spherical_pendulum", "straight_line"),
+    *("particle", "four_bar", "pendulum_constrained", "two_bars", "spherical_pendulum"),
+    "straight_line",
     *("nobody", "", "../x", "/etc/passwd", "broken.urdf", "m.toml", "run.nc", ".", "/dev/null"),
 )
 NUMBERS = ("0", "1", "0.1,0.2", "0.1 0.2", "nan", "inf", "x", "", "1e400", "--", "1,,2", "-1")
