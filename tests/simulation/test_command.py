@@ -38,6 +38,12 @@ def test_a_controller_goes_to_its_target(controller: str) -> None:
     np.testing.assert_allclose(facts["q"], [0.5, -0.5], atol=1e-2)
 
 
+def test_a_formulation_is_chosen() -> None:
+    done = run("four_bar", "--duration", "0.1", "--formulation", "kane", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["status"] == "complete"
+
+
 def test_friction_and_stops_are_said() -> None:
     done = run("puma560", "--duration", "1", "--q", "0 0.3 0.2 0.1 0.4 0.5", "--restitution", "0.3")
     assert done.exit_code == 0, done.output
@@ -51,6 +57,7 @@ def test_friction_and_stops_are_said() -> None:
         (("pendulum", "--duration", "nan"), 2, "duration must be a positive"),
         (("pendulum", "--duration", "0.0015"), 2, "not a whole number of steps"),
         (("pendulum", "--duration", "1", "--method", "rk5"), 2, "did you mean 'rk4'"),
+        (("four_bar", "--duration", "1", "--formulation", "gaug"), 2, "did you mean 'gauge'"),
         (("pendulum", "--duration", "1", "--controller", "pid"), 2, "no controller 'pid'"),
         (("pendulum", "--duration", "1", "--target", "1"), 2, "--target needs a --controller"),
         (("pendulum", "--duration", "1", "--out", "no/such/run.nc"), 1, "there is no folder"),

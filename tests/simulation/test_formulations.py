@@ -106,5 +106,8 @@ def test_what_no_formulation_goes_with_is_said():
     for system, method in ((pendulum, "semi_implicit"), (arm, "rk4")):
         with pytest.raises(dl.SettingError, match="by one of DOP853"):
             dl.simulate(system, duration=0.1, formulation="kane", method=method)
+    driven = dl.Constrained(pendulum, [dl.Driver(lambda q, t: q[0] - 0.1 * t, name="drive")])
+    with pytest.raises(dl.SettingError, match="leave no freedom"):
+        dl.simulate(driven, duration=0.1, formulation="kane")
     with pytest.raises(dl.SettingError, match="solves equations of its own"):
         dl.simulate(dl.load("n_four_bar", N=3), duration=0.1, formulation="gauge")

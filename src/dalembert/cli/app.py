@@ -245,6 +245,7 @@ def simulate(
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder from which a run that was cut short goes on.")
     ] = None,
+    formulation: Chosen = None,
     deg: Degrees = False,
     json: Json = False,
 ) -> None:
@@ -253,7 +254,7 @@ def simulate(
 
     options = Options(
         *(duration, controller, target, kp, kd, method, dt, save_every),
-        *(restitution, out, checkpoint),
+        *(restitution, out, checkpoint, formulation),
     )
     simulate(robot, {"q": q, "qd": qd, "tau": tau}, options, deg, json)
 

@@ -41,6 +41,7 @@ class Options:
     restitution: float | None = None
     out: Path | None = None
     checkpoint: Path | None = None
+    formulation: str | None = None
 
 
 def simulate(
@@ -79,6 +80,7 @@ def _run(system: System, start: dict[str, np.ndarray], law: Any, options: Option
             save_every=every,
             restitution=options.restitution,
             checkpoint=options.checkpoint,
+            formulation=options.formulation,
         )
 
 

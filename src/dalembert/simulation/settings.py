@@ -137,19 +137,8 @@ class Settings:
             raise SettingError(
                 f"{who} solves equations of its own: there is no formulation {name!r}"
             )
-        if name == KANE and system.rubbing:
-            raise SettingError(
-                f"{system.name} has contacts that rub, and Kane's form is for constraints without "
-                "friction; take one of the four routes"
-            )
         if name == KANE:
-            known = KANE in system.catalogue
-            if not known or not (isinstance(method, AdaptiveMethod) or method.name in TABLEAUX):
-                raise SettingError(
-                    "formulation 'kane' integrates the speeds of a system with constraints, by one "
-                    f"of {', '.join([*_one_step(), *TABLEAUX])}"
-                )
-            return
+            return _require_kane(system, method)
         ways = system.quantity("forward_dynamics").formulations
         names = [*(way.name for way in ways), *({KANE} & set(system.catalogue))]
         if name not in names:
@@ -190,3 +179,23 @@ class Settings:
 def _one_step() -> list[str]:
     methods = METHODS.values()
     return [m.name for m in methods if isinstance(m, AdaptiveMethod) and m.one_step]
+
+
+def _require_kane(system: Dynamics, method: Method) -> None:
+    """Kane's form needs constraints without friction, freedoms, and steps in its own variables."""
+    if system.rubbing:
+        raise SettingError(
+            f"{system.name} has contacts that rub, and Kane's form is for constraints without "
+            "friction; take one of the four routes"
+        )
+    known = KANE in system.catalogue
+    if not known or not (isinstance(method, AdaptiveMethod) or method.name in TABLEAUX):
+        raise SettingError(
+            "formulation 'kane' integrates the speeds of a system with constraints, by one "
+            f"of {', '.join([*_one_step(), *TABLEAUX])}"
+        )
+    if system.freedoms == 0:
+        raise SettingError(
+            f"{system.name}: its constraints leave no freedom, so there are no speeds to integrate; "
+            "take one of the four routes"
+        )
