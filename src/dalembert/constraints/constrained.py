@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert import bridge
 from dalembert.constraints import rank
 from dalembert.constraints.check import explain, require_state
 from dalembert.constraints.description import describe
@@ -19,6 +18,7 @@ from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
 from dalembert.constraints.reference import reference
 from dalembert.systems.evaluator import Parameters
+from dalembert.systems.on_symbols import is_symbols
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Constrained(ConstraintMethods):
         inputs = (q, qd, tau)
         given = {"t": t, **given_loads(self.dynamics.free, tip_wrench, wrenches)}
         found = self._call("forward_dynamics", inputs, given, formulation, parameters, out, choices)
-        if bridge.is_symbolic(found[0]):
+        if is_symbols(found[0]):
             return found
         if np.isfinite(np.add.reduce(found[1], axis=None)):
             return found
@@ -146,7 +146,7 @@ class Constrained(ConstraintMethods):
         given = {"lam": lam, "weights": weights, "t": t}
         given |= given_loads(self.dynamics.free, tip_wrench, wrenches)
         found = self._call("inverse_dynamics", (q, qd, qdd), given, None, parameters, out, chosen)
-        if bridge.is_symbolic(found[0]):
+        if is_symbols(found[0]):
             return found
         require_state(self, found, (q, qd, qdd), actuators)
         return found

@@ -34,6 +34,12 @@ class Network(System):
         ends = np.array([(a, b) for a, b, _ in links])
         if ends.min() < 0 or ends.max() >= len(units):
             raise ConstraintError(f"{name}: links join units 0 to {len(units) - 1}")
+        moving = [unit.name for unit in units if unit.dynamics.moving]
+        if moving:
+            raise ConstraintError(
+                f"{name}: {moving[0]} depends on time, which a network does not count; build one "
+                "system of it with dl.Constrained"
+            )
         self.units = tuple(units)
         self.dynamics: NetworkDynamics
         super().__init__(NetworkDynamics(name, self.units, list(links)))

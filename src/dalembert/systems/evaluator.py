@@ -18,6 +18,7 @@ from dalembert.errors import ShapeError
 from dalembert.kernels import Kernel, Port, Program, build, fast_call, source_digest
 from dalembert.kernels.call.explain import explain
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
+from dalembert.systems import on_symbols
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.variant import Variant
 from dalembert.text import plain_name
@@ -208,7 +209,7 @@ class Evaluator:
         variant = self._variant(quantity, formulation, chosen)
         arguments = (*inputs, *(chosen[name] for name in variant.optional))
         result = self._result(variant, arguments, parameters, out)
-        symbolic = bridge.is_symbolic(result[0] if isinstance(result, tuple) else result)
+        symbolic = on_symbols.is_symbols(result[0] if isinstance(result, tuple) else result)
         if not (symbolic or chosen or formulation or self._open or quantity in self.__dict__):
             self._shorten(quantity, variant, inputs)
         return result
@@ -219,12 +220,24 @@ class Evaluator:
         """The kernel on arrays, or the formulation itself where symbols are among them."""
         if any(map(bridge.is_symbolic, arguments)):
             return self._on_symbols(variant, arguments, parameters)
-        return self._run(variant, arguments, parameters, out)
+        try:
+            return self._run(variant, arguments, parameters, out)
+        except ShapeError:
+            # no numbers: perhaps somebody's own symbols, looked at only now as calls are to be quick
+            found = on_symbols.adopted(arguments)
+            if found is not None:
+                return self._on_symbols(variant, tuple(found), parameters)
+            if not on_symbols.has_sympy(arguments):
+                raise
+        inputs, _ = self.ports(variant)
+        values = self.parameter_array(parameters) if self._open else np.zeros(0)
+        return on_symbols.by_sympy(self._program(variant), inputs, arguments, values)
 
     def _on_symbols(
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters
     ) -> Any:
         """The quantity at one state of symbols, as inside somebody's own constraint or law."""
+        on_symbols.require_scalar_graph(self.dynamics.name, variant.quantity.name, arguments)
         inputs, _ = self.ports(variant)
         run = self._traceable(variant)
         found = tuple(self.at_symbols(run, inputs, arguments, parameters).values())

@@ -13,6 +13,7 @@ from dalembert.systems.alphabet import Alphabet, alphabet, entries
 from dalembert.systems.check import RELATIVE_INERTIA, least_inertia, singular
 from dalembert.systems.energies import Energies
 from dalembert.systems.evaluator import Parameters
+from dalembert.systems.on_symbols import is_symbols
 from dalembert.systems.settled import settled
 from dalembert.systems.system import System
 from dalembert.systems.timed import TimedSystem
@@ -124,7 +125,7 @@ class Lagrangian(TimedSystem):
         # where M is singular the kernel divides by zero; that is said below, in words
         with np.errstate(all="ignore"):
             found = self._result(variant, (q, qd, tau, *given.values()), parameters, out)
-        if not bridge.is_symbolic(found) and not np.isfinite(found).all():
+        if not is_symbols(found) and not np.isfinite(found).all():
             self._explain(found, q, parameters, t)
         return found
 
