@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.constraints import rank
 from dalembert.constraints.check import explain, require_state
-from dalembert.constraints.description import describe
+from dalembert.constraints.describe import describe
 from dalembert.constraints.inverse import internal_forces, selected
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.loads import given_loads

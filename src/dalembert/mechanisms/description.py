@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.constraints.description import describe
+from dalembert.constraints.describe import describe
 from dalembert.constraints.kinds import Constraint, Driver, Holonomic
 from dalembert.constraints.solve.dynamics import Solved
 from dalembert.constraints.solve.rows import Place
