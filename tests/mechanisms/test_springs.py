@@ -12,6 +12,7 @@ import dalembert as dl
 from dalembert import PlanarMechanism, SpatialMechanism
 from dalembert.constraints import Constrained
 from dalembert.errors import DalembertError, ModelError
+from dalembert.mechanisms.from_robot import absolute_state
 from dalembert.mechanisms.state import State
 from dalembert.zoo.absolute import four_bar, two_bars
 
@@ -136,6 +137,28 @@ def test_springs_hold_mechanism_and_robot_at_the_same_rest() -> None:
     outer = 9.81 * 0.4 * np.cos(second)
     assert abs(50.0 * turned[1] + outer) < 1e-7
     assert abs(100.0 * turned[0] + 9.81 * (2.0 * 0.5 + 1.0) * np.cos(first) + outer) < 1e-7
+
+
+def test_viscous_friction_of_a_robot_becomes_dampers() -> None:
+    rod = {"mass": 1.2, "com": [0.3, 0.0, 0.1], "inertia": np.diag([0.02, 0.05, 0.04])}
+    turn = {"type": "revolute", "axis": [0.0, 0.6, 0.8], "viscous": 0.7}
+    slide = {"type": "prismatic", "axis": [1.0, 0.0, 0.0], "viscous": 2.5}
+    robot = dl.Robot.from_links(
+        [
+            {"name": "a", "joint": {**turn, "name": "turn"}, **rod},
+            {"name": "b", "parent": "a", "joint": {**slide, "name": "slide"}, **rod},
+        ]
+    )
+    q, qd = np.array([0.4, 0.2]), np.array([1.1, -0.7])
+    made = SpatialMechanism.from_robot(robot, q)
+    state = made.forward_dynamics(0.0, *absolute_state(robot, q, qd))
+    back = made.to_robot()
+    np.testing.assert_allclose(
+        back.coordinates(state)[2], robot.forward_dynamics(q, qd, np.zeros(2)), atol=1e-10
+    )
+    ball = {"name": "ball", "joint": {"type": "spherical", "viscous": 0.1}, **rod}
+    with pytest.raises(ModelError, match="viscous friction of a spherical joint"):
+        SpatialMechanism.from_robot(dl.Robot.from_links([ball]))
 
 
 # points that coincide

@@ -18,8 +18,8 @@ from dalembert.systems.robot import Robot
 def spatial_mechanism(robot: Robot, q: Any = None) -> SpatialMechanism:
     """The bodies and joints of a robot, its first posture at q (default: the neutral one).
 
-    Each joint has an actuator of the same name where it has one coordinate. Rotors and friction
-    belong to drives, which a mechanism does not have.
+    Each joint has an actuator of the same name where it has one coordinate, and a damper where its
+    friction is viscous. Rotors and Coulomb friction belong to drives, which a mechanism does not have.
 
     >>> import dalembert as dl
     >>> arm = spatial_mechanism(dl.load("scara"))
@@ -44,6 +44,7 @@ def spatial_mechanism(robot: Robot, q: Any = None) -> SpatialMechanism:
         tensor, at = body.inertia_about_center, p + R @ body.center
         made.body(body.name, body.mass, tensor, at=at, rotation=R)
         _joint(made, model.bodies, k, owner[k], R, p)
+        _damper(made, body, owner[k], model.drive.viscous[body.v])
     return made
 
 
@@ -67,6 +68,19 @@ def _joint(
             pitch = 2.0 * np.pi * chart.slide / chart.turn
             made.screw(f"{name} thread", parent, body.name, pitch, at=p, axis=axis)
             made.actuator(name, f"{name} thread")
+
+
+def _damper(made: SpatialMechanism, body: Body, name: str, viscous: np.ndarray) -> None:
+    """Viscous friction of a joint; in a ball it has no single axis."""
+    if not np.any(viscous):
+        return
+    if isinstance(body.chart, Ball):
+        raise ModelError(
+            f"joint {name!r}: a damper acts along one axis, so the viscous friction of a spherical "
+            "joint cannot go along; set it to zero"
+        )
+    on = made.description.joints[-1].name
+    made.damper(f"{name} damper", on, damping=float(viscous[0]))
 
 
 def absolute_state(robot: Robot, q: Any, qd: Any) -> tuple[np.ndarray, np.ndarray]:
