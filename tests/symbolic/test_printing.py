@@ -38,7 +38,8 @@ EXAMPLES = {
     -L * sympy.cos(THETA1): ("−l₁ cos θ₁", r"-l_{1} \cos \theta_{1}"),
     sympy.sin(THETA1 + THETA2) ** 2: ("sin²(θ₁ + θ₂)", r"\sin^{2}(\theta_{1} + \theta_{2})"),
     R - L: ("r₂ − l₁", "r_{2} - l_{1}"),
-    M / (L + R): ("m₁/(l₁ + r₂)", r"\tfrac{m_{1}}{l_{1} + r_{2}}"),
+    M / (L + R): ("m₁/(l₁ + r₂)", r"\frac{m_{1}}{l_{1} + r_{2}}"),
+    (L + M) / R: ("(l₁ + m₁)/r₂", r"\frac{l_{1} + m_{1}}{r_{2}}"),
     sympy.sqrt(L): ("√(l₁)", r"\sqrt{l_{1}}"),
     sympy.Float(9.81) * M: ("9.81 m₁", "9.81 m_{1}"),
     sympy.Float(2.5e-7): ("2.5e-07", r"2.5 \cdot 10^{-7}"),
@@ -181,3 +182,16 @@ def test_names_of_several_letters(name, text, latex, mathml):
     assert Text().name(name) == text
     assert Latex().name(name) == latex
     assert mathml in MathML().name(name)
+
+
+def test_no_line_ends_inside_a_fraction():
+    """A long sum over a denominator stands behind the fraction: braces are closed on every line."""
+    letters = sympy.symbols("a1:30")
+    e = M * sum(letters) / (L + R)
+    for marks in (Text(), Latex(), MathML()):
+        pieces = printer(marks).pieces(e, 60)
+        assert len(pieces[0]) > 5
+        for piece in pieces[0]:
+            assert piece.count("{") == piece.count("}")
+            assert piece.count("<mrow>") == piece.count("</mrow>")
+            assert piece.count("<mfrac>") == piece.count("</mfrac>")

@@ -24,6 +24,7 @@ class Marks(Protocol):
     """What a `Printer` needs to write in one language."""
 
     times: str
+    barred: bool  # whether a fraction has a bar, which holds a sum together
 
     def number(self, digits: str) -> str: ...
     def name(self, name: str, dots: int = 0) -> str: ...
@@ -39,6 +40,7 @@ class Text:
     """Unicode for a terminal: m₃(l₁c₂ + r₂c₂₃)²."""
 
     times = " "
+    barred = False
 
     def number(self, digits: str) -> str:
         return digits
@@ -91,6 +93,7 @@ class Latex:
     """LaTeX mathematics."""
 
     times = " "
+    barred = True
 
     def number(self, digits: str) -> str:
         mantissa, _, exponent = digits.partition("e")
@@ -122,7 +125,8 @@ class Latex:
         return f"{base}^{{{exponent}}}"
 
     def fraction(self, above: str, below: str) -> str:
-        return rf"\tfrac{{{above}}}{{{below}}}"
+        small = "t" if above.isdigit() and below.isdigit() else ""
+        return rf"\{small}frac{{{above}}}{{{below}}}"
 
     def function(self, name: str, inner: str, exponent: str, bare: bool) -> str:
         known = ("sin", "cos", "tan", "exp", "log", "sinh", "cosh", "tanh")
@@ -138,6 +142,7 @@ class MathML:
     """MathML Core, which browsers draw without any script."""
 
     times = '<mo lspace="0" rspace="0.1em">&#x2062;</mo>'
+    barred = True
 
     def number(self, digits: str) -> str:
         return f"<mn>{digits}</mn>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from dalembert.symbolic.marks import dotted
 
@@ -33,14 +33,32 @@ mtable.lines mtd:first-child { text-align: right; white-space: nowrap; }
 
 _OPEN, _CLOSE = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
 _Q, _RATE, _ACCELERATION = "<mi>q</mi>", dotted("<mi>q</mi>"), dotted("<mi>q</mi>", "¨")
-_MOTION = (
-    f"<math><mrow><mi>M</mi>{_OPEN}{_Q}{_CLOSE}{_ACCELERATION}<mo>+</mo>"
-    f'<mi>C</mi>{_OPEN}{_Q}<mo separator="true">,</mo>{_RATE}{_CLOSE}{_RATE}<mo>+</mo>'
-    f"<mi>g</mi>{_OPEN}{_Q}{_CLOSE}<mo>=</mo><mi>τ</mi></mrow></math>"
-)
+_LEFT = {
+    "M": f"<mi>M</mi>{_OPEN}{_Q}{_CLOSE}{_ACCELERATION}",
+    "C": f'<mi>C</mi>{_OPEN}{_Q}<mo separator="true">,</mo>{_RATE}{_CLOSE}{_RATE}',
+    "G": f"<mi>G</mi>{_OPEN}{_Q}{_CLOSE}{_RATE}",
+    "g": f"<mi>g</mi>{_OPEN}{_Q}{_CLOSE}",
+    "e": "<mi>e</mi>",
+    "A": f"<msup><mi>A</mi><mi>T</mi></msup>{_OPEN}{_Q}{_CLOSE}<mi>λ</mi>",
+}
+_RIGHT = {"tau": "<mi>τ</mi>", "psi": "<mi>ψ</mi>"}
+_HELD = {"h", "A", "gamma", "lambda", "P_omega", "P_T", "M_p", "h_p", "tau_p"}
+_HELD |= {"M_r", "h_r", "tau_r", "Delta"}
 
 
-def page(title: str, sections: Sequence[tuple[str, str]], note: str = "") -> str:
+def motion(keys: Collection[str]) -> str:
+    """The equation of motion with the terms that a system of these quantities has."""
+    there = {"M", "C", "g", "tau", *keys} | ({"A"} if _HELD & set(keys) else set())
+    left, right = (
+        "<mo>+</mo>".join(term for key, term in side.items() if key in there)
+        for side in (_LEFT, _RIGHT)
+    )
+    return f"<math><mrow>{left}<mo>=</mo>{right}</mrow></math>"
+
+
+def page(
+    title: str, sections: Sequence[tuple[str, str]], note: str = "", keys: Collection[str] = ()
+) -> str:
     """A complete page; every section is a heading and a box that scrolls if it is too wide."""
     body = "".join(
         f'<section><h2>{heading}</h2><div class="box">{content}</div></section>\n'
@@ -51,5 +69,5 @@ def page(title: str, sections: Sequence[tuple[str, str]], note: str = "") -> str
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f'<h1>{title}</h1>\n<p class="head">{_MOTION}</p>\n{remark}\n{body}</body>\n</html>\n'
+        f'<h1>{title}</h1>\n<p class="head">{motion(keys)}</p>\n{remark}\n{body}</body>\n</html>\n'
     )

@@ -80,9 +80,13 @@ class Printer:
         if not sums or len(self.reader.expression(term)) <= width:
             return [whole]
         longest = max(sums, key=lambda f: len(f.args))
-        mark = sympy.Dummy("sum")
-        around = self._signed(term.xreplace({longest: mark}), first)
-        before, _, after = around.partition(self.marks.name(mark.name))
+        if sympy.fraction(term)[1] != 1:
+            # a line must not end inside a fraction: the sum stands behind it
+            before, after = self._signed(term / longest, first) + self.marks.times, ""
+        else:
+            mark = sympy.Dummy("sum")
+            around = self._signed(term.xreplace({longest: mark}), first)
+            before, _, after = around.partition(self.marks.name(mark.name))
         opening, closing = self.marks.parentheses("\0").split("\0")
         inner = [self._signed(t, k == 0) for k, t in enumerate(self.ordered_terms(longest))]
         return [before + opening + inner[0], *inner[1:-1], inner[-1] + closing + after]
@@ -97,7 +101,11 @@ class Printer:
         written += [self._factor(f) for f in factors if f != 1]
         if below == 1:
             return join(written, self.marks)
-        return self.marks.fraction(join(written, self.marks) or "1", self.expression(below))
+        if len(factors) == 1 and factors[0].is_Add and coefficient == 1 and self.marks.barred:
+            written = [self._sum(factors[0])]  # the bar holds it together
+        return self.marks.fraction(
+            join(written, self.marks) or self._digits(1), self.expression(below)
+        )
 
     def _rank(self, f: sympy.Expr) -> tuple[int, bool, str]:
         """Place of a factor within a product."""

@@ -240,7 +240,7 @@ def html_page(eq: Equations, title: str, short: bool = True) -> str:
     named += abbreviations(eq, list(eq.quantities), marks) if short else []
     if named:
         sections.append(("Names", _mathml_lines(named)))
-    return page(html(title), sections, html(eq.note))
+    return page(html(title), sections, html(eq.note), list(eq.quantities))
 
 
 def _mathml_matrix(label: str, rows: list[list[str]]) -> str:
