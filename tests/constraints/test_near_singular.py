@@ -157,3 +157,55 @@ def test_controllers_give_the_motion_they_were_asked_for(closed, law):
         qdd, _ = closed.reference("forward_dynamics", q[k], qd[k], tau)
         expected = -36.0 * (angle - 1.0) - 12.0 * SPEED
         assert abs(qdd[0] - expected) <= 100.0 * allowed(closed, DISTANCES)[k]
+
+
+def ladder(count: int, redundant: bool) -> dl.Network:
+    """Parallel cranks side by side, each of two units joined by a link with mixed rows."""
+    gravity = (0.0, -9.81, 0.0)
+    coupler = pinned("coupler", "c0_rod", (1.0, 0.0), 2.0, 2.0)
+    left = dl.Robot.from_links(
+        [pinned("c0", None, (0.0, 0.0), 1.0, 1.0), coupler],
+        frames={"end": ("coupler_rod", place((2.0, 0.0, 0.0)))},
+        gravity=gravity,
+        name="left",
+    )
+    right = dl.Robot.from_links(
+        [pinned("c1", None, (2.0, 0.0), 1.0, 3.0)],
+        frames={"tip": ("c1_rod", place((1.0, 0.0, 0.0)))},
+        gravity=gravity,
+        name="right",
+    )
+    mix = np.array([[0.8, 0.6], [-0.6, 0.8], [1.0, 2.0]])[: 3 if redundant else 2]
+
+    def link(a, b):
+        return mix @ (a.pose("end")[1] - b.pose("tip")[1])[:2]
+
+    links = [(2 * k, 2 * k + 1, link) for k in range(count)]
+    return dl.Network([left, right] * count, links, "ladder")
+
+
+@pytest.mark.parametrize("count", [1, 31], ids=["dense", "sparse"])
+@pytest.mark.parametrize("redundant", [False, True])
+@pytest.mark.parametrize("speed", [SPEED, REST])
+def test_a_network_is_right_near_singular_postures(count, redundant, speed):
+    """At rest there is no motion to take a limit along, and velocities have to be projected."""
+    one = SYSTEMS["rows become equal"]()
+    given = np.array([0.3, 1.0, -0.4])
+    for angle in DISTANCES[::4]:
+        q, bound = np.tile(angle * ALONG, count), allowed(one, np.array([angle]))[0]
+        expected = exact(one, np.array([angle]), TORQUE)[0]
+        qd, tau = np.tile(speed * ALONG, count), np.tile(TORQUE, count)
+        qdd, _ = ladder(count, redundant).forward_dynamics(q, qd, tau)
+        error = np.abs(qdd.reshape(count, 3) - expected).max() / np.abs(expected).max()
+        assert error <= bound
+        M = one.mass_matrix(angle * ALONG)
+        along = ALONG @ M @ given / (ALONG @ M @ ALONG)
+        found = ladder(count, redundant).project_velocity(q, np.tile(given, count))
+        assert np.abs(found.reshape(count, 3) - along * ALONG).max() <= bound
+
+
+def test_a_network_too_near_to_tell_is_refused():
+    """Where the lost row is rounding, what it asks for decides the motion, and cannot be told."""
+    network = ladder(1, redundant=False)
+    with pytest.raises(ConstraintError, match=r"singular posture.*link 0"):
+        network.forward_dynamics(1e-11 * ALONG, 0.0 * ALONG, TORQUE)

@@ -22,6 +22,7 @@ from dalembert.bridge.arrays import (
     is_zero,
     shape_of,
     symbol,
+    zero_rows,
 )
 from dalembert.bridge.calculus import (
     at,
@@ -34,7 +35,7 @@ from dalembert.bridge.calculus import (
 )
 from dalembert.bridge.foreign import adopted, erf, is_array, is_letter, operations
 from dalembert.bridge.functions import Function, along, traced
-from dalembert.bridge.letters import identity, name_of, symbols_of
+from dalembert.bridge.letters import identity, name_of, symbols_beyond, symbols_of
 
 __all__ = [
     "Function",
@@ -61,7 +62,9 @@ __all__ = [
     "operations",
     "shape_of",
     "symbol",
+    "symbols_beyond",
     "symbols_of",
     "traced",
     "transposed",
+    "zero_rows",
 ]

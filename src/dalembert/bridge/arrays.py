@@ -55,7 +55,10 @@ def column(value: Any) -> casadi.SX:
 
     if not is_symbolic(value):
         return casadi.SX(casadi.DM(np.asarray(value, dtype=float).ravel()))
-    entries = value.ravel().to_casadi() if hasattr(value, "to_casadi") else casadi.vec(value.T)
+    if not hasattr(value, "to_casadi"):
+        entries = casadi.vec(value.T)
+    else:
+        entries = (value if len(value.shape) < 2 else value.ravel()).to_casadi()
     return casadi.SX(casadi.densify(entries))
 
 
@@ -107,6 +110,20 @@ def is_zero(value: Any) -> bool:
     import casadi
 
     return bool(casadi.cse(column(value)).is_zero())
+
+
+def zero_rows(value: Any) -> list[int]:
+    """Which rows of an array (m, n) are zero, whatever the symbols are.
+
+    >>> x = symbol("x", 2)
+    >>> zero_rows(np.stack([x, x - x]))
+    [1]
+    """
+    import casadi
+
+    m, n = shape_of(value)
+    entries = casadi.cse(column(value))
+    return [k for k in range(m) if entries[k * n : (k + 1) * n].is_zero()]
 
 
 def shape_of(value: Any) -> tuple[int, ...]:

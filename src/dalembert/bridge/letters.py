@@ -20,6 +20,20 @@ def symbols_of(value: Any) -> list[Any]:
     return [array(s) for s in casadi.symvar(column(value))]
 
 
+def symbols_beyond(value: Any, known: Any) -> list[Any]:
+    """The symbols () met in an array and not in another, in order of appearance.
+
+    >>> from dalembert.bridge import symbol
+    >>> x, y = symbol("x"), symbol("y")
+    >>> [name_of(s) for s in symbols_beyond(x * y, x)]
+    ['y']
+    """
+    import casadi
+
+    own = {s.element_hash() for s in casadi.symvar(column(known))}
+    return [array(s) for s in casadi.symvar(column(value)) if s.element_hash() not in own]
+
+
 def name_of(symbol: Any) -> str:
     """The name a symbol () was made with; not unique."""
     return str(column(symbol).name())

@@ -72,7 +72,7 @@ def _rows(label: str, constraint: Constraint, at: Posture, flow: Any) -> tuple[A
                 f"expected (k, {n}) and k"
             )
         A, b = np.concatenate([A, bridge.flat(rolled[:1]).reshape(shape)]), bridge.flat([b, b2])
-    empty = [k for k in range(A.shape[0]) if bridge.is_zero(A[k])]
+    empty = bridge.zero_rows(A)
     if constraint.every_row_counts or len(empty) == A.shape[0]:
         for k in empty:
             what = "h does not depend on q" if k < h.size else "its row of A is zero"
@@ -107,9 +107,7 @@ def _parameters(
     system: Dynamics, outputs: list[Any], own: list[Any], letters: Mapping[str, Any], p: Any
 ) -> tuple[list[Any], dict[str, float | None], Any]:
     """`Parameter` symbols met in the rows become entries of one vector, the system's first."""
-    known = {bridge.identity(s) for s in bridge.symbols_of(bridge.flat([*own, p]))}
-    every = bridge.symbols_of(bridge.flat(outputs))
-    loose = [s for s in every if bridge.identity(s) not in known]
+    loose = bridge.symbols_beyond(bridge.flat(outputs), bridge.flat([*own, p]))
     parameters = dict(system.parameters)
     targets, more = [], []
     for symbol in loose:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -154,15 +154,11 @@ class ConstrainedDynamics(WithContacts):
 
     # how large its rows are by nature
 
-    @cached_property
-    def scales(self) -> Callable[..., Any]:
-        """(q, t) → M_jj (nv,), and Σ J² (rows, nv) over the motions J that each row is made of.
+    def scales(self, q: Any, t: Any = None) -> tuple[Any, Any]:
+        """M_jj (nv,), and Σ J² (rows, nv) over the motions J that each row is made of.
 
-        Traced once, since many postures are tried; zero where a constraint does not say.
+        Zero where a constraint does not say. They change slowly: one posture stands for those near.
         """
-        return bridge.traced(self._scales, {"q": (self.nq,), "t": ()}, shared=True)
-
-    def _scales(self, q: Any, t: Any) -> tuple[Any, Any]:
         at = Posture(self.dynamics, q, t)
         squares: list[Any] = []
         for name, rows in self.slices.items():
@@ -191,7 +187,7 @@ class ConstrainedDynamics(WithContacts):
         from dalembert.constraints.elimination import weakest
 
         B = rank.weighed(self, self.at(q, None, t).A, q, t)
-        best = rank.pivots(B)
+        best = rank.pivots(B, usual=self.known_rank)
         there = [*map(Pivots.parse, known), self.require_pivots()]
         good = weakest(B, best) / WEAKER
         return next((chosen for chosen in there if weakest(B, chosen) >= good), best)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,16 +40,31 @@ class Mobility:
         return text + ("; singular posture" if self.singular else "")
 
 
-def weighed(system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any) -> np.ndarray:
+class Sizes(NamedTuple):
+    """How large velocities and rows are by nature, at one posture and those near to it."""
+
+    columns: np.ndarray  # √M_jj (nv,), one where there is no inertia: no units are left then
+    made_of: np.ndarray  # (rows,) of the motions each row is a difference of; zero where unknown
+
+
+def sizes_at(system: ConstrainedDynamics, q: np.ndarray, t: Any) -> Sizes:
+    """The sizes at a posture."""
+    diagonal, squares = system.scales(q, 0.0 if t is None else t)
+    columns = np.sqrt(np.where(np.abs(diagonal) > 0.0, np.abs(diagonal), 1.0))
+    return Sizes(columns, np.sqrt((squares / columns**2).sum(axis=1)))
+
+
+def weighed(
+    system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any, by: Sizes | None = None
+) -> np.ndarray:
     """A (rows, nv) without units: row k over its natural size, column j over √M_jj.
 
     The natural size is that of the motions the row is a difference of, not the row's own: a row that
     cancels but for rounding stays as small as it is, in every orientation of the world.
     """
-    columns, squares = _scales(system, q, t)
+    columns, made_of = sizes_at(system, q, t) if by is None else by
     B = A / columns
     size = np.linalg.norm(B, axis=1)
-    made_of = np.sqrt((squares / columns**2).sum(axis=1))
     for rows in system.slices.values():
         # rows that are written together, and do not say what of, are taken to have one unit
         known = made_of[rows].any()
@@ -57,21 +72,13 @@ def weighed(system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any) -
     return B / floored(size)[:, None]
 
 
-def _scales(system: ConstrainedDynamics, q: np.ndarray, t: Any) -> tuple[np.ndarray, np.ndarray]:
-    """√M_jj (nv,), one where there is no inertia, and Σ J² (rows, nv) of the rows' motions."""
-    diagonal, squares = system.scales(q=q, t=0.0 if t is None else t)
-    return np.sqrt(np.where(np.abs(diagonal) > 0.0, np.abs(diagonal), 1.0)), squares
-
-
-def inertias(system: ConstrainedDynamics, q: np.ndarray) -> np.ndarray:
-    """√M_jj (nv,): with it a velocity has no units of its own."""
-    return _scales(system, q, None)[0]
-
-
-def permitted(system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any) -> np.ndarray:
+def permitted(
+    system: ConstrainedDynamics, A: np.ndarray, q: np.ndarray, t: Any, by: Sizes | None = None
+) -> np.ndarray:
     """Velocities (nv, m) that span those with A q̇ = 0, orthonormal once × √M_jj."""
-    _, sizes, Vt = np.linalg.svd(weighed(system, A, q, t))
-    return (Vt[_counted(sizes, system.known_rank) :] / inertias(system, q)).T
+    by = sizes_at(system, q, t) if by is None else by
+    _, sizes, Vt = np.linalg.svd(weighed(system, A, q, t, by))
+    return (Vt[_counted(sizes, system.known_rank) :] / by.columns).T
 
 
 def floored(size: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from dalembert.constraints.assembly import STARTS, assemble
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
 from dalembert.errors import ConstraintError, ParameterError, ShapeError
 
-WALKS, STEPS = 6, 3
+WALKS, STEPS = 4, 3
 SPREAD = 0.1  # of a step, rad or m
 
 
@@ -21,8 +21,9 @@ def reference(
         raise ShapeError(f"{system.name}: guess has shape {guess.shape}, expected ({system.nq},)")
     system = _with_numbers(system)
     q = assemble(system, guess, starts=STARTS)
-    postures = [q, *_branch(system, q)]
-    rows = [rank.weighed(system, system.at(x).A, x, 0.0) for x in postures]
+    by = rank.sizes_at(system, q, 0.0)
+    postures = [q, *_branch(system, q, by)]
+    rows = [rank.weighed(system, system.at(x).A, x, 0.0, by) for x in postures]
     if not np.isfinite(rows[0]).all():
         raise ConstraintError(f"{system.name}: the constraints are not finite at q = {q}")
     ranks = [rank.rank(B) for B in rows]
@@ -47,7 +48,7 @@ def _with_numbers(system: ConstrainedDynamics) -> ConstrainedDynamics:
         raise ParameterError(f"{error}; the rank of the constraints needs numbers") from None
 
 
-def _branch(system: ConstrainedDynamics, q: np.ndarray) -> list[np.ndarray]:
+def _branch(system: ConstrainedDynamics, q: np.ndarray, by: rank.Sizes) -> list[np.ndarray]:
     """Postures reached from q by steps along velocities that the constraints permit.
 
     They stay on the branch of q, where the rank is the same but for single postures; postures put
@@ -58,7 +59,7 @@ def _branch(system: ConstrainedDynamics, q: np.ndarray) -> list[np.ndarray]:
     for _ in range(WALKS):
         at, wish = q, rng.normal(size=system.nv)
         for _ in range(STEPS):
-            wish = _permitted(system, at, wish)
+            wish = _permitted(system, at, wish, by)
             if not np.abs(wish).max() > 0.0:
                 break  # nothing moves here
             step = SPREAD * wish / np.abs(wish).max()
@@ -72,10 +73,12 @@ def _branch(system: ConstrainedDynamics, q: np.ndarray) -> list[np.ndarray]:
     return found
 
 
-def _permitted(system: ConstrainedDynamics, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _permitted(
+    system: ConstrainedDynamics, q: np.ndarray, v: np.ndarray, by: rank.Sizes
+) -> np.ndarray:
     """What A leaves of the velocity v (nv,)."""
-    N = rank.permitted(system, system.at(q).A, q, 0.0)
-    return N @ (N.T @ (rank.inertias(system, q) ** 2 * v))
+    N = rank.permitted(system, system.at(q).A, q, 0.0, by)
+    return N @ (N.T @ (by.columns**2 * v))
 
 
 def _usual(ranks: list[int]) -> int:

@@ -3,8 +3,9 @@
 M is block diagonal, so only the Schur complement S = J M⁻¹ Jᵀ has to be factored. It links rows that
 share a unit: reordered by reverse Cuthill–McKee it is banded, and its cost grows linearly along a
 chain. Few rows are dense. Cholesky's pivots say when the rank is in doubt; then the singular values
-decide, whichever solver it is: as many as are known to be redundant at every posture are left out,
-or those below `CUT` where that is not known yet, and the multipliers are those of least norm.
+of B decide, whichever solver it is: as many as are known to be redundant at every posture are left
+out, or those below `CUT` where that is not known yet, and the multipliers are those of least norm.
+Errors grow like ε cond(B) then, not like the square.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from dalembert.errors import ConvergenceError
 CUT = 1e-4  # of the largest singular value, rows of unit length in the mass metric
 DOUBT = 3e-3  # Cholesky pivots below this share of the largest ask for the singular values
 ENOUGH = 1e-4  # and of rows that are known to be independent nearly everywhere
+SMOOTH = 1e-3  # a proximal iteration is exact where rows that are not redundant are so far apart
 DENSE = 60  # up to so many rows a dense factor is quicker
 MOST = 2000  # up to so many rows singular values are looked at
 PROXIMITY = 1e-9
 PROXIMAL_STEPS = 4
-ROUNDING = 1e-9  # singular values below this share of the largest are none
+ROUNDING = 1e-11  # singular values below this share of the largest are none
 FINITE = 1e150
 SHORT = 1e-3  # a row of a joint is measured at least by this share of its longest one
 Pattern = tuple[np.ndarray, np.ndarray]  # row and column of every entry
@@ -31,14 +33,17 @@ Pattern = tuple[np.ndarray, np.ndarray]  # row and column of every entry
 class ConstraintSolver(Protocol):
     """B at the posture last filled in, and (B Bᵀ)⁺ of it.
 
-    `least` is how far the most dependent row, of unit length, stands from the span of those before
-    it, rows that are always redundant (`expect`) left out: it falls to zero at singular postures.
+    `least` is how far the most dependent row, of unit length, stands from the span of the others,
+    rows that are always redundant (`expect`) left out: it falls to zero at singular postures.
+    `lost` says that fewer are independent than usual, or that this cannot be told any more.
     """
 
     @property
     def rank(self) -> int: ...
     @property
     def least(self) -> float: ...
+    @property
+    def lost(self) -> bool: ...
     def fill(self, data: np.ndarray) -> None: ...
     def times(self, x: np.ndarray) -> np.ndarray: ...
     def transposed(self, y: np.ndarray) -> np.ndarray: ...
@@ -83,7 +88,7 @@ class Dense:
         rows = len(scale)
         self.shape, self._at, self._scale = (rows, columns), at, scale
         self._potrf, self._potrs = lapack.dpotrf, lapack.dpotrs
-        self.rank, self.least = rows, 1.0
+        self.rank, self.least, self.lost = rows, 1.0, False
         self._redundant: int | None = None
 
     def fill(self, data: np.ndarray) -> None:
@@ -94,7 +99,7 @@ class Dense:
         self.B = B
         self._unit = B / self.length[:, None]
         self._factor: np.ndarray | None = None
-        self._pinv: np.ndarray | None = None
+        self._singular: tuple[np.ndarray, np.ndarray] | None = None
 
     def times(self, x: np.ndarray) -> np.ndarray:
         """B x."""
@@ -108,11 +113,12 @@ class Dense:
         """(B Bᵀ)⁺ r."""
         if not len(r):
             return r
-        if self._factor is None and self._pinv is None:
+        if self._factor is None and self._singular is None:
             self._decompose()
         scaled = r / self.length
-        if self._pinv is not None:
-            return (self._pinv @ scaled) / self.length
+        if self._singular is not None:
+            U, sigma = self._singular
+            return (U @ ((scaled @ U) / sigma**2)) / self.length
         return self._potrs(self._factor, scaled, lower=True)[0] / self.length
 
     def expect(self, redundant: int) -> None:
@@ -125,20 +131,19 @@ class Dense:
         pivots = factor.diagonal()
         if not failed and pivots.min() > DOUBT:
             self._factor, self.rank, self.least = factor, self.shape[0], float(pivots.min())
+            self.lost = False
             return
         if not np.isfinite(self._unit).all():
             raise ConvergenceError("a posture is not finite: the motion has run away")
-        pivots = self._potrf(S + PROXIMITY * np.eye(len(S)), lower=True)[0].diagonal()
-        self.least = _least(pivots, self._redundant)
         U, sigma, _ = np.linalg.svd(self._unit, full_matrices=False)
+        usual = self.shape[0] - (self._redundant or 0)
+        self.least = float(np.append(sigma, 0.0)[min(usual, len(sigma) + 1) - 1]) if usual else 1.0
         if self._redundant is None:
-            kept = sigma > CUT * sigma[0]
+            self.rank = int((sigma > CUT * sigma[0]).sum())
         else:
-            first = np.arange(len(sigma)) < self.shape[0] - self._redundant
-            kept = (sigma > ROUNDING * sigma[0]) & first
-        self.rank = int(kept.sum())
-        U = U[:, kept]
-        self._pinv = (U / sigma[kept] ** 2) @ U.T
+            self.rank = min(usual, int((sigma > ROUNDING * sigma[0]).sum()))
+        self.lost = self.rank < usual
+        self._singular = U[:, : self.rank], sigma[: self.rank]
 
 
 class Banded:
@@ -196,6 +201,11 @@ class Banded:
             return self._dense.rank
         return self.shape[0] - ((self._redundant or 0) if self._proximity else 0)
 
+    @property
+    def lost(self) -> bool:
+        """Whether fewer rows are independent than usual, or so many that nobody can tell."""
+        return self._dense.lost if self._dense is not None else self.least <= ENOUGH
+
     def solve(self, r: np.ndarray) -> np.ndarray:
         """(B Bᵀ)⁻¹ r; with redundant rows a proximal iteration towards a solution."""
         if self._factor is None and self._dense is None:
@@ -206,7 +216,13 @@ class Banded:
         for _ in range(PROXIMAL_STEPS - 1 if self._proximity else 0):
             step = self._pbtrs(self._factor, self._proximity * step)[0]
             found = found + step
-        return self._back(found / self.length)
+        solved = self._back(found / self.length)
+        if self._proximity or self.least > DOUBT:
+            return solved
+        # once more, from B and not from B Bᵀ: an error of ε cond(B), not of its square
+        left = r - self.times(self.transposed(solved))
+        more = self._pbtrs(self._factor, left[self.order] / self.length)[0]
+        return solved + self._back(more / self.length)
 
     def _back(self, y: np.ndarray) -> np.ndarray:
         result = np.empty_like(y)
@@ -228,15 +244,17 @@ class Banded:
         shifted = band.copy()
         shifted[-1] += PROXIMITY
         self._factor, _ = self._pbtrf(shifted)
-        self.least = _least(self._factor[-1], self._redundant)
-        if self._redundant is None and self.shape[0] <= MOST:
+        usual = np.sort(self._factor[-1])[self._redundant or 0 :]
+        self.least = float(usual.min(initial=1.0))
+        if self._redundant is not None and self.least > SMOOTH:
+            return
+        if self.shape[0] <= MOST:
             self._dense = Dense(self.shape[1], self._at, self._scale)
+            if self._redundant is not None:
+                self._dense.expect(self._redundant)
             self._dense.fill(self._given)
-
-
-def _least(pivots: np.ndarray, redundant: int | None) -> float:
-    left = np.sort(pivots)[redundant or 0 :]
-    return float(left[0]) if len(left) else 1.0
+            self._dense.solve(np.zeros(self.shape[0]))
+            self.least = self._dense.least
 
 
 def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
