@@ -8,6 +8,7 @@ position q ⊕ −M^{-1/2} Bᵀ(B Bᵀ)⁺ Φ, velocity v − M^{-1/2} Bᵀ(B B�
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ LONGEST = 0.05  # in so many seconds at most
 SIDES = (1, -1, 2, -2, 3, -3, 4, -4, 5, -5)
 # Lagrange's weights of the value in the middle; with REACH they are exact to about 1e-11 of it
 WEIGHTS = np.repeat([5 / 6, -10 / 21, 5 / 28, -5 / 126, 1 / 252], 2)
+APART = 1e-6  # singular values of rows that are independent there
 CONSISTENT = 1e-6  # what may be left of A v̇ = γ beside its size
 LOST = 1e-12  # and where rows have come to depend on others, beside what a gap explains,
 GAPS = 1e3  # so many times as large
@@ -139,27 +141,30 @@ class Solver(Closure):
         """Look once, beside a first posture that is in doubt, which rows are always redundant."""
         if self._probed:
             return False
-        along = v if self._moves(v) else self._permitted(t, q)
-        if not self._moves(along):
-            return False
-        try:
-            sides = self._beside(t, q, along)
-        except ConstraintError:
-            if along is v:
-                raise
-            # where branches cross, most velocities lead nowhere
-            self._looked_at(Side(t, q, v))
-            return False
-        self._probed = True
-        self.linear.expect(min(self.rows.m - self._looked_at(side)[0] for side in sides))
-        self._usual = max(self._usual, *(self._looked_at(side)[1] for side in sides))
-        return True
+        # along the motion, and along some other one: what rests near a singular posture stays there
+        sides = self._beside(t, q, v) if self._moves(v) else []
+        other = self._permitted(t, q)
+        with suppress(ConstraintError):  # where branches cross, most velocities lead nowhere
+            sides += self._beside(t, q, other) if self._moves(other) else []
+        if sides:
+            self._probed = True
+            self.linear.expect(self.rows.m - max(self._rank_beside(side) for side in sides))
+            self._usual = max(self._usual, *(self._looked_at(side) for side in sides))
+        self._looked_at(Side(t, q, v))
+        return self._probed
 
-    def _looked_at(self, side: Side) -> tuple[int, float]:
-        """(Independent rows, how far apart they are) at a state."""
+    def _rank_beside(self, side: Side) -> int:
+        """Independent rows at a state that is on the constraints."""
+        if self.rows.m <= MOST:
+            return self.rank(side.t, side.q, APART)
+        self._looked_at(side)
+        return self.linear.rank
+
+    def _looked_at(self, side: Side) -> float:
+        """How far apart the rows are at a state, with B ready there."""
         self.terms(*side)
         self.linear.solve(np.zeros(self.rows.m))
-        return self.linear.rank, self.linear.least
+        return self.linear.least
 
     def _permitted(self, t: float, q: np.ndarray) -> np.ndarray:
         """Some velocity that the rows permit, by which a mechanism at rest is looked at; or none."""
@@ -199,10 +204,10 @@ class Solver(Closure):
             sides.append(Side(t + d, moved, speed))
         return sides
 
-    def rank(self, t: float, q: np.ndarray) -> int:
-        """Independent rows at a posture, by the singular values."""
+    def rank(self, t: float, q: np.ndarray, share: float = 1e-8) -> int:
+        """Independent rows at a posture: singular values above this share of the largest."""
         _, sigma, _ = self._singular_values(t, q)
-        return int((sigma > 1e-8 * max(sigma.max(initial=0.0), 1e-300)).sum())
+        return int((sigma > share * max(sigma.max(initial=0.0), 1e-300)).sum())
 
     def _singular_values(self, t: float, q: np.ndarray) -> Any:
         """U, σ and Vᵀ of the rows, of unit length in the mass metric."""
