@@ -4,6 +4,7 @@ import gc
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,6 +142,17 @@ def test_a_rollout_is_checked_too(monkeypatch, dtype, moving):
     expected = dl.load("planar_2r").rollout(*given, steps=5, dt=0.01)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_the_plain_functions_of_a_rollout_are_asked_as_well(monkeypatch):
+    """A program traced from another robot, and compiled as it is."""
+    robot, other = dl.load("planar_2r"), dl.load("planar_2r", l1=1.5)
+    made = iteration(robot.dynamics.bound(), "rk4")
+    mistaken = replace(made, plain=iteration(other.dynamics.bound(), "rk4").plain)
+    q, qd, tau = np.random.default_rng(0).standard_normal((3, 20, 2))
+    with pytest.raises(CompileError, match=r"kernel gives q.*plain NumPy"):
+        rollout.Rollout(mistaken)((q, qd), (tau,), 3, 1, 0.01)
+    assert len(rollout.Rollout(made)((q, qd), (tau,), 3, 1, 0.01)) == 2
 
 
 def test_rollouts_that_are_right_pass(monkeypatch):

@@ -144,6 +144,7 @@ def iteration(dynamics: Dynamics, method: str, friction: str = "smooth") -> Iter
         table=fused.table,
         stage=_traced(stage, inputs, list(fused.work), f"{method}_stage"),
         finish=_traced(finish, ports, ["q", "qd"], f"{method}_finish"),
+        plain=(stage, finish),
     )
 
 

@@ -94,30 +94,44 @@ def confirm_rollout(
     broadcast: Callable[..., Any] = np.broadcast_to,
     host: Callable[[Any], np.ndarray] = np.asarray,
 ) -> None:
-    """Run the first steps of the first states; raise where they are not those of the programs.
+    """Run the first steps of the first states; raise where they are not what they should be.
 
     `arrays` are base and held values that broadcast to the batch, held ones with `moves` steps in front
     where that is not 0; `run` takes (base, held, steps, every, dt), `host` brings a result to NumPy.
     """
     start, few = len(iteration.base), min(moves, MOST_STEPS)
-    inputs, steps = (*iteration.base, *iteration.held), few or MOST_STEPS
     first = [
         _first(port, x, batch, few if k >= start else 0, broadcast)
-        for k, (port, x) in enumerate(zip(inputs, arrays, strict=True))
+        for k, (port, x) in enumerate(zip((*iteration.base, *iteration.held), arrays, strict=True))
     ]
-    if not len(first[0]):
-        return
-    given = [x.swapaxes(0, 1) for x in first[start:]] if few else first[start:]
-    found = [host(x).swapaxes(0, 1) for x in run(first[:start], given, steps, 1, dt)]
+    if len(first[0]):
+        given = [x.swapaxes(0, 1) for x in first[start:]] if few else first[start:]
+        ends = run(first[:start], given, few or MOST_STEPS, 1, dt)
+        found = [host(x).swapaxes(0, 1) for x in ends]
+        _confirm_steps(iteration, [host(x) for x in first], found, dt, kind)
+
+
+def _confirm_steps(
+    iteration: "Iteration", first: Arrays, found: Arrays, dt: float, kind: str
+) -> None:
+    """By the programs, interpreted, and in double precision by the functions behind them."""
+    start, steps = len(iteration.base), found[0].shape[1]
 
     def rolled(*states: np.ndarray) -> Arrays:
         return iteration.interpreted(states[:start], states[start:], steps, dt)
 
+    def plain(**state: np.ndarray) -> Mapping[str, Any]:
+        values = list(state.values())
+        ends = iteration.by_plain(values[:start], values[start:], steps, dt)
+        return {port.name: x for port, x in zip(iteration.base, ends, strict=True)}
+
     name = f"{iteration.stage.name} and {iteration.finish.name}"
+    inputs = (*iteration.base, *iteration.held)
     outputs = [Port(port.name, (steps, *port.shape)) for port in iteration.base]
-    seen = [host(x) for x in first]
-    confirmation = Confirmation(name, inputs, outputs, seen, found, kind)
-    confirmation.by_results("the program", *_in_both(rolled, seen))
+    confirmation = Confirmation(name, inputs, outputs, first, found, kind)
+    confirmation.by_results("the program", *_in_both(rolled, first))
+    if iteration.plain is not None and first[0].dtype == np.float64:
+        confirmation.by_function(plain)
 
 
 def _first(

@@ -13,13 +13,16 @@ outputs are the work values. Inputs of `finish` are base and work values, output
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from dalembert.errors import CompileError, ShapeError
 from dalembert.kernels.program.program import Port, Program
+
+Arrays = Sequence[np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,8 @@ class Iteration:
     table: tuple[tuple[float, ...], ...]  # per stage, multiples of dt
     stage: Program
     finish: Program
+    plain: tuple[Callable[..., Arrays], Callable[..., Arrays]] | None = None
+    """What they were traced from, for one state of numbers, by the names of their inputs."""
 
     def __post_init__(self) -> None:
         columns = len(self.table[0])
@@ -84,31 +89,48 @@ class Iteration:
             for k in range(port.size)
         ]
 
-    def interpreted(
-        self, base: Sequence[np.ndarray], held: Sequence[np.ndarray], steps: int, dt: float
-    ) -> list[np.ndarray]:
-        """Base values after each step, (states, steps, *shape), from base values (states, *shape).
+    def interpreted(self, base: Arrays, held: Arrays, steps: int, dt: float) -> Arrays:
+        """Base values after each step, (..., steps, *shape), from base values (..., *shape).
 
-        `held` values are (states, *shape), or (states, steps, *shape) where they change.
+        `held` values are (..., *shape), or (..., steps, *shape) where they change.
         """
         from dalembert.kernels.program.interpret import interpret
 
-        dtype, states = base[0].dtype, len(base[0])
-        named = dict(zip((port.name for port in self.base), base, strict=True))
-        saved = []
+        pair = (partial(interpret, self.stage), partial(interpret, self.finish))
+        return self._repeated(pair, base, held, steps, dt)
+
+    def by_plain(self, base: Arrays, held: Arrays, steps: int, dt: float) -> Arrays:
+        """The same for one state, in plain NumPy."""
+        if self.plain is None:
+            raise CompileError(f"{self.stage.name} was not traced from a function of numbers")
+        named = [
+            lambda *x, f=f, ports=p.inputs: f(**{q.name: y for q, y in zip(ports, x, strict=True)})
+            for f, p in zip(self.plain, (self.stage, self.finish), strict=True)
+        ]
+        return self._repeated((named[0], named[1]), base, held, steps, dt)
+
+    def _repeated(
+        self,
+        functions: tuple[Callable[..., Arrays], Callable[..., Arrays]],
+        base: Arrays,
+        held: Arrays,
+        steps: int,
+        dt: float,
+    ) -> Arrays:
+        stage, finish = functions
+        dtype, lead = base[0].dtype, base[0].shape[: base[0].ndim - len(self.base[0].shape)]
+        saved, now = [], dict(zip((port.name for port in self.base), base, strict=True))
         for step in range(steps):
             u = [
-                x if x.ndim == 1 + len(port.shape) else x[:, step]
+                x if x.ndim == len(lead) + len(port.shape) else x.take(step, axis=len(lead))
                 for port, x in zip(self.held, held, strict=True)
             ]
-            work: Sequence[np.ndarray] = [
-                np.zeros((states, *port.shape), dtype) if source is None else named[source]
+            work: Arrays = [
+                np.zeros((*lead, *port.shape), dtype) if source is None else now[source]
                 for port, source in self.work
             ]
             for row in self.table:
-                scalars = [dtype.type(c * dt) for c in row]
-                work = interpret(self.stage, *named.values(), *work, *u, *scalars)
-            ends = interpret(self.finish, *named.values(), *work)
-            named = dict(zip(named, ends, strict=True))
-            saved.append(ends)
-        return [np.stack(column, axis=1) for column in zip(*saved, strict=True)]
+                work = stage(*now.values(), *work, *u, *(dtype.type(c * dt) for c in row))
+            saved.append(finish(*now.values(), *work))
+            now = dict(zip(now, saved[-1], strict=True))
+        return [np.stack(column, axis=len(lead)) for column in zip(*saved, strict=True)]
