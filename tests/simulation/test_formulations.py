@@ -86,6 +86,50 @@ def test_until_sees_velocities_in_kanes_variables():
     np.testing.assert_allclose(run.qd[-1, 1], 3.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("formulation", ["elimination", "kane"])
+def test_hybrid_control_has_its_poles_by_every_formulation(formulation):
+    """The law keeps a state z of its own, ż = λ − λ_d: θ − θ_d and λ − λ_d decay as promised."""
+    linkage = dl.load("four_bar")
+    target, lam = linkage.neutral()[:1] + 0.05, np.linspace(1.0, 2.0, linkage.rows)
+    integral = np.ones(linkage.rows)
+    law = dl.control.Hybrid(
+        linkage, ("crank",), target, 36.0, 12.0, lam=lam, ki=3.0, integral=integral
+    )
+    given = {"duration": 1.0, "dt": 0.05, "formulation": formulation}
+    run = dl.simulate(linkage, None, None, law, **given)
+    t = run.time.values[:, None]
+    promised = -0.05 * (1.0 + 6.0 * t) * np.exp(-6.0 * t)
+    np.testing.assert_allclose(run.q.values[:, :1] - target, promised, atol=1e-9)
+    decay = np.exp(-3.0 * t) * integral
+    np.testing.assert_allclose(run["lambda"] - lam, -3.0 * decay, atol=1e-7)
+    np.testing.assert_allclose(run.controller, decay, atol=1e-7)
+
+
+def test_friction_brakes_speeds_as_it_brakes_velocities():
+    """Coulomb friction and a damper in geared joints, smoothed: they take the same energy."""
+    rubbing = [
+        {"name": "crank", "type": "revolute", "axis": (0.0, 0.0, 1.0), "coulomb": 0.2},
+        {"name": "rocker", "type": "revolute", "axis": (0.0, 0.0, 1.0), "viscous": 0.3},
+    ]
+    rod = {"mass": 1.0, "com": (0.5, 0.0, 0.0), "inertia": np.eye(3) / 12.0}
+    robot = dl.Robot.from_links(
+        [
+            {"name": "a", "joint": rubbing[0], **rod},
+            {"name": "b", "joint": {**rubbing[1], "origin_xyz": (1.0, 0.0, 0.0)}, **rod},
+        ],
+        gravity=(0.0, -9.81, 0.0),
+    )
+    closed = dl.Constrained(robot, [dl.JointCoupling("rocker", "crank", ratio=-2.0)])
+    given = {"duration": 0.5, "dt": 0.01, "smoothing": 0.1}
+    runs = [
+        dl.simulate(closed, [0.2, -0.4], [2.0, -4.0], formulation=way, **given)
+        for way in (None, "kane")
+    ]
+    np.testing.assert_allclose(runs[1].q, runs[0].q, atol=1e-8)
+    np.testing.assert_allclose(runs[1].dissipated, runs[0].dissipated, atol=1e-7)
+    assert float(runs[1].dissipated[-1]) > 0.5 and float(abs(runs[1].balance).max()) < 1e-7
+
+
 def test_a_formulation_of_a_robot():
     arm = dl.load("planar_2r")
     given = {"duration": 0.2, "dt": 0.01}
