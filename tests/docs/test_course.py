@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dalembert import sources
+
 COURSE = Path(__file__).parents[2] / "docs" / "course"
 sys.path.insert(0, str(COURSE.parent))
 import conf  # noqa: E402
@@ -32,6 +34,14 @@ def test_a_chapter_ends_with_things_to_try(path):
     ending = path.read_text(encoding="utf-8").rpartition("\n## ")[2]
     assert ending.startswith("Things to try\n")
     assert ending.count("\n- ") >= 3 and ending.count("*You should see*") >= 3
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_names_its_document_by_author_or_title(path):
+    text = path.read_text(encoding="utf-8")
+    assert sources.cited(text) == text
+    known = ("Li and Wu", "Silver", "Lecture 11", "RBE 3005", "Anthropomorphic Manipulator")
+    assert any(name in text.partition("\n## ")[0] for name in known)
 
 
 PAGE = """# A page
