@@ -9,12 +9,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from dalembert import forking as forking
 from dalembert.version import __version__ as __version__
 
+TYPE_CHECKING = False  # known by this name to type checkers; typing itself takes half of an import
 if TYPE_CHECKING:
+    from typing import Any
+
     from dalembert import control, formulations
     from dalembert.constraints import (
         Constrained,

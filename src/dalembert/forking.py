@@ -9,12 +9,14 @@ Imported with the package itself, before anything of it can be imported by a thr
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from _thread import RLock, get_ident
 from importlib import _bootstrap
-from typing import Any
+
+TYPE_CHECKING = False  # see dalembert/__init__.py
+if TYPE_CHECKING:
+    from typing import Any
 
 _imports: Any = _bootstrap  # Python's import system; what is used here is not in its type stubs
 # One lock for all use of LLVM (llvmlite serialises its calls anyway).
@@ -48,16 +50,18 @@ def _importing() -> list[str]:
 
 def _in_child() -> None:
     llvm_lock.release()
+    # not imported here: another thread of the parent may have been importing it
+    cached_property = getattr(sys.modules.get("functools"), "cached_property", None)
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == "dalembert":
+        if cached_property is not None and name.partition(".")[0] == "dalembert":
             for kind in list(vars(module).values()):
                 if isinstance(kind, type):
-                    _renew(kind)
+                    _renew(kind, cached_property)
 
 
-def _renew(kind: type) -> None:
+def _renew(kind: type, cached_property: type) -> None:
     for attribute in vars(kind).values():
-        if isinstance(attribute, functools.cached_property) and hasattr(attribute, "lock"):
+        if isinstance(attribute, cached_property) and hasattr(attribute, "lock"):
             attribute.lock = RLock()
 
 
