@@ -130,6 +130,19 @@ def test_friction_brakes_speeds_as_it_brakes_velocities():
     assert float(runs[1].dissipated[-1]) > 0.5 and float(abs(runs[1].balance).max()) < 1e-7
 
 
+@pytest.mark.parametrize("formulation", ["elimination", "kane"])
+def test_samples_may_have_their_own_parameters(formulation):
+    """Falling through the top with other gravities: each sample is a run of its own."""
+    pendulum = dl.load("pendulum_constrained", g=dl.Parameter("g", 9.81))
+    values = np.array([[9.81], [1.62]])
+    start = np.tile([0.0, -1.0], (2, 1)), np.tile([7.0, 0.0], (2, 1))
+    given = {"duration": 0.5, "dt": 1e-3, "save_every": 100, "formulation": formulation}
+    both = dl.simulate(pendulum, *start, parameters=values, **given)
+    for k, g in enumerate(values[:, 0]):
+        one = dl.simulate(pendulum, start[0][k], start[1][k], parameters={"g": g}, **given)
+        np.testing.assert_allclose(both.q[:, k], one.q, atol=1e-9)
+
+
 def test_a_formulation_of_a_robot():
     arm = dl.load("planar_2r")
     given = {"duration": 0.2, "dt": 0.01}

@@ -63,13 +63,14 @@ class KanePlant(Plant):
 
     def first(self, q: np.ndarray, given: Given) -> np.ndarray:
         """(z, near) at the start: the unit velocities of coordinates that are independent there."""
-        bound = self.dynamics.bound(given.get("parameters"))
+        values = given.get("parameters")
         near = np.empty((*q.shape[:-1], self.nv, self.freedoms))
         for where in np.ndindex(*q.shape[:-1]):
-            held = bound.pivots_at(q[where], 0.0).columns
+            own = values[where] if values is not None and values.ndim > 1 else values
+            held = self.dynamics.bound(own).pivots_at(q[where], 0.0).columns
             near[where] = np.eye(self.nv)[:, [k for k in range(self.nv) if k not in held]]
-        own = np.broadcast_to(super().first(q, given), (*q.shape[:-1], self.law_size))
-        return np.concatenate([own, near.reshape(*q.shape[:-1], -1)], axis=-1)
+        law = np.broadcast_to(super().first(q, given), (*q.shape[:-1], self.law_size))
+        return np.concatenate([law, near.reshape(*q.shape[:-1], -1)], axis=-1)
 
     def _inner(self, y: Any) -> Inner:
         q, v, z = self.nq, self.nq + self.freedoms, self.inner - 2
