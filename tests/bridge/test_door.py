@@ -1,11 +1,14 @@
 """CasADi is spoken to behind one door, and each factorisation that traces is written once."""
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dalembert
+from dalembert import bridge
 
 ROOT = Path(dalembert.__file__).parent
 SOURCES = {path.relative_to(ROOT): ast.parse(path.read_text()) for path in ROOT.rglob("*.py")}
@@ -52,3 +55,21 @@ def test_each_factorisation_is_written_once(name):
 def test_each_word_of_the_bridge_is_written_once(name):
     (place,) = DEFINED[name]
     assert place.startswith("bridge")
+
+
+def test_a_function_called_from_many_threads_keeps_its_numbers_apart():
+    """Each thread has memory of its own that CasADi reads and writes."""
+    x = bridge.symbol("x", 3)
+    function = bridge.Function([x], [2.0 * x, x @ x])
+
+    def wrong(seed: int) -> int:
+        rng = np.random.default_rng(seed)
+        given = rng.normal(size=(200, 3))
+        found = [function(row) for row in given]
+        return sum((twice != 2.0 * row).any() for (twice, _), row in zip(found, given, strict=True))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(wrong, range(8))) == [0] * 8
+    first, _ = function(np.ones(3))
+    function(np.zeros(3))
+    assert (first == 2.0).all()  # what was given away is not written to again

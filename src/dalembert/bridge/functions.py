@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -48,11 +50,25 @@ class Function:
         if any(map(is_symbolic, arrays)):
             found = self._columns.call([column(x) for x in arrays])
             return tuple(array(y, *shape) for y, shape in zip(found, self.shapes, strict=True))
-        found = self._columns.call([np.asarray(x, dtype=float).ravel() for x in arrays])
-        return tuple(
-            np.array(y, dtype=float).reshape(shape)
-            for y, shape in zip(found, self.shapes, strict=True)
-        )
+        given = [np.asarray(x, dtype=float).ravel() for x in arrays]
+        if tuple(x.size for x in given) != tuple(map(prod, self.inputs)):
+            # one number for all entries, or a mistake that CasADi explains
+            plain = zip(self._columns.call(given), self.shapes, strict=True)
+            return tuple(np.array(y, dtype=float).reshape(shape) for y, shape in plain)
+        buffers = self._buffers
+        for place, x in zip(buffers.inputs, given, strict=True):
+            place[: x.size] = x
+        buffers.run()
+        written = zip(buffers.outputs, self.shapes, strict=True)
+        return tuple(y[: prod(shape)].reshape(shape).copy() for y, shape in written)
+
+    @property
+    def _buffers(self) -> _Buffers:
+        """Memory that CasADi reads and writes without copies, one for each thread."""
+        local = self.__dict__.setdefault("_local", threading.local())
+        if not hasattr(local, "buffers"):
+            local.buffers = _Buffers(self._columns)
+        return local.buffers
 
     def serialize(self) -> str:
         """The function as text: equal functions give equal text."""
@@ -60,6 +76,19 @@ class Function:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._columns.serialize(), self.inputs, self.shapes, self.names)
+
+
+class _Buffers:
+    """Inputs and outputs of one CasADi function; none is shorter than one number."""
+
+    def __init__(self, function: Any) -> None:
+        self._buffer, self.run = function.buffer()
+        self.inputs = [np.zeros(max(1, function.numel_in(k))) for k in range(function.n_in())]
+        self.outputs = [np.zeros(max(1, function.numel_out(k))) for k in range(function.n_out())]
+        for k, place in enumerate(self.inputs):
+            self._buffer.set_arg(k, place.data)
+        for k, place in enumerate(self.outputs):
+            self._buffer.set_res(k, place.data)
 
 
 def _restored(text: str, inputs: Shapes, shapes: Shapes, names: tuple[str, ...]) -> Function:
