@@ -248,3 +248,10 @@ def test_what_has_no_letters_is_said():
     assert redundant.equations(["M_r"]).M_r.shape == (1, 1)
     with pytest.raises(dl.EquationError, match="fills books"):
         dl.load("stewart_platform").equations(["lambda"])
+
+
+@pytest.mark.parametrize("name", ["arm_rolling_on_sphere", "parallel_3rr"])
+def test_large_systems_are_written_in_the_time_they_are_given(name):
+    """Entries that nobody reads are not searched for common factors; each form is checked still."""
+    found = dl.load(name).equations(["A"], timeout=1.0, progress=False)
+    assert found.A.shape == (dl.load(name).rows, dl.load(name).nv)

@@ -10,7 +10,7 @@ from sympy.polys.rings import PolyElement
 from dalembert.symbolic.angles import split
 from dalembert.symbolic.polynomials import Polynomials, _reduce, reduce_sines
 
-LARGEST = 20_000  # products of terms up to which common factors are looked for
+LARGEST = 10_000  # products of terms up to which common factors are looked for
 
 
 class Quotient(NamedTuple):

@@ -36,6 +36,7 @@ STYLES = {"kinetic_energy": "bodies", "potential_energy": "bodies"} | dict.fromk
     ("mass_matrix", "reduced_mass_matrix", "projected_mass_matrix"), "parameters"
 )
 DIVIDED = 1e-9  # what cancels to zero between quotients by numbers down to 0.05³
+READABLE = 120  # terms of an entry above which nobody reads it, and common factors take too long
 FEW = 4  # constants that may stand for the whole mass matrix without being asked for
 
 
@@ -197,6 +198,8 @@ class _Author:
 
     def _quotients(self, writer: Writer, f: Any) -> list[Quotient]:
         """f as one quotient or, where the forces have another denominator, as two; [] for neither."""
+        if len(f) > READABLE or self.budget.exhausted():
+            return []
         whole = quotient(writer.source, f)
         known = writer.source.generators
         forces = [known.index(s) for s in self.system.tau if s in known]
@@ -253,10 +256,13 @@ class _Author:
 
 
 def _written(writer: Writer, found: Quotient, style: str) -> sympy.Expr:
-    """Each part in the style that has fewer operations."""
-    above, below = (
-        min((writer.write(f, way) for way in (style, "bodies")), key=sympy.count_ops) for f in found
-    )
+    """Each part in the style that has fewer terms."""
+
+    def terms(e: sympy.Expr) -> int:
+        return len(sympy.Add.make_args(e))
+
+    ways = (style, "bodies")
+    above, below = (min((writer.write(f, way) for way in ways), key=terms) for f in found)
     return above / below
 
 
