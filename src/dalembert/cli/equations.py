@@ -16,7 +16,6 @@ from dalembert.systems.system import System
 from dalembert.zoo import is_known
 from dalembert.zoo.letters import symbolic_model, with_letters
 
-FORMS = ("text", "latex", "html", "pdf-ready")
 QUANTITIES = tuple(SOURCES)
 
 

@@ -76,10 +76,6 @@ class ConstrainedDynamics(WithContacts):
     traced_from: ClassVar = TRACED_FROM
 
     @property
-    def carrier(self) -> Dynamics:
-        return self.dynamics
-
-    @property
     def free(self) -> Dynamics:
         return self.dynamics
 
@@ -112,32 +108,9 @@ class ConstrainedDynamics(WithContacts):
         return self.dynamics.options(choice)
 
     @property
-    def inertia(self) -> Any:
-        return self.dynamics.inertia
-
-    def with_inertia(self, theta: Any) -> ConstrainedDynamics:
-        return replace(self, dynamics=self.dynamics.with_inertia(theta))
-
-    def without_coulomb(self) -> ConstrainedDynamics:
-        return replace(self, dynamics=self.dynamics.without_coulomb())
-
-    @property
-    def frames(self) -> tuple[str, ...]:
-        return self.dynamics.frames
-
-    @property
     def frame_count(self) -> int:
         """Number of frames, on which wrenches may act."""
         return len(self.frames)
-
-    def poses(self, q: Any) -> Mapping[str, Any]:
-        return self.dynamics.poses(q)
-
-    def pose(self, q: Any, frame: str) -> Any:
-        return self.dynamics.pose(q, frame)
-
-    def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
-        return self.dynamics.frame_jacobian(q, frame, expressed_in)
 
     @property
     def gyroscopic(self) -> bool:

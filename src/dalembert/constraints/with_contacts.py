@@ -10,16 +10,14 @@ import numpy as np
 from dalembert import bridge
 from dalembert.constraints import contact
 from dalembert.constraints.kinds import Constraint
-from dalembert.systems.carried import Carried
-from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.carried import Around
 
 
-class WithContacts(Carried):
+class WithContacts(Around):
     """The side of a constrained system that deals with surfaces."""
 
     if TYPE_CHECKING:
         # fields of those who inherit
-        dynamics: Dynamics
         function: bridge.Function
         constraints: Mapping[str, Constraint]
         slices: Mapping[str, slice]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,4 +187,3 @@ class Loose:
 
 
 Tree = list[Branch | Loose]
-Places = Callable[[Any], Any]

@@ -8,7 +8,7 @@ where s(q) is what a force acts along, J = ∂s/∂v, and J_b the motion of a lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from dalembert.formulations.registry import Quantity
 from dalembert.mechanisms.tree_places import TreePlaces
 from dalembert.systems.bodies.catalogue import BODIES
 from dalembert.systems.bodies.data import Force, Load, digest
-from dalembert.systems.carried import Carried
+from dalembert.systems.carried import Around
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
 from dalembert.systems.robot_dynamics import TRACED_FROM
@@ -35,7 +35,7 @@ Effort = Callable[[Force, Any, Any], Any]  # τ from what a force measures and h
 
 
 @dataclass(frozen=True, eq=False)
-class SprungDynamics(Carried):
+class SprungDynamics(Around):
     """The robot's equations, and forces along s(q) of its poses."""
 
     name: str
@@ -48,10 +48,6 @@ class SprungDynamics(Carried):
         "dalembert.constraints",
         "dalembert.mechanisms",
     )
-
-    @property
-    def carrier(self) -> Dynamics:
-        return self.dynamics
 
     @cached_property
     def catalogue(self) -> Mapping[str, Quantity]:
@@ -75,37 +71,11 @@ class SprungDynamics(Carried):
     def bind(self, values: Any) -> SprungDynamics:
         return self
 
-    @property
-    def inertia(self) -> Any:
-        return self.dynamics.inertia
-
-    def with_inertia(self, theta: Any) -> SprungDynamics:
-        return replace(self, dynamics=self.dynamics.with_inertia(theta))
-
-    def without_coulomb(self) -> SprungDynamics:
-        return replace(self, dynamics=self.dynamics.without_coulomb())
-
     def require_regular(self) -> None:
         self.dynamics.require_regular()
 
     def size(self, symbol: str) -> int:
         return self.dynamics.size(symbol)
-
-    def options(self, choice: str) -> tuple[str, ...] | None:
-        return self.dynamics.options(choice)
-
-    @property
-    def frames(self) -> tuple[str, ...]:
-        return self.dynamics.frames
-
-    def poses(self, q: Any) -> Mapping[str, Any]:
-        return self.dynamics.poses(q)
-
-    def pose(self, q: Any, frame: str) -> Any:
-        return self.dynamics.pose(q, frame)
-
-    def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
-        return self.dynamics.frame_jacobian(q, frame, expressed_in)
 
     # the forces
 

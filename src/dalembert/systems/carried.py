@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -67,3 +69,43 @@ class Carried(Dynamics):
     @property
     def coulomb(self) -> Any:
         return self.carrier.coulomb
+
+
+class Around(Carried):
+    """A frozen dataclass around other `dynamics`, whose frames and inertias are those of the inside."""
+
+    dynamics: Dynamics
+
+    @property
+    def carrier(self) -> Dynamics:
+        return self.dynamics
+
+    def _with(self, dynamics: Dynamics) -> Self:
+        """The same around another inside."""
+        return cast(Self, replace(cast(Any, self), dynamics=dynamics))
+
+    @property
+    def inertia(self) -> Any:
+        return self.dynamics.inertia
+
+    def with_inertia(self, theta: Any) -> Self:
+        return self._with(self.dynamics.with_inertia(theta))
+
+    def without_coulomb(self) -> Self:
+        return self._with(self.dynamics.without_coulomb())
+
+    def options(self, choice: str) -> tuple[str, ...] | None:
+        return self.dynamics.options(choice)
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        return self.dynamics.frames
+
+    def poses(self, q: Any) -> Mapping[str, Any]:
+        return self.dynamics.poses(q)
+
+    def pose(self, q: Any, frame: str) -> Any:
+        return self.dynamics.pose(q, frame)
+
+    def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
+        return self.dynamics.frame_jacobian(q, frame, expressed_in)
