@@ -243,6 +243,10 @@ def test_what_has_no_letters_is_said():
         ],
         guess=[1.0, 0.0],
     )
+    with pytest.raises(dl.EquationError, match=r"puma560 jump with the velocity"):
+        dl.load("puma560").equations(["psi"])
+    with pytest.raises(dl.EquationError, match="solved sparsely"):
+        dl.load("n_four_bar").equations()
     with pytest.raises(dl.EquationError, match="redundant"):
         redundant.equations(["lambda"])
     assert redundant.equations(["M_r"]).M_r.shape == (1, 1)

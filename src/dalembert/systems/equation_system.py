@@ -6,12 +6,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import sympy
 
 from dalembert.errors import ConstraintError, EquationError, FormulationError
+from dalembert.kernels.program.program import Op
 from dalembert.symbolic.lettered import SOURCES, Lettered, quantity_key
 from dalembert.symbolic.writing import write_equations
 from dalembert.systems.variant import Variant
+
+# operations of friction that depends on the sign of a velocity
+JUMPS = (Op.LT, Op.LE, Op.EQ, Op.NE, Op.NOT, Op.SELECT0)
 
 if TYPE_CHECKING:
     from dalembert.kernels.program.program import Program
@@ -70,7 +75,7 @@ def _program(subject: Evaluator, name: str) -> Program:
             found = seen.in_letters[name]
             given = ("t",) if seen.moving else ()
             return subject._program(Variant(found, found.formulations[0], (), given))
-        if name not in seen.catalogue:
+        if seen.catalogue and name not in seen.catalogue:
             raise EquationError(
                 f"{seen.name} has no {name.replace('_', ' ')}: that is for systems under constraints, "
                 "or for those given by their energies"
@@ -79,7 +84,13 @@ def _program(subject: Evaluator, name: str) -> Program:
         listed = {formulation.name for formulation in quantity.formulations}
         readable = next((way for way in ("automatic", "centers") if way in listed), None)
         timed = {"t": True} if seen.moving and "t" in quantity.optional else {}
-        return subject.program(name, readable, **timed)
+        program = subject.program(name, readable, **timed)
+        if name == "generalized_forces" and np.isin(program.op, JUMPS).any():
+            raise EquationError(
+                f"the forces without potential of {seen.name} jump with the velocity (Coulomb "
+                "friction), which is no formula; leave out 'psi'"
+            )
+        return program
     except (FormulationError, ConstraintError) as error:
         raise EquationError(f"{name} has no equations: {error}") from error
 
