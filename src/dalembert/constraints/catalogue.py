@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import wraps
+from collections.abc import Callable
 from typing import Any
 
 from dalembert.constraints import (
@@ -18,11 +16,9 @@ from dalembert.constraints import (
     reactions,
 )
 from dalembert.constraints.contact_catalogue import CONTACT
-from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.friction import rubbed
 from dalembert.constraints.loads import LOADS, loaded
 from dalembert.formulations.registry import Formulation, Quantity, Size
-from dalembert.systems.dynamics import Dynamics
 
 VECTOR, SQUARE = ("nv",), ("nv", "nv")
 Shapes = dict[str, tuple[Size, ...]]
@@ -231,28 +227,3 @@ QUANTITIES = (
     *CONTACT,
 )
 BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
-# what depends on position and velocity alone is the same with constraints as without
-_OF_A_STATE = {"q", "qd", "step", "to"}
-
-
-def catalogue_of(system: Dynamics) -> Mapping[str, Quantity]:
-    """What there is to compute of this system under constraints."""
-    held = system.catalogue.items()
-    own = {name: found for name, found in held if _OF_A_STATE.issuperset(found.inputs)}
-    return {**{name: of_the_system(found) for name, found in own.items()}, **BY_NAME}
-
-
-def of_the_system(found: Quantity) -> Quantity:
-    """A quantity of the system that constraints hold, for the constrained system."""
-
-    def around(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def held(system: ConstrainedDynamics, **given: Any) -> Any:
-            return function(system.dynamics.description, **given)
-
-        return held
-
-    made = tuple(replace(way, function=around(way.function)) for way in found.formulations)
-    best = found.best
-    chosen = None if best is None else lambda system: best(system.dynamics.description)
-    return replace(found, formulations=made, best=chosen)

@@ -85,9 +85,9 @@ class ConstrainedDynamics(WithContacts):
 
     @cached_property
     def catalogue(self) -> Mapping[str, Quantity]:
-        from dalembert.constraints.catalogue import catalogue_of
+        from dalembert.constraints.catalogue import BY_NAME
 
-        return catalogue_of(self.dynamics)
+        return {**self.of_the_inside(), **BY_NAME}
 
     @property
     def in_letters(self) -> Mapping[str, Quantity]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from dalembert.formulations.registry import Formulation, Quantity
 from dalembert.model.jointed import Kinds
 from dalembert.spatial import se3
 from dalembert.spatial.rotations import vee
-from dalembert.systems.carried import Carried
+from dalembert.systems.carried import Carried, passed_on
 from dalembert.systems.dynamics import Dynamics
 
 TRACED_STEPS = 5  # of Newton's method in a program: each squares the error
@@ -205,16 +205,4 @@ _MOVES: Mapping[str, Callable[..., Any]] = {"integrate": _integrate, "difference
 
 def _carried(found: Quantity) -> Quantity:
     """A quantity of the inner system for the one that carries contact coordinates too."""
-
-    def around(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def at_own(system: TouchingDynamics, **given: Any) -> Any:
-            own = {name: system.own(x) if name == "q" else x for name, x in given.items()}
-            return function(system.inner.description, **own)
-
-        return at_own
-
-    made = tuple(replace(way, function=around(way.function)) for way in found.formulations)
-    best = found.best
-    chosen = None if best is None else lambda system: best(system.inner.description)
-    return replace(found, formulations=made, best=chosen)
+    return passed_on(found, lambda system: system.inner, lambda system, q: system.own(q))

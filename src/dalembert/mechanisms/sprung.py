@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.constraints.catalogue import of_the_system
 from dalembert.formulations.registry import Quantity
 from dalembert.mechanisms.tree_places import TreePlaces
 from dalembert.systems.bodies.catalogue import BODIES
@@ -30,7 +29,6 @@ OWN = (
     *("bias", "gravity_torque", "generalized_forces"),
     *("forward_dynamics", "inverse_dynamics", "potential_energy"),
 )
-OF_A_STATE = {"q", "qd", "step", "to"}
 Effort = Callable[[Force, Any, Any], Any]  # τ from what a force measures and how fast it changes
 
 
@@ -52,10 +50,7 @@ class SprungDynamics(Around):
     @cached_property
     def catalogue(self) -> Mapping[str, Quantity]:
         """The robot's quantities that no force changes, and those that are written here."""
-        held = self.dynamics.catalogue.items()
-        kept = {name: x for name, x in held if OF_A_STATE.issuperset(x.inputs)}
-        own = {name: BODIES[name] for name in OWN}
-        return {**{name: of_the_system(x) for name, x in kept.items()}, **own}
+        return {**self.of_the_inside(), **{name: BODIES[name] for name in OWN}}
 
     @cached_property
     def content(self) -> str:

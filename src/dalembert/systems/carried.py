@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import wraps
 from typing import Any, Self, cast
 
 import numpy as np
 
+from dalembert.formulations.registry import Quantity
 from dalembert.model.jointed import Kinds
 from dalembert.systems.dynamics import Dynamics
+
+# what depends on position and velocity alone is the same for the system around as for that inside
+OF_A_STATE = {"q", "qd", "step", "to"}
 
 
 class Carried(Dynamics):
@@ -109,3 +114,35 @@ class Around(Carried):
 
     def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
         return self.dynamics.frame_jacobian(q, frame, expressed_in)
+
+    def of_the_inside(self) -> dict[str, Quantity]:
+        """Quantities of the inside that are those of the whole as well."""
+        held = self.dynamics.catalogue.items()
+        kept = {name: found for name, found in held if OF_A_STATE.issuperset(found.inputs)}
+        return {name: passed_on(found, _inside) for name, found in kept.items()}
+
+
+def _inside(system: Around) -> Dynamics:
+    return system.dynamics
+
+
+def passed_on(
+    found: Quantity,
+    inside: Callable[[Any], Dynamics],
+    own_q: Callable[[Any, Any], Any] | None = None,
+) -> Quantity:
+    """A quantity of the system inside another, for that other; `own_q` gives the inside's q."""
+
+    def around(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def passed(system: Any, **given: Any) -> Any:
+            if own_q is not None and "q" in given:
+                given["q"] = own_q(system, given["q"])
+            return function(inside(system).description, **given)
+
+        return passed
+
+    made = tuple(replace(way, function=around(way.function)) for way in found.formulations)
+    best = found.best
+    chosen = None if best is None else lambda system: best(inside(system).description)
+    return replace(found, formulations=made, best=chosen)
