@@ -35,7 +35,7 @@ def _items(x: Any) -> list[Any]:
 
 def is_symbols(x: Any) -> bool:
     """Whether a result is of symbols, CasADi's or SymPy's, and so neither finite nor not."""
-    return bridge.is_symbolic(x) or _is_sympy(x)
+    return not isinstance(x, np.ndarray | float) and (bridge.is_symbolic(x) or _is_sympy(x))
 
 
 def require_scalar_graph(name: str, quantity: str, arguments: Sequence[Any]) -> None:
