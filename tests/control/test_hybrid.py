@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import sympy
+from sympy.physics.mechanics import dynamicsymbols
 
 import dalembert as dl
 from dalembert.control import (
@@ -185,6 +187,8 @@ def test_a_task_that_does_not_fit_is_refused() -> None:
     system, *_ = posed("parallel_3rr")
     with pytest.raises(dl.DalembertError, match="2 degrees of freedom, the task 1"):
         Hybrid(system, ["theta1"], [0.0], 1.0, 1.0)
+    with pytest.raises(dl.DalembertError, match="at least one"):
+        Hybrid(system, [], [], 1.0, 1.0)
     with pytest.raises(dl.DalembertError, match="no coordinate"):
         Hybrid(system, ["theta1", "phi"], [0.0, 0.0], 1.0, 1.0)
     with pytest.raises(dl.DalembertError, match=r"lam must have the shape \(4,\)"):
@@ -218,3 +222,40 @@ def test_an_unknown_velocity_is_named_with_the_nearest() -> None:
     disk = dl.load("rolling_disk")
     with pytest.raises(dl.UnknownNameError, match="no velocity 'thetta'; did you mean 'theta'"):
         HybridVelocity(disk, ("thetta", "phi"), [0.1, 0.2], kp=4.0)
+
+
+# systems that move by themselves
+
+
+def held_in_the_wind() -> dl.Constrained:
+    """A particle of 2 kg on the line y = 0, with a wind sin 3t along x."""
+    x, y = sympy.symbols("x y", cls=sympy.Function)
+    t = dynamicsymbols._t
+    at = [x(t), y(t)]
+    free = dl.Lagrangian(at, sum(u.diff(t) ** 2 for u in at), 0, forces=[sympy.sin(3 * t), 0])
+    return dl.Constrained(free, [dl.Holonomic(lambda q: q[1:2], name="line")])
+
+
+def test_hybrid_knows_forces_that_change_with_time() -> None:
+    """The law cancels the wind, so that x is the solution of ẍ + 4 ẋ + 4 (x − 1) = 0."""
+    law = Hybrid(held_in_the_wind(), ("x",), [1.0], kp=4.0, kd=4.0)
+    run = dl.simulate(law.system, [0.0, 0.0], None, law, duration=2.0, dt=0.1)
+    t = run.time.values
+    np.testing.assert_allclose(
+        run.q.values[:, 0], 1.0 - (1.0 + 2.0 * t) * np.exp(-2.0 * t), atol=1e-8
+    )
+
+
+def test_gauge_invariant_control_refuses_what_moves_by_itself() -> None:
+    """Its law has no v_o: a driver's share would be left out without a word."""
+    pair, _, q0 = posed("parallel_3rr")
+    push = dl.Driver(lambda q, t: q[0] - q0[0] - 0.3 * t, name="push")
+    driven = dl.Constrained(pair, [push], guess=q0)
+    for system, name in ((held_in_the_wind(), "x"), (driven, "theta3")):
+        with pytest.raises(dl.FormulationError, match="take Hybrid"):
+            GaugeInvariant(system, (name,), [1.0], 1.0, 1.0)
+
+
+def test_gamma_of_a_mass_matrix_that_changes_with_time_is_refused() -> None:
+    with pytest.raises(dl.FormulationError, match="does not know the time"):
+        held_in_the_wind().gauge_matrix([0.1, 0.0], [0.2, 0.0])

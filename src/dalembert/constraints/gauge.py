@@ -133,13 +133,23 @@ def singular_values(
 
 def gauge_matrix(system: ConstrainedDynamics, q: Any, qd: Any, root: str = "cholesky") -> Any:
     """Γ (nv, nv) = W⁻¹ C W⁻ᵀ − Ẇᵀ W⁻ᵀ with v̇ + Γ v = u: skew, since Ṁ = C + Cᵀ."""
-    plant = system.dynamics
+    plant = _standing(system)
 
     def frame(x: Any) -> tuple[Any]:
         return (roots(plant, x, plant.mass_matrix(x), root)[0],)
 
     (W,), (W_dot,) = bridge.along(frame, plant.rate, q, qd)
     return _skew_gamma(plant, q, qd, W, W_dot)
+
+
+def _standing(system: ConstrainedDynamics) -> Dynamics:
+    """The plant, if its mass matrix does not change with time by itself."""
+    if system.dynamics.moving:
+        raise FormulationError(
+            f"{system.name}: the mass matrix changes with time, and Γ(q, q̇) does not know the time; "
+            "take Γ_o and Γ_r of decoupled(q, qd, tau, t=…)"
+        )
+    return system.dynamics
 
 
 def _skew_gamma(plant: Dynamics, q: Any, qd: Any, W: Any, W_dot: Any) -> Any:
@@ -157,7 +167,7 @@ def gauge_matrix_printed(
 
     Γ v is right, but this Γ is not skew.
     """
-    plant = system.dynamics
+    plant = _standing(system)
     if plant.nq != plant.nv:
         raise FormulationError(
             f"{system.name}: ∂v/∂q as printed needs coordinates whose rates are the velocities; "

@@ -20,6 +20,7 @@ from dalembert import bridge
 from dalembert.constraints.gauge import Decoupled, decoupled, roots
 from dalembert.control.hybrid import Hybrid
 from dalembert.control.task import stacked_solve, times
+from dalembert.errors import FormulationError
 from dalembert.linalg.orthonormal import householder
 from dalembert.simulation.inline import compiled
 from dalembert.simulation.law import pack, unpack
@@ -35,7 +36,21 @@ class GaugeFrame(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GaugeInvariant(Hybrid):
-    """The composite-error law, with the arguments of `Hybrid`: K_p and K_d are those of ε here."""
+    """The composite-error law, with the arguments of `Hybrid`: K_p and K_d are those of ε here.
+
+    For systems that stand still by themselves: constraints that move have velocities V₁ v_o of their
+    own, which the law of the source leaves out; `Hybrid` takes them.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        seen = self.model
+        pushed = seen.at(self.system.neutral(), None, 0.0).b
+        if seen.moving or seen.gyroscopic or np.any(pushed):
+            raise FormulationError(
+                f"GaugeInvariant: {self.system.name} depends on time, has terms linear in the "
+                "velocity or constraints that move, which this law does not count; take Hybrid"
+            )
 
     def frame(self, t: Any, q: Any, qd: Any) -> GaugeFrame:
         """W, V, Γ and B with its rate along q̇."""

@@ -196,7 +196,7 @@ def commanded(
     plant, rows = model.dynamics.at_time(t), model.at(q, qd, t)
     qdd = acceleration(task, rows.A, rows.drift, a)
     inertial = plant.mass_matrix(q) @ qdd + plant.bias(q, qd)
-    return inertial - plant.generalized_forces(q, qd) + model.reaction(q, qd, t, lam)
+    return inertial - plant.generalized_forces(q, qd, t) + model.reaction(q, qd, t, lam)
 
 
 @dataclass(frozen=True, eq=False)

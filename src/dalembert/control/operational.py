@@ -88,11 +88,12 @@ class OperationalSpace:
         wanted = self.target.at(t, constants)
         e, de = self.error(q, qd, wanted, J)
         a = wanted.V_dot[: self.rows] - constants["kd"] * de - constants["kp"] * e
-        M = self.model.mass_matrix(q)
+        plant = self.model.at_time(t)
+        M = plant.mass_matrix(q)
         carried = np.stack([cholesky_solve(M, J[k]) for k in range(self.rows)])  # J M⁻¹
         mobility = carried @ J.T + constants["extra"] * np.eye(self.rows)  # Λ⁻¹
         idle = -constants["damping"] * (M @ qd)
         # the task's force, less the share of the damping that would act on the task
         force = cholesky_solve(mobility, a - J_dot @ qd - carried @ idle)
-        compensated = self.model.bias(q, qd) - self.model.generalized_forces(q, qd)
+        compensated = plant.bias(q, qd) - plant.generalized_forces(q, qd, t)
         return J.T @ force + compensated + idle, np.zeros(0)

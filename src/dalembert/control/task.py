@@ -38,6 +38,8 @@ def chosen(system: Constrained, coordinates: Coordinates) -> Callable[[Any], Any
     """
     if callable(coordinates):
         return coordinates
+    if not len(coordinates):
+        raise ShapeError(f"{system.name}: name at least one of its coordinates for the task")
     names, touching = system.coordinates, system.dynamics.contact_names
     what = f"{system.name} has no coordinate"
     entries = [index((*names, *touching), name, what) for name in coordinates]
@@ -59,6 +61,8 @@ def chosen_velocities(system: Constrained, velocities: Coordinates) -> Callable[
     """
     if callable(velocities):
         return velocities
+    if not len(velocities):
+        raise ShapeError(f"{system.name}: name at least one of its velocities for the task")
     names, touching = system.dynamics.velocities, system.dynamics.contact_names
     what = f"{system.name} has no velocity"
     entries = [index((*names, *touching), name, what) for name in velocities]

@@ -86,11 +86,14 @@ class FixedRun:
     def _keep_closed(self, before: np.ndarray, x: np.ndarray, t: float) -> None:
         """States that could not be brought back to the constraints are no states: NaN, or the end."""
         plant, states = self.stepper.plant, self.observe({"x": x})
+        # beside positions of before: those that a step throws far off would excuse themselves
+        q, qd = self.observe({"x": before})[..., : plant.nq], states[..., plant.nq : self.moving]
         with np.errstate(invalid="ignore"):
-            off = plant.errors_of(plant.without_basis(states), t, *self.given.values()).max(axis=-1)
-            lost = off > OFF * np.maximum(1.0, np.abs(states[..., : self.moving]).max(axis=-1))
+            errors = plant.errors_of(plant.without_basis(states), t, *self.given.values())
+            sizes = np.stack([np.abs(entries).max(axis=-1) for entries in (q, qd)], axis=-1)
+            off, lost = errors.max(axis=-1), (errors > OFF * np.maximum(1.0, sizes)).any(axis=-1)
         if x.ndim == 1 and lost:
-            cause = dead_point(plant.system, before[: plant.nq])
+            cause = dead_point(plant.system, q) or dead_point(plant.system, states[: plant.nq])
             what = f"the constraints of {plant.system.name} are missed by {off:.2g} at t = {t:g} s"
             raise Stalled(f"{what}: {cause or 'take a smaller dt'}")
         if x.ndim == 2:

@@ -224,7 +224,7 @@ class Evaluator:
             return self._run(variant, arguments, parameters, out)
         except ShapeError:
             # no numbers: perhaps somebody's own symbols, looked at only now as calls are to be quick
-            found = on_symbols.adopted(arguments)
+            found = on_symbols.as_arrays(arguments)
             if found is not None:
                 return self._on_symbols(variant, tuple(found), parameters)
             if not on_symbols.has_sympy(arguments):

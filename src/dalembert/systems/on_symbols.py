@@ -12,7 +12,7 @@ from dalembert.errors import ShapeError
 from dalembert.kernels import Port, Program
 
 
-def adopted(arguments: Sequence[Any]) -> list[Any] | None:
+def as_arrays(arguments: Sequence[Any]) -> list[Any] | None:
     """The arguments with lists of CasADi's symbols as arrays; None where there are no symbols."""
     found = [_array(x) for x in arguments]
     return found if any(map(bridge.is_symbolic, found)) else None
