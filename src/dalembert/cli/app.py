@@ -6,12 +6,26 @@ What a command does is in the module it imports when it runs.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer.core import TyperCommand
 
 from dalembert.cli.commands import Commands, ListsCommand, PlainCommand
+from dalembert.cli.options import (
+    QD,
+    QDD,
+    Chosen,
+    Degrees,
+    Json,
+    Name,
+    Q,
+    Tabled,
+    Tau,
+    TipWrench,
+    complete_robot,
+    numbers,
+)
 
 
 def version(wanted: bool) -> None:
@@ -21,43 +35,6 @@ def version(wanted: bool) -> None:
         typer.echo(f"dalembert {__version__}")
         raise typer.Exit
 
-
-def complete_robot(incomplete: str) -> list[str]:
-    from dalembert.zoo import names
-
-    return [name for name in names() if name.startswith(incomplete)]
-
-
-def numbers(help: str) -> Any:
-    return typer.Option(metavar="NUMBERS", help=help, show_default=False)
-
-
-Name = Annotated[
-    str,
-    typer.Argument(
-        metavar="ROBOT",
-        help="A system of the zoo, or a URDF or MJCF file.",
-        autocompletion=complete_robot,
-    ),
-]
-Q = Annotated[str | None, numbers("Joint positions; default: the reference posture.")]
-QD = Annotated[str | None, numbers("Joint velocities; default: zero.")]
-QDD = Annotated[str | None, numbers("Joint accelerations; default: zero.")]
-Tau = Annotated[str | None, numbers("Joint torques and forces; default: zero.")]
-TipWrench = Annotated[
-    str | None,
-    numbers("Force and moment the tool exerts on its environment, in the tool frame, N and N m."),
-]
-Chosen = Annotated[
-    str | None, typer.Option("--formulation", help="Formulation; default: the fastest.")
-]
-Tabled = Annotated[
-    bool, typer.Option("--table", help="Every intermediate of the formulation, link by link.")
-]
-Degrees = Annotated[
-    bool, typer.Option("--deg", help="Read angles in degrees; results stay in SI units.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable, with all digits.")]
 
 app = typer.Typer(
     cls=Commands,
