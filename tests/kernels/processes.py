@@ -99,13 +99,15 @@ def serves(folder: Path, answers: list[str], *questions: str) -> bool:
     return served and before == {entry.name: entry.stat().st_ino for entry in folder.iterdir()}
 
 
-def recovers(folder: Path, answers: list[str]) -> bool:
-    """Whether a new process gets the answers and the next one finds all it needs, and only that.
-
-    What the dead have left is made two hours old, after which it belongs to nobody.
-    """
+def grow_old(folder: Path) -> None:
+    """Make what the dead have left two hours old, after which it belongs to nobody."""
     for left in folder.glob("*.tmp"):
         os.utime(left, (0, time.time() - 7200))
+
+
+def recovers(folder: Path, answers: list[str]) -> bool:
+    """Whether a new process gets the answers and the next one finds all it needs, and only that."""
+    grow_old(folder)
     *got, _ = outcome(start(folder, ASK))
     return got == answers and content(folder) == (3, 0) and serves(folder, answers, ASK)
 

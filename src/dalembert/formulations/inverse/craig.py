@@ -117,9 +117,10 @@ def joint_forces(
         carried = [(placed[k], force) for k, force in beyond]
         if tip_wrench is not None and i == tool.body:
             carried.append((tool.placement, split(tip_wrench)))
-        for (R, p), (f_next, n_next) in carried:
-            turned = R @ f_next
-            f, n = turned + f, n + R @ n_next + np.cross(p, turned)
+        for frame, force in carried:
+            # (R f_{i+1}, R n_{i+1} + p × R f_{i+1})
+            f_next, n_next = frame.force_to_parent(force)
+            f, n = f_next + f, n + n_next
         record(i, f=f, n=n)
         return f, n
 

@@ -120,9 +120,10 @@ def inward_sums(
         arrived = [(placed[i], sums) for i, sums in beyond]
         if tip is not None and j == tool.body:
             arrived.append((tool.placement, tip))
-        for (R, p), (P_i, L_i) in arrived:
-            moved = R @ P_i
-            P, L = P + moved, L + R @ L_i + np.cross(p, moved)
+        for frame, sums in arrived:
+            # p_{j,·} = p + R p_{i,·} in the sums over the links beyond: (R P_i, R L_i + p × R P_i)
+            P_i, L_i = frame.force_to_parent(sums)
+            P, L = P + P_i, L + L_i
         record(j, F=F, N=N, P=P, L=L)
         return P, L
 
