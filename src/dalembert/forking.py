@@ -1,8 +1,9 @@
 """Forking while other threads import, trace and compile: the child has their locks, but not them.
 
-A fork waits until no thread is in LLVM and none is importing what kernels need, so that the child
-finds both as they are between two uses. The locks of cached properties (Python 3.11 has one for
-each, common to all objects) guard nothing that could be half done: the child gets new ones.
+A fork waits until no thread traces for a kernel or is in LLVM and none is importing what kernels
+need, so that the child finds all of them as they are between two uses. The locks of cached
+properties (Python 3.11 has one for each, common to all objects) guard nothing that could be half
+done: the child gets new ones.
 
 Imported with the package itself, before anything of it can be imported by a thread.
 """
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _imports: Any = _bootstrap  # Python's import system; what is used here is not in its type stubs
-# One lock for all use of LLVM (llvmlite serialises its calls anyway).
+# One lock for all use of LLVM (llvmlite serialises its calls anyway) and for tracing with CasADi, which
+# releases Python's lock and holds its own meanwhile.
 llvm_lock = RLock()
 # This package and what it imports when first needed. Imports of others are not waited for: a program
 # may be the import of its own main module, and never end.

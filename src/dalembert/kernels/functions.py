@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import CompileError
+from dalembert.forking import llvm_lock
 from dalembert.kernels import Kernel, Program, build
 from dalembert.kernels.call.explain import explain
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
@@ -91,7 +92,8 @@ class CompiledFunction:
         from dalembert.kernels.program.trace import trace
 
         name = f"{self.program.name}_{kind}"
-        return CompiledFunction(trace(function, {**self._shapes, **extra}, name=name))
+        with llvm_lock:  # a fork waits for it: CasADi has locks of its own
+            return CompiledFunction(trace(function, {**self._shapes, **extra}, name=name))
 
 
 def compile_function(
@@ -113,7 +115,8 @@ def compile_function(
     from dalembert.kernels.program.trace import from_casadi, trace
 
     if type(function).__module__.startswith("casadi"):
-        return CompiledFunction(from_casadi(function))
+        with llvm_lock:
+            return CompiledFunction(from_casadi(function))
     if not isinstance(shapes, Mapping):
         raise CompileError(
             'compile_function(function, {"x": 3, …}) needs a shape for each argument'
@@ -121,7 +124,8 @@ def compile_function(
     sizes = {key: (size,) if isinstance(size, int) else tuple(size) for key, size in shapes.items()}
     label = str(name or getattr(function, "__name__", "function"))
     plain = "function" if label == "<lambda>" else label
-    return CompiledFunction(trace(function, sizes, name=plain))
+    with llvm_lock:  # a fork waits for it: CasADi has locks of its own
+        return CompiledFunction(trace(function, sizes, name=plain))
 
 
 def compile(
