@@ -196,3 +196,11 @@ def test_the_trap_wants_a_state_that_meets_the_constraint():
     moving = Constrained(closed.system, [Pfaffian([[1.0, 0, 0]], b=lambda q, t: np.stack([t]))])
     with pytest.raises(ConstraintError, match="do not move"):
         nonholonomic_trap(moving, [0, 0, 0], [0, 1.0, 0])
+
+
+def test_a_system_is_looked_at_where_it_stands():
+    disk = dl.load("rolling_disk")
+    assert dl.is_holonomic(disk) == dl.is_holonomic(disk, disk.neutral())
+    assert dl.growth_vector(disk) == (2, 3, 4)
+    with pytest.raises(dl.ConstraintError, match="q is missing"):
+        dl.is_holonomic(np.eye(2))

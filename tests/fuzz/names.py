@@ -8,7 +8,7 @@ HOSTILE = (
     "line one\\",
     "??/",
     "../../outside",
-    "/tmp/absolute",
+    "/absolute",
     "..",
     ".hidden",
     "arm.v1",

@@ -43,22 +43,22 @@ class Holonomy:
         return self.holonomic
 
 
-def is_holonomic(A: Any, q: Any) -> Holonomy:
+def is_holonomic(A: Any, q: Any = None) -> Holonomy:
     """Whether A(q) q̇ = 0 is integrable around q, its growth vector there, and accessibility.
 
-    `A` is a `Constrained` system, whose rows are taken at time 0, a `Pfaffian`, a matrix, or a function
-    of q (NumPy or CasADi) that returns (k, n). With SymPy expressions, q is a mapping from symbols
-    to numbers in the order of the columns. A must be analytic around q. Positions held by h(q) = 0
-    count as rows that cannot be left, and q must be assembled. The brackets are followed to the end
-    unless that needs more than 30 fields in one, or series too long to multiply: then `complete` is
-    false, and `growth` is what was found.
+    `A` is a `Constrained` system, whose rows are taken at time 0 and whose reference posture is the
+    default of q, a `Pfaffian`, a matrix, or a function of q (NumPy or CasADi) that returns (k, n).
+    With SymPy expressions, q is a mapping from symbols to numbers in the order of the columns. A must
+    be analytic around q. Positions held by h(q) = 0 count as rows that cannot be left, and q must be
+    assembled. The brackets are followed to the end unless that needs more than 30 fields in one, or
+    series too long to multiply: then `complete` is false, and `growth` is what was found.
 
     >>> disk = lambda q: np.stack([np.stack([1.0, 0, 0, -np.cos(q[2])]),
     ...                            np.stack([0.0, 1, 0, -np.sin(q[2])])])
     >>> is_holonomic(disk, [0.0, 0.0, 0.3, 0.0])
     Holonomy(holonomic=False, growth=(2, 3, 4), accessible=True, complete=True)
     """
-    given, at, n = _distribution(A, q)
+    given, at, n = _distribution(A, _configuration(A, q))
     usual, ended = _until(given, given.ordinary(at), n)
     holonomic = len(set(usual)) == 1 and all(_inside(given, p) for p in _around(given, at))
     growth: list[int] = []
@@ -98,6 +98,17 @@ def _around(given: Distribution, q: np.ndarray) -> list[np.ndarray]:
     return [q, *(p for p in found if p is not None)]
 
 
+def _configuration(A: Any, q: Any) -> Any:
+    """q, or the reference posture of a system."""
+    if q is not None:
+        return q
+    if isinstance(A, System):
+        return A.neutral()
+    raise ConstraintError(
+        "q is missing: the brackets of a matrix are taken at a configuration (n,)"
+    )
+
+
 def _distribution(A: Any, q: Any) -> tuple[Distribution, np.ndarray, int]:
     """The permitted velocities around q, q as numbers (nx,), and nv."""
     values = list(q.values()) if isinstance(q, Mapping) else q
@@ -133,7 +144,7 @@ def _of_system(closed: System, x: Any, q: np.ndarray) -> Distribution:
     return Distribution.of(x, rows.A, spread, rows.h, q, system.integrate)
 
 
-def growth_vector(A: Any, q: Any) -> tuple[int, ...]:
+def growth_vector(A: Any, q: Any = None) -> tuple[int, ...]:
     """The growth vector of A(q) q̇ = 0 at q, as `is_holonomic` finds it.
 
     With A a SymPy matrix and q its symbols, exactly at a generic point; that is for small sets.
@@ -144,7 +155,7 @@ def growth_vector(A: Any, q: Any) -> tuple[int, ...]:
     >>> growth_vector(blade, [x, y, t]), growth_vector(blade, {x: 0.0, y: 0.0, t: 0.5})
     ((2, 3), (2, 3))
     """
-    if isinstance(q, Mapping) or not any(hasattr(x, "free_symbols") for x in q):
+    if q is None or isinstance(q, Mapping) or not any(hasattr(x, "free_symbols") for x in q):
         return is_holonomic(A, q).growth
     import sympy
 
