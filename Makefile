@@ -36,11 +36,12 @@ docs: $(VENV)/.with-docs  ## the documentation, warnings as errors
 clean:  ## remove .venv and every cache in this folder
 	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .kernels build dist docs/_build
 
-# One stamp per extra; a changed pyproject.toml or constraints.txt makes all of them old.
-$(VENV)/.with-%: pyproject.toml constraints.txt | $(VENV)/.made
+# One stamp per extra; a changed pyproject.toml or list of versions makes all of them old.
+$(VENV)/.with-%: pyproject.toml constraints.txt tests/robots.txt | $(VENV)/.made
 	@echo "installing dalembert[$*] into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]' \
 	    $(if $(filter view,$*),,--constraint constraints.txt)
+	$(if $(filter test,$*),@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/robots.txt)
 	@touch $@
 
 $(VENV)/.made:
