@@ -12,8 +12,9 @@ from typing import Any
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
 from dalembert.importers.urdf_extras import read_meshes, rotor_data
-from dalembert.importers.urdf_parts import Log, UrdfJoint, UrdfLink, read_joint, read_link
-from dalembert.importers.urdf_tree import depth_first, hold
+from dalembert.importers.urdf_log import Log
+from dalembert.importers.urdf_parts import UrdfJoint, UrdfLink, read_joint, read_link
+from dalembert.importers.urdf_tree import depth_first, hold, undeclared_world
 from dalembert.importers.xml_read import Document, Element, Source, read_xml, shown
 from dalembert.model import CoupledModel, Joint, Link, Model, build
 from dalembert.model.build import STANDARD_GRAVITY, TOOL
@@ -43,6 +44,7 @@ def model_from_urdf(
     _require_urdf(document)
     links = [read_link(element, log) for element in robot.all("link")]
     read = [read_joint(element, log) for element in robot.all("joint")]
+    links += undeclared_world(links, read, log)
     root, ordered = depth_first(robot, links, read)
     ordered, followers, held = hold(ordered, joints, posture, log)
     meshes = tuple(mesh for link in links for mesh in read_meshes(link))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import posixpath
-from urllib.parse import unquote
-
-from dalembert.importers.urdf_parts import Log, UrdfLink
-from dalembert.importers.xml_read import Element, shown
+from dalembert.importers.urdf_log import Log
+from dalembert.importers.urdf_parts import UrdfLink
+from dalembert.importers.xml_read import Element
 from dalembert.model.notes import Mesh
 
 # no standard names exist: Drake's, and the ones found in files
@@ -15,32 +13,12 @@ _GEAR = frozenset({"drake:gear_ratio", "gear_ratio", "gearRatio", "mechanicalRed
 
 
 def read_meshes(link: UrdfLink) -> list[Mesh]:
-    """The meshes of a link, by name only; one that climbs out of the robot's folder is an error."""
-    found = []
-    for element in link.element.walk():
-        if element.tag == "mesh" and "filename" in element.attributes:
-            filename = element.attributes["filename"]
-            if climbs(filename):
-                raise element.error(
-                    f"link {shown(link.name)}: mesh {shown(filename)} leaves the robot's folder"
-                )
-            found.append(Mesh(link.name, filename, element.line))
-    return found
-
-
-def climbs(filename: str) -> bool:
-    """True for a path that leaves the folder of the robot's package.
-
-    Packages keep ``urdf/`` and ``meshes/`` side by side, so one step up from the file is within.
-
-    >>> climbs("package://arm/meshes/a.stl"), climbs("../meshes/a.stl"), climbs("../../a.stl")
-    (False, False, True)
-    """
-    scheme, found, rest = unquote(filename).replace("\\", "/").partition("://")
-    if found and scheme != "file":
-        return posixpath.normpath(rest.lstrip("/")).startswith("..")
-    path = posixpath.normpath(rest if found else scheme)
-    return path == ".." or path.startswith("../..")
+    """The meshes of a link as the file names them: text, wherever it points."""
+    return [
+        Mesh(link.name, element.attributes["filename"], element.line)
+        for element in link.element.walk()
+        if element.tag == "mesh" and "filename" in element.attributes
+    ]
 
 
 def rotor_data(robot: Element, log: Log) -> dict[str, dict[str, float]]:

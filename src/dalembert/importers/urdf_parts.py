@@ -7,16 +7,13 @@ the products −∫xy dm.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from math import pi
 from typing import Any
 
 import numpy as np
 
+from dalembert.importers.urdf_log import Log
 from dalembert.importers.xml_read import Element, shown
 from dalembert.model.coupling import Follow
 from dalembert.spatial.consistency import inertia_faults
@@ -30,60 +27,21 @@ KINDS = {
     "fixed": "fixed",
     "planar": "planar",
     "floating": "free",
+    "spherical": "spherical",  # not in the standard; PyBullet's, and "ball" in Drake
+    "ball": "spherical",
 }
+INFINITE = {"inf", "infinity"}
 # Files print π/2 with eleven or more digits; within this of a quarter turn an angle is meant to be
 # one. Ten digits are left alone: several such joints in a chain would add up to more than 1e-9.
 QUARTER_TURN = 1e-11
+MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 UNLIMITED = 1e15  # files write such numbers where they mean no limit
-
-# parts of other tools' URDF that hold or drive a mechanism, as their names say
-MECHANICAL = re.compile(
-    r"joint|loop|constraint|spring|damper|bushing|force|mass|inertia|motor", re.I
-)
 
 LINK_PARTS = frozenset({"inertial", "visual", "collision", "self_collision_checking", "contact"})
 JOINT_PARTS = frozenset(
     {"origin", "axis", "parent", "child", "limit", "dynamics", "mimic"}
     | {"calibration", "safety_controller"}
 )
-
-
-@dataclass
-class Log:
-    """What is found on the way and must be said at the end."""
-
-    warnings: list[str] = field(default_factory=list)
-    ignored: Counter[str] = field(default_factory=Counter)
-
-    def warn(self, element: Element, message: str) -> None:
-        """A warning that points at its line."""
-        self.warnings.append(f"line {element.line}: {message}")
-
-    def unknown_parts(self, element: Element, known: Collection[str], what: str) -> None:
-        """Count the tags of other tools; warn of one that looks misspelt."""
-        for child in element.children:
-            if child.tag not in known:
-                self._unknown(child, child.tag, f"<{shown(child.tag)[1:-1]}>", known, what)
-
-    def unknown_attributes(self, element: Element, known: str, what: str) -> None:
-        """Count the attributes of other tools; a misspelt one would silently be its default."""
-        for name in element.attributes:
-            if name not in known.split():
-                label = f"{element.tag} {shown(name)[1:-1]}="
-                self._unknown(element, name, label, known.split(), what)
-
-    def _unknown(
-        self, element: Element, name: str, label: str, known: Collection[str], what: str
-    ) -> None:
-        if MECHANICAL.search(name):
-            self.warn(element, f"{what}: {label} is ignored, though it may change the dynamics")
-            return
-        like = [word for word in known if abs(len(word) - len(name)) <= 2]
-        near = get_close_matches(name, like, n=1, cutoff=0.65)
-        if near:
-            self.warn(element, f"{what}: {label} is ignored; is it meant to be {near[0]!r}?")
-        else:
-            self.ignored[label.strip("<>")] += 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +78,11 @@ def read_link(element: Element, log: Log) -> UrdfLink:
     for child in element.children:
         if child.tag in LINK_PARTS and child.tag != "inertial":
             log.ignored[child.tag] += 1
-    inertial = element.one("inertial")
+    inertial = log.first(element, "inertial", what)
     if inertial is None:
         return UrdfLink(name, element)
     log.unknown_parts(inertial, frozenset({"origin", "mass", "inertia"}), what)
-    pose = read_origin(inertial.one("origin"), log, what)
+    pose = read_origin(log.first(inertial, "origin", what), log, what)
     mass = _mass(inertial, log, what)
     tensor = _tensor(inertial, log, what)
     turned = pose[:3, :3] @ tensor @ pose[:3, :3].T
@@ -136,9 +94,10 @@ def read_link(element: Element, log: Log) -> UrdfLink:
 
 
 def _mass(inertial: Element, log: Log, what: str) -> float:
-    mass = inertial.one("mass")
-    if mass is None:
-        raise inertial.error(f"{what}: <inertial> has no <mass value=…>")
+    mass = log.first(inertial, "mass", what)
+    if mass is None or "value" not in mass.attributes:
+        log.warn(inertial, f"{what}: <inertial> has no <mass value=…>; taken as 0")
+        return 0.0
     log.unknown_attributes(mass, "value", what)
     (value,) = mass.bounded("value", 1, None, what)
     if value < 0.0:
@@ -147,16 +106,15 @@ def _mass(inertial: Element, log: Log, what: str) -> float:
 
 
 def _tensor(inertial: Element, log: Log, what: str) -> np.ndarray:
-    tensor = inertial.one("inertia")
+    tensor = log.first(inertial, "inertia", what)
     if tensor is None:
-        raise inertial.error(f"{what}: <inertial> has no <inertia ixx=… …>")
-    log.unknown_attributes(tensor, "ixx ixy ixz iyy iyz izz", what)
-    moments = {key: tensor.bounded(key, 1, None, what)[0] for key in ("ixx", "iyy", "izz")}
-    missing = [key for key in ("ixy", "ixz", "iyz") if key not in tensor.attributes]
+        log.warn(inertial, f"{what}: <inertial> has no <inertia ixx=… …>; taken as 0")
+        return np.zeros((3, 3))
+    log.unknown_attributes(tensor, " ".join(MOMENTS), what)
+    missing = [key for key in MOMENTS if key not in tensor.attributes]
     if missing:
         log.warn(tensor, f"{what}: <inertia> has no {', '.join(missing)}; taken as 0")
-    products = {key: tensor.bounded(key, 1, (0.0,), what)[0] for key in ("ixy", "ixz", "iyz")}
-    n = {**moments, **products}
+    n = {key: tensor.bounded(key, 1, (0.0,), what)[0] for key in MOMENTS}
     return np.array(
         [
             [n["ixx"], n["ixy"], n["ixz"]],
@@ -212,18 +170,18 @@ def read_joint(element: Element, log: Log) -> UrdfJoint:
     return UrdfJoint(
         name=name,
         kind=KINDS[kind],
-        parent=_end(element, "parent", what),
-        child=_end(element, "child", what),
+        parent=_end(element, "parent", log, what),
+        child=_end(element, "child", log, what),
         element=element,
-        origin=read_origin(element.one("origin"), log, what),
+        origin=read_origin(log.first(element, "origin", what), log, what),
         axis=_axis(element, log, what),
         numbers=numbers,
         mimic=None if kind == "fixed" else _mimic(element, log, what),
     )
 
 
-def _end(element: Element, tag: str, what: str) -> str:
-    end = element.one(tag)
+def _end(element: Element, tag: str, log: Log, what: str) -> str:
+    end = log.first(element, tag, what)
     if end is None:
         raise element.error(f"{what}: it needs a <{tag} link=…>")
     return end.word("link", what)
@@ -231,21 +189,21 @@ def _end(element: Element, tag: str, what: str) -> str:
 
 def _axis(element: Element, log: Log, what: str) -> np.ndarray:
     """Unit axis in the joint frame; URDF's default is x."""
-    axis = element.one("axis")
+    axis = log.first(element, "axis", what)
     if axis is None:
         return np.array([1.0, 0.0, 0.0])
     log.unknown_attributes(axis, "xyz", what)
     vector = np.array(axis.bounded("xyz", 3, (1.0, 0.0, 0.0), what))
     length = np.linalg.norm(vector)
     if length < 1e-9:
-        if element.attributes.get("type") in ("fixed", "floating"):
+        if element.attributes.get("type") in ("fixed", "floating", "spherical", "ball"):
             return np.array([1.0, 0.0, 0.0])
         raise axis.error(f"{what}: the axis is zero; it must point somewhere")
     return vector / length
 
 
 def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
-    limit = element.one("limit")
+    limit = log.first(element, "limit", what)
     if limit is None:
         if kind in ("revolute", "prismatic"):
             log.warn(element, f"{what}: a {kind} joint needs <limit>; taken as unlimited")
@@ -254,12 +212,12 @@ def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
     for name in ("velocity", "effort"):
         if name in limit.attributes:
-            value = limit.number(name, None, what)
+            value = _reach(limit, name, what)
             if value < 0.0:
                 log.warn(limit, f"{what}: {name} limit {value:g} is negative; ignored")
             elif value < UNLIMITED:
                 numbers[f"{name}_limit"] = value
-    lower, upper = (limit.number(name, 0.0, what) for name in ("lower", "upper"))
+    lower, upper = (_reach(limit, name, what) for name in ("lower", "upper"))
     if kind not in ("revolute", "prismatic"):
         return numbers
     if lower > upper:
@@ -271,8 +229,16 @@ def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
     return {**numbers, "limits": reach}
 
 
+def _reach(limit: Element, name: str, what: str) -> float:
+    """A number of a <limit>, 0 where it has none; some write inf."""
+    word = limit.attributes.get(name, "").strip().lower()
+    if word.lstrip("+-") in INFINITE:
+        return float(word)
+    return limit.number(name, 0.0, what)
+
+
 def _dynamics(element: Element, log: Log, what: str) -> dict[str, Any]:
-    dynamics = element.one("dynamics")
+    dynamics = log.first(element, "dynamics", what)
     if dynamics is None:
         return {}
     log.unknown_attributes(dynamics, "damping friction dalembert:friction_negative", what)
@@ -291,7 +257,7 @@ def _dynamics(element: Element, log: Log, what: str) -> dict[str, Any]:
 
 
 def _mimic(element: Element, log: Log, what: str) -> Follow | None:
-    mimic = element.one("mimic")
+    mimic = log.first(element, "mimic", what)
     if mimic is None:
         return None
     log.unknown_attributes(mimic, "joint multiplier offset", what)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ShapeError, UnknownNameError
-from dalembert.importers.urdf_parts import Log, UrdfJoint, UrdfLink
+from dalembert.importers.urdf_log import Log
+from dalembert.importers.urdf_parts import UrdfJoint, UrdfLink
 from dalembert.importers.xml_read import Element, shown
 from dalembert.model.check import mapping
 from dalembert.model.coupling import Follow
@@ -20,6 +21,7 @@ from dalembert.spatial.rotations import snap
 from dalembert.text import short
 
 MAX_LINKS = 2000
+WORLD = "world"
 
 
 def depth_first(
@@ -51,6 +53,18 @@ def depth_first(
         children[joint.parent].append(joint)
     root = _root(robot, links, carried)
     return root, _ordered(root, children, joints)
+
+
+def undeclared_world(
+    links: Sequence[UrdfLink], joints: Sequence[UrdfJoint], log: Log
+) -> list[UrdfLink]:
+    """A link "world" where joints hang on one that the file forgot, as simulators imply it."""
+    hanging = [joint for joint in joints if joint.parent == WORLD]
+    if not hanging or any(link.name == WORLD for link in links):
+        return []
+    element = hanging[0].element
+    log.warn(element, f"joint {shown(hanging[0].name)}: its parent {WORLD!r} is implied")
+    return [UrdfLink(WORLD, element)]
 
 
 def _root(robot: Element, links: Sequence[UrdfLink], carried: Collection[str]) -> UrdfLink:
@@ -180,7 +194,7 @@ def _leader(
         at = follow.leader
         seen.add(at)
     for which in (name, at):
-        if by_name[which].kind in ("planar", "free"):
+        if by_name[which].kind in ("planar", "free", "spherical"):
             raise element.error(
                 f"joint {shown(name)}: {shown(which)} has several degrees; no mimic"
             )

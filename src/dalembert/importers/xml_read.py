@@ -127,7 +127,31 @@ def read_xml(source: Source) -> Document:
     """Parse a path, or text that starts with "<"."""
     data, path = _bytes_of(source)
     file = None if path is None else path.name
-    return Document(_Parser(file).parse(data), file, path)
+    try:
+        root = _Parser(file).parse(data)
+    except ImportFileError:
+        repaired = _as_others_read(data)
+        if repaired == data:
+            raise
+        root = _Parser(file).parse(repaired)
+    return Document(root, file, path)
+
+
+def _as_others_read(data: bytes) -> bytes:
+    """Slips that robot readers let pass: "--" in a comment, space before the declaration.
+
+    Every line stays where it was. "<" cannot stand inside an attribute: "<!--" is a comment.
+    """
+    parts, at = [], 0
+    while (start := data.find(b"<!--", at)) >= 0 and (end := data.find(b"-->", start + 4)) >= 0:
+        parts += [data[at:start], b"\n" * data.count(b"\n", start, end)]
+        at = end + 3
+    data = b"".join([*parts, data[at:]])
+    before = data[: len(data) - len(data.lstrip())]
+    declared = re.match(rb"<\?xml[^>]{0,200}\?>", data[len(before) :])
+    if before and declared:
+        return declared[0] + before + data[len(before) + declared.end() :]
+    return data
 
 
 def is_text(source: Source) -> bool:

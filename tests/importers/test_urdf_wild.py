@@ -1,0 +1,87 @@
+"""Slips of files in use: read as the readers of others take them, with a warning that says so."""
+
+import numpy as np
+import pytest
+
+from dalembert.errors import ImportFileError
+from dalembert.systems.robot import Robot
+from tests.importers.test_urdf import INERTIAL, chain, joint, link, robot
+
+CLIMBING = (
+    "../../../etc/x.stl",
+    "package://a/../../../etc/x.stl",
+    "..%2F..\\..%2Fetc/x",
+    "file:///etc/passwd",
+    "http://example.org/a.stl",
+    "$(find arm)/a.stl",
+)
+
+
+def test_a_mesh_that_is_never_opened_may_point_anywhere():
+    meshes = "".join(
+        f'<visual><geometry><mesh filename="{x}"/></geometry></visual>' for x in CLIMBING
+    )
+    made = robot(link("base", meshes), link("a"), joint("j", "base", "a"))
+    assert tuple(mesh.filename for mesh in made.notes.meshes) == CLIMBING
+    assert made.notes.warnings == ()
+
+
+def test_an_undeclared_world_is_implied():
+    made = robot(link("a"), joint("j", "world", "a"))
+    declared = robot(link("world", ""), link("a"), joint("j", "world", "a"))
+    assert made.frames == declared.frames and "world" in made.frames
+    np.testing.assert_array_equal(made.mass_matrix([0.3]), declared.mass_matrix([0.3]))
+    assert made.notes.warnings == ("line 1: joint 'j': its parent 'world' is implied",)
+    with pytest.raises(ImportFileError, match="parent 'earth' is no link"):
+        robot(link("a"), joint("j", "earth", "a"))
+
+
+@pytest.mark.parametrize(
+    ("inertial", "lacks", "mass"),
+    [
+        (INERTIAL.replace('<mass value="2"/>', ""), "<mass value=…>", 0.0),
+        (INERTIAL.replace(' value="2"', ""), "<mass value=…>", 0.0),
+        ('<inertial><mass value="2"/></inertial>', "<inertia ixx=… …>", 2.0),
+        ('<inertial><mass value="2"/><inertia ixx="1" iyy="1"/></inertial>', "ixy, ixz", 2.0),
+    ],
+)
+def test_a_missing_mass_or_tensor_is_zero_and_said(inertial, lacks, mass):
+    made = robot(link("base", ""), link("a", inertial), joint("j", "base", "a"))
+    assert made.model.bodies[0].mass == mass
+    assert any(f"has no {lacks}" in said and "taken as 0" in said for said in made.notes.warnings)
+
+
+@pytest.mark.parametrize("tag", ["axis", "origin"])
+def test_of_two_parts_the_first_counts(tag):
+    first, second = f'<{tag} xyz="0 1 0"/>', f'<{tag} xyz="0 0 1"/>'
+    made, alone = chain("continuous", first + second), chain("continuous", first)
+    np.testing.assert_array_equal(made.pose([0.4]), alone.pose([0.4]))
+    warning = f"line 1: joint 'j': a second <{tag}> is ignored; the first counts"
+    assert made.notes.warnings == (warning,)
+
+
+def test_infinite_limits_are_none():
+    limit = '<limit lower="-inf" upper="Infinity" effort="inf" velocity="+inf"/>'
+    made = chain("revolute", limit, strict=True).joints[0]
+    assert made.upper[0] == np.inf and made.lower[0] == -np.inf
+    assert not np.isfinite(made.effort_limit or np.inf)
+
+
+@pytest.mark.parametrize("kind", ["spherical", "ball"])
+def test_a_ball_joint_of_other_readers(kind):
+    assert [j.kind for j in chain(kind, '<axis xyz="0 0 0"/>').joints] == ["spherical"]
+
+
+def test_dashes_in_comments_and_space_before_the_declaration():
+    parts = link("base", ""), link("a"), joint("j", "base", "a")
+    text = (
+        f'\n\n<?xml version="1.0"?>\n<!-- -- a\n--- -->\n<robot name="r">{"".join(parts)}</robot>'
+    )
+    assert Robot.from_urdf(text, strict=True).nv == 1
+    with pytest.raises(ImportFileError, match="line 6: two links"):
+        Robot.from_urdf(text.replace('"a"', '"base"'))
+
+
+def test_many_open_comments_take_linear_time():
+    with pytest.raises(ImportFileError, match="not valid XML"):
+        Robot.from_urdf("<robot>" + "<!-- -- " * 1_000_000)
