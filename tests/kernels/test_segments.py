@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dalembert.kernels.llvm import loop
 from dalembert.kernels.llvm.codegen import llvm_ir, object_code
 from dalembert.kernels.llvm.stack import MOST_ON_STACK
 from dalembert.kernels.llvm.target import by_name, native
+from dalembert.kernels.program import components
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.program import BINARY, LEAVES, Op, Port, program
 from dalembert.kernels.program.segments import framed
@@ -90,7 +90,7 @@ def test_compiled_parts(monkeypatch, dtype, target):
     rng = np.random.default_rng(0)
     inputs = [rng.uniform(-3, 3, (37, *port.shape)).astype(dtype) for port in p.inputs]
     whole = Raw(p, dtype, target).loop(*inputs)
-    monkeypatch.setattr(loop, "framed", partial(framed, long=0, longest=25))
+    monkeypatch.setattr(components, "framed", partial(framed, long=0, longest=25))
     assert len(llvm_ir(p, dtype, by_name(target))) > 4
     cut = Raw(p, dtype, target)
     found = cut.loop(*inputs)
@@ -104,7 +104,7 @@ def test_compiled_parts(monkeypatch, dtype, target):
 
 def test_compiling_parts_tells_how_far_it_is(monkeypatch):
     p = trace(inverse_dynamics, SHAPES)
-    monkeypatch.setattr(loop, "framed", partial(framed, long=0, longest=40))
+    monkeypatch.setattr(components, "framed", partial(framed, long=0, longest=40))
     told = []
     object_code(p, "float64", native(), told.append)
     assert len(told) > 3

@@ -9,85 +9,27 @@ were: kernels are quiet, NaN and infinity speak for themselves.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from dalembert.kernels.llvm import layout, threads
+from dalembert.kernels.llvm import calls, layout, threads
 from dalembert.kernels.llvm.body import Asked, declarations, function
 from dalembert.kernels.llvm.entry import entry, quiet
-from dalembert.kernels.llvm.stack import MOST_ON_STACK, Block, checks, guarded, is_deep, spilled
+from dalembert.kernels.llvm.plan import Argument, Plan, arguments
+from dalembert.kernels.llvm.stack import checks, guarded, is_deep
 from dalembert.kernels.llvm.stack import declarations as declarations_of
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.llvm.text import Text, Vector
 from dalembert.kernels.llvm.transpose import UNROLLED, Place
-from dalembert.kernels.program.program import LEAVES, Port, Program
-from dalembert.kernels.program.segments import StackFrame, framed
+from dalembert.kernels.program.components import scheduled
+from dalembert.kernels.program.program import LEAVES, Program
 
-MOST_ASKED = 40 * 1024  # bytes of results of one register of states
 _RANGE = (("ptr", "args"), ("ptr", "steps"), ("i64", "start"), ("i64", "stop"))
 _ONE = (("ptr", "in"), ("ptr", "out"))
 
 
-@dataclass(frozen=True)
-class _Argument:
-    """One argument of the loop: where its strides and its slots of the frame are."""
-
-    port: Port
-    index: int
-    strides: int  # position of its core strides in `steps`
-    slot: int
-    is_input: bool
-
-    @property
-    def suffix(self) -> str:
-        return layout.suffix(self.port.shape)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What all functions here are written from."""
-
-    program: Program
-    frame: StackFrame
-    v: Vector
-    arguments: list[_Argument]
-
-    @property
-    def block(self) -> Block:
-        """The memory of the `%frame`."""
-        return Block("%frame", max(1, self.frame.slots) * self.v.width * self.v.size)
-
-    @property
-    def need(self) -> int:
-        """Bytes of stack that `range` takes; it calls itself once, for the states left over."""
-        most = max(spilled(part.program, self.v) for part in self.frame.parts)
-        own = min(self.block.size, MOST_ON_STACK) + 8 * len(self.lines)
-        return 2 * (most + own)
-
-    def finish(self, t: Text) -> None:
-        """Leave the function that allocated."""
-        self.block.release(t)
-        t.do("ret void")
-
-    @property
-    def outputs(self) -> list[_Argument]:
-        return [argument for argument in self.arguments if not argument.is_input]
-
-    @property
-    def lines(self) -> list[tuple[int, int]]:
-        """What to ask for ahead of the next states: (entry of all outputs, its port).
-
-        Nothing, where it would not fit the first cache beside all else.
-        """
-        sizes = [argument.port.size for argument in self.outputs]
-        if sum(sizes) * self.v.width * self.v.size > MOST_ASKED:
-            return []
-        return list(enumerate(p for p, size in enumerate(sizes) for _ in range(size)))
-
-
 def loops(program: Program, v: Vector, target: Target) -> list[str]:
     """Assembly of both functions, and of the parts: beside them if there is one, else apart."""
-    plan = _Plan(program, framed(program), v, _arguments(program))
+    plan = Plan(program, scheduled(program), v, arguments(program))
     parts = _parts(plan)
     if len(parts) == 1:
         return [f"{parts[0]}\n{_both(plan, target)}"]
@@ -96,7 +38,7 @@ def loops(program: Program, v: Vector, target: Target) -> list[str]:
     return ["\n".join([*declared, _both(plan, target)]), *parts]
 
 
-def _both(plan: _Plan, target: Target) -> str:
+def _both(plan: Plan, target: Target) -> str:
     program, v = plan.program, plan.v
     shapes = {port.shape for port in (*program.inputs, *program.outputs)}
     threaded = not target.is_windows
@@ -106,6 +48,7 @@ def _both(plan: _Plan, target: Target) -> str:
             f"@nothing = internal constant [{len(plan.lines)} x i64] zeroinitializer",
             declarations_of([plan.block]),
             layout.functions(v, shapes),
+            calls.functions(plan.schedule, v, len(plan.outputs)),
             quiet(target),
             _range(plan, deep),
             threads.workers(program, v) if threaded else "",
@@ -122,24 +65,12 @@ def _guards(need: int) -> str:
     return "\n".join([checks(), *both])
 
 
-def _arguments(program: Program) -> list[_Argument]:
-    strides = len(program.inputs) + len(program.outputs)
-    slot = 0
-    found: list[_Argument] = []
-    for ports, is_input in ((program.inputs, True), (program.outputs, False)):
-        for port in ports:
-            found.append(_Argument(port, len(found), strides, slot, is_input))
-            strides += len(port.shape)
-            slot += port.size
-    return found
-
-
-def _parts(plan: _Plan) -> list[str]:
+def _parts(plan: Plan) -> list[str]:
     """The functions of all parts; each asks for its share of the lines to be written next."""
     lines = plan.lines
-    work = [sum(op not in LEAVES for op in part.program.op.tolist()) for part in plan.frame.parts]
+    work = [sum(op not in LEAVES for op in part.program.op.tolist()) for part in plan.parts]
     total, done, texts = max(1, sum(work)), 0, []
-    for i, part in enumerate(plan.frame.parts):
+    for i, part in enumerate(plan.parts):
         share = lines[len(lines) * done // total : len(lines) * (done + work[i]) // total]
         done += work[i]
         asked = Asked(share, len(plan.outputs))
@@ -149,22 +80,25 @@ def _parts(plan: _Plan) -> list[str]:
     return texts
 
 
-def _compute(t: Text, plan: _Plan, offsets: str, ahead: Sequence[str]) -> None:
+def _compute(t: Text, plan: Plan, offsets: str, ahead: Sequence[str]) -> None:
     """All parts, one after the other."""
+    if plan.schedule.calls:
+        calls.compute(t, plan.schedule, plan.v)
+        return
     parameters = ", ".join(f"ptr {place}" for place in ("%frame", "%frame", offsets, *ahead))
-    for part in range(len(plan.frame.parts)):
+    for part in range(len(plan.parts)):
         t.do(f"call void @part_{part}({parameters})")
 
 
-def _compute_alone(t: Text, plan: _Plan) -> None:
+def _compute_alone(t: Text, plan: Plan) -> None:
     """All parts, where no states come after: they ask for the frame itself."""
     _compute(t, plan, "@nothing", ["%frame"] * len(plan.outputs))
 
 
-def _range(plan: _Plan, deep: bool) -> str:
+def _range(plan: Plan, deep: bool) -> str:
     """`range(args, steps, start, stop)`: states start … stop-1, stop > start."""
     t, v = Text(), plan.v
-    plan.block.allocate(t)
+    plan.begin(t)
     t.do(f"%offsets = alloca [{len(plan.lines)} x i64]")
     count = t.let("sub i64 %stop, %start")
     small = t.let(f"icmp ult i64 {count}, {v.width}")
@@ -207,7 +141,7 @@ def _range(plan: _Plan, deep: bool) -> str:
 class _Walk:
     """Emits the moves of one argument between its array and the frame."""
 
-    def __init__(self, t: Text, v: Vector, argument: _Argument):
+    def __init__(self, t: Text, v: Vector, argument: Argument):
         self.t, self.v, self.argument = t, v, argument
         base = t.let(f"load ptr, ptr {t.at('%args', 8 * argument.index)}")
         self.outer = t.let(f"load i64, ptr {t.at('%steps', 8 * argument.index)}")
@@ -223,7 +157,7 @@ class _Walk:
             f"ptr {self.strides}, i64 {count}, ptr {self.tile})"
         )
 
-    def prepare(self, plan: _Plan) -> None:
+    def prepare(self, plan: Plan) -> None:
         """Find out how the array lies; what is the same for all states is packed here."""
         t, suffix = self.t, self.argument.suffix
         self.mode = t.let(f"call i64 @mode_{suffix}(i64 {self.outer}, ptr {self.strides})")
@@ -258,14 +192,14 @@ class _Walk:
         t.label(after)
 
 
-def _one(plan: _Plan, deep: bool) -> str:
+def _one(plan: Plan, deep: bool) -> str:
     """`dalembert_one`: every lane computes the same state."""
     t, v = Text(), plan.v
-    plan.block.allocate(t)
+    plan.begin(t)
     t.do("%flags = call i32 @save_flags()")
     inputs = len(plan.arguments) - len(plan.outputs)
 
-    def move(argument: _Argument, base: str, entry: Place) -> None:
+    def move(argument: Argument, base: str, entry: Place) -> None:
         """One number between the caller's array and all lanes, or the first, of its vector."""
         number = t.let(f"getelementptr {v.scalar}, ptr {base}, i64 {entry}")
         first = t.at("%frame", argument.slot * v.width * v.size)

@@ -12,7 +12,7 @@ registers of states, to read its code once for all, is slower: the frames leave 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -40,28 +40,36 @@ class StackFrame:
     slots: int
 
 
-def framed(source: Program, long: int = LONG, longest: int = LONGEST) -> StackFrame:
-    """The program as one part where it is short, or else cut."""
+def framed(
+    source: Program,
+    long: int = LONG,
+    longest: int = LONGEST,
+    results: Sequence[int] | None = None,
+) -> StackFrame:
+    """The program as one part where it is short, or else cut; of its results only these, or all."""
     inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
-    places = range(inputs, inputs + outputs)
+    written = range(outputs) if results is None else results
+    places = [inputs + k for k in written]
+    values = source.results[list(written)]
     order = _operations(source)
-    if len(order) + 4 * outputs <= long or len(order) <= longest:
-        return StackFrame((Part(source, tuple(places)),), inputs + outputs)
+    if len(order) + 4 * len(places) <= long or len(order) <= longest:
+        whole = source if len(places) == outputs else replace(source, results=values)
+        return StackFrame((Part(whole, tuple(places)),), inputs + outputs)
     part = _part_of(source, order, longest)
     slot, slots = _slots(source, part, inputs, inputs + outputs)
     count = max(part.values()) + 1
     groups: list[list[int]] = [[] for _ in range(count)]
     for k in order:
         groups[part[k]].append(k)
-    results: list[dict[int, list[int]]] = [{} for _ in range(count)]
-    for k, place in zip(source.results.tolist(), places, strict=True):
-        results[part.get(k, 0)].setdefault(k, []).append(place)
+    leaving: list[dict[int, list[int]]] = [{} for _ in range(count)]
+    for k, place in zip(values.tolist(), places, strict=True):
+        leaving[part.get(k, 0)].setdefault(k, []).append(place)
     for k, place in slot.items():
         if place >= inputs + outputs:
-            results[part[k]].setdefault(k, []).append(place)
+            leaving[part[k]].setdefault(k, []).append(place)
     parts = [
         _part(source, group, found, slot, slots)
-        for group, found in zip(groups, results, strict=True)
+        for group, found in zip(groups, leaving, strict=True)
     ]
     return StackFrame(tuple(parts), slots)
 
