@@ -1,7 +1,7 @@
 """What a program means: each instruction as one NumPy operation on a batch of states."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -77,9 +77,16 @@ def interpret(program: Program, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     float32 inputs are computed in float32, everything else in float64. Infinite and NaN values
     propagate without warning, as in compiled kernels.
     """
+    return run_by(program, arrays, MEANING)
+
+
+def run_by(
+    program: Program, arrays: tuple[np.ndarray, ...], meaning: Mapping[Op, Callable]
+) -> tuple[np.ndarray, ...]:
+    """The program's outputs, where every operation is what `meaning` says; complex ones too."""
     batch, flat = _flatten(program, arrays)
     with np.errstate(all="ignore"):
-        values = _evaluate(program, flat)
+        values = _evaluate(program, flat, meaning)
     dtype = flat[0].dtype if flat else np.dtype(float)
     outputs, start = [], 0
     for port in program.outputs:
@@ -100,11 +107,12 @@ def _flatten(
         raise ShapeError(f"{program.name} takes {len(program.inputs)} arrays ({names})")
     arrays = tuple(np.asarray(array) for array in arrays)
     single = bool(arrays) and all(array.dtype == np.float32 for array in arrays)
+    dtype = complex if any(map(np.iscomplexobj, arrays)) else np.float32 if single else float
     leads: list[tuple[int, ...]] = []
     flat: list[np.ndarray] = []
     for port, array in zip(program.inputs, arrays, strict=True):
         lead = _batch_shape(port, array)
-        entries = array.astype(np.float32 if single else float).reshape(*lead, port.size)
+        entries = array.astype(dtype).reshape(*lead, port.size)
         leads.append(lead)
         flat.extend(entries[..., k] for k in range(port.size))
     return np.broadcast_shapes(*leads), flat
@@ -117,7 +125,9 @@ def _batch_shape(port: Port, array: np.ndarray) -> tuple[int, ...]:
     return array.shape[:split]
 
 
-def _evaluate(program: Program, flat: list[np.ndarray]) -> list[np.ndarray]:
+def _evaluate(
+    program: Program, flat: list[np.ndarray], meaning: Mapping[Op, Callable]
+) -> list[np.ndarray]:
     dtype = flat[0].dtype if flat else np.dtype(float)
     constants = program.constants.astype(dtype)
     values: list[np.ndarray] = []
@@ -128,7 +138,7 @@ def _evaluate(program: Program, flat: list[np.ndarray]) -> list[np.ndarray]:
         elif op == Op.INPUT:
             values.append(flat[a])
         elif op in BINARY:
-            values.append(MEANING[Op(op)](values[a], values[b]))
+            values.append(meaning[Op(op)](values[a], values[b]))
         else:
-            values.append(MEANING[Op(op)](values[a]))
+            values.append(meaning[Op(op)](values[a]))
     return values

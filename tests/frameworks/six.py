@@ -1,0 +1,63 @@
+"""Six systems on which every quantity is differentiated, and states of them."""
+
+from functools import cache
+
+import numpy as np
+
+import dalembert as dl
+from dalembert.model.coupling import Follow, couple
+from dalembert.systems.operation import Operation, operation
+from dalembert.zoo import spherical_pendulum
+from tests.formulations.mechanisms import random_model
+
+# q̇ of a free body is a twist, not the rate of coordinates
+NEED_COORDINATES = ("mass_matrix_derivative", "christoffel", "coriolis_centrifugal")
+NAMES = ("ur5", "free", "coupled", "lagrangian", "four_bar", "parallel_3rr")
+
+
+@cache
+def system(name):
+    """A 6R arm, a free base with quaternions, a joint that follows, energies, two closed chains."""
+    if name == "free":
+        rng = np.random.default_rng(3)
+        model = random_model(rng, ("free", "spherical", "revolute"), n=3, tree=False)
+        assert (model.nq, model.nv) != (model.nv, model.nv)
+        return dl.Robot(model)
+    if name == "coupled":
+        follower = {"link3_joint": Follow("link2_joint", -0.5, 0.2)}
+        return dl.Robot(couple(dl.load("elbow_3r").model, follower))
+    if name == "lagrangian":
+        m, l, g = (dl.Parameter(x, v) for x, v in (("m", 2.0), ("l", 0.7), ("g", 9.81)))
+        return spherical_pendulum.build(m, l, g)
+    return dl.load(name)
+
+
+def operations(name):
+    """(name, operation) of every quantity that the system has, optional inputs included."""
+    made = system(name)
+    for quantity in made.dynamics.catalogue.values():
+        choices = {key: True for key in quantity.optional if key not in ("wrenches", "near")}
+        if "constraint" in quantity.static:
+            if quantity.name != "wrench":
+                continue  # of contacts, which none of these has
+            choices["constraint"] = next(iter(made.description.constraints))
+        way = "operator" if (name, quantity.name) == ("free", "coriolis_matrix") else None
+        if name != "free" or quantity.name not in NEED_COORDINATES:
+            yield quantity.name, operation(made, made._variant(quantity.name, way, choices))
+
+
+def state(name, found: Operation, rng, size=()):
+    """Random inputs (*size, ...): q assembled, quaternions of length one."""
+    made, inputs = system(name), []
+    for port in found.inputs:
+        x = rng.normal(size=(*size, *port.shape))
+        if port.name in ("q", "to"):
+            x = made.integrate(made.neutral(), 0.5 + 0.3 * x[..., : made.nv])
+        if port.name == "weights":
+            x = 0.5 + np.abs(x)
+        if port.name == "parameters":
+            x = np.broadcast_to(made.parameter_array(), (*size, *port.shape)).copy()
+        if port.name == "q" and made.dynamics.rows:
+            x = np.broadcast_to(made.neutral(), (*size, made.nq)).copy()
+        inputs.append(x)
+    return inputs

@@ -1,0 +1,68 @@
+"""Derivatives by array entries, for every quantity, against complex steps and the library's own."""
+
+import numpy as np
+import pytest
+
+from dalembert.kernels.program.complex_step import directional
+from dalembert.kernels.program.interpret import interpret
+from dalembert.systems.operation import operation
+from tests.frameworks.six import NAMES, operations, state, system
+
+ROUNDING = 1e-12  # of the largest slope, or of one
+
+
+def near(found, expected):
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=ROUNDING * max(1.0, np.abs(y).max()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_quantity_forward_and_reverse(name):
+    rng = np.random.default_rng(7)
+    for _, f in operations(name):
+        wrt = tuple(range(len(f.inputs)))
+        x = state(name, f, rng)
+        d = [rng.normal(size=port.shape) for port in f.inputs]
+        w = [rng.normal(size=port.shape) for port in f.outputs]
+        slopes = directional(f.program, x, d)
+        near(interpret(f.jvp(wrt).program, *x, *d), slopes)
+        # ⟨w, J d⟩ = ⟨Jᵀ w, d⟩
+        pulled = interpret(f.vjp(wrt).program, *x, *w)
+        terms = [(a * b).ravel() for a, b in zip(w, slopes, strict=True)]
+        size = max(1.0, np.abs(np.concatenate(terms)).max())
+        assert sum(map(np.sum, terms)) == pytest.approx(
+            sum((a * b).sum() for a, b in zip(pulled, d, strict=True)), abs=10 * ROUNDING * size
+        )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_second_order_of_the_dynamics(name):
+    rng = np.random.default_rng(8)
+    for quantity, f in operations(name):
+        if quantity not in ("inverse_dynamics", "forward_dynamics"):
+            continue
+        wrt = tuple(range(len(f.inputs)))
+        pulled = f.vjp(wrt)
+        x = state(name, f, rng)
+        w = [rng.normal(size=port.shape) for port in f.outputs]
+        d = [rng.normal(size=port.shape) for port in pulled.inputs]
+        everything = tuple(range(len(pulled.inputs)))
+        second = interpret(pulled.jvp(everything).program, *x, *w, *d)
+        near(second, directional(pulled.program, [*x, *w], d))
+        assert pulled.transposed is f.jvp(wrt) and f.jvp(wrt).transposed is pulled
+        assert pulled.linear == tuple(range(len(x), len(x) + len(w)))
+
+
+@pytest.mark.parametrize("name", ["ur5", "coupled"])
+def test_the_same_as_along_the_manifold_where_it_is_flat(name):
+    made, rng = system(name), np.random.default_rng(9)
+    q, qd, qdd, w = rng.normal(size=(4, 5, made.nv))
+    for quantity, inputs in (
+        ("inverse_dynamics", (q, qd, qdd)),
+        ("forward_dynamics", (q, qd, qdd)),
+    ):
+        f = operation(made, made._variant(quantity, None, {}))
+        pulled = f.vjp((0, 1, 2)).kernel.ufunc(*inputs, w)
+        slopes = getattr(made, f"{quantity}_derivatives")(*inputs)
+        near(pulled, [np.einsum("ni,nij->nj", w, slope) for slope in slopes])
+        near(pulled, made.vjp(quantity, inputs, [w]))
