@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from dalembert.kernels.functions import compile as compile
     from dalembert.kernels.functions import compile_function
     from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
-    from dalembert.model import Joint, Link, Parameter
+    from dalembert.model import Actuator, Joint, Link, Parameter
     from dalembert.simulation import Samples, SimulationWarning, simulate
     from dalembert.systems.counting import count_growth
     from dalembert.systems.lagrangian import Lagrangian
@@ -79,6 +79,7 @@ if TYPE_CHECKING:
 
 # where each public name lives; imported when first asked for, so that `import dalembert` is quick
 _PUBLIC = {
+    "Actuator": "model",
     "CompileError": "errors",
     "Constrained": "constraints",
     "ConstraintError": "errors",
@@ -143,6 +144,7 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "Actuator",
     "CompileError",
     "Constrained",
     "ConstraintError",

@@ -16,6 +16,7 @@ import numpy as np
 
 from dalembert.errors import SingularMassMatrixError
 from dalembert.formulations.catalogue import QUANTITIES
+from dalembert.formulations.catalogue.actuators import of_actuators as tree_actuators
 from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.mass import christoffel, composite_body
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
@@ -34,6 +35,11 @@ _SAME = ("integrate", "difference")
 def catalogue() -> Mapping[str, Quantity]:
     """Every quantity of a robot, for a robot with joints that follow others."""
     return {name: _quantity(found) for name, found in QUANTITIES.items()}
+
+
+def of_actuators(model: CoupledModel) -> Mapping[str, Quantity]:
+    """Quantities of the actuators a model has, for the coordinates it moves by."""
+    return {name: _quantity(found) for name, found in tree_actuators(model).items()}
 
 
 def _quantity(found: Quantity) -> Quantity:

@@ -25,6 +25,8 @@ SIZES: Mapping[str, Callable[[Model], int]] = {
     "pairs": lambda model: model.nv * (model.nv - 1) // 2,
     "inertial": lambda model: 10 * len(model.bodies),
     "stacked": lambda model: 6 * len(model.bodies),
+    "nu": lambda model: len(model.driven_by.actuators),
+    "na": lambda model: len(model.driven_by.active),
 }
 INPUTS: Mapping[str, tuple[Size, ...]] = {
     "q": ("nq",),
@@ -36,6 +38,8 @@ INPUTS: Mapping[str, tuple[Size, ...]] = {
     "base_acceleration": (6,),
     "step": ("nv",),
     "to": ("nq",),
+    "u": ("nu",),
+    "activation": ("na",),
 }
 
 

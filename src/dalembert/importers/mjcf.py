@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
+from dalembert.importers.mjcf_actuators import Names, actuation
 from dalembert.importers.mjcf_files import MAX_BODIES, check_files, require_mujoco
 from dalembert.importers.mjcf_notes import report
 from dalembert.importers.mjcf_physics import disabled, reflected
@@ -71,7 +72,13 @@ def model_from_mjcf(
     notes = replace(notes, warnings=(*notes.warnings, *bodies.warnings, *said))
     if strict and notes.warnings:
         raise ImportFileError("; ".join(notes.warnings), document.file)
-    return replace(model, notes=notes)
+    try:
+        driven, others = actuation(mujoco, m, bodies.targets(mujoco, tuple(model.frames)))
+    except ModelError as error:
+        raise ImportFileError(str(error), document.file) from None
+    left = tuple(f"actuator {which!r}: {why}" for which, why in others)
+    notes = replace(notes, ignored=(*notes.ignored, *left))
+    return replace(model, notes=notes, driven_by=driven)
 
 
 def _mujoco() -> ModuleType:
@@ -203,14 +210,23 @@ class _Bodies:
 
     def frames(self) -> dict[str, tuple[str | None, np.ndarray]]:
         """Sites by name: the body they are on (None: the world) and their pose there."""
-        bodies = set(self.names[1:])
         placed: dict[str, tuple[str | None, np.ndarray]] = {}
-        for i, site in enumerate(self.sites):
+        for i, name in enumerate(self.places):
             at = int(self.m.site_bodyid[i])
             here = _pose(self.m.site_pos[i], self.m.site_quat[i])
-            name = site if site not in bodies else f"{site}_site"
             placed[name] = (self.names[at] if at > 0 else None, here)
         return placed
+
+    @property
+    def places(self) -> list[str]:
+        """Names of the sites as frames: not those of bodies."""
+        bodies = set(self.names[1:])
+        return [site if site not in bodies else f"{site}_site" for site in self.sites]
+
+    def targets(self, mujoco: ModuleType, frames: tuple[str, ...]) -> Names:
+        """What actuators may pull at."""
+        tendons = _names(mujoco, self.m, mujoco.mjtObj.mjOBJ_TENDON, self.m.ntendon, "tendon")
+        return Names(self.joints, tendons, self.places, frames)
 
     def tool(
         self, frames: dict[str, tuple[str | None, np.ndarray]], still: list[str], tip: str | None

@@ -105,6 +105,6 @@ def _merged(m: Any, bodies: list[str]) -> list[str]:
 
 
 def _ignored(m: Any) -> list[str]:
-    counts = {"geom": m.ngeom, "actuator": m.nu, "sensor": m.nsensor, "tendon": m.ntendon}
+    counts = {"geom": m.ngeom, "sensor": m.nsensor, "tendon": m.ntendon}
     counts |= {"camera": m.ncam, "light": m.nlight, "keyframe": m.nkey, "mocap body": m.nmocap}
     return [f"{name} ({count})" for name, count in counts.items() if count]

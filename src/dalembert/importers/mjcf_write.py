@@ -13,6 +13,8 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.importers.mjcf import COULOMB
+from dalembert.importers.mjcf_write_actuators import actuator_lines, joint_range, timestep
+from dalembert.importers.mjcf_write_actuators import sites as actuated_sites
 from dalembert.importers.write import (
     Placed,
     inertia_of,
@@ -26,6 +28,7 @@ from dalembert.importers.write import (
 from dalembert.model.joint import Ball, Free
 from dalembert.model.model import Body, Model
 from dalembert.spatial.quaternions import quaternion_from_matrix
+from dalembert.spatial.se3 import inverse, pose
 from dalembert.text import xml_attribute
 
 EPSILON = np.finfo(float).eps
@@ -37,21 +40,26 @@ def mjcf_from_model(model: Model) -> str:
     model = numeric(model)
     placed = place_bodies(model, on_axis=False)
     sites: dict[int, list[str]] = defaultdict(list)
+    known: set[str] = set()
     for name, at, here in other_frames(model, placed):
         sites[at].append(f"<site name={quoted(name)} {_pose(here)}/>")
+        known.add(name)
+    for name in actuated_sites(model, known):
+        frame = model.frame(name)
+        here = inverse(placed[frame.body].frame) @ pose(*frame.placement)
+        sites[frame.body].append(f"<site name={quoted(name)} {_pose(here)}/>")
     bound = f'boundmass="{LEAST}" boundinertia="{LEAST}" ' if _degenerate(model) else ""
     lines = [
         f"<mujoco model={quoted(model.name)}>",
         f'  <compiler angle="radian" inertiafromgeom="false" {bound}/>',
-        f'  <option gravity="{numbers(model.gravity)}"/>',
+        f'  <option gravity="{numbers(model.gravity)}"{timestep(model)}/>',
         "  <worldbody>",
         *(f"    {site}" for site in sites[-1]),
     ]
     for i in model.children(-1):
         lines += _bodies(model, placed, sites, i)
-    return "\n".join(
-        [*lines, "  </worldbody>", *_equalities(model), *_custom(model, placed), "</mujoco>", ""]
-    )
+    ends = [*_equalities(model), *actuator_lines(model, quoted), *_custom(model, placed)]
+    return "\n".join([*lines, "  </worldbody>", *ends, "</mujoco>", ""])
 
 
 def _bodies(
@@ -80,10 +88,9 @@ def _parts(model: Model, placed: list[Placed], i: int, here: np.ndarray) -> list
     mass, com, tensor = inertia_of(body, item.frame)
     # what is left of I_o − m (cᵀc 1 − c cᵀ) is known to the rounding of I_o only
     moments, turn = _principal(tensor, item.name, 64 * EPSILON * float(np.abs(body.inertia).max()))
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = turn, com
+    principal = pose(turn, com)
     return [
-        f'<inertial mass="{numbers([mass])}" {_pose(pose)} diaginertia="{numbers(moments)}"/>',
+        f'<inertial mass="{numbers([mass])}" {_pose(principal)} diaginertia="{numbers(moments)}"/>',
         _joint(model, body, item, here),
     ]
 
@@ -134,6 +141,7 @@ def _joint(model: Model, body: Body, item: Placed, here: np.ndarray) -> str:
     limited = (
         f' range="{numbers(reach)}"' if np.isfinite(reach).all() and reach[0] < reach[1] else ""
     )
+    limited += joint_range(model, item.joint)
     return f'<joint name={name} type="{kind}" {axis}{limited}{driven}/>'
 
 

@@ -1,5 +1,6 @@
 """The frozen data of a mechanism: links, joints, inertias, parameters; building and checking."""
 
+from dalembert.model.actuators import Actuator
 from dalembert.model.build import build
 from dalembert.model.coupling import CoupledModel
 from dalembert.model.link import Joint, Link, link_from_mapping
@@ -7,6 +8,7 @@ from dalembert.model.model import Body, Frame, JointInfo, Model
 from dalembert.model.parameter import Parameter
 
 __all__ = [
+    "Actuator",
     "Body",
     "CoupledModel",
     "Frame",

@@ -7,7 +7,7 @@ J = J_tree G, and the bias needs no term of its own.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from dalembert.model.jointed import Jointed
 from dalembert.spatial.arrays import Matrix, Vector, Vector3
 
 if TYPE_CHECKING:
+    from dalembert.model.actuators import Actuation, Actuator
     from dalembert.model.model import Body, Drive, Frame, JointInfo, Model
     from dalembert.model.notes import Notes
 
@@ -70,6 +71,11 @@ class CoupledModel(Frozen, Jointed):
     def drive(self) -> Drive:
         """Friction and rotors of all joints of the tree."""
         return self.tree.drive
+
+    @property
+    def driven_by(self) -> Actuation:
+        """Actuators, at joints of the tree."""
+        return self.tree.driven_by
 
     @property
     def gravity(self) -> Vector3:
@@ -154,6 +160,10 @@ class CoupledModel(Frozen, Jointed):
     def with_notes(self, notes: Notes) -> CoupledModel:
         """The same mechanism with what its file left to say."""
         return replace(self, tree=self.tree.with_notes(notes))
+
+    def with_actuators(self, actuators: Iterable[Actuator]) -> CoupledModel:
+        """The same mechanism driven by these actuators, at joints of the tree."""
+        return replace(self, tree=self.tree.with_actuators(actuators))
 
     def bind(self, values: Vector) -> CoupledModel:
         """This model with its parameters replaced by `values` (n_parameters,), floats or symbols."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.body import Body
 from dalembert.model.frozen import Frozen
 from dalembert.model.jointed import Jointed
@@ -76,6 +77,7 @@ class Model(Frozen, Jointed):
     drive: Drive
     gravity: Vector3  # (3,) m/s²
     parameters: Mapping[str, float | None] = field(default_factory=dict)
+    driven_by: Actuation = field(default_factory=Actuation)
     notes: Notes = field(default_factory=Notes)  # what its file left to say; no part of its content
 
     @property
@@ -109,6 +111,10 @@ class Model(Frozen, Jointed):
     def with_notes(self, notes: Notes) -> Model:
         """The same mechanism with what its file left to say."""
         return replace(self, notes=notes)
+
+    def with_actuators(self, actuators: Iterable[Actuator]) -> Model:
+        """The same mechanism driven by these actuators instead of its own."""
+        return replace(self, driven_by=self.driven_by.having(self, actuators))
 
     def joint_of(self, body: int) -> JointInfo:
         """The user's joint that moves this body."""
@@ -162,6 +168,7 @@ class Model(Frozen, Jointed):
             [(name, frame.body) for name, frame in self.frames.items()],
             self.tool,
             list(self.parameters.items()),
+            self.driven_by.structure,
         )
         digest = hashlib.sha256(repr(structure).encode())
         digest.update(number_bytes(self))

@@ -10,11 +10,13 @@ import numpy as np
 
 from dalembert import bridge
 from dalembert.bridge import is_symbolic
+from dalembert.model.actuators import Actuator
 from dalembert.model.joint import Screw
 from dalembert.model.model import Body, Drive, Model
 from dalembert.model.parameter import Parameter, collect
 from dalembert.spatial.arrays import Vector
 
+_ACTUATOR = ("gear", "gain", "bias", "time_constant", "rod")
 _BODY = ("rotation", "translation", "offset", "mass", "moment", "inertia")
 
 
@@ -28,6 +30,10 @@ def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
             changed["chart"] = replace(b.chart, turn=turn, slide=slide)
         return replace(b, **changed)
 
+    def actuator(a: Actuator) -> Actuator:
+        return replace(a, **{name: function(getattr(a, name)) for name in _ACTUATOR})
+
+    driven = tuple(actuator(a) for a in model.driven_by.actuators)
     return replace(
         model,
         bodies=tuple(body(b) for b in model.bodies),
@@ -37,6 +43,7 @@ def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
         },
         drive=Drive(*(function(getattr(model.drive, f.name)) for f in fields(Drive))),
         gravity=function(model.gravity),
+        driven_by=replace(model.driven_by, actuators=driven),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.body import Body
 from dalembert.model.check import label, mapping, numbers
 from dalembert.model.coupling import CoupledModel, Follow
@@ -38,6 +39,7 @@ def require_sound(model: Model | CoupledModel) -> None:
     for name, values in vars(tree.drive).items():
         numbers(values, (nv,), f"{name} of the drives")
     numbers(tree.gravity, (3,), "gravity")
+    _require_actuators(tree)
     if isinstance(model, CoupledModel):
         _require_joints(tree, model.joints)
         _require(_all(list(mapping(model.followers, "followers").values()), Follow), "followers")
@@ -63,6 +65,16 @@ def _require_frames(tree: Model) -> None:
         _require(inside, f"the body of frame {name!r}")
         numbers(frame.translation, (3,), f"frame {name!r}")
         _require_rotation(numbers(frame.rotation, (3, 3), f"frame {name!r}"), f"frame {name!r}")
+
+
+def _require_actuators(tree: Model) -> None:
+    held = tree.driven_by
+    _require(type(held) is Actuation, "actuators")
+    _require(_all(held.actuators, Actuator), "actuators")
+    held.having(tree, held.actuators)
+    for ranges in (held.joint_ranges, held.tendon_ranges):
+        for name, pair in mapping(ranges, "ranges of actuators").items():
+            _require(len(pair) == 2 and pair[0] <= pair[1], f"range of {name!r}")
 
 
 def _require_joints(tree: Model, joints: Any) -> None:

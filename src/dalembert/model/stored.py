@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.body import Body
 from dalembert.model.coupling import CoupledModel, Follow
 from dalembert.model.joint import Ball, Free, Screw
@@ -19,7 +20,10 @@ from dalembert.model.sound import require_sound
 
 _CLASSES = {
     made.__name__: made
-    for made in (Model, CoupledModel, Body, Screw, Ball, Free, JointInfo, Frame, Drive, Follow)
+    for made in (
+        *(Model, CoupledModel, Body, Screw, Ball, Free, JointInfo, Frame, Drive, Follow),
+        *(Actuation, Actuator),
+    )
 }
 _LEFT_OUT = ("notes",)  # what its file had left to say
 _WRONG = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)  # data of any kind

@@ -10,11 +10,12 @@ from typing import Any, Self, cast
 import numpy as np
 
 from dalembert.formulations.registry import Quantity
+from dalembert.model.actuators import Actuation
 from dalembert.model.jointed import Kinds
 from dalembert.systems.dynamics import Dynamics
 
-# what depends on position and velocity alone is the same for the system around as for that inside
-OF_A_STATE = {"q", "qd", "step", "to"}
+# what depends on state and controls alone is the same for the system around as for that inside
+OF_A_STATE = {"q", "qd", "step", "to", "u", "activation"}
 
 
 class Carried(Dynamics):
@@ -52,6 +53,10 @@ class Carried(Dynamics):
     @property
     def upper(self) -> np.ndarray:
         return self.carrier.upper
+
+    @property
+    def driven_by(self) -> Actuation:
+        return self.carrier.driven_by
 
     def neutral(self) -> np.ndarray:
         return self.carrier.neutral()

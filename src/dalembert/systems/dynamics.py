@@ -14,6 +14,7 @@ import numpy as np
 
 from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.registry import INPUTS, SIZES, Quantity, Size, suggest
+from dalembert.model.actuators import Actuation
 from dalembert.model.jointed import Kinds
 
 UNITS = {
@@ -243,6 +244,13 @@ class Dynamics:
     def without_coulomb(self) -> Dynamics:
         """The same system without Coulomb friction."""
         return self
+
+    # actuators
+
+    @property
+    def driven_by(self) -> Actuation:
+        """Actuators with their limits; none."""
+        return Actuation()
 
     # frames
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     from dalembert.kernels.program.count import Count
+    from dalembert.model.actuators import Actuator
     from dalembert.model.notes import Notes
 
 Array = np.ndarray
@@ -57,6 +59,17 @@ class Robot(RobotQuantities, RobotInertias, RobotBuilders):
         from dalembert.importers.mjcf_write import mjcf_from_model
 
         return mjcf_from_model(self.model)
+
+    def with_actuators(self, actuators: Iterable[Actuator]) -> Robot:
+        """This robot driven by these actuators instead of its own.
+
+        >>> import dalembert as dl
+        >>> servo = dl.Actuator("servo", "link1_joint", gain=[20.0], bias=[0.0, -20.0, -1.0])
+        >>> arm = dl.load("planar_2r").with_actuators([servo])
+        >>> arm.actuator_forces([0.0, 0.0], [0.0, 0.0], {"servo": 0.1})
+        array([2., 0.])
+        """
+        return type(self)(self.model.with_actuators(actuators))
 
     # what it is
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.formulations import QUANTITIES, Quantity, coupled
+from dalembert.formulations.catalogue.actuators import of_actuators
 from dalembert.formulations.derivatives.inertial import (
     inertial_parameters,
     with_inertial_parameters,
@@ -39,7 +40,9 @@ class RobotDynamics(Carried):
 
     @property
     def catalogue(self) -> Mapping[str, Quantity]:
-        return QUANTITIES
+        return (
+            {**QUANTITIES, **of_actuators(self.model)} if self.driven_by.actuators else QUANTITIES
+        )
 
     traced_from: ClassVar[tuple[str, ...]] = TRACED_FROM
 
@@ -121,7 +124,8 @@ class CoupledDynamics(RobotDynamics):
 
     @property
     def catalogue(self) -> Mapping[str, Quantity]:
-        return coupled.catalogue()
+        known = coupled.catalogue()
+        return {**known, **coupled.of_actuators(self.model)} if self.driven_by.actuators else known
 
     def require_regular(self) -> None:
         coupled.require_regular(self.model)

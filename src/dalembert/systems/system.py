@@ -14,7 +14,7 @@ import numpy as np
 
 from dalembert.model.jointed import Kinds
 from dalembert.systems import rollouts
-from dalembert.systems.differentiation import Differentiable
+from dalembert.systems.actuated import Actuated
 from dalembert.systems.dynamics import Dynamics, Rows
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.export import source_text
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Dynamics", "Rows", "System", "dynamics"]
 
 
-class System(Differentiable):
+class System(Actuated):
     """A robot, a Lagrangian, a closed chain: M q̈ + h + Aᵀλ = τ + ψ, evaluated compiled."""
 
     @property

@@ -55,7 +55,7 @@ def jacobian(model: Model, q: Vector, frame: str = "tool", expressed_in: str = "
     poses = body_poses(model, q)
     R_f, p_f = frame_pose(model, poses, frame)
     about = {"body": p_f, "world": p_f, "spatial": np.zeros(3)}[known_view(expressed_in)]
-    columns = _columns(model, poses, model.frame(frame).body, about)
+    columns = columns_about(model, poses, model.frame(frame).body, about)
     if expressed_in == "body":
         columns = [np.concatenate([R_f.T @ c[0:3], R_f.T @ c[3:6]]) for c in columns]
     return np.stack(columns).T
@@ -68,7 +68,7 @@ def known_view(expressed_in: str) -> str:
     return expressed_in
 
 
-def _columns(model: Model, poses: list[Placement], body: int, about: Vector3) -> list[Twist]:
+def columns_about(model: Model, poses: list[Placement], body: int, about: Vector3) -> list[Twist]:
     """Per velocity coordinate the (6,) twist at the point `about`, along the world's axes."""
     support = model.supports[body] if body >= 0 else ()
     columns: list[Twist] = []
@@ -92,7 +92,7 @@ def jacobian_rate(
     the rate [V_j, J_j], V_j the spatial twist of body j.
     """
     poses = body_poses(model, q)
-    columns = _columns(model, poses, model.frame(frame).body, np.zeros(3))
+    columns = columns_about(model, poses, model.frame(frame).body, np.zeros(3))
     twists = _spatial_twists(model, columns_of_all(model, poses), qd)
     owners = [i for i, body in enumerate(model.bodies) for _ in range(body.chart.nv)]
     rates = [se3.bracket(twists[i], c) for i, c in zip(owners, columns, strict=True)]
