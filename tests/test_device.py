@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.errors import CompileError, ShapeError
+from dalembert.errors import CompileError, ConstraintError, ShapeError
 from dalembert.kernels.cuda import device
 from dalembert.kernels.cuda.device import _precision
 from dalembert.kernels.cuda.rollout import cuda_rollout
 from dalembert.systems.rollouts import iteration
+from tests.constraints.states import load_states
 from tests.kernels.test_cuda_source import on_host, pointer
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
@@ -39,6 +40,31 @@ class DeviceArray(np.ndarray):
 
     def get(self):
         return plain(self)
+
+    def __float__(self):
+        return float(plain(self))
+
+    def __bool__(self):
+        return bool(plain(self))
+
+    def __int__(self):
+        return int(plain(self))
+
+
+def _as_cupy_does(name):
+    """Operators and methods that CuPy's arrays have of their own."""
+
+    def method(self, *given, **named):
+        found = getattr(plain(self), name)(*map(plain, given), **named)
+        return np.asarray(found).view(DeviceArray)
+
+    return method
+
+
+for _name in ("sub", "eq", "and", "invert"):
+    setattr(DeviceArray, f"__{_name}__", _as_cupy_does(f"__{_name}__"))
+for _name in ("sum", "all", "any"):
+    setattr(DeviceArray, _name, _as_cupy_does(_name))
 
 
 class RawKernel:
@@ -128,6 +154,37 @@ def test_one_state_and_none(cupy, robot, states):
     assert one.shape == (6, 6)
     np.testing.assert_allclose(plain(one), robot.mass_matrix(states[0][3]), rtol=1e-12, atol=1e-13)
     assert robot.mass_matrix(cupy.asarray(np.zeros((0, 6)))).shape == (0, 6, 6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_closed_chains_where_their_arrays_lie(cupy, dtype):
+    closed, *state = load_states("four_bar", count=5)
+    given = [x.astype(dtype) for x in state]
+    qdd, lam = closed.forward_dynamics(*map(cupy.asarray, given))
+    expected = closed.forward_dynamics(*given)
+    assert isinstance(qdd, DeviceArray) and qdd.dtype == dtype
+    atol = 1e4 * np.finfo(dtype).eps * np.abs(expected[1]).max()
+    np.testing.assert_allclose(plain(qdd), expected[0], rtol=0, atol=atol)
+    np.testing.assert_allclose(plain(lam), expected[1], rtol=0, atol=atol)
+    given[0][2], given[2][4] = given[0][2] + 0.1, np.nan
+    on_device = [cupy.asarray(x) for x in given]
+    found = closed.forward_dynamics(*on_device, errors="flag")
+    np.testing.assert_array_equal(plain(found.status), [0, 0, 2, 0, 4])
+    assert isinstance(found.status, DeviceArray)
+    np.testing.assert_allclose(plain(found.qdd)[:2], expected[0][:2], rtol=0, atol=atol)
+    found = closed.inverse_dynamics(*on_device, errors="flag")
+    np.testing.assert_array_equal(plain(found.status), [0, 0, 2, 0, 4])
+
+
+def test_bad_states_on_the_device_are_said_in_words(cupy):
+    closed, *state = load_states("pendulum_constrained", count=3)
+    q = np.zeros((3, 2))  # where the rod is not there
+    with pytest.raises(ConstraintError, match="2 other states"):
+        closed.forward_dynamics(*map(cupy.asarray, (q, state[1], state[2])))
+    side = np.array([[1.0, 0.0], [0.0, -1.0]])
+    rest = cupy.asarray(np.zeros((2, 2)))
+    found = closed.forward_dynamics(cupy.asarray(side), rest, rest, formulation="elimination")
+    np.testing.assert_allclose(plain(found[0]), [[0.0, -9.81], [0.0, 0.0]], atol=1e-12)
 
 
 def test_a_wrong_shape_is_named(cupy, robot):

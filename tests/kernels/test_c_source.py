@@ -138,6 +138,7 @@ def test_literals():
     assert float(double.literal(0.1 + 0.2)) == 0.1 + 0.2
     assert double.literal(-2.0) == "(-2.0)"
     assert (double.literal(np.inf), double.literal(np.nan)) == ("INFINITY", "NAN")
+    assert single.literal(1e300) == "INFINITY"  # no number of single precision is so large
     with pytest.raises(dl.CompileError, match="float16"):
         Scalar.of("float16")
 

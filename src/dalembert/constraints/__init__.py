@@ -9,6 +9,7 @@ from dalembert.constraints.network import Network
 from dalembert.constraints.rank import Mobility
 from dalembert.constraints.rolling import PointOnSurface, Rolling
 from dalembert.constraints.sliding import Sliding, SoftFinger
+from dalembert.constraints.status import Flagged, Status
 from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface, Torus
 from dalembert.constraints.touching import Touching
 from dalembert.constraints.trap import Trap, nonholonomic_trap
@@ -21,6 +22,7 @@ __all__ = [
     "Distance",
     "Driver",
     "Ellipsoid",
+    "Flagged",
     "Holonomic",
     "Holonomy",
     "JointCoupling",
@@ -34,6 +36,7 @@ __all__ = [
     "Sliding",
     "SoftFinger",
     "Sphere",
+    "Status",
     "Surface",
     "Torus",
     "Touching",

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalembert.constraints import rank
 from dalembert.constraints.description import ConstrainedDynamics, Rows
+from dalembert.constraints.lanes import all_finite, beside, chosen, finite, on_host
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.errors import ConstraintError, SingularMassMatrixError
 
@@ -45,25 +46,44 @@ def require_regular(system: ConstrainedDynamics) -> None:
 
 
 def explain(
-    closed: Constrained, q: Any, qd: Any, tau: Any, t: Any, lam: np.ndarray, parameters: Parameters
+    closed: Constrained, q: Any, qd: Any, tau: Any, t: Any, lam: Any, parameters: Parameters
 ) -> None:
-    """Raise for the first state with finite inputs that has no λ."""
-    shape = lam.shape[:-1]
-    arrays = [np.broadcast_to(x, (*shape, np.shape(x)[-1])) for x in map(np.asarray, (q, qd, tau))]
-    clock = np.broadcast_to(0.0 if t is None else t, shape)
-    for where in map(tuple, np.argwhere(~np.isfinite(lam).all(axis=-1))):
-        if not all(np.isfinite(x[where]).all() for x in arrays):
-            continue
-        system = closed.dynamics.bound(parameters)
-        here, now = arrays[0][where], clock[where]
-        rows = system.at(here, arrays[1][where], now)
-        _raise(closed, system, rank.weighed(system, rows.A, here, now), rows, here)
+    """Raise for the first state with finite inputs that has no λ, and say how many there are."""
+    bad, inputs = without_result(lam, (q, qd, tau))
+    count = int(bad.sum())
+    if not count:
+        return
+    here, moving, _ = (on_host(chosen(x, bad)[0]) for x in inputs)
+    now = on_host(chosen(0.0 if t is None else t, bad, 0)[0])
+    if isinstance(parameters, np.ndarray) and parameters.ndim > 1:
+        parameters = chosen(parameters, bad)[0]
+    system = closed.dynamics.bound(parameters)
+    rows = system.at(here, moving, now)
+    B = rank.weighed(system, rows.A, here, now)
+    raise ConstraintError(_why(closed, system, B, rows, here) + _others(count))
 
 
-def _raise(
+def without_result(lam: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """(States (...) without λ though their inputs are finite, the inputs as arrays)."""
+    arrays = [beside(x, lam) for x in inputs]
+    bad = ~finite(lam)
+    for x in arrays:
+        bad = bad & finite(x)
+    return bad, arrays
+
+
+def _others(count: int) -> str:
+    """The end of a message: how many states are like the one it is about."""
+    if count < 2:
+        return ""
+    others = "another state" if count == 2 else f"{count - 1} other states"
+    return f'. So it is with {others} of the batch; errors="flag" gives all others their results'
+
+
+def _why(
     closed: Constrained, system: ConstrainedDynamics, B: np.ndarray, rows: Rows, q: np.ndarray
-) -> None:
-    """Say whether the posture is singular or the constraints contradict; `B` is A without units."""
+) -> str:
+    """Whether the posture is singular or the constraints contradict; `B` is A without units."""
     found, generic = rank.rank(B), system.rank
     # least squares with small singular values left out says which rows cannot be met
     left = np.abs(rows.A @ np.linalg.lstsq(rows.A, rows.drift, rcond=1e-4)[0] - rows.drift)
@@ -73,23 +93,23 @@ def _raise(
     named = _named(system, np.abs(U[:, min(found, len(U) - 1)]) if met else left)
     if found < generic or sizes[generic - 1] < 1e-3 * sizes[0]:
         asked = "depend on each other" if met else "are asked for an acceleration that is not there"
-        raise ConstraintError(
+        return (
             f"{closed.name}: q = {q} is at or near a singular posture: the constraints have rank "
             f"{found} of {generic} there, and {named} {asked}. Start elsewhere, or with a velocity "
             "from project_velocity"
         )
     if met and system.rubbing:
-        raise ConstraintError(
+        return (
             f"{closed.name}: friction jams at q = {q}: it presses {named} harder than it brakes the "
             "slip, so that no acceleration meets both (Painlevé). Take a smaller mu, or another "
             "posture"
         )
     if met:
-        raise ConstraintError(
+        return (
             f"{closed.name}: no acceleration found at q = {q} that meets {named}; try "
             'formulation="multiplier"'
         )
-    raise ConstraintError(
+    return (
         f"{closed.name}: the constraints {named} contradict each other at q = {q}: no acceleration "
         "meets all of them. Remove one, or start from assemble() and project_velocity()"
     )
@@ -103,18 +123,20 @@ def _named(system: ConstrainedDynamics, size: np.ndarray) -> str:
 
 def require_state(
     closed: Constrained,
-    found: tuple[np.ndarray, np.ndarray],
+    found: tuple[Any, Any],
     inputs: tuple[Any, ...],
     actuators: Sequence[str] | None,
 ) -> None:
     """Raise where finite inputs gave no torques."""
-    if np.isfinite(np.add.reduce(found[1], axis=None)) or np.isfinite(found[1]).all():
+    if all_finite(found[1]):
         return
-    if all(np.isfinite(x).all() for x in map(np.asarray, inputs)):
-        chosen = "all of them" if actuators is None else ", ".join(actuators)
+    bad, _ = without_result(found[1], inputs)
+    count = int(bad.sum())
+    if count:
+        chosen_ones = "all of them" if actuators is None else ", ".join(actuators)
         pulls = ", or they would pull at a contact that rubs" if closed.description.rubbing else ""
         raise ConstraintError(
-            f"{closed.name}: the actuators ({chosen}) cannot give this motion: they do not reach "
-            f"all {closed.freedoms} degrees of freedom{pulls}. Choose other actuators, or a motion "
-            "that meets the equations of the undriven ones"
+            f"{closed.name}: the actuators ({chosen_ones}) cannot give this motion: they do not "
+            f"reach all {closed.freedoms} degrees of freedom{pulls}. Choose other actuators, or a "
+            f"motion that meets the equations of the undriven ones{_others(count)}"
         )

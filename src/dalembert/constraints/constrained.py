@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.constraints import rank
-from dalembert.constraints.check import explain, require_state
+from dalembert.constraints.calling import PIVOTED
+from dalembert.constraints.check import explain, require_state, without_result
 from dalembert.constraints.describe import describe
 from dalembert.constraints.inverse import internal_forces, selected
 from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.lanes import all_finite, finite
 from dalembert.constraints.loads import given_loads
 from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
@@ -23,8 +24,6 @@ from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
-
-SWITCHING = ("elimination", "gauge")  # routes whose pivots may have to be chosen again
 
 
 class Constrained(ConstraintMethods):
@@ -93,6 +92,8 @@ class Constrained(ConstraintMethods):
         out: Any = None,
         tip_wrench: Any = None,
         wrenches: Mapping[str, Any] | None = None,
+        errors: str = "raise",
+        tolerance: Any = None,
         **choices: str,
     ) -> Any:
         """(q̈ (..., nv), λ (..., rows)) with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and A q̈ = ḃ − Ȧ q̇.
@@ -102,22 +103,35 @@ class Constrained(ConstraintMethods):
 
         `formulation` is "multiplier", "elimination", "projection" or "gauge"; `choices` of gauge
         are ``root`` ("cholesky", "articulated", "symmetric") and ``basis`` ("gram_schmidt",
-        "householder", "svd"). λ is the one of least norm where constraints are redundant. A state at
-        which the constraints contradict each other, or too near to a singular posture to tell, is an
-        error that names them; the bare kernel gives NaN there.
+        "householder", "svd"). λ is the one of least norm where constraints are redundant. States at
+        which the pivots of elimination and gauge are poor ones are answered by the multiplier route.
+        A state at which the constraints contradict each other, or too near to a singular posture to
+        tell, is an error that names them; the bare kernel gives NaN there.
+
+        With ``errors="flag"`` nothing is refused: (q̈, λ, status), entries of `Status`, and NaN where
+        it is not OK. There a state also counts as off the constraints if h or A q̇ − b is beyond
+        `tolerance` (1e-6) times what a unit step of the coordinates, or a velocity of 1 + |q̇|, would
+        change of it.
+
+        >>> import dalembert as dl
+        >>> found = dl.load("four_bar").forward_dynamics(
+        ...     [[0.0, 0.0, 0.0], [np.nan] * 3], np.zeros(3), np.zeros(3), errors="flag"
+        ... )
+        >>> [dl.Status(x).name for x in found.status]
+        ['OFF_POSITION', 'NOT_FINITE']
         """
         inputs = (q, qd, tau)
         given = {"t": t, **given_loads(self.dynamics.free, tip_wrench, wrenches)}
-        found = self._call("forward_dynamics", inputs, given, formulation, parameters, out, choices)
-        if is_symbols(found[0]):
+        call = (formulation, parameters, choices)
+        if errors != "raise":
+            return self._flagged("forward_dynamics", inputs, given, call, errors, tolerance, out)
+        found = self._call("forward_dynamics", inputs, given, *call, out=out)
+        if is_symbols(found[0]) or all_finite(found[1]):
             return found
-        if np.isfinite(np.add.reduce(found[1], axis=None)):
-            return found
-        if formulation in SWITCHING and "pivots" not in choices:
-            again = self._switch(found, inputs, given, formulation, parameters, choices)
-            for kept, new in zip(found, again, strict=True):
-                np.copyto(kept, new)
-        if not np.isfinite(found[1]).all():
+        if formulation in PIVOTED and "pivots" not in choices:
+            weak, _ = without_result(found[1], inputs)
+            self._fill(found, weak, "forward_dynamics", inputs, given, parameters)
+        if not finite(found[1]).all():
             explain(self, q, qd, tau, t, found[1], parameters)
         return found
 
@@ -134,21 +148,26 @@ class Constrained(ConstraintMethods):
         out: Any = None,
         tip_wrench: Any = None,
         wrenches: Mapping[str, Any] | None = None,
+        errors: str = "raise",
+        tolerance: Any = None,
     ) -> Any:
         """(τ (..., nv), λ (..., rows)) that give a motion the constraints allow.
 
         Only the `actuators` (names of velocities; default all) drive. Where they are redundant,
         Σ w τ² is least, `weights` (..., nv) one by default, or, with `lam` (..., rows), λ comes as
         near to it as the actuators can bring it. A motion they cannot give is an error.
-        `tip_wrench` and `wrenches` are as in `forward_dynamics`.
+        `tip_wrench`, `wrenches`, `errors` and `tolerance` are as in `forward_dynamics`.
         """
         chosen = {} if actuators is None else {"actuators": ",".join(actuators)}
         given = {"lam": lam, "weights": weights, "t": t}
         given |= given_loads(self.dynamics.free, tip_wrench, wrenches)
-        found = self._call("inverse_dynamics", (q, qd, qdd), given, None, parameters, out, chosen)
+        inputs, call = (q, qd, qdd), (None, parameters, chosen)
+        if errors != "raise":
+            return self._flagged("inverse_dynamics", inputs, given, call, errors, tolerance, out)
+        found = self._call("inverse_dynamics", inputs, given, *call, out=out)
         if is_symbols(found[0]):
             return found
-        require_state(self, found, (q, qd, qdd), actuators)
+        require_state(self, found, inputs, actuators)
         return found
 
     def internal_forces(
@@ -158,63 +177,3 @@ class Constrained(ConstraintMethods):
         names = None if actuators is None else ",".join(actuators)
         columns = selected(self.description, names)
         return internal_forces(self.dynamics.bound(), np.asarray(q, dtype=float), columns, t)
-
-    def _call(
-        self,
-        quantity: str,
-        inputs: tuple[Any, ...],
-        optional: dict[str, Any],
-        formulation: str | None,
-        parameters: Parameters,
-        out: Any,
-        choices: dict[str, str],
-    ) -> Any:
-        given = {name: value for name, value in optional.items() if value is not None}
-        variant = self._variant(quantity, formulation, {**choices, **given})
-        # divisions by zero at singular postures are reported in words, by whoever calls this
-        with np.errstate(all="ignore"):
-            return self._result(variant, (*inputs, *given.values()), parameters, out)
-
-    def _switch(
-        self,
-        found: tuple[np.ndarray, np.ndarray],
-        inputs: tuple[Any, ...],
-        optional: dict[str, Any],
-        formulation: str,
-        parameters: Parameters,
-        choices: dict[str, str],
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The same states with pivots chosen there, one after the other until none is NaN."""
-        qdd, lam = (np.array(x) for x in found)
-        shape = lam.shape[:-1]
-        times = 0.0 if optional["t"] is None else optional["t"]
-        own = {"t": 0, "tip_wrench": 1, "wrenches": 2}  # dimensions of one state's
-        spread = {
-            name: np.broadcast_to(x, (*shape, *np.shape(x)[np.ndim(x) - own[name] :]))
-            for name, x in optional.items()
-            if x is not None
-        }
-        arrays = [np.broadcast_to(x, (*shape, np.shape(x)[-1])) for x in map(np.asarray, inputs)]
-        clock = np.broadcast_to(times, shape)
-        bound = self.dynamics.bound(parameters)
-        tried: set[str] = set()
-        for where in map(tuple, np.argwhere(~np.isfinite(lam).all(axis=-1))):
-            if np.isfinite(lam[where]).all() or not all(
-                np.isfinite(x[where]).all() for x in arrays
-            ):
-                continue
-            here, now = arrays[0][where], clock[where]
-            B = rank.weighed(bound, bound.at(here, None, now).A, here, now)
-            key = rank.pivots(B, self._independent, bound.known_rank).key
-            if key in tried:
-                continue
-            tried.add(key)
-            weak = ~np.isfinite(lam).all(axis=-1)
-            again = tuple(x[weak] for x in arrays)
-            given = {name: x[weak] for name, x in spread.items()}
-            chosen = {**choices, "pivots": key}
-            part = self._call(
-                "forward_dynamics", again, given, formulation, parameters, None, chosen
-            )
-            qdd[weak], lam[weak] = part
-        return qdd, lam

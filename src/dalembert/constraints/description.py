@@ -71,7 +71,7 @@ class ConstrainedDynamics(WithContacts):
     inputs: ClassVar = {
         **INPUTS,
         **{"t": (), "lam": ("rows",), "weights": ("nv",), "wrenches": ("frame_count", 6)},
-        **{"v_r": ("freedoms",), "near": ("nv", "freedoms")},
+        **{"v_r": ("freedoms",), "near": ("nv", "freedoms"), "tolerance": ()},
     }
     traced_from: ClassVar = TRACED_FROM
 
@@ -88,6 +88,11 @@ class ConstrainedDynamics(WithContacts):
         from dalembert.constraints.catalogue import BY_NAME
 
         return {**self.of_the_inside(), **BY_NAME}
+
+    def quantity(self, name: str) -> Quantity:
+        from dalembert.constraints.status import twin_of
+
+        return twin_of(self.catalogue, name) or super().quantity(name)
 
     @property
     def in_letters(self) -> Mapping[str, Quantity]:

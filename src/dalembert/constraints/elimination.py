@@ -3,7 +3,7 @@
 A = [A₁ A₂] with A₂ regular: δq₂ = −A₂⁻¹ A₁ δq₁, so q̈ = T q̈₁ + c and Tᵀ (M q̈ − f) = 0 with
 T = [1; −A₂⁻¹A₁].
 Rows and columns of A₂ are chosen by complete pivoting at the reference posture; where A₂ comes near
-a singular matrix the result is NaN, and `Constrained.forward_dynamics` chooses again.
+a singular matrix the result is NaN, and `Constrained.forward_dynamics` answers by multipliers.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalembert.constraints import rank
 from dalembert.constraints.assembly import STARTS, assemble
+from dalembert.constraints.calling import Calls
 from dalembert.constraints.contact_methods import ContactMethods
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.gauge import Decoupled, SingularValues
@@ -17,7 +18,7 @@ from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
 
 
-class ConstraintMethods(ContactMethods):
+class ConstraintMethods(ContactMethods, Calls):
     """Everything of a constrained system but its forward and inverse dynamics."""
 
     system: System
@@ -139,10 +140,21 @@ class ConstraintMethods(ContactMethods):
         return self._evaluate("kane", (q, v_r, tau), None, parameters, t=t, near=near)
 
     def project_velocity(
-        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+        self,
+        q: Any,
+        qd: Any,
+        t: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        errors: str = "raise",
+        tolerance: Any = None,
     ) -> Any:
-        """The velocity (..., nv) the constraints allow that is nearest to q̇ in the metric M."""
-        return self._evaluate("project_velocity", (q, qd), None, parameters, out, t=t)
+        """The velocity (..., nv) the constraints allow that is nearest to q̇ in the metric M.
+
+        With ``errors="flag"`` (velocity, status) as in `forward_dynamics`, whatever q̇ was before.
+        """
+        asked = (errors, tolerance, parameters, out)
+        return self._asked("project_velocity", (q, qd), *asked, t=t)
 
     def assemble(
         self,

@@ -47,6 +47,9 @@ class Scalar:
 
     def literal(self, value: float) -> str:
         """A number with as many digits as it takes to read it back exactly."""
+        if self.suffix:
+            with np.errstate(over="ignore"):  # beyond single precision is infinity there
+                value = float(np.float32(value))
         if math.isnan(value):
             return "NAN"
         if math.isinf(value):

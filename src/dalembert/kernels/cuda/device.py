@@ -192,10 +192,13 @@ def _in_columns(x: Any) -> bool:
 
 def _returned(results: list[Any], out: Any) -> Any:
     if out is not None:
-        targets = out if isinstance(out, tuple) else (out,)
+        # as for a ufunc, None is a place that is still to be made
+        given = zip(out if isinstance(out, tuple) else (out,), results, strict=True)
+        targets = [result if target is None else target for target, result in given]
         for target, result in zip(targets, results, strict=True):
-            target[...] = result
-        results = list(targets)
+            if target is not result:
+                target[...] = result
+        results = targets
     return results[0] if len(results) == 1 else tuple(results)
 
 

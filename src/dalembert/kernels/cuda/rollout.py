@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dalembert.errors import CompileError
 from dalembert.kernels.c.text import Scalar, slots, statements
 from dalembert.kernels.cuda.source import LAYOUTS, CudaSource
-from dalembert.kernels.cuda.text import LANES, Tile, sincos
+from dalembert.kernels.cuda.text import LANES, Tile, sincos, with_specials
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Op, Port, Program
 from dalembert.kernels.program.rewrite import reciprocals
@@ -53,7 +53,7 @@ def cuda_rollout(
         "",
     ]
     shared = move.shared * _WARPS * (4 if scalar.suffix else 8)
-    return CudaSource("\n".join(lines), function, LANES * _WARPS, shared)
+    return CudaSource(with_specials("\n".join(lines)), function, LANES * _WARPS, shared)
 
 
 def _table(iteration: Iteration, scalar: Scalar, function: str) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from dalembert.errors import CompileError
 from dalembert.kernels.c.source import comment, output_name
 from dalembert.kernels.c.text import Scalar, slots, statements
-from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Tile, sincos
+from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Tile, sincos, with_specials
 from dalembert.kernels.program.program import Op, Port, Program
 from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.text import c_identifier
@@ -68,7 +68,9 @@ def cuda_source(
         "",
     ]
     size = 4 if scalar.suffix else 8
-    return CudaSource("\n".join(lines), function, threads, body.shared * body.warps * size)
+    return CudaSource(
+        with_specials("\n".join(lines)), function, threads, body.shared * body.warps * size
+    )
 
 
 @dataclass(frozen=True)

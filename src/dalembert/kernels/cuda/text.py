@@ -68,6 +68,15 @@ _COSINE = {
     ),
 }
 
+# NVRTC has no <math.h> to define them
+_SPECIAL = {"NAN": "__int_as_float(0x7fffffff)", "INFINITY": "__int_as_float(0x7f800000)"}
+
+
+def with_specials(text: str) -> str:
+    """The text of a kernel, with those of NAN and INFINITY defined before it that it names."""
+    named = [(name, bits) for name, bits in _SPECIAL.items() if name in text]
+    return "".join(f"#ifndef {n}\n#define {n} {bits}\n#endif\n" for n, bits in named) + text
+
 
 # beyond: ask the library at once, or only note it, so that the code stays free of branches
 _ASK = """    if (!(fabs{f}(x) <= {most})) {{

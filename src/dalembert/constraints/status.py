@@ -1,0 +1,175 @@
+"""What became of each state of a batch: a small number per state, computed in the kernel itself.
+
+A quantity `x` of a constrained system has a twin `x_with_status`: the same results, NaN wherever the
+status is not OK, and the status as one more number. No state changes what another gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from enum import IntEnum
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.projection import metric
+from dalembert.errors import DalembertError
+from dalembert.formulations.registry import Formulation, Quantity
+from dalembert.linalg.entries import flagged
+
+TWIN = "_with_status"
+TOLERANCE = 1e-6  # of h and A q̇ − b beside the natural size of their rows
+HUGE = 1e30  # what is not below it is no number, in single precision too
+SHORT = 1e-4  # of rows beside all: shorter ones are judged as if they were so long
+
+
+class Status(IntEnum):
+    """What a state is: `OK`, or why there is no result for it."""
+
+    OK = 0
+    SINGULAR = 1  # fewer rows are independent than usual
+    OFF_POSITION = 2  # h(q, t) is not zero
+    OFF_VELOCITY = 3  # A q̇ is not b
+    NOT_FINITE = 4  # NaN or infinity among the inputs
+    CONTRADICTION = 5  # no acceleration meets all constraints
+    JAMMED = 6  # friction presses a contact harder than it brakes it (Painlevé)
+    NOT_DRIVEN = 7  # the actuators cannot give this motion
+
+
+class Flagged(tuple[Any, ...]):
+    """Results by place and by name, and `status` (...), entries of `Status`, as the last.
+
+    >>> found = Flagged(("qd", "status"), (1.0, 0))
+    >>> found.qd, Status(found.status).name
+    (1.0, 'OK')
+    """
+
+    names: tuple[str, ...]
+
+    def __new__(cls, names: Sequence[str], values: Sequence[Any]) -> Flagged:
+        made = super().__new__(cls, values)
+        made.names = tuple(names)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("names", ()):
+            return self[self.names.index(name)]
+        raise AttributeError(f"there is no {name!r}; there are: {', '.join(self.names)}")
+
+    def __repr__(self) -> str:
+        return f"Flagged({', '.join(f'{n}={x!r}' for n, x in zip(self.names, self, strict=True))})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Flagged, (self.names, tuple(self))
+
+
+def require_mode(errors: str) -> None:
+    """Raise for a word that is neither "raise" nor "flag"."""
+    if errors not in ("raise", "flag"):
+        raise DalembertError(f'errors={errors!r} must be "raise" or "flag"')
+
+
+# why a regular state on the constraints has no result, where it is no contradiction
+FAILURES = {"inverse_dynamics": Status.NOT_DRIVEN}
+# quantities for which the velocity given may be any
+ANY_VELOCITY = ("project", "project_velocity")
+
+
+def twin_of(catalogue: Mapping[str, Quantity], name: str) -> Quantity | None:
+    """The twin that this name means, or None where it means none."""
+    found = catalogue.get(name.removesuffix(TWIN)) if name.endswith(TWIN) else None
+    return None if found is None else with_status(found)
+
+
+def with_status(quantity: Quantity) -> Quantity:
+    """The twin of a quantity of a constrained system."""
+    ways = tuple(_followed(way, quantity.name) for way in quantity.formulations)
+    return replace(
+        quantity,
+        name=quantity.name + TWIN,
+        summary=f"{quantity.summary}, with the status of the state",
+        outputs={**quantity.outputs, "status": ()},
+        formulations=ways,
+        optional=(*quantity.optional, "tolerance"),
+    )
+
+
+def _followed(way: Formulation, quantity: str) -> Formulation:
+    function: Callable[..., Any] = way.function
+    usual = FAILURES.get(quantity, Status.CONTRADICTION)
+
+    @wraps(function)
+    def run(system: ConstrainedDynamics, tolerance: Any = None, **given: Any) -> tuple[Any, ...]:
+        found = function(system, **given)
+        results = tuple(found) if isinstance(found, tuple) else (found,)
+        failure = Status.JAMMED if usual == Status.CONTRADICTION and system.rubbing else usual
+        by = TOLERANCE if tolerance is None else tolerance
+        state = {n: x for n, x in given.items() if n != "qd" or quantity not in ANY_VELOCITY}
+        regular = np.where(_finite(results), 0.0, float(failure))
+        status = _status(system, state, regular, by)
+        status = np.where(_finite(_numbers(given)), status, float(Status.NOT_FINITE))
+        return *flagged(status < 0.5, *results), status
+
+    return replace(way, function=run)
+
+
+def _numbers(given: Mapping[str, Any]) -> list[Any]:
+    """The inputs that are no words."""
+    return [x for x in given.values() if not isinstance(x, str) and x is not None]
+
+
+def _status(
+    system: ConstrainedDynamics, given: Mapping[str, Any], status: Any, tolerance: Any
+) -> Any:
+    """The number of the status (), the gravest last so that it is what remains."""
+    q, qd, t = given["q"], given.get("qd"), given.get("t")
+    rows = system.at(q, None, t)
+    lost = metric(system, system.dynamics.at_time(t).mass_matrix(q), rows.A).space.lost
+    groups = _groups(system)
+    sizes = _sizes(groups, rows.A)
+    status = np.where(lost > 0.0, float(Status.SINGULAR), status)
+    if qd is not None:
+        w, square = rows.A @ qd - rows.b, tolerance**2 * (1.0 + qd @ qd)
+        off = _beyond(list(w), groups, sizes, square)
+        status = np.where(off, float(Status.OFF_VELOCITY), status)
+    if system.held:
+        h = dict(zip(system.positions, rows.h, strict=True))
+        off = _beyond([h.get(k, 0.0) for k in range(system.rows)], groups, sizes, tolerance**2)
+        status = np.where(off, float(Status.OFF_POSITION), status)
+    return status
+
+
+def _groups(system: ConstrainedDynamics) -> list[list[int]]:
+    """Rows of the same constraint in the same unit: what they leave open adds up."""
+    units = system.row_units
+    groups: dict[Any, list[int]] = {}
+    for name, rows in system.slices.items():
+        for k in range(rows.start, rows.stop):
+            groups.setdefault((name, units[k]), []).append(k)
+    return list(groups.values())
+
+
+def _sizes(groups: list[list[int]], A: Any) -> list[Any]:
+    """Σ A² of each group: how much its rows change with unit steps of the coordinates."""
+    own = [sum(A[k] @ A[k] for k in rows) for rows in groups]
+    floor = SHORT**2 * sum(own) if len(own) > 1 else 0.0
+    return [size + floor for size in own]
+
+
+def _beyond(residual: list[Any], groups: list[list[int]], sizes: list[Any], square: Any) -> Any:
+    """Whether Σ r² of a group is beyond `square` of its size; NaN is."""
+    within: Any = 1.0
+    for rows, size in zip(groups, sizes, strict=True):
+        within = within * (sum(residual[k] * residual[k] for k in rows) <= square * size)
+    return within < 0.5
+
+
+def _finite(arrays: Sequence[Any]) -> Any:
+    """Whether every entry is a finite number: their sum would tell otherwise."""
+    total: Any = 0.0
+    for x in arrays:
+        total = total + x.sum()
+    return np.abs(total) <= HUGE
