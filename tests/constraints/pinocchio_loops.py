@@ -5,7 +5,7 @@ import pinocchio as pin
 
 from dalembert.constraints import Constrained, Loop
 from dalembert.model import Model
-from tests.oracles.pinocchio_twin import twin
+from tests.oracles.pinocchio_twin import configuration, friction, twin
 
 Side = tuple[int, pin.SE3]
 
@@ -19,7 +19,7 @@ class ClosedTwin:
         loops: list[tuple[Side, Side]],
         kind: pin.ContactType = pin.ContactType.CONTACT_3D,
     ) -> None:
-        self.model = twin(model)
+        self.ours, self.model = model, twin(model)
         self.data = self.model.createData()
         self.loops, self.loop_data = (
             pin.StdVec_RigidConstraintModel(),
@@ -35,16 +35,18 @@ class ClosedTwin:
         pin.initConstraintDynamics(self.model, self.data, self.loops, self.loop_data)
 
     def __call__(self, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """q̈ of one state."""
+        """q̈ of one state; offsets of joints and their friction are put into q and τ."""
+        state = (configuration(self.ours, q), qd, tau - friction(self.ours, qd))
         return pin.constraintDynamics(
-            self.model, self.data, q, qd, tau, self.loops, self.loop_data, self.settings
+            self.model, self.data, *state, self.loops, self.loop_data, self.settings
         )
 
 
-def side(model: Model, name: str) -> Side:
-    """A frame as Pinocchio wants it: joint number and placement."""
+def side(model: Model, name: str, moved: np.ndarray | None = None) -> Side:
+    """A frame as Pinocchio wants it, `moved` by a pose in it: joint number and placement."""
     frame = model.frame(name)
-    return frame.body + 1, pin.SE3(np.asarray(frame.rotation), np.asarray(frame.translation))
+    here = pin.SE3(np.asarray(frame.rotation), np.asarray(frame.translation))
+    return frame.body + 1, here if moved is None else here * pin.SE3(moved)
 
 
 def closed_twin(closed: Constrained) -> ClosedTwin:
@@ -52,7 +54,8 @@ def closed_twin(closed: Constrained) -> ClosedTwin:
     model, loops = closed.system.model, []
     for loop in closed.description.constraints.values():
         assert isinstance(loop, Loop)
-        loops.append((side(model, loop.frame_a), side(model, loop.frame_b)))
+        ends = ((loop.frame_a, loop.pose_a), (loop.frame_b, loop.pose_b))
+        loops.append(tuple(side(model, *end) for end in ends))
     welded = loop.directions == "weld"
     kind = pin.ContactType.CONTACT_6D if welded else pin.ContactType.CONTACT_3D
     return ClosedTwin(model, loops, kind)

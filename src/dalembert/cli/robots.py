@@ -52,7 +52,8 @@ def _others() -> list[dict[str, Any]]:
 
 def info(name: str, strict: bool, as_json: bool) -> None:
     """One system: tree, masses, limits, constraints, what its file said, operation counts."""
-    system = dalembert.load(name, **({"strict": True} if strict and not is_known(name) else {}))
+    options: dict[str, Any] = {"strict": True} if strict and not is_known(name) else {}
+    system = dalembert.load(name, **options)
     facts = describe(system)
     if as_json:
         print_json(facts)
@@ -120,7 +121,10 @@ def _show_notes(screen: Console, facts: dict[str, Any]) -> None:
     for title in ("merged", "locked", "ignored"):
         if facts[title]:
             say(screen, (f"{title}:", "cyan"), f" {'; '.join(facts[title])}")
+    held = {name.split("[")[0] for name in facts["constraints"]}
     for equality in facts["equalities"]:
+        if equality["name"] in held:
+            continue  # it is one of the constraints
         pair = f"{equality['first']} – {equality['second'] or 'world'}"
         said = f"{equality['kind']} constraint {equality['name']} ({pair})"
         say(screen, ("kept:", "cyan"), f" {said}")

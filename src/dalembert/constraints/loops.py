@@ -179,14 +179,29 @@ class Distance(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class JointCoupling(Constraint):
-    """A gear between coordinates: q_follower = ratio · q_leader + offset."""
+    """A gear between coordinates: q_follower = ratio · q_leader + offset.
+
+    With a `polynomial` (c₀, c₁, …) instead, q_follower = Σ c_k q_leaderᵏ; without a leader the
+    follower stays at c₀, or at `offset`.
+    """
 
     follower: str
-    leader: str
+    leader: str | None = None
     ratio: Any = 1.0
     offset: Any = 0.0
     name: str | None = None
+    polynomial: tuple[Any, ...] = ()
+
+    @property
+    def coefficients(self) -> tuple[Any, ...]:
+        """c_k of q_follower = Σ c_k q_leaderᵏ, c₀ alone where nobody leads."""
+        given = self.polynomial or (self.offset, self.ratio)
+        return tuple(given) if self.leader is not None else tuple(given[:1])
 
     def position(self, at: Posture) -> Any:
-        driven, driving = at.coordinate(self.follower), at.coordinate(self.leader)
-        return np.stack([driven - expression(self.ratio) * driving - expression(self.offset)])
+        driven = at.coordinate(self.follower)
+        driving = 0.0 if self.leader is None else at.coordinate(self.leader)
+        wanted: Any = 0.0
+        for c in reversed(self.coefficients):  # Horner's scheme
+            wanted = wanted * driving + expression(c)
+        return np.stack([driven - wanted])

@@ -36,9 +36,14 @@ KIND = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
 
 
 def model_from_mjcf(
-    source: Source, *, tip: str | None = None, name: str | None = None, strict: bool = False
+    source: Source,
+    *,
+    tip: str | None = None,
+    name: str | None = None,
+    strict: bool = False,
+    loops: str = "ignore",
 ) -> Model:
-    """A model from a path or text; see `Robot.from_mjcf`."""
+    """A model from a path or text; see `Robot.from_mjcf`. With `loops` "ignore", a warning says so."""
     document = read_xml(source)
     require_mujoco(document)
     check_files(document)
@@ -69,7 +74,8 @@ def model_from_mjcf(
         raise ImportFileError(str(error), document.file) from None
     notes = report(mujoco, m, bodies.names, bodies.joints, document.file or "text")
     said = tuple(f"MuJoCo: {' '.join(text.split())}" for text in heard)
-    notes = replace(notes, warnings=(*notes.warnings, *bodies.warnings, *said))
+    left_open = notes.left_open if loops == "ignore" else ()
+    notes = replace(notes, warnings=(*notes.warnings, *left_open, *bodies.warnings, *said))
     if strict and notes.warnings:
         raise ImportFileError("; ".join(notes.warnings), document.file)
     try:
@@ -215,6 +221,9 @@ class _Bodies:
             at = int(self.m.site_bodyid[i])
             here = _pose(self.m.site_pos[i], self.m.site_quat[i])
             placed[name] = (self.names[at] if at > 0 else None, here)
+        if self.m.neq and BASE in (*self.names, *placed):
+            # the base's own name is taken, and loops may end in the world
+            placed.setdefault("world", (None, np.eye(4)))
         return placed
 
     @property

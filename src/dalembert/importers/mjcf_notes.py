@@ -7,54 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.importers.mjcf_physics import disabled, tendons
-from dalembert.model.notes import Equality, Notes
-
-KINDS = {"mjEQ_CONNECT": "connect", "mjEQ_WELD": "weld", "mjEQ_JOINT": "joint"}
+from dalembert.importers.mjcf_loops import equalities, postures
+from dalembert.importers.mjcf_physics import tendons
+from dalembert.model.notes import Notes
 
 
 def report(mujoco: ModuleType, m: Any, bodies: list[str], joints: list[str], source: str) -> Notes:
     """The notes of a model; `bodies` and `joints` are names by index."""
-    equalities, others = _equalities(mujoco, m, bodies, joints)
+    kept, others = equalities(mujoco, m, bodies, joints)
     warnings = [*_springs(mujoco, m, joints), *_surroundings(m, bodies), *_massless(m, bodies)]
     warnings += [f"{kind} constraint {name!r} is ignored" for kind, name in others]
-    if equalities:
-        kept = ", ".join(f"{e.kind} {e.name!r}" for e in equalities)
-        warnings.append(f"equality constraints are kept in notes, not enforced: {kept}")
     return Notes(
         source=source,
         merged=tuple(_merged(m, bodies)),
         ignored=tuple(_ignored(m)),
         warnings=tuple(warnings),
-        equalities=tuple(equalities),
+        equalities=tuple(kept),
+        postures=postures(mujoco, m),
     )
-
-
-def _equalities(
-    mujoco: ModuleType, m: Any, bodies: list[str], joints: list[str]
-) -> tuple[list[Equality], list[tuple[str, str]]]:
-    kept, others = [], []
-    enforced = not disabled(mujoco, m, "EQUALITY", "CONSTRAINT")
-    for i in range(m.neq):
-        kind = mujoco.mjtEq(int(m.eq_type[i])).name
-        name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_EQUALITY, i) or f"equality{i}"
-        if kind not in KINDS:
-            others.append((kind.removeprefix("mjEQ_").lower(), name))
-            continue
-        first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
-        ends: tuple[str, str | None]
-        if kind == "mjEQ_JOINT":
-            ends = joints[first], joints[second] if second >= 0 else None
-        elif int(m.eq_objtype[i]) == mujoco.mjtObj.mjOBJ_SITE:
-            site = mujoco.mjtObj.mjOBJ_SITE
-            names = [mujoco.mj_id2name(m, site, k) or f"site{k}" for k in (first, second)]
-            ends = names[0], names[1]
-        else:
-            ends = bodies[first], bodies[second] if second > 0 else None
-        data = tuple(float(x) for x in m.eq_data[i])
-        active = enforced and bool(m.eq_active0[i])
-        kept.append(Equality(KINDS[kind], name, ends[0], ends[1], active, data))
-    return kept, others
 
 
 def _springs(mujoco: ModuleType, m: Any, joints: list[str]) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Mesh:
@@ -14,20 +16,36 @@ class Mesh:
     line: int | None = None
 
 
+Rows4 = tuple[tuple[float, ...], ...]  # a pose (4, 4), row by row
+
+
+def rows_of(pose: np.ndarray) -> Rows4:
+    """A pose (4, 4) as plain numbers."""
+    return tuple(tuple(float(x) for x in row) for row in pose)
+
+
 @dataclass(frozen=True)
 class Equality:
-    """An equality constraint of the file, not part of the tree's dynamics.
+    """A loop or a coupling that a file states beyond its tree.
 
-    `kind` is "connect", "weld" or "joint"; `first` and `second` name bodies (or joints; None is the
-    world or nothing); `data` are the numbers as MuJoCo compiles them.
+    `kind` is "connect", "weld", "joint", "tendon", "loop" or "distance"; `first` and `second` name
+    links (None: the world), joints or tendons (None: a constant). What is held are the frames
+    `pose_first` and `pose_second` fixed to the links, along and about `directions` of the first, as
+    in `Loop`; at a `length`, m, as in `Distance`; or first = Σ c_k secondᵏ with the c_k of
+    `polynomial`. `data` are the numbers as MuJoCo compiles them.
     """
 
     kind: str
     name: str
-    first: str
+    first: str | None
     second: str | None
-    active: bool
-    data: tuple[float, ...]
+    active: bool = True
+    data: tuple[float, ...] = ()
+    pose_first: Rows4 | None = None
+    pose_second: Rows4 | None = None
+    directions: str | tuple[str, ...] = "point"
+    polynomial: tuple[float, ...] = ()
+    length: float | None = None
 
 
 @dataclass(frozen=True)
@@ -40,4 +58,15 @@ class Notes:
     ignored: tuple[str, ...] = ()  # what the file says that dynamics does not need
     warnings: tuple[str, ...] = ()  # what is probably a mistake
     equalities: tuple[Equality, ...] = ()
+    postures: tuple[
+        tuple[str, tuple[float, ...]], ...
+    ] = ()  # q (nq,) by name: "reference", keyframes
     meshes: tuple[Mesh, ...] = ()
+
+    @property
+    def left_open(self) -> tuple[str, ...]:
+        """A sentence for who reads the tree alone, where the file closes it."""
+        if not self.equalities:
+            return ()
+        named = ", ".join(f"{e.kind} {e.name!r}" for e in self.equalities)
+        return (f"equality constraints are kept in notes, not enforced: {named}",)

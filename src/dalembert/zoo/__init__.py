@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import UnknownNameError
-from dalembert.importers.xml_read import read_xml
+from dalembert.importers.xml_read import Document, read_xml
 from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import Entry
 
@@ -48,6 +48,8 @@ _MECHANISMS = {
     "bennett": "constrained_loops",
     "two_arms_with_box": "constrained_loops",
     "n_four_bar": "constrained_ladder",
+    "robotiq_2f85": "robotiq_2f85",
+    "cassie": "cassie",
 }
 _ABSOLUTE = dict.fromkeys(
     (
@@ -108,11 +110,19 @@ def entry(name: str) -> Entry[Any]:
     raise UnknownNameError(f"no robot is called {name!r}; {hint}The zoo has: {listed}")
 
 
-def load(name: str | PathLike[str], **options: Any) -> Any:
-    """The robot or system of the zoo with this name, or the robot in this file (URDF or MJCF).
+def load(
+    name: str | PathLike[str],
+    *,
+    loops: str | PathLike[str] = "close",
+    keyframe: str | None = None,
+    **options: Any,
+) -> Any:
+    """The robot or system of the zoo with this name, or what this file describes (URDF or MJCF).
 
     `options` are the numbers of a textbook model (``load("pendulum", l=2.0)``), or those of
-    `Robot.from_urdf` and `Robot.from_mjcf`.
+    `Robot.from_urdf` and `Robot.from_mjcf`. A file that closes chains gives a `Constrained` system,
+    put together from the `keyframe` of that name (default: its first one, else the reference
+    posture); ``loops="ignore"`` gives the tree alone.
 
     >>> load("planar_2r").nv
     2
@@ -121,9 +131,25 @@ def load(name: str | PathLike[str], **options: Any) -> Any:
         return entry(name).build(**options)
     if not _is_path(name):
         entry(str(name))
-    document = read_xml(Path(name))
-    read = Robot.from_mjcf if document.root.tag == "mujoco" else Robot.from_urdf
-    return read(Path(name), **options)
+    path = Path(name)
+    document = read_xml(path)
+    if loops == "ignore":
+        read = Robot.from_mjcf if document.root.tag == "mujoco" else Robot.from_urdf
+        return read(path, **options)
+    from dalembert.constraints.from_file import close_chains
+
+    return close_chains(Robot(_model(document, path, options)), keyframe)
+
+
+def _model(document: Document, path: Path, options: dict[str, Any]) -> Any:
+    """The tree of a file, with its loops in the notes."""
+    if document.root.tag == "mujoco":
+        from dalembert.importers.mjcf import model_from_mjcf
+
+        return model_from_mjcf(path, loops="close", **options)
+    from dalembert.importers.urdf import model_from_urdf
+
+    return model_from_urdf(path, **options)
 
 
 def _is_path(name: str | PathLike[str]) -> bool:

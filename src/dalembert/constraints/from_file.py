@@ -1,0 +1,116 @@
+"""Loops and couplings that a file states, as constraints: from a tree to the mechanism it means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dalembert.constraints.constrained import Constrained
+from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.loops import Distance, JointCoupling, Loop
+from dalembert.errors import ConstraintError, UnknownNameError
+from dalembert.formulations.registry import suggest
+from dalembert.model import Model
+from dalembert.model.notes import Equality
+from dalembert.systems.robot import Robot
+
+
+def close_chains(robot: Robot, keyframe: str | None = None) -> Robot | Constrained:
+    """The robot with the loops its file states, or the robot where there are none.
+
+    It is put together from the `keyframe` of that name; by default from the file's first one, and
+    from the reference posture where there is none or it leads nowhere.
+    """
+    constraints, skipped = constraints_of(robot.model)
+    guesses = _guesses(robot, keyframe)
+    if skipped:
+        notes = robot.notes
+        robot = Robot(robot.model.with_notes(replace(notes, warnings=(*notes.warnings, *skipped))))
+    if not constraints:
+        return robot
+    for guess in guesses[:-1]:
+        try:
+            return Constrained(robot, constraints, guess=guess)
+        except ConstraintError:
+            continue  # the next posture may lead to a mechanism
+    try:
+        return Constrained(robot, constraints, guess=guesses[-1])
+    except ConstraintError as error:
+        raise ConstraintError(
+            f'{error}. loops="ignore" gives the tree alone, with the loops in its notes'
+        ) from None
+
+
+def constraints_of(model: Model) -> tuple[list[Constraint], list[str]]:
+    """The active equalities of the model's notes as constraints, and sentences about the others."""
+    made: list[Constraint] = []
+    said: list[str] = []
+    for equality in model.notes.equalities:
+        name = f"{equality.kind} constraint {equality.name!r}"
+        if not equality.active:
+            said.append(f"{name} is inactive in the file, and left open")
+        elif _holds_nothing(model, equality):
+            said.append(
+                f"{name} is left out: {equality.first!r} and {equality.second or 'the world'!r} do "
+                "not move against each other"
+            )
+        else:
+            made.append(_constraint(model, equality))
+    return made, said
+
+
+def _constraint(model: Model, given: Equality) -> Constraint:
+    """One equality as a constraint of the same name.
+
+    λ of a point is the force along world axes that acts on the first body, as MuJoCo reports it.
+    """
+    if given.kind == "joint":
+        assert given.first is not None
+        return JointCoupling(
+            given.first, given.second, polynomial=given.polynomial, name=given.name
+        )
+    ends = (_frame(model, given.first), _frame(model, given.second))
+    poses: dict[str, Any] = {
+        f"pose_{end}": None if pose is None else np.array(pose)
+        for end, pose in (("a", given.pose_first), ("b", given.pose_second))
+    }
+    if given.kind == "distance":
+        return Distance(*ends, given.length, name=given.name, **poses)
+    along = "world" if given.directions == "point" else "frame"
+    return Loop(*ends, given.directions, along=along, name=given.name, **poses)
+
+
+def _frame(model: Model, link: str | None) -> str:
+    """The name of a link's frame; None is the world."""
+    if link is not None:
+        return link
+    for name, frame in model.frames.items():
+        here = np.array_equal(frame.rotation, np.eye(3)) and not np.any(frame.translation)
+        if frame.body < 0 and here:
+            return name
+    raise ConstraintError(f"{model.name}: no frame stands for the world, where a loop ends")
+
+
+def _holds_nothing(model: Model, given: Equality) -> bool:
+    """Whether both frames are of one rigid body, so that no motion is held."""
+    if given.kind == "joint" or given.kind == "tendon":
+        return False
+    bodies = [model.frames[_frame(model, link)].body for link in (given.first, given.second)]
+    return bodies[0] == bodies[1]
+
+
+def _guesses(robot: Robot, keyframe: str | None) -> Sequence[np.ndarray]:
+    """Postures to begin from, the best one first."""
+    postures = dict(robot.notes.postures)
+    if keyframe is not None:
+        if keyframe not in postures:
+            raise UnknownNameError(
+                f"{robot.name} has no keyframe {keyframe!r}{suggest(keyframe, list(postures))}"
+            )
+        return [np.array(postures[keyframe])]
+    named = [name for name in postures if name != "reference"][:1]
+    found = [np.array(postures[name]) for name in (*named, "reference") if name in postures]
+    return found or [robot.neutral()]

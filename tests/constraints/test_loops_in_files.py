@@ -1,0 +1,124 @@
+"""Files that close chains against MuJoCo's own matrices, solved exactly, and against Pinocchio."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.constraints import Constrained, JointCoupling, Loop
+from tests.constraints.mujoco_loops import Peer
+from tests.constraints.pinocchio_loops import closed_twin
+
+ROBOTS = Path(__file__).parents[1] / "robots"
+FILES = ("gripper", "digit_leg", "kangaroo_leg", "tidybot")
+AGREEMENT = 1e-9
+
+
+@cache
+def closed(name: str) -> Constrained:
+    return dl.load(ROBOTS / f"{name}.xml")
+
+
+def states(system: Constrained, count: int = 4):
+    """(q, q̇, τ) on the constraints, around the reference posture."""
+    rng = np.random.default_rng(1)
+    for _ in range(count):
+        step = rng.uniform(-0.2, 0.2, system.nv)
+        q = system.assemble(np.asarray(system.dynamics.integrate(system.neutral(), step)))
+        A, qd = system.reference("jacobian", q), rng.normal(size=system.nv)
+        qd = qd - np.linalg.lstsq(A, A @ qd, rcond=1e-9)[0]
+        yield q, qd, rng.normal(size=system.nv)
+
+
+def close(ours, theirs):
+    scale = max(1.0, np.abs(theirs).max())
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=AGREEMENT * scale)
+
+
+def signed(system: Constrained) -> np.ndarray:
+    """±1 (rows,): ours are b − a where MuJoCo has first − second, but for joints."""
+    return np.concatenate(
+        [
+            np.full(rows.stop - rows.start, 1.0 if isinstance(kind, JointCoupling) else -1.0)
+            for kind, rows in zip(
+                system.description.constraints.values(),
+                system.description.slices.values(),
+                strict=True,
+            )
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_closed_files_move_as_mujocos_matrices_say(name):
+    system, peer = closed(name), Peer((ROBOTS / f"{name}.xml").read_text())
+    assert isinstance(system, Constrained)
+    welded = any(getattr(c, "directions", "") == "weld" for c in system.dynamics.held_by)
+    for q, qd, tau in states(system):
+        M, h, J, _ = peer.matrices(q, qd)
+        qdd, force, f = peer.solve(q, qd, tau)
+        A = system.reference("jacobian", q)
+        found, lam = system.reference("forward_dynamics", q, qd, tau)
+        close(system.reference("mass_matrix", q), M)
+        # ours has no friction in it, theirs no constant friction
+        close(system.reference("bias", q, qd) + system.robot.model.drive.viscous * qd, h)
+        close(found, qdd)
+        close(-A.T @ lam, force)
+        if welded:  # its rows are turned and scaled: the same velocities are left
+            assert np.linalg.matrix_rank(np.concatenate([A, J]), 1e-9) == system.description.rank
+            continue
+        close(signed(system)[:, None] * A, J)
+        if system.dynamics.balanced:
+            close(-signed(system) * lam, f)
+
+
+@pytest.mark.parametrize("name", ["digit_leg", "kangaroo_leg", "cassie", "robotiq_2f85"])
+def test_pinocchio_moves_the_same_loops_alike(name):
+    given = dl.load(name) if dl.zoo.is_known(name) else closed(name)
+    loops = [c for c in given.dynamics.held_by if isinstance(c, Loop)]
+    system = Constrained(given.system, loops, guess=given.neutral())
+    twin = closed_twin(system)
+    for q, qd, tau in states(system, 2):
+        qdd, _ = system.reference("forward_dynamics", q, qd, tau)
+        close(twin(q, qd, tau), qdd)
+
+
+def test_a_mechanism_is_put_together_from_its_keyframe():
+    """The first one of the file by default, where the knee is bent; or the one that is asked for."""
+    leg = closed("kangaroo_leg")
+    knee = leg.dynamics.coordinates.index("knee")
+    straight = dl.load(ROBOTS / "kangaroo_leg.xml", keyframe="reference")
+    assert (
+        abs(leg.neutral()[knee] - 0.9) < 0.2 < abs(leg.neutral()[knee] - straight.neutral()[knee])
+    )
+    np.testing.assert_allclose(leg.reference("residual", leg.neutral()), 0.0, atol=1e-12)
+    with pytest.raises(dl.UnknownNameError, match="no keyframe 'bend'; did you mean 'bent'"):
+        dl.load(ROBOTS / "kangaroo_leg.xml", keyframe="bend")
+
+
+def test_a_tree_alone_is_what_is_asked_for_by_name():
+    tree = dl.load(ROBOTS / "gripper.xml", loops="ignore")
+    assert isinstance(tree, dl.Robot) and len(tree.notes.equalities) == 5
+    assert any("not enforced" in warning for warning in tree.notes.warnings)
+    assert not any("not enforced" in w for w in closed("gripper").robot.notes.warnings)
+    assert tree.nv == closed("gripper").nv
+
+
+def test_what_holds_nothing_is_left_out_and_said():
+    said = closed("gripper").robot.notes.warnings
+    assert "connect constraint 'off' is inactive in the file, and left open" in said
+    assert any("weld constraint 'idle' is left out: 'base' and 'the world'" in s for s in said)
+    assert set(closed("gripper").constraints) == {"right_pin", "left_pin", "gear"}
+
+
+def test_a_polynomial_of_joints_is_about_their_references():
+    """q₁ − q₁₀ = p(q₂ − q₂₀), as MuJoCo has it; a joint without a leader stays where p(0) puts it."""
+    gripper, tidy = closed("gripper"), closed("tidybot")
+    q = gripper.assemble(gripper.neutral() + 0.3)
+    right, left = (gripper.dynamics.coordinates.index(f"{s}_driver") for s in ("right", "left"))
+    x = q[left] - 0.1
+    assert q[right] == pytest.approx(x + 0.3 * x**2 - 0.2 * x**3 + 0.1 * x**4, abs=1e-12)
+    latch = tidy.dynamics.coordinates.index("latch")
+    assert tidy.neutral()[latch] == pytest.approx(0.15 + 0.05, abs=1e-12)
