@@ -147,8 +147,9 @@ class AdaptiveRun:
         q, qd, *_ = self.plant.parts(self.plant.left(y, t, self.given))
         tau = self.torques.at(t, q, qd)
         if not np.isfinite(tau).all() and np.isfinite(y).all():
-            joint = self.plant.dynamics.velocities[int(np.argmin(np.isfinite(tau)))]
-            self._broken = f"the torque of {joint!r} is not finite at t = {t:g} s"
+            name = self.plant.driving[int(np.argmin(np.isfinite(tau)))]
+            what = "control" if self.plant.controlled else "torque"
+            self._broken = f"the {what} of {name!r} is not finite at t = {t:g} s"
         return tau
 
     def _next_segment(self) -> Segment:

@@ -72,7 +72,13 @@ def _project(plant: Plant) -> Function:
 
 
 def _of_slope(plant: Plant, shapes: Shapes) -> Shapes:
-    return {"x": (plant.inner,), "d": (plant.flat,), "t": (), "tau": (plant.nv,), **shapes}
+    return {
+        "x": (plant.inner,),
+        "d": (plant.flat,),
+        "t": (),
+        "tau": (len(plant.driving),),
+        **shapes,
+    }
 
 
 @dataclass(frozen=True)
@@ -121,4 +127,4 @@ class Field:
 
     @property
     def _shapes(self) -> Shapes:
-        return {"x": (self.plant.inner,), "t": (), "tau": (self.plant.nv,), **self.given}
+        return {"x": (self.plant.inner,), "t": (), "tau": (len(self.plant.driving),), **self.given}

@@ -48,8 +48,8 @@ class KanePlant(Plant):
 
     @cached_property
     def nz(self) -> int:
-        """The controller's own state, and the velocities near which the basis is."""
-        return self.law_size + self.nv * self.freedoms
+        """The state of controller and actuators, and the velocities near which the basis is."""
+        return self.own + self.nv * self.freedoms
 
     @cached_property
     def inner(self) -> int:
@@ -69,7 +69,7 @@ class KanePlant(Plant):
             own = values[where] if values is not None and values.ndim > 1 else values
             held = self.dynamics.bound(own).pivots_at(q[where], 0.0).columns
             near[where] = np.eye(self.nv)[:, [k for k in range(self.nv) if k not in held]]
-        law = np.broadcast_to(super().first(q, given), (*q.shape[:-1], self.law_size))
+        law = np.broadcast_to(super().first(q, given), (*q.shape[:-1], self.own))
         return np.concatenate([law, near.reshape(*q.shape[:-1], -1)], axis=-1)
 
     def _inner(self, y: Any) -> Inner:
@@ -92,9 +92,9 @@ class KanePlant(Plant):
     def enter(self, x: Any, t: Any, given: Given) -> Any:
         """y (inner,) of a state x (size,), its basis made orthonormal."""
         q, qd, z, energy = self.parts(x)
-        near = z[self.law_size :].reshape(self.nv, self.freedoms)
+        near = z[self.own :].reshape(self.nv, self.freedoms)
         found = self._frame(t, q, near, np.zeros(self.freedoms), qd, given)
-        return np.concatenate([q, found.v_r, z[: self.law_size], found.N.ravel(), energy])
+        return np.concatenate([q, found.v_r, z[: self.own], found.N.ravel(), energy])
 
     def leave(self, y: Any, t: Any, given: Given) -> Any:
         """x (size,) of y (inner,): q̇ = N v_r + n."""
@@ -122,13 +122,13 @@ class KanePlant(Plant):
 
     def entered(self, x: np.ndarray, t: Any, given: Given) -> np.ndarray:
         q, qd, z, energy = self.parts(x)
-        own, near = z[..., : self.law_size], z[..., self.law_size :]
+        own, near = z[..., : self.own], z[..., self.own :]
         still = np.zeros(self.freedoms)
         N, v_r, _ = self.frame_of(t, q, near, still, qd, *given.values())
         return np.concatenate([q, v_r, own, N.reshape(near.shape), energy], axis=-1)
 
     def left(self, y: np.ndarray, t: Any, given: Given) -> np.ndarray:
-        ends = np.cumsum([self.nq, self.freedoms, self.law_size, self.nv * self.freedoms])
+        ends = np.cumsum([self.nq, self.freedoms, self.own, self.nv * self.freedoms])
         q, v_r, own, near, energy = np.split(y, ends, axis=-1)
         _, _, qd = self.frame_of(t, q, near, v_r, np.zeros(self.nv), *given.values())
         return np.concatenate([q, qd, own, near, energy], axis=-1)
@@ -136,7 +136,7 @@ class KanePlant(Plant):
     @cached_property
     def project_of(self) -> Function:
         assert self.plain is not None
-        plain, kept = self.plain.project_of, self.nq + self.nv + self.law_size
+        plain, kept = self.plain.project_of, self.nq + self.nv + self.own
 
         def function(y: np.ndarray, t: Any, *values: np.ndarray) -> np.ndarray:
             given = dict(zip(self.given, values, strict=True))
@@ -152,7 +152,7 @@ class KanePlant(Plant):
         return y[..., self.nq : self.nq + self.freedoms]
 
     def without_basis(self, x: np.ndarray) -> np.ndarray:
-        kept = self.nq + self.nv + self.law_size
+        kept = self.nq + self.nv + self.own
         return np.concatenate([x[..., :kept], x[..., -2:]], axis=-1)
 
     # on the manifold

@@ -1,6 +1,7 @@
 """What is integrated: a system under a torque law, as traceable functions of one state.
 
-The state is (q, q̇, z, W, H): z belongs to the controller, W is the work of the torques and H the
+The state is (q, q̇, z, W, H): z belongs to the controller and to the actuators (their activations,
+where controls drive it), W is the work of the torques and H the
 energy that friction (or any other force without potential) has taken away, so that
 
     K + U = K₀ + U₀ + W − H
@@ -22,81 +23,18 @@ from dalembert.formulations.parts.drive import coulomb
 from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.linalg.entries import largest
 from dalembert.simulation.inline import Function, Looped, Shapes, compiled
-from dalembert.simulation.law import Controller, pack, unpack
+from dalembert.simulation.law import pack, unpack
+from dalembert.simulation.plant_state import PlantState
 from dalembert.simulation.response import Drive, Response
 from dalembert.systems.friction import coulomb_of
-from dalembert.systems.system import Dynamics, System
+from dalembert.systems.system import Dynamics
 
 Given = Mapping[str, Any]  # inputs besides state, time and torques
 
 
 @dataclass(frozen=True, eq=False)
-class Plant:
+class Plant(PlantState):
     """A system and its controller; every method takes arrays of numbers or of symbols."""
-
-    system: System
-    controller: Controller | None = None
-    smooth: bool = False  # Coulomb friction rises over the velocity `width`, an input
-    formulation: str | None = None  # of forward dynamics, the default where none is named
-    pivots: str | None = None  # rows and coordinates of that formulation, where it has them
-    plain: Plant | None = None  # the same by default, for kernels that no formulation changes
-
-    @cached_property
-    def dynamics(self) -> Dynamics:
-        """The traceable side of the system."""
-        return self.system.dynamics
-
-    @cached_property
-    def closed(self) -> bool:
-        """Whether constraints hold it."""
-        return self.dynamics.rows > 0
-
-    @cached_property
-    def traces(self) -> bool:
-        """Whether its equations run on symbols, so that kernels can be made of them."""
-        return self.dynamics.traces
-
-    @cached_property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return self.dynamics.nq
-
-    @cached_property
-    def nv(self) -> int:
-        """Number of velocities."""
-        return self.dynamics.nv
-
-    @cached_property
-    def law_size(self) -> int:
-        """Length of the controller's own state."""
-        return 0 if self.controller is None else len(self.controller.initial)
-
-    @cached_property
-    def nz(self) -> int:
-        """Length of what is carried between q̇ and the energies: the controller's own state."""
-        return self.law_size
-
-    @cached_property
-    def size(self) -> int:
-        """Length of the state (q, q̇, z, W, H)."""
-        return self.nq + self.nv + self.nz + 2
-
-    @cached_property
-    def inner(self) -> int:
-        """Length of what is integrated: the state itself."""
-        return self.size
-
-    @cached_property
-    def flat(self) -> int:
-        """Length of a step d of the state, (nv, nv, nz, 2)."""
-        return self.size + self.nv - self.nq
-
-    def parts(self, x: Any) -> tuple[Any, Any, Any, Any]:
-        """(q, q̇, z, (W, H)) of a state x (..., size)."""
-        q, v = self.nq, self.nq + self.nv
-        if isinstance(x, np.ndarray):
-            return x[..., :q], x[..., q:v], x[..., v:-2], x[..., -2:]
-        return x[:q], x[q:v], x[v : self.size - 2], x[self.size - 2 : self.size]
 
     # inputs and kernels
 
@@ -130,13 +68,26 @@ class Plant:
 
     # forces
 
-    def torque(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, law: Any) -> tuple[Any, Any]:
+    def torque(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> tuple[Any, Any]:
         """(τ, ż): what was given plus what the controller asks for."""
+        rates = np.zeros(0)
+        if self.controlled:
+            tau, rates = self._actuated(q, qd, tau, z[self.law_size : self.own], given)
         if self.controller is None:
-            return tau, np.zeros(0)
-        constants = unpack(self.controller.constants, law)
+            return tau, rates
+        constants = unpack(self.controller.constants, given.get("law"))
         asked, zdot = self.controller.law(t, q, qd, z[: self.law_size], constants)
-        return tau + asked, zdot
+        if callable(zdot):
+            return tau + asked, lambda lam: np.concatenate([zdot(lam), rates])
+        return tau + asked, np.concatenate([zdot, rates])
+
+    def _actuated(self, q: Any, qd: Any, u: Any, w: Any, given: Given) -> tuple[Any, Any]:
+        """(τ of the actuators, rates of their activations w) under controls u."""
+        seen, _ = self.bound(given)
+        if not seen.driven_by.active:
+            return seen.compute("actuator_forces", q=q, qd=qd, u=u), np.zeros(0)
+        forces = seen.compute("actuator_forces", q=q, qd=qd, u=u, activation=w)
+        return forces, seen.compute("activation_rate", u=u, activation=w)
 
     def rubbing(self, qd: Any, friction: Any, given: Given) -> Any:
         """Coulomb friction (nv,): plain signs, or rising linearly over ±`width`."""
@@ -148,7 +99,7 @@ class Plant:
         self, t: Any, q: Any, qd: Any, z: Any, tau: Any, friction: Any, given: Given
     ) -> Drive:
         """What drives and brakes at a state, `friction` (2, nv) that of `bound`."""
-        total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
+        total, zdot = self.torque(t, q, qd, z, tau, given)
         return Drive(total, zdot, self.rubbing(qd, friction, given))
 
     def motion(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> Response:
@@ -188,7 +139,7 @@ class Plant:
         """
         bare, friction = self.bound(given)
         bare = bare.at_time(t)
-        total, zdot = self.torque(t, q, qd, z, tau, given.get("law"))
+        total, zdot = self.torque(t, q, qd, z, tau, given)
         locked = given["locked"]
         rubbing = coulomb(given["direction"], friction[0], friction[1])
         psi = bare.generalized_forces(q, qd, t)
@@ -256,7 +207,8 @@ class Plant:
 
     def first(self, q: np.ndarray, given: Given) -> np.ndarray:
         """What is carried between q̇ and the energies at the start (..., nz)."""
-        return np.zeros(0) if self.controller is None else np.asarray(self.controller.initial)
+        law = np.zeros(0) if self.controller is None else np.asarray(self.controller.initial)
+        return np.concatenate([law, np.zeros(self.own - self.law_size)])
 
     def enter(self, x: Any, t: Any, given: Given) -> Any:
         """What is integrated (inner,) of a state (size,)."""
@@ -275,7 +227,7 @@ class Plant:
         return y
 
     def without_basis(self, x: np.ndarray) -> np.ndarray:
-        """(q, q̇, z, W, H) (..., plain size), z the controller's."""
+        """(q, q̇, z, W, H) (..., plain size), z of the controller and the actuators."""
         return x
 
     # on the manifold: x ⊞ d, and the slope of d

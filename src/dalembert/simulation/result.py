@@ -23,6 +23,8 @@ _LONG = {
     "dissipated": "energy taken by friction, impacts and other forces without potential",
     "balance": "work − dissipated − change of kinetic and potential energy",
     "controller": "the controller's own state",
+    "controls": "controls of the actuators, as they were given",
+    "activation": "activations of the actuators that have one",
     "lambda": "forces of the constraints, M q̈ + h + Aᵀλ = τ",
     "v_r": "speeds along the continuous basis N, q̇ = N v_r + n",
     "residual": "largest error of the constraints on positions",
@@ -41,7 +43,7 @@ def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> Function:
     def function(x: Any, t: Any, tau: Any, **values: Any) -> dict[str, Any]:
         q, qd, z, _ = plant.parts(x)
         bare, _ = plant.bound(values)
-        total, _ = plant.torque(t, q, qd, z, tau, values.get("law"))
+        total, _ = plant.torque(t, q, qd, z, tau, values)
         bare = bare.at_time(t)
         kinetic, potential = bare.kinetic_energy(q, qd), bare.potential_energy(q)
         found = {"tau": total, "kinetic": kinetic, "potential": potential}
@@ -53,7 +55,7 @@ def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> Function:
             found["eta"], found["eta_dot"] = bare.contact_state(q, qd, t)
         return found
 
-    shapes = {"x": (plant.size,), "t": (), "tau": (plant.nv,), **given}
+    shapes = {"x": (plant.size,), "t": (), "tau": (len(plant.driving),), **given}
     return plant.built("outputs", function, shapes)
 
 
@@ -61,11 +63,12 @@ def dataset(
     plant: Plant,
     times: np.ndarray,
     states: np.ndarray,
+    given: np.ndarray,
     computed: tuple[np.ndarray, ...],
     attributes: Mapping[str, Any],
     events: np.ndarray | None = None,
 ) -> xarray.Dataset:
-    """States (time, [sample,] size) as an `xarray.Dataset`."""
+    """States (time, [sample,] size) under `given` torques or controls as an `xarray.Dataset`."""
     import xarray
 
     batch = ["sample"] if states.ndim == 3 else []
@@ -97,8 +100,14 @@ def dataset(
             coords["contact"] = list(names.contact_names)
             fields["eta"] = ((*dims, "contact"), held[3], {})
             fields["eta_dot"] = ((*dims, "contact"), held[4], {})
-    if plant.nz:
-        fields["controller"] = ((*dims, "state"), z, {})
+    if plant.law_size:
+        fields["controller"] = ((*dims, "state"), z[..., : plant.law_size], {})
+    if plant.controlled:
+        coords["actuator"] = list(plant.driving)
+        fields["controls"] = ((*dims, "actuator"), given, {})
+    if plant.own > plant.law_size:
+        coords["active"] = [a.name for a in names.driven_by.active]
+        fields["activation"] = ((*dims, "active"), z[..., plant.law_size :], {})
     for name, entry in fields.items():
         entry[2]["long_name"] = _LONG[name]
     if events is not None and len(events):

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.errors import SettingError
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation import setup
 from dalembert.simulation.adaptive import AdaptiveRun
 from dalembert.simulation.checkpoint import Checkpoint
+from dalembert.simulation.controls import first_activation, inputs
 from dalembert.simulation.drive import Record, Run, drive
 from dalembert.simulation.fixed import FixedRun
 from dalembert.simulation.flow import Field
@@ -26,7 +28,7 @@ from dalembert.simulation.provenance import carried
 from dalembert.simulation.result import dataset, outputs, with_speeds
 from dalembert.simulation.settings import KANE, Settings
 from dalembert.simulation.step import Stepper
-from dalembert.simulation.torque import Torques, saved_torques, torques
+from dalembert.simulation.torque import Torques, saved_torques
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ def simulate(
     restitution: float | None = None,
     until: Callable[[float, np.ndarray, np.ndarray], float] | None = None,
     formulation: str | None = None,
+    controls: Any = None,
+    activation: Any = None,
     parameters: Mapping[str, float] | np.ndarray | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -79,6 +83,10 @@ def simulate(
     "elimination", "projection", "gauge"; or "kane", which integrates (q, v_r) in a basis that stays
     continuous along the motion, by an adaptive or Runge–Kutta method.
 
+    With `controls` the actuators of the system drive it: constant (nu,) or (N, nu), by name,
+    `Samples`, or a function (t, q, q̇) → controls. Their activations start at `activation` (na,) or
+    by name, default zero, and are integrated with q and q̇.
+
     >>> import dalembert as dl
     >>> run = dl.simulate(dl.load("pendulum"), [0.1], [0.0], duration=1.0, dt=0.1)
     >>> run.q.dims, run.sizes["time"], float(abs(run.balance).max()) < 1e-9
@@ -96,6 +104,8 @@ def simulate(
         restitution=restitution,
         until=until,
         formulation=formulation,
+        controls=controls,
+        activation=activation,
     )
     show = on_terminal() if progress is None else progress
     bar = progress_bar(system.name) if show else None
@@ -112,14 +122,14 @@ def _simulate(
     bar: Any,
 ) -> xarray.Dataset:
     q, qd = setup.start(system, *start)
-    wanted, controller = torques(tau, qd.shape)
+    wanted, controller = inputs(system, tau, asked.controls, qd.shape)
     closed = system.dynamics.rows > 0
     method = asked.method_for(qd.ndim == 2, closed)
     asked.require_formulation(system.dynamics, method)
     friction = asked.friction_for(isinstance(method, AdaptiveMethod), closed)
-    plant, law = _plant(system, controller, friction == "smooth", asked.formulation)
+    plant, law = _plant(system, controller, friction == "smooth", asked)
     given = setup.inputs_for(plant, controller, parameters, q, asked.dt, asked.smoothing)
-    x0 = _first_state(plant, given, q, qd)
+    x0 = _first_state(plant, given, q, qd, asked.activation)
     if closed:
         setup.require_closed(plant, plant.without_basis(x0), given)
     facts = _facts(plant, controller, friction, given) | asked.facts(method)
@@ -154,20 +164,20 @@ def _run(
 
 
 def _plant(
-    system: System, controller: Controller | None, smooth: bool, formulation: str | None
+    system: System, controller: Controller | None, smooth: bool, asked: Settings
 ) -> tuple[Plant, str]:
     """The plant of this kind if it is known already, and a digest of the controller's law."""
     law = ""
     if controller is not None:
         law = law_digest(controller, system.nq, system.nv, system.dynamics.rows)
-    key = (system, system.dynamics, law, smooth)
-    plain = _remembered(key, lambda: Plant(system, controller, smooth))
+    driven, formulation = asked.controls is not None, asked.formulation
+    key = (system, system.dynamics, law, smooth, driven)
+    plain = _remembered(key, lambda: Plant(system, controller, smooth, controlled=driven))
     if formulation is None:
         return plain, law
     if formulation == KANE:
-        return _remembered(
-            (*key, KANE), lambda: KanePlant(system, controller, smooth, plain=plain)
-        ), law
+        made = KanePlant(system, controller, smooth, plain=plain, controlled=driven)
+        return _remembered((*key, KANE), lambda: made), law
     made = replace(plain, formulation=formulation, plain=plain)
     return _remembered((*key, formulation), lambda: made), law
 
@@ -181,10 +191,16 @@ def _remembered(key: Any, make: Callable[[], Any]) -> Any:
     return _made[key]
 
 
-def _first_state(plant: Plant, given: Inputs, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+def _first_state(
+    plant: Plant, given: Inputs, q: np.ndarray, qd: np.ndarray, activation: Any
+) -> np.ndarray:
     """(q, q̇, z, 0, 0)."""
     batch = qd.shape[:-1]
-    z = np.broadcast_to(plant.first(q, given), (*batch, plant.nz))
+    z = np.array(np.broadcast_to(plant.first(q, given), (*batch, plant.nz)))
+    if plant.controlled:
+        z[..., plant.law_size : plant.own] = first_activation(plant.system, activation, qd.shape)
+    elif activation is not None:
+        raise SettingError("activation= is for runs under controls=")
     return np.concatenate([q, qd, z, np.zeros((*batch, 2))], axis=-1)
 
 
@@ -220,14 +236,14 @@ def _gathered(
     times, states = np.array(record.times), np.stack(record.states)
     plain, seen = plant.plain or plant, plant.without_basis(states)
     q, qd, *_ = plain.parts(seen)
-    tau = saved_torques(wanted, times, q, qd)
+    tau = saved_torques(wanted, times, q, qd, len(plain.driving))
     shapes = {name: value.shape[-1:] for name, value in given.items()}
     # λ by the default formulation, which has no pivots that could be wrong at a saved state
     kernel = _remembered((plain, "outputs"), lambda: outputs(plain, shapes))
     t = times.reshape(-1, *[1] * (states.ndim - 2))
     computed = kernel(seen, t, tau, *given.values())
     facts = {**facts, "status": record.status, "message": record.message}
-    found = dataset(plain, times, seen, computed, facts, record.final.get("events"))
+    found = dataset(plain, times, seen, tau, computed, facts, record.final.get("events"))
     if isinstance(plant, KanePlant):
         return with_speeds(found, plant.speeds(plant.entered(states, t, given)))
     return found

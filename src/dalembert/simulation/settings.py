@@ -80,6 +80,8 @@ class Settings:
     restitution: float | None = None
     until: Until | None = None
     formulation: str | None = None
+    controls: Any = None  # of the actuators; None leaves them out
+    activation: Any = None  # of the actuators at the start
 
     def __post_init__(self) -> None:
         whole_steps(self.duration, self.dt)

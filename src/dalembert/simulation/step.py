@@ -62,7 +62,8 @@ class Stepper:
             moved = self._closed(flow.under(given), x[:last], x[last], dt, torque)
             return np.concatenate([moved, np.stack([x[last] + dt])])
 
-        shapes = {"x": (self.size,), "dt": (), "u0": (self.plant.nv,), "u1": (self.plant.nv,)}
+        driven = (len(self.plant.driving),)
+        shapes = {"x": (self.size,), "dt": (), "u0": driven, "u1": driven}
         return self._built(f"{self.method.name}_step", function, shapes)
 
     @cached_property

@@ -86,19 +86,20 @@ class Computed:
 
     function: Function
     shape: tuple[int, ...]  # of one answer
+    kind: str = "torque"
 
     def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        returned = called("the torque function", self.function, t, q, qd)
+        returned = called(f"the {self.kind} function", self.function, t, q, qd)
         try:
             value = np.asarray(returned, dtype=float)
         except (TypeError, ValueError):
             error = ShapeError(
-                f"the torque function returned {returned!r} at t = {t:g}: no numbers"
+                f"the {self.kind} function returned {returned!r} at t = {t:g}: no numbers"
             )
             raise Failed(str(error), error) from None
         if value.shape != self.shape:
             error = ShapeError(
-                f"the torque function returned an array of shape {value.shape} at t = {t:g}; "
+                f"the {self.kind} function returned an array of shape {value.shape} at t = {t:g}; "
                 f"it must be {self.shape}"
             )
             raise Failed(str(error), error)
@@ -120,27 +121,31 @@ def called(what: str, function: Callable[..., Any], t: float, q: Any, qd: Any) -
         raise Failed(message, error) from error
 
 
-def torques(tau: Any, shape: tuple[int, ...]) -> tuple[Torques, Controller | None]:
-    """What `tau` means for states whose velocities have this shape, (nv,) or (N, nv)."""
+def torques(
+    tau: Any, shape: tuple[int, ...], what: str = "tau"
+) -> tuple[Torques, Controller | None]:
+    """What `tau` means for states whose velocities (or controls) have this shape, (n,) or (N, n)."""
     if tau is None:
         return Constant(np.zeros(shape[-1])), None
     if hasattr(tau, "law"):
         return Constant(np.zeros(shape[-1])), tau
     if isinstance(tau, Samples):
-        _require(tau.values.shape[1:], shape, "tau: each row of Samples")
+        _require(tau.values.shape[1:], shape, f"{what}: each row of Samples")
         return tau, None
     if callable(tau):
-        return Computed(tau, shape), None
+        return Computed(tau, shape, "torque" if what == "tau" else "control"), None
     value = np.asarray(tau, dtype=float)
-    _require(value.shape, shape, "tau")
+    _require(value.shape, shape, what)
     if not np.isfinite(value).all():
-        raise ShapeError("tau has entries that are not finite")
+        raise ShapeError(f"{what} has entries that are not finite")
     return Constant(value), None
 
 
-def saved_torques(wanted: Torques, times: np.ndarray, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-    """Torques (K, ..., nv) at all saved states; NaN where the function cannot say them."""
-    found = np.full(qd.shape, np.nan)
+def saved_torques(
+    wanted: Torques, times: np.ndarray, q: np.ndarray, qd: np.ndarray, size: int
+) -> np.ndarray:
+    """Torques or controls (K, ..., size) at saved states; NaN where the function cannot say them."""
+    found = np.full((*qd.shape[:-1], size), np.nan)
     for row, t, q_k, qd_k in zip(found, times.tolist(), q, qd, strict=True):
         with suppress(Failed):
             row[...] = wanted.at(t, q_k, qd_k)

@@ -102,9 +102,7 @@ class Variational:
         for _ in range(ITERATIONS):
             middle = plant.dynamics.integrate(q, 0.5 * h * v)
             both = self._at(middle, v, given)
-            total, zdot = plant.torque(
-                t + 0.5 * h, middle, v, z + 0.5 * h * zdot, tau, given.get("law")
-            )
+            total, zdot = plant.torque(t + 0.5 * h, middle, v, z + 0.5 * h * zdot, tau, given)
             rubbing = plant.rubbing(v, friction, given)
             psi = bare.generalized_forces(middle, v) - rubbing
             start, end = self._momenta(h, v, both[nv:], both[:nv] + total + psi)

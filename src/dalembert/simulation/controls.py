@@ -1,0 +1,60 @@
+"""Controls of actuators and their first activations, as users give them to `simulate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import FormulationError, SettingError, ShapeError
+from dalembert.simulation.law import Controller
+from dalembert.simulation.torque import Torques, torques
+from dalembert.systems.system import System
+
+
+def inputs(
+    system: System, tau: Any, controls: Any, shape: tuple[int, ...]
+) -> tuple[Torques, Controller | None]:
+    """What acts from outside: torques on velocities of this `shape`, or controls of actuators.
+
+    A controller, given as `tau`, may act beside controls.
+    """
+    if controls is None:
+        return torques(tau, shape)
+    if not system.actuators:
+        raise FormulationError(
+            f"{system.name} has no actuators to control; give torques as tau=, or load a robot "
+            "whose file has actuators"
+        )
+    controller = tau if hasattr(tau, "law") else None
+    if tau is not None and controller is None:
+        raise SettingError("give torques (tau=) or controls of the actuators (controls=), not both")
+    given = system.control_vector(controls)
+    wanted, law = torques(given, (*shape[:-1], len(system.actuators)), "controls")
+    if law is not None:
+        raise SettingError("a controller computes torques: give it as tau=, not as controls=")
+    return wanted, controller
+
+
+def first_activation(system: System, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Activations (..., na) at the start: an array, or by name; zero where nothing is given."""
+    names = system.activations
+    value = np.zeros(len(names))
+    if isinstance(given, Mapping):
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            known = ", ".join(names) or "none has one"
+            raise SettingError(
+                f"{system.name}: activation of {unknown[0]!r}, which has none; those with one: {known}"
+            )
+        for name, entry in given.items():
+            value[names.index(name)] = entry
+    elif given is not None:
+        value = np.asarray(given, dtype=float)
+    batch = (*shape[:-1], len(names))
+    if value.shape not in (batch, batch[-1:]):
+        raise ShapeError(f"activation has the shape {value.shape}; it must be {batch[-1:]}")
+    if not np.isfinite(value).all():
+        raise ShapeError("activation has entries that are not finite")
+    return np.broadcast_to(value, batch)
