@@ -320,13 +320,14 @@ def test_friction_that_the_file_switches_off_is_off(flag):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ('stiffness="0 1 2"', "springs"),
-        ('damping="0 1 2"', "dampers"),
+        ('stiffness="0 1 2"', "spring"),
+        ('damping="0 1 2"', "damper"),
         ('frictionloss="0.2"', "friction"),
         ('armature="0.2"', "armature"),
     ],
 )
-def test_forces_of_tendons_are_doubtful(given, said):
+def test_forces_of_tendons_that_the_model_lacks_are_listed(given, said):
     tendon = f'<fixed name="t" {given}><joint joint="j" coef="1"/></fixed>'
     text = driven("hinge", "").replace("<actuator>", f"<tendon>{tendon}</tendon><actuator>")
-    assert f"{said} of tendons are ignored" in Robot.from_mjcf(text).notes.warnings
+    left = Robot.from_mjcf(text).notes.left_out
+    assert [(row.what, row.name) for row in left] == [(f"tendon {said}", "t")]

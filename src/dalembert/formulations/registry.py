@@ -27,6 +27,7 @@ SIZES: Mapping[str, Callable[[Model], int]] = {
     "stacked": lambda model: 6 * len(model.bodies),
     "nu": lambda model: len(model.driven_by.actuators),
     "na": lambda model: len(model.driven_by.active),
+    "tendons": lambda model: len(model.tendons),
 }
 INPUTS: Mapping[str, tuple[Size, ...]] = {
     "q": ("nq",),

@@ -19,6 +19,7 @@ from dalembert.importers.mjcf_actuators import Names, actuation
 from dalembert.importers.mjcf_files import MAX_BODIES, check_files, require_mujoco
 from dalembert.importers.mjcf_notes import report
 from dalembert.importers.mjcf_physics import disabled, reflected
+from dalembert.importers.mjcf_tendons import Tendons
 from dalembert.importers.xml_read import LARGEST, Document, Source, read_xml
 from dalembert.model import Joint, Link, Model, build
 from dalembert.model.build import BASE, TOOL
@@ -72,12 +73,19 @@ def model_from_mjcf(
         )
     except ModelError as error:
         raise ImportFileError(str(error), document.file) from None
+    tendons = Tendons(mujoco, m, model, bodies.names, bodies.joints)
+    model = replace(model, elements=replace(model.elements, tendons=tendons.found))
     notes = report(mujoco, m, bodies.names, bodies.joints, document.file or "text")
     said = tuple(f"MuJoCo: {' '.join(text.split())}" for text in heard)
     left_open = notes.left_open if loops == "ignore" else ()
-    notes = replace(notes, warnings=(*notes.warnings, *left_open, *bodies.warnings, *said))
-    if strict and notes.warnings:
-        raise ImportFileError("; ".join(notes.warnings), document.file)
+    notes = replace(
+        notes,
+        warnings=(*notes.warnings, *left_open, *bodies.warnings, *said),
+        left_out=(*notes.left_out, *tendons.left_out),
+    )
+    if strict and (notes.warnings or notes.left_out):
+        lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in notes.left_out]
+        raise ImportFileError("; ".join([*notes.warnings, *lost]), document.file)
     try:
         driven, others = actuation(mujoco, m, bodies.targets(mujoco, tuple(model.frames)))
     except ModelError as error:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from dalembert.importers.mjcf_loops import equalities, postures
-from dalembert.importers.mjcf_physics import tendons
 from dalembert.model.notes import Notes
 
 
@@ -52,7 +51,6 @@ def _surroundings(m: Any, bodies: list[str]) -> list[str]:
     ]
     if m.opt.density != 0.0 or m.opt.viscosity != 0.0:
         found.append("the fluid around the robot (density, viscosity) is ignored")
-    found += tendons(m)
     if m.nflex:
         found.append(f"{m.nflex} deformable bodies (flex) are ignored")
     return found

@@ -47,17 +47,11 @@ def _of(m: Any, name: str, i: int) -> Any:
     return 0.0 if found is None else found[i]
 
 
-def tendons(m: Any) -> list[str]:
-    """Forces of tendons, which are not part of the model."""
-    parts = {
-        "springs": ("stiffness", "stiffnesspoly"),
-        "dampers": ("damping", "dampingpoly"),
-        "friction": ("frictionloss",),
-        "armature": ("armature",),
-    }
-    found = [
-        what
-        for what, names in parts.items()
-        if m.ntendon and any(np.any(getattr(m, f"tendon_{name}", 0.0)) for name in names)
-    ]
-    return [f"{' and '.join(found)} of tendons are ignored"] if found else []
+def series(m: Any, name: str, i: int) -> np.ndarray:
+    """Coefficients (degree,) of a polynomial spring or damper, the linear one first; empty for none.
+
+    MuJoCo before 3.6 has linear ones only.
+    """
+    higher = getattr(m, f"{name}poly", None)
+    found = np.array([getattr(m, name)[i], *([] if higher is None else higher[i])], dtype=float)
+    return np.trim_zeros(found, "b")

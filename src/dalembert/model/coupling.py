@@ -21,6 +21,7 @@ from dalembert.spatial.arrays import Matrix, Vector, Vector3
 
 if TYPE_CHECKING:
     from dalembert.model.actuators import Actuation, Actuator
+    from dalembert.model.elements import Elements
     from dalembert.model.model import Body, Drive, Frame, JointInfo, Model
     from dalembert.model.notes import Notes
 
@@ -81,6 +82,11 @@ class CoupledModel(Frozen, Jointed):
     def gravity(self) -> Vector3:
         """(3,) m/s²."""
         return self.tree.gravity
+
+    @property
+    def elements(self) -> Elements:
+        """Springs, tendons and lifted weights of the tree."""
+        return self.tree.elements
 
     @property
     def parameters(self) -> Mapping[str, float | None]:

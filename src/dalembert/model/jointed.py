@@ -14,7 +14,9 @@ from dalembert.model.parameter import parameter_vector
 from dalembert.spatial.arrays import Twist
 
 if TYPE_CHECKING:
+    from dalembert.model.elements import Elements
     from dalembert.model.model import Body, Frame, JointInfo
+    from dalembert.model.tendons import Tendon
 
 
 class Kinds(NamedTuple):
@@ -39,6 +41,8 @@ class Jointed:
         @property
         def frames(self) -> Mapping[str, Frame]: ...
         @property
+        def elements(self) -> Elements: ...
+        @property
         def parameters(self) -> Mapping[str, float | None]: ...
 
     @property
@@ -50,6 +54,11 @@ class Jointed:
     def nv(self) -> int:
         """Number of velocity coordinates (degrees of freedom)."""
         return int(self.joints[-1].v.stop) if self.joints else 0
+
+    @property
+    def tendons(self) -> tuple[Tendon, ...]:
+        """The tendons, in the order of `tendon_length`."""
+        return self.elements.tendons
 
     @cached_property
     def coordinates(self) -> tuple[str, ...]:

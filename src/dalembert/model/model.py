@@ -12,6 +12,7 @@ import numpy as np
 
 from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.body import Body
+from dalembert.model.elements import Elements
 from dalembert.model.frozen import Frozen
 from dalembert.model.jointed import Jointed
 from dalembert.model.notes import Notes
@@ -76,6 +77,7 @@ class Model(Frozen, Jointed):
     tool: str
     drive: Drive
     gravity: Vector3  # (3,) m/s²
+    elements: Elements = field(default_factory=Elements)  # springs, tendons, lifted weights
     parameters: Mapping[str, float | None] = field(default_factory=dict)
     driven_by: Actuation = field(default_factory=Actuation)
     notes: Notes = field(default_factory=Notes)  # what its file left to say; no part of its content
@@ -171,6 +173,8 @@ class Model(Frozen, Jointed):
             self.driven_by.structure,
         )
         digest = hashlib.sha256(repr(structure).encode())
+        if self.elements:
+            digest.update(self.elements.structure.encode())
         digest.update(number_bytes(self))
         return digest.hexdigest()
 

@@ -49,6 +49,15 @@ class Equality:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Something the file says that is no part of the model, and what that changes."""
+
+    what: str  # its kind, "tendon friction" say
+    name: str
+    effect: str
+
+
+@dataclass(frozen=True)
 class Notes:
     """The report of an import. Sentences are meant to be shown as they are."""
 
@@ -62,6 +71,7 @@ class Notes:
         tuple[str, tuple[float, ...]], ...
     ] = ()  # q (nq,) by name: "reference", keyframes
     meshes: tuple[Mesh, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()  # what the motion would need and the model does not have
 
     @property
     def left_open(self) -> tuple[str, ...]:
@@ -70,3 +80,21 @@ class Notes:
             return ()
         named = ", ".join(f"{e.kind} {e.name!r}" for e in self.equalities)
         return (f"equality constraints are kept in notes, not enforced: {named}",)
+
+    def left_out_table(self) -> str:
+        """`left_out` as lines of text under a heading; empty where nothing is.
+
+        >>> left = LeftOut("tendon friction", "cable", "it slides without loss")
+        >>> print(Notes(left_out=(left,)).left_out_table())
+        left out         name   effect
+        tendon friction  cable  it slides without loss
+        """
+        if not self.left_out:
+            return ""
+        rows = [("left out", "name", "effect")]
+        rows += [(row.what, row.name, row.effect) for row in self.left_out]
+        widths = [max(len(row[k]) for row in rows) for k in range(2)]
+        return "\n".join(
+            f"{what.ljust(widths[0])}  {name.ljust(widths[1])}  {effect}"
+            for what, name, effect in rows
+        )

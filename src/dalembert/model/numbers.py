@@ -44,6 +44,7 @@ def map_numbers(model: Model, function: Callable[[Any], Any]) -> Model:
         drive=Drive(*(function(getattr(model.drive, f.name)) for f in fields(Drive))),
         gravity=function(model.gravity),
         driven_by=replace(model.driven_by, actuators=driven),
+        elements=model.elements.mapped(function),
     )
 
 

@@ -14,8 +14,10 @@ from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.body import Body
 from dalembert.model.check import label, mapping, numbers
 from dalembert.model.coupling import CoupledModel, Follow
+from dalembert.model.elements import Drag, Elements, Lift, Spring
 from dalembert.model.joint import Ball, Free, Screw
 from dalembert.model.model import Drive, Frame, JointInfo, Model
+from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
 
 _SIZES = {Screw: (1, 1), Ball: (4, 3), Free: (7, 6)}
 
@@ -40,6 +42,7 @@ def require_sound(model: Model | CoupledModel) -> None:
         numbers(values, (nv,), f"{name} of the drives")
     numbers(tree.gravity, (3,), "gravity")
     _require_actuators(tree)
+    _require_elements(tree)
     if isinstance(model, CoupledModel):
         _require_joints(tree, model.joints)
         _require(_all(list(mapping(model.followers, "followers").values()), Follow), "followers")
@@ -87,6 +90,63 @@ def _require_joints(tree: Model, joints: Any) -> None:
         _require(isinstance(joint.q, slice) and isinstance(joint.v, slice), "a joint")
         limits = np.array([*joint.lower, *joint.upper, joint.velocity_limit, joint.effort_limit])
         _require(limits.dtype.kind in "if" and not np.isnan(limits).any(), "limits of a joint")
+
+
+def _require_elements(tree: Model) -> None:
+    found: Any = tree.elements
+    _require(isinstance(found, Elements), "the elements")
+    kinds = {"springs": Spring, "drags": Drag, "lifts": Lift, "tendons": Tendon}
+    for name, kind in kinds.items():
+        _require(_all(getattr(found, name), kind), name)
+    for element in (*found.springs, *found.drags, *found.lifts):
+        _require_carrier(tree, element.body, least=0)
+    for spring in found.springs:
+        numbers(spring.rest, (tree.bodies[spring.body].chart.nq,), "rest of a spring")
+        _series(spring.stiffness, "stiffness of a spring")
+    for drag in found.drags:
+        _series(drag.coefficients, "coefficients of a drag")
+    for lift in found.lifts:
+        numbers(lift.mass, (), "mass of a lift")
+        numbers(lift.moment, (3,), "moment of a lift")
+    for tendon in found.tendons:
+        _require_tendon(tree, tendon)
+
+
+def _require_tendon(tree: Model, tendon: Tendon) -> None:
+    what = f"tendon {label(tendon.name, 'a tendon')!r}"
+    numbers(tendon.coefficients, (len(tendon.joints),), what)
+    numbers(tendon.rest, (2,), what)
+    _series(tendon.stiffness, what)
+    _series(tendon.damping, what)
+    for body in tendon.joints:
+        _require_carrier(tree, body, least=0)
+        _require(tree.bodies[body].chart.nq == 1, what)
+    _require(_all(tendon.segments, Segment), what)
+    for segment in tendon.segments:
+        _require_segment(tree, segment, what)
+
+
+def _require_segment(tree: Model, segment: Any, what: str) -> None:
+    numbers(segment.share, (), what)
+    ends, around = [segment.start, segment.end], segment.around
+    if around is not None:
+        _require(isinstance(around, Wrap) and around.kind in ("sphere", "cylinder"), what)
+        ends += [Anchor(around.body, around.center)]
+        numbers(around.radius, (), what)
+        _require_rotation(numbers(around.rotation, (3, 3), what), what)
+    for end in ends:
+        _require(isinstance(end, Anchor), what)
+        _require_carrier(tree, end.body, least=-1)
+        numbers(end.point, (3,), what)
+
+
+def _require_carrier(tree: Model, body: Any, least: int) -> None:
+    _require(type(body) is int and least <= body < len(tree.bodies), "the body of an element")
+
+
+def _series(values: Any, what: str) -> None:
+    size = np.size(values)
+    numbers(values, (size,), what)
 
 
 def _require_rotation(value: Any, what: str) -> None:

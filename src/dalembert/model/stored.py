@@ -14,15 +14,18 @@ from dalembert.errors import ModelError
 from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.body import Body
 from dalembert.model.coupling import CoupledModel, Follow
+from dalembert.model.elements import Drag, Elements, Lift, Spring
 from dalembert.model.joint import Ball, Free, Screw
 from dalembert.model.model import Drive, Frame, JointInfo, Model
 from dalembert.model.sound import require_sound
+from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
 
 _CLASSES = {
     made.__name__: made
     for made in (
         *(Model, CoupledModel, Body, Screw, Ball, Free, JointInfo, Frame, Drive, Follow),
         *(Actuation, Actuator),
+        *(Elements, Spring, Drag, Lift, Tendon, Segment, Anchor, Wrap),
     )
 }
 _LEFT_OUT = ("notes",)  # what its file had left to say

@@ -178,6 +178,14 @@ class RobotQuantities(RobotMatrices):
         view = {"frame": frame, "expressed_in": expressed_in}
         return self._evaluate("jacobian_rate", (q, qd), None, parameters, out, **view)
 
+    def tendon_length(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """L (..., tendons) of the tendons, in the order of ``model.tendons``, m."""
+        return self._evaluate("tendon_length", (q,), None, parameters, out)
+
+    def tendon_jacobian(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """J (..., tendons, nv) with dL/dt = J q̇; tensions f take the torques Jᵀ f."""
+        return self._evaluate("tendon_jacobian", (q,), None, parameters, out)
+
     def kinetic_energy(
         self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None
     ) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dalembert.formulations.kinematics import energy
+from dalembert.formulations.kinematics import energy, tendons
 from dalembert.formulations.kinematics import frames as kinematics
 from dalembert.formulations.registry import Formulation, Quantity
 
 SUM = "sum over the bodies"
+_STRINGS = "Todorov, Erez and Tassa 2012 (MuJoCo)"
 
 QUANTITIES = (
     Quantity(
@@ -46,6 +47,20 @@ QUANTITIES = (
         ("q", "to"),
         {"step": ("nv",)},
         (Formulation("manifold", kinematics.difference, "group logarithms", "joint by joint"),),
+    ),
+    Quantity(
+        "tendon_length",
+        "length of every tendon",
+        ("q",),
+        {"L": ("tendons",)},
+        (Formulation("segments", tendons.tendon_length, _STRINGS, "segment by segment"),),
+    ),
+    Quantity(
+        "tendon_jacobian",
+        "∂L/∂q of every tendon",
+        ("q",),
+        {"J": ("tendons", "nv")},
+        (Formulation("segments", tendons.tendon_jacobian, _STRINGS, "pulls on the two ends"),),
     ),
     Quantity(
         "kinetic_energy",

@@ -1,0 +1,110 @@
+"""Tendons of a compiled MJCF model: paths over joints, or through sites and over geoms."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dalembert.importers.mjcf_physics import disabled, series
+from dalembert.model.model import Model
+from dalembert.model.notes import LeftOut
+from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
+from dalembert.spatial.quaternions import matrix_from_quaternion
+from dalembert.spatial.rotations import snap
+
+
+class Tendons:
+    """Reads the tendons of `m` for a model whose bodies and joints have these names by index."""
+
+    def __init__(
+        self, mujoco: ModuleType, m: Any, model: Model, bodies: list[str], joints: list[str]
+    ) -> None:
+        self.mujoco, self.m, self.model = mujoco, m, model
+        self.bodies, self.joints = bodies, joints
+        self.left_out: list[LeftOut] = []
+        found = (self._tendon(i) for i in range(m.ntendon))
+        self.found = tuple(tendon for tendon in found if tendon is not None)
+
+    def _tendon(self, i: int) -> Tendon | None:
+        name = tendon_name(self.mujoco, self.m, i)
+        first = int(self.m.tendon_adr[i])
+        path = range(first, first + int(self.m.tendon_num[i]))
+        still = disabled(self.mujoco, self.m, "PASSIVE")
+        springs = not still and not disabled(self.mujoco, self.m, "SPRING")
+        dampers = not still and not disabled(self.mujoco, self.m, "DAMPER")
+        forces: dict[str, Any] = {
+            "stiffness": series(self.m, "tendon_stiffness", i) if springs else np.zeros(0),
+            "damping": series(self.m, "tendon_damping", i) if dampers else np.zeros(0),
+            "rest": np.array(self.m.tendon_lengthspring[i], dtype=float),
+        }
+        self._leave_out(i, name)
+        if int(self.m.wrap_type[first]) == self.mujoco.mjtWrap.mjWRAP_JOINT:
+            infos = {joint.name: joint for joint in self.model.joints}
+            over = [infos[self.joints[int(self.m.wrap_objid[k])]].bodies[0] for k in path]
+            return Tendon(name, tuple(over), np.array(self.m.wrap_prm[path]), **forces)
+        segments = self._segments(name, path)
+        return None if segments is None else Tendon(name, segments=segments, **forces)
+
+    def _segments(self, name: str, path: range) -> tuple[Segment, ...] | None:
+        """Site to site, over the geom between them; a pulley begins a new branch."""
+        kinds = self.mujoco.mjtWrap
+        made: list[Segment] = []
+        share, start, around = 1.0, None, None
+        for k in path:
+            kind, which = int(self.m.wrap_type[k]), int(self.m.wrap_objid[k])
+            if kind == kinds.mjWRAP_PULLEY:
+                share, start, around = 1.0 / float(self.m.wrap_prm[k]), None, None
+            elif kind == kinds.mjWRAP_SITE:
+                here = self._anchor(self.m.site_bodyid[which], self.m.site_pos[which])
+                if start is not None:
+                    made.append(Segment(start, here, share, around))
+                start, around = here, None
+            else:
+                around = self._wrap(name, which, round(float(self.m.wrap_prm[k])))
+                if around is None:
+                    return None
+        return tuple(made)
+
+    def _wrap(self, name: str, geom: int, side: int) -> Wrap | None:
+        m, body = self.m, int(self.m.geom_bodyid[geom])
+        if side >= 0:
+            # a side point inside of the geom even asks for a way that touches it from within
+            effect = "the tendon is no part of the model, nor is what acts along it"
+            self.left_out.append(LeftOut("tendon with a side site", name, effect))
+            return None
+        frame = self.model.frames[self.bodies[body] if body else "base"]
+        w, x, y, z = m.geom_quat[geom]
+        turn = frame.rotation @ snap(matrix_from_quaternion(np.array([x, y, z, w])))
+        center = frame.translation + frame.rotation @ m.geom_pos[geom]
+        sphere = int(m.geom_type[geom]) == self.mujoco.mjtGeom.mjGEOM_SPHERE
+        kind = "sphere" if sphere else "cylinder"
+        return Wrap(kind, frame.body, turn, center, float(m.geom_size[geom, 0]))
+
+    def _anchor(self, body: Any, position: Any) -> Anchor:
+        frame = self.model.frames[self.bodies[int(body)] if int(body) else "base"]
+        return Anchor(frame.body, frame.translation + frame.rotation @ position)
+
+    def _leave_out(self, i: int, name: str) -> None:
+        """What a tendon has that the model does not."""
+        effects = {
+            "stiffness": ("tendon spring", "the tendon does not pull"),
+            "stiffnesspoly": ("tendon spring", "the tendon does not pull"),
+            "damping": ("tendon damper", "the tendon does not brake"),
+            "dampingpoly": ("tendon damper", "the tendon does not brake"),
+            "frictionloss": ("tendon friction", "the tendon slides without Coulomb friction"),
+            "armature": ("tendon armature", "inertia that its motion has is missing from M"),
+            "springyield": ("yield of a tendon spring", "the spring stays elastic"),
+        }
+        for word, (what, effect) in effects.items():
+            if np.any(getattr(self.m, f"tendon_{word}", np.zeros(self.m.ntendon))[i]):
+                self.left_out.append(LeftOut(what, name, effect))
+        if self.m.tendon_limited[i] and not disabled(self.mujoco, self.m, "LIMIT", "CONSTRAINT"):
+            effect = "the tendon may be longer or shorter than its range"
+            self.left_out.append(LeftOut("tendon limit", name, effect))
+
+
+def tendon_name(mujoco: ModuleType, m: Any, i: int) -> str:
+    """Its name, or one made of its number."""
+    return mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_TENDON, i) or f"tendon{i}"

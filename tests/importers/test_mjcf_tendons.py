@@ -1,0 +1,109 @@
+"""Lengths and slopes of tendons are MuJoCo's, through sites, pulleys and over geoms."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from dalembert.systems.robot import Robot
+from tests.importers.test_mjcf import Peer, close
+
+SCENE = """
+<mujoco>
+  <default><geom contype="0" conaffinity="0"/></default>
+  <worldbody>
+    <site name="peg" pos=".3 .2 1.2"/>
+    <geom name="bollard" type="sphere" size=".1" pos=".2 .1 .9"/>
+    <body name="trunk" pos="0 0 1">
+      <freejoint/>
+      <geom size=".1 .2 .3" type="box"/>
+      <geom name="drum" type="cylinder" size=".12 .3" pos=".1 .2 0" euler="20 30 0"/>
+      <site name="hook" pos=".1 0 .1"/>
+      <site name="beside" pos=".1 .5 0"/>
+      <body name="arm" pos="0.2 .1 .3">
+        <joint name="turn" axis="0 1 0" pos="0 0 .05"/>
+        <joint name="slide" axis="0 1 1" type="slide"/>
+        <geom size=".1"/>
+        <site name="eye" pos=".1 .4 .1"/>
+        <body name="hand" pos="0 0 .3">
+          <joint name="wrist" type="ball"/>
+          <geom size=".05" pos="0 0 .1"/>
+          <site name="thumb" pos="0 .2 .1"/>
+          <site name="finger" pos=".3 .2 -.4"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="belt"><joint joint="turn" coef="1.5"/><joint joint="slide" coef="-.3"/></fixed>
+    <spatial name="tackle"><site site="peg"/><site site="hook"/><site site="eye"/>
+      <pulley divisor="2"/><site site="thumb"/><site site="hook"/></spatial>
+    <spatial name="over sphere"><site site="peg"/><geom geom="bollard"/><site site="finger"/></spatial>
+    <spatial name="over drum"><site site="thumb"/><geom geom="drum"/><site site="hook"/></spatial>
+    <spatial><site site="thumb"/><geom geom="drum"/><site site="peg"/><geom geom="bollard"/>
+      <site site="hook"/></spatial>
+  </tendon>
+</mujoco>
+"""
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Robot.from_mjcf(SCENE)
+
+
+def postures(robot, count):
+    rng = np.random.default_rng(7)
+    steps = rng.uniform(-1.4, 1.4, (count, robot.nv))
+    return np.stack([robot.model.integrate(robot.neutral(), step) for step in steps])
+
+
+def test_lengths_and_jacobians_of_tendons_are_mujocos(robot):
+    peer, q = Peer(SCENE), postures(robot, 100)
+    lengths, slopes = robot.tendon_length(q), robot.tendon_jacobian(q)
+    wrapped = 0
+    for k, posture in enumerate(q):
+        T, _ = peer.set(posture, np.zeros(robot.nv))
+        mujoco.mj_forward(peer.m, peer.d)
+        wrapped += peer.d.ten_wrapnum[2:].sum() - 7
+        close(lengths[k], peer.d.ten_length)
+        # the rows of the Jacobian by what they make of velocities
+        for step in np.eye(robot.nv):
+            peer.d.qvel[:] = np.linalg.solve(T, step)
+            mujoco.mj_fwdVelocity(peer.m, peer.d)
+            close(slopes[k] @ step, peer.d.ten_velocity)
+    assert wrapped > 50  # points on spheres and cylinders were met
+
+
+def test_the_jacobian_is_the_slope_of_the_length(robot):
+    model, h = robot.model, 1e-6
+    for q in postures(robot, 5):
+        J = robot.reference("tendon_jacobian", q)
+        for k, step in enumerate(np.eye(robot.nv)):
+            ahead, behind = (
+                robot.reference("tendon_length", model.integrate(q, s * h * step)) for s in (1, -1)
+            )
+            np.testing.assert_allclose((ahead - behind) / (2 * h), J[:, k], atol=1e-8)
+
+
+def test_tendons_have_names_and_kinds(robot):
+    assert [(t.name, t.kind) for t in robot.model.tendons] == [
+        ("belt", "fixed"),
+        ("tackle", "spatial"),
+        ("over sphere", "spatial"),
+        ("over drum", "spatial"),
+        ("tendon4", "spatial"),
+    ]
+
+
+def test_what_tendons_have_beyond_the_model_is_left_out_with_its_effect():
+    text = SCENE.replace(
+        'geom="drum"/><site site="hook"', 'geom="drum" sidesite="beside"/><site site="hook"'
+    )
+    text = text.replace('<fixed name="belt"', '<fixed name="belt" frictionloss="1" range="0 1"')
+    notes = Robot.from_mjcf(text).notes
+    assert [(row.what, row.name) for row in notes.left_out] == [
+        ("tendon friction", "belt"),
+        ("tendon limit", "belt"),
+        ("tendon with a side site", "over drum"),
+    ]
+    assert notes.left_out_table().splitlines()[1].startswith("tendon friction")
