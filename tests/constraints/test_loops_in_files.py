@@ -122,3 +122,42 @@ def test_a_polynomial_of_joints_is_about_their_references():
     assert q[right] == pytest.approx(x + 0.3 * x**2 - 0.2 * x**3 + 0.1 * x**4, abs=1e-12)
     latch = tidy.dynamics.coordinates.index("latch")
     assert tidy.neutral()[latch] == pytest.approx(0.15 + 0.05, abs=1e-12)
+
+
+APART = """<mujoco model="apart"><compiler angle="radian"/><default><joint axis="0 1 0"/></default>
+  <worldbody>
+    <body name="crank"><joint name="crank"/>
+      <inertial mass="1" pos="0 0 0.15" diaginertia="0.01 0.01 0.01"/>
+      <body name="coupler" pos="0 0 0.3"><joint name="coupler"/>
+        <inertial mass="1" pos="0.4 0 0.15" diaginertia="0.05 0.05 0.05"/>
+        <site name="end" pos="0.8 0 0.3"/></body></body>
+    <body name="rocker" pos="0.7 {off} 0"><joint name="rocker"/>
+      <inertial mass="1" pos="0 0 0.3" diaginertia="0.03 0.03 0.03"/>
+      <site name="pin" pos="0.1001 0 0.6"/></body>
+  </worldbody>
+  <equality><connect name="pin" site1="end" site2="pin"/></equality></mujoco>"""
+
+
+def test_loops_that_close_to_the_digits_of_their_file_only_are_assembled_to_rounding(tmp_path):
+    """Out of its plane the pin is apart by 1.4e-8 m, and no motion changes that."""
+    path = tmp_path / "apart.xml"
+    path.write_text(APART.format(off="1.4e-8"))
+    loose = dl.load(path)
+    path.write_text(APART.format(off="0"))
+    exact = dl.load(path)
+    np.testing.assert_allclose(loose.reference("residual", loose.neutral()), 0.0, atol=1e-15)
+    np.testing.assert_allclose(loose.neutral(), exact.neutral(), rtol=0, atol=1e-15)
+    q = loose.assemble(loose.neutral() + 0.1)
+    np.testing.assert_allclose(loose.reference("residual", q), 0.0, atol=1e-15)
+    motion = [s.reference("forward_dynamics", q, np.zeros(3), np.ones(3)) for s in (loose, exact)]
+    np.testing.assert_allclose(motion[0][0], motion[1][0], rtol=1e-12)
+    assert loose.freedoms == 1 and loose.dynamics.content != exact.dynamics.content
+
+
+def test_loops_that_do_not_close_are_refused_with_the_way_out(tmp_path):
+    path = tmp_path / "apart.xml"
+    path.write_text(APART.format(off="1e-3"))
+    with pytest.raises(
+        dl.ConstraintError, match=r"'pin' is left open by 0.001 .* loops=\"ignore\""
+    ):
+        dl.load(path)

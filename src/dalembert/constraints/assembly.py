@@ -11,6 +11,8 @@ from dalembert.errors import ConstraintError
 from dalembert.systems.closing import CLOSED, close
 
 STARTS = 40
+DIGITS = 1e-6  # m or rad: how far the data of a mechanism may be from closing it
+STUCK = 1e-6  # of Aᵀh beside |A| |h|
 
 
 def assemble(
@@ -25,13 +27,39 @@ def assemble(
 
     With `starts`, random postures around the guess are tried where the guess itself fails.
     """
+    return _put_together(system, guess, t, fixed, starts, span, CLOSED)
+
+
+def settle(
+    system: ConstrainedDynamics, guess: np.ndarray, starts: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(An assembled q (nq,), h (held,) there): zero, or what no motion can close.
+
+    Redundant rows, such as those out of a planar loop's plane, close to the digits of their data at
+    best. What they are apart, below `DIGITS`, is theirs; all that moves is closed to rounding.
+    """
+    q = _put_together(system, guess, 0.0, (), starts, np.pi, DIGITS)
+    h = system.at(q).h
+    return q, np.where(np.abs(h) > CLOSED, h, 0.0)
+
+
+def _put_together(
+    system: ConstrainedDynamics,
+    guess: np.ndarray,
+    t: float,
+    fixed: tuple[int, ...],
+    starts: int,
+    span: float,
+    apart: float,
+) -> np.ndarray:
+    """The first posture that is closed, or open by no more than `apart` where no step closes it."""
     if not system.held:
         return guess
     free = [k for k in range(system.nv) if k not in fixed]
     best, worst = np.inf, guess
     for start in _starts(system, guess, free, starts, span):
         q, left = _newton(system, start, t, free)
-        if left <= CLOSED:
+        if left <= CLOSED or (left <= apart and _stuck(system, q, t, free)):
             return q
         if left < best:
             best, worst = left, q
@@ -42,6 +70,15 @@ def assemble(
         f"{system.name}: no assembled posture found; constraint {name!r} is left open by "
         f"{h.max():.3g} at the nearest one. Give a better guess, fewer fixed coordinates, or "
         "constraints that do not contradict each other"
+    )
+
+
+def _stuck(system: ConstrainedDynamics, q: np.ndarray, t: float, free: list[int]) -> bool:
+    """Whether |h| is least here: Aᵀh = 0, to the half of the digits that a least |h| leaves."""
+    found = system.at(q, None, t)
+    A = found.A[list(system.positions)][:, free]
+    return bool(
+        np.linalg.norm(A.T @ found.h) <= STUCK * np.linalg.norm(A) * np.linalg.norm(found.h)
     )
 
 

@@ -57,8 +57,8 @@ class Constrained(ConstraintMethods):
         self._independent = [
             index(made.dynamics.velocities, x, f"{made.name} has no velocity") for x in independent
         ]
-        self._reference, chosen = reference(made, self._guess, self._independent)
-        super().__init__(replace(made, pivots=chosen))
+        self._reference, chosen, left = reference(made, self._guess, self._independent)
+        super().__init__(replace(made, pivots=chosen, remainder=left))
 
     def __repr__(self) -> str:
         held = ", ".join(self.constraints)

@@ -67,6 +67,7 @@ class ConstrainedDynamics(WithContacts):
     moving: bool  # depends on time
     pivots: Pivots | None = None
     values: Any = field(default_factory=lambda: np.zeros(0))
+    remainder: np.ndarray | None = None  # (held,) of h, which the data's digits leave unclosed
 
     inputs: ClassVar = {
         **INPUTS,
@@ -207,7 +208,8 @@ class ConstrainedDynamics(WithContacts):
     def content(self) -> str:
         """Digest of everything that shapes the numbers."""
         named = (self.name, list(self.slices.items()), list(self.parameters.items()), self.pivots)
-        text = f"{self.dynamics.content}{named!r}{self.function.serialize()}"
+        left = b"" if self.remainder is None else self.remainder.tobytes()
+        text = f"{self.dynamics.content}{named!r}{left.hex()}{self.function.serialize()}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
@@ -223,7 +225,9 @@ class ConstrainedDynamics(WithContacts):
     def at(self, q: Any, qd: Any = None, t: Any = None) -> Rows:
         """The constraints at a state; symbols in, symbols out."""
         qd, t = np.zeros(self.nv) if qd is None else qd, 0.0 if t is None else t
-        return Rows(*self.function(q, qd, t, self.values)[:4])
+        found = Rows(*self.function(q, qd, t, self.values)[:4])
+        open_by = self.remainder is not None and self.remainder.any()
+        return found._replace(h=found.h - self.remainder) if open_by else found
 
     @property
     def row_names(self) -> tuple[str, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dalembert.constraints import rank
-from dalembert.constraints.assembly import STARTS, assemble
+from dalembert.constraints.assembly import STARTS, assemble, settle
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
 from dalembert.errors import ConstraintError, ParameterError, ShapeError
 
@@ -15,12 +17,13 @@ SPREAD = 0.1  # of a step, rad or m
 
 def reference(
     system: ConstrainedDynamics, guess: np.ndarray, independent: list[int]
-) -> tuple[np.ndarray, Pivots]:
-    """(An assembled posture (nq,), pivots of the best-conditioned posture around it)."""
+) -> tuple[np.ndarray, Pivots, np.ndarray]:
+    """(An assembled posture (nq,), pivots of the best-conditioned posture around it, h left there)."""
     if guess.shape != (system.nq,):
         raise ShapeError(f"{system.name}: guess has shape {guess.shape}, expected ({system.nq},)")
     system = _with_numbers(system)
-    q = assemble(system, guess, starts=STARTS)
+    q, remainder = settle(system, guess, STARTS)
+    system = replace(system, remainder=remainder)
     by = rank.sizes_at(system, q, 0.0)
     postures = [q, *_branch(system, q, by)]
     rows = [rank.weighed(system, system.at(x).A, x, 0.0, by) for x in postures]
@@ -36,7 +39,7 @@ def reference(
                 f"constraint {name!r}, equation {int(empty.argmax())}: it does not depend on q at "
                 "any posture tried, so it holds nothing"
             )
-    return q, rank.pivots(best, independent)
+    return q, rank.pivots(best, independent), remainder
 
 
 def _with_numbers(system: ConstrainedDynamics) -> ConstrainedDynamics:
