@@ -17,10 +17,17 @@ BODIES = """
     <site name="on_trunk" pos=".1 .1 .1" euler="50 0 20"/>
     <body name="arm" pos=".3 0 0"><joint name="ball" type="ball"/><geom type="box" size=".1 .1 .3"/>
       <body name="hand" pos=".3 .1 0"><joint name="hinge" axis="1 1 0" ref="10" RANGE/>
-        <geom type="capsule" size=".1 .3"/><site name="on_hand" pos=".1 .2 .3" euler="1 2 50"/>
+        <geom type="capsule" size=".1 .3"/><geom name="ball" size=".2"/>
+        <site name="on_hand" pos=".1 .2 .3" euler="1 2 50"/>
         <body name="rail" pos=".1 .1 .3"><joint name="slide" type="slide" axis="0 1 1"/>
           <geom type="capsule" size=".1 .3"/><site name="on_rail" pos=".1 .2 .3" euler="9 2 50"/>
         </body></body></body></body></worldbody>
+<tendon>
+  <fixed name="over joints" actuatorfrcrange="-2 3"><joint joint="hinge" coef="0.3"/>
+    <joint joint="slide" coef="-2"/></fixed>
+  <spatial name="through points"><site site="on_trunk"/><geom geom="ball"/><site site="on_rail"/>
+    <pulley divisor="2"/><site site="still"/><site site="on_hand"/></spatial>
+</tendon>
 <actuator>ACTUATORS</actuator></mujoco>"""
 CLAMPED = 'actuatorfrcrange="-20 30"'
 KINDS = {
@@ -50,6 +57,12 @@ KINDS = {
     "early filter": '<general joint="slide" dyntype="filter" dynprm="0.05" gainprm="2" '
     'actearly="true" actrange="-.1 .1"/>',
 }
+PULLING = {
+    "over joints": '<position tendon="over joints" kp="4" kv="1" gear="1.5"/>',
+    "through points": '<motor tendon="through points" gear="2"/>',
+    "a limit that two share": '<motor tendon="over joints" gear="1.5"/>'
+    '<motor tendon="over joints" forcerange="-1 1"/><motor tendon="through points"/>',
+}
 ALL = "".join(text.replace(" ", f' name="{name}" ', 1) for name, text in KINDS.items())
 
 
@@ -76,10 +89,10 @@ def compared(twin: Twin, rng: np.random.Generator) -> None:
         close(robot.reference("activation_rate", u, activation), d.act_dot)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *PULLING])
 def test_every_kind_is_mujocos(kind):
-    twin = Twin(text(KINDS[kind]))
-    for seed in range(3):
+    twin = Twin(text((KINDS | PULLING)[kind]))
+    for seed in range(4):
         compared(twin, np.random.default_rng(seed))
 
 
@@ -109,10 +122,16 @@ def test_written_and_read_again_the_actuators_are_the_same():
     close(*forces)
 
 
+def test_actuators_at_tendons_are_not_written_silently_without_them():
+    robot = dl.Robot.from_mjcf(text(PULLING["through points"]))
+    with pytest.raises(ModelError, match="pulls at a tendon"):
+        robot.to_mjcf()
+
+
 def test_moment_arms_are_the_slopes_of_the_lengths():
     """Virtual work: B = ∂l/∂q, where the reference does not turn and the length is no angle of 3D."""
-    smooth = ("motor at a hinge", "along a site", "crank", "velocity")
-    robot = dl.Robot.from_mjcf(text("".join(KINDS[name] for name in smooth[::2] + smooth[3:])))
+    smooth = ("motor at a hinge", "crank", "velocity", "over joints", "through points")
+    robot = dl.Robot.from_mjcf(text("".join((KINDS | PULLING)[name] for name in smooth)))
     q, _, _ = robot.random_state(np.random.default_rng(3))
     B, h = robot.reference("transmission", q), 1e-6
     for k, unit in enumerate(np.eye(robot.nv)):
@@ -137,7 +156,8 @@ def test_what_is_no_general_actuator_is_listed():
     made = text(muscle + '<motor name="kept" joint="hinge"/>')
     robot = dl.Robot.from_mjcf(made)
     assert robot.actuators == ("kept",)
-    assert any("biceps" in line and "muscle" in line for line in robot.notes.ignored)
+    (left,) = robot.notes.left_out
+    assert (left.what, left.name) == ("actuator", "biceps") and "muscle" in left.effect
 
 
 def test_controls_by_name_and_errors_that_name_things():

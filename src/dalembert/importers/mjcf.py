@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
-from dalembert.importers.mjcf_actuators import Names, actuation
+from dalembert.importers.mjcf_actuators import actuation
 from dalembert.importers.mjcf_files import MAX_BODIES, check_files, require_mujoco
 from dalembert.importers.mjcf_notes import report
 from dalembert.importers.mjcf_physics import disabled, reflected
@@ -75,23 +75,21 @@ def model_from_mjcf(
         raise ImportFileError(str(error), document.file) from None
     tendons = Tendons(mujoco, m, model, bodies.names, bodies.joints)
     model = replace(model, elements=replace(model.elements, tendons=tendons.found))
+    try:
+        driven, undriven = actuation(mujoco, m, model, (bodies.joints, bodies.places))
+    except ModelError as error:
+        raise ImportFileError(str(error), document.file) from None
     notes = report(mujoco, m, bodies.names, bodies.joints, document.file or "text")
     said = tuple(f"MuJoCo: {' '.join(text.split())}" for text in heard)
     left_open = notes.left_open if loops == "ignore" else ()
     notes = replace(
         notes,
         warnings=(*notes.warnings, *left_open, *bodies.warnings, *said),
-        left_out=(*notes.left_out, *tendons.left_out),
+        left_out=(*notes.left_out, *tendons.left_out, *undriven),
     )
     if strict and (notes.warnings or notes.left_out):
         lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in notes.left_out]
         raise ImportFileError("; ".join([*notes.warnings, *lost]), document.file)
-    try:
-        driven, others = actuation(mujoco, m, bodies.targets(mujoco, tuple(model.frames)))
-    except ModelError as error:
-        raise ImportFileError(str(error), document.file) from None
-    left = tuple(f"actuator {which!r}: {why}" for which, why in others)
-    notes = replace(notes, ignored=(*notes.ignored, *left))
     return replace(model, notes=notes, driven_by=driven)
 
 
@@ -239,11 +237,6 @@ class _Bodies:
         """Names of the sites as frames: not those of bodies."""
         bodies = set(self.names[1:])
         return [site if site not in bodies else f"{site}_site" for site in self.sites]
-
-    def targets(self, mujoco: ModuleType, frames: tuple[str, ...]) -> Names:
-        """What actuators may pull at."""
-        tendons = _names(mujoco, self.m, mujoco.mjtObj.mjOBJ_TENDON, self.m.ntendon, "tendon")
-        return Names(self.joints, tendons, self.places, frames)
 
     def tool(
         self, frames: dict[str, tuple[str | None, np.ndarray]], still: list[str], tip: str | None

@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 
 from dalembert.importers.mjcf_physics import disabled
+from dalembert.importers.mjcf_tendons import tendon_name
 from dalembert.model.actuators import ANY, Actuation, Actuator, Range
+from dalembert.model.model import Model
+from dalembert.model.notes import LeftOut
 
 TRANSMISSIONS = {
     "mjTRN_JOINT": "joint",
     "mjTRN_JOINTINPARENT": "joint_in_parent",
+    "mjTRN_TENDON": "tendon",
     "mjTRN_SITE": "site",
     "mjTRN_SLIDERCRANK": "crank",
 }
@@ -30,44 +34,47 @@ LEAST = 1e-15  # mjMINVAL, the shortest time constant
 
 
 class Names:
-    """Names of joints, tendons and frames by MuJoCo's index."""
+    """Names by MuJoCo's index: of joints, of tendons, and of sites as frames."""
 
-    def __init__(
-        self, joints: list[str], tendons: list[str], sites: list[str], frames: tuple[str, ...]
-    ) -> None:
-        self.joints, self.tendons, self.sites, self.frames = joints, tendons, sites, frames
+    def __init__(self, joints: list[str], tendons: list[str], sites: list[str]) -> None:
+        self.joints, self.tendons, self.sites = joints, tendons, sites
 
-    def target(self, transmission: str, index: int) -> str:
-        """The name of what an actuator of this kind pulls at."""
-        of_joints = transmission in ("joint", "joint_in_parent")
-        kinds = self.joints if of_joints else self.sites
-        return (self.tendons if transmission == "tendon" else kinds)[index]
+    def ends(self, transmission: str, indices: Any) -> list[str]:
+        """What an actuator of this kind pulls at: one joint or tendon, one or two frames."""
+        first, second = (int(k) for k in indices)
+        if transmission in ("site", "crank"):
+            return [self.sites[k] for k in (first, second) if k >= 0]
+        return [self.tendons[first] if transmission == "tendon" else self.joints[first]]
 
 
-def actuation(mujoco: ModuleType, m: Any, names: Names) -> tuple[Actuation, list[tuple[str, str]]]:
-    """The actuators, and (name, why) of those that are left out."""
-    kept, others = [], []
-    count = int(getattr(m, "nactuator", m.nu))
+def actuation(
+    mujoco: ModuleType, m: Any, model: Model, by_index: tuple[list[str], list[str]]
+) -> tuple[Actuation, list[LeftOut]]:
+    """The actuators, and those that are left out; `by_index` are names of joints and sites."""
+    tendons = [tendon_name(mujoco, m, k) for k in range(m.ntendon)]
+    names, kept, others = Names(by_index[0], tendons, by_index[1]), [], []
+    there = {*names.joints, *(t.name for t in model.tendons), *model.frames}
     off = disabled(mujoco, m, "ACTUATION")
-    for i in range(count):
+    for i in range(int(getattr(m, "nactuator", m.nu))):
         name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_ACTUATOR, i) or f"actuator{i}"
-        why = "the file switches actuation off" if off else _unlike(mujoco, m, i, names)
-        if why:
-            others.append((name, why))
+        why = "the file switches actuation off" if off else _unlike(mujoco, m, i)
+        made = None if why else _actuator(mujoco, m, i, name, names)
+        if made is not None and {made.target, made.reference or made.target} <= there:
+            kept.append(made)
         else:
-            kept.append(_actuator(mujoco, m, i, name, names))
+            others.append(
+                LeftOut("actuator", name, f"exerts nothing: {why or 'nothing to pull at'}")
+            )
     joints = {
         names.joints[k]: _range(m.jnt_actfrcrange[k])
         for k in np.flatnonzero(m.jnt_actfrclimited).tolist()
     }
-    tendons = {
-        names.tendons[k]: _range(m.tendon_actfrcrange[k])
-        for k in np.flatnonzero(getattr(m, "tendon_actfrclimited", ())).tolist()
-    }
-    return Actuation(tuple(kept), joints if kept else {}, tendons if kept else {}), others
+    limited = np.flatnonzero(getattr(m, "tendon_actfrclimited", ())).tolist()
+    strings = {tendons[k]: _range(m.tendon_actfrcrange[k]) for k in limited}
+    return Actuation(tuple(kept), joints if kept else {}, strings if kept else {}), others
 
 
-def _unlike(mujoco: ModuleType, m: Any, i: int, names: Names) -> str:
+def _unlike(mujoco: ModuleType, m: Any, i: int) -> str:
     """Why an actuator is no general one, if it is not."""
     kinds = {
         "transmission": (mujoco.mjtTrn(int(m.actuator_trntype[i])).name, TRANSMISSIONS),
@@ -82,10 +89,6 @@ def _unlike(mujoco: ModuleType, m: Any, i: int, names: Names) -> str:
         return "a plugin computes it"
     if _of(m, "delay", i) or int(m.actuator_actnum[i]) > 1 or int(_of(m, "ctrlnum", i, 1)) != 1:
         return "its control is delayed, or more than one number"
-    if kinds["transmission"][0] in ("mjTRN_SITE", "mjTRN_SLIDERCRANK"):
-        at = [names.sites[k] for k in m.actuator_trnid[i].tolist() if k >= 0]
-        missing = [name for name in at if name not in names.frames]
-        return f"its site {missing[0]!r} is no frame" if missing else ""
     return ""
 
 
@@ -103,10 +106,10 @@ def _actuator(mujoco: ModuleType, m: Any, i: int, name: str, names: Names) -> Ac
     if 0 <= group < 31 and m.opt.disableactuator >> group & 1:
         gain[:], bias[:] = 0.0, 0.0
     free = disabled(mujoco, m, "CLAMPCTRL") or not m.actuator_ctrllimited[control]
-    target, other = (int(x) for x in m.actuator_trnid[i])
+    ends = names.ends(transmission, m.actuator_trnid[i])
     return Actuator(
         name=name,
-        target=names.target(transmission, target),
+        target=ends[0],
         transmission=transmission,
         gear=np.array(m.actuator_gear[output]),
         gain=gain,
@@ -117,13 +120,9 @@ def _actuator(mujoco: ModuleType, m: Any, i: int, name: str, names: Names) -> Ac
         force_range=_range(m.actuator_forcerange[i]) if m.actuator_forcelimited[i] else ANY,
         activation_range=_range(m.actuator_actrange[i]) if m.actuator_actlimited[i] else ANY,
         lead=float(m.opt.timestep) if m.actuator_actearly[i] and dynamics != "none" else 0.0,
-        reference=_reference(transmission, other, names),
+        reference=ends[1] if len(ends) > 1 else None,
         rod=float(m.actuator_cranklength[i]),
     )
-
-
-def _reference(transmission: str, index: int, names: Names) -> str | None:
-    return names.sites[index] if transmission in ("site", "crank") and index >= 0 else None
 
 
 def _range(pair: Any) -> Range:

@@ -23,6 +23,12 @@ _TARGETS = {
 
 def actuator_lines(model: Model, quoted: Callable[[str], str]) -> list[str]:
     """The <actuator> element; none where there are no actuators."""
+    pulling = [a.name for a in model.driven_by.actuators if a.transmission == "tendon"]
+    if pulling:
+        raise ModelError(
+            f"actuator {pulling[0]!r} pulls at a tendon, and tendons are not written; leave it out "
+            "(with_actuators)"
+        )
     lines = [f"    <general {_words(a, quoted)}/>" for a in model.driven_by.actuators]
     return ["  <actuator>", *lines, "  </actuator>"] if lines else []
 

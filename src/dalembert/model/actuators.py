@@ -148,7 +148,8 @@ def wraps(model: Model, actuator: Actuator) -> bool:
 
 def _require_targets(model: Model, actuator: Actuator) -> None:
     joints = [joint.name for joint in model.joints if len(joint.bodies) == 1]
-    known: dict[str, list[str]] = {"joint": joints, "joint_in_parent": joints, "tendon": []}
+    known: dict[str, list[str]] = {"joint": joints, "joint_in_parent": joints}
+    known["tendon"] = [tendon.name for tendon in model.tendons]
     places = known.get(actuator.transmission, list(model.frames))
     what = f"actuator {actuator.name!r}"
     for name in (actuator.target, *([] if actuator.reference is None else [actuator.reference])):

@@ -14,6 +14,7 @@ import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.formulations.kinematics.frames import body_poses, columns_about, frame_pose
+from dalembert.formulations.kinematics.tendons import lengths_and_rows
 from dalembert.model import Model
 from dalembert.model.actuators import Actuator
 from dalembert.model.joint import Ball, Free
@@ -140,4 +141,18 @@ def _crank(posture: _Posture, actuator: Actuator) -> Path:
     return gear * (along - reaches * root), gear * (pin + base)
 
 
-_WAYS = {"joint": _joint, "joint_in_parent": _joint, "site": _site, "crank": _crank}
+def _tendon(posture: _Posture, actuator: Actuator) -> Path:
+    """The tendon's own length and slopes, times the gear."""
+    model, gear = posture.model, actuator.gear[0]
+    own = next(tendon for tendon in model.tendons if tendon.name == actuator.target)
+    ((length, row),) = lengths_and_rows(model, posture.q, (own,))
+    return gear * length, gear * row
+
+
+_WAYS = {
+    "joint": _joint,
+    "joint_in_parent": _joint,
+    "tendon": _tendon,
+    "site": _site,
+    "crank": _crank,
+}
