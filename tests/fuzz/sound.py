@@ -10,21 +10,45 @@ from dalembert.model.numbers import flatten
 from dalembert.systems.robot import Robot
 
 COUNTS = {"xyz": 3, "rpy": 3}
-KINDS = {"revolute", "continuous", "prismatic", "fixed", "planar", "floating"}
+KINDS = {"revolute", "continuous", "prismatic", "fixed", "planar", "floating", "spherical", "ball"}
+MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
 def faults(data: bytes) -> list[str]:
     """Reasons to refuse this file; an empty list does not say that it is good."""
     if b"<!ENTITY" in re.sub(rb"<!--.*?-->", b"", data, flags=re.DOTALL):
         return ["entities"]
-    try:
-        # prefixes without a namespace are found in real files, and no URDF reader minds them
-        robot = ElementTree.fromstring(re.sub(rb"([<\s/])(\w+):(?=\w)", rb"\1\2_", data))
-    except (ElementTree.ParseError, ValueError, LookupError):
+    robot = _parsed(data)
+    if robot is None:
         return ["not well-formed"]
     if robot.tag != "robot":
         return ["not a robot"]
     return _tree_faults(robot) + _number_faults(robot)
+
+
+def slips(data: bytes) -> list[str]:
+    """What is read all the same but must be said: no mass, no tensor, a part that is there twice."""
+    robot = _parsed(data)
+    assert robot is not None  # nobody asks before `faults` has found nothing
+    found = []
+    for inertial in (link.find("inertial") for link in robot.findall("link")):
+        if inertial is not None:
+            found += _attributes(inertial, "mass", "value", needed=True)
+            found += _attributes(inertial, "inertia", *MOMENTS, needed=True)
+    for joint in robot.findall("joint"):
+        found += [f"two {tag}" for tag in ("origin", "axis") if len(joint.findall(tag)) > 1]
+    return found
+
+
+def _parsed(data: bytes) -> ElementTree.Element | None:
+    """The root, read as leniently as others do: dashes in comments, space before the declaration."""
+    for text in (data, re.sub(rb"<!--.*?-->", b"", data, flags=re.DOTALL).lstrip()):
+        try:
+            # prefixes without a namespace are found in real files, and no URDF reader minds them
+            return ElementTree.fromstring(re.sub(rb"([<\s/])(\w+):(?=\w)", rb"\1\2_", text))
+        except (ElementTree.ParseError, ValueError, LookupError):
+            continue
+    return None
 
 
 def _tree_faults(robot: ElementTree.Element) -> list[str]:
@@ -37,6 +61,8 @@ def _tree_faults(robot: ElementTree.Element) -> list[str]:
     if "" in (*links, *names):
         found.append("missing name")
     ends = [tuple(_end(joint, tag) for tag in ("parent", "child")) for joint in joints]
+    if "world" not in links and any(parent == "world" for parent, _ in ends):
+        links.append("world")
     if any(end not in links for pair in ends for end in pair):
         found.append("unknown link")
     children = [child for _, child in ends]
@@ -64,11 +90,10 @@ def _unreached(links: list[str], ends: list[tuple[str, str]]) -> list[str]:
 def _number_faults(robot: ElementTree.Element) -> list[str]:
     found = []
     for link in robot.findall("link"):
-        for inertial in link.findall("inertial"):
+        for inertial in link.findall("inertial")[:1]:
             found += _attributes(inertial, "origin", "xyz", "rpy")
-            found += _attributes(inertial, "mass", "value", needed=True)
-            found += _attributes(inertial, "inertia", "ixx", "iyy", "izz", needed=True)
-            found += _attributes(inertial, "inertia", "ixy", "ixz", "iyz")
+            found += _attributes(inertial, "mass", "value")
+            found += _attributes(inertial, "inertia", *MOMENTS)
             mass = inertial.find("mass")
             if mass is not None and not found and float(mass.get("value", "0")) < 0:
                 found.append("negative mass")
@@ -76,7 +101,10 @@ def _number_faults(robot: ElementTree.Element) -> list[str]:
         found += _attributes(joint, "origin", "xyz", "rpy")
         found += _attributes(joint, "axis", "xyz")
         if joint.get("type", "").strip() != "fixed":
-            found += _attributes(joint, "limit", "lower", "upper", "effort", "velocity")
+            bounds = _attributes(joint, "limit", "lower", "upper", "effort", "velocity")
+            found += [
+                fault for fault in bounds if not re.search("=' *[+-]?inf(inity)? *'", fault, re.I)
+            ]
             found += _attributes(joint, "dynamics", "damping", "friction")
             found += _attributes(joint, "mimic", "multiplier", "offset")
     return found

@@ -51,7 +51,7 @@ BAD = {
     "many elements": ("<robot>" + "<a/>" * 250_000 + "</robot>", "more than 200000 elements"),
     "xacro": (
         '<robot xmlns:xacro="x">\n<xacro:property name="a" value="1"/></robot>',
-        "line 2: .*xacro robot",
+        "line 2: .*xacro robot\\.urdf\\.xacro > robot\\.urdf ",
     ),
     "xacro number": (mass("${m}"), "expand the file with xacro"),
     "no links": ("<robot name='r'/>", "no <link>"),

@@ -54,7 +54,8 @@ def test_devices_are_not_read(read):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_mujoco_is_not_sent_to_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "a.stl")
-    (tmp_path / "m.xml").write_text(mjcf(before='<asset><mesh name="a" file="a.stl"/></asset>'))
+    asset, shown = '<asset><mesh name="a" file="a.stl"/></asset>', '<geom type="mesh" mesh="a"/>'
+    (tmp_path / "m.xml").write_text(mjcf(BODY.replace("</body>", f"{shown}</body>"), asset))
     with pytest.raises(ImportFileError, match="is no file, or too large"):
         Robot.from_mjcf(tmp_path / "m.xml")
 
@@ -69,7 +70,6 @@ COPIES = (
     mjcf('<flexcomp name="f" type="grid" count="1000 1000 1000"/>'),
     mjcf(f'<composite type="cable" count="{BILLION} 1 1"/>'),
     mjcf(before=f'<asset><hfield name="h" nrow="{BILLION}" ncol="2" size="1 1 1 1"/></asset>'),
-    mjcf(before=f'<asset><texture name="t" builtin="flat" width="{BILLION}" height="9"/></asset>'),
     mjcf(before=f'<custom><numeric name="n" size="{BILLION}"/></custom>'),
     mjcf(before=f'<size nuser_geom="{BILLION}"/>'),
     mjcf(before=f'<size nuserdata="{BILLION}"/>'),
@@ -81,6 +81,11 @@ COPIES = (
 def test_counts_are_bounded_before_mujoco_sees_them(text):
     with pytest.raises(ImportFileError, match=r"copies|more than a robot needs"):
         Robot.from_mjcf(text)
+
+
+def test_a_texture_of_any_size_is_left_out():
+    picture = f'<asset><texture name="t" builtin="flat" width="{BILLION}" height="9"/></asset>'
+    assert "texture (1)" in Robot.from_mjcf(mjcf(before=picture)).notes.ignored
 
 
 def test_copies_multiply_through_includes(tmp_path):

@@ -210,7 +210,7 @@ def test_includes_of_the_folder_are_read(tmp_path):
         ("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>", "mass and inertia"),
         ("<mujoco><worldbody><body><geom size='1'/></body></worldbody></mujoco>", "fixed"),
         ("<mujoco><include file='a.xml'/></mujoco>", "has no folder"),
-        ("<mujoco><extension/></mujoco>", "foreign code"),
+        ("<mujocoinclude/>", "load the file that includes it"),
         (UNNAMED.replace('"1 0 0"', '"1e300 0 0"'), r"body_pos .* beyond 1e12"),
         (UNNAMED.replace("<option>", '<option gravity="0 0 -1e13">'), "gravity is beyond"),
         (UNNAMED.replace("<body pos", '<body quat="1 0 0 1e308" pos'), "unit length"),
@@ -227,14 +227,19 @@ def test_bad_text_is_a_typed_error(text, message):
         Robot.from_mjcf(text)
 
 
+SECRET = '<worldbody><body><joint/><geom type="mesh" mesh="secret"/></body></worldbody>'
+
+
 @pytest.mark.parametrize(
     "inside",
     [
         '<include file="../secret.xml"/>',
         '<include file="/etc/passwd"/>',
-        '<asset><mesh file="../../secret.stl"/></asset>',
-        '<compiler meshdir=".."/><asset><mesh file="secret.stl"/></asset>',
-        '<asset><texture type="cube" fileright="/etc/passwd"/></asset>',
+        '<asset><mesh file="../../secret.stl"/></asset>' + SECRET,
+        '<compiler meshdir=".."/><asset><mesh file="secret.stl"/></asset>' + SECRET,
+        '<asset><hfield file="/etc/passwd" name="secret" size="1 1 1 1"/></asset>'
+        + SECRET.replace("mesh", "hfield"),
+        '<worldbody><flexcomp name="f" type="mesh" file="../secret.stl"/></worldbody>',
         '<asset><model file="../secret.xml"/></asset>',
     ],
 )

@@ -7,7 +7,6 @@ joint holds the pose in the world and the linear velocity in the world, its quat
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -16,11 +15,13 @@ import numpy as np
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
 from dalembert.importers.mjcf_actuators import actuation
-from dalembert.importers.mjcf_files import MAX_BODIES, check_files, require_mujoco
+from dalembert.importers.mjcf_compile import compiled
+from dalembert.importers.mjcf_files import Trust, require_mujoco
+from dalembert.importers.mjcf_limits import MAX_BODIES
 from dalembert.importers.mjcf_notes import report
 from dalembert.importers.mjcf_physics import disabled, reflected
 from dalembert.importers.mjcf_tendons import Tendons
-from dalembert.importers.xml_read import LARGEST, Document, Source, read_xml
+from dalembert.importers.xml_read import LARGEST, Source, read_xml
 from dalembert.model import Joint, Link, Model, build
 from dalembert.model.build import BASE, TOOL
 from dalembert.spatial.quaternions import matrix_from_quaternion
@@ -43,13 +44,13 @@ def model_from_mjcf(
     name: str | None = None,
     strict: bool = False,
     loops: str = "ignore",
+    trust: Trust = None,
 ) -> Model:
     """A model from a path or text; see `Robot.from_mjcf`. With `loops` "ignore", a warning says so."""
     document = read_xml(source)
     require_mujoco(document)
-    check_files(document)
     mujoco = _mujoco()
-    m, heard = compiled(mujoco, document, source)
+    m, heard, dropped = compiled(mujoco, document, trust)
     if m.nbody < 2:
         raise ImportFileError("the model has no body besides the world", document.file)
     if m.nbody > MAX_BODIES:
@@ -85,7 +86,9 @@ def model_from_mjcf(
     notes = replace(
         notes,
         warnings=(*notes.warnings, *left_open, *bodies.warnings, *said),
-        left_out=(*notes.left_out, *tendons.left_out, *undriven),
+        left_out=(*notes.left_out, *tendons.left_out, *undriven, *dropped.left_out()),
+        ignored=(*notes.ignored, *dropped.ignored()),
+        meshes=tuple(dropped.meshes(mujoco, m, bodies.names)),
     )
     if strict and (notes.warnings or notes.left_out):
         lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in notes.left_out]
@@ -101,27 +104,6 @@ def _mujoco() -> ModuleType:
             "reading MJCF needs the package mujoco: pip install 'dalembert[mjcf]'"
         ) from None
     return mujoco
-
-
-def compiled(mujoco: ModuleType, document: Document, source: Source) -> tuple[Any, list[str]]:
-    """The mjModel and MuJoCo's warnings; what it refuses is said with the file and its line."""
-    heard: list[str] = []
-    # left alone, MuJoCo would print its warnings and write a log into the current folder
-    before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(heard.append)
-    try:
-        if document.path is not None:
-            return mujoco.MjModel.from_xml_path(str(document.path)), heard
-        text = source.decode() if isinstance(source, bytes) else str(source)
-        return mujoco.MjModel.from_xml_string(text), heard
-    except (ValueError, mujoco.FatalError) as error:
-        message = " ".join(str(error).split()).removeprefix("Error: ")
-        line = re.search(r"line (\d+)", message)
-        raise ImportFileError(
-            f"MuJoCo refuses it: {message[:500]}", document.file, int(line[1]) if line else None
-        ) from None
-    finally:
-        mujoco.set_mju_user_warning(before)
 
 
 def _check_numbers(m: Any, file: str | None) -> None:

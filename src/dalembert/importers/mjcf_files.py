@@ -1,155 +1,162 @@
-"""What an MJCF file would make MuJoCo open, checked before MuJoCo sees it.
+"""Which files an MJCF may open: those in its own folder, and in roots the user trusts.
 
-MuJoCo's compiler reads includes, meshes, height fields and textures on its own. Here every file the
-XML names must lie in the folder of the main file, and counts that multiply bodies are bounded.
+MuJoCo's compiler would open includes, meshes and textures on its own. Here includes are read and
+put in place first: MuJoCo sees one text, and is told the full path of each mesh it may open.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from dalembert.errors import ImportFileError
-from dalembert.importers.xml_read import MAX_ELEMENTS, Document, Element, read_xml, shown
+from dalembert.errors import ImportFileError, SettingError
+from dalembert.importers.xml_read import Document, Element, read_xml, shown
+from dalembert.text import short
 
 MAX_INCLUDES = 64
-MAX_COPIES = 2000  # of one body, by nested <replicate> and <composite>
-MAX_BODIES = 2000
-MAX_SIZE = 10_000  # rows, pixels, or numbers of users that an attribute asks for
-MAX_ASSET = 2**30  # bytes of a mesh or picture
-_SIZES = (
-    "nrow",
-    "ncol",
-    "width",
-    "height",
-    "gridsize",
-    "resolution",
-    "nsample",
-    "nkey",
-    "nuserdata",
-)
-_SIZES_OF = (("numeric", "size"), ("size", "memory"), ("size", "njmax"), ("size", "nconmax"))
+MAX_ASSET = 2**30  # bytes of a mesh
+NEAR = 4  # folders up from the robot that are still its surroundings
 
-_FOLDERS = ("assetdir", "meshdir", "texturedir")
+Trust = str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None
 
 
-def check_files(document: Document) -> list[Element]:
-    """The roots of the main file and all it includes, or an error at the offending element."""
-    roots = _with_includes(document)
-    folders = _folders(roots)
-    for root in roots:
-        for element in root.walk():
-            if element.tag in ("plugin", "extension"):
-                raise element.error(f"<{element.tag}> would load foreign code; it is refused")
-            for name, value in element.attributes.items():
-                if "%" in value:
-                    # MuJoCo prints some words of the file as formats: '%n' ends the process
-                    raise element.error(f"{name}={shown(value)}: MuJoCo may crash on a '%'; rename")
-                if element.tag != "include" and name.startswith("file"):
-                    _check_asset(element, value, document.path, folders)
-                _check_size(element, name, value)
-    _check_copies(roots)
-    return roots
+@dataclass(frozen=True)
+class Roots:
+    """The folder of the main file (None for text), and all folders whose files may be opened."""
+
+    home: Path | None
+    folders: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, main: Path | None, trust: Trust) -> Roots:
+        """`trust` is a path or several; a relative one starts at the folder of the main file."""
+        home = None if main is None else main.resolve().parent
+        named = [trust] if isinstance(trust, (str, os.PathLike)) else trust
+        if not isinstance(named or (), Iterable):
+            raise SettingError(f"trust must be a path or a list of paths, not {short(trust)}")
+        folders = [] if home is None else [home]
+        for name in named or ():
+            if not isinstance(name, (str, os.PathLike)):
+                raise SettingError(f"trust must be a path or a list of paths, not {short(name)}")
+            path = ((home or Path.cwd()) / Path(name).expanduser()).resolve()
+            if not path.exists():
+                raise SettingError(f"trust={str(name)!r}: there is no folder {path}")
+            folders.append(path)
+        return cls(home, tuple(folders))
+
+    def find(self, element: Element, name: str, folders: Iterable[Path]) -> Path:
+        """The first folder/name that is there, as MuJoCo looks; outside the roots it is an error.
+
+        Links are followed first: what counts is where a file really lies.
+        """
+        try:
+            paths = [(folder / name.replace("\\", "/")).resolve() for folder in folders]
+            path = next((path for path in paths if path.exists()), paths[0])
+        except (OSError, ValueError, RuntimeError):
+            raise element.error(f"{shown(name)} is not a path") from None
+        if not any(path.is_relative_to(root) for root in self.folders):
+            raise element.error(self.outside(name, path))
+        return path
+
+    def outside(self, name: str, path: Path) -> str:
+        """Why a file is not opened, and the argument by which it would be."""
+        if self.home is None:
+            reason = "XML given as text has no folder to find files in"
+        else:
+            reason = "it is outside the robot's folder"
+        return f"{shown(name)} is not opened: {reason}; {remedy(path.parent, self.home)}"
 
 
-def _check_size(element: Element, name: str, value: str) -> None:
-    """Attributes that make MuJoCo allocate: rows of height fields, pixels, numbers of users."""
-    counted = name in _SIZES or name.startswith("nuser") or (element.tag, name) in _SIZES_OF
-    if not counted:
-        return
-    for word in value.split():
-        digits = word.strip("+-").rstrip("KMGTPEkmgtpe")
-        if len(digits) > 7 or not digits.isdecimal() or int(digits) > MAX_SIZE:
-            raise element.error(f"{name}={shown(value)} is more than a robot needs: {MAX_SIZE}")
+def remedy(folder: Path, home: Path | None) -> str:
+    """The argument that opens this folder: a near one above both, so that once is enough."""
+    named = str(folder)
+    for up in list(home.parents)[:NEAR] if home is not None else []:
+        if folder.is_relative_to(up) and up != up.parent:
+            named = Path(os.path.relpath(up, home)).as_posix()
+            break
+    return f"if you trust what lies there, say trust={named!r}"
 
 
-def _with_includes(document: Document) -> list[Element]:
-    """The main root, with included files as children of their <include>, and attached models."""
-    roots, seen = [document.root], 0
-    pending = list(roots)
-    while pending:
-        for element in pending.pop().walk():
-            # <model> in <asset> is a whole robot to attach: it may name files in turn
-            model = element.tag == "model" and "file" in element.attributes
-            if element.children or (element.tag != "include" and not model):
-                continue
-            seen += 1
-            if seen > MAX_INCLUDES:
-                raise element.error(f"more than {MAX_INCLUDES} includes, or includes in a circle")
-            path = inside(element, element.word("file", "an include"), document.path)
-            included = read_xml(path).root
-            if model:
-                roots.append(included)
-            else:
-                element.children.append(included)
-            pending.append(included)
-    return roots
+@dataclass
+class Part:
+    """The main file or an attached model with its includes in place: what MuJoCo reads as one."""
+
+    root: Element
+    home: Path  # where its relative names start
+    name: str = ""  # by which an <attach>ed model is handed to MuJoCo
+    assets: list[tuple[Element, Path]] = field(default_factory=list)  # and the folder of their file
+
+    def setting(self, *names: str) -> str:
+        """The last value that a <compiler> gives the first of these attributes that has one."""
+        compilers = [element for element in self.root.walk() if element.tag == "compiler"]
+        found = [[c.attributes[name] for c in compilers if name in c.attributes] for name in names]
+        return next((values[-1] for values in found if values), "")
+
+    def meshdir(self) -> str:
+        """The folder that <compiler> puts before the names of meshes."""
+        return self.setting("meshdir", "assetdir").replace("\\", "/")
+
+    def folders(self, beside: Path) -> list[Path]:
+        """Where MuJoCo looks for a mesh: in meshdir, then beside the file that names it."""
+        return [self.home / self.meshdir(), beside]
 
 
-def _folders(roots: list[Element]) -> list[str]:
-    """Folders that <compiler> puts before file names; none is always possible."""
-    found = [""]
-    for root in roots:
-        for element in root.walk():
-            if element.tag == "compiler":
-                found += [element.attributes[k] for k in _FOLDERS if k in element.attributes]
-    return found
+def read_parts(document: Document, roots: Roots) -> list[Part]:
+    """The main file and the models it attaches, each with includes in place."""
+    parts, left = [Part(document.root, roots.home or Path.cwd())], MAX_INCLUDES
+    for part in parts:  # grows while it is walked
+        stack = [(part.root, part.home)]
+        while stack:
+            element, beside = stack.pop()
+            placed: list[Element] = []
+            waiting = [(child, beside) for child in reversed(element.children)]
+            while waiting:
+                child, folder = waiting.pop()
+                model = child.tag == "model" and "file" in child.attributes
+                if model or child.tag.lower() == "include":
+                    left -= 1
+                    root, there = _opened(child, (part.home, folder), roots, left)
+                    if not model:
+                        waiting += [(inner, there) for inner in reversed(root.children)]
+                        continue
+                    parts.append(Part(root, there, f"dalembert_{len(parts)}.xml"))
+                    child.attributes["file"] = parts[-1].name
+                elif any(name.startswith("file") for name in child.attributes):
+                    part.assets.append((child, folder))
+                placed.append(child)
+                stack.append((child, folder))
+            element.children = placed
+    return parts
 
 
-def _check_asset(element: Element, value: str, main: Path | None, folders: list[str]) -> None:
-    if value.strip():
-        for folder in folders:
-            path = inside(element, f"{folder}/{value}" if folder else value, main)
-            if path.exists() and not (path.is_file() and path.stat().st_size <= MAX_ASSET):
-                raise element.error(f"{shown(value)} is no file, or too large a one")
+def _opened(
+    element: Element, folders: tuple[Path, Path], roots: Roots, left: int
+) -> tuple[Element, Path]:
+    """The root of an included file or attached model, and its folder.
 
-
-def inside(element: Element, name: str, main: Path | None) -> Path:
-    """The path of a file named in the XML; outside the main file's folder is an error."""
-    if main is None:
-        raise element.error(f"{shown(name)}: XML given as text has no folder to find files in")
-    try:
-        home = main.resolve().parent
-        path = (home / name.replace("\\", "/")).resolve()
-    except (OSError, ValueError, RuntimeError):
-        raise element.error(f"{shown(name)} is not a path") from None
-    if not path.is_relative_to(home):
-        raise element.error(f"{shown(name)} is outside the robot's folder; it is not opened")
-    return path
-
-
-def _check_copies(roots: list[Element]) -> None:
-    """Nested <replicate> and <composite> multiply: bound the copies, and all elements they make.
-
-    An attached model counts each time; which one is attached is not resolved: the largest.
+    MuJoCo looks in the folder of the main file, then beside the file that includes.
     """
-    largest = max((_expanded(root, 1) for root in roots[1:]), default=1)
-    total = _expanded(roots[0], largest)
-    if total > MAX_ELEMENTS:
-        raise roots[0].error(f"its copies make {total:,} elements; the limit is {MAX_ELEMENTS:,}")
-
-
-def _expanded(root: Element, attached: int) -> int:
-    """How many elements a file makes; more than `MAX_COPIES` of one are an error."""
-    stack, total = [(root, 1)], 0
-    while stack:
-        element, copies = stack.pop()
-        if element.tag in ("replicate", "composite", "flexcomp"):
-            for word in element.attributes.get("count", "1").split():
-                digits = word.lstrip("+").split(".")[0]
-                copies *= int(digits) if digits.isdecimal() and len(digits) < 9 else MAX_COPIES + 1
-            if copies > MAX_COPIES:
-                raise element.error(f"<{element.tag}> makes more than {MAX_COPIES} copies")
-        total += copies * (attached if element.tag == "attach" else 1)
-        stack.extend((child, copies) for child in element.children)
-    return total
+    if left < 0:
+        raise element.error(f"more than {MAX_INCLUDES} includes, or includes in a circle")
+    name = element.word("file", "an include")
+    path = roots.find(element, name, folders)
+    if not path.exists():
+        raise element.error(f"the file {shown(name)} is not there")
+    return read_xml(path).root, path.parent
 
 
 def require_mujoco(document: Document) -> None:
     """The root must be <mujoco>."""
-    if document.root.tag != "mujoco":
-        hint = "; this is URDF: use from_urdf" if document.root.tag == "robot" else ""
+    tag = document.root.tag
+    if tag != "mujoco":
+        hint = {
+            "robot": "; this is URDF: use from_urdf",
+            "mujocoinclude": "; this is a part: load the file that includes it",
+        }.get(tag, "")
         raise ImportFileError(
-            f"the root element is <{document.root.tag[:60]}>, not <mujoco>{hint}",
+            f"the root element is <{tag[:60]}>, not <mujoco>{hint}",
             document.file,
             document.root.line,
         )

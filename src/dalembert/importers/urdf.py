@@ -89,9 +89,11 @@ def _require_urdf(document: Document) -> None:
         raise robot.error(f"the root element is <{robot.tag[:60]}>, not <robot>{hint}")
     for element in robot.walk():
         if element.tag.startswith("xacro:"):
+            file = document.file or "robot.urdf.xacro"
+            made = f"{file.removesuffix('.xacro').removesuffix('.urdf')}.urdf"
             raise element.error(
-                f"<{element.tag[:60]}> is a xacro macro; expand the file first: "
-                "xacro robot.urdf.xacro > robot.urdf"
+                f"<{element.tag[:60]}> is a xacro macro; expand the file first: xacro {file} > "
+                f"{made} (pip install xacro). It is not done here: xacro runs what the file says"
             )
 
 

@@ -11,6 +11,7 @@ from dalembert.model.build import STANDARD_GRAVITY
 from dalembert.model.link import links_from
 
 if TYPE_CHECKING:
+    from dalembert.importers.mjcf_files import Trust
     from dalembert.importers.xml_read import Source
 
 
@@ -164,13 +165,16 @@ class RobotBuilders:
         tip: str | None = None,
         name: str | None = None,
         strict: bool = False,
+        trust: Trust = None,
     ) -> Self:
         """A tree from MJCF, a path or the text itself, through MuJoCo's own compiler.
 
         Needs the extra ``mjcf``. Velocities of free joints are body twists here, quaternions
         (x, y, z, w); MuJoCo has the linear velocity in the world and (w, x, y, z). Equality
         constraints are kept in ``notes.equalities``. The tool is the frame of the body or site `tip`.
+        Pictures, and meshes that no inertia comes from, are not opened. Files outside the folder of
+        the main file are opened only below paths that `trust` names (from that folder, or absolute).
         """
         from dalembert.importers.mjcf import model_from_mjcf
 
-        return cls(model_from_mjcf(source, tip=tip, name=name, strict=strict))
+        return cls(model_from_mjcf(source, tip=tip, name=name, strict=strict, trust=trust))

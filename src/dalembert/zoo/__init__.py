@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import UnknownNameError
+from dalembert.importers.mjcf_files import Trust
 from dalembert.importers.xml_read import Document, read_xml
 from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import Entry
@@ -115,6 +116,7 @@ def load(
     *,
     loops: str | PathLike[str] = "close",
     keyframe: str | None = None,
+    trust: Trust = None,
     **options: Any,
 ) -> Any:
     """The robot or system of the zoo with this name, or what this file describes (URDF or MJCF).
@@ -122,7 +124,8 @@ def load(
     `options` are the numbers of a textbook model (``load("pendulum", l=2.0)``), or those of
     `Robot.from_urdf` and `Robot.from_mjcf`. A file that closes chains gives a `Constrained` system,
     put together from the `keyframe` of that name (default: its first one, else the reference
-    posture); ``loops="ignore"`` gives the tree alone.
+    posture); ``loops="ignore"`` gives the tree alone. An MJCF opens files outside its own folder
+    only below the paths that `trust` names, from that folder or absolute.
 
     >>> load("planar_2r").nv
     2
@@ -133,6 +136,8 @@ def load(
         entry(str(name))
     path = Path(name)
     document = read_xml(path)
+    if document.root.tag == "mujoco":
+        options["trust"] = trust
     if loops == "ignore":
         read = Robot.from_mjcf if document.root.tag == "mujoco" else Robot.from_urdf
         return read(path, **options)
