@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         TrajectoryError,
         UnknownNameError,
     )
+    from dalembert.frameworks import jax
     from dalembert.kernels import get_num_threads, set_num_threads
     from dalembert.kernels.functions import compile as compile
     from dalembert.kernels.functions import compile_function
@@ -137,6 +138,7 @@ _PUBLIC = {
     "get_num_threads": "kernels",
     "growth_vector": "constraints",
     "is_holonomic": "constraints",
+    "jax": "frameworks",
     "load": "zoo",
     "nonholonomic_trap": "constraints",
     "set_num_threads": "kernels",
@@ -204,6 +206,7 @@ __all__ = [
     "get_num_threads",
     "growth_vector",
     "is_holonomic",
+    "jax",
     "load",
     "nonholonomic_trap",
     "set_num_threads",

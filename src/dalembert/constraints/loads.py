@@ -56,8 +56,8 @@ def given_loads(
     """The inputs that a user's wrenches are; names and shapes are checked."""
     if tip_wrench is not None:
         plant.require_frame("tool")
-    if wrenches is None:
-        return {"tip_wrench": tip_wrench, "wrenches": None}
+    if not isinstance(wrenches, Mapping):  # none, or all frames' as one array already
+        return {"tip_wrench": tip_wrench, "wrenches": wrenches}
     rows = dict.fromkeys(plant.frames, np.zeros(6))
     for frame, wrench in wrenches.items():
         plant.require_frame(frame)

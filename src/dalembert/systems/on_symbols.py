@@ -34,8 +34,17 @@ def _items(x: Any) -> list[Any]:
 
 
 def is_symbols(x: Any) -> bool:
-    """Whether a result is of symbols, CasADi's or SymPy's, and so neither finite nor not."""
-    return not isinstance(x, np.ndarray | float) and (bridge.is_symbolic(x) or _is_sympy(x))
+    """Whether a result is of symbols, CasADi's or SymPy's, and so neither finite nor not.
+
+    So are the arrays of frameworks that trace: nobody knows their numbers while they do.
+    """
+    if isinstance(x, np.ndarray | float):
+        return False
+    return bridge.is_symbolic(x) or _is_sympy(x) or _module(x) in ("jax", "jaxlib", "torch")
+
+
+def _module(x: Any) -> str:
+    return type(x).__module__.partition(".")[0]
 
 
 def require_scalar_graph(name: str, quantity: str, arguments: Sequence[Any]) -> None:

@@ -11,10 +11,10 @@ quantity, fewer than the dense analytical slopes that it would be a product with
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
+from dalembert.forking import llvm_lock
 from dalembert.kernels import Kernel, Port, Program
 from dalembert.kernels.program.derivatives import jvp, vjp
 from dalembert.systems.evaluator import Evaluator, traced
@@ -33,6 +33,7 @@ class Operation:
     outputs: tuple[Port, ...]
     steps: tuple[Step, ...] = ()  # the derivatives taken, the last one last
     parent: Operation | None = None  # what the last of them was taken of
+    _made: dict[str, Program] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -70,23 +71,27 @@ class Operation:
         mode, wrt = self.steps[-1]
         return self.parent.vjp(wrt) if mode == "jvp" else self.parent.jvp(wrt)
 
-    @cached_property
+    @property
     def kernel(self) -> Kernel:
         """The kernel, compiled when first asked for."""
-        if self.parent is None:
-            return self.system._kernel(self.variant)
-        if self.variant.quantity.inverts_mass:
-            self.system.dynamics.require_regular()
-        name = f"{self.variant.quantity.name}_{self.steps[-1][0]}"
-        return self.system.build(self.label, self._function(), self._ports, name, self.name)
+        with llvm_lock:  # of which no other lock may come before
+            if self.parent is None:
+                return self.system._kernel(self.variant)
+            if self.label not in self.system._kernels and self.variant.quantity.inverts_mass:
+                self.system.dynamics.require_regular()
+            name = f"{self.variant.quantity.name}_{self.steps[-1][0]}"
+            return self.system.build(self.label, self._function(), self._ports, name, self.name)
 
-    @cached_property
+    @property
     def program(self) -> Program:
         """Its arithmetic, traced when first asked for."""
         if self.parent is None:
             return self.system._program(self.variant)
-        inputs, _ = self._ports
-        return traced(self._function(), inputs, f"{self.variant.quantity.name}_{self.steps[-1][0]}")
+        with llvm_lock:
+            if "program" not in self._made:
+                name = f"{self.variant.quantity.name}_{self.steps[-1][0]}"
+                self._made["program"] = traced(self._function(), self._ports[0], name)
+            return self._made["program"]
 
     @property
     def _ports(self) -> tuple[tuple[Port, ...], tuple[Port, ...]]:

@@ -1,6 +1,7 @@
 """A compiled kernel: program → object code (or the cache) → loaded loops → a NumPy ufunc."""
 
 import functools
+import hashlib
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,11 @@ from dalembert.kernels.call.check import Check
 from dalembert.kernels.call.confirm import Reference, enabled
 from dalembert.kernels.call.gufunc import make_ufunc, signature
 from dalembert.kernels.call.objects import linked
+from dalembert.kernels.call.settings import settings_address
 from dalembert.kernels.call.sources import source_digest
-from dalembert.kernels.llvm.load import Loaded
+from dalembert.kernels.llvm.handler import KNOWN, handler
+from dalembert.kernels.llvm.handler import SYMBOL as HANDLER
+from dalembert.kernels.llvm.load import Loaded, pack
 from dalembert.kernels.llvm.target import Target, native
 from dalembert.kernels.program.program import Port, Program
 from dalembert.progress import on_terminal, progress_bar
@@ -42,12 +46,29 @@ class _Code:
         with llvm_lock:
             if dtype not in self._loaded:
                 compiled = functools.partial(self._compile, dtype)
-                self._loaded[dtype] = linked(self._cache_key(dtype), _SYMBOLS, compiled)
+                self._loaded[dtype] = linked(self.cache_key(dtype), _SYMBOLS, compiled)
             return self._loaded[dtype]
 
     def loop(self, dtype: str) -> tuple[int, Loaded]:
         loaded = self.loaded(dtype)
         return loaded["dalembert_loop"], loaded
+
+    def handler(
+        self, dtype: str, inputs: Sequence[Port], outputs: Sequence[Port]
+    ) -> tuple[int, object]:
+        loaded = self.loaded(dtype)
+        known = dict(zip(KNOWN, (loaded["dalembert_loop"], settings_address()), strict=True))
+        size = np.dtype(dtype).itemsize
+
+        def compiled() -> bytes:
+            from dalembert.kernels.llvm.codegen import emitted, module
+
+            text = handler(inputs, outputs, size, self._target)
+            return pack([emitted(module(text, self._target), self._target)])
+
+        key = f"handler\n{signature(inputs, outputs)}\n{self.cache_key(dtype)}"
+        found = linked(key, (HANDLER,), compiled, known)
+        return found[HANDLER], (loaded, found)
 
     def _compile(self, dtype: str) -> bytes:
         from dalembert.kernels.llvm.codegen import object_code
@@ -57,7 +78,7 @@ class _Code:
             report(0.0)
             return object_code(program, dtype, self._target, report)
 
-    def _cache_key(self, dtype: str) -> str:
+    def cache_key(self, dtype: str) -> str:
         import llvmlite
 
         parts = (self._key, dtype, repr(self._target), llvmlite.__version__, source_digest())
@@ -81,6 +102,14 @@ class Kernel:
     def one(self, dtype: str = "float64") -> int:
         """Address of `void (void *const *in, void *const *out)`, which evaluates one state."""
         return self._code.loaded(dtype)["dalembert_one"]
+
+    def handler(self, dtype: str = "float64") -> tuple[int, object]:
+        """Address of an `XLA_FFI_Handler` on CPU arrays, and what keeps its code alive."""
+        return self._code.handler(dtype, self.inputs, self.outputs)
+
+    def identity(self, dtype: str = "float64") -> str:
+        """A digest of everything that decides its machine code."""
+        return hashlib.sha256(self._code.cache_key(dtype).encode()).hexdigest()
 
 
 _kernels: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()

@@ -6,7 +6,7 @@ import functools
 import itertools
 import struct
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dalembert.errors import CompileError
@@ -87,11 +87,11 @@ def unpack(packed: bytes) -> list[bytes]:
     return objects
 
 
-def load(packed: bytes, symbols: Collection[str]) -> Loaded:
+def load(packed: bytes, symbols: Collection[str], known: Mapping[str, int] | None = None) -> Loaded:
     """Link packed object files and look up `symbols`, which they must define.
 
-    What the code calls (libm, pthreads, CPython) is found in this process. Each call makes a
-    library of its own, so that all may define the same names.
+    What the code calls (libm, pthreads, CPython) is found in this process, or is `known` by its
+    address. Each call makes a library of its own, so that all may define the same names.
     """
     from llvmlite.binding import JITLibraryBuilder
 
@@ -100,6 +100,8 @@ def load(packed: bytes, symbols: Collection[str]) -> Loaded:
         library.add_object_img(code)
     for symbol in symbols:
         library.export_symbol(symbol)
+    for symbol, address in (known or {}).items():
+        library.import_symbol(symbol, address)
     if STACK_KEY.encode() in packed:
         library.import_symbol(STACK_KEY, _stack_key_address())
     with llvm_lock:

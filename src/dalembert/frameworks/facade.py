@@ -1,0 +1,233 @@
+"""A system's methods on the arrays of a framework: what is the same for all of them.
+
+A method of the system is run with the facade in its place, so that every signature, choice and
+default is the system's own; only the evaluation at its end is the framework's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial, wraps
+from inspect import signature
+from types import MethodType
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from dalembert.errors import ShapeError
+from dalembert.kernels import Port
+from dalembert.systems.operation import Operation, operation
+from dalembert.systems.system import System
+from dalembert.systems.variant import Variant
+
+_HELPERS = ("_call",)  # methods that quantities of constrained systems share
+
+
+class Given(NamedTuple):
+    """An argument as an array of the framework; plain numbers and lists have no type of their own."""
+
+    array: Any
+    dtype: str | None
+
+
+class Facade:
+    """The quantities of a system on a framework's arrays, and what the system knows besides."""
+
+    framework: ClassVar[str]
+
+    def __init__(self, system: System) -> None:
+        system.dynamics.on_symbols  # noqa: B018 - raises where nothing can be traced
+        self.system = system
+
+    # what a framework does in its own way
+
+    def _given(self, x: Any) -> Given:
+        """An argument; anything that is no array of floating-point numbers is returned as it is."""
+        raise NotImplementedError
+
+    def _cast(self, x: Given, dtype: str) -> Any:
+        """The array; numbers without a type of their own get that of the others."""
+        raise NotImplementedError
+
+    def _default(self) -> str:
+        """The type of results where all arguments are plain numbers."""
+        raise NotImplementedError
+
+    def _stacked(self, arrays: Sequence[Any], axis: int = -1) -> Any:
+        """Arrays that broadcast as one, with one more axis."""
+        raise NotImplementedError
+
+    def _apply(self, made: Operation, arrays: Sequence[Any]) -> Sequence[Any]:
+        """The operation on arrays (batch…, *shape) with equally many axes of the batch."""
+        raise NotImplementedError
+
+    # the system's methods
+
+    def __getattr__(self, name: str) -> Any:
+        system = self.__dict__["system"]
+        if name in system.dynamics.catalogue or name in _HELPERS:
+            method = getattr(type(system), name, None)
+            return partial(self.evaluate, name) if method is None else self._bound(method)
+        value = getattr(system, name)
+        if callable(value) and name != "_variant":
+            raise AttributeError(
+                f"{name!r} is no quantity of the catalogue, so it is not there on arrays of "
+                f"{self.framework}; call {system.name}.{name} itself"
+            )
+        return value
+
+    def _bound(self, method: Any) -> Any:
+        """A method of the system with this facade in its place."""
+        bound = MethodType(method, self)
+        if "wrenches" not in signature(method).parameters:
+            return bound
+
+        @wraps(method)
+        def loaded(*inputs: Any, wrenches: Any = None, **given: Any) -> Any:
+            return bound(*inputs, wrenches=self._by_frame(wrenches), **given)
+
+        return loaded
+
+    def evaluate(
+        self,
+        quantity: str,
+        *inputs: Any,
+        formulation: str | None = None,
+        parameters: Any = None,
+        **choices: Any,
+    ) -> Any:
+        """Any quantity of the catalogue; `choices` are static, or optional inputs."""
+        return self._evaluate(quantity, inputs, formulation, parameters, None, **choices)
+
+    def _evaluate(
+        self,
+        quantity: str,
+        inputs: tuple[Any, ...],
+        formulation: str | None = None,
+        parameters: Any = None,
+        out: Any = None,
+        **choices: Any,
+    ) -> Any:
+        chosen = {name: value for name, value in choices.items() if value is not None}
+        variant = self.system._variant(quantity, formulation, chosen)
+        arguments = (*inputs, *(chosen[name] for name in variant.optional))
+        return self._result(variant, arguments, parameters, out)
+
+    def _result(
+        self, variant: Variant, arguments: tuple[Any, ...], parameters: Any, out: Any
+    ) -> Any:
+        """What the system's `_result` is, on the framework's arrays."""
+        if out is not None:
+            raise self._wrong(variant, f"out= has no meaning for arrays of {self.framework}")
+        made = operation(self.system, variant)
+        found = self._apply(made, self._arrays(made, arguments, parameters))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    # arguments
+
+    def _arrays(self, made: Operation, arguments: Sequence[Any], parameters: Any) -> list[Any]:
+        """All inputs (batch…, *shape), equally many axes, one type."""
+        ports = [port for port in made.inputs if port.name != "parameters"]
+        if len(arguments) != len(ports):
+            names = ", ".join(port.name for port in ports)
+            text = f"takes {len(ports)} arrays ({names}), not {len(arguments)}"
+            raise self._wrong(made.variant, text)
+        pairs = zip(ports, arguments, strict=True)
+        given = {port.name: self._checked(made, port, x) for port, x in pairs}
+        named = self._parameters(made, parameters)
+        dtype = self._common(made, {**given, **named})
+        arrays = [self._cast(x, dtype) for x in given.values()]
+        if named:
+            cast = [self._cast(x, dtype) for x in named.values()]
+            arrays.append(cast[0] if "parameters" in named else self._stacked(cast))
+        return self._aligned(made, arrays)
+
+    def _checked(self, made: Operation, port: Port, x: Any) -> Given:
+        """One argument as an array of the right shape and kind."""
+        given = self._given(x)
+        if given.dtype not in (None, "float32", "float64"):
+            text = f"{port.name} holds {given.dtype}; give float32 or float64"
+            raise self._wrong(made.variant, text)
+        shape = tuple(given.array.shape)
+        if shape[max(0, len(shape) - len(port.shape)) :] != port.shape:
+            expected = ", ".join(["...", *map(str, port.shape)])
+            text = f"{port.name} has shape {shape}, expected ({expected})"
+            raise self._wrong(made.variant, text)
+        return given
+
+    def _parameters(self, made: Operation, parameters: Any) -> dict[str, Given]:
+        """The named parameters, each (...), or all of them under one name (..., n)."""
+        dynamics = self.system.dynamics
+        if not dynamics.parameters:
+            if parameters is not None:
+                dynamics.parameter_values(dict(parameters))
+            return {}
+        if parameters is None:
+            return {"parameters": Given(dynamics.parameter_values(), None)}
+        if not isinstance(parameters, Mapping):
+            return {"parameters": self._checked(made, made.inputs[-1], parameters)}
+        # the defaults of those not given; names that there are not, or that have none, are errors
+        values = dynamics.parameter_values(dict.fromkeys(parameters, 0.0))
+        return {
+            f"parameter {name!r}": self._checked(
+                made, Port(f"parameter {name!r}", ()), parameters.get(name, float(value))
+            )
+            for name, value in zip(dynamics.parameters, values, strict=True)
+        }
+
+    def _common(self, made: Operation, given: Mapping[str, Given]) -> str:
+        """The type of all arrays; two types are an error that names both."""
+        typed = [(name, x.dtype) for name, x in given.items() if x.dtype is not None]
+        for name, dtype in typed[1:]:
+            if dtype != typed[0][1]:
+                first = f"{typed[0][0]} is {typed[0][1]}"
+                text = f"{first} and {name} is {dtype}; give all of them in one of the two"
+                raise self._wrong(made.variant, text)
+        return typed[0][1] if typed else self._default()
+
+    def _aligned(self, made: Operation, arrays: Sequence[Any]) -> list[Any]:
+        """The arrays with axes of length one in front, so that all batches have equally many."""
+        pairs = list(zip(made.inputs, arrays, strict=True))
+        leads = {p.name: tuple(x.shape[: len(x.shape) - len(p.shape)]) for p, x in pairs}
+        try:
+            rank = len(np.broadcast_shapes(*leads.values()))
+        except ValueError:
+            said = ", ".join(f"{name} {lead}" for name, lead in leads.items())
+            raise self._wrong(made.variant, f"batches do not broadcast: {said}") from None
+        return [
+            x.reshape((*(1,) * (rank - len(lead)), *x.shape)) if len(lead) < rank else x
+            for x, lead in zip(arrays, leads.values(), strict=True)
+        ]
+
+    def _by_frame(self, wrenches: Any) -> Any:
+        """Wrenches {frame: (..., 6)} as one array (..., frames, 6), zero for the other frames."""
+        if not isinstance(wrenches, Mapping):
+            return wrenches
+        plant = self.system.dynamics.free
+        for frame in wrenches:
+            plant.require_frame(frame)
+        rows = [wrenches.get(frame, [0.0] * 6) for frame in plant.frames]
+        given = [self._given(row) for row in rows]
+        dtype = next((x.dtype for x in given if x.dtype is not None), self._default())
+        return self._stacked([self._cast(x, dtype) for x in given], axis=-2)
+
+    def _wrong(self, variant: Variant, text: str) -> ShapeError:
+        return ShapeError(f"{self.system.name}.{variant.quantity.name}: {text}")
+
+    # one facade is as good as another of an equal system
+
+    def __repr__(self) -> str:
+        return f"<{self.system.name} on arrays of {self.framework}>"
+
+    def __dir__(self) -> list[str]:
+        known = [n for n in dir(self.system) if not callable(getattr(type(self.system), n, None))]
+        return sorted({*object.__dir__(self), *known, *self.system.dynamics.catalogue})
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.system == getattr(other, "system", None)
+
+    def __hash__(self) -> int:
+        return hash((self.framework, self.system))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.system,)

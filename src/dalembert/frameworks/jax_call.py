@@ -1,0 +1,127 @@
+"""One JAX primitive for every operation: its shapes, derivatives, batches and machine code.
+
+`call(operation, arrays)` takes arrays (batch…, *shape) with equally many axes of the batch, of which
+those that are 1 long broadcast. The derivative of an operation along directions is an operation, the
+transpose of that is one again, so `grad`, `jvp`, `hessian` and their batches need no rules of their own
+for second order. On a CPU it lowers to a call of the compiled handler (kernels/llvm/handler.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir, xla
+
+from dalembert.errors import FormulationError
+from dalembert.systems.operation import Operation
+
+_primitive = Primitive("dalembert")
+_primitive.multiple_results = True
+# XLA keeps the address of a handler for good, so its code is kept too
+_registered: dict[str, object] = {}
+
+
+def call(operation: Operation, arrays: Sequence[Any]) -> list[Any]:
+    """The outputs, each (batch…, *shape)."""
+    return _primitive.bind(*arrays, operation=operation)
+
+
+def _lead(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The batch of all arrays together."""
+    pairs = zip(operation.inputs, shapes, strict=True)
+    return np.broadcast_shapes(*(shape[: len(shape) - len(p.shape)] for p, shape in pairs))
+
+
+def _abstract(*avals: Any, operation: Operation) -> list[Any]:
+    batch = _lead(operation, [aval.shape for aval in avals])
+    dtype = avals[0].dtype
+    return [jax.core.ShapedArray((*batch, *port.shape), dtype) for port in operation.outputs]
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, operation: Operation
+) -> tuple[Any, Any]:
+    """Derivatives by those inputs only that vary."""
+    wrt = tuple(i for i, d in enumerate(tangents) if type(d) is not ad.Zero)
+    along = [tangents[i] for i in wrt]
+    return call(operation, primals), call(operation.jvp(wrt), [*primals, *along])
+
+
+def _transpose(cotangents: Sequence[Any], *arrays: Any, operation: Operation) -> list[Any]:
+    asked = tuple(i for i, x in enumerate(arrays) if ad.is_undefined_primal(x))
+    if not set(asked) <= set(operation.linear):
+        names = ", ".join(operation.inputs[i].name for i in asked)
+        raise FormulationError(f"{operation.name} is not linear in {names}: take its vjp instead")
+    known = [None if i in asked else x for i, x in enumerate(arrays)]
+    shapes = [x.aval.shape if i in asked else x.shape for i, x in enumerate(arrays)]
+    weights = [ad.instantiate_zeros(w) for w in cotangents]
+    if asked == operation.linear:
+        made = call(operation.transposed, [*known[: asked[0]], *weights])
+    else:
+        # the others are zero, and linear is linear anywhere: also at zero
+        zeros = [jnp.zeros(shapes[i], weights[0].dtype) for i in asked]
+        made = call(operation.vjp(asked), [*_filled(known, zeros), *weights])
+    found = iter(made)
+    return [_summed(next(found), shapes[i]) if i in asked else None for i in range(len(arrays))]
+
+
+def _filled(known: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """The arrays, the others in place of those that are None."""
+    rest = iter(others)
+    return [next(rest) if x is None else x for x in known]
+
+
+def _summed(x: Any, shape: tuple[int, ...]) -> Any:
+    """The sum over the axes that were broadcast."""
+    axes = tuple(i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if n != m)
+    return jnp.sum(x, axes, keepdims=True) if axes else x
+
+
+def _batch(
+    arrays: Sequence[Any], axes: Sequence[Any], *, operation: Operation
+) -> tuple[list[Any], list[int]]:
+    """One more axis of the batch in front; 1 long where an array has none."""
+    moved = [
+        jnp.expand_dims(x, 0) if axis is None else jnp.moveaxis(x, axis, 0)
+        for x, axis in zip(arrays, axes, strict=True)
+    ]
+    return call(operation, moved), [0] * len(operation.outputs)
+
+
+def _lower(ctx: Any, *operands: Any, operation: Operation) -> Any:
+    target = _target(operation, ctx.avals_in[0].dtype.name)
+    return jax.ffi.ffi_lowering(target)(ctx, *operands)
+
+
+def _nowhere(ctx: Any, *operands: Any, operation: Operation) -> Any:
+    raise FormulationError(
+        f"{operation.system.dynamics.name}: {operation.name} runs on the CPU; put the arrays there, "
+        'jax.device_put(x, jax.devices("cpu")[0]), or compile with JAX_PLATFORMS=cpu'
+    )
+
+
+def _target(operation: Operation, dtype: str) -> str:
+    """The name under which XLA knows the operation's machine code."""
+    kernel = operation.kernel
+    name = f"dalembert_{operation.variant.quantity.name}_{kernel.identity(dtype)[:32]}"
+    if name not in _registered:
+        address, owner = kernel.handler(dtype)
+        capsule = jax.ffi.pycapsule(ctypes.c_void_p(address))
+        jax.ffi.register_ffi_target(name, capsule, platform="cpu")
+        _registered[name] = owner
+    return name
+
+
+_primitive.def_impl(lambda *arrays, **given: xla.apply_primitive(_primitive, *arrays, **given))
+_primitive.def_abstract_eval(_abstract)
+ad.primitive_jvps[_primitive] = _jvp
+ad.primitive_transposes[_primitive] = _transpose
+batching.primitive_batchers[_primitive] = _batch
+mlir.register_lowering(_primitive, _nowhere)
+mlir.register_lowering(_primitive, _lower, platform="cpu")

@@ -1,0 +1,7 @@
+"""JAX with double precision and two devices on the CPU, told before anything of it runs."""
+
+import pytest
+
+jax = pytest.importorskip("jax", reason="JAX is not installed: pip install 'dalembert[jax]'")
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_num_cpu_devices", 2)

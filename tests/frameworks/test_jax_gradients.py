@@ -1,0 +1,171 @@
+"""Gradients through JAX: against the library's own derivatives, complex steps and differences."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.kernels.program.complex_step import directional
+from dalembert.systems.operation import operation
+from tests.frameworks.jax_here import jax
+from tests.frameworks.six import system
+
+jnp = jax.numpy
+RNG = np.random.default_rng(6)
+
+
+def near(found, expected, tolerance=1e-12):
+    found, expected = np.asarray(found), np.asarray(expected)
+    atol = tolerance * max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return dl.jax(dl.load("elbow_3r"))
+
+
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics"])
+def test_jacobians_are_the_analytical_derivatives(arm, quantity):
+    x = RNG.normal(size=(3, 3))
+    slopes = getattr(arm.system, f"{quantity}_derivatives")(*x)
+    for way in (jax.jacfwd, jax.jacrev):
+        for found, expected in zip(way(getattr(arm, quantity), (0, 1, 2))(*x), slopes, strict=True):
+            near(found, expected)
+
+
+def test_batches_of_gradients_compile(arm):
+    q, qd, tau = RNG.normal(size=(3, 40, 3))
+    loss = lambda q, qd, tau: (arm.forward_dynamics(q, qd, tau) ** 2).sum()  # noqa: E731
+    found = jax.jit(jax.vmap(jax.grad(loss, (0, 2)), (0, None, 0)))(q, qd[0], tau)
+    qdd = arm.system.forward_dynamics(q, qd[0], tau)
+    dq, _, dtau = arm.system.forward_dynamics_derivatives(q, qd[0], tau)
+    near(found[0], 2 * np.einsum("ni,nij->nj", qdd, dq))
+    near(found[1], 2 * np.einsum("ni,nij->nj", qdd, dtau))
+    # what is the same for all states gets the sum
+    shared = jax.grad(loss, 1)(q, qd[0], tau)
+    near(shared, sum(jax.grad(loss, 1)(a, qd[0], b) for a, b in zip(q, tau, strict=True)))
+
+
+def test_second_derivatives(arm):
+    q, v = RNG.normal(size=(2, 3))
+    H = jax.jit(jax.hessian(arm.potential_energy))(q)
+    near(H, arm.system.derivative("gravity_torque", (q,)))
+    near(H, jax.jacrev(jax.jacrev(arm.potential_energy))(q))
+    near(H, jax.jacrev(jax.jacfwd(arm.potential_energy))(q))
+    w, d = RNG.normal(size=(2, 3))
+    pulled = lambda q: jax.vjp(arm.gravity_torque, q)[1](w)[0]  # noqa: E731
+    near(jax.jvp(pulled, (q,), (d,))[1], arm.system.hvp("gravity_torque", [q], [w], [d]))
+    M = arm.system.mass_matrix(q)
+    near(jax.hessian(arm.kinetic_energy, 1)(q, v), M)
+
+
+@pytest.mark.parametrize("name", ["free", "coupled", "four_bar", "parallel_3rr"])
+def test_directions_and_weights_through_the_dynamics(name):
+    """Quaternions by their four numbers, joints that follow, closed chains through their solve."""
+    made, rng = system(name), np.random.default_rng(1)
+    there = dl.jax(made)
+    q = made.integrate(made.neutral(), 0.4 * rng.normal(size=made.nv))
+    q = made.neutral() if made.dynamics.rows else q
+    x, d = [[a, *rng.normal(size=(2, made.nv))] for a in (q, rng.normal(size=made.nq))]
+    f = operation(made, made._variant("forward_dynamics", None, {}))
+    slopes = directional(f.program, x, d)
+    _, found = jax.jvp(there.forward_dynamics, tuple(x), tuple(d))
+    found = found if isinstance(found, tuple) else (found,)
+    for a, b in zip(found, slopes, strict=True):
+        near(a, b)
+    weights = [rng.normal(size=np.shape(y)) for y in slopes]
+    loss = lambda x: sum(  # noqa: E731
+        (w * y).sum()
+        for w, y in zip(weights, jax.tree.leaves(there.forward_dynamics(*x)), strict=True)
+    )
+    pulled = jax.jit(jax.grad(loss))([jnp.asarray(a) for a in x])
+    expected = sum((w * y).sum() for w, y in zip(weights, slopes, strict=True))
+    near(sum((a * b).sum() for a, b in zip(pulled, d, strict=True)), expected)
+
+
+def test_second_order_of_a_closed_chain_against_differences():
+    made = system("four_bar")
+    there, q, h = dl.jax(made), made.neutral(), 1e-4
+    qd, tau, d = RNG.normal(size=(3, 3))
+    slope = jax.jit(jax.grad(lambda q: (there.forward_dynamics(q, qd, tau)[0] ** 2).sum()))
+    H = jax.hessian(lambda q: (there.forward_dynamics(q, qd, tau)[0] ** 2).sum())(q)
+    near(H, H.T)
+    both = jax.jacrev(jax.jacrev(lambda q: (there.forward_dynamics(q, qd, tau)[0] ** 2).sum()))
+    near(both(q), H)
+    central = [(slope(q + s * h * d) - slope(q - s * h * d)) / (2 * s * h) for s in (1, 2)]
+    # (4 D(h) − D(2h)) / 3: what is left is of order h⁴, and rounding over h
+    near(H @ d, (4 * central[0] - central[1]) / 3, 1e-8)
+
+
+def test_only_what_is_linear_is_transposed(arm):
+    q = jnp.ones(3)
+    wrong = jax.linear_transpose(arm.gravity_torque, q)
+    with pytest.raises(dl.FormulationError, match="gravity_torque is not linear in q"):
+        wrong(q)
+
+
+def test_named_parameters_as_a_tree():
+    made = system("lagrangian")
+    there, x = dl.jax(made), np.array([0.4, 0.9])
+    torque = lambda p: there.inverse_dynamics(x, x, x, parameters=p)  # noqa: E731
+    found = jax.jacrev(torque)({"m": jnp.float64(1.5), "l": jnp.float64(0.8)})
+    values = made.parameter_array({"m": 1.5, "l": 0.8})
+    whole = jax.jacfwd(torque)(jnp.asarray(values))
+    order = list(made.dynamics.parameters)
+    for name in ("m", "l"):
+        near(found[name], whole[:, order.index(name)])
+    f = operation(made, made._variant("inverse_dynamics", None, {}))
+    along = [np.zeros(2)] * 3
+    for i in range(len(values)):
+        (slope,) = directional(f.program, [x, x, x, values], [*along, np.eye(len(values))[i]])
+        near(whole[:, i], slope)
+    many = jax.vmap(lambda m: torque({"m": m}))(jnp.linspace(1.0, 2.0, 5))
+    near(
+        many,
+        made.inverse_dynamics(
+            x,
+            x,
+            x,
+            parameters=np.stack([made.parameter_array({"m": m}) for m in np.linspace(1.0, 2.0, 5)]),
+        ),
+        0.0,
+    )
+
+
+def test_inside_a_scan_with_checkpoints(arm):
+    """A rollout written in JAX: the gradient is that of differences."""
+
+    @jax.checkpoint
+    def step(state, tau):
+        q, qd = state
+        qd = qd + 1e-2 * arm.forward_dynamics(q, qd, tau)
+        return (q + 1e-2 * qd, qd), None
+
+    def loss(tau):
+        (q, _), _ = jax.lax.scan(step, (jnp.zeros(3), jnp.zeros(3)), tau)
+        return (q**2).sum()
+
+    tau, d, h = RNG.normal(size=(20, 3)), RNG.normal(size=(20, 3)), 1e-3
+    slope = jax.jit(jax.grad(loss))(tau)
+    central = [(loss(tau + s * h * d) - loss(tau - s * h * d)) / (2 * s * h) for s in (1, 2)]
+    near((slope * d).sum(), (4 * central[0] - central[1]) / 3, 1e-10)
+
+
+def test_two_devices(arm):
+    x = RNG.normal(size=(8, 3))
+    expected = arm.system.inverse_dynamics(x, x, x[0])
+    assert len(jax.devices()) == 2
+    halves = x.reshape(2, 4, 3)
+    each = jax.pmap(arm.inverse_dynamics, in_axes=(0, 0, None))(halves, halves, x[0])
+    near(each.reshape(8, 3), expected, 0.0)
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("batch",))
+    rows = jax.sharding.PartitionSpec("batch")
+    split = jax.device_put(x, jax.sharding.NamedSharding(mesh, rows))
+    near(jax.jit(arm.inverse_dynamics)(split, split, x[0]), expected, 0.0)
+    one = lambda a: arm.inverse_dynamics(a, a, x[0])  # noqa: E731
+    mapped = jax.shard_map(one, mesh=mesh, in_specs=rows, out_specs=rows)
+    found = mapped(split)
+    near(found, expected, 0.0)
+    assert found.sharding.spec == rows
+    slope = jax.jit(jax.grad(lambda a: (one(a) ** 2).sum()))
+    near(slope(split), slope(x), 1e-14)
