@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.constraints import Constrained, JointCoupling, Loop
+from dalembert.constraints import Constrained, JointCoupling, Loop, TendonCoupling
 from tests.constraints.mujoco_loops import Peer
 from tests.constraints.pinocchio_loops import closed_twin
 
 ROBOTS = Path(__file__).parents[1] / "robots"
-FILES = ("gripper", "digit_leg", "kangaroo_leg", "tidybot")
+FILES = ("gripper", "digit_leg", "kangaroo_leg", "tidybot", "tendon_hand")
+COUPLINGS = (JointCoupling, TendonCoupling)
 AGREEMENT = 1e-9
 
 
@@ -41,7 +42,7 @@ def signed(system: Constrained) -> np.ndarray:
     """±1 (rows,): ours are b − a where MuJoCo has first − second, but for joints."""
     return np.concatenate(
         [
-            np.full(rows.stop - rows.start, 1.0 if isinstance(kind, JointCoupling) else -1.0)
+            np.full(rows.stop - rows.start, 1.0 if isinstance(kind, COUPLINGS) else -1.0)
             for kind, rows in zip(
                 system.description.constraints.values(),
                 system.description.slices.values(),
@@ -107,10 +108,13 @@ def test_a_tree_alone_is_what_is_asked_for_by_name():
 
 
 def test_what_holds_nothing_is_left_out_and_said():
-    said = closed("gripper").robot.notes.warnings
-    assert "connect constraint 'off' is inactive in the file, and left open" in said
-    assert any("weld constraint 'idle' is left out: 'base' and 'the world'" in s for s in said)
-    assert set(closed("gripper").constraints) == {"right_pin", "left_pin", "gear"}
+    gripper, tidy = closed("gripper"), closed("tidybot")
+    (left,) = gripper.robot.notes.left_out
+    assert (left.what, left.name) == ("weld constraint", "idle")
+    assert left.effect == "nothing: 'base' and the world do not move against each other"
+    assert set(gripper.constraints) == {"right_pin", "left_pin", "gear"}
+    assert [e.name for e in gripper.robot.notes.equalities if not e.active] == ["off"]
+    assert [left.name for left in tidy.robot.notes.left_out] == ["target"]
 
 
 def test_a_polynomial_of_joints_is_about_their_references():

@@ -4,7 +4,7 @@ from dalembert.constraints.constrained import Constrained
 from dalembert.constraints.contact_body import ContactBody
 from dalembert.constraints.holonomy import Holonomy, growth_vector, is_holonomic
 from dalembert.constraints.kinds import Constraint, Driver, Holonomic, Pfaffian
-from dalembert.constraints.loops import Distance, JointCoupling, Loop
+from dalembert.constraints.loops import Distance, JointCoupling, Loop, TendonCoupling
 from dalembert.constraints.network import Network
 from dalembert.constraints.rank import Mobility
 from dalembert.constraints.rolling import PointOnSurface, Rolling
@@ -38,6 +38,7 @@ __all__ = [
     "Sphere",
     "Status",
     "Surface",
+    "TendonCoupling",
     "Torus",
     "Touching",
     "Trap",

@@ -10,11 +10,11 @@ import numpy as np
 
 from dalembert.constraints.constrained import Constrained
 from dalembert.constraints.kinds import Constraint
-from dalembert.constraints.loops import Distance, JointCoupling, Loop
+from dalembert.constraints.loops import Distance, JointCoupling, Loop, TendonCoupling
 from dalembert.errors import ConstraintError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.model import Model
-from dalembert.model.notes import Equality
+from dalembert.model.notes import Equality, LeftOut
 from dalembert.systems.robot import Robot
 
 
@@ -24,11 +24,11 @@ def close_chains(robot: Robot, keyframe: str | None = None) -> Robot | Constrain
     It is put together from the `keyframe` of that name; by default from the file's first one, and
     from the reference posture where there is none or it leads nowhere.
     """
-    constraints, skipped = constraints_of(robot.model)
+    constraints, left_out = constraints_of(robot.model)
     guesses = _guesses(robot, keyframe)
-    if skipped:
-        notes = robot.notes
-        robot = Robot(robot.model.with_notes(replace(notes, warnings=(*notes.warnings, *skipped))))
+    if left_out:
+        notes = replace(robot.notes, left_out=(*robot.notes.left_out, *left_out))
+        robot = Robot(robot.model.with_notes(notes))
     if not constraints:
         return robot
     for guess in guesses[:-1]:
@@ -44,22 +44,19 @@ def close_chains(robot: Robot, keyframe: str | None = None) -> Robot | Constrain
         ) from None
 
 
-def constraints_of(model: Model) -> tuple[list[Constraint], list[str]]:
-    """The active equalities of the model's notes as constraints, and sentences about the others."""
+def constraints_of(model: Model) -> tuple[list[Constraint], list[LeftOut]]:
+    """The active equalities of the model's notes as constraints, and those that cannot be."""
     made: list[Constraint] = []
-    said: list[str] = []
-    for equality in model.notes.equalities:
-        name = f"{equality.kind} constraint {equality.name!r}"
-        if not equality.active:
-            said.append(f"{name} is inactive in the file, and left open")
-        elif _holds_nothing(model, equality):
-            said.append(
-                f"{name} is left out: {equality.first!r} and {equality.second or 'the world'!r} do "
-                "not move against each other"
-            )
+    left: list[LeftOut] = []
+    for given in model.notes.equalities:
+        if not given.active:
+            continue  # as the file wants it
+        why = _holds_nothing(model, given)
+        if why:
+            left.append(LeftOut(f"{given.kind} constraint", given.name, why))
         else:
-            made.append(_constraint(model, equality))
-    return made, said
+            made.append(_constraint(model, given))
+    return made, left
 
 
 def _constraint(model: Model, given: Equality) -> Constraint:
@@ -72,6 +69,9 @@ def _constraint(model: Model, given: Equality) -> Constraint:
         return JointCoupling(
             given.first, given.second, polynomial=given.polynomial, name=given.name
         )
+    if given.kind == "tendon":
+        assert given.first is not None
+        return TendonCoupling(given.first, given.second, given.polynomial, name=given.name)
     ends = (_frame(model, given.first), _frame(model, given.second))
     poses: dict[str, Any] = {
         f"pose_{end}": None if pose is None else np.array(pose)
@@ -94,12 +94,20 @@ def _frame(model: Model, link: str | None) -> str:
     raise ConstraintError(f"{model.name}: no frame stands for the world, where a loop ends")
 
 
-def _holds_nothing(model: Model, given: Equality) -> bool:
-    """Whether both frames are of one rigid body, so that no motion is held."""
-    if given.kind == "joint" or given.kind == "tendon":
-        return False
-    bodies = [model.frames[_frame(model, link)].body for link in (given.first, given.second)]
-    return bodies[0] == bodies[1]
+def _holds_nothing(model: Model, given: Equality) -> str:
+    """Why there is no constraint to be made of it, or nothing where there is one."""
+    if given.kind == "joint":
+        return ""
+    if given.kind == "tendon":
+        known = {tendon.name for tendon in model.tendons}
+        lost = [name for name in (given.first, given.second) if name and name not in known]
+        return f"tendon {lost[0]!r} is left out, so nothing holds its length" if lost else ""
+    ends = (given.first, given.second)
+    bodies = [model.frames[_frame(model, link)].body for link in ends]
+    if bodies[0] != bodies[1]:
+        return ""
+    named = " and ".join("the world" if link is None else repr(link) for link in ends)
+    return f"nothing: {named} do not move against each other"
 
 
 def _guesses(robot: Robot, keyframe: str | None) -> Sequence[np.ndarray]:

@@ -196,12 +196,36 @@ class JointCoupling(Constraint):
     def coefficients(self) -> tuple[Any, ...]:
         """c_k of q_follower = Σ c_k q_leaderᵏ, c₀ alone where nobody leads."""
         given = self.polynomial or (self.offset, self.ratio)
-        return tuple(given) if self.leader is not None else tuple(given[:1])
+        return tuple(given if self.leader is not None else given[:1])
 
     def position(self, at: Posture) -> Any:
-        driven = at.coordinate(self.follower)
-        driving = 0.0 if self.leader is None else at.coordinate(self.leader)
-        wanted: Any = 0.0
-        for c in reversed(self.coefficients):  # Horner's scheme
-            wanted = wanted * driving + expression(c)
-        return np.stack([driven - wanted])
+        leader = None if self.leader is None else at.coordinate(self.leader)
+        return np.stack([at.coordinate(self.follower) - _polynomial(self.coefficients, leader)])
+
+
+@dataclass(frozen=True, eq=False)
+class TendonCoupling(Constraint):
+    """The length of a tendon is a polynomial of another's: L_follower = Σ c_k L_leaderᵏ.
+
+    Without a leader it stays c₀: a cable that neither stretches nor slackens, or joints geared to
+    each other where the tendon runs over joints.
+    """
+
+    follower: str
+    leader: str | None = None
+    polynomial: tuple[Any, ...] = (0.0, 1.0)
+    name: str | None = None
+
+    def position(self, at: Posture) -> Any:
+        leader = None if self.leader is None else at.tendon(self.leader)
+        return np.stack([at.tendon(self.follower) - _polynomial(self.polynomial, leader)])
+
+
+def _polynomial(coefficients: tuple[Any, ...], x: Any) -> Any:
+    """Σ c_k xᵏ by Horner's scheme, c₀ where there is no x."""
+    if x is None:
+        return expression(coefficients[0])
+    found: Any = 0.0
+    for c in reversed(coefficients):
+        found = found * x + expression(c)
+    return found

@@ -28,6 +28,15 @@ class Posture:
         """The coordinate of that name."""
         return self.q[index(self.system.coordinates, name, f"{self.system.name} has no coordinate")]
 
+    def tendon(self, name: str) -> Any:
+        """The length of the tendon of that name, m."""
+        names = tuple(tendon.name for tendon in getattr(self.system.description, "tendons", ()))
+        return self._lengths[index(names, name, f"{self.system.name} has no tendon")]
+
+    @cached_property
+    def _lengths(self) -> Any:
+        return self.system.compute("tendon_length", q=self.q)
+
     @cached_property
     def _poses(self) -> Mapping[str, Any]:
         if not self.system.frames:

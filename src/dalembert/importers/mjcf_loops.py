@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.importers.mjcf_physics import disabled
-from dalembert.model.notes import Equality, Rows4, rows_of
+from dalembert.importers.mjcf_tendons import tendon_name
+from dalembert.model.notes import Equality, LeftOut, Rows4, rows_of
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.rotations import snap
 from dalembert.spatial.se3 import pose
@@ -40,7 +41,8 @@ def equalities(
         if kind in ("connect", "weld"):
             ends = _frames(mujoco, m, i, bodies)
         else:
-            names = joints if kind == "joint" else _tendons(mujoco, m)
+            tendons = [tendon_name(mujoco, m, k) for k in range(m.ntendon)]
+            names = joints if kind == "joint" else tendons
             ends = _coupled(m, i, kind, names)
         active = enforced and bool(m.eq_active0[i])
         data = tuple(float(x) for x in m.eq_data[i])
@@ -93,9 +95,11 @@ def shifted(coefficients: list[float], x0: float) -> list[float]:
     ]
 
 
-def _tendons(mujoco: ModuleType, m: Any) -> list[str]:
-    kind = mujoco.mjtObj.mjOBJ_TENDON
-    return [mujoco.mj_id2name(m, kind, k) or f"tendon{k}" for k in range(m.ntendon)]
+def driven_frames(m: Any, bodies: list[str]) -> list[LeftOut]:
+    """Mocap bodies, which others move in MuJoCo: here they stand still."""
+    moved = [bodies[i] for i in range(1, m.nbody) if int(m.body_mocapid[i]) >= 0]
+    effect = "stands still at its pose, and so does what is welded to it"
+    return [LeftOut("motion of a mocap body", name, effect) for name in moved]
 
 
 def postures(mujoco: ModuleType, m: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.importers.mjcf_loops import equalities, postures
+from dalembert.importers.mjcf_loops import driven_frames, equalities, postures
 from dalembert.model.notes import Notes
 
 
@@ -23,6 +23,7 @@ def report(mujoco: ModuleType, m: Any, bodies: list[str], joints: list[str], sou
         warnings=tuple(warnings),
         equalities=tuple(kept),
         postures=postures(mujoco, m),
+        left_out=tuple(driven_frames(m, bodies)),
     )
 
 
