@@ -1,6 +1,7 @@
 """What building a model checks, orders and merges."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -162,3 +163,21 @@ def test_integration_stays_on_the_manifold():
     q = robot.integrate(robot.neutral(), [0.3, -2.0, 1.0, 0.5])
     assert np.isclose(np.linalg.norm(q[:4]), 1.0, rtol=1e-15)
     assert q[4] == 0.5
+
+
+def test_redundant_joints_are_not_called_massless():
+    """Four slides on one body: each moves it, but one of them is too many."""
+    axes = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0]])
+    joints = [Joint(kind="prismatic", name=f"slide{k}", axis=a) for k, a in enumerate(axes)]
+    turn = Joint(name="turn", axis=(0, 0, 1))
+    parents = (None, "l0", "l1", "l2")
+    links = [Link(f"l{k}", parents[k], joints[k], **(BODY if k == 3 else {})) for k in range(4)]
+    robot = Robot(build([*links, Link("tool", "l3", turn, **BODY)]))
+    with pytest.raises(
+        SingularMassMatrixError, match="joints 'slide0', 'slide1', 'slide3' are red"
+    ):
+        robot.forward_dynamics(np.zeros(5), np.zeros(5), np.zeros(5))
+    again = Robot(
+        build([*links[:3], Link("l3", "l2", replace(joints[3], rotor_inertia=1.0), **BODY)])
+    )
+    assert np.isfinite(again.forward_dynamics(np.zeros(4), np.zeros(4), np.zeros(4))).all()

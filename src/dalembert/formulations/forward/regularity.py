@@ -6,6 +6,7 @@ import numpy as np
 
 from dalembert.errors import SingularMassMatrixError
 from dalembert.formulations.forward.articulated_body import inertia_in_parent, through_joint
+from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.formulations.parts.sweep import inward, transforms
 from dalembert.model import Body, Model
 
@@ -25,24 +26,45 @@ def require_regular_mass_matrix(model: Model, postures: int = 3) -> None:
             return
         model = model.bind(model.parameter_values())
     rng = np.random.default_rng(0)
-    weak: set[int] | None = None
+    weak: dict[int, bool] | None = None
     for _ in range(postures):
         q = model.integrate(model.neutral(), rng.uniform(-1.0, 1.0, model.nv))
         found = _weak_joints(model, q)
-        weak = found if weak is None else weak & found
+        weak = found if weak is None else {i: weak[i] & found[i] for i in weak.keys() & found}
     if weak:
-        joint = model.joint_of(min(weak))
-        raise SingularMassMatrixError(
-            f"{model.name}: M(q) is singular because nothing resists joint {joint.name!r} "
-            f"(link {joint.link!r}): give the link or what it carries mass or inertia about the "
-            "joint axis, or a rotor inertia"
-        )
+        massless = [i for i in sorted(weak) if not weak[i]]
+        said = _massless(model, massless[0]) if massless else _redundant(model, q)
+        raise SingularMassMatrixError(f"{model.name}: M(q) is singular because {said}")
 
 
-def _weak_joints(model: Model, q: np.ndarray) -> set[int]:
-    """Bodies whose pivot vanishes at q."""
+def _massless(model: Model, body: int) -> str:
+    joint = model.joint_of(body)
+    return (
+        f"nothing resists joint {joint.name!r} (link {joint.link!r}): give the link or what it "
+        "carries mass or inertia about the joint axis, or a rotor inertia"
+    )
+
+
+def _redundant(model: Model, q: np.ndarray) -> str:
+    """Joints that each move mass, but together may move without moving any: M v = 0."""
+    M = mass_matrix(model, q)
+    size = np.sqrt(np.diag(M))
+    values, vectors = np.linalg.eigh(M / np.outer(size, size))
+    still = vectors[:, values <= np.sqrt(RELATIVE_PIVOT)]
+    moved = np.linalg.norm(still, axis=1) > 1e-6
+    bodies = [i for i, body in enumerate(model.bodies) if moved[body.v].any()]
+    joints = {joint.name: joint.link for joint in map(model.joint_of, bodies)}
+    names, last = ", ".join(map(repr, joints)), list(joints.values())[-1]
+    return (
+        f"joints {names} are redundant: together they can move without moving link {last!r} or any "
+        "other mass; remove one of them, give the links between them mass, or it a rotor inertia"
+    )
+
+
+def _weak_joints(model: Model, q: np.ndarray) -> dict[int, bool]:
+    """Bodies whose pivot vanishes at q, and whether mass resists while other joints are held."""
     placed = transforms(model, q)
-    weak: set[int] = set()
+    weak: dict[int, bool] = {}
 
     def step(i: int, body: Body, children: list[tuple[int, Pair]]) -> Pair:
         articulated = composite = body.spatial_inertia
@@ -52,7 +74,7 @@ def _weak_joints(model: Model, q: np.ndarray) -> set[int]:
         S, rotor = body.subspace, np.diag(model.drive.rotor[body.v])
         pivot, whole = S.T @ articulated @ S + rotor, S.T @ composite @ S + rotor
         if np.linalg.eigvalsh(pivot)[0] <= RELATIVE_PIVOT * np.trace(whole):
-            weak.add(i)
+            weak[i] = bool(np.linalg.eigvalsh(whole)[0] > RELATIVE_PIVOT * np.trace(whole))
             return articulated, composite
         still = np.zeros(body.chart.nv)
         behind = through_joint(body, articulated, np.zeros(6), still, model.drive.rotor[body.v])
