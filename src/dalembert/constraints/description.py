@@ -88,7 +88,12 @@ class ConstrainedDynamics(WithContacts):
     def catalogue(self) -> Mapping[str, Quantity]:
         from dalembert.constraints.catalogue import BY_NAME
 
-        return {**self.of_the_inside(), **BY_NAME}
+        return {**self.of_the_inside(), **BY_NAME, **self._of_actuators()}
+
+    def _of_actuators(self) -> Mapping[str, Quantity]:
+        from dalembert.constraints.actuation import REQUIRED
+
+        return {REQUIRED.name: REQUIRED} if self.driven_by.actuators else {}
 
     def quantity(self, name: str) -> Quantity:
         from dalembert.constraints.status import twin_of

@@ -8,7 +8,7 @@ need, and a λ that would pull at such a contact is none.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,23 +47,55 @@ def inverse_dynamics(
 
     NaN where the actuators cannot give this motion.
     """
-    plant, columns = system.dynamics.at_time(t), selected(system, actuators)
+    columns = selected(system, actuators)
+    B = np.eye(system.nv)[:, columns]
+    own = None if weights is None else weights[columns]
+    wanted = asked(system, q, qd, qdd, t, tip_wrench, wrenches)
+    u, found, ok = driven(system, wanted, B, own, lam)
+    return flagged(ok, B @ u, found)
+
+
+class Asked(NamedTuple):
+    """What a motion asks for: M q̈ + C q̇ + N − ψ + JᵀF, in parts, with M and the rows."""
+
+    M: Any
+    A: Any
+    parts: list[Any]  # (nv,) each
+
+
+def asked(
+    system: ConstrainedDynamics,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    t: Any = None,
+    tip_wrench: Any = None,
+    wrenches: Any = None,
+) -> Asked:
+    """The forces of a motion, before anybody is asked for them."""
+    plant = system.dynamics.at_time(t)
     M, A = plant.mass_matrix(q), system.force_rows(q, qd, t)
     parts = [M @ qdd, plant.bias(q, qd), -plant.generalized_forces(q, qd, t)]
     if tip_wrench is not None or wrenches is not None:
         parts.append(load(system, q, tip_wrench, wrenches))
-    f = sum(parts[1:], parts[0])
-    maps = metric(system, M, A)
-    B = np.eye(system.nv)[:, columns]
-    scale = None if weights is None else 1.0 / np.sqrt(weights[columns])
+    return Asked(M, A, parts)
+
+
+def driven(
+    system: ConstrainedDynamics, wanted: Asked, B: Any, weights: Any = None, lam: Any = None
+) -> tuple[Any, Any, Any]:
+    """(u, λ, whether they give the motion) with B (nv, k) u = f + Aᵀλ, `weights` (k,) of u."""
+    M, A, parts = wanted
+    f, maps = sum(parts[1:], parts[0]), metric(system, M, A)
+    scale = None if weights is None else 1.0 / np.sqrt(weights)
     B = B if scale is None else B * scale.reshape(1, -1)
     # P_ω B u = P_ω f in the metric M⁻¹, by the columns of L⁻¹ P_ω B; they are taken across the rows
     # twice, so that near a singular posture no rounding is left that would count as reached
     half, across = maps.half(B).T, maps.space.across
-    driven = np.stack([across(across(column)) for column in half])
+    reachable = np.stack([across(across(column)) for column in half])
     by, most = maps.space.weights, system.freedoms + 1  # one more where a row is lost
-    reached = row_space(driven, None, by, half, most)
-    u, _ = reached.solve(driven @ (by * maps.half(f)))
+    reached = row_space(reachable, None, by, half, most)
+    u, _ = reached.solve(reachable @ (by * maps.half(f)))
     if lam is not None:
         u = u + _toward(maps, reached, B, f + A.T @ lam - B @ u)
     carried = B @ u - f
@@ -75,8 +107,7 @@ def inverse_dynamics(
     ok = missed <= INCONSISTENT * (1e-9 + sum(made_of[1:], made_of[0]))
     for row in system.rubbing:
         ok = ok * (found[row] >= 0.0)
-    tau = B @ u if scale is None else np.eye(system.nv)[:, columns] @ (scale * u)
-    return flagged(ok, tau, found)
+    return u if scale is None else scale * u, found, ok
 
 
 def _toward(maps: Metric, reached: RowSpace | PivotedRowSpace, B: Any, wanted: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from dalembert.errors import SingularMassMatrixError
 from dalembert.formulations.catalogue import QUANTITIES
 from dalembert.formulations.catalogue.actuators import of_actuators as tree_actuators
-from dalembert.formulations.inverse import newton_euler
+from dalembert.formulations.inverse import newton_euler, required_efforts
 from dalembert.formulations.mass import christoffel, composite_body
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
 from dalembert.linalg.cholesky import cholesky_solve, upper_cholesky
@@ -175,6 +175,11 @@ _OWN: Mapping[str, tuple[Formulation, ...]] = {
     "square_root": (
         _TRIANGLE,
         Formulation("symmetric", symmetric_root, "003", "the symmetric root M^½"),
+    ),
+    "required_efforts": (
+        Formulation(
+            "direct", required_efforts.of_coupled, "000 p.80–81", "Bᵀ f = τ, of least norm"
+        ),
     ),
     "square_root_inverse": (replace(_TRIANGLE, function=square_root_inverse),),
 }

@@ -41,6 +41,8 @@ INPUTS: Mapping[str, tuple[Size, ...]] = {
     "to": ("nq",),
     "u": ("nu",),
     "activation": ("na",),
+    "efforts": ("nu",),
+    "effort_weights": ("nu",),
 }
 
 

@@ -9,8 +9,11 @@ import numpy as np
 
 from dalembert.errors import FormulationError, ShapeError, UnknownNameError
 from dalembert.formulations.registry import suggest
+from dalembert.systems.demand import Demand, demanded, permitted, refuse
 from dalembert.systems.differentiation import Differentiable
 from dalembert.systems.evaluator import Parameters
+
+NO_WORK = 1e-9  # of what an effort moves, beside the largest
 
 
 class Actuated(Differentiable):
@@ -79,6 +82,78 @@ class Actuated(Differentiable):
         return self._driven(
             "activation_rate", (self.control_vector(u), activation), parameters, out
         )
+
+    # which forces and controls a motion demands
+
+    def required_efforts(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        *,
+        weights: Any = None,
+        parameters: Parameters = None,
+        **given: Any,
+    ) -> Any:
+        """f (..., nu) of the actuators that give a motion; with constraints, (f, λ).
+
+        Joints that no actuator moves are passive. Where actuators are redundant, Σ w f² is least,
+        `weights` (..., nu) one by default. `given` may be ``tip_wrench`` and, with constraints, ``t``
+        and a wanted ``lam`` (..., rows), to which λ then comes as near as it can. A motion that the
+        actuators cannot give is an error that names what nothing drives.
+        """
+        with np.errstate(all="ignore"):  # of states that are refused below
+            found = self._driven(
+                "required_efforts", (q, qd, qdd), parameters, None, effort_weights=weights, **given
+            )
+        f = found[0] if isinstance(found, tuple) else found
+        if isinstance(f, np.ndarray) and not np.isfinite(f).all():
+            state = tuple(np.asarray(x, dtype=float) for x in (q, qd, qdd))
+            refuse(self.dynamics.bound(parameters), f, state, float(np.max(given.get("t", 0.0))))
+        return found
+
+    def required_controls(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        *,
+        weights: Any = None,
+        parameters: Parameters = None,
+        **given: Any,
+    ) -> Demand:
+        """Efforts, controls and activations that give a motion, and whether limits allow them.
+
+        Options are those of `required_efforts`. Controls are those under which the activations stay
+        as they are. An actuator whose gain vanishes has none: NaN.
+        """
+        options = {"weights": weights, "parameters": parameters, **given}
+        found = self.required_efforts(q, qd, qdd, **options)
+        pair = found if isinstance(found, tuple) else (found, np.zeros(0))
+        return demanded(self, q, qd, pair, parameters)
+
+    def holding(self, q: Any, **given: Any) -> Demand:
+        """What holds the postures q (..., nq) at rest: torques, and controls of its actuators.
+
+        Without actuators, torques at all joints. With constraints, λ of the loops goes with them.
+        `given` are options of `required_efforts`, or of `inverse_dynamics` where it has no actuators.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").holding([np.pi / 2]).tau  # m g l
+        array([9.81])
+        """
+        still = np.zeros(self.dynamics.nv)
+        if self.actuators:
+            return self.required_controls(q, still, still, **given)
+        found = self.inverse_dynamics(q, still, still, **given)  # type: ignore[attr-defined]
+        return Demand(found[0], lam=found[1]) if isinstance(found, tuple) else Demand(found)
+
+    def internal_efforts(self, q: Any, t: float = 0.0) -> np.ndarray:
+        """Orthonormal efforts (nu, k) of the actuators that move nothing and only load the system."""
+        made, here = self.dynamics.bound(), np.asarray(q, dtype=float)
+        working = np.asarray(made.compute("transmission", q=here)) @ permitted(made, here, t)
+        U, sizes, _ = np.linalg.svd(working)
+        return U[:, int((sizes > NO_WORK * sizes.max(initial=1e-300)).sum()) :]
 
     def control_vector(self, controls: Any) -> Any:
         """Controls (nu,) of a mapping by name, the others zero; an array is returned as it is."""

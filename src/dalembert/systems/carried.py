@@ -15,7 +15,7 @@ from dalembert.model.jointed import Kinds
 from dalembert.systems.dynamics import Dynamics
 
 # what depends on state and controls alone is the same for the system around as for that inside
-OF_A_STATE = {"q", "qd", "step", "to", "u", "activation"}
+OF_A_STATE = {"q", "qd", "step", "to", "u", "activation", "efforts"}
 
 
 class Carried(Dynamics):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dalembert.formulations.inverse import required_efforts as required
 from dalembert.formulations.kinematics import transmission
 from dalembert.formulations.parts import actuators
 from dalembert.formulations.registry import Formulation, Quantity, Size
@@ -40,6 +41,21 @@ _DRIVEN = (
         ("q",),
         {"l": ("nu",)},
         transmission.actuator_lengths,
+    ),
+    _quantity(
+        "required_efforts",
+        "forces of the actuators that give a motion",
+        ("q", "qd", "qdd"),
+        {"f": ("nu",)},
+        required.required_efforts,
+        ("effort_weights", "tip_wrench"),
+    ),
+    _quantity(
+        "actuator_drivers",
+        "controls or activations at which the actuators exert given forces",
+        ("q", "qd", "efforts"),
+        {"w": ("nu",)},
+        required.drivers,
     ),
 )
 _FORCES = (
