@@ -272,3 +272,25 @@ def test_plugins_that_mujoco_lacks_are_taken_out_never_loaded():
 def test_warnings_of_mujoco_are_notes_not_warnings_of_python():
     text = f'<mujoco><compiler settotalmass="3"/>{PENDULUM}</mujoco>'
     assert Robot.from_mjcf(text).model.bodies[0].mass == pytest.approx(3.0)
+
+
+def test_a_part_of_a_file_is_told_from_a_robot(tmp_path):
+    with pytest.raises(ImportFileError, match="load the file that includes it"):
+        dl.load(write(tmp_path / "part.xml", "<mujocoinclude/>"))
+
+
+def test_very_many_plugins_or_meshes_take_no_time():
+    named = "".join(f'<plugin plugin="p{k}"/>' for k in range(20_000))
+    with pytest.raises(ImportFileError, match="more than 64 plugins"):
+        Robot.from_mjcf(f"<mujoco><extension>{named}</extension>{PENDULUM}</mujoco>")
+    meshes = "".join(f'<mesh file="m{k}.stl"/>' for k in range(5_000))
+    robot = Robot.from_mjcf(f"<mujoco><asset>{meshes}</asset>{PENDULUM}</mujoco>")
+    assert "mesh not opened (5000)" in robot.notes.ignored
+
+
+def test_a_soft_body_from_a_file_is_looked_for_in_meshdir(tmp_path):
+    block(tmp_path / "meshes/block.stl")
+    flex = '<flexcomp name="f" type="mesh" dim="2" file="block.stl" mass="1" radius="0.01"/>'
+    text = f"""<mujoco><compiler meshdir="meshes"/><worldbody>{flex}</worldbody></mujoco>"""
+    main = write(tmp_path / "robot.xml", text)
+    assert Robot.from_mjcf(main).nv == mujoco.MjModel.from_xml_path(str(main)).nv

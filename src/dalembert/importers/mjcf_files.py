@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from dalembert.errors import ImportFileError, SettingError
@@ -88,15 +89,19 @@ class Part:
     name: str = ""  # by which an <attach>ed model is handed to MuJoCo
     assets: list[tuple[Element, Path]] = field(default_factory=list)  # and the folder of their file
 
-    def setting(self, *names: str) -> str:
-        """The last value that a <compiler> gives the first of these attributes that has one."""
-        compilers = [element for element in self.root.walk() if element.tag == "compiler"]
-        found = [[c.attributes[name] for c in compilers if name in c.attributes] for name in names]
-        return next((values[-1] for values in found if values), "")
+    @cached_property
+    def compiler(self) -> dict[str, str]:
+        """The attributes of all its <compiler>s, the last of each counting."""
+        found: dict[str, str] = {}
+        for element in self.root.walk():
+            if element.tag == "compiler":
+                found |= element.attributes
+        return found
 
     def meshdir(self) -> str:
         """The folder that <compiler> puts before the names of meshes."""
-        return self.setting("meshdir", "assetdir").replace("\\", "/")
+        folder = self.compiler.get("meshdir", self.compiler.get("assetdir", ""))
+        return folder.replace("\\", "/")
 
     def folders(self, beside: Path) -> list[Path]:
         """Where MuJoCo looks for a mesh: in meshdir, then beside the file that names it."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.importers.mjcf_files import MAX_ASSET, Part, Roots
+from dalembert.importers.mjcf_plugins import drop_plugins
 from dalembert.importers.xml_read import Element, shown
 from dalembert.model.notes import LeftOut, Mesh
 
@@ -25,7 +26,6 @@ _PICTURES = frozenset({"texture", "material", "skin", "tuple", "text"})
 _PICTURE_ATTRIBUTES = ("material", "texture")
 _SHAPES = ("mesh", "hfield")
 _FOLDERS = ("assetdir", "meshdir", "texturedir", "strippath")
-_PUSHED = ("body", "composite", "flexcomp", "actuator")  # where a plugin makes forces
 _TETRAHEDRON = [-1.0, -1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, 1.0]
 
 
@@ -48,9 +48,14 @@ class Dropped:
     assets: dict[str, Asset] = field(default_factory=dict)
     shapes: dict[str, Asset] = field(default_factory=dict)  # meshes by their name in the model
 
+    def plugins(self, found: tuple[Counter[str], int]) -> None:
+        """Remember which plugins push, and how many elements of plugins are gone."""
+        self.forces += found[0]
+        self.counts["plugin that is not registered"] += found[1]
+
     def ignored(self) -> list[str]:
         """What the dynamics does not need, counted."""
-        return [f"{what} ({count})" for what, count in sorted(self.counts.items())]
+        return [f"{what} ({count})" for what, count in sorted(self.counts.items()) if count]
 
     def left_out(self) -> list[LeftOut]:
         """What the dynamics lacks."""
@@ -76,8 +81,8 @@ def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropp
     dropped = Dropped()
     for part in parts:
         _drop_pictures(part.root, dropped)
-        _drop_plugins(mujoco, part.root, dropped)
-        stripped = part.setting("strippath") == "true"
+        dropped.plugins(drop_plugins(mujoco, part.root))
+        stripped = part.compiler.get("strippath") == "true"
         for element, beside in part.assets:
             if element.tag in _PICTURES:
                 continue
@@ -89,14 +94,16 @@ def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropp
             if element.tag in _SHAPES and name.strip():
                 word = f"dalembert_none/{len(dropped.assets)}"
                 dropped.assets[word] = asset
-                element.attributes.setdefault("name", PurePosixPath(name.replace("\\", "/")).stem)
+                if not element.attributes.get("name"):
+                    element.attributes["name"] = PurePosixPath(name.replace("\\", "/")).stem
                 element.attributes["file"] = word
             else:
-                for key in [key for key in element.attributes if key.startswith("file")]:
-                    asset.name = element.attributes[key]
-                    element.attributes[key] = str(_readable(asset, roots))
+                for key, value in element.attributes.items():
+                    if key.startswith("file") and value.strip():
+                        asset.name = value
+                        element.attributes[key] = str(_readable(asset, roots))
         for element in part.root.walk():
-            if element.tag == "compiler":
+            if element.tag.lower() == "compiler":
                 for key in _FOLDERS:
                     element.attributes.pop(key, None)
     return dropped
@@ -110,55 +117,6 @@ def _drop_pictures(root: Element, dropped: Dropped) -> None:
             element.attributes.pop(name, None)
         dropped.counts.update(c.tag for c in element.children if c.tag in _PICTURES)
         element.children = [child for child in element.children if child.tag not in _PICTURES]
-
-
-def _drop_plugins(mujoco: ModuleType, root: Element, dropped: Dropped) -> None:
-    """Elements of plugins that are not registered; none is ever loaded.
-
-    Registered ones stay: their names in an <extension> bring no code that is not there already.
-    """
-    plugins = [p for e in root.walk() if e.tag == "extension" for p in e.all("plugin")]
-    names = {
-        instance.attributes.get("name", ""): plugin.attributes.get("plugin", "")
-        for plugin in plugins
-        for instance in plugin.all("instance")
-    }
-    known: dict[str, bool] = {}
-    for element in root.walk():
-        gone = []
-        for child in element.all("plugin"):
-            name = child.attributes.get("plugin", names.get(child.attributes.get("instance", "")))
-            if name not in known:
-                known[name or ""] = _registered(mujoco, name or "")
-            if element.tag in _PUSHED:
-                dropped.forces[name or ""] += 1
-            if not known[name or ""]:
-                gone.append(child)
-        if gone:
-            dropped.counts["plugin that is not registered"] += len(gone)
-            element.children = [child for child in element.children if child not in gone]
-            if element.tag == "actuator":
-                _forget_controls(root)
-
-
-def _registered(mujoco: ModuleType, name: str) -> bool:
-    """Whether MuJoCo has a plugin of this name (words that are no name are left to MuJoCo)."""
-    if not name.replace(".", "").replace("_", "").isalnum():
-        return True
-    text = f'<mujoco><extension><plugin plugin="{name}"/></extension></mujoco>'
-    try:
-        mujoco.MjSpec.from_string(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _forget_controls(root: Element) -> None:
-    """Keyframes no longer fit where actuators are gone."""
-    for element in root.walk():
-        if element.tag == "key":
-            for name in ("ctrl", "act"):
-                element.attributes.pop(name, None)
 
 
 def reduce_spec(spec: Any, parts: Sequence[Part], dropped: Dropped, roots: Roots) -> None:
@@ -200,8 +158,8 @@ def _needed(spec: Any, parts: Sequence[Part]) -> Iterator[str]:
     inertiagrouprange, with a mass or a density. A body that never moves needs no inertia, unless
     settotalmass shares a mass out among all.
     """
-    overruled = any(part.setting("inertiafromgeom") == "true" for part in parts)
-    moving = any(part.setting("settotalmass") for part in parts)
+    overruled = any(part.compiler.get("inertiafromgeom") == "true" for part in parts)
+    moving = any("settotalmass" in part.compiler for part in parts)
     groups = [_groups(part) for part in parts]
     stack = [(spec.worldbody, moving)]
     while stack:
@@ -217,7 +175,7 @@ def _needed(spec: Any, parts: Sequence[Part]) -> Iterator[str]:
 
 
 def _groups(part: Part) -> tuple[float, float]:
-    words = part.setting("inertiagrouprange").split()
+    words = part.compiler.get("inertiagrouprange", "").split()
     try:
         low, high = map(float, words)
     except ValueError:

@@ -83,6 +83,7 @@ def _require_urdf(document: Document) -> None:
     if robot.tag != "robot":
         hint = {
             "mujoco": "; this is MJCF: use from_mjcf",
+            "mujocoinclude": "; this is a part of an MJCF: load the file that includes it",
             "sdf": "; this is SDF, which is not supported",
             "html": "; this is a web page: download the raw file",
         }.get(robot.tag.lower(), "")
