@@ -6,13 +6,13 @@ from typing import Any
 
 from dalembert.constraints.contact import contacts
 from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.large import LargeMethods
 from dalembert.constraints.posture import index
 from dalembert.errors import ConstraintError
 from dalembert.systems.evaluator import Parameters
-from dalembert.systems.timed import TimedSystem
 
 
-class ContactMethods(TimedSystem):
+class ContactMethods(LargeMethods):
     """Methods that take the name of a contact, which may be left out where there is one."""
 
     dynamics: ConstrainedDynamics

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from dalembert.constraints.posture import Posture
 from dalembert.errors import ConstraintError
 from dalembert.model.parameter import collect
 from dalembert.systems.dynamics import Dynamics
+
+_MANY = 2000  # entries of A, from which on the drift is not derived from A
 
 
 def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> ConstrainedDynamics:
@@ -40,7 +42,7 @@ def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> 
         for k in range(part[0].shape[0])
     ]
     # w = A v − b stays zero: A v̇ = γ = −(∂w/∂q q̇ + ∂w/∂t)
-    w = A @ v - b
+    w = A @ v - b if A.size <= _MANY else _speeds(named.values(), parts, at, v, rate)
     drift = -(bridge.directional(w, q, rate) + bridge.jacobian(w, t))
     rubbing = [kind.rubbing(at, v) for kind in named.values() if kind.rubs]
     every = [h, A, b, drift]
@@ -80,6 +82,20 @@ def _rows(label: str, constraint: Constraint, at: Posture, flow: Any) -> tuple[A
                 f"constraint {label!r}, equation {k}: {what}, so it holds nothing"
             )
     return h, A, b
+
+
+def _speeds(
+    constraints: Iterable[Constraint], parts: Sequence[Any], at: Posture, v: Any, rate: Any
+) -> Any:
+    """w (rows,) = dh/dt along q̇, or A v − b of rows that are no ∂h/∂q: the same, without all of A."""
+    found = []
+    for constraint, (h, A, b) in zip(constraints, parts, strict=True):
+        slopes = h.shape[0] == A.shape[0] and not constraint.turning(at)
+        plain = (
+            bridge.directional(h, at.q, rate) + bridge.jacobian(h, at.t) if slopes else A @ v - b
+        )
+        found.append(plain)
+    return bridge.flat(found)
 
 
 def _named(constraints: Sequence[Constraint]) -> dict[str, Constraint]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dalembert import bridge
 from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.large import Evaluated, is_large
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.with_contacts import WithContacts
 from dalembert.errors import ConstraintError
@@ -135,6 +136,31 @@ class ConstrainedDynamics(WithContacts):
 
     def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
         return self.dynamics.generalized_forces(q, qd, t)
+
+    # large systems, whose dense equations are solved on numbers
+
+    @cached_property
+    def large(self) -> bool:
+        """Whether its dense solutions are left to LAPACK: as straight-line code they are too long."""
+        return is_large(self)
+
+    @property
+    def traces(self) -> bool:  # type: ignore[override]
+        return self.dynamics.traces and not self.large
+
+    @property
+    def on_symbols(self) -> ConstrainedDynamics:
+        return self
+
+    @cached_property
+    def on_numbers(self) -> ConstrainedDynamics:
+        """The same, with M, h and ψ traced once and evaluated."""
+        return replace(self, dynamics=Evaluated(self.dynamics)) if self.large else self
+
+    def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Any:
+        symbolic = any(map(bridge.is_symbolic, inputs.values()))
+        seen = self if symbolic else self.on_numbers
+        return super(ConstrainedDynamics, seen).compute(quantity, formulation, **inputs)
 
     # how large its rows are by nature
 

@@ -19,7 +19,7 @@ from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.posture import index
 from dalembert.constraints.projection import Metric, metric
 from dalembert.linalg.entries import flagged, largest
-from dalembert.linalg.row_space import PivotedRowSpace, RowSpace, row_space
+from dalembert.linalg.row_space import AnyRowSpace, row_space
 
 
 def selected(system: ConstrainedDynamics, actuators: str | None) -> list[int]:
@@ -110,7 +110,7 @@ def driven(
     return u if scale is None else scale * u, found, ok
 
 
-def _toward(maps: Metric, reached: RowSpace | PivotedRowSpace, B: Any, wanted: Any) -> Any:
+def _toward(maps: Metric, reached: AnyRowSpace, B: Any, wanted: Any) -> Any:
     """The internal u (P_ω B u = 0) that brings B u nearest to `wanted` in the metric M⁻¹."""
     _, inside = reached.coordinates(np.eye(B.shape[1]))
     half, weights = maps.half(B), maps.space.weights

@@ -15,8 +15,8 @@ from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.multiplier import bound, consistent
 from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged
-from dalembert.linalg.ldl import LDL, ldl
-from dalembert.linalg.row_space import PivotedRowSpace, RowSpace, row_space
+from dalembert.linalg.ldl import AnyLDL, ldl
+from dalembert.linalg.row_space import AnyRowSpace, row_space
 from dalembert.linalg.symmetric import symmetric
 
 # from the error of an integration step to rounding
@@ -28,10 +28,10 @@ DAMPING = 1e-8
 class Metric(NamedTuple):
     """The maps between T*E, TE and the space of the constraints (000 p.67)."""
 
-    M: LDL  # L D Lᵀ
+    M: AnyLDL  # L D Lᵀ
     A: Any  # h_* (rows, nv)
     B: Any  # A L⁻ᵀ (rows, nv): M₂♯ = B D⁻¹ Bᵀ = A M⁻¹ Aᵀ
-    space: RowSpace | PivotedRowSpace  # of the rows of B, by which M₂♭ is applied
+    space: AnyRowSpace  # of the rows of B, by which M₂♭ is applied
 
     def flat(self, a: Any) -> tuple[Any, Any]:
         """(M₂♭ a, what no constraint force can do of a), for a (rows,) or (rows, m)."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert.linalg.dense import DenseCholesky, is_large
 from dalembert.linalg.triangular import less
 
 
@@ -48,13 +49,19 @@ class LDL(NamedTuple):
         return np.stack([1.0 / d for d in self.pivots])
 
 
-def ldl(M: Any) -> LDL:
-    """The factors of M (n, n).
+AnyLDL = LDL | DenseCholesky
+
+
+def ldl(M: Any) -> AnyLDL:
+    """The factors of M (n, n); by LAPACK where these are many numbers.
 
     >>> factors = ldl(np.array([[4.0, 2.0], [2.0, 3.0]]))
     >>> float(factors.rows[1][0]), [float(d) for d in factors.pivots]
     (0.5, [4.0, 2.0])
     """
+    dense = DenseCholesky.of(M) if is_large(M) else None
+    if dense is not None:
+        return dense
     rows: list[list[Any]] = []
     pivots: list[Any] = []
     for i in range(M.shape[0]):

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.linalg.ldl import LDL, ldl
+from dalembert.linalg.dense import DenseRowSpace, is_large
+from dalembert.linalg.ldl import AnyLDL, ldl
 from dalembert.linalg.triangular import less
 
 # of a row's distance from the span of others, beside its length: below it, rounding is all there is
@@ -76,7 +77,7 @@ class PivotedRowSpace(Basis):
     """B = L P, the column of L of a chosen row being one there."""
 
     L: Any  # (m, r)
-    gram: LDL  # LᵀL
+    gram: AnyLDL  # LᵀL
 
     def coordinates(self, r: Any) -> tuple[Any, Any]:
         """(y of least squares with L y = r, what is left of r)."""
@@ -90,9 +91,12 @@ class PivotedRowSpace(Basis):
         return self.L @ self.gram.solve(scaled), left
 
 
+AnyRowSpace = RowSpace | PivotedRowSpace | DenseRowSpace
+
+
 def row_space(
     B: Any, rank: int | None = None, weights: Any = None, made_of: Any = None, most: int = 10**9
-) -> RowSpace | PivotedRowSpace:
+) -> AnyRowSpace:
     """The space that the rows of B (m, n) span, lengths being √Σ w x² with `weights` (n,).
 
     `rank` is how many rows are usually independent. Where that is not known, `most` is how many may
@@ -104,9 +108,21 @@ def row_space(
     (array([0.04, 0.08]), True)
     """
     weights = np.ones(B.shape[1]) if weights is None else weights
+    if is_large(B):
+        return _dense(B, weights, rank, B if made_of is None else made_of, most)
     if rank == B.shape[0]:
         return _ordered(B, weights)
     return _pivoted(B, weights, rank, B if made_of is None else made_of, most)
+
+
+def _dense(B: Any, weights: Any, rank: int | None, made_of: Any, most: int) -> DenseRowSpace:
+    """By LAPACK, with the rows that `_pivoted` would choose."""
+    squares = (made_of * made_of) @ weights
+    usual = 0 if rank is None else rank
+    least = np.full(min(*B.shape, most), UNSURE if rank is None else EXTRA)
+    least[:usual] = RESOLVED
+    scale = squares + SHORT**2 * squares.sum()
+    return DenseRowSpace.of(B, weights, (squares, scale), least, usual)
 
 
 def _ordered(B: Any, weights: Any) -> RowSpace:

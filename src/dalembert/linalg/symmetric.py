@@ -16,7 +16,9 @@ def symmetric(entry: Callable[[int, int], Any], n: int = 3) -> Any:
            [ 1, 11]])
     """
     upper = {(i, j): entry(i, j) for i in range(n) for j in range(i, n)}
-    return np.stack([np.stack([upper[min(i, j), max(i, j)] for j in range(n)]) for i in range(n)])
+    # one array, not one for every row: most of the time of a trace is spent in putting arrays together
+    every = np.stack([upper[min(i, j), max(i, j)] for i in range(n) for j in range(n)])
+    return every.reshape(n, n)
 
 
 def congruence(R: Any, A: Any) -> Any:

@@ -56,10 +56,15 @@ class Plant(PlantState):
 
     def bound(self, given: Given) -> tuple[Dynamics, Any]:
         """(dynamics without Coulomb friction, (2, nv) friction at positive, negative velocity)."""
-        whole = self.dynamics
-        if "parameters" in given:
-            whole = whole.bind(given["parameters"])
+        if "parameters" not in given:
+            return self._as_it_is
+        whole = self.dynamics.bind(given["parameters"])
         return whole.without_coulomb(), whole.coulomb
+
+    @cached_property
+    def _as_it_is(self) -> tuple[Dynamics, Any]:
+        whole = self.dynamics
+        return whole.without_coulomb() if np.any(self.coulomb) else whole, whole.coulomb
 
     @cached_property
     def coulomb(self) -> np.ndarray:
