@@ -18,6 +18,7 @@ from dalembert.constraints.loads import given_loads
 from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
 from dalembert.constraints.reference import reference
+from dalembert.constraints.to_file import Written
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.on_symbols import is_symbols
 from dalembert.systems.system import System
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
 
 
-class Constrained(ConstraintMethods):
+class Constrained(ConstraintMethods, Written):
     """A robot or another system with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and constraints h = 0, A q̇ = b.
 
     `guess` (nq,) is where to begin looking for an assembled posture, default the neutral one;

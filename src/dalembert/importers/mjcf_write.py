@@ -8,6 +8,7 @@ and exact in a <numeric> that our reader knows.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from dalembert.errors import ModelError
 from dalembert.importers.mjcf import COULOMB
 from dalembert.importers.mjcf_write_actuators import actuator_lines, joint_range, timestep
 from dalembert.importers.mjcf_write_actuators import sites as actuated_sites
+from dalembert.importers.mjcf_write_loops import LoopLines, keyframe, site_line
 from dalembert.importers.write import (
     Placed,
     inertia_of,
@@ -27,6 +29,7 @@ from dalembert.importers.write import (
 )
 from dalembert.model.joint import Ball, Free
 from dalembert.model.model import Body, Model
+from dalembert.model.notes import Equality
 from dalembert.spatial.quaternions import quaternion_from_matrix
 from dalembert.spatial.se3 import inverse, pose
 from dalembert.text import xml_attribute
@@ -35,8 +38,13 @@ EPSILON = np.finfo(float).eps
 LEAST = 1e-14  # kg, kg m²: above MuJoCo's smallest number, below what double precision resolves
 
 
-def mjcf_from_model(model: Model) -> str:
-    """The text; joints that MuJoCo does not have (helical) are errors that name them."""
+def mjcf_from_model(
+    model: Model, equalities: Sequence[Equality] = (), posture: np.ndarray | None = None
+) -> str:
+    """The text; joints that MuJoCo does not have (helical) are errors that name them.
+
+    `equalities` close chains; `posture` (nq,) then goes with it as the keyframe "assembled".
+    """
     model = numeric(model)
     placed = place_bodies(model, on_axis=False)
     sites: dict[int, list[str]] = defaultdict(list)
@@ -48,6 +56,9 @@ def mjcf_from_model(model: Model) -> str:
         frame = model.frame(name)
         here = inverse(placed[frame.body].frame) @ pose(*frame.placement)
         sites[frame.body].append(f"<site name={quoted(name)} {_pose(here)}/>")
+    loops = LoopLines(model, placed, equalities, quoted)
+    for site in loops.sites:
+        sites[site[0]].append(site_line(site, quoted))
     bound = f'boundmass="{LEAST}" boundinertia="{LEAST}" ' if _degenerate(model) else ""
     lines = [
         f"<mujoco model={quoted(model.name)}>",
@@ -58,7 +69,11 @@ def mjcf_from_model(model: Model) -> str:
     ]
     for i in model.children(-1):
         lines += _bodies(model, placed, sites, i)
-    ends = [*_equalities(model), *actuator_lines(model, quoted), *_custom(model, placed)]
+    held = [*_equalities(model), *loops.equalities]
+    ends = [*_section("tendon", loops.tendons), *_section("equality", held)]
+    if posture is not None:
+        ends += keyframe(model, posture, _depth_first(model), "assembled")
+    ends += [*actuator_lines(model, quoted), *_custom(model, placed)]
     return "\n".join([*lines, "  </worldbody>", *ends, "</mujoco>", ""])
 
 
@@ -146,14 +161,25 @@ def _joint(model: Model, body: Body, item: Placed, here: np.ndarray) -> str:
 
 
 def _equalities(model: Model) -> list[str]:
-    if not model.followers:
-        return []
-    lines = [
-        f"    <joint joint1={quoted(name)} joint2={quoted(follow.leader)} "
+    """Joints that follow others."""
+    return [
+        f"<joint joint1={quoted(name)} joint2={quoted(follow.leader)} "
         f'polycoef="{numbers([follow.offset, follow.multiplier, 0, 0, 0])}"/>'
         for name, follow in model.followers.items()
     ]
-    return ["  <equality>", *lines, "  </equality>"]
+
+
+def _section(name: str, lines: list[str]) -> list[str]:
+    return [f"  <{name}>", *(f"    {line}" for line in lines), f"  </{name}>"] if lines else []
+
+
+def _depth_first(model: Model) -> list[int]:
+    """Bodies in the order in which they are written."""
+    stack, order = list(reversed(model.children(-1))), []
+    while stack:
+        order.append(stack.pop())
+        stack += reversed(model.children(order[-1]))
+    return order
 
 
 def _custom(model: Model, placed: list[Placed]) -> list[str]:

@@ -1,0 +1,132 @@
+"""Loops and couplings as MJCF equalities, between sites: so they hold whatever qpos0 is.
+
+MuJoCo holds points, frames, joints and tendons. A hinge that closes a loop is two points on its
+axis; a rod is a tendon from point to point of one length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.importers.write import Placed, numbers, unique
+from dalembert.model.joint import Screw
+from dalembert.model.model import Model
+from dalembert.model.notes import Equality
+from dalembert.spatial.quaternions import quaternion_from_matrix
+from dalembert.spatial.se3 import inverse, pose
+
+AXIS = 0.1  # m, between the two points of a hinge
+DEGREE = 5  # coefficients of MuJoCo's polynomials
+
+Site = tuple[int, str, np.ndarray]  # (body, name, pose in the file's frame of that body)
+Quote = Callable[[str], str]
+
+
+class LoopLines:
+    """Sites and lines for the equalities of a model; `taken` are names of its frames."""
+
+    def __init__(
+        self,
+        model: Model,
+        placed: Sequence[Placed],
+        equalities: Sequence[Equality],
+        quoted: Quote,
+    ) -> None:
+        self.model, self.placed, self.quoted = model, placed, quoted
+        self.taken = {*model.frames, *(item.name for item in placed)}
+        self.sites: list[Site] = []
+        self.tendons: list[str] = []
+        self.equalities = [line for given in equalities for line in self._lines(given)]
+
+    def _lines(self, given: Equality) -> list[str]:
+        if given.kind in ("joint", "tendon"):
+            return [self._coupling(given)]
+        if given.kind == "distance":
+            return [self._rod(given)]
+        words = {"point": "connect", "weld": "weld"}
+        if given.directions == "revolute":
+            far = pose(p=[0.0, 0.0, AXIS])
+            return [
+                self._held("connect", given, given.name),
+                self._held("connect", given, f"{given.name}_axis", far),
+            ]
+        if given.directions not in words:
+            raise ModelError(
+                f"loop {given.name!r}: MuJoCo holds points, hinges and frames, not "
+                f"{given.directions!r}; try to_urdf"
+            )
+        return [self._held(words[str(given.directions)], given, given.name)]
+
+    def _held(self, word: str, given: Equality, name: str, far: np.ndarray | None = None) -> str:
+        ends = self._ends(given, name, far)
+        sites = " ".join(f"site{k}={self.quoted(end)}" for k, end in enumerate(ends, start=1))
+        return f"<{word} name={self.quoted(name)} {sites}/>"
+
+    def _ends(self, given: Equality, name: str, far: np.ndarray | None = None) -> list[str]:
+        """Two sites at the frames that are held, moved by `far` in them."""
+        made = []
+        pairs = ((given.first, given.pose_first), (given.second, given.pose_second))
+        for end, (link, offset) in zip(("first", "second"), pairs, strict=True):
+            site = unique(f"{name}_{end}", self.taken)
+            here = np.eye(4) if link is None else pose(*self.model.frame(link).placement)
+            here = here if offset is None else here @ np.array(offset)
+            body = -1 if link is None else self.model.frame(link).body
+            at = inverse(self.placed[body].frame) if body >= 0 else np.eye(4)
+            self.sites.append((body, site, at @ here if far is None else at @ here @ far))
+            made.append(site)
+        return made
+
+    def _rod(self, given: Equality) -> str:
+        """A tendon between two sites; MuJoCo counts from its length where all joints are at zero."""
+        name = unique(given.name, self.taken)
+        through = "".join(f"<site site={self.quoted(end)}/>" for end in self._ends(given, name))
+        self.tendons.append(f"<spatial name={self.quoted(name)}>{through}</spatial>")
+        assert given.length is not None
+        more = numbers([given.length - given.data[0], 0, 0, 0, 0])
+        called = self.quoted(given.name)
+        return f'<tendon name={called} tendon1={self.quoted(name)} polycoef="{more}"/>'
+
+    def _coupling(self, given: Equality) -> str:
+        if given.kind == "tendon":
+            raise ModelError(f"constraint {given.name!r}: tendons are not written")
+        if len(given.polynomial) > DEGREE:
+            raise ModelError(
+                f"constraint {given.name!r}: MuJoCo's polynomials have {DEGREE} coefficients"
+            )
+        terms = [*given.polynomial, *[0.0] * (DEGREE - len(given.polynomial))]
+        ends = [self._joint(x) for x in (given.first, given.second) if x is not None]
+        joints = " ".join(f"joint{k}={self.quoted(end)}" for k, end in enumerate(ends, start=1))
+        return f'<joint name={self.quoted(given.name)} {joints} polycoef="{numbers(terms)}"/>'
+
+    def _joint(self, coordinate: str) -> str:
+        """The name that the joint of a coordinate has in the file."""
+        tree = self.model.tree
+        at = tree.coordinates.index(coordinate)
+        for body, item in zip(tree.bodies, self.placed, strict=True):
+            if body.q.start == at and isinstance(body.chart, Screw):
+                return item.joint
+        raise ModelError(
+            f"coordinate {coordinate!r} is no joint of its own; MuJoCo cannot couple it"
+        )
+
+
+def keyframe(model: Model, q: np.ndarray, order: Sequence[int], name: str) -> list[str]:
+    """The posture q (nq,) as a keyframe; `order` are the bodies as MuJoCo counts them."""
+    tree, whole = model.tree, np.asarray(model.expand(q), dtype=float)
+    values: list[float] = []
+    for i in order:
+        own = whole[tree.bodies[i].q]
+        turned = len(own) >= 4  # its quaternion is (x, y, z, w), MuJoCo's (w, x, y, z)
+        values += [*own[:-4], own[-1], *own[-4:-1]] if turned else [*own]
+    return ["  <keyframe>", f'    <key name="{name}" qpos="{numbers(values)}"/>', "  </keyframe>"]
+
+
+def site_line(site: Site, quoted: Quote) -> str:
+    """A site as it stands in its body."""
+    _, name, here = site
+    x, y, z, w = quaternion_from_matrix(here[:3, :3])
+    at = f'pos="{numbers(here[:3, 3])}" quat="{numbers([w, x, y, z])}"'
+    return f"<site name={quoted(name)} {at}/>"
