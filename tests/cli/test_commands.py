@@ -219,3 +219,20 @@ def test_bench(monkeypatch):
 def test_flags_take_no_value_in_the_help(command):
     shown = run(command, "--help")
     assert "--json" in shown and "<bool>" not in shown
+
+
+def test_trusted_folders_and_what_is_left_out_of_a_file(tmp_path):
+    pytest.importorskip("mujoco")
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "robot").mkdir()
+    arm = """<mujoco><worldbody><body name="arm"><joint name="j"/><geom size=".1" pos="1 0 0"/></body>
+      </worldbody><actuator><plugin joint="j" plugin="some.servo"/></actuator></mujoco>"""
+    (tmp_path / "parts" / "arm.xml").write_text(arm)
+    main = tmp_path / "robot" / "robot.xml"
+    main.write_text('<mujoco><include file="../parts/arm.xml"/></mujoco>')
+    refused = CliRunner().invoke(app, ["info", str(main)])
+    assert refused.exit_code == 1 and "trust='..'" in str(refused.output) + str(refused.exception)
+    shown = " ".join(run("--trust", "..", "info", main).split())
+    assert "what name effect" in shown and "some.servo its forces are not computed" in shown
+    facts = run_json("--trust", "../parts", "info", main)
+    assert facts["left_out"][0]["name"] == "some.servo"

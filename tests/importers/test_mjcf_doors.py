@@ -258,8 +258,14 @@ def plugged(name: str) -> str:
 
 def test_plugins_that_mujoco_has_are_allowed_and_their_forces_said_to_be_missing():
     robot = Robot.from_mjcf(plugged("mujoco.pid"))
-    assert LeftOut("plugin", "mujoco.pid", "its forces are not computed") in robot.notes.left_out
+    assert [row.what for row in robot.notes.left_out] == ["actuator"]
     assert not any("registered" in said for said in robot.notes.ignored)
+
+
+def test_a_plugin_that_pushes_a_body_is_left_out_and_said():
+    text = PENDULUM.replace("<geom", '<plugin plugin="some.cable"/><geom')
+    notes = Robot.from_mjcf(f"<mujoco>{text}</mujoco>").notes
+    assert notes.left_out == (LeftOut("plugin", "some.cable", "its forces are not computed"),)
 
 
 def test_plugins_that_mujoco_lacks_are_taken_out_never_loaded():

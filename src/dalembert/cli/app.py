@@ -15,6 +15,7 @@ from dalembert.cli.commands import Commands, ListsCommand, PlainCommand
 from dalembert.cli.options import (
     QD,
     QDD,
+    TRUSTED,
     Chosen,
     Degrees,
     Json,
@@ -50,11 +51,20 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")
     ] = False,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="A folder beside an MJCF file's own, from which it may open files; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Dynamics of robot manipulators and linked rigid bodies.
 
     Units are SI and radians; twists and wrenches are (linear, angular).
     """
+    TRUSTED[:] = trust or []
 
 
 @app.command(epilog="Example: dalembert zoo --json")

@@ -13,6 +13,7 @@ import numpy as np
 
 import dalembert
 from dalembert.cli.output import console, integer, print_json, show, table
+from dalembert.cli.subject import load
 from dalembert.errors import DalembertError
 from dalembert.systems.system import System
 
@@ -42,7 +43,7 @@ class Measurement:
 
 def bench(name: str, states: int, as_json: bool) -> None:
     """Each quantity for one state, and for many on one and on all threads."""
-    system = dalembert.load(name).compiled
+    system = load(name).compiled
     measured = [m for quantity in MEASURED for m in measure(system, quantity, states)]
     if as_json:
         print_json({"robot": name, "results": [_plain(m) for m in measured]})

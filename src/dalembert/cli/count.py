@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-import dalembert
 from dalembert.cli.output import console, integer, print_json, say, show, table
+from dalembert.cli.subject import load
 from dalembert.kernels.program.count import Count
 from dalembert.report import counts
 from dalembert.sources import cited
@@ -18,7 +18,7 @@ from dalembert.sources import cited
 
 def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
     """Counts for one robot; for inverse dynamics also the history of savings and the growth."""
-    system = dalembert.load(name).compiled
+    system = load(name).compiled
     rows = counts.count_rows(system, quantity)
     if as_json:
         print_json([_plain(row) for row in rows])

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-import dalembert
 from dalembert.cli.coordinates import WRENCH, coordinates, parse, state
 from dalembert.cli.output import array_table, column, console, number, print_json, show, table
+from dalembert.cli.subject import load
 from dalembert.errors import FormulationError, ParameterError, UnknownNameError
 from dalembert.formulations.registry import Quantity, suggest
 from dalembert.systems.system import System
@@ -42,7 +42,7 @@ def recursion(
     as_json: bool,
 ) -> None:
     """Every intermediate of a formulation of inverse dynamics, link by link."""
-    system = dalembert.load(name).compiled
+    system = load(name).compiled
     robot = system.robot
     if robot is None or robot is not system:
         raise FormulationError(f"{name} is not a tree of links; --table needs one")
@@ -71,7 +71,7 @@ def forward(
 
 def matrices(name: str, given: Given, frame: str, degrees: bool, as_json: bool) -> None:
     """What the equations of motion are made of, at one state."""
-    system = dalembert.load(name).compiled
+    system = load(name).compiled
     arrays = state(system, given, degrees)
     q, qd = arrays["q"], arrays["qd"]
     values: dict[str, Any] = {
@@ -159,7 +159,7 @@ def _solve(
     degrees: bool,
     as_json: bool,
 ) -> None:
-    system = dalembert.load(name).compiled
+    system = load(name).compiled
     listed = system.dynamics.quantity(quantity)
     chosen = listed.formulation(formulation, system.dynamics.description).name
     arrays = state(system, given, degrees)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-import dalembert
 from dalembert.cli.output import console, say
+from dalembert.cli.subject import load
 from dalembert.errors import DalembertError, FormulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.symbolic.lettered import SOURCES
@@ -59,7 +59,7 @@ def links(name: str, form: str, formulation: str, timeout: float, out: Path | No
 
 def _lettered(name: str) -> System:
     """The system of that name or file, with letters for its numbers where they have letters."""
-    return symbolic_model(name) if is_known(name) else with_letters(dalembert.load(name))
+    return symbolic_model(name) if is_known(name) else with_letters(load(name))
 
 
 def _give(text: str, out: Path | None) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import dalembert
 from dalembert.cli.output import console, say
+from dalembert.cli.subject import load
 from dalembert.systems.export import export as write
 
 
@@ -19,6 +19,6 @@ def export(
     formulation: str | None,
 ) -> None:
     """Write the files and name them."""
-    system = dalembert.load(name).compiled
+    system = load(name).compiled
     for path in write(system, quantity, target, out, dtype, layout, formulation):
         say(console(), f"wrote {path}")

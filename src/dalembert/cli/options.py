@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+TRUSTED: list[str] = []  # what this call of the command was given as --trust
+
 
 def complete_robot(incomplete: str) -> list[str]:
     from dalembert.zoo import names

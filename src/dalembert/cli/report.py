@@ -6,9 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-import dalembert
 from dalembert.cli.output import console, say
-from dalembert.cli.subject import load_robot
+from dalembert.cli.subject import load, load_robot
 from dalembert.errors import DalembertError
 from dalembert.report.page import system_page, write_page
 from dalembert.report.run_files import SUFFIXES, drawn_robot, open_run
@@ -36,7 +35,7 @@ def report(subject: str, out: Path | None, robot: str | None) -> None:
         elif robot:
             raise DalembertError(f"--robot is for runs, and {subject} is not a file of one (.nc)")
         else:
-            text = system_page(dalembert.load(subject).compiled, progress=progress)
+            text = system_page(load(subject).compiled, progress=progress)
     write_page(text, path)
     _name(screen, path, len(text))
 

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-import dalembert
 from dalembert.cli.output import Words, console, number, print_json, say, table
 from dalembert.cli.output import show as show_table
+from dalembert.cli.subject import load
 from dalembert.report.facts import describe
 from dalembert.zoo import bodies, entry, is_known, mechanisms, names, systems
 
@@ -53,7 +53,7 @@ def _others() -> list[dict[str, Any]]:
 def info(name: str, strict: bool, as_json: bool) -> None:
     """One system: tree, masses, limits, constraints, what its file said, operation counts."""
     options: dict[str, Any] = {"strict": True} if strict and not is_known(name) else {}
-    system = dalembert.load(name, **options)
+    system = load(name, **options)
     facts = describe(system)
     if as_json:
         print_json(facts)
@@ -121,6 +121,11 @@ def _show_notes(screen: Console, facts: dict[str, Any]) -> None:
     for title in ("merged", "locked", "ignored"):
         if facts[title]:
             say(screen, (f"{title}:", "cyan"), f" {'; '.join(facts[title])}")
+    if facts["left_out"]:
+        left = table("Left out", "what", "name", "effect", left=3)
+        for row in facts["left_out"]:
+            left.add_row(row["what"], row["name"], row["effect"])
+        show_table(screen, left)
     held = {name.split("[")[0] for name in facts["constraints"]}
     for equality in facts["equalities"]:
         if equality["name"] in held:
@@ -145,7 +150,7 @@ def _show_counts(screen: Console, operation_counts: dict[str, dict[str, Any]]) -
 
 
 def _zoo_row(name: str) -> dict[str, Any]:
-    robot, known = dalembert.load(name), entry(name)
+    robot, known = load(name), entry(name)
     return {
         "name": name,
         "joints": len(robot.joints),

@@ -16,6 +16,7 @@ import typer
 import dalembert
 from dalembert.cli.coordinates import coordinates, parse, state
 from dalembert.cli.output import console, number, print_json, say, show, table
+from dalembert.cli.subject import load
 from dalembert.errors import SettingError, SimulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.settings import whole_steps
@@ -48,7 +49,7 @@ def simulate(
     name: str, given: dict[str, str | None], options: Options, degrees: bool, as_json: bool
 ) -> None:
     """Run, say how it went, and write the result."""
-    system = dalembert.load(name)
+    system = load(name)
     start = state(system, given, degrees)
     law = _law(system, start, options, degrees)
     if options.out is not None:

@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 from dalembert.importers.xml_read import Element
 
 MAX_PLUGINS = 64  # different names in one file
-_PUSHED = ("body", "composite", "flexcomp", "actuator")  # where a plugin makes forces
+_PUSHED = ("body", "composite", "flexcomp")  # where a plugin makes forces, beside actuators
 
 
 def drop_plugins(mujoco: ModuleType, root: Element) -> tuple[Counter[str], int]:
@@ -37,9 +37,10 @@ def drop_plugins(mujoco: ModuleType, root: Element) -> tuple[Counter[str], int]:
                 known[name] = _registered(mujoco, name)
                 if len(known) > MAX_PLUGINS:
                     raise child.error(f"more than {MAX_PLUGINS} plugins")
-            pushing[name] += element.tag in _PUSHED
             if not known[name]:
                 gone.add(id(child))
+            # an actuator that stays is listed with all others
+            pushing[name] += element.tag in _PUSHED or (element.tag == "actuator" and bool(gone))
         if gone:
             element.children = [child for child in element.children if id(child) not in gone]
             count += len(gone)
