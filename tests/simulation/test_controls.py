@@ -128,3 +128,19 @@ def test_wrong_controls_are_named(arm):
         dl.simulate(arm, Q, activation=[0.0, 0.0], duration=0.1)
     with pytest.raises(FormulationError, match="planar_2r has no actuators"):
         dl.simulate(dl.load("planar_2r"), controls=[1.0], duration=0.1)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+def test_a_rollout_under_controls_is_the_run(arm, method):
+    """Ten starts in one kernel, activations in registers beside q and q̇."""
+    rng = np.random.default_rng(0)
+    q, u = rng.normal(size=(10, 3)), rng.normal(size=(10, 3))
+    options = {"method": method, "dt": 1e-3}
+    states = arm.rollout(q, 0 * q, None, 50, every=50, controls=u, activation=[0.1, 0.2], **options)
+    run = dl.simulate(arm, q, controls=u, activation=[0.1, 0.2], duration=0.05, **options)
+    for found, name in zip(states, ("q", "qd", "activation"), strict=True):
+        np.testing.assert_allclose(found[-1], run[name][-1], rtol=0, atol=1e-11)
+    with pytest.raises(SettingError, match="tau=None with controls="):
+        arm.rollout(q, q, q, 2, 1e-3, controls=u)
+    with pytest.raises(SettingError, match="has no actuators"):
+        dl.load("pendulum").rollout([0.0], [0.0], None, 2, 1e-3, controls=[1.0])

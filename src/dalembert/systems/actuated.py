@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import FormulationError, ShapeError, UnknownNameError
+from dalembert.errors import FormulationError, SettingError, ShapeError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.systems.demand import Demand, demanded, permitted, refuse
 from dalembert.systems.differentiation import Differentiable
@@ -168,6 +168,21 @@ class Actuated(Differentiable):
                 raise ShapeError(f"control of {name!r} must be one number, not {value!r}")
             found[self.actuators.index(name)] = value
         return found
+
+    def _rolled(self, q: Any, qd: Any, tau: Any, controls: Any, activation: Any) -> tuple[Any, ...]:
+        """(q, qd, τ), or with controls in place of torques and activations (na,) behind them."""
+        if controls is None:
+            if tau is None or activation is not None:
+                raise SettingError("a rollout takes torques, or controls= with their activation=")
+            return q, qd, tau
+        if tau is not None or not self.actuators:
+            why = "give tau=None with controls=" if self.actuators else "it has no actuators"
+            raise SettingError(f"{self.dynamics.name}: {why}")
+        if not self.activations:
+            return q, qd, self.control_vector(controls)
+        kind = getattr(q, "dtype", np.dtype(float))
+        w = np.zeros(len(self.activations), kind) if activation is None else activation
+        return q, qd, self.control_vector(controls), w
 
     def _driven(
         self,

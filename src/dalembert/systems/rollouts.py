@@ -37,6 +37,7 @@ class Stages:
 
     dynamics: Dynamics
     smooth: bool
+    controlled: bool = False  # τ stands for controls of the actuators
 
     @property
     def vector(self) -> bool:
@@ -51,13 +52,24 @@ class Stages:
         """Where a step begins, in the terms of `point`."""
         return q if self.vector else np.zeros(self.dynamics.nv)
 
-    def acceleration(self, q: Any, qd: Any, tau: Any, width: Any = None) -> Any:
-        """q̈ with M q̈ + h = τ + ψ, Coulomb friction rising over ±width."""
+    def changes(self, q: Any, qd: Any, w: Any, tau: Any, width: Any = None) -> tuple[Any, Any]:
+        """(q̈ with M q̈ + h = τ + ψ, Coulomb friction rising over ±width; ẇ of activations)."""
+        rate = None
+        if self.controlled:
+            tau, rate = self._driven(q, qd, w, tau)
         if not self.smooth:
-            return self.dynamics.motion(0.0, q, qd, tau)[0]
+            return self.dynamics.motion(0.0, q, qd, tau)[0], rate
         positive, negative = self.dynamics.coulomb
         rubbing = coulomb(qd, positive, negative, width)
-        return self.dynamics.without_coulomb().motion(0.0, q, qd, tau - rubbing)[0]
+        return self.dynamics.without_coulomb().motion(0.0, q, qd, tau - rubbing)[0], rate
+
+    def _driven(self, q: Any, qd: Any, w: Any, u: Any) -> tuple[Any, Any]:
+        """(τ of the actuators, ẇ) under controls u."""
+        compute = self.dynamics.compute
+        if w is None:
+            return compute("actuator_forces", q=q, qd=qd, u=u), None
+        forces = compute("actuator_forces", q=q, qd=qd, u=u, activation=w)
+        return forces, compute("activation_rate", u=u, activation=w)
 
 
 def _runge_kutta_stage(
@@ -71,29 +83,49 @@ def _runge_kutta_stage(
     sum_speed: Any,
     reach: Any,
     weight: Any,
+    w: Any = None,
+    act: Any = None,
+    sum_act: Any = None,
     **held: Any,
 ) -> tuple[Any, ...]:
     """Where the next stage stands, and the sums with this one."""
     rate = stages.dynamics.pull_back(at, speed)
-    qdd = stages.acceleration(stages.point(q, at), speed, **held)
+    qdd, wdot = stages.changes(stages.point(q, at), speed, act, **held)
     ahead = stages.origin(q) + reach * rate, qd + reach * qdd
-    return *ahead, sum_at + weight * rate, sum_speed + weight * qdd
+    found = *ahead, sum_at + weight * rate, sum_speed + weight * qdd
+    return found if w is None else (*found, w + reach * wdot, sum_act + weight * wdot)
 
 
-def _runge_kutta_finish(stages: Stages, q: Any, sum_at: Any, sum_speed: Any, **rest: Any) -> Any:
-    return stages.point(q, sum_at), sum_speed
+def _runge_kutta_finish(
+    stages: Stages, q: Any, sum_at: Any, sum_speed: Any, sum_act: Any = None, **rest: Any
+) -> Any:
+    found = stages.point(q, sum_at), sum_speed
+    return found if sum_act is None else (*found, sum_act)
 
 
 def _semi_implicit_stage(
-    stages: Stages, *, q_next: Any, qd_next: Any, dt: Any, q: Any, qd: Any, **held: Any
+    stages: Stages,
+    *,
+    q_next: Any,
+    qd_next: Any,
+    dt: Any,
+    q: Any,
+    qd: Any,
+    w: Any = None,
+    w_next: Any = None,
+    **held: Any,
 ) -> tuple[Any, ...]:
     """q̇ += dt q̈, then q moved by dt q̇, on its manifold."""
-    faster = qd_next + dt * stages.acceleration(q_next, qd_next, **held)
-    return stages.dynamics.integrate(q_next, dt * faster), faster
+    qdd, wdot = stages.changes(q_next, qd_next, w_next, **held)
+    faster = qd_next + dt * qdd
+    found = stages.dynamics.integrate(q_next, dt * faster), faster
+    return found if w_next is None else (*found, w_next + dt * wdot)
 
 
-def _semi_implicit_finish(stages: Stages, q_next: Any, qd_next: Any, **rest: Any) -> Any:
-    return q_next, qd_next
+def _semi_implicit_finish(
+    stages: Stages, q_next: Any, qd_next: Any, w_next: Any = None, **rest: Any
+) -> Any:
+    return (q_next, qd_next) if w_next is None else (q_next, qd_next, w_next)
 
 
 @dataclass(frozen=True)
@@ -105,11 +137,13 @@ class Fused:
     table: tuple[tuple[float, ...], ...]
     scalars: tuple[str, ...]  # names of the table's columns
     work: Mapping[str, str]  # working values, and whether they are of q, of a step, or of q̇
+    active: tuple[str, ...]  # further ones, of activations
 
 
 _PAIR = {"at": "step", "speed": "qd", "sum_at": "step", "sum_speed": "qd"}
+_OF_STAGES = (("reach", "weight"), _PAIR, ("act", "sum_act"))
 _METHODS = {
-    name: Fused(_runge_kutta_stage, _runge_kutta_finish, tableau.rows, ("reach", "weight"), _PAIR)
+    name: Fused(_runge_kutta_stage, _runge_kutta_finish, tableau.rows, *_OF_STAGES)
     for name, tableau in TABLEAUX.items()
     if tableau.chained
 }
@@ -119,21 +153,28 @@ _METHODS["semi_implicit"] = Fused(
     ((1.0,),),
     ("dt",),
     {"q_next": "q", "qd_next": "qd"},
+    ("w_next",),
 )
 METHODS = tuple(_METHODS)
 
 
-def iteration(dynamics: Dynamics, method: str, friction: str = "smooth") -> Iteration:
+def iteration(
+    dynamics: Dynamics, method: str, friction: str = "smooth", controlled: bool = False
+) -> Iteration:
     """What one step of a method repeats, for a system with numbers for its parameters."""
     if method not in _METHODS:
         raise UnknownNameError(f"there is no method {method!r}{suggest(method, list(METHODS))}")
     smooth = friction == "smooth" and bool(np.any(dynamics.coulomb))
-    stages, fused = Stages(dynamics, smooth), _METHODS[method]
-    sizes = {"q": dynamics.nq, "qd": dynamics.nv, "step": dynamics.nv}
-    begins = {"q": "q", "qd": "qd", "step": "q" if stages.vector else None}
-    base = tuple(Port(name, (sizes[name],)) for name in ("q", "qd"))
-    work = tuple((Port(name, (sizes[of],)), begins[of]) for name, of in fused.work.items())
-    held = tuple(Port(name, (dynamics.nv,)) for name in ("tau", *(["width"] if smooth else [])))
+    stages, fused = Stages(dynamics, smooth, controlled), _METHODS[method]
+    driven = dynamics.driven_by
+    sizes = {"q": dynamics.nq, "qd": dynamics.nv, "step": dynamics.nv, "w": len(driven.active)}
+    begins = {"q": "q", "qd": "qd", "step": "q" if stages.vector else None, "w": "w"}
+    states = ("q", "qd", "w") if controlled and driven.active else ("q", "qd")
+    of = {**fused.work, **(dict.fromkeys(fused.active, "w") if "w" in states else {})}
+    base = tuple(Port(name, (sizes[name],)) for name in states)
+    work = tuple((Port(name, (sizes[kind],)), begins[kind]) for name, kind in of.items())
+    given = len(driven.actuators) if controlled else dynamics.nv
+    held = (Port("tau", (given,)), *([Port("width", (dynamics.nv,))] if smooth else []))
     ports = (*base, *(port for port, _ in work))
     inputs = (*ports, *held, *(Port(name, ()) for name in fused.scalars))
     stage, finish = (partial(function, stages) for function in (fused.stage, fused.finish))
@@ -142,8 +183,8 @@ def iteration(dynamics: Dynamics, method: str, friction: str = "smooth") -> Iter
         work=work,
         held=held,
         table=fused.table,
-        stage=_traced(stage, inputs, list(fused.work), f"{method}_stage"),
-        finish=_traced(finish, ports, ["q", "qd"], f"{method}_finish"),
+        stage=_traced(stage, inputs, list(of), f"{method}_stage"),
+        finish=_traced(finish, ports, list(states), f"{method}_finish"),
         plain=(stage, finish),
     )
 
@@ -160,17 +201,18 @@ def _traced(
 
 
 def rollout(
-    system: System, state: tuple[Any, Any, Any], counts: tuple[int, int, float], **choices: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """`System.rollout`: (q, qd, tau) over (steps, every, dt)."""
+    system: System, state: tuple[Any, ...], counts: tuple[int, int, float], **choices: Any
+) -> tuple[np.ndarray, ...]:
+    """`System.rollout`: (q, qd, tau), or controls in place of tau and activations behind them."""
     method, friction, smoothing = (choices[k] for k in ("method", "friction", "smoothing"))
     if friction not in FRICTION:
         raise UnknownNameError(f"no friction {friction!r}{suggest(friction, list(FRICTION))}")
     if smoothing is not None and not (np.isfinite(smoothing) and smoothing > 0.0):
         raise SettingError(f"smoothing must be a positive velocity, not {smoothing!r}")
-    made = _made(system, method, friction)
+    controlled = choices["controlled"]
+    made = _made(system, method, friction, controlled)
     device = on_device(state)
-    q, qd, tau = state if device else map(np.asarray, state)
+    q, qd, tau, *w = state if device else map(np.asarray, state)
     held = [tau]
     if len(made.iteration.held) == 2:
         width = smoothing_width(system, q, counts[2], smoothing)
@@ -182,17 +224,17 @@ def rollout(
         on_gpu = _kept(
             system,
             "_device_rollouts",
-            (method, friction),
+            (method, friction, controlled),
             lambda: DeviceRollout(made.iteration, method),
         )
-        results = on_gpu((q, qd), held, *counts)
+        results = on_gpu((q, qd, *w), held, *counts)
     else:
         turning = system.nq != system.nv and q.shape[-1:] == (system.nq,)
-        results = made((system.dynamics.normalised(q) if turning else q, qd), held, *counts)
-    return results[0], results[1]
+        results = made((system.dynamics.normalised(q) if turning else q, qd, *w), held, *counts)
+    return tuple(results)
 
 
-def _made(system: System, method: str, friction: str) -> Rollout:
+def _made(system: System, method: str, friction: str, controlled: bool) -> Rollout:
     def make() -> Rollout:
         dynamics = system.dynamics
         if dynamics.rows or not dynamics.traces:
@@ -208,9 +250,9 @@ def _made(system: System, method: str, friction: str) -> Rollout:
         if None in dynamics.parameters.values():
             raise ParameterError(f"{system.name}: rollouts need a value for every parameter")
         dynamics.require_regular()
-        return Rollout(iteration(dynamics.bound(), method, friction))
+        return Rollout(iteration(dynamics.bound(), method, friction, controlled))
 
-    return _kept(system, "_rollouts", (method, friction), make)
+    return _kept(system, "_rollouts", (method, friction, controlled), make)
 
 
 def _kept(system: System, where: str, key: Any, make: Callable[[], Any]) -> Any:

@@ -230,7 +230,9 @@ class System(Actuated):
         every: int = 1,
         friction: str = "smooth",
         smoothing: float | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+        controls: Any = None,
+        activation: Any = None,
+    ) -> tuple[np.ndarray, ...]:
         """q (saves, ..., nq) and qd (saves, ..., nv) after every `every`-th of `steps` steps of `dt`.
 
         The state stays in the processor from the first step to the last. `tau` (..., nv) holds
@@ -239,14 +241,19 @@ class System(Actuated):
         rises over the velocity `smoothing`, or is its plain sign with ``friction="plain"``. CuPy
         arrays are integrated where they are, on the GPU.
 
+        With ``tau=None`` and `controls` (..., nu) its actuators drive it; where they have activations
+        (..., na), these come back as a third array, from `activation` or zero at the start.
+
         >>> import numpy as np, dalembert as dl
         >>> robot = dl.load("pendulum")
         >>> q, qd = robot.rollout([0.1], [0.0], [0.0], steps=1000, dt=1e-3)
         >>> bool(abs(robot.kinetic_energy(q, qd) + robot.potential_energy(q)).std() < 1e-10)
         True
         """
-        choices = {"method": method, "friction": friction, "smoothing": smoothing}
-        return rollouts.rollout(self, (q, qd, tau), (steps, every, dt), **choices)
+        choices: dict[str, Any] = {"method": method, "friction": friction, "smoothing": smoothing}
+        state = self._rolled(q, qd, tau, controls, activation)
+        choices |= {"controlled": controls is not None}
+        return rollouts.rollout(self, state, (steps, every, dt), **choices)
 
 
 def dynamics(system: System) -> Dynamics:
