@@ -1,12 +1,15 @@
 """Random mechanisms with every kind of joint, for the laws that hold for all of them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from dalembert.model import Joint, Link, Model, build
+from dalembert.model.elements import Ballast, Drag, Elements, Lift, Spring
+from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
 from dalembert.spatial import exp_se3, point_masses
 
 # joints whose bodies have one coordinate each, as the matrix formulations need them
@@ -51,6 +54,31 @@ def random_model(
         tool_link=f"link{int(rng.integers(n // 2, n))}",
         gravity=rng.normal(scale=6.0, size=3),
     )
+
+
+def with_elements(model: Model, rng: np.random.Generator) -> Model:
+    """The mechanism with a spring and drag in every joint, lifted weights and three tendons."""
+    bodies = model.bodies
+    rest = model.integrate(model.neutral(), rng.uniform(-1.0, 1.0, model.nv))
+    single = [i for i, body in enumerate(bodies) if body.chart.nq == 1]
+    over = tuple(int(i) for i in rng.choice(single, min(2, len(single)), replace=False))
+    forces = {"stiffness": rng.uniform(0.5, 2.0, 3), "damping": rng.uniform(0.1, 0.5, 2)}
+    ends = [Anchor(int(i), rng.normal(size=3)) for i in rng.integers(-1, len(bodies), 6)]
+    ball = Wrap("sphere", int(rng.integers(len(bodies))), np.eye(3), rng.normal(size=3), 0.3)
+    way = (Segment(ends[0], ends[1]), Segment(ends[2], ends[3], 0.5))
+    tendons = (
+        Tendon("belt", over, rng.normal(size=len(over)), rest=np.array([-0.1, 0.1]), **forces),
+        Tendon("string", segments=way, rest=np.array([1.0, 1.0]), **forces),
+        Tendon("sling", segments=(Segment(ends[4], ends[5], around=ball),), **forces),
+    )
+    elements = Elements(
+        tuple(Spring(i, rng.uniform(0.5, 3.0, 1 + i % 3), rest[b.q]) for i, b in enumerate(bodies)),
+        tuple(Drag(i, rng.uniform(0.0, 0.3, 2)) for i in range(len(bodies))),
+        tuple(Lift(i, rng.uniform(), rng.normal(size=3)) for i in range(0, len(bodies), 2)),
+        tendons,
+        tuple(Ballast(i, rng.uniform()) for i, b in enumerate(bodies) if b.chart.nq == 7),
+    )
+    return replace(model, elements=elements)
 
 
 def random_state(model: Model, rng: np.random.Generator) -> tuple[np.ndarray, ...]:

@@ -170,15 +170,12 @@ def test_equalities_are_kept_and_reported():
         Robot.from_mjcf(TREE, strict=True)
 
 
-def test_what_a_tree_of_bodies_cannot_hold_is_a_warning():
-    text = UNNAMED.replace("<joint axis", '<joint stiffness="3" axis').replace(
-        "<option>", '<option density="1000">'
-    )
-    warnings = Robot.from_mjcf(text).notes.warnings
-    assert warnings == (
-        "joint 'joint0': its spring is ignored",
-        "the fluid around the robot (density, viscosity) is ignored",
-    )
+def test_what_a_tree_of_bodies_cannot_hold_is_left_out():
+    text = UNNAMED.replace("<option>", '<option density="1000">')
+    notes = Robot.from_mjcf(text).notes
+    assert [row.what for row in notes.left_out] == ["fluid"] and not notes.warnings
+    with pytest.raises(ImportFileError, match="fluid 'around the robot' is left out"):
+        Robot.from_mjcf(text, strict=True)
 
 
 def test_nan_is_an_error_and_no_log_is_written(tmp_path, monkeypatch, capfd):
@@ -325,8 +322,6 @@ def test_friction_that_the_file_switches_off_is_off(flag):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ('stiffness="0 1 2"', "spring"),
-        ('damping="0 1 2"', "damper"),
         ('frictionloss="0.2"', "friction"),
         ('armature="0.2"', "armature"),
     ],

@@ -19,7 +19,7 @@ from dalembert.importers.mjcf_compile import compiled
 from dalembert.importers.mjcf_files import Trust, require_mujoco
 from dalembert.importers.mjcf_limits import MAX_BODIES
 from dalembert.importers.mjcf_notes import report
-from dalembert.importers.mjcf_physics import disabled, reflected
+from dalembert.importers.mjcf_physics import JointForces, disabled
 from dalembert.importers.mjcf_tendons import Tendons
 from dalembert.importers.xml_read import LARGEST, Source, read_xml
 from dalembert.model import Joint, Link, Model, build
@@ -28,11 +28,13 @@ from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.rotations import snap
 
 FREE, BALL, SLIDE, HINGE = range(4)  # MuJoCo's mjtJoint
-COULOMB = "dalembert coulomb "  # and a joint: a <numeric> that MuJoCo passes through
 _NUMBERS = (
     *("body_pos", "body_quat", "body_mass", "body_ipos", "body_iquat", "body_inertia"),
     *("jnt_pos", "jnt_axis", "qpos0", "dof_armature", "dof_damping", "dof_frictionloss"),
     *("site_pos", "site_quat", "actuator_armature", "actuator_damping", "actuator_gear"),
+    *("jnt_stiffness", "jnt_stiffnesspoly", "dof_dampingpoly", "qpos_spring", "body_gravcomp"),
+    *("tendon_stiffness", "tendon_stiffnesspoly", "tendon_damping", "tendon_dampingpoly"),
+    *("tendon_lengthspring", "wrap_prm"),
 )
 KIND = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
 
@@ -85,8 +87,11 @@ def model_from_mjcf(
     left_open = notes.left_open if loops == "ignore" else ()
     notes = replace(
         notes,
-        warnings=(*notes.warnings, *left_open, *bodies.warnings, *said),
-        left_out=(*notes.left_out, *tendons.left_out, *undriven, *dropped.left_out()),
+        warnings=(*notes.warnings, *left_open, *bodies.forces.warnings, *said),
+        left_out=(
+            *(*notes.left_out, *bodies.forces.left_out, *tendons.left_out),
+            *(*undriven, *dropped.left_out()),
+        ),
         ignored=(*notes.ignored, *dropped.ignored()),
         meshes=tuple(dropped.meshes(mujoco, m, bodies.names)),
     )
@@ -124,16 +129,12 @@ class _Bodies:
 
     def __init__(self, mujoco: ModuleType, m: Any) -> None:
         self.m = m
-        self.armature, damping, self.warnings = reflected(mujoco, m)
-        self.armature += m.dof_armature
-        still = disabled(mujoco, m, "DAMPER", "PASSIVE")
-        self.damping = np.zeros(m.nv) if still else m.dof_damping + damping
         self.limited = not disabled(mujoco, m, "LIMIT", "CONSTRAINT")
-        self.rubbing = not disabled(mujoco, m, "FRICTIONLOSS", "CONSTRAINT")
         self.names = _names(mujoco, m, mujoco.mjtObj.mjOBJ_BODY, m.nbody, "body")
         self.joints = _names(mujoco, m, mujoco.mjtObj.mjOBJ_JOINT, m.njnt, "joint")
         self.sites = _names(mujoco, m, mujoco.mjtObj.mjOBJ_SITE, m.nsite, "site")
-        self.numerics = _names(mujoco, m, mujoco.mjtObj.mjOBJ_NUMERIC, m.nnumeric, "numeric")
+        numerics = _names(mujoco, m, mujoco.mjtObj.mjOBJ_NUMERIC, m.nnumeric, "numeric")
+        self.forces = JointForces(mujoco, m, self.joints, numerics)
 
     def links(self) -> list[Link]:
         """One link per joint, the last of a body carrying its inertia; bodies depth first."""
@@ -166,12 +167,13 @@ class _Bodies:
             "mass": float(self.m.body_mass[i]),
             "com": com,
             "inertia": 0.5 * (tensor + tensor.T),
+            "lifted": float(self.m.body_gravcomp[i]),
         }
 
     def _joint(self, k: int, here: np.ndarray) -> tuple[Joint, np.ndarray]:
         """The joint, and the body frame as it moves with it."""
         m, kind = self.m, int(self.m.jnt_type[k])
-        dof, q = int(m.jnt_dofadr[k]), int(m.jnt_qposadr[k])
+        q = int(m.jnt_qposadr[k])
         anchor = np.eye(4)
         if kind in (HINGE, BALL):
             anchor[:3, 3] = m.jnt_pos[k]
@@ -184,23 +186,11 @@ class _Bodies:
             origin=np.eye(4) if kind == FREE else here @ anchor,
             offset=-float(m.qpos0[q]) if simple else 0.0,
             limits=(float(m.jnt_range[k, 0]), float(m.jnt_range[k, 1])) if limited else None,
-            viscous=float(self.damping[dof]),
-            coulomb=self._coulomb(k, dof),
-            rotor_inertia=float(self.armature[dof]),
+            **self.forces.of(k),
         )
         back = np.eye(4)
         back[:3, 3] = -anchor[:3, 3]
         return joint, back
-
-    def _coulomb(self, k: int, dof: int) -> Any:
-        """One number, or the pair `to_mjcf` kept beside MuJoCo's symmetric loss."""
-        if not self.rubbing:
-            return 0.0
-        name = COULOMB + self.joints[k]
-        if name in self.numerics:
-            at = int(self.m.numeric_adr[self.numerics.index(name)])
-            return tuple(float(x) for x in self.m.numeric_data[at : at + 2])
-        return float(self.m.dof_frictionloss[dof])
 
     def frames(self) -> dict[str, tuple[str | None, np.ndarray]]:
         """Sites by name: the body they are on (None: the world) and their pose there."""

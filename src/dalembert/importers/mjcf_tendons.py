@@ -89,10 +89,6 @@ class Tendons:
     def _leave_out(self, i: int, name: str) -> None:
         """What a tendon has that the model does not."""
         effects = {
-            "stiffness": ("tendon spring", "the tendon does not pull"),
-            "stiffnesspoly": ("tendon spring", "the tendon does not pull"),
-            "damping": ("tendon damper", "the tendon does not brake"),
-            "dampingpoly": ("tendon damper", "the tendon does not brake"),
             "frictionloss": ("tendon friction", "the tendon slides without Coulomb friction"),
             "armature": ("tendon armature", "inertia that its motion has is missing from M"),
             "springyield": ("yield of a tendon spring", "the spring stays elastic"),

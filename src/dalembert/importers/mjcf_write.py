@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.importers.mjcf import COULOMB
+from dalembert.importers.mjcf_physics import COULOMB
 from dalembert.importers.mjcf_write_actuators import actuator_lines, joint_range, timestep
 from dalembert.importers.mjcf_write_actuators import sites as actuated_sites
 from dalembert.importers.mjcf_write_loops import LoopLines, keyframe, site_line

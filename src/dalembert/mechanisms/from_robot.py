@@ -31,6 +31,11 @@ def spatial_mechanism(robot: Robot, q: Any = None) -> SpatialMechanism:
         raise ModelError(
             f"{robot.name}: joints that follow others and open parameters cannot go along"
         )
+    if model.elements:
+        raise ModelError(
+            f"{robot.name}: springs, tendons, drag and lifted weights of a robot cannot go along; "
+            "give the mechanism its own forces"
+        )
     at = robot.neutral() if q is None else np.asarray(q, dtype=float)
     made = SpatialMechanism(robot.name, gravity=model.gravity)
     poses = body_poses(model, at)

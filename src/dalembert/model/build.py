@@ -17,11 +17,13 @@ from dalembert.errors import InertiaError, ModelError
 from dalembert.model import check
 from dalembert.model.check import numbers
 from dalembert.model.drives import drive_of
+from dalembert.model.elements import Elements
 from dalembert.model.freedoms import Freedom, freedoms
 from dalembert.model.joint import REVOLUTE, Chart, align
 from dalembert.model.link import Link
 from dalembert.model.model import Body, Frame, JointInfo, Model
 from dalembert.model.parameter import Given, collect
+from dalembert.model.passive import elements_of, is_none, share
 from dalembert.model.tree import ordered
 from dalembert.spatial.arrays import Matrix3, Pose, Scalar, Vector, Vector3
 from dalembert.spatial.consistency import check_inertia
@@ -75,14 +77,16 @@ def build(
         raise ModelError("every joint is fixed; a mechanism needs at least one that moves")
     ends = links[-1].name if tool_link is None else check.label(tool_link, "tool_link")
     builder.name_frames({} if frames is None else frames, tool, ends)
+    drive = drive_of(builder.moving)
     model = Model(
         name=plain_name(name, "the robot"),
         bodies=tuple(builder.merged_bodies()),
         joints=tuple(builder.joints),
         frames=builder.frames,
         tool=TOOL,
-        drive=drive_of(builder.moving),
+        drive=drive,
         gravity=numbers(gravity, (3,), "gravity"),
+        elements=builder.elements(drive.rotor),
     )
     return _with_parameters(model)
 
@@ -99,6 +103,7 @@ class _Builder:
         self.moving: list[tuple[Link, int]] = []  # link and its nv
         self.frames: dict[str, Frame] = {}
         self.loads: dict[int, list[Moments]] = {}  # what is fixed to each body, about its origin
+        self.lifted: dict[int, list[tuple[Scalar, Vector3]]] = {}  # mass and moment of it
 
     def add(self, link: Link) -> None:
         """One link: its joint's bodies, its frame and its inertia."""
@@ -154,6 +159,14 @@ class _Builder:
         turned = rotate_tensor(tensor, place.frame.R)
         moments = mass, mass * centre, parallel_axis(turned, mass, centre)
         self.loads.setdefault(place.body, []).append(moments)
+        part = share(link)
+        if place.body >= 0 and not is_none(part):
+            self.lifted.setdefault(place.body, []).append((part * mass, part * moments[1]))
+
+    def elements(self, rotor: Vector) -> Elements:
+        """Springs, drag and lifted weights of all links."""
+        links = [link for link, _ in self.moving]
+        return elements_of(links, self.joints, self.bodies, rotor, self.lifted)
 
     def merged_bodies(self) -> list[Body]:
         """Bodies with the inertia of everything fixed to them."""

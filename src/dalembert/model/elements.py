@@ -53,6 +53,18 @@ class Lift(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
+class Ballast(Frozen):
+    """Inertia of a free joint that resists acceleration in the world: MuJoCo's armature.
+
+    A rotor of inertia a takes the force a v̇ of the twist's linear part v, which is given along
+    axes that turn; in the world it would be a (v̇ + ω × v). M has a as its rotor already.
+    """
+
+    body: int
+    mass: Scalar  # a, kg
+
+
+@dataclass(frozen=True, eq=False)
 class Elements(Frozen):
     """All elements of a mechanism."""
 
@@ -60,6 +72,7 @@ class Elements(Frozen):
     drags: tuple[Drag, ...] = ()
     lifts: tuple[Lift, ...] = ()
     tendons: tuple[Tendon, ...] = ()
+    ballasts: tuple[Ballast, ...] = ()
 
     def __bool__(self) -> bool:
         return any(getattr(self, f.name) for f in fields(self))

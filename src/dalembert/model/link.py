@@ -35,6 +35,10 @@ class Joint:
     coulomb_motor: Given = 0.0  # at the motor: × |gear_ratio|
     rotor_inertia: Given = 0.0  # kg m²: × gear_ratio² at the joint
     gear_ratio: Given = 1.0
+    stiffness: Given = 0.0  # of a spring: one number, or k_1, k_2, … of k_1 x + k_2 x² + …
+    rest: Given | None = None  # coordinates without force; default: the neutral ones
+    ballast: bool = False  # of a free joint: its rotor resists acceleration in the world
+    drag: Given = ()  # b_2, b_3, … of b_2 q̇|q̇| + b_3 q̇³ + …, beside the viscous friction
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,7 @@ class Link:
     com: Given = (0.0, 0.0, 0.0)
     inertia: Given = field(default_factory=lambda: np.zeros((3, 3)))  # about the com, link axes
     frame: Given | None = None  # pose of the link frame in the joint's moved frame, if different
+    lifted: Given = 0.0  # share of its weight that is carried from outside
 
 
 def links_from(rows: Any) -> list[Link]:

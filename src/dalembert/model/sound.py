@@ -14,7 +14,7 @@ from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.body import Body
 from dalembert.model.check import label, mapping, numbers
 from dalembert.model.coupling import CoupledModel, Follow
-from dalembert.model.elements import Drag, Elements, Lift, Spring
+from dalembert.model.elements import Ballast, Drag, Elements, Lift, Spring
 from dalembert.model.joint import Ball, Free, Screw
 from dalembert.model.model import Drive, Frame, JointInfo, Model
 from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
@@ -95,10 +95,11 @@ def _require_joints(tree: Model, joints: Any) -> None:
 def _require_elements(tree: Model) -> None:
     found: Any = tree.elements
     _require(isinstance(found, Elements), "the elements")
-    kinds = {"springs": Spring, "drags": Drag, "lifts": Lift, "tendons": Tendon}
+    kinds: dict[str, type] = {"springs": Spring, "drags": Drag, "lifts": Lift}
+    kinds |= {"ballasts": Ballast, "tendons": Tendon}
     for name, kind in kinds.items():
         _require(_all(getattr(found, name), kind), name)
-    for element in (*found.springs, *found.drags, *found.lifts):
+    for element in (*found.springs, *found.drags, *found.lifts, *found.ballasts):
         _require_carrier(tree, element.body, least=0)
     for spring in found.springs:
         numbers(spring.rest, (tree.bodies[spring.body].chart.nq,), "rest of a spring")
@@ -108,6 +109,9 @@ def _require_elements(tree: Model) -> None:
     for lift in found.lifts:
         numbers(lift.mass, (), "mass of a lift")
         numbers(lift.moment, (3,), "moment of a lift")
+    for ballast in found.ballasts:
+        numbers(ballast.mass, (), "mass of a ballast")
+        _require(isinstance(tree.bodies[ballast.body].chart, Free), "the joint of a ballast")
     for tendon in found.tendons:
         _require_tendon(tree, tendon)
 

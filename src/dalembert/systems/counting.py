@@ -21,6 +21,7 @@ from dalembert.formulations.registry import INPUTS, shape
 from dalembert.kernels.program.count import Count
 from dalembert.kernels.program.tally import ABSENT, tally
 from dalembert.model import CoupledModel, Joint, Link, Model, build
+from dalembert.model.elements import Elements
 from dalembert.spatial import exp_se3
 
 
@@ -63,10 +64,10 @@ def in_given_frames(model: Model | CoupledModel, formulation: str) -> Count:
 
 
 def _without_drives(tree: Model) -> Model:
-    """The tree with a one for every open parameter, and no rotors or friction."""
+    """The tree with a one for every open parameter, and no rotors, friction or elements."""
     bound = tree.bind(np.ones(len(tree.parameters)))
     none = dict.fromkeys(vars(bound.drive), _absent(tree.nv))
-    return replace(bound, drive=replace(bound.drive, **none))
+    return replace(bound, drive=replace(bound.drive, **none), elements=Elements())
 
 
 def _absent(size: int) -> np.ndarray:

@@ -52,7 +52,8 @@ def with_letters(system: Any) -> Any:
     """A robot with a `Parameter` for every number of it that is not zero; other systems as they are.
 
     Frames keep their directions; offsets, masses, centres and tensors, in the model's body frames,
-    and gravity become letters. Drives keep only the inertia of the rotors.
+    and gravity become letters. Drives keep only the inertia of the rotors; springs of joints have
+    letters, and a robot with other elements has none.
     """
     robot = system.robot
     if robot is not system or robot.model.followers:
@@ -60,6 +61,11 @@ def with_letters(system: Any) -> Any:
     model = robot.model
     if model.parameters:
         raise EquationError(f"{robot.name} has parameters already: {', '.join(model.parameters)}")
+    if replace(model.elements, springs=()):
+        raise EquationError(
+            f"{robot.name}: tendons, drag and lifted weights get no letters. Build the robot with "
+            "dalembert.Parameter instead"
+        )
     links = [_lettered_link(model, i) for i in range(len(model.bodies))]
     tool = model.frame(model.tool)
     gravity = _letters([f"g{axis}" for axis in "xyz"], model.gravity)
@@ -107,8 +113,18 @@ def _lettered_link(model: Model, i: int) -> dict[str, Any]:
             "origin": _pose(body.rotation, offsets),
             "offset": float(np.asarray(body.offset)[0]),
             "rotor_inertia": _letter(f"Jm{number}", model.drive.rotor[i]),
+            **_spring(model, i),
         },
     }
+
+
+def _spring(model: Model, i: int) -> dict[str, Any]:
+    """A linear spring of joint i in letters."""
+    for spring in model.elements.springs:
+        if spring.body == i:
+            k = [_letter(f"k{i + 1}", spring.stiffness[0]), *spring.stiffness[1:]]
+            return {"stiffness": k, "rest": _letter(f"r{i + 1}", spring.rest[0])}
+    return {}
 
 
 def _letter(name: str, value: Any) -> Any:

@@ -20,12 +20,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dalembert.formulations.derivatives.automatic import slopes
 from dalembert.formulations.inverse.newton_euler import (
     LinkMotion,
     base_motion,
     link_wrenches,
     motions,
 )
+from dalembert.formulations.parts.elements import add, conservative, dissipative, turning
 from dalembert.formulations.parts.sweep import Placed, inward, transforms
 from dalembert.formulations.parts.turned import turned
 from dalembert.linalg.symmetric import add_outer
@@ -94,7 +96,22 @@ def inverse_dynamics_derivatives(
                     dqd[other, own] = _dot(c.S, moved.dqd)
                     M[other, own] = M[own, other] = _dot(c.S, moved.inertial)
     viscous, rotor = np.diag(model.drive.viscous), np.diag(model.drive.rotor)
-    return dq.matrix(), dqd.matrix() + viscous, M.matrix() + rotor
+    by_q, by_qd = element_slopes(model, q, qd)
+    return add(dq.matrix(), by_q), add(dqd.matrix() + viscous, by_qd), M.matrix() + rotor
+
+
+def element_slopes(model: Model, q: Vector, qd: Vector) -> tuple[list[Matrix], list[Matrix]]:
+    """∂/∂q and ∂/∂q̇ (nv, nv) of the torques of elements; empty where there are none."""
+
+    def torque(model: Model, q: Vector, qd: Vector, unused: Vector) -> Vector:
+        none = np.zeros(model.nv)
+        held, damped = conservative(model, q), dissipative(model, q, qd)
+        return add(none, held, damped, turning(model, qd))
+
+    if not model.elements:
+        return [], []
+    by_q, by_qd, _ = slopes(torque, model, q, qd, np.zeros(model.nv))
+    return [by_q], [by_qd]
 
 
 class _Entries(dict[tuple[int, int], Scalar]):

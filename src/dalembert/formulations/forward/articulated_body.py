@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.formulations.inverse.newton_euler import base_motion, motions
 from dalembert.formulations.parts.body_wrench import inertial_wrench
-from dalembert.formulations.parts.drive import friction
+from dalembert.formulations.parts.drive import resisting
 from dalembert.formulations.parts.sweep import inward, outward, transforms
 from dalembert.linalg.symmetric import congruence, symmetric
 from dalembert.model import Body, Model
@@ -44,7 +44,7 @@ def forward_dynamics(
     """q̈ (nv,) with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ."""
     placed = transforms(model, q)
     moving = motions(model, placed, qd, None, base_motion(model, base_twist, base_acceleration))
-    drive = tau - friction(model, qd)
+    drive = tau - resisting(model, q, qd)
     tool = model.frame(model.tool)
 
     def gather(i: int, body: Body, children: list[tuple[int, Articulated]]) -> Articulated:

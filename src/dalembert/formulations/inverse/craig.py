@@ -26,7 +26,7 @@ import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.errors import FormulationError
-from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.drive import with_own
 from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base, gravity_in_links, known_base
@@ -148,7 +148,7 @@ def inverse_dynamics(
     for body, (f, n) in zip(model.bodies, carried, strict=True):
         along = [Z.T @ x for Z, x in ((sliding(body), f), (turning(body), n)) if Z is not None]
         tau.append(sum(along[1:], start=along[0]))
-    return np.concatenate(tau) + rotors(model, qdd) + friction(model, qd)
+    return with_own(model, np.concatenate(tau), q, qd, qdd)
 
 
 def joint_wrenches(

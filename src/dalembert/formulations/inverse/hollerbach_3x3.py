@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.formulations.parts.chain4x4 import base_matrices, trace_of_product
-from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.drive import with_own
 from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base
@@ -104,7 +104,7 @@ def inverse_dynamics(
                 M, c = weighed[i]
                 force = force - model.gravity @ (dW @ c + M * dp)
             tau.append(force)
-    return np.stack(tau) + rotors(model, qdd) + friction(model, qd)
+    return with_own(model, np.stack(tau), q, qd, qdd)
 
 
 def _gather(

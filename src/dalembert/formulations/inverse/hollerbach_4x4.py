@@ -24,7 +24,7 @@ from dalembert.formulations.parts.chain4x4 import (
     tip_matrix,
     trace_of_product,
 )
-from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.drive import with_own
 from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import inward, outward
 from dalembert.formulations.parts.weight import by_base
@@ -98,4 +98,4 @@ def inverse_dynamics(
             dW = moving[i].W @ Q
             force = trace_of_product(dW, D[i].T)
             tau.append(force if c is None else force - model.gravity @ (dW @ c[i])[0:3])
-    return np.stack(tau) + rotors(model, qdd) + friction(model, qd)
+    return with_own(model, np.stack(tau), q, qd, qdd)

@@ -12,12 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import jacobian
-from dalembert.formulations.kinematics.gravity import gravity_torque_by_potential
 from dalembert.formulations.mass.christoffel import coriolis_matrix
 from dalembert.formulations.mass.screw_sum import mass_matrix, require_coordinates
-from dalembert.formulations.parts.drive import friction
+from dalembert.formulations.parts.drive import resisting
 from dalembert.formulations.parts.moving_base import with_base
-from dalembert.formulations.parts.weight import by_base
+from dalembert.formulations.parts.weight import by_base, weight_torque
 from dalembert.model import Model
 from dalembert.spatial.arrays import Twist, Vector, Wrench
 
@@ -40,13 +39,14 @@ def inverse_dynamics(
         fall = np.concatenate([-model.gravity, np.zeros(3)])
         base_acceleration = fall if base_acceleration is None else fall + base_acceleration
     moved = with_base(held, q, qd, qdd, base_twist, base_acceleration)
-    tau = equations(moved.model, moved.q, moved.qd, moved.qdd)[moved.own] + friction(model, qd)
+    tau = equations(moved.model, moved.q, moved.qd, moved.qdd)[moved.own]
+    tau = tau + resisting(model, q, qd)
     if tip_wrench is None:
         return tau
     return tau + jacobian(model, q, frame=model.tool).T @ tip_wrench
 
 
 def equations(model: Model, q: Vector, qd: Vector, qdd: Vector) -> Vector:
-    """M q̈ + C q̇ + N (nv,), rotors included."""
+    """M q̈ + C q̇ + N (nv,) of the bodies, rotors included."""
     tau = mass_matrix(model, q) @ qdd + coriolis_matrix(model, q, qd) @ qd
-    return tau + gravity_torque_by_potential(model, q)
+    return tau + weight_torque(model, q)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.formulations.parts.body_wrench import acceleration_matrix, inertial_wrench
-from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.drive import with_own, with_stored
 from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base, gravity_in_links, known_base, weight
@@ -128,7 +128,7 @@ def inverse_dynamics(
     moving = motions(model, placed, qd, qdd, base, record)
     g = None if by_base(gravity) else gravity_in_links(model, placed)
     tau = project(model, link_wrenches(model, placed, moving, tip_wrench, g, record))
-    return tau + rotors(model, qdd) + friction(model, qd)
+    return with_own(model, tau, q, qd, qdd)
 
 
 def joint_wrenches(
@@ -156,7 +156,7 @@ def bias(
     """h (nv,) = C q̇ + N: the torques of a motion without joint accelerations, no friction."""
     placed = transforms(model, q)
     moving = motions(model, placed, qd, None, base_motion(model, base_twist, base_acceleration))
-    return project(model, link_wrenches(model, placed, moving))
+    return with_stored(model, project(model, link_wrenches(model, placed, moving)), q, qd)
 
 
 def gravity_torque(model: Model, q: Vector) -> Vector:

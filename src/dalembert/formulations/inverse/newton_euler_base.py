@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.drive import with_own
 from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base, known_base
@@ -120,7 +120,7 @@ def inverse_dynamics(
     for body, link, (f, n) in zip(model.bodies, moving, wrenches, strict=True):
         # step 4: the force along a sliding axis, the moment about a turning one
         tau.append((link.R @ body.subspace[0:3]).T @ f + (link.R @ body.subspace[3:6]).T @ n)
-    return np.concatenate(tau) + rotors(model, qdd) + friction(model, qd)
+    return with_own(model, np.concatenate(tau), q, qd, qdd)
 
 
 def joint_wrenches(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dalembert.formulations.inverse import newton_euler_base
 from dalembert.formulations.inverse.newton_euler import LinkMotion, link_wrenches, project
 from dalembert.formulations.parts.body_wrench import acceleration_matrix
-from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.drive import with_own
 from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import transforms
 from dalembert.formulations.parts.weight import by_base
@@ -48,7 +48,7 @@ def inverse_dynamics(
     g = None if by_base(gravity) else [link.R.T @ model.gravity for link in moving]
     turned = in_links(moving, record)
     tau = project(model, link_wrenches(model, placed, turned, tip_wrench, g, record))
-    return tau + rotors(model, qdd) + friction(model, qd)
+    return with_own(model, tau, q, qd, qdd)
 
 
 def joint_wrenches(

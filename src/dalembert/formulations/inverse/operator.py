@@ -17,7 +17,8 @@ import numpy as np
 
 from dalembert.formulations.inverse.screw import adjoints, base_motion, inertia, tool_adjoint
 from dalembert.formulations.kinematics.gravity import as_base_or_torque
-from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.drive import with_own, with_stored
+from dalembert.formulations.parts.elements import add, conservative, turning_matrix
 from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import outward
 from dalembert.formulations.parts.wrenches import in_link_frames
@@ -96,7 +97,7 @@ def gravity_torque(model: Model, q: Vector) -> Vector:
     """φ (nv,) = ξᵀ Gᵀ M G P_0 V̇_0 with V̇_0 = (−g, 0) (000 p.47)."""
     op = operators(model, q)
     fall, _ = as_base_or_torque(model, q, "base")
-    return op.xi.T @ (op.G.T @ (op.M @ (op.G @ (op.P_0 @ fall))))
+    return add(op.xi.T @ (op.G.T @ (op.M @ (op.G @ (op.P_0 @ fall)))), conservative(model, q))
 
 
 def coriolis_matrix_printed(model: Model, q: Vector, qd: Vector) -> Matrix:
@@ -105,7 +106,7 @@ def coriolis_matrix_printed(model: Model, q: Vector, qd: Vector) -> Matrix:
     C q̇ is right, but Ṁ − 2C is not skew; `coriolis_matrix` has the term that is missing.
     """
     J, F, _ = _coriolis_factors(model, q, qd)
-    return J.T @ F
+    return add(J.T @ F, turning_matrix(model, qd))
 
 
 def coriolis_matrix(model: Model, q: Vector, qd: Vector) -> Matrix:
@@ -115,7 +116,7 @@ def coriolis_matrix(model: Model, q: Vector, qd: Vector) -> Matrix:
     J = G ξ and J̇ = G ad_{ξθ̇} Γ J, C = Jᵀ M J̇ + Jᵀ (M ad_V − (M ad_V)ᵀ) J.
     """
     J, F, added = _coriolis_factors(model, q, qd)
-    return J.T @ (F + added)
+    return add(J.T @ (F + added), turning_matrix(model, qd))
 
 
 def _coriolis_factors(model: Model, q: Vector, qd: Vector) -> tuple[Matrix, Matrix, Matrix]:
@@ -167,7 +168,7 @@ def inverse_dynamics(
     fall, N = as_base_or_torque(model, q, gravity)
     base = base_motion(base_twist, base_acceleration, fall)
     tau = op.xi.T @ stacked_wrenches(model, op, qd, qdd, *base, tip_wrench, record)
-    return tau + N + rotors(model, qdd) + friction(model, qd)
+    return with_own(model, tau + N, q, qd, qdd)
 
 
 def bias(
@@ -181,7 +182,8 @@ def bias(
     op = operators(model, q)
     fall, _ = as_base_or_torque(model, q, "base")
     base = base_motion(base_twist, base_acceleration, fall)
-    return op.xi.T @ stacked_wrenches(model, op, qd, np.zeros(model.nv), *base)
+    h = op.xi.T @ stacked_wrenches(model, op, qd, np.zeros(model.nv), *base)
+    return with_stored(model, h, q, qd)
 
 
 def joint_wrenches(

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.formulations.kinematics.gravity import as_base_or_torque
-from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.drive import with_own
 from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import inward, outward, transforms
 from dalembert.formulations.parts.wrenches import in_link_frames
@@ -112,7 +112,7 @@ def inverse_dynamics(
     A, base = adjoints(model, q), base_motion(base_twist, base_acceleration, fall)
     F = wrenches(model, A, twists(model, A, qd, qdd, base, record), tip_wrench, record)
     tau = np.concatenate([b.subspace.T @ F_i for b, F_i in zip(model.bodies, F, strict=True)])
-    return tau + N + rotors(model, qdd) + friction(model, qd)
+    return with_own(model, tau + N, q, qd, qdd)
 
 
 def joint_wrenches(

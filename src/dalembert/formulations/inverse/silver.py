@@ -29,7 +29,7 @@ import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.errors import UnknownNameError
-from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.drive import with_own
 from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base, gravity_in_links, known_base
@@ -158,7 +158,7 @@ def inverse_dynamics(
         turn, slide = axes(body)
         parts = [z.T @ x for z, x in ((slide, P), (turn, L)) if z is not None]
         tau.append(sum(parts[1:], start=parts[0]))
-    return np.concatenate(tau) + rotors(model, qdd) + friction(model, qd)
+    return with_own(model, np.concatenate(tau), q, qd, qdd)
 
 
 def joint_wrenches(

@@ -26,7 +26,7 @@ from dalembert.formulations.parts.chain4x4 import (
     mass_vector,
     tip_matrix,
 )
-from dalembert.formulations.parts.drive import friction, rotors
+from dalembert.formulations.parts.drive import with_own
 from dalembert.formulations.parts.record import Record, nothing
 from dalembert.formulations.parts.sweep import outward
 from dalembert.formulations.parts.weight import by_base
@@ -105,7 +105,7 @@ def inverse_dynamics(
         return total
 
     tau = np.stack([generalized_force(i) for i in range(model.nv)])
-    return tau + rotors(model, qdd) + friction(model, qd)
+    return with_own(model, tau, q, qd, qdd)
 
 
 def _record_rates(

@@ -6,6 +6,7 @@ import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.formulations.mass.composite_body import mass_matrix
+from dalembert.formulations.parts.elements import energies
 from dalembert.formulations.parts.sweep import outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Scalar, Twist, Vector, Vector3
@@ -42,9 +43,9 @@ def kinetic_energy(model: Model, q: Vector, qd: Vector) -> Scalar:
 
 
 def potential_energy(model: Model, q: Vector) -> Scalar:
-    """U = −Σ m gᵀ p_C, joules; zero where every centre of mass is at the world's origin."""
+    """U = −Σ m gᵀ p_C and of the elements, joules; zero where every centre is at the world's origin."""
     first_moment, _ = _first_moment(model, q)
-    return -(model.gravity @ first_moment)
+    return sum(energies(model, q), -(model.gravity @ first_moment))
 
 
 def center_of_mass(model: Model, q: Vector) -> Vector3:

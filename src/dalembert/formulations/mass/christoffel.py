@@ -6,14 +6,15 @@ from itertools import combinations
 
 import numpy as np
 
-from dalembert.formulations.kinematics.gravity import gravity_torque_by_potential
 from dalembert.formulations.mass.screw_sum import (
     mass_matrix,
     mass_matrix_derivative,
     mass_matrix_slopes,
     require_coordinates,
 )
+from dalembert.formulations.parts.drive import with_stored
 from dalembert.formulations.parts.moving_base import with_base
+from dalembert.formulations.parts.weight import weight_torque
 from dalembert.model import Model
 from dalembert.spatial.arrays import Array, Matrix, Twist, Vector
 
@@ -71,7 +72,7 @@ def bias(
     require_coordinates(model)
     moved = with_base(model, q, qd, np.zeros(model.nv), base_twist, base_acceleration)
     h = velocity_terms(moved.model, moved.q, moved.qd)
-    h = h + gravity_torque_by_potential(moved.model, moved.q)
+    h = h + weight_torque(moved.model, moved.q)
     if moved.model is not model:
         h = h + mass_matrix(moved.model, moved.q) @ moved.qdd
-    return h[moved.own]
+    return with_stored(model, h[moved.own], q, qd)

@@ -1,9 +1,10 @@
-"""Torques of the drives: reflected rotor inertia and joint friction, the same for all formulations."""
+"""Torques beside those of the bodies: rotors, friction and elements, the same for all formulations."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from dalembert.formulations.parts.elements import add, conservative, dissipative, turning
 from dalembert.model import Model
 from dalembert.spatial.arrays import Vector
 
@@ -28,10 +29,30 @@ def saturated(u: Vector, speed: Vector, width: Vector) -> Vector:
 
 
 def generalized_forces(model: Model, q: Vector, qd: Vector) -> Vector:
-    """ψ (nv,) = −friction: with it, M q̈ + h = τ + ψ holds for a robot as for any system."""
-    return -friction(model, qd)
+    """ψ (nv,) = −friction − dampers: with it, M q̈ + h = τ + ψ holds for a robot as for any system."""
+    return -add(friction(model, qd), dissipative(model, q, qd))
 
 
 def rotors(model: Model, qdd: Vector) -> Vector:
     """G² J_m q̈ (nv,): the torque that accelerates the motors' rotors."""
     return model.drive.rotor * qdd
+
+
+def with_own(model: Model, tau: Vector, q: Vector, qd: Vector, qdd: Vector) -> Vector:
+    """τ (nv,) of the bodies, with rotors, friction and elements."""
+    tau = tau + rotors(model, qdd) + friction(model, qd)
+    return _with_elements(model, tau, q, qd)
+
+
+def with_stored(model: Model, h: Vector, q: Vector, qd: Vector) -> Vector:
+    """h (nv,) of the bodies, with what elements store in potential and in momentum."""
+    return add(h, conservative(model, q), turning(model, qd))
+
+
+def resisting(model: Model, q: Vector, qd: Vector) -> Vector:
+    """Friction and elements (nv,): what the drives must give beside the motion of the bodies."""
+    return _with_elements(model, friction(model, qd), q, qd)
+
+
+def _with_elements(model: Model, tau: Vector, q: Vector, qd: Vector) -> Vector:
+    return add(with_stored(model, tau, q, qd), dissipative(model, q, qd))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.model import Body, Frame, Joint, Link, Model, build
+from dalembert.model.elements import Elements
 from dalembert.model.model import Drive
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Twist, Vector
@@ -82,6 +83,7 @@ def with_base_joints(model: Model) -> Model:
         model,
         bodies=(*carriage.bodies, *(body(b) for b in model.bodies)),
         frames={name: frame(f) for name, f in model.frames.items()},
+        elements=Elements(),  # they act on the joints that there were
         drive=Drive(**{name: np.concatenate([np.zeros(6), x]) for name, x in drives.items()}),
     )
 

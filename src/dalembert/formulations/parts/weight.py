@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.errors import UnknownNameError
-from dalembert.formulations.parts.sweep import Placed, outward
+from dalembert.formulations.kinematics.frames import body_poses
+from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Twist, Vector3
+from dalembert.spatial import se3
+from dalembert.spatial.arrays import Twist, Vector, Vector3
 from dalembert.spatial.placement import Force
 
 GRAVITY = ("base", "potential")
@@ -49,3 +51,26 @@ def gravity_in_links(model: Model, placed: Placed) -> list[Vector3]:
 def weight(body: Body, g: Vector3) -> Force:
     """(m g, h × g): a link's weight, and its moment about the link frame's origin."""
     return body.mass * g, np.cross(body.moment, g)
+
+
+def weight_torque(model: Model, q: Vector) -> Vector:
+    """∂U/∂q (nv,) of U = −gᵀ Σ m p_C (003; 000 p.22).
+
+    Joint i moves all that it carries, with mass m and first moment h in its frame C_i, as one
+    body: U depends on q_i through −(g, 0)ᵀ g_i (h, m), and ∂g_i/∂q_i = g_i ξ̂_i.
+    """
+    placed = transforms(model, q)
+
+    def step(i: int, body: Body, children: list[tuple[int, Vector]]) -> Vector:
+        moment = np.concatenate([body.moment, body.mass * np.ones(1)])
+        for child, carried in children:
+            moment = moment + se3.pose(*placed[child]) @ carried
+        return moment
+
+    moments, poses = inward(model, step), body_poses(model, q)
+    slopes = []
+    for body, (R, _), moment in zip(model.bodies, poses, moments, strict=True):
+        falling = R.T @ model.gravity
+        for k in range(body.chart.nv):
+            slopes.append(-(falling @ (se3.hat_se3(body.subspace[:, k]) @ moment)[0:3]))
+    return np.stack(slopes)

@@ -1,0 +1,167 @@
+"""Springs, drag, lifted weights and tendons: one law for all formulations, energy and slopes."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import dalembert as dl
+from dalembert.errors import ModelError
+from dalembert.model.elements import Elements
+from dalembert.model.stored import model_from_text, model_text
+from dalembert.systems.robot import Robot
+from tests.formulations.mechanisms import (
+    SCREW_KINDS,
+    random_model,
+    random_state,
+    seeds,
+    with_elements,
+)
+from tests.formulations.test_agreement import compare
+from tests.kernels.test_c_source import COMPILERS, call, compiled, needs_compiler
+
+SMALL = 1e-6
+
+
+def sprung(seed, **choices):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, n=4, **choices)
+    return Robot(with_elements(model, rng)), rng
+
+
+def slope(function, model, q):
+    """∂f/∂q (nv,) by central differences along the joints' own manifolds."""
+    steps = SMALL * np.eye(model.nv)
+    ahead, behind = (
+        np.array([function(model.integrate(q, sign * step)) for step in steps]) for sign in (1, -1)
+    )
+    return (ahead - behind) / (2 * SMALL)
+
+
+@given(seeds)
+@settings(max_examples=3, deadline=None)
+def test_formulations_agree_with_elements_of_every_kind(seed):
+    robot, rng = sprung(seed, kinds=("revolute", "prismatic", "spherical", "free", "universal"))
+    compare(robot, rng)
+
+
+@given(seeds)
+@settings(max_examples=2, deadline=None)
+def test_formulations_in_coordinates_agree_too(seed):
+    robot, rng = sprung(seed, kinds=SCREW_KINDS)
+    compare(robot, rng)
+
+
+@given(seeds)
+@settings(max_examples=8, deadline=None)
+def test_what_holds_the_mechanism_is_the_slope_of_its_potential(seed):
+    robot, rng = sprung(seed)
+    q, _, _ = random_state(robot.model, rng)
+    N = robot.reference("gravity_torque", q)
+    found = slope(lambda x: robot.reference("potential_energy", x), robot.model, q)
+    np.testing.assert_allclose(found, N, rtol=1e-6, atol=1e-6 * np.abs(N).max())
+
+
+@given(seeds)
+@settings(max_examples=8, deadline=None)
+def test_the_power_of_all_forces_is_the_rate_of_energy(seed):
+    """d(K + U)/dt = (τ + ψ)·q̇, with ψ·q̇ ≤ 0."""
+    robot, rng = sprung(seed)
+    q, qd, qdd = random_state(robot.model, rng)
+
+    def energy(t):
+        at, rate = robot.model.integrate(q, t * qd + 0.5 * t * t * qdd), qd + t * qdd
+        return robot.reference("kinetic_energy", at, rate) + robot.reference("potential_energy", at)
+
+    change = (energy(SMALL) - energy(-SMALL)) / (2 * SMALL)
+    tau = robot.reference("inverse_dynamics", q, qd, qdd)
+    psi = robot.reference("generalized_forces", q, qd)
+    M, h = robot.reference("mass_matrix", q), robot.reference("bias", q, qd)
+    np.testing.assert_allclose(M @ qdd + h, tau + psi, rtol=1e-10, atol=1e-9)
+    scale = np.abs(tau * qd).sum() + abs(energy(0.0))
+    assert abs((tau + psi) @ qd - change) < 1e-6 * scale
+    assert psi @ qd <= 0.0
+
+
+@needs_compiler
+def test_kernels_c_and_the_reference_compute_the_same(tmp_path):
+    robot, rng = sprung(5)
+    q, qd, qdd = random_state(robot.model, rng)
+    tau = robot.reference("inverse_dynamics", q, qd, qdd)
+    scale = np.abs(tau).max()
+    np.testing.assert_allclose(robot.inverse_dynamics(q, qd, qdd), tau, atol=1e-12 * scale)
+    np.testing.assert_allclose(robot.forward_dynamics(q, qd, tau), qdd, atol=1e-9)
+    library = compiled(robot.source("inverse_dynamics"), tmp_path, COMPILERS[0])
+    function = library["dalembert_random_inverse_dynamics"]
+    (written,) = call(function, robot.program("inverse_dynamics"), [q, qd, qdd])
+    np.testing.assert_allclose(written, tau, atol=1e-12 * scale)
+
+
+def test_elements_survive_pickles_stored_text_and_parameters():
+    robot, rng = sprung(6)
+    model = robot.model
+    assert pickle.loads(pickle.dumps(robot)) == robot
+    assert model_from_text(model_text(model)).content == model.content
+    bare = replace(model, elements=Elements())
+    assert bare.content != model.content
+    q, _, _ = random_state(model, rng)
+    assert np.any(
+        Robot(bare).reference("gravity_torque", q) != robot.reference("gravity_torque", q)
+    )
+
+
+def pendulum(**joint):
+    link = {"name": "bob", "mass": 2.0, "com": [0.0, 0.0, -0.5]}
+    return dl.Robot.from_links([{**link, "joint": {"axis": [0, 1, 0], **joint}}])
+
+
+def test_a_spring_of_a_link_is_k_times_the_deflection():
+    bare, sprung = pendulum(), pendulum(stiffness=3.0, rest=0.2)
+    q = np.array([0.7])
+    np.testing.assert_allclose(sprung.gravity_torque(q) - bare.gravity_torque(q), [1.5], rtol=1e-13)
+    np.testing.assert_allclose(
+        sprung.potential_energy(q) - bare.potential_energy(q), 0.375, rtol=1e-13
+    )
+    curved = pendulum(stiffness=[3.0, 0.5, 0.1], rest=0.2)
+    extra = curved.gravity_torque(q) - bare.gravity_torque(q)
+    np.testing.assert_allclose(extra, [1.5 + 0.5 * 0.25 + 0.1 * 0.125], rtol=1e-13)
+
+
+def test_springs_may_be_parameters_and_are_printed():
+    k, r = dl.Parameter("k", 3.0), dl.Parameter("r", 0.2)
+    robot = pendulum(stiffness=k, rest=r)
+    numbers = pendulum(stiffness=4.0, rest=0.2)
+    found = robot.gravity_torque([0.7], parameters={"k": 4.0})
+    np.testing.assert_allclose(found, numbers.gravity_torque([0.7]))
+    assert "k (θ − r)" in str(robot.equations(["g"]))
+
+
+def test_a_lifted_link_weighs_nothing():
+    row = {"name": "bob", "mass": 2.0, "com": [0.3, 0.0, -0.5], "lifted": 1.0}
+    robot = dl.Robot.from_links([{**row, "joint": {"axis": [0, 1, 0]}}])
+    np.testing.assert_allclose(robot.gravity_torque([0.4]), [0.0], atol=1e-15)
+    assert robot.mass_matrix([0.4])[0, 0] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("joint", "said"),
+    [
+        ({"stiffness": "hard"}, "joint 'bob': stiffness"),
+        ({"stiffness": 1.0, "rest": [0.0, 1.0]}, "joint 'bob': rest"),
+        ({"type": "spherical", "stiffness": 1.0, "rest": [0, 0, 0, 2.0]}, "unit length"),
+        ({"drag": [np.nan]}, "joint 'bob': drag"),
+    ],
+)
+def test_springs_that_make_no_sense_are_refused_by_name(joint, said):
+    with pytest.raises(ModelError, match=said):
+        pendulum(**joint)
+
+
+def test_without_elements_programs_are_what_they_were():
+    """Elements of no joint, no tendon and no link leave every operation where it was."""
+    robot = dl.load("puma560")
+    same = Robot(replace(robot.model, elements=Elements()))
+    assert same == robot
+    assert same.operation_count("inverse_dynamics") == robot.operation_count("inverse_dynamics")
