@@ -15,6 +15,7 @@ import numpy as np
 from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.registry import INPUTS, SIZES, Quantity, Size, suggest
 from dalembert.model.actuators import Actuation
+from dalembert.model.forest import Tree
 from dalembert.model.jointed import Kinds
 
 UNITS = {
@@ -82,6 +83,11 @@ class Dynamics:
                 "(dl.Constrained) for what needs its slopes"
             )
         return self
+
+    @property
+    def trees(self) -> Sequence[Tree]:
+        """Its independent parts, if it is made of several that are models of their own."""
+        return ()
 
     @property
     def description(self) -> Any:

@@ -8,6 +8,7 @@ robot, a Lagrangian and a closed chain are compiled by the same lines.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from dalembert.errors import ShapeError
 from dalembert.kernels import Kernel, Port, Program, build, fast_call, source_digest
 from dalembert.kernels.call.explain import explain
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
-from dalembert.systems import on_symbols
+from dalembert.systems import by_tree, on_symbols
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.variant import Variant
 from dalembert.text import plain_name
@@ -147,16 +148,19 @@ class Evaluator:
         name: str,
         doc: str,
         numeric: bool = False,
+        make_program: Callable[[], Program] | None = None,
     ) -> Kernel:
         """The kernel of a traceable function of this system, compiled or from the cache on disk.
 
-        A `numeric` function runs on numbers too.
+        A `numeric` function runs on numbers too. `make_program` traces it, where that is done apart.
         """
         if key not in self._kernels:
             sources = [source_digest(package) for package in self.dynamics.traced_from]
+            if make_program is not None:
+                sources.append(source_digest("dalembert.systems"))
             self._kernels[key] = build(
                 key=repr((self.dynamics.content, key, sources)),
-                make_program=lambda: traced(function, ports[0], name),
+                make_program=make_program or (lambda: traced(function, ports[0], name)),
                 inputs=ports[0],
                 outputs=ports[1],
                 name=name,
@@ -171,7 +175,17 @@ class Evaluator:
         made, way = variant.quantity, variant.formulation
         doc = f"{made.summary}: {way.summary}"
         function, ports = self._traceable(variant), self.ports(variant)
-        return self.build(variant.key, function, ports, way.name, doc, numeric=True)
+        apart = partial(self._traced, variant, way.name)
+        if not by_tree.is_separable(self.dynamics, variant):
+            return self.build(variant.key, function, ports, way.name, doc, numeric=True)
+        return self.build(variant.key, function, ports, way.name, doc, True, apart)
+
+    def _traced(self, variant: Variant, name: str) -> Program:
+        """The formulation traced over this system, tree by tree where it is a scene."""
+        ports = self.ports(variant)
+        if by_tree.is_separable(self.dynamics, variant):
+            return by_tree.program(self.dynamics, variant, ports, name)
+        return traced(self._traceable(variant), ports[0], name)
 
     def _traceable(self, variant: Variant) -> Callable[..., Mapping[str, Any]]:
         def function(parameters: Any = None, **inputs: Any) -> Mapping[str, Any]:
@@ -183,8 +197,7 @@ class Evaluator:
     def _program(self, variant: Variant) -> Program:
         """The formulation traced over this system."""
         if variant.key not in self._programs:
-            function, (inputs, _) = self._traceable(variant), self.ports(variant)
-            self._programs[variant.key] = traced(function, inputs, variant.quantity.name)
+            self._programs[variant.key] = self._traced(variant, variant.quantity.name)
         return self._programs[variant.key]
 
     def _device(self, variant: Variant) -> DeviceKernel:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from dalembert.formulations.derivatives.inertial import (
 from dalembert.formulations.forward.regularity import require_regular_mass_matrix
 from dalembert.formulations.kinematics.frames import EXPRESSED_IN, body_poses, frame_pose
 from dalembert.model import CoupledModel, Model
+from dalembert.model.forest import Tree, trees
 from dalembert.model.parameter import collect
 from dalembert.spatial import se3
 from dalembert.systems.carried import Carried
@@ -53,6 +55,11 @@ class RobotDynamics(Carried):
     @property
     def description(self) -> Any:
         return self.model
+
+    @cached_property
+    def trees(self) -> Sequence[Tree]:
+        found = trees(self.model)
+        return found if len(found) > 1 else ()
 
     @property
     def name(self) -> str:

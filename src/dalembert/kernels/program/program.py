@@ -8,6 +8,7 @@ else in this folder turns functions into programs, or programs into something th
 import enum
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,11 +135,11 @@ def program(
     name: str,
     inputs: tuple[Port, ...],
     outputs: tuple[Port, ...],
-    instructions: list[tuple[int, int, int]],
-    constants: list[float],
-    results: list[int],
+    instructions: Sequence[tuple[int, int, int]] | np.ndarray,
+    constants: Sequence[float] | np.ndarray,
+    results: Sequence[int] | np.ndarray,
 ) -> Program:
-    """Assemble a program from Python lists; its arrays are read-only."""
+    """Assemble a program from lists or arrays; its own arrays are read-only."""
     table = np.array(instructions, dtype=np.int32).reshape(-1, 3).T
     op, a, b = (np.ascontiguousarray(row) for row in table)
     arrays = (op, a, b, np.array(constants, dtype=float), np.array(results, dtype=np.int32))

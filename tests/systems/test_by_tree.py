@@ -1,0 +1,125 @@
+"""A scene costs the sum of its trees, equal ones once, and computes what every tree does alone."""
+
+import re
+
+import mujoco
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.kernels.llvm.codegen import llvm_ir
+from dalembert.kernels.llvm.target import native
+from dalembert.kernels.program import components
+from dalembert.kernels.program.count import count
+from dalembert.model.forest import trees
+from dalembert.systems import by_tree
+from tests.oracles.mujoco_twin import Twin
+from tests.systems.scenes import ARM, BALL, WALKER, scene
+
+QUANTITIES = {
+    "mass_matrix": ("q",),
+    "inverse_dynamics": ("q", "qd", "qdd"),
+    "forward_dynamics": ("q", "qd", "tau"),
+    "inverse_dynamics_derivatives": ("q", "qd", "qdd"),
+    "gravity_torque": ("q",),
+}
+
+
+def walkers(n):
+    return dl.Robot.from_mjcf(scene(*[WALKER] * n))
+
+
+def accelerations(twin, q, qd, tau):
+    """MuJoCo's q̈ under our torques; v = Rᵀ v_w of a free joint, so v̇ = Rᵀ v̇_w − ω × v."""
+    twin.put(q, qd)
+    twin.d.qfrc_applied[:] = tau
+    for v, R in twin.turns.items():
+        twin.d.qfrc_applied[v : v + 3] = R @ tau[v : v + 3]
+    mujoco.mj_forward(twin.m, twin.d)
+    found = twin.ours(twin.d.qacc)
+    for v in twin.turns:
+        found[v : v + 3] -= np.cross(qd[v + 3 : v + 6], qd[v : v + 3])
+    return found
+
+
+def test_trees_of_a_scene_are_models_of_their_own():
+    mixed = dl.Robot.from_mjcf(scene(WALKER, ARM, WALKER, BALL, ARM))
+    found = trees(mixed.model)
+    assert [len(tree.v) for tree in found] == [10, 3, 10, 3, 3]
+    contents = [tree.model.content for tree in found]
+    assert contents[0] == contents[2]
+    assert len(set(contents)) == 4  # arms stand at different places
+    assert np.array_equal(np.concatenate([tree.v for tree in found]), np.arange(mixed.nv))
+    assert len(trees(walkers(1).model)) == 1
+
+
+def test_elements_that_join_trees_keep_them_together():
+    text = scene(ARM, ARM, BALL).replace(
+        "</worldbody>",
+        '</worldbody><tendon><fixed name="belt" stiffness="3">'
+        '<joint joint="e0" coef="1"/><joint joint="e1" coef="-1"/></fixed></tendon>',
+    )
+    assert [len(tree.v) for tree in trees(dl.Robot.from_mjcf(text).model)] == [6, 3]
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_operations_grow_with_the_number_of_trees(quantity):
+    """As many times the operations; a tree alone is traced as ever."""
+    sizes = [count(walkers(n).program(quantity)) for n in (1, 5, 10)]
+    flops = [size.multiplications + size.additions for size in sizes]
+    assert flops[1] == pytest.approx(5 * flops[0], rel=0.1)
+    assert flops[2] == 2 * flops[1]
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_equal_trees_are_compiled_once(quantity, monkeypatch):
+    """The text for LLVM grows by tables of the calls alone, not by operations."""
+    monkeypatch.setattr(
+        "dalembert.kernels.llvm.loop.scheduled",
+        lambda p: components.scheduled(p, many=0, small=100),
+    )
+    found = []
+    for n in (5, 10):
+        text = "\n".join(llvm_ir(walkers(n).program(quantity), "float64", native()))
+        found.append(text.count("fmul"))
+    # what is not worth a call of its own is written for every tree
+    assert 0 < found[0] <= found[1] <= 1.05 * found[0]
+
+
+def test_different_trees_are_traced_once_each(monkeypatch):
+    traced = []
+    plain = by_tree.trace
+    monkeypatch.setattr(by_tree, "trace", lambda *a, **b: traced.append(1) or plain(*a, **b))
+    dl.Robot.from_mjcf(scene(*[WALKER, BALL] * 4)).program("inverse_dynamics")
+    assert len(traced) == 5  # the balls hang at different places
+
+
+def test_a_scene_of_different_trees_is_mujocos():
+    sprung = scene(WALKER, ARM, WALKER, BALL, ARM, WALKER, ARM, WALKER, BALL)
+    text = re.sub(r' (stiffness|springref)="\S+"', "", sprung)
+    robot = dl.Robot.from_mjcf(text)
+    assert by_tree.is_separable(robot.dynamics, robot._variant("mass_matrix", None, {}))
+    rng = np.random.default_rng(0)
+    twin = Twin(text, robot)
+    q = robot.integrate(robot.neutral(), rng.normal(size=(9, robot.nv)))
+    qd, tau = rng.normal(size=(2, 9, robot.nv))
+    qdd = robot.forward_dynamics(q, qd, tau)
+    back = robot.inverse_dynamics(q, qd, qdd)
+    np.testing.assert_allclose(back, tau, rtol=0.0, atol=1e-10)
+    for k in range(3):
+        expected = accelerations(twin, q[k], qd[k], tau[k])
+        np.testing.assert_allclose(qdd[k], expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_tree_by_tree_is_what_the_whole_gives(quantity):
+    """Against the formulation itself, run on all bodies at once."""
+    robot = dl.Robot.from_mjcf(scene(WALKER, ARM, WALKER, BALL, ARM, WALKER, ARM, WALKER, BALL))
+    rng = np.random.default_rng(1)
+    given = {name: rng.normal(size=robot.nv) for name in ("qd", "qdd", "tau")}
+    given["q"] = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
+    inputs = [given[name] for name in QUANTITIES[quantity]]
+    found, expected = robot.evaluate(quantity, *inputs), robot.reference(quantity, *inputs)
+    pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+    for a, b in pairs:
+        np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * max(1.0, np.abs(b).max()))
