@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.constraints.lanes import DIMENSIONS, beside, chosen
+from dalembert.constraints.lanes import DIMENSIONS, all_finite, beside, chosen
+from dalembert.constraints.refusal import require_result
 from dalembert.constraints.status import TWIN, Flagged, Status, require_mode
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.on_symbols import is_symbols
@@ -19,7 +20,7 @@ PIVOTED = ("elimination", "gauge")  # routes that have no answer where their piv
 class Calls(System):
     """Calls of kernels, with the status of every state where it is asked for."""
 
-    def _asked(
+    def _required(
         self,
         quantity: str,
         inputs: tuple[Any, ...],
@@ -29,14 +30,23 @@ class Calls(System):
         out: Any = None,
         **choices: Any,
     ) -> Any:
-        """A quantity as it is, or flagged; choices that are None were not made."""
-        if errors == "raise":
-            return self._evaluate(quantity, inputs, None, parameters, out, **choices)
-        optional = self.dynamics.quantity(quantity).optional
-        given = {name: x for name, x in choices.items() if name in optional}
-        static = {n: x for n, x in choices.items() if n not in given and x is not None}
-        call = (None, parameters, static)
-        return self._flagged(quantity, inputs, given, call, errors, tolerance, out)
+        """A quantity, flagged or, without flags, an error that says why a state has no result.
+
+        Choices that are None were not made.
+        """
+        asked = self.dynamics.quantity(quantity)
+        made = {name: x for name, x in choices.items() if x is not None}
+        given = {name: x for name, x in made.items() if name in asked.optional}
+        call = (None, parameters, {n: x for n, x in made.items() if n not in given})
+        if errors != "raise":
+            return self._flagged(quantity, inputs, given, call, errors, tolerance, out)
+        found = self._call(quantity, inputs, given, *call, out=out)
+        first = found[0] if isinstance(found, tuple) else found
+        if is_symbols(first) or all_finite(first):
+            return found
+        core = len(next(iter(asked.outputs.values())))
+        require_result(self.description.bound, quantity, (first, core), inputs, made, parameters)
+        return found
 
     def _call(
         self,

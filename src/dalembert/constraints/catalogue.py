@@ -14,13 +14,16 @@ from dalembert.constraints import (
     projection,
     quantities,
     reactions,
+    reduced,
+    slopes,
 )
 from dalembert.constraints.contact_catalogue import CONTACT
 from dalembert.constraints.friction import rubbed
 from dalembert.constraints.loads import LOADS, loaded
 from dalembert.formulations.registry import Formulation, Quantity, Size
 
-VECTOR, SQUARE = ("nv",), ("nv", "nv")
+VECTOR, SQUARE, ROWS = ("nv",), ("nv", "nv"), ("rows", "nv")
+FREE = ("freedoms", "freedoms")
 Shapes = dict[str, tuple[Size, ...]]
 
 # the fields of `gauge.Decoupled`
@@ -61,6 +64,11 @@ def _plain(
 ) -> Quantity:
     way = (Formulation("direct", function, citation, summary),)
     return Quantity(name, summary, inputs, outputs, way, optional, static, inverts_mass)
+
+
+def _sloped(what: str, fields: tuple[str, ...]) -> Shapes:
+    """Shapes of the derivatives of `what` and of λ, by their names."""
+    return {name: SQUARE if name.startswith(f"d{what}_") else ROWS for name in fields}
 
 
 FORWARD = Quantity(
@@ -125,6 +133,61 @@ QUANTITIES = (
         "000 p.80–81",
         optional=("lam", "weights", "t", *LOADS),
         static=("actuators",),
+        inverts_mass=True,
+    ),
+    _plain(
+        "forward_dynamics_derivatives",
+        "∂q̈ and ∂λ by q, q̇ and τ",
+        ("q", "qd", "tau"),
+        _sloped("qdd", slopes.MotionSlopes._fields),
+        slopes.forward_dynamics_derivatives,
+        inverts_mass=True,
+    ),
+    _plain(
+        "inverse_dynamics_derivatives",
+        "∂τ and ∂λ by q, q̇ and q̈",
+        ("q", "qd", "qdd"),
+        _sloped("tau", slopes.TorqueSlopes._fields),
+        slopes.inverse_dynamics_derivatives,
+        static=("actuators",),
+        inverts_mass=True,
+    ),
+    _plain(
+        "reduced",
+        "M_r ẍ + h_r = Nᵀ(τ + ψ) in independent velocities, q̇ = N ẋ + n",
+        ("q", "qd"),
+        {"M_r": FREE, "h_r": ("freedoms",), "N": ("nv", "freedoms"), "n": VECTOR},
+        reduced.reduced,
+        "000 p.58–62",
+        static=("independent",),
+        inverts_mass=True,
+    ),
+    _plain(
+        "frame_jacobian",
+        "velocity of a frame per independent velocity",
+        ("q",),
+        {"J": (6, "freedoms")},
+        reduced.frame_jacobian,
+        "000 p.58–62",
+        static=("frame", "expressed_in", "independent"),
+        inverts_mass=True,
+    ),
+    _plain(
+        "regressor",
+        "Y with Y θ + Aᵀλ = τ + ψ",
+        ("q", "qd", "qdd"),
+        {"Y": ("nv", "inertial")},
+        reduced.regressor,
+        optional=(),
+    ),
+    _plain(
+        "reduced_regressor",
+        "Nᵀ Y with Nᵀ Y θ = Nᵀ (τ + ψ)",
+        ("q", "qd", "qdd"),
+        {"Y_r": ("freedoms", "inertial")},
+        reduced.reduced_regressor,
+        "000 p.58–62",
+        static=("independent",),
         inverts_mass=True,
     ),
     _plain("jacobian", "A(q)", ("q",), {"A": ("rows", "nv")}, quantities.jacobian),
@@ -227,3 +290,6 @@ QUANTITIES = (
     *CONTACT,
 )
 BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
+# what a system has only where the one inside has it
+WITH_REGRESSOR = ("regressor", "reduced_regressor")
+WITH_FRAMES = ("frame_jacobian",)

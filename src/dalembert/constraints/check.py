@@ -9,8 +9,9 @@ import numpy as np
 
 from dalembert.constraints import rank
 from dalembert.constraints.description import ConstrainedDynamics, Rows
-from dalembert.constraints.lanes import all_finite, beside, chosen, finite, on_host
+from dalembert.constraints.lanes import all_finite, chosen, on_host
 from dalembert.constraints.multiplier import INCONSISTENT
+from dalembert.constraints.refusal import others, without_result
 from dalembert.errors import ConstraintError, SingularMassMatrixError
 
 if TYPE_CHECKING:
@@ -60,24 +61,7 @@ def explain(
     system = closed.dynamics.bound(parameters)
     rows = system.at(here, moving, now)
     B = rank.weighed(system, rows.A, here, now)
-    raise ConstraintError(_why(closed, system, B, rows, here) + _others(count))
-
-
-def without_result(lam: Any, inputs: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """(States (...) without λ though their inputs are finite, the inputs as arrays)."""
-    arrays = [beside(x, lam) for x in inputs]
-    bad = ~finite(lam)
-    for x in arrays:
-        bad = bad & finite(x)
-    return bad, arrays
-
-
-def _others(count: int) -> str:
-    """The end of a message: how many states are like the one it is about."""
-    if count < 2:
-        return ""
-    others = "another state" if count == 2 else f"{count - 1} other states"
-    return f'. So it is with {others} of the batch; errors="flag" gives all others their results'
+    raise ConstraintError(_why(closed, system, B, rows, here) + others(count))
 
 
 def _why(
@@ -138,5 +122,5 @@ def require_state(
         raise ConstraintError(
             f"{closed.name}: the actuators ({chosen_ones}) cannot give this motion: they do not "
             f"reach all {closed.freedoms} degrees of freedom{pulls}. Choose other actuators, or a "
-            f"motion that meets the equations of the undriven ones{_others(count)}"
+            f"motion that meets the equations of the undriven ones{others(count)}"
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.constraints.calling import PIVOTED
-from dalembert.constraints.check import explain, require_state, without_result
+from dalembert.constraints.check import explain, require_state
 from dalembert.constraints.describe import describe
 from dalembert.constraints.inverse import internal_forces, selected
 from dalembert.constraints.kinds import Constraint
@@ -18,6 +18,7 @@ from dalembert.constraints.loads import given_loads
 from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
 from dalembert.constraints.reference import reference
+from dalembert.constraints.refusal import without_result
 from dalembert.constraints.to_file import Written
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.on_symbols import is_symbols

@@ -87,9 +87,16 @@ class ConstrainedDynamics(WithContacts):
 
     @cached_property
     def catalogue(self) -> Mapping[str, Quantity]:
-        from dalembert.constraints.catalogue import BY_NAME
+        from dalembert.constraints.catalogue import BY_NAME, WITH_FRAMES, WITH_REGRESSOR
 
-        return {**self.of_the_inside(), **BY_NAME, **self._of_actuators()}
+        own = dict(BY_NAME)
+        for there, names in (
+            ("regressor" in self.dynamics.catalogue, WITH_REGRESSOR),
+            (self.dynamics.frames, WITH_FRAMES),
+        ):
+            for name in () if there else names:
+                del own[name]
+        return {**self.of_the_inside(), **own, **self._of_actuators()}
 
     def _of_actuators(self) -> Mapping[str, Quantity]:
         from dalembert.constraints.actuation import REQUIRED

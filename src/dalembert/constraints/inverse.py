@@ -15,9 +15,9 @@ import numpy as np
 from dalembert.constraints import rank
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.loads import load
+from dalembert.constraints.metric import Metric, metric
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.posture import index
-from dalembert.constraints.projection import Metric, metric
 from dalembert.linalg.entries import flagged, largest
 from dalembert.linalg.row_space import AnyRowSpace, row_space
 
@@ -89,15 +89,10 @@ def driven(
     f, maps = sum(parts[1:], parts[0]), metric(system, M, A)
     scale = None if weights is None else 1.0 / np.sqrt(weights)
     B = B if scale is None else B * scale.reshape(1, -1)
-    # P_ω B u = P_ω f in the metric M⁻¹, by the columns of L⁻¹ P_ω B; they are taken across the rows
-    # twice, so that near a singular posture no rounding is left that would count as reached
-    half, across = maps.half(B).T, maps.space.across
-    reachable = np.stack([across(across(column)) for column in half])
-    by, most = maps.space.weights, system.freedoms + 1  # one more where a row is lost
-    reached = row_space(reachable, None, by, half, most)
-    u, _ = reached.solve(reachable @ (by * maps.half(f)))
+    drives = reach(system, maps, B)
+    u = drives.torques(maps, f)
     if lam is not None:
-        u = u + _toward(maps, reached, B, f + A.T @ lam - B @ u)
+        u = u + _toward(maps, drives.reached, B, f + A.T @ lam - B @ u)
     carried = B @ u - f
     found = maps.normal(carried)
     # beside the forces it was made of, which may cancel: a force over √M_jj has no units of its own
@@ -108,6 +103,33 @@ def driven(
     for row in system.rubbing:
         ok = ok * (found[row] >= 0.0)
     return u if scale is None else scale * u, found, ok
+
+
+class Reach(NamedTuple):
+    """What the drives do to the motion: P_ω B u in the metric M⁻¹."""
+
+    columns: Any  # L⁻¹ P_ω B, one row (nv,) for every drive
+    reached: AnyRowSpace  # their span
+
+    def torques(self, maps: Metric, f: Any) -> Any:
+        """u of least norm with P_ω B u = P_ω f, for f (nv,) or (nv, m)."""
+        return self.reached.solve(self.columns @ maps.weigh(maps.half(f)))[0]
+
+    def behind(self, maps: Metric, u: Any) -> Any:
+        """The permitted velocity v (nv,), A v = 0, with Bᵀv = u for u of least norm."""
+        y = self.reached.back(self.reached.coordinates(u)[0])
+        return maps.M.full_solve(list(maps.space.across(y)))
+
+
+def reach(system: ConstrainedDynamics, maps: Metric, B: Any) -> Reach:
+    """Columns of L⁻¹ P_ω B, taken across the rows twice.
+
+    Near a singular posture no rounding is then left that would count as reached.
+    """
+    half, across = maps.half(B).T, maps.space.across
+    columns = np.stack([across(across(column)) for column in half])
+    most = system.freedoms + 1  # one more where a row is lost
+    return Reach(columns, row_space(columns, None, maps.space.weights, half, most))
 
 
 def _toward(maps: Metric, reached: AnyRowSpace, B: Any, wanted: Any) -> Any:

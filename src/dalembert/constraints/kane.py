@@ -17,7 +17,7 @@ import numpy as np
 from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.friction import require_smooth
-from dalembert.constraints.projection import metric
+from dalembert.constraints.metric import metric
 from dalembert.constraints.terms import terms
 from dalembert.linalg.cholesky import cholesky
 from dalembert.linalg.ldl import ldl

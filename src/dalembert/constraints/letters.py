@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert.constraints import reduced
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.friction import require_smooth
+from dalembert.constraints.reduced import Reduction
 from dalembert.constraints.terms import terms
 from dalembert.constraints.trap import difference_term
 from dalembert.errors import ConstraintError
@@ -110,15 +112,8 @@ def projected_forces(
     return P @ (tau + system.dynamics.generalized_forces(q, qd, t)), relations
 
 
-class Reduced(NamedTuple):
-    """q̇ = T ṙ + n, with r the coordinates that elimination keeps."""
-
-    T: Any  # (nv, freedoms)
-    qd: Any  # T ṙ + n (nv,)
-    carried: Any  # q̈ − T r̈ (nv,)
-
-
-def _reduced(system: ConstrainedDynamics, q: Any, qd: Any, t: Any) -> Reduced:
+def _reduced(system: ConstrainedDynamics, q: Any, qd: Any, t: Any) -> Reduction:
+    """q̇ = T ṙ + n by Cramer's rule, with r the coordinates that elimination keeps."""
     require_smooth(system, "the form in letters")
     chosen = system.require_pivots()
     rows, held = list(chosen.rows), list(chosen.columns)
@@ -134,28 +129,25 @@ def _reduced(system: ConstrainedDynamics, q: Any, qd: Any, t: Any) -> Reduced:
     T = whole(np.eye(len(free)), -(adj @ at.A[rows][:, free]) / det)
     moving = T @ qd[free] + whole(still, (adj @ at.b[rows]) / det)
     drift = system.at(q, moving, t).drift[rows]
-    return Reduced(T, moving, whole(still, (adj @ drift) / det))
+    return Reduction(T, moving, whole(still, (adj @ drift) / det))
 
 
 def reduced_mass_matrix(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
-    """(Tᵀ M T (freedoms, freedoms), relations) of p.60–62."""
-    T = _reduced(system, q, np.zeros(system.nv), t).T
-    return T.T @ system.dynamics.at_time(t).mass_matrix(q) @ T, _on(system, q, t)
+    """(M_r (freedoms, freedoms), relations) of p.60–62."""
+    made = _reduced(system, q, np.zeros(system.nv), t)
+    return reduced.mass_matrix(system, q, made, t), _on(system, q, t)
 
 
 def reduced_bias(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
-    """(Tᵀ (C q̇ + N + M (q̈ − T r̈)) (freedoms,), relations), in the velocities ṙ alone."""
-    made, plant = _reduced(system, q, qd, t), system.dynamics.at_time(t)
-    h = plant.bias(q, made.qd) + plant.mass_matrix(q) @ made.carried
-    return made.T.T @ h, _on(system, q, t)
+    """(h_r (freedoms,), relations), in the velocities ṙ alone."""
+    return reduced.bias(system, q, _reduced(system, q, qd, t), t), _on(system, q, t)
 
 
 def reduced_forces(
     system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None
 ) -> tuple[Any, Any]:
     """(Tᵀ (τ + ψ) (freedoms,), relations)."""
-    made = _reduced(system, q, qd, t)
-    return made.T.T @ (tau + system.dynamics.generalized_forces(q, made.qd, t)), _on(system, q, t)
+    return reduced.forces(system, q, tau, _reduced(system, q, qd, t), t), _on(system, q, t)
 
 
 def difference(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:

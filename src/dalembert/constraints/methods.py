@@ -9,16 +9,16 @@ import numpy as np
 
 from dalembert.constraints import rank
 from dalembert.constraints.assembly import STARTS, assemble
-from dalembert.constraints.calling import Calls
 from dalembert.constraints.contact_methods import ContactMethods
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.gauge import Decoupled, SingularValues
 from dalembert.constraints.posture import index
+from dalembert.constraints.reduced_methods import ReducedMethods
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
 
 
-class ConstraintMethods(ContactMethods, Calls):
+class ConstraintMethods(ContactMethods, ReducedMethods):
     """Everything of a constrained system but its forward and inverse dynamics."""
 
     system: System
@@ -153,8 +153,10 @@ class ConstraintMethods(ContactMethods, Calls):
 
         With ``errors="flag"`` (velocity, status) as in `forward_dynamics`, whatever q̇ was before.
         """
-        asked = (errors, tolerance, parameters, out)
-        return self._asked("project_velocity", (q, qd), *asked, t=t)
+        if errors == "raise":
+            return self._evaluate("project_velocity", (q, qd), None, parameters, out, t=t)
+        asked = (errors, tolerance, parameters, None if out is None else (out,))
+        return self._required("project_velocity", (q, qd), *asked, t=t)
 
     def assemble(
         self,

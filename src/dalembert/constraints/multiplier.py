@@ -1,8 +1,4 @@
-"""Explicit multipliers: (A M⁻¹ Aᵀ) λ = A M⁻¹ f − γ, then M q̈ = f − Aᵀλ (000 p.56).
-
-With M = L D Lᵀ and B = A L⁻ᵀ it is (B D⁻¹ Bᵀ) λ = B D⁻¹ z − γ, z = L⁻¹ f, solved from an orthogonal
-basis of the rows of B: near a singular posture errors grow like their condition, not its square.
-"""
+"""Explicit multipliers: (A M⁻¹ Aᵀ) λ = A M⁻¹ f − γ, then M q̈ = f − Aᵀλ (000 p.56), by `Metric`."""
 
 from __future__ import annotations
 
@@ -11,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.metric import metric
 from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged, largest
-from dalembert.linalg.ldl import ldl
-from dalembert.linalg.row_space import row_space
 
 # what a consistent set may leave of A q̈ = γ, beside the accelerations it is made of
 INCONSISTENT = 1e-6
@@ -27,13 +22,11 @@ def forward_dynamics(
 ) -> tuple[Any, Any]:
     """(q̈ (nv,), λ (rows,)), λ the one of least norm; NaN where the constraints contradict."""
     M, f, A, drift = terms(system, q, qd, tau, t)
-    mass = ldl(M)
-    B, z, weights = np.stack(mass.half_solve(A.T)).T, np.stack(mass.half_solve(f)), mass.weights
-    space = row_space(B, system.known_rank, weights=weights)
-    lam, left = space.solve(B @ (weights * z) - drift)
-    qdd = mass.full_solve(z - B.T @ lam)
-    most = bound(space.squares, (weights * z) @ z)
-    return flagged(consistent(left, space.lost, most, drift), qdd, lam)
+    maps = metric(system, M, A)
+    qdd, lam, left = maps.motion(f, drift)
+    z = maps.half(f)
+    most = bound(maps.space.squares, maps.weigh(z) @ z)
+    return flagged(consistent(left, maps.space.lost, most, drift), qdd, lam)
 
 
 def bound(squares: list[Any], square: Any) -> Any:

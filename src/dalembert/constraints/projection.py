@@ -7,63 +7,22 @@ fundamental form S(q̇, q̇) = (1 − P_T)(q̈ + M⁻¹ C q̇).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.metric import Metric, metric
 from dalembert.constraints.multiplier import bound, consistent
 from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged
-from dalembert.linalg.ldl import AnyLDL, ldl
-from dalembert.linalg.row_space import AnyRowSpace, row_space
+from dalembert.linalg.ldl import ldl
 from dalembert.linalg.symmetric import symmetric
 
 # from the error of an integration step to rounding
 NEWTON_STEPS = 2
 # of each diagonal entry of A M⁻¹ Aᵀ, added to it: a step back stays short where a row is being lost
 DAMPING = 1e-8
-
-
-class Metric(NamedTuple):
-    """The maps between T*E, TE and the space of the constraints (000 p.67)."""
-
-    M: AnyLDL  # L D Lᵀ
-    A: Any  # h_* (rows, nv)
-    B: Any  # A L⁻ᵀ (rows, nv): M₂♯ = B D⁻¹ Bᵀ = A M⁻¹ Aᵀ
-    space: AnyRowSpace  # of the rows of B, by which M₂♭ is applied
-
-    def flat(self, a: Any) -> tuple[Any, Any]:
-        """(M₂♭ a, what no constraint force can do of a), for a (rows,) or (rows, m)."""
-        return self.space.solve(a)
-
-    def sharp(self, f: Any) -> Any:
-        """h_* M♯ f (rows,) = A M⁻¹ f."""
-        return self.B @ (self.space.weights * self.half(f))
-
-    def half(self, f: Any) -> Any:
-        """L⁻¹ f (nv,) or (nv, m)."""
-        return np.stack(self.M.half_solve(f))
-
-    def normal(self, f: Any) -> Any:
-        """M₂♭ h_* M♯ f (rows,): Aᵀ times it is (1 − P_ω) f."""
-        return self.flat(self.sharp(f))[0]
-
-    def project(self, f: Any) -> Any:
-        """P_ω f (nv,)."""
-        return f - self.A.T @ self.normal(f)
-
-    @property
-    def A_sharp(self) -> Any:
-        """h_* ∘ M♯ = A M⁻¹ (rows, nv)."""
-        return self.M.full_solve(list(self.B.T)).T
-
-
-def metric(system: ConstrainedDynamics, M: Any, A: Any) -> Metric:
-    """M♯ and M₂♯ = h_* ∘ M♯ ∘ h*, with M₂♭ its pseudo-inverse where rows are redundant."""
-    mass = ldl(M)
-    B = np.stack(mass.half_solve(A.T)).T
-    return Metric(mass, A, B, row_space(B, system.known_rank, weights=mass.weights))
 
 
 def projectors(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
@@ -135,6 +94,4 @@ def _damped(B: Any, weights: Any, h: Any) -> Any:
 def project_velocity(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
     """The velocity (nv,) nearest to q̇ in the metric M with A q̇ = b."""
     rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
-    maps = metric(system, M, rows.A)
-    y, _ = maps.space.coordinates(rows.A @ qd - rows.b)
-    return qd - maps.M.full_solve(list(maps.space.back(y)))
+    return qd - metric(system, M, rows.A).shortest(rows.A @ qd - rows.b)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics
-from dalembert.constraints.projection import metric
+from dalembert.constraints.metric import metric
 from dalembert.errors import DalembertError
 from dalembert.formulations.registry import Formulation, Quantity
-from dalembert.linalg.entries import flagged
 
 TWIN = "_with_status"
 TOLERANCE = 1e-6  # of h and A q̇ − b beside the natural size of their rows
@@ -73,9 +73,15 @@ def require_mode(errors: str) -> None:
 
 
 # why a regular state on the constraints has no result, where it is no contradiction
-FAILURES = {"inverse_dynamics": Status.NOT_DRIVEN}
+NOT_DRIVEN = (
+    "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "reduced",
+    "frame_jacobian",
+    "reduced_regressor",
+)
 # quantities for which the velocity given may be any
-ANY_VELOCITY = ("project", "project_velocity")
+ANY_VELOCITY = ("project", "project_velocity", "reduced")
 
 
 def twin_of(catalogue: Mapping[str, Quantity], name: str) -> Quantity | None:
@@ -99,7 +105,7 @@ def with_status(quantity: Quantity) -> Quantity:
 
 def _followed(way: Formulation, quantity: str) -> Formulation:
     function: Callable[..., Any] = way.function
-    usual = FAILURES.get(quantity, Status.CONTRADICTION)
+    usual = Status.NOT_DRIVEN if quantity in NOT_DRIVEN else Status.CONTRADICTION
 
     @wraps(function)
     def run(system: ConstrainedDynamics, tolerance: Any = None, **given: Any) -> tuple[Any, ...]:
@@ -111,7 +117,9 @@ def _followed(way: Formulation, quantity: str) -> Formulation:
         regular = np.where(_finite(results), 0.0, float(failure))
         status = _status(system, state, regular, by)
         status = np.where(_finite(_numbers(given)), status, float(Status.NOT_FINITE))
-        return *flagged(status < 0.5, *results), status
+        # added, not multiplied: entries that are always zero are NaN there too
+        mark = np.where(status < 0.5, 0.0, np.nan)
+        return *(x + mark for x in results), status
 
     return replace(way, function=run)
 
@@ -131,6 +139,8 @@ def _status(
     groups = _groups(system)
     sizes = _sizes(groups, rows.A)
     status = np.where(lost > 0.0, float(Status.SINGULAR), status)
+    if not bridge.is_symbolic(tolerance) and np.isinf(tolerance):
+        return status
     if qd is not None:
         w, square = rows.A @ qd - rows.b, tolerance**2 * (1.0 + qd @ qd)
         off = _beyond(list(w), groups, sizes, square)
