@@ -88,7 +88,7 @@ def build(
         gravity=numbers(gravity, (3,), "gravity"),
         elements=builder.elements(drive.rotor),
     )
-    return _with_parameters(model)
+    return with_parameters(model)
 
 
 class _Builder:
@@ -155,9 +155,7 @@ class _Builder:
         tensor = numbers(link.inertia, (3, 3), f"inertia of {where}", InertiaError)
         if self.check_inertias and not any(is_symbolic(x) for x in (mass, com, tensor)):
             check_inertia(mass, com, tensor, name=where)
-        centre = place.frame.p + place.frame.R @ com
-        turned = rotate_tensor(tensor, place.frame.R)
-        moments = mass, mass * centre, parallel_axis(turned, mass, centre)
+        moments = moments_of(place.frame, mass, com, tensor)
         self.loads.setdefault(place.body, []).append(moments)
         part = share(link)
         if place.body >= 0 and not is_none(part):
@@ -192,6 +190,13 @@ class _Builder:
                 raise ModelError(f"frame {key!r} has the name of a link; choose another")
             named[key] = self.places[link].then(check.pose(pose, f"frame {key!r}"))
         self.frames = {k: Frame(p.body, *p.frame) for k, p in named.items()}
+
+
+def moments_of(frame: Placement, mass: Scalar, com: Vector3, tensor: Matrix3) -> Moments:
+    """Moments about a body's origin of what is fixed to it: centre and central tensor in `frame`."""
+    centre = frame.p + frame.R @ com
+    turned = rotate_tensor(tensor, frame.R)
+    return mass, mass * centre, parallel_axis(turned, mass, centre)
 
 
 def _attached(frames: Any) -> dict[str, tuple[str | None, Any]]:
@@ -234,12 +239,10 @@ def _info(link: Link, label: str, bodies: Sequence[Body], first: int) -> JointIn
     )
 
 
-def _with_parameters(model: Model) -> Model:
+def with_parameters(model: Model) -> Model:
     """The model with the parameters its numbers mention, in order of appearance."""
     from dalembert.model.numbers import flatten
 
     flat = flatten(model)
-    if not is_symbolic(flat):
-        return model
-    parameters, _ = collect(flat)
-    return replace(model, parameters=parameters)
+    found = collect(flat)[0] if is_symbolic(flat) else {}
+    return replace(model, parameters=found) if found or model.parameters else model

@@ -11,6 +11,7 @@ from dalembert.model import CoupledModel, JointInfo, Model
 from dalembert.systems import counting
 from dalembert.systems.display import html_of
 from dalembert.systems.robot_builders import RobotBuilders
+from dalembert.systems.robot_changes import RobotChanges
 from dalembert.systems.robot_dynamics import robot_dynamics
 from dalembert.systems.robot_inertias import RobotInertias
 from dalembert.systems.robot_quantities import RobotQuantities
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 
-class Robot(RobotQuantities, RobotInertias, RobotBuilders):
+class Robot(RobotQuantities, RobotInertias, RobotChanges, RobotBuilders):
     """A mechanism of rigid links, and everything that can be computed of it.
 
     Arrays are batch-first, ``(..., n)``, and broadcast like any ufunc; float32 stays float32. Every
