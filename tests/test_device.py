@@ -222,6 +222,29 @@ def test_rollouts(cupy, robot, states, method, moving):
         np.testing.assert_allclose(plain(a), b, rtol=1e-11, atol=1e-11)
 
 
+def test_actuators_and_runs_under_controls_where_their_arrays_lie(cupy):
+    """A servo with an activation and limits: forces, rates, and activations in a rollout."""
+    arm = dl.load("planar_2r")
+    joints = arm.model.velocities
+    servo = {"gain": [9.0], "bias": [0.0, -9.0, -1.0], "force_range": (-4.0, 5.0)}
+    filtered = dl.Actuator("a", joints[0], dynamics="filter", time_constant=0.1, **servo)
+    robot = arm.with_actuators([filtered, dl.Actuator("b", joints[1], **servo)])
+    q, qd, u = arm.random_state(np.random.default_rng(0), 37)
+    w = 0.1 * u[:, :1]
+    on = [cupy.asarray(x) for x in (q, qd, u, w)]
+    forces = robot.actuator_forces(*on)
+    assert isinstance(forces, DeviceArray)
+    np.testing.assert_allclose(plain(forces), robot.actuator_forces(q, qd, u, w), atol=1e-12)
+    rate = robot.activation_rate(*on[2:])
+    np.testing.assert_allclose(plain(rate), robot.activation_rate(u, w), rtol=1e-12)
+    options = {"steps": 3, "dt": 1e-3}
+    found = robot.rollout(*on[:2], None, controls=on[2], activation=on[3], **options)
+    expected = robot.rollout(q, qd, None, controls=u, activation=w, **options)
+    assert len(found) == 3
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(plain(a), b, rtol=1e-11, atol=1e-11)
+
+
 def test_the_report_says_how_it_is_launched(cupy, robot):
     report = robot.device_kernel("inverse_dynamics").report("float64", "column")
     assert report.registers == 40
