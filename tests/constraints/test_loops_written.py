@@ -96,3 +96,33 @@ def test_what_a_file_has_no_words_for_is_named():
     slide = dl.Constrained(arm, [dl.Loop("base", "tool", ("y",), name="slot")], guess=[0.5, -1.0])
     with pytest.raises(dl.ModelError, match="loop 'slot': MuJoCo holds points"):
         slide.to_mjcf()
+
+
+@pytest.mark.parametrize(
+    "name", ["robotiq_2f85", "two_arms_with_box", "bennett", "stewart_platform"]
+)
+def test_urdf_of_a_closed_chain_reads_back(tmp_path, name):
+    closed = dl.load(name)
+    read = again(tmp_path, closed.to_urdf(), "urdf")
+    assert read.freedoms == closed.freedoms
+    same_motion(closed, read, 1e-9)
+
+
+def test_rods_slots_and_polynomials_are_written_in_a_urdf(tmp_path):
+    arm = dl.load("planar_2r")
+    names = arm.dynamics.coordinates
+    for held, guess in (
+        (dl.Distance("base", "tool", 1.3, name="rod"), [0.4, 1.5]),
+        (dl.Loop("base", "tool", ("y",), name="slot"), [0.5, -1.0]),
+        (dl.Loop("base", "tool", "pin", pose_a=shifted(1.2, 0.4), name="nail"), [0.5, -1.0]),
+        (dl.JointCoupling(names[1], names[0], polynomial=(0.1, -0.5, 0.2), name="g"), [0.4, 0.0]),
+        (dl.JointCoupling(names[1], offset=0.7, name="locked"), [0.4, 0.7]),
+    ):
+        closed = dl.Constrained(arm, [held], guess=guess)
+        same_motion(closed, again(tmp_path, closed.to_urdf(), "urdf"))
+
+
+def shifted(x: float, y: float) -> np.ndarray:
+    pose = np.eye(4)
+    pose[:2, 3] = x, y
+    return pose

@@ -244,7 +244,7 @@ def test_missing_products_of_inertia_are_noted():
 
 
 @pytest.mark.parametrize(
-    "part", ['<loop_joint name="l"/>', "<drake:ball_constraint/>", "<force_element/>", "<jiont/>"]
+    "part", ['<other_loop name="l"/>', "<drake:ball_constraint/>", "<force_element/>", "<jiont/>"]
 )
 def test_parts_that_may_change_the_dynamics_are_doubtful(part):
     parts = (link("base", ""), link("a"), joint("j", "base", "a"), part)

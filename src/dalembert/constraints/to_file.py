@@ -30,6 +30,17 @@ class Written:
 
         return mjcf_from_model(robot_of(self).model, equalities_of(self), self.neutral())
 
+    def to_urdf(self: Any) -> str:
+        """This mechanism as URDF text: its robot, and loops in the form of URDF+.
+
+        >>> import dalembert as dl
+        >>> dl.load("robotiq_2f85").to_urdf().count("<loop ")
+        2
+        """
+        from dalembert.importers.urdf_write import urdf_from_model
+
+        return urdf_from_model(robot_of(self).model, equalities_of(self))
+
 
 def equalities_of(closed: Constrained) -> tuple[Equality, ...]:
     """The constraints as equalities; a kind that files do not have is an error that names it."""

@@ -8,11 +8,13 @@ coordinate of its own. Meshes are never opened.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
 from dalembert.importers.urdf_extras import read_meshes, rotor_data
 from dalembert.importers.urdf_log import Log
+from dalembert.importers.urdf_loops import LOOP_PARTS, Loops
 from dalembert.importers.urdf_parts import UrdfJoint, UrdfLink, read_joint, read_link
 from dalembert.importers.urdf_tree import depth_first, hold, undeclared_world
 from dalembert.importers.xml_read import Document, Element, Source, read_xml, shown
@@ -22,7 +24,7 @@ from dalembert.model.coupling import couple
 from dalembert.model.notes import Notes
 
 ROOT_JOINT = "root_joint"
-ROBOT_PARTS = frozenset({"link", "joint", "transmission", "dalembert:gravity"})
+ROBOT_PARTS = frozenset({"link", "joint", "transmission", "dalembert:gravity", *LOOP_PARTS})
 
 
 def model_from_urdf(
@@ -35,8 +37,9 @@ def model_from_urdf(
     gravity: Any = None,
     name: str | None = None,
     strict: bool = False,
+    loops: str = "ignore",
 ) -> Model | CoupledModel:
-    """A model from a path or text; see `Robot.from_urdf`."""
+    """A model from a path or text; see `Robot.from_urdf`. With `loops` "ignore", a warning says so."""
     if base not in ("fixed", "free"):
         raise ModelError(f"base={base!r} must be 'fixed' or 'free'")
     document = source if isinstance(source, Document) else read_xml(source)
@@ -64,14 +67,19 @@ def model_from_urdf(
         raise ImportFileError(f"{error}{hint}", document.file) from None
     _warn_of_names(robot, tree, made, tip, log)
     log.unknown_parts(robot, ROBOT_PARTS, "the robot")
+    closing = Loops(robot, {link.name for link in links}, ordered, followers, log)
     notes = Notes(
         source=document.file or "text",
         merged=_merged(ordered),
         locked=held,
         ignored=_ignored(log),
         warnings=tuple(log.warnings),
+        equalities=tuple(closing.found),
         meshes=meshes,
+        left_out=tuple(closing.left_out),
     )
+    if loops == "ignore":
+        notes = replace(notes, warnings=(*notes.warnings, *notes.left_open))
     if strict and notes.warnings:
         raise ImportFileError("; ".join(notes.warnings), document.file)
     return model.with_notes(notes)

@@ -6,14 +6,18 @@ gravity that is not standard and friction that depends on the direction as `dale
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.importers.urdf_write_loops import loop_lines
 from dalembert.importers.write import (
     Placed,
     inertia_of,
     numbers,
     numeric,
+    origin_element,
     origin_of,
     other_frames,
     place_bodies,
@@ -23,15 +27,18 @@ from dalembert.importers.write import (
 from dalembert.model.build import STANDARD_GRAVITY
 from dalembert.model.joint import Free
 from dalembert.model.model import Body, Model
-from dalembert.spatial.rotations import rpy_from_rotation
+from dalembert.model.notes import Equality
 from dalembert.text import xml_attribute
 
 UNLIMITED = 1e16  # URDF has no infinity; the reader takes what is beyond 1e15 as none
 NAMESPACES = 'xmlns:dalembert="urn:dalembert" xmlns:drake="https://drake.mit.edu"'
 
 
-def urdf_from_model(model: Model) -> str:
-    """The text; joints that URDF does not have (ball, helical) are errors that name them."""
+def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
+    """The text; joints that URDF does not have (ball, helical) are errors that name them.
+
+    `equalities` are written as loops and couplings of URDF+.
+    """
     model = numeric(model)
     placed = place_bodies(model, on_axis=True)
     frames = other_frames(model, placed)
@@ -49,6 +56,7 @@ def urdf_from_model(model: Model) -> str:
         if name != root:
             parent = placed[at].name if at >= 0 else root
             lines += _fixed(name, unique(f"{name}_fixed", taken), parent, here)
+    lines += loop_lines(model, placed, equalities, root)
     return "\n".join([*lines, "</robot>", ""])
 
 
@@ -81,7 +89,7 @@ def _joint(model: Model, placed: list[Placed], i: int, parent: str) -> list[str]
     lines = [
         f"  <joint name={xml_attribute(item.joint)} type={xml_attribute(kind)}>",
         f"    <parent link={xml_attribute(parent)}/><child link={xml_attribute(item.name)}/>",
-        f"    {_origin(origin_of(model, placed, i))}",
+        f"    {origin_element(origin_of(model, placed, i))}",
     ]
     if kind != "floating":
         lines.append(f'    <axis xyz="{numbers(item.frame[2, :3])}"/>')
@@ -101,12 +109,6 @@ def _kind(body: Body, item: Placed) -> str:
         limited = np.isfinite([item.info.lower[item.number], item.info.upper[item.number]]).any()
         return "revolute" if limited else "continuous"
     raise ModelError(f"joint {item.joint!r}: URDF has no {item.info.kind} joint; try to_mjcf")
-
-
-def _origin(here: np.ndarray) -> str:
-    return (
-        f'<origin xyz="{numbers(here[:3, 3])}" rpy="{numbers(rpy_from_rotation(here[:3, :3]))}"/>'
-    )
 
 
 def _limit(item: Placed) -> str:
@@ -156,6 +158,7 @@ def _fixed(name: str, joint: str, parent: str, here: np.ndarray) -> list[str]:
     return [
         f"  <link name={xml_attribute(name)}/>",
         f'  <joint name={xml_attribute(joint)} type="fixed">',
-        f"    <parent link={xml_attribute(parent)}/><child link={xml_attribute(name)}/>{_origin(here)}",
+        f"    <parent link={xml_attribute(parent)}/><child link={xml_attribute(name)}/>",
+        f"    {origin_element(here)}",
         "  </joint>",
     ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.model.joint import Screw
 from dalembert.model.model import Body, JointInfo, Model
+from dalembert.spatial.rotations import rpy_from_rotation
 from dalembert.spatial.se3 import inverse, pose
 
 
@@ -114,3 +115,9 @@ def unique(name: str, taken: set[str]) -> str:
 def numbers(values: Iterable[Any]) -> str:
     """Numbers that read back as the same floats; −0 is written 0."""
     return " ".join(repr(float(value) + 0.0) for value in values)
+
+
+def origin_element(here: np.ndarray) -> str:
+    """URDF's <origin> of a pose (4, 4)."""
+    rpy = numbers(rpy_from_rotation(here[:3, :3]))
+    return f'<origin xyz="{numbers(here[:3, 3])}" rpy="{rpy}"/>'

@@ -154,7 +154,7 @@ def _model(document: Document, path: Path, options: dict[str, Any]) -> Any:
         return model_from_mjcf(path, loops="close", **options)
     from dalembert.importers.urdf import model_from_urdf
 
-    return model_from_urdf(path, **options)
+    return model_from_urdf(path, loops="close", **options)
 
 
 def _is_path(name: str | PathLike[str]) -> bool:

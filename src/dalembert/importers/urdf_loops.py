@@ -1,0 +1,283 @@
+"""Loops of URDFs: the format is a tree, and several extensions close it.
+
+- URDF+ (Chignoli, Slotine, Wensing and Kim, 2024): <loop type=…> with <predecessor>, <successor>,
+  and <coupling> with a <ratio> of the joints between them and their nearest common ancestor;
+- <loop_joint>, of Isaac Sim and of Drake's first URDFs, with <link1>, <link2> or <parent>, <child>;
+- a <joint> of SDF inside <gazebo>, placed where the child is while all joints are at zero, and
+  Gazebo's plugin of joints that mimic others;
+- what `to_urdf` writes beyond URDF+: <dalembert:coupling> (a polynomial), <dalembert:distance>.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ImportFileError
+from dalembert.importers.urdf_log import Log
+from dalembert.importers.urdf_parts import UrdfJoint, read_origin
+from dalembert.importers.xml_read import Element, shown
+from dalembert.model.joint import align
+from dalembert.model.notes import Equality, LeftOut, rows_of
+from dalembert.spatial.rotations import rotation_from_rpy
+from dalembert.spatial.se3 import inverse, pose
+
+LOOP_PARTS = frozenset(
+    {"loop", "loop_joint", "coupling", "gazebo", "dalembert:coupling", "dalembert:distance"}
+)
+DIRECTIONS = {
+    **{"fixed": "weld", "revolute": "revolute", "continuous": "revolute"},
+    **{"prismatic": "prismatic", "planar": "planar", "spherical": "point", "ball": "point"},
+}
+ENDS = ("predecessor", "successor", "link1", "link2", "parent", "child")
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+WORLD = "world"
+X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+
+
+class Loops:
+    """The equalities of a URDF, and what of them is left out; `joints` are those of the tree."""
+
+    def __init__(
+        self,
+        robot: Element,
+        links: Collection[str],
+        joints: Sequence[UrdfJoint],
+        followers: Collection[str],
+        log: Log,
+    ) -> None:
+        self.links, self.joints, self.log = links, joints, log
+        self.followers = followers
+        self.carried = {joint.child: joint for joint in joints}
+        self.left_out: list[LeftOut] = []
+        self.found: list[Equality] = []
+        for element in robot.children:
+            read = {
+                "loop": self._loop,
+                "loop_joint": self._loop,
+                "coupling": self._coupling,
+                "dalembert:coupling": self._polynomial,
+                "dalembert:distance": self._distance,
+                "gazebo": self._gazebo,
+            }.get(element.tag)
+            if read is not None:
+                read(element)
+
+    # two frames that the element places itself
+
+    def _loop(self, element: Element) -> None:
+        what, name, kind = _named(element)
+        ends, poses = self._placed_ends(element, what)
+        if "dalembert:directions" in element.attributes:
+            words = tuple(element.word("dalembert:directions", what).split())
+            directions: Any = words if len(words) > 1 or words[0] in AXES else words[0]
+            turn = np.eye(4)
+        else:
+            directions = _directions(element, kind, what)
+            turn = pose(align(_axis(element, what)))
+        self._hold(name, directions, ends, [here @ turn for here in poses])
+
+    def _distance(self, element: Element) -> None:
+        name = element.word("name", "a rod")
+        ends, poses = self._placed_ends(element, f"rod {shown(name)}")
+        length = element.bounded("length", 1, None, f"rod {shown(name)}")[0]
+        self.found.append(Equality("distance", name, **_held(ends, poses), length=length))
+
+    def _placed_ends(
+        self, element: Element, what: str
+    ) -> tuple[list[str | None], list[np.ndarray]]:
+        """Two links, and the poses of the frames in them: a child, attributes, or beside them."""
+        given = [child for child in element.children if child.tag in ENDS]
+        if len(given) != 2:
+            raise element.error(f"{what}: it needs two links, as <predecessor> and <successor>")
+        ends, poses = [], []
+        for end in given:
+            ends.append(self._link(end, end.word("link", what), what))
+            beside = element.one(f"{end.tag}_origin")
+            inside = end.one("origin")
+            plain = {key: x for key, x in end.attributes.items() if key in ("xyz", "rpy")}
+            own = Element(end.tag, plain, end.line, end.file)
+            poses.append(read_origin(inside or beside or own, self.log, what))
+        return ends, poses
+
+    def _link(self, element: Element, name: str, what: str) -> str | None:
+        """A link of the file; "world", where no link is called so, is None."""
+        if name in self.links:
+            return name
+        if name == WORLD:
+            return None
+        raise element.error(f"{what}: {shown(name)} is no link of the file")
+
+    def _hold(
+        self, name: str, directions: Any, ends: Sequence[str | None], poses: Sequence[np.ndarray]
+    ) -> None:
+        kind = {"point": "connect", "weld": "weld"}.get(str(directions), "loop")
+        self.found.append(Equality(kind, name, **_held(ends, poses), directions=directions))
+
+    # joints that follow others
+
+    def _coupling(self, element: Element) -> None:
+        """ratio · Σ q to the predecessor = Σ q to the successor, from their common ancestor."""
+        name = element.word("name", "a coupling")
+        what = f"coupling {shown(name)}"
+        ends = [_required(element, tag, what).word("link", what) for tag in ENDS[:2]]
+        ratio = _required(element, "ratio", what).bounded("value", 1, None, what)[0]
+        paths = [self._path(end) for end in ends]
+        shared = {joint.name for joint in paths[0]} & {joint.name for joint in paths[1]}
+        own = [[j for j in path if j.name not in shared and j.kind != "fixed"] for path in paths]
+        if len(own[0]) > 1 or len(own[1]) != 1:
+            effect = "its joints move apart: it spans several of them; state it as <tendon> in MJCF"
+            self.left_out.append(LeftOut("coupling", name, effect))
+            return
+        leader = own[0][0].name if own[0] else None
+        terms = (0.0, ratio) if leader is not None else (0.0,)
+        self._couple(name, own[1][0].name, leader, terms)
+
+    def _path(self, link: str) -> list[UrdfJoint]:
+        """The joints that carry a link."""
+        found = []
+        while link in self.carried:
+            found.append(self.carried[link])
+            link = self.carried[link].parent
+        return found
+
+    def _polynomial(self, element: Element) -> None:
+        name = element.word("name", "a coupling")
+        what = f"coupling {shown(name)}"
+        count = len(element.word("polynomial", what).split())
+        terms = element.bounded("polynomial", count, None, what)
+        follower = element.word("follower", what)
+        leader = element.attributes.get("leader")
+        self._couple(name, follower, leader, terms, element)
+
+    def _couple(
+        self,
+        name: str,
+        follower: str,
+        leader: str | None,
+        terms: tuple[float, ...],
+        element: Element | None = None,
+    ) -> None:
+        moving = {joint.name for joint in self.joints if joint.kind != "fixed"}
+        for joint in (follower, *([leader] if leader is not None else [])):
+            if joint not in moving and element is not None:
+                raise element.error(f"coupling {shown(name)}: there is no joint {shown(joint)}")
+        self.found.append(Equality("joint", name, follower, leader, polynomial=terms))
+
+    # Gazebo
+
+    def _gazebo(self, element: Element) -> None:
+        """Joints and plugins for the whole model; what is meant for Gazebo alone is ignored."""
+        before = len(self.found)
+        for part in [] if "reference" in element.attributes else element.children:
+            if part.tag == "plugin":
+                self._plugin(part)
+            if part.tag == "joint":
+                try:
+                    self._sdf_joint(part)
+                except ImportFileError as error:  # Gazebo knows more joints than there are here
+                    name = part.attributes.get("name", "")
+                    self.left_out.append(LeftOut("joint of Gazebo", name, str(error)))
+        if len(self.found) == before:
+            self.log.ignored["gazebo"] += 1
+
+    def _sdf_joint(self, element: Element) -> None:
+        """A joint of SDF: `pose` is its frame in the child; the parent has it as it lies at zero."""
+        what, name, kind = _named(element)
+        names = [_required(element, tag, what).text.strip() for tag in ("parent", "child")]
+        ends = [self._link(element, end, what) for end in names]
+        at = [self._at_zero(end) for end in ends]
+        here = _sdf_pose(element.one("pose"), what)
+        axis = element.one("axis")
+        turn, local = np.eye(3), np.array(Z)
+        if axis is not None and axis.one("xyz") is not None:
+            local = np.array(_text_numbers(_required(axis, "xyz", what), 3, what))
+            flag = axis.one("use_parent_model_frame")
+            if flag is not None and flag.text.strip().lower() in ("1", "true"):
+                local = (at[1] @ here)[:3, :3].T @ local
+            turn = align(_unit(element, local, what))
+        held = here @ pose(turn)
+        directions = _directions(element, kind, what)
+        self._hold(name, directions, ends, [inverse(at[0]) @ at[1] @ held, held])
+
+    def _at_zero(self, link: str | None) -> np.ndarray:
+        """The pose (4, 4) of a link in the root's frame where all joints are at zero."""
+        made = np.eye(4)
+        for joint in [] if link is None else self._path(link):
+            made = joint.origin @ made
+        return made
+
+    def _plugin(self, element: Element) -> None:
+        """The plugin that lets a joint mimic another, where the URDF's own <mimic> does not."""
+        names = [element.one(tag) for tag in ("mimicJoint", "joint")]
+        follower, leader = ("" if x is None else x.text.strip() for x in names)
+        moving = {joint.name for joint in self.joints if joint.kind != "fixed"}
+        if not {follower, leader} <= moving or follower in self.followers:
+            return
+        what = f"plugin of joint {shown(follower)}"
+        offset, ratio = (
+            1.0 * default if part is None else _text_numbers(part, 1, what)[0]
+            for part, default in ((element.one("offset"), 0), (element.one("multiplier"), 1))
+        )
+        self._couple(f"{follower}_mimics_{leader}", follower, leader, (offset, ratio))
+
+
+def _held(ends: Sequence[str | None], poses: Sequence[np.ndarray]) -> dict[str, Any]:
+    """Two links and the frames in them, as an `Equality` has them."""
+    first, second = (rows_of(here) for here in poses)
+    return {"first": ends[0], "second": ends[1], "pose_first": first, "pose_second": second}
+
+
+def _named(element: Element) -> tuple[str, str, str]:
+    """(What errors call it, its name, its type)."""
+    name = element.word("name", "a loop")
+    what = f"loop {shown(name)}"
+    return what, name, element.attributes.get("type", "")
+
+
+def _directions(element: Element, kind: str, what: str) -> str:
+    if kind not in DIRECTIONS:
+        raise element.error(
+            f"{what}: type {shown(kind)} is unknown; loops are {', '.join(DIRECTIONS)}"
+        )
+    return DIRECTIONS[kind]
+
+
+def _axis(element: Element, what: str) -> np.ndarray:
+    """The unit axis of a loop in its frame; URDF's default is x."""
+    axis = element.one("axis")
+    if axis is None:
+        return np.array(X)
+    return _unit(axis, np.array(axis.bounded("xyz", 3, X, what)), what)
+
+
+def _unit(element: Element, axis: np.ndarray, what: str) -> np.ndarray:
+    length = float(np.linalg.norm(axis))
+    if length < 1e-9:
+        raise element.error(f"{what}: the axis is zero; it must point somewhere")
+    return axis / length
+
+
+def _required(element: Element, tag: str, what: str) -> Element:
+    found = element.one(tag)
+    if found is None:
+        raise element.error(f"{what}: it needs a <{tag}>")
+    return found
+
+
+def _sdf_pose(element: Element | None, what: str) -> np.ndarray:
+    """<pose>x y z roll pitch yaw</pose>."""
+    if element is None:
+        return np.eye(4)
+    x, y, z, *rpy = _text_numbers(element, 6, what)
+    return pose(rotation_from_rpy(rpy), np.array([x, y, z]))
+
+
+def _text_numbers(element: Element, count: int, what: str) -> tuple[float, ...]:
+    """Numbers that stand between the tags."""
+    written: Mapping[str, str] = {element.tag: element.text}
+    return Element(element.tag, dict(written), element.line, element.file).bounded(
+        element.tag, count, None, what
+    )

@@ -1,0 +1,145 @@
+"""Every way in which URDFs close chains gives the four-bar linkage that links and a Loop give."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.constraints import Constrained
+
+LINKS = "".join(
+    f"""<link name="{name}"><inertial><origin xyz="{length / 2} 0 0"/><mass value="{length}"/>
+    <inertia ixx="1e-4" ixy="0" ixz="0" iyy="{length**3 / 12}" iyz="0" izz="{length**3 / 12}"/>
+    </inertial></link>"""
+    for name, length in (("crank", 0.35), ("coupler", 0.9), ("rocker", 0.8))
+)
+JOINTS = "".join(
+    f"""<joint name="{child}" type="continuous"><origin xyz="{x} 0 0" rpy="0 0 {turn}"/>
+    <parent link="{parent}"/><child link="{child}"/><axis xyz="0 0 1"/></joint>"""
+    for child, parent, x, turn in (
+        ("crank", "ground", 0, 1.1),
+        ("coupler", "crank", 0.35, -1.0),
+        ("rocker", "ground", 1, 1.8),
+    )
+)
+ROBOT = f"""<robot name="four_bar" xmlns:dalembert="urn:dalembert">
+  <link name="ground"/>{LINKS}{JOINTS}{{loops}}</robot>"""
+WAYS = {
+    "urdf+": """<loop name="pin" type="continuous"><axis xyz="0 0 1"/>
+      <predecessor link="coupler"><origin xyz="0.9 0 0"/></predecessor>
+      <successor link="rocker"><origin xyz="0.8 0 0"/></successor></loop>""",
+    "origins beside": """<loop name="pin" type="spherical"><predecessor link="coupler"/>
+      <predecessor_origin xyz="0.9 0 0"/><successor link="rocker"/>
+      <successor_origin xyz="0.8 0 0"/></loop>""",
+    "loop_joint": """<loop_joint name="pin" type="spherical"><link1 link="coupler" xyz="0.9 0 0"/>
+      <link2 link="rocker" xyz="0.8 0 0" rpy="0 0 0"/></loop_joint>""",
+    "isaac": """<loop_joint name="pin" type="spherical"><link1 link="coupler" xyz="0.9 0 0"/>
+      <link1 link="rocker" xyz="0.8 0 0"/></loop_joint>""",
+    "parent and child": """<loop_joint name="pin" type="revolute"><parent link="coupler"/>
+      <child link="rocker"/><parent_origin xyz="0.9 0 0"/><child_origin xyz="0.8 0 0"/>
+      <axis xyz="0 0 1" frame="parent"/></loop_joint>""",
+    "our own": """<loop name="pin" dalembert:directions="x y"><predecessor link="coupler">
+      <origin xyz="0.9 0 0"/></predecessor><successor link="rocker"><origin xyz="0.8 0 0"/>
+      </successor></loop>""",
+}
+FREE = WAYS["urdf+"]
+
+
+def load(tmp_path, text: str, **options):
+    path = tmp_path / "four_bar.urdf"
+    path.write_text(ROBOT.format(loops=text))
+    return dl.load(path, **options)
+
+
+def acceleration(closed: Constrained) -> np.ndarray:
+    """q̈ at the posture with the crank where the file draws it."""
+    q = closed.assemble(np.zeros(3), fixed=("crank",))
+    A = closed.reference("jacobian", q)
+    qd = np.array([1.0, 0.5, -0.3])
+    qd = qd - np.linalg.lstsq(A, A @ qd, rcond=1e-9)[0]
+    return closed.reference("forward_dynamics", q, qd, np.array([0.3, 0.1, -0.2]))[0]
+
+
+@pytest.fixture(scope="module")
+def wanted():
+    robot = dl.Robot.from_urdf(ROBOT.format(loops=""))
+    poses = [np.eye(4), np.eye(4)]
+    poses[0][0, 3], poses[1][0, 3] = 0.9, 0.8
+    return acceleration(Constrained(robot, [dl.Loop("coupler", "rocker", "point", *poses)]))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_closes_the_same_chain(tmp_path, way, wanted):
+    closed = load(tmp_path, WAYS[way])
+    assert isinstance(closed, Constrained) and closed.freedoms == 1
+    assert not closed.robot.notes.warnings and not closed.robot.notes.left_out
+    np.testing.assert_allclose(acceleration(closed), wanted, rtol=1e-10)
+
+
+def test_a_joint_of_gazebo_closes_the_chain_as_it_is_drawn(tmp_path):
+    """Its frame is given in the child; in the parent it is where it lies with all joints at zero."""
+    closed = load(
+        tmp_path,
+        """<gazebo><joint name="pin" type="revolute"><parent>coupler</parent><child>rocker</child>
+        <pose>0.8 0 0 0 0 0</pose><axis><xyz>0 0 1</xyz></axis></joint></gazebo>
+        <gazebo reference="crank"><material>Gazebo/Blue</material></gazebo>""",
+    )
+    assert closed.freedoms == 1 and closed.robot.notes.ignored == ("gazebo (1)",)
+    np.testing.assert_allclose(closed.neutral(), 0.0, atol=1e-12)
+    one = load(
+        tmp_path,
+        """<gazebo><joint name="pin" type="revolute"><parent>coupler</parent><child>world</child>
+        <pose>1.2 0.3 0 0.4 0 0</pose><axis><xyz>0 0 1</xyz>
+        <use_parent_model_frame>1</use_parent_model_frame></axis></joint></gazebo>""",
+    )
+    np.testing.assert_allclose(one.neutral(), 0.0, atol=1e-12)
+    (equality,) = one.robot.notes.equalities
+    np.testing.assert_allclose(np.array(equality.pose_second)[:3, 2], [0, 0, 1], atol=1e-15)
+
+
+def test_what_gazebo_closes_in_ways_unknown_here_is_left_out_and_said(tmp_path):
+    text = """<gazebo><joint name="gear" type="gearbox"><parent>crank</parent><child>rocker</child>
+      </joint></gazebo>"""
+    robot = load(tmp_path, text)
+    (left,) = robot.notes.left_out
+    assert (left.what, left.name) == ("joint of Gazebo", "gear") and "gearbox" in left.effect
+
+
+def test_couplings_of_urdf_plus_and_of_gazebos_plugin(tmp_path):
+    """ratio · q to the predecessor = q to the successor, from their nearest common ancestor."""
+    ratio = """<coupling name="belt"><predecessor link="crank"/><successor link="rocker"/>
+      <ratio value="-1.5"/></coupling>"""
+    plugin = """<gazebo><plugin name="m" filename="libgazebo_mimic_joint_plugin.so">
+      <joint>crank</joint><mimicJoint>rocker</mimicJoint><multiplier>-1.5</multiplier></plugin>
+      </gazebo>"""
+    ours = '<dalembert:coupling name="b" follower="rocker" leader="crank" polynomial="0 -1.5"/>'
+    for text in (ratio, plugin, ours):
+        (kept,) = load(tmp_path, text).robot.notes.equalities
+        assert (kept.kind, kept.first, kept.second) == ("joint", "rocker", "crank")
+        assert kept.polynomial == (0.0, -1.5)
+    held = ratio.replace('predecessor link="crank"', 'predecessor link="ground"')
+    assert load(tmp_path, held).robot.notes.equalities[0].second is None
+    several = ratio.replace('predecessor link="crank"', 'predecessor link="coupler"')
+    (left,) = load(tmp_path, several).notes.left_out
+    assert left.what == "coupling" and "several" in left.effect
+
+
+def test_a_tree_alone_says_that_it_is_left_open(tmp_path):
+    tree = load(tmp_path, FREE, loops="ignore")
+    assert isinstance(tree, dl.Robot) and tree.nv == 3
+    assert any("not enforced: loop 'pin'" in warning for warning in tree.notes.warnings)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (FREE.replace("coupler", "copler"), "line .*'copler' is no link"),
+        (FREE.replace('type="continuous"', 'type="screw"'), "type 'screw' is unknown; loops are"),
+        (FREE.replace("0 0 1", "0 0 0"), "the axis is zero"),
+        (FREE.replace('<successor link="rocker">', "<other>").replace("</successor>", "</other>"),
+         "it needs two links"),
+        ('<dalembert:coupling name="b" follower="knee" polynomial="0"/>', "no joint 'knee'"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_a_loop_are_said_with_their_line(tmp_path, wrong, said):
+    with pytest.raises(dl.ImportFileError, match=said):
+        load(tmp_path, wrong)
