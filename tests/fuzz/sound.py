@@ -27,7 +27,7 @@ def faults(data: bytes) -> list[str]:
 
 
 def slips(data: bytes) -> list[str]:
-    """What is read all the same but must be said: no mass, no tensor, a part that is there twice."""
+    """What is read all the same but must be said: no mass or tensor, two parts, strange limits."""
     robot = _parsed(data)
     assert robot is not None  # nobody asks before `faults` has found nothing
     found = []
@@ -37,12 +37,16 @@ def slips(data: bytes) -> list[str]:
             found += _attributes(inertial, "inertia", *MOMENTS, needed=True)
     for joint in robot.findall("joint"):
         found += [f"two {tag}" for tag in ("origin", "axis") if len(joint.findall(tag)) > 1]
+        if joint.get("type", "").strip() != "fixed":
+            bounds = _attributes(joint, "limit", "lower", "upper", "effort", "velocity")
+            infinite = re.compile("=' *[+-]?inf(inity)? *'", re.I)
+            found += [bound for bound in bounds if not infinite.search(bound)]
     return found
 
 
 def _parsed(data: bytes) -> ElementTree.Element | None:
     """The root, read as leniently as others do: dashes in comments, space before the declaration."""
-    for text in (data, re.sub(rb"<!--.*?-->", b"", data, flags=re.DOTALL).lstrip()):
+    for text in (data, re.sub(rb"<!--.*?-->", b"", data, flags=re.DOTALL).strip(b"\0 \t\r\n")):
         try:
             # prefixes without a namespace are found in real files, and no URDF reader minds them
             return ElementTree.fromstring(re.sub(rb"([<\s/])(\w+):(?=\w)", rb"\1\2_", text))
@@ -101,10 +105,6 @@ def _number_faults(robot: ElementTree.Element) -> list[str]:
         found += _attributes(joint, "origin", "xyz", "rpy")
         found += _attributes(joint, "axis", "xyz")
         if joint.get("type", "").strip() != "fixed":
-            bounds = _attributes(joint, "limit", "lower", "upper", "effort", "velocity")
-            found += [
-                fault for fault in bounds if not re.search("=' *[+-]?inf(inity)? *'", fault, re.I)
-            ]
             found += _attributes(joint, "dynamics", "damping", "friction")
             found += _attributes(joint, "mimic", "multiplier", "offset")
     return found

@@ -67,6 +67,13 @@ def test_infinite_limits_are_none():
     assert not np.isfinite(made.effort_limit or np.inf)
 
 
+@pytest.mark.parametrize("word", ["-1.57.", "", "nan", "1e999"])
+def test_a_limit_that_is_no_number_is_none_and_said(word):
+    made = chain("revolute", f'<limit lower="-1" upper="{word}" effort="{word}" velocity="2"/>')
+    assert made.joints[0].upper[0] == np.inf and made.joints[0].lower[0] == -1.0
+    assert sum("taken as unlimited" in said for said in made.notes.warnings) == 2
+
+
 @pytest.mark.parametrize("kind", ["spherical", "ball"])
 def test_a_ball_joint_of_other_readers(kind):
     assert [j.kind for j in chain(kind, '<axis xyz="0 0 0"/>').joints] == ["spherical"]
@@ -78,8 +85,14 @@ def test_dashes_in_comments_and_space_before_the_declaration():
         f'\n\n<?xml version="1.0"?>\n<!-- -- a\n--- -->\n<robot name="r">{"".join(parts)}</robot>'
     )
     assert Robot.from_urdf(text, strict=True).nv == 1
+    assert Robot.from_urdf(text + "\r\n\0", strict=True).nv == 1
     with pytest.raises(ImportFileError, match="line 6: two links"):
         Robot.from_urdf(text.replace('"a"', '"base"'))
+
+
+def test_a_macro_among_three_numbers_is_told_from_a_mistake():
+    with pytest.raises(ImportFileError, match="must be 3 numbers; expand the file with xacro"):
+        chain(inside='<origin xyz="$(optenv IMU_XYZ 0.19 0 0.149)"/>')
 
 
 def test_many_open_comments_take_linear_time():

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.errors import ImportFileError
 from dalembert.importers.urdf_log import Log
 from dalembert.importers.xml_read import Element, shown
 from dalembert.model.coupling import Follow
@@ -212,12 +213,12 @@ def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
     for name in ("velocity", "effort"):
         if name in limit.attributes:
-            value = _reach(limit, name, what)
+            value = _reach(limit, name, log, what)
             if value < 0.0:
                 log.warn(limit, f"{what}: {name} limit {value:g} is negative; ignored")
             elif value < UNLIMITED:
                 numbers[f"{name}_limit"] = value
-    lower, upper = (_reach(limit, name, what) for name in ("lower", "upper"))
+    lower, upper = (_reach(limit, name, log, what) for name in ("lower", "upper"))
     if kind not in ("revolute", "prismatic"):
         return numbers
     if lower > upper:
@@ -229,12 +230,16 @@ def _limits(element: Element, kind: str, log: Log, what: str) -> dict[str, Any]:
     return {**numbers, "limits": reach}
 
 
-def _reach(limit: Element, name: str, what: str) -> float:
-    """A number of a <limit>, 0 where it has none; some write inf."""
+def _reach(limit: Element, name: str, log: Log, what: str) -> float:
+    """A number of a <limit>, 0 where it has none; infinite where it says so or says nothing."""
     word = limit.attributes.get(name, "").strip().lower()
     if word.lstrip("+-") in INFINITE:
         return float(word)
-    return limit.number(name, 0.0, what)
+    try:
+        return limit.number(name, 0.0, what)
+    except ImportFileError as error:
+        log.warn(limit, f"{error.message}; taken as unlimited")
+        return -np.inf if name == "lower" else np.inf
 
 
 def _dynamics(element: Element, log: Log, what: str) -> dict[str, Any]:

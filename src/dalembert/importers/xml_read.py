@@ -85,7 +85,7 @@ class Element:
         words = text.split()
         if len(words) != count:
             wanted = "one number" if count == 1 else f"{count} numbers"
-            raise self.error(f"{what}: {name}={shown(text)} must be {wanted}")
+            raise self.error(f"{what}: {name}={shown(text)} must be {wanted}{_macro(text)}")
         return tuple(self._number(word, name, what) for word in words)
 
     def number(self, name: str, default: float | None, what: str) -> float:
@@ -98,8 +98,7 @@ class Element:
             raise self.error(f"{what}: {name} has {len(word)} characters; no number needs them")
         value = float(word) if _NUMBER.fullmatch(word) else None
         if value is None:
-            hint = "; expand the file with xacro first" if "$" in word else ""
-            raise self.error(f"{what}: {name}={shown(word)} is not a number{hint}")
+            raise self.error(f"{what}: {name}={shown(word)} is not a number{_macro(word)}")
         if not isfinite(value):
             raise self.error(f"{what}: {name}={shown(word)} is too large for a number")
         return value
@@ -112,6 +111,10 @@ class Element:
         if max(map(abs, values)) > LARGEST:
             raise self.error(f"{what}: {name}={shown(self.attributes[name])} is larger than 1e12")
         return values
+
+
+def _macro(text: str) -> str:
+    return "; expand the file with xacro first" if "$" in text else ""
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ def read_xml(source: Source) -> Document:
 
 
 def _as_others_read(data: bytes) -> bytes:
-    """Slips that robot readers let pass: "--" in a comment, space before the declaration.
+    """Slips that robot readers let pass: "--" in a comment, space before the declaration, a 0 last.
 
     Every line stays where it was. "<" cannot stand inside an attribute: "<!--" is a comment.
     """
@@ -146,7 +149,7 @@ def _as_others_read(data: bytes) -> bytes:
     while (start := data.find(b"<!--", at)) >= 0 and (end := data.find(b"-->", start + 4)) >= 0:
         parts += [data[at:start], b"\n" * data.count(b"\n", start, end)]
         at = end + 3
-    data = b"".join([*parts, data[at:]])
+    data = b"".join([*parts, data[at:]]).rstrip(b"\0 \t\r\n")
     before = data[: len(data) - len(data.lstrip())]
     declared = re.match(rb"<\?xml[^>]{0,200}\?>", data[len(before) :])
     if before and declared:
