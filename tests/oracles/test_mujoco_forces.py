@@ -67,7 +67,12 @@ class Filed(Peer):
 @cache
 def filed(package: str, name: str) -> Filed:
     path = path_of(package, name)
-    return Filed(mujoco.MjModel.from_xml_path(str(path)), Robot.from_mjcf(path))
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda text: None)  # left alone it would write a log here
+    try:
+        return Filed(mujoco.MjModel.from_xml_path(str(path)), Robot.from_mjcf(path))
+    finally:
+        mujoco.set_mju_user_warning(before)
 
 
 def written(text: str) -> Filed:

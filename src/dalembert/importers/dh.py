@@ -31,6 +31,9 @@ DRIVE = (
     "limits",
     "velocity_limit",
     "effort_limit",
+    "stiffness",
+    "rest",
+    "drag",
 )
 
 

@@ -16,6 +16,7 @@ from dalembert.errors import ModelError
 from dalembert.importers.mjcf_physics import COULOMB
 from dalembert.importers.mjcf_write_actuators import actuator_lines, joint_range, timestep
 from dalembert.importers.mjcf_write_actuators import sites as actuated_sites
+from dalembert.importers.mjcf_write_forces import ForceLines
 from dalembert.importers.mjcf_write_loops import LoopLines, keyframe, site_line
 from dalembert.importers.write import (
     Placed,
@@ -59,6 +60,9 @@ def mjcf_from_model(
     loops = LoopLines(model, placed, equalities, quoted)
     for site in loops.sites:
         sites[site[0]].append(site_line(site, quoted))
+    forces = ForceLines(model, placed, quoted)
+    for at, parts in forces.parts.items():
+        sites[at] += parts
     bound = f'boundmass="{LEAST}" boundinertia="{LEAST}" ' if _degenerate(model) else ""
     lines = [
         f"<mujoco model={quoted(model.name)}>",
@@ -68,17 +72,22 @@ def mjcf_from_model(
         *(f"    {site}" for site in sites[-1]),
     ]
     for i in model.children(-1):
-        lines += _bodies(model, placed, sites, i)
+        lines += _bodies(model, placed, sites, forces, i)
     held = [*_equalities(model), *loops.equalities]
-    ends = [*_section("tendon", loops.tendons), *_section("equality", held)]
+    ends = [*_section("tendon", [*forces.tendons, *loops.tendons]), *_section("equality", held)]
     if posture is not None:
         ends += keyframe(model, posture, _depth_first(model), "assembled")
-    ends += [*actuator_lines(model, quoted), *_custom(model, placed)]
+    ends += actuator_lines(model, quoted)
+    ends += _section("custom", [*_custom(model, placed), *forces.numerics()])
     return "\n".join([*lines, "  </worldbody>", *ends, "</mujoco>", ""])
 
 
 def _bodies(
-    model: Model, placed: list[Placed], sites: dict[int, list[str]], root: int
+    model: Model,
+    placed: list[Placed],
+    sites: dict[int, list[str]],
+    forces: ForceLines,
+    root: int,
 ) -> list[str]:
     """A body and all it carries; by a stack, since chains may be long."""
     lines: list[str] = []
@@ -90,15 +99,18 @@ def _bodies(
             lines.append(f"{pad}</body>")
             continue
         here = origin_of(model, placed, i)
-        lines.append(f"{pad}<body name={quoted(placed[i].name)} {_pose(here)}>")
-        lines += [f"{pad}  {part}" for part in _parts(model, placed, i, here)]
+        put = _pose(forces.place(i, here))
+        lines.append(f"{pad}<body name={quoted(placed[i].name)} {put}{forces.body(i)}>")
+        lines += [f"{pad}  {part}" for part in _parts(model, placed, forces, i, here)]
         lines += [f"{pad}  {site}" for site in sites[i]]
         stack.append((i, True))
         stack += [(child, False) for child in reversed(model.children(i))]
     return lines
 
 
-def _parts(model: Model, placed: list[Placed], i: int, here: np.ndarray) -> list[str]:
+def _parts(
+    model: Model, placed: list[Placed], forces: ForceLines, i: int, here: np.ndarray
+) -> list[str]:
     body, item = model.bodies[i], placed[i]
     mass, com, tensor = inertia_of(body, item.frame)
     # what is left of I_o − m (cᵀc 1 − c cᵀ) is known to the rounding of I_o only
@@ -106,7 +118,7 @@ def _parts(model: Model, placed: list[Placed], i: int, here: np.ndarray) -> list
     principal = pose(turn, com)
     return [
         f'<inertial mass="{numbers([mass])}" {_pose(principal)} diaginertia="{numbers(moments)}"/>',
-        _joint(model, body, item, here),
+        _joint(model, body, item, here, forces.joint(i)),
     ]
 
 
@@ -129,14 +141,14 @@ def _principal(tensor: np.ndarray, name: str, noise: float) -> tuple[np.ndarray,
     return moments, axes
 
 
-def _joint(model: Model, body: Body, item: Placed, here: np.ndarray) -> str:
+def _joint(model: Model, body: Body, item: Placed, here: np.ndarray, forces: str) -> str:
     name = quoted(item.joint)
     drive = model.drive
-    damping, rotor = (np.asarray(x, float)[body.v] for x in (drive.viscous, drive.rotor))
+    rotor = np.asarray(drive.rotor, float)[body.v]
     loss = 0.5 * (np.asarray(drive.coulomb_positive) - np.asarray(drive.coulomb_negative))[body.v]
-    driven = "".join(
+    driven = forces + "".join(
         f' {word}="{numbers([value[0]])}"'
-        for word, value in (("armature", rotor), ("damping", damping), ("frictionloss", loss))
+        for word, value in (("armature", rotor), ("frictionloss", loss))
         if value[0] != 0.0
     )
     if isinstance(body.chart, Free):
@@ -188,10 +200,8 @@ def _custom(model: Model, placed: list[Placed]) -> list[str]:
     for body, item in zip(model.bodies, placed, strict=True):
         pair = [float(x[body.v.start]) for x in (drive.coulomb_positive, drive.coulomb_negative)]
         if pair[0] != -pair[1]:
-            lines.append(
-                f'    <numeric name={quoted(COULOMB + item.joint)} data="{numbers(pair)}"/>'
-            )
-    return ["  <custom>", *lines, "  </custom>"] if lines else []
+            lines.append(f'<numeric name={quoted(COULOMB + item.joint)} data="{numbers(pair)}"/>')
+    return lines
 
 
 def _degenerate(model: Model) -> bool:

@@ -36,6 +36,7 @@ INFINITE = {"inf", "infinity"}
 # one. Ten digits are left alone: several such joints in a chain would add up to more than 1e-9.
 QUARTER_TURN = 1e-11
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+SPRING = ("stiffness", "rest", "drag")  # of <dynamics>, in our namespace; see Joint
 UNLIMITED = 1e15  # files write such numbers where they mean no limit
 
 LINK_PARTS = frozenset({"inertial", "visual", "collision", "self_collision_checking", "contact"})
@@ -246,7 +247,8 @@ def _dynamics(element: Element, log: Log, what: str) -> dict[str, Any]:
     dynamics = log.first(element, "dynamics", what)
     if dynamics is None:
         return {}
-    log.unknown_attributes(dynamics, "damping friction dalembert:friction_negative", what)
+    own = " ".join(f"dalembert:{word}" for word in ("friction_negative", *SPRING))
+    log.unknown_attributes(dynamics, f"damping friction {own}", what)
     numbers: dict[str, Any] = {}
     for name, ours in (("damping", "viscous"), ("friction", "coulomb")):
         (value,) = dynamics.bounded(name, 1, (0.0,), what)
@@ -258,6 +260,10 @@ def _dynamics(element: Element, log: Log, what: str) -> dict[str, Any]:
         if negative > 0.0:
             raise dynamics.error(f"{what}: dalembert:friction_negative must not be positive")
         numbers["coulomb"] = (numbers["coulomb"], negative)
+    for word in SPRING:
+        text = dynamics.attributes.get(f"dalembert:{word}")
+        if text is not None:
+            numbers[word] = dynamics.bounded(f"dalembert:{word}", len(text.split()), None, what)
     return numbers
 
 

@@ -40,6 +40,7 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
     `equalities` are written as loops and couplings of URDF+.
     """
     model = numeric(model)
+    _require_writable(model)
     placed = place_bodies(model, on_axis=True)
     frames = other_frames(model, placed)
     taken = {item.joint for item in placed}
@@ -124,12 +125,41 @@ def _dynamics(model: Model, body: Body) -> list[str]:
     drive, v = model.drive, body.v.start
     viscous, positive = float(drive.viscous[v]), float(drive.coulomb_positive[v])
     negative = float(drive.coulomb_negative[v])
-    if viscous == positive == negative == 0.0:
+    spring = _spring(model, body)
+    if viscous == positive == negative == 0.0 and not spring:
         return []
     text = f'    <dynamics damping="{numbers([viscous])}" friction="{numbers([positive])}"'
     if negative != -positive:
         text += f' dalembert:friction_negative="{numbers([negative])}"'
-    return [f"{text}/>"]
+    return [f"{text}{spring}/>"]
+
+
+def _spring(model: Model, body: Body) -> str:
+    """Spring and drag of a joint, in our namespace."""
+    text, elements = "", model.elements
+    for spring in elements.springs:
+        if model.bodies[spring.body] is body:
+            text += f' dalembert:stiffness="{numbers(spring.stiffness)}"'
+            text += f' dalembert:rest="{numbers(spring.rest)}"'
+    for drag in elements.drags:
+        if model.bodies[drag.body] is body:
+            text += f' dalembert:drag="{numbers(drag.coefficients)}"'
+    return text
+
+
+def _require_writable(model: Model) -> None:
+    """An error where elements have no place in a URDF."""
+    elements = model.elements
+    sprung = {s.body for s in elements.springs} | {d.body for d in elements.drags}
+    kinds = {
+        "tendons": bool(elements.tendons),
+        "lifted weights": bool(elements.lifts),
+        "springs of free joints": any(model.bodies[i].chart.nq > 1 for i in sprung),
+        "armature of free joints": bool(elements.ballasts),
+    }
+    lacking = [kind for kind, found in kinds.items() if found]
+    if lacking:
+        raise ModelError(f"{model.name}: URDF has no {', '.join(lacking)}; try to_mjcf")
 
 
 def _mimic(model: Model, item: Placed) -> list[str]:

@@ -1,0 +1,60 @@
+"""Springs, drag, lifted weights and tendons survive being written and read again."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.errors import ModelError
+from dalembert.model.elements import Elements
+from dalembert.systems.robot import Robot
+from tests.oracles.test_mujoco_forces import FORCES
+
+
+def same_dynamics(one, other, tolerance=1e-12):
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        q = one.model.integrate(one.neutral(), rng.uniform(-1.0, 1.0, one.nv))
+        qd, qdd = rng.normal(size=(2, one.nv))
+        first, second = (r.reference("inverse_dynamics", q, qd, qdd) for r in (one, other))
+        np.testing.assert_allclose(first, second, atol=tolerance * np.abs(first).max())
+
+
+def test_forces_survive_mjcf():
+    # a plate of another share is merged with its link: MuJoCo holds one share for all of it
+    text = FORCES.replace('gravcomp="1.5"', "").replace(
+        'name="plate" pos="0.1 0 0"', 'name="plate"'
+    )
+    robot = Robot.from_mjcf(text)
+    back = Robot.from_mjcf(robot.to_mjcf())
+    same_dynamics(robot, back)
+    assert [t.name for t in back.model.tendons] == [t.name for t in robot.model.tendons]
+    assert not back.notes.left_out
+
+
+def test_rotors_of_free_joints_are_no_ballast_after_a_round_trip():
+    trunk = {"name": "trunk", "mass": 1.0, "com": [0.1, 0.2, 0.3], "inertia": np.eye(3)}
+    for ballast in (True, False):
+        joint = {"type": "free", "rotor_inertia": 0.4, "ballast": ballast}
+        robot = dl.Robot.from_links([{**trunk, "joint": joint}])
+        back = Robot.from_mjcf(robot.to_mjcf())
+        same_dynamics(robot, back)
+        assert bool(back.model.elements.ballasts) is ballast
+
+
+def test_springs_and_drag_of_joints_survive_urdf():
+    link = {"name": "bob", "mass": 2.0, "com": [0.0, 0.1, -0.5], "inertia": np.eye(3)}
+    joint = {"axis": [0, 1, 0], "stiffness": [3.0, 0.2], "rest": 0.4, "drag": [0.1, 0.2]}
+    robot = dl.Robot.from_links([{**link, "joint": joint}])
+    same_dynamics(robot, Robot.from_urdf(robot.to_urdf()))
+
+
+def test_what_a_format_cannot_hold_is_said():
+    robot = Robot.from_mjcf(FORCES)
+    with pytest.raises(ModelError, match="URDF has no tendons, lifted weights, springs of free"):
+        robot.to_urdf()
+    with pytest.raises(ModelError, match=r"'arm'.*lifts a share of the whole link"):
+        robot.to_mjcf()
+    bare = Robot(replace(robot.model, elements=Elements()))
+    same_dynamics(bare, Robot.from_mjcf(bare.to_mjcf()))
