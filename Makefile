@@ -2,19 +2,25 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# PyTorch is gigabytes with its GPU libraries; TORCH="torch==…+cpu" takes a wheel without them.
+TORCH  ?= torch
+LARGE  := .venv-frameworks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test quick lint bench docs clean
+.PHONY: help demo test test-frameworks quick lint bench docs clean
 
 help:   ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.with-view  ## a robot in motion: checks, a million states, a page to open
 	@$(BIN)/dalembert demo
 
 test: $(VENV)/.with-test  ## all tests and the doctests of src, warnings as errors
 	@$(BIN)/python -m pytest -q -n 2
+
+test-frameworks: $(LARGE)/.made  ## JAX and PyTorch in an environment of their own, every quantity
+	@DALEMBERT_FRAMEWORKS=all $(LARGE)/bin/python -m pytest -q -n 2 tests/frameworks
 
 quick: $(VENV)/.with-test  ## most tests in about a minute, kernels kept; left out: tests/markers.py
 	@DALEMBERT_TEST_CACHE=.kernels DALEMBERT_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 tests \
@@ -34,7 +40,7 @@ docs: $(VENV)/.with-docs  ## the documentation, warnings as errors
 	@echo "Now open docs/_build/html/index.html"
 
 clean:  ## remove .venv and every cache in this folder
-	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .kernels build dist docs/_build
+	rm -rf $(VENV) $(LARGE) .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .kernels build dist docs/_build
 
 # One stamp per extra; a changed pyproject.toml or list of versions makes all of them old.
 $(VENV)/.with-%: pyproject.toml constraints.txt tests/robots.txt | $(VENV)/.made
@@ -47,4 +53,11 @@ $(VENV)/.with-%: pyproject.toml constraints.txt tests/robots.txt | $(VENV)/.made
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dalembert needs Python 3.11 or newer; set PYTHON=")'
 	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(LARGE)/.made: pyproject.toml constraints.txt
+	@echo "installing dalembert[jax] and $(TORCH) into $(LARGE) ..."
+	@$(PYTHON) -m venv $(LARGE)
+	@$(LARGE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[jax]' \
+	    '$(TORCH)' pytest pytest-xdist hypothesis --constraint constraints.txt
 	@touch $@

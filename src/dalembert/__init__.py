@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         TrajectoryError,
         UnknownNameError,
     )
-    from dalembert.frameworks import jax
+    from dalembert.frameworks import jax, torch
     from dalembert.kernels import get_num_threads, set_num_threads
     from dalembert.kernels.functions import compile as compile
     from dalembert.kernels.functions import compile_function
@@ -146,6 +146,7 @@ _PUBLIC = {
     "set_num_threads": "kernels",
     "simulate": "simulation",
     "symbolic_model": "zoo.letters",
+    "torch": "frameworks",
     "virtual_work": "systems.statics",
 }
 
@@ -215,6 +216,7 @@ __all__ = [
     "set_num_threads",
     "simulate",
     "symbolic_model",
+    "torch",
     "virtual_work",
 ]
 

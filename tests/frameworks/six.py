@@ -42,8 +42,12 @@ def operations(name):
                 continue  # of contacts, which none of these has
             choices["constraint"] = next(iter(made.description.constraints))
         way = "operator" if (name, quantity.name) == ("free", "coriolis_matrix") else None
-        if name != "free" or quantity.name not in NEED_COORDINATES:
-            yield quantity.name, operation(made, made._variant(quantity.name, way, choices))
+        if name == "free" and quantity.name in NEED_COORDINATES:
+            continue
+        found = operation(made, made._variant(quantity.name, way, choices))
+        # tendons and actuators are nowhere here: arrays without entries have no kernels
+        if all(port.size for port in (*found.inputs, *found.outputs)):
+            yield quantity.name, found
 
 
 def state(name, found: Operation, rng, size=()):

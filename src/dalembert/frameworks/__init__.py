@@ -1,6 +1,6 @@
-"""Systems on the arrays of JAX: native functions of theirs, with gradients.
+"""Systems on the arrays of JAX and PyTorch: native functions of theirs, with gradients.
 
-`dalembert.jax` is a function, so no module here carries that name.
+`dalembert.jax` and `dalembert.torch` are functions, so no module here carries those names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dalembert.systems.system import System
 if TYPE_CHECKING:
     from dalembert.frameworks.facade import Facade
 
-__all__ = ["jax"]
+__all__ = ["jax", "torch"]
 
 
 def jax(system: System) -> Facade:
@@ -32,6 +32,15 @@ def jax(system: System) -> Facade:
     (100, 2)
     """
     return _opened("jax", "jax_system", "JaxSystem", system)
+
+
+def torch(system: System) -> Facade:
+    """The system with the same methods on PyTorch tensors, differentiable to any order.
+
+    What `dalembert.jax` is for JAX: every quantity is an op with autograd, forward mode and vmap,
+    under `torch.func` and ``torch.compile(fullgraph=True)`` as well, on CPU.
+    """
+    return _opened("torch", "torch_system", "TorchSystem", system)
 
 
 def _opened(framework: str, module: str, kind: str, system: System) -> Facade:

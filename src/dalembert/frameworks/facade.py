@@ -28,6 +28,7 @@ class Given(NamedTuple):
 
     array: Any
     dtype: str | None
+    device: str = "cpu"
 
 
 class Facade:
@@ -147,6 +148,11 @@ class Facade:
         given = self._given(x)
         if given.dtype not in (None, "float32", "float64"):
             text = f"{port.name} holds {given.dtype}; give float32 or float64"
+            raise self._wrong(made.variant, text)
+        if given.device != "cpu":
+            text = (
+                f"{port.name} is on {given.device!r}; only the CPU is there so far: move it there"
+            )
             raise self._wrong(made.variant, text)
         shape = tuple(given.array.shape)
         if shape[max(0, len(shape) - len(port.shape)) :] != port.shape:

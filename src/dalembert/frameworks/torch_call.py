@@ -1,0 +1,212 @@
+"""One PyTorch op for every operation, with fake, autograd and vmap rules.
+
+An op is made when first asked for, `torch.ops.dalembert.<quantity>_<digest>`, so that compiled graphs
+know it by name. An `autograd.Function` around it has forward mode and functorch's transforms as well;
+plain tensors that nobody differentiates go to the kernel at once. PyTorch is imported when the
+first op is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dalembert.forking import llvm_lock
+from dalembert.systems.operation import Operation
+
+_made: dict[str, Op] = {}
+
+
+class Op:
+    """An operation on tensors (batch…, *shape) with equally many axes of the batch."""
+
+    def __init__(self, operation: Operation, name: str) -> None:
+        import torch
+
+        self.torch, self.operation, self.name = torch, operation, name
+        self._ufunc: Any = None
+        self.op = self._define()
+        self.plain, self.traced = _functions(self)
+
+    def __call__(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        torch = self.torch
+        if not _plain(torch, arrays):
+            found = self.traced.apply(*arrays)
+        elif torch.autograd.forward_ad._current_level >= 0 or (
+            torch.is_grad_enabled() and any(x.requires_grad for x in arrays)
+        ):
+            found = self.plain.apply(*arrays)
+        else:
+            return self.at_once(arrays)
+        return found if isinstance(found, tuple) else (found,)
+
+    def at_once(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """The results of plain tensors, without derivatives."""
+        try:
+            return self.compute(arrays)
+        except RuntimeError:  # no memory of their own, as in `grad(is_grads_batched=True)`
+            found = self.op(*arrays)
+            return found if isinstance(found, tuple) else (found,)
+
+    def compute(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The kernel on the memory of CPU tensors."""
+        if self._ufunc is None:
+            self._ufunc = self.operation.kernel.ufunc
+        found = self._ufunc(*[(x.detach() if x.requires_grad else x).numpy() for x in arrays])
+        if not isinstance(found, tuple):
+            found = (found,)
+        return tuple([self.torch.from_numpy(np.asarray(y)) for y in found])
+
+    def shapes(self, arrays: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Shapes of the outputs."""
+        pairs = zip(self.operation.inputs, arrays, strict=True)
+        leads = [tuple(x.shape[: x.dim() - len(port.shape)]) for port, x in pairs]
+        batch = tuple(self.torch.broadcast_shapes(*leads))
+        return [(*batch, *port.shape) for port in self.operation.outputs]
+
+    # derivatives
+
+    def pull(
+        self, arrays: Sequence[Any], weights: Sequence[Any], asked: Sequence[bool]
+    ) -> list[Any]:
+        """Σ weight · ∂output/∂input for each input asked for, None for the others."""
+        wrt = tuple(i for i, is_asked in enumerate(asked) if is_asked)
+        if not wrt:
+            return [None] * len(arrays)
+        shapes = self.shapes(arrays)
+        full = [
+            arrays[0].new_zeros(shape) if w is None else w
+            for w, shape in zip(weights, shapes, strict=True)
+        ]
+        found = iter(op(self.operation.vjp(wrt))([*arrays, *full]))
+        return [
+            next(found).sum_to_size(x.shape) if is_asked else None
+            for x, is_asked in zip(arrays, asked, strict=True)
+        ]
+
+    def push(self, arrays: Sequence[Any], directions: Sequence[Any]) -> Sequence[Any]:
+        """The derivative along a direction of each input that has one."""
+        wrt = tuple(i for i, d in enumerate(directions) if d is not None)
+        along = [directions[i] for i in wrt]
+        return op(self.operation.jvp(wrt))([*arrays, *along])
+
+    def batched(self, axes: Sequence[int | None], arrays: Sequence[Any]) -> Sequence[Any]:
+        """One more axis of the batch in front, 1 long where an array has none."""
+        return self(
+            [
+                x.unsqueeze(0) if axis is None else x.movedim(axis, 0)
+                for x, axis in zip(arrays, axes, strict=True)
+            ]
+        )
+
+    # PyTorch's registry
+
+    def _define(self) -> Any:
+        """The op with its rules: what it computes, shapes, derivatives, batches."""
+        rules, library, several = self.torch.library, _library(), len(self.operation.outputs) > 1
+        taken = ", ".join(f"Tensor x{i}" for i in range(len(self.operation.inputs)))
+        given = ", ".join(["Tensor"] * len(self.operation.outputs))
+        library.define(f"{self.name}({taken}) -> {f'({given})' if several else given}")
+
+        def one(values: Sequence[Any]) -> Any:
+            return tuple(values) if several else values[0]
+
+        def fake(*arrays: Any) -> Any:
+            return one([arrays[0].new_empty(shape) for shape in self.shapes(arrays)])
+
+        def save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+
+        def backward(ctx: Any, *weights: Any) -> Any:
+            return one_or_all(self.pull(ctx.saved_tensors, weights, ctx.needs_input_grad))
+
+        def batch(info: Any, axes: Sequence[int | None], *arrays: Any) -> Any:
+            found = self.batched(axes, arrays)
+            return one(found), one([0] * len(found))
+
+        name = f"dalembert::{self.name}"
+        library.impl(self.name, lambda *arrays: one(self.compute(arrays)), "CPU")
+        rules.register_fake(name, fake, lib=library)
+        rules.register_autograd(name, backward, setup_context=save, lib=library)
+        rules.register_vmap(name, batch, lib=library)
+        return getattr(self.torch.ops.dalembert, self.name).default
+
+
+def one_or_all(values: Sequence[Any]) -> Any:
+    """A single value bare, several as a tuple."""
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _functions(made: Op) -> tuple[Any, Any]:
+    """The `autograd.Function` of an op: for plain tensors, and for transforms of `torch.func`.
+
+    They differ in who saves the inputs: PyTorch takes thrice the time where it is not `forward`.
+    """
+    import torch
+
+    class Rules(torch.autograd.Function):
+        @staticmethod
+        def backward(ctx: Any, *weights: Any) -> Any:
+            return one_or_all(made.pull(ctx.saved_tensors, weights, ctx.needs_input_grad))
+
+        @staticmethod
+        def jvp(ctx: Any, *directions: Any) -> Any:
+            return one_or_all(made.push(ctx.saved_tensors, directions))
+
+    class Plain(Rules):
+        @staticmethod
+        def forward(ctx: Any, *arrays: Any) -> Any:
+            ctx.save_for_backward(*arrays)
+            ctx.save_for_forward(*arrays)
+            return one_or_all(made.at_once(arrays))
+
+    class Traced(Rules):
+        @staticmethod
+        def forward(*arrays: Any) -> Any:
+            return made.op(*arrays)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def vmap(info: Any, axes: Sequence[int | None], *arrays: Any) -> Any:
+            found = one_or_all(made.batched(axes, arrays))
+            return found, 0 if not isinstance(found, tuple) else (0,) * len(found)
+
+    return Plain, Traced
+
+
+def op(operation: Operation) -> Op:
+    """The op of an operation; equal systems share theirs."""
+    with llvm_lock:
+        found = operation.__dict__.get("_op")
+        if found is None:
+            key = repr((operation.system.dynamics.content, operation.label))
+            digest = hashlib.sha256(key.encode()).hexdigest()[:24]
+            name = f"{operation.variant.quantity.name}_{digest}"
+            found = _made[name] = _made.get(name) or Op(operation, name)
+            operation.__dict__["_op"] = found
+        return found
+
+
+@cache
+def _library() -> Any:
+    """PyTorch's library of this package; its ops last as long as the process."""
+    import torch
+
+    return torch.library.Library("dalembert", "FRAGMENT")
+
+
+def _plain(torch: Any, arrays: Sequence[Any]) -> bool:
+    """Whether all are tensors proper, and no transform or mode watches what is done with them."""
+    kinds = (torch.Tensor, torch.nn.Parameter)
+    if not all(type(x) in kinds for x in arrays):
+        return False
+    active = torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack()
+    return not active

@@ -1,0 +1,249 @@
+"""Systems on PyTorch tensors: the same numbers, PyTorch's own checks of ops, words for mistakes."""
+
+import pickle
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.kernels.program.complex_step import directional
+from dalembert.systems.operation import operation
+from tests.frameworks.six import system
+
+torch = pytest.importorskip(
+    "torch", reason="PyTorch is gigabytes with its GPU libraries: make test-frameworks installs it"
+)
+from dalembert.frameworks.torch_call import op  # noqa: E402
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*torch.jit.script.*"),
+    pytest.mark.filterwarnings("ignore:There is a performance drop"),
+    pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf"),
+]
+RNG = np.random.default_rng(5)
+BATCHES = [((), (), ()), ((5,), (5,), (5,)), ((0,), (1,), ()), ((3, 1, 2), (1, 7, 1), (2,))]
+ONES = torch.ones(3, dtype=torch.float64)
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return dl.torch(dl.load("elbow_3r"))
+
+
+def random(*shape, **kind):
+    return torch.tensor(RNG.normal(size=shape), **kind)
+
+
+def same(found, expected):
+    found = found if isinstance(found, tuple | list) else (found,)
+    expected = expected if isinstance(expected, tuple | list) else (expected,)
+    for x, y in zip(found, expected, strict=True):
+        assert x.numpy().dtype == np.asarray(y).dtype
+        np.testing.assert_array_equal(x.numpy(), y)
+
+
+def near(found, expected, tolerance=1e-12):
+    found, expected = np.asarray(found), np.asarray(expected)
+    atol = tolerance * max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("batch", BATCHES, ids=str)
+def test_results_are_those_of_the_ufunc_to_the_bit(arm, batch, dtype):
+    x = [random(*lead, 3, dtype=dtype) for lead in batch]
+    numbers = [a.numpy() for a in x]
+    same(arm.forward_dynamics(*x), arm.system.forward_dynamics(*numbers))
+    same(arm.kinetic_energy(*x[:2]), np.asarray(arm.system.kinetic_energy(*numbers[:2])))
+    several = arm.system.inverse_dynamics_derivatives(*numbers)
+    same(arm.inverse_dynamics_derivatives(*x), several)
+    tracked = arm.forward_dynamics(x[0].requires_grad_(), *x[1:])
+    assert tracked.requires_grad
+    same(tracked.detach(), arm.system.forward_dynamics(*numbers))
+
+
+def test_memory_that_does_not_lie_in_rows(arm):
+    x = random(3, 2, 8).transpose(0, 2)[::2]
+    same(arm.bias(x, x), arm.system.bias(x.numpy(), x.numpy()))
+    same(arm.bias(x[:1].expand(4, 2, 3), x), arm.system.bias(x[:1].numpy(), x.numpy()))
+
+
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics"])
+def test_jacobians_are_the_analytical_derivatives(arm, quantity):
+    x = tuple(random(3, 3))
+    slopes = getattr(arm.system, f"{quantity}_derivatives")(*(a.numpy() for a in x))
+    for way in (torch.func.jacrev, torch.func.jacfwd):
+        for found, expected in zip(way(getattr(arm, quantity), (0, 1, 2))(*x), slopes, strict=True):
+            near(found, expected)
+
+
+def test_gradcheck_and_gradgradcheck(arm):
+    x = [random(2, 3, requires_grad=True), random(3, requires_grad=True), random(2, 3)]
+    batched = {"check_batched_grad": True, "check_forward_ad": True}
+    assert torch.autograd.gradcheck(arm.forward_dynamics, x, **batched)
+    assert torch.autograd.gradgradcheck(arm.forward_dynamics, x, check_fwd_over_rev=True)
+    several = arm.inverse_dynamics_derivatives
+    assert torch.autograd.gradcheck(several, x, check_forward_ad=True)
+
+
+@pytest.mark.parametrize("name", ["free", "coupled", "four_bar", "parallel_3rr"])
+def test_directions_and_weights_through_the_dynamics(name):
+    made, rng = system(name), np.random.default_rng(1)
+    there = dl.torch(made)
+    q = made.integrate(made.neutral(), 0.4 * rng.normal(size=made.nv))
+    q = made.neutral() if made.dynamics.rows else q
+    x, d = [[a, *rng.normal(size=(2, made.nv))] for a in (q, rng.normal(size=made.nq))]
+    f = operation(made, made._variant("forward_dynamics", None, {}))
+    slopes = directional(f.program, x, d)
+    tensors = [torch.tensor(a, requires_grad=True) for a in x]
+    along = tuple(map(torch.tensor, d))
+    found = torch.func.jvp(there.forward_dynamics, tuple(tensors), along)[1]
+    found = found if isinstance(found, tuple) else (found,)
+    for a, b in zip(found, slopes, strict=True):
+        near(a.detach(), b)
+    results = there.forward_dynamics(*tensors)
+    results = results if isinstance(results, tuple) else (results,)
+    weights = [random(*y.shape) for y in results]
+    torch.autograd.backward(results, weights)
+    expected = sum((w.numpy() * y).sum() for w, y in zip(weights, slopes, strict=True))
+    near(sum((a.grad * b).sum() for a, b in zip(tensors, along, strict=True)), expected)
+
+
+def test_gradgradcheck_of_a_closed_chain():
+    made = system("four_bar")
+    there = dl.torch(made)
+    q, qd, tau = torch.tensor(made.neutral(), requires_grad=True), random(3), random(3)
+    acceleration = lambda q, tau: there.forward_dynamics(q, qd, tau)[0]  # noqa: E731
+    assert torch.autograd.gradgradcheck(acceleration, (q, tau.requires_grad_()))
+
+
+def test_batches_of_hessians(arm):
+    q = random(4, 3)
+    found = torch.func.vmap(torch.func.hessian(arm.potential_energy))(q)
+    near(found, arm.system.derivative("gravity_torque", (q.numpy(),)))
+    reverse = torch.func.jacrev(torch.func.jacrev(arm.potential_energy))
+    near(torch.func.vmap(reverse)(q), found)
+    nested = torch.func.vmap(torch.func.vmap(arm.bias, (0, None)), (None, 1), out_dims=1)
+    qd = random(3, 6)
+    expected = arm.system.bias(q.numpy(), qd.numpy().T[:, None])
+    same(nested(q, qd), np.moveaxis(expected, 0, 1))
+
+
+def test_ops_pass_the_checks_of_pytorch(arm):
+    robot = arm.system
+    for quantity in ("forward_dynamics", "inverse_dynamics_derivatives"):
+        f = operation(robot, robot._variant(quantity, None, {}))
+        x = (random(2, 3, requires_grad=True), random(1, 3), random(2, 3, requires_grad=True))
+        torch.library.opcheck(op(f).op, x)
+        pulled = [random(2, *port.shape, requires_grad=True) for port in f.outputs]
+        torch.library.opcheck(op(f.vjp((0, 2))).op, (*x, *pulled))
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compiled_as_one_graph(arm, backend):
+    def loss(q, qd, tau):
+        return (
+            arm.forward_dynamics(q, torch.sin(qd), tau, formulation="articulated_body") ** 2
+        ).sum()
+
+    x = [random(5, 3, requires_grad=True) for _ in range(3)]
+    expected = torch.autograd.grad(loss(*x), x)
+    compiled = torch.compile(loss, fullgraph=True, backend=backend)
+    for found, slope in zip(torch.autograd.grad(compiled(*x), x), expected, strict=True):
+        near(found, slope, 1e-14)
+
+
+def test_named_parameters_are_differentiated():
+    made = system("lagrangian")
+    there, x = dl.torch(made), torch.tensor([0.4, 0.9], dtype=torch.float64)
+    mass = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
+    tau = there.inverse_dynamics(x, x, x, parameters={"m": mass})
+    same(tau.detach(), made.inverse_dynamics(*[x.numpy()] * 3, parameters={"m": 1.5}))
+    (found,) = torch.autograd.grad(tau.sum(), mass)
+    near(found, tau.sum().detach() / 1.5)  # τ is linear in the mass
+
+
+def test_it_learns():
+    """A parameter by gradient steps through the dynamics, as in a training loop."""
+    made = system("lagrangian")
+    there, x = dl.torch(made), random(50, 2)
+    goal = there.inverse_dynamics(x, x, x, parameters={"m": 3.0}).detach()
+    mass = torch.nn.Parameter(torch.tensor(1.0, dtype=torch.float64))
+    steps = torch.optim.LBFGS([mass], max_iter=20)
+
+    def closure():
+        steps.zero_grad()
+        loss = ((there.inverse_dynamics(x, x, x, parameters={"m": mass}) - goal) ** 2).mean()
+        loss.backward()
+        return loss
+
+    steps.step(closure)
+    assert mass.item() == pytest.approx(3.0, rel=1e-6)
+
+
+def test_nan_stays_in_its_lane(arm):
+    q = random(11, 3)
+    slope = torch.func.vmap(torch.func.grad(arm.potential_energy))
+    clean = slope(q)
+    q[4, 1] = np.nan
+    found = slope(q)
+    assert found[4].isnan().any()
+    keep = [i for i in range(11) if i != 4]
+    assert torch.equal(found[keep], clean[keep])
+
+
+WRONG = {
+    "integers": (lambda arm: arm.bias(torch.ones(3, dtype=int), ONES), "q holds int64"),
+    "whole numbers": (lambda arm: arm.bias(ONES, [0, 1, 2]), "qd holds int64"),
+    "half precision": (lambda arm: arm.bias(ONES.half(), ONES), "q holds float16"),
+    "two types": (lambda arm: arm.bias(ONES.float(), ONES), "q is float32 and qd is float64"),
+    "shape": (lambda arm: arm.bias(ONES, ONES[:2]), r"qd has shape \(2,\), expected \(..., 3\)"),
+    "batches": (lambda arm: arm.bias(ONES.expand(2, 3), ONES.expand(5, 3)), r"q \(2,\), qd \(5,\)"),
+    "device": (lambda arm: arm.bias(ONES.to("meta"), ONES), "q is on 'meta'"),
+    "out": (lambda arm: arm.bias(ONES, ONES, out=ONES), "out= has no meaning"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_arguments_are_named(arm, case):
+    wrong, match = WRONG[case]
+    with pytest.raises(dl.ShapeError, match=match):
+        wrong(arm)
+
+
+def test_plain_numbers_take_the_type_of_the_tensors(arm):
+    assert arm.bias(ONES.float(), [0.0] * 3).dtype == torch.float32
+    assert arm.bias(ONES, [0.0] * 3).dtype == torch.float64
+    assert arm.bias([0.0] * 3, [0.0] * 3).dtype == torch.get_default_dtype()
+
+
+def test_a_missing_framework_names_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(dl.DalembertError, match=r"pip install 'dalembert\[torch\]'"):
+        dl.torch(dl.load("pendulum"))
+
+
+def test_pickled_and_compared(arm):
+    again = pickle.loads(pickle.dumps(arm))
+    assert again == arm and hash(again) == hash(arm) and again != dl.torch(dl.load("planar_2r"))
+    same(again.gravity_torque(ONES), arm.system.gravity_torque(ONES.numpy()))
+
+
+def test_threads(arm):
+    """Ops are made once, however many threads ask for them at the same time."""
+    there, found = dl.torch(dl.load("planar_2r")), {}
+    q = random(500, 2)
+
+    def work(i):
+        x = q.clone().requires_grad_()
+        there.gravity_torque(x).sum().backward()
+        found[i] = x.grad
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(found) == 6 and all(torch.equal(found[0], x) for x in found.values())
