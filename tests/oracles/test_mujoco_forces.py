@@ -1,7 +1,7 @@
-"""Accelerations of robots from files are MuJoCo's: springs, dampers, tendons, lifted weights.
+"""Accelerations of robots from files are MuJoCo's: springs, dampers, tendons, actuators.
 
 Files of dm_control and gymnasium, with what MuJoCo solves as constraints (contacts, limits,
-frictionloss, equalities) and actuators switched off.
+frictionloss, equalities) switched off, under random controls.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ from tests.importers.test_mjcf import Peer, friction
 
 AGREEMENT = 1e-9
 STATES = 6
-OFF = int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT) | int(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
+OFF = int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
 SUITE = "acrobot cartpole cheetah dog finger hopper humanoid humanoid_CMU manipulator pendulum"
 FILES = {
     "dm_control": ("suite", f"{SUITE} point_mass quadruped reacher stacker walker ball_in_cup"),
@@ -51,6 +51,16 @@ class Filed(Peer):
         mujoco.mj_forward(self.m, self.d)
         return T @ self.d.qacc + drift
 
+    def drive(self, q, qd, rng):
+        """Torques of the actuators under random controls and activations, which MuJoCo gets too."""
+        m, robot = self.m, self.robot
+        assert len(robot.actuators) == m.nu and len(robot.activations) == m.na
+        if not m.nu:
+            return np.zeros(robot.nv)
+        self.d.ctrl[:], self.d.act[:] = 2.0 * rng.normal(size=m.nu), rng.uniform(-1, 1, m.na)
+        state = {"activation": np.array(self.d.act)} if m.na else {}
+        return robot.reference("actuator_forces", q, qd, np.array(self.d.ctrl), **state)
+
     def disagreement(self, seed=0):
         """The largest difference of accelerations at random states, relative to the largest."""
         robot, rng = self.robot, np.random.default_rng(seed)
@@ -58,8 +68,9 @@ class Filed(Peer):
         for _ in range(STATES):
             q = robot.model.integrate(robot.neutral(), rng.uniform(-1.0, 1.0, robot.nv))
             qd, tau = rng.normal(size=(2, robot.nv))
+            driven = self.drive(q, qd, rng)
             theirs = self.acceleration(q, qd, tau)
-            ours = robot.reference("forward_dynamics", q, qd, tau + friction(robot, qd))
+            ours = robot.reference("forward_dynamics", q, qd, tau + driven + friction(robot, qd))
             worst = max(worst, np.abs(ours - theirs).max() / max(1.0, np.abs(theirs).max()))
         return worst
 
