@@ -207,6 +207,14 @@ def test_what_names_a_dropped_mesh_still_compiles(tmp_path):
     assert [mesh.filename for mesh in notes.meshes] == ["m/a.b.obj"]
 
 
+def test_sensors_and_contacts_may_name_what_is_not_there():
+    """Parts of larger scenes do; neither says anything of the dynamics."""
+    text = f"""<mujoco>{PENDULUM}<sensor><touch site="none"/></sensor><contact>
+      <pair geom1="none" geom2="none"/><exclude body1="a" body2="b"/></contact></mujoco>"""
+    notes = Robot.from_mjcf(text, strict=True).notes
+    assert {"sensor (1)", "contact (2)"} <= set(notes.ignored)
+
+
 def test_a_mesh_may_lie_beside_the_file_that_includes_it(tmp_path):
     block(tmp_path / "sub/block.stl")
     part = f"""<mujoco><asset><mesh file="block.stl"/></asset><worldbody>

@@ -1,8 +1,9 @@
 """What of an MJCF dynamics does not need, taken out before MuJoCo compiles it.
 
-Pictures go from the XML. A mesh or height field stays only if the inertia of a body that moves, or
-the fluid around it, is computed from a geom of that shape; otherwise four points take its place, so
-that every name still means something. Plugins that this MuJoCo does not have go as well.
+Pictures, sensors and pairs in contact go from the XML. A mesh or height field stays only if the
+inertia of a body that moves, or the fluid around it, is computed from a geom of that shape;
+otherwise four points take its place, so that every name still means something. Plugins that this
+MuJoCo does not have go as well.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dalembert.importers.xml_read import Element, shown
 from dalembert.model.notes import LeftOut, Mesh
 
 _PICTURES = frozenset({"texture", "material", "skin", "tuple", "text"})
+_SECTIONS = ("sensor", "contact")
 _PICTURE_ATTRIBUTES = ("material", "texture")
 _SHAPES = ("mesh", "hfield")
 _FOLDERS = ("assetdir", "meshdir", "texturedir", "strippath")
@@ -110,8 +112,10 @@ def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropp
 
 
 def _drop_pictures(root: Element, dropped: Dropped) -> None:
-    """<visual>, textures, materials, skins, and what only names them."""
-    root.children = [child for child in root.children if child.tag != "visual"]
+    """<visual>, <sensor>, <contact>, textures, materials, skins, and what only names them."""
+    for section in _SECTIONS:
+        dropped.counts[section] += sum(len(found.children) for found in root.all(section))
+    root.children = [child for child in root.children if child.tag not in (*_SECTIONS, "visual")]
     for element in root.walk():
         for name in _PICTURE_ATTRIBUTES:
             element.attributes.pop(name, None)
