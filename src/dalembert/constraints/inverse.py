@@ -47,10 +47,12 @@ def inverse_dynamics(
 
     NaN where the actuators cannot give this motion.
     """
+    wanted = asked(system, q, qd, qdd, t, tip_wrench, wrenches)
+    if actuators is None and not system.rubbing:
+        return everywhere(system, wanted, weights, lam)
     columns = selected(system, actuators)
     B = np.eye(system.nv)[:, columns]
     own = None if weights is None else weights[columns]
-    wanted = asked(system, q, qd, qdd, t, tip_wrench, wrenches)
     u, found, ok = driven(system, wanted, B, own, lam)
     return flagged(ok, B @ u, found)
 
@@ -103,6 +105,21 @@ def driven(
     for row in system.rubbing:
         ok = ok * (found[row] >= 0.0)
     return u if scale is None else scale * u, found, ok
+
+
+def everywhere(
+    system: ConstrainedDynamics, wanted: Asked, weights: Any = None, lam: Any = None
+) -> tuple[Any, Any]:
+    """(τ, λ) where every velocity is driven and no contact rubs: every motion can be given.
+
+    τ = f + Aᵀλ with Σ w τ² least is A W τ = 0: f across the rows in the metric W, without M.
+    """
+    f, A = sum(wanted.parts[1:], wanted.parts[0]), wanted.A
+    by = np.eye(system.nv) if weights is None else np.diag(1.0 / weights)
+    maps = metric(system, by, A)
+    if lam is not None:
+        return f + A.T @ lam, maps.normal(A.T @ lam)
+    return maps.space.across(maps.space.across(f)), -maps.normal(f)
 
 
 class Reach(NamedTuple):

@@ -120,18 +120,28 @@ def inverse_dynamics_derivatives(
     """
     require_smooth(system, "the derivative of inverse dynamics")
     tau, lam = inverse_dynamics(system, q, qd, qdd, t=t, actuators=actuators)
-    maps, columns = _metric(system, q, t), selected(system, actuators)
+    plant, A = system.dynamics.at_time(t), system.at(q, None, t).A
+    M = plant.mass_matrix(q)
+    # where all velocities are driven, B = 1 and v = τ: the same equations with unit masses
+    maps = metric(system, np.eye(system.nv) if actuators is None else M, A)
+    columns = selected(system, actuators)
     B = np.eye(system.nv)[:, columns]
-    drives = reach(system, maps, B)
-    ways = (drives.behind(maps, tau[columns]), *_behind(system, maps, lam))
-    slopes = residual_slopes(system, (q, qd, qdd, t), lam, *ways)
-    M, still = system.dynamics.at_time(t).mass_matrix(q), np.zeros((system.rows, system.nv))
-    g = np.concatenate([slopes.force, M], axis=1)
-    u = maps.shortest(np.concatenate([-slopes.turned[0], still], axis=1))[columns]
-    u = u + drives.torques(maps, g - B @ u)
-    by_lam = maps.normal(B @ u - g)
+    drives = None if actuators is None else reach(system, maps, B)
+    v = tau if drives is None else drives.behind(maps, tau[columns])
+    slopes = residual_slopes(system, (q, qd, qdd, t), lam, v, *_behind(system, maps, lam))
+    still = np.zeros((system.rows, system.nv))
+    g, turn = (
+        np.concatenate(pair, axis=1) for pair in ([slopes.force, M], [-slopes.turned[0], still])
+    )
+    if drives is None:
+        by_tau, against, _ = maps.motion(g, turn)
+        by_lam = -against
+    else:
+        u = maps.shortest(turn)[columns]
+        by_tau = B @ (u + drives.torques(maps, g - B @ u))
+        by_lam = maps.normal(by_tau - g)
     by_lam = by_lam + np.concatenate([_turned(system, maps, slopes), still], axis=1)
-    return TorqueSlopes(*_parts(maps, B @ u, system.nv), *_parts(maps, by_lam, system.nv))
+    return TorqueSlopes(*_parts(maps, by_tau, system.nv), *_parts(maps, by_lam, system.nv))
 
 
 def _metric(system: ConstrainedDynamics, q: Any, t: Any) -> Metric:
