@@ -108,6 +108,17 @@ def test_urdf_of_a_closed_chain_reads_back(tmp_path, name):
     same_motion(closed, read, 1e-9)
 
 
+@pytest.mark.parametrize("name", ["robotiq_2f85", "two_arms_with_box", "bennett"])
+def test_loops_in_a_file_beside_the_tree_read_back(tmp_path, name):
+    closed = dl.load(name)
+    (tmp_path / "tree.loops.toml").write_text(closed.to_loops())
+    (tmp_path / "tree.urdf").write_text(closed.robot.to_urdf())
+    read = dl.load(tmp_path / "tree.urdf")
+    assert read.constraints == closed.constraints
+    np.testing.assert_allclose(read.neutral(), closed.neutral(), rtol=0, atol=1e-9)
+    same_motion(closed, read, 1e-9)
+
+
 def test_rods_slots_and_polynomials_are_written_in_a_urdf(tmp_path):
     arm = dl.load("planar_2r")
     names = arm.dynamics.coordinates
@@ -120,6 +131,9 @@ def test_rods_slots_and_polynomials_are_written_in_a_urdf(tmp_path):
     ):
         closed = dl.Constrained(arm, [held], guess=guess)
         same_motion(closed, again(tmp_path, closed.to_urdf(), "urdf"))
+        (tmp_path / "arm.loops.toml").write_text(closed.to_loops())
+        (tmp_path / "arm.urdf").write_text(arm.to_urdf())
+        same_motion(closed, dl.load(tmp_path / "arm.urdf"))
 
 
 def shifted(x: float, y: float) -> np.ndarray:

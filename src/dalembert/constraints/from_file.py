@@ -11,8 +11,10 @@ import numpy as np
 from dalembert.constraints.constrained import Constrained
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.loops import Distance, JointCoupling, Loop, TendonCoupling
+from dalembert.constraints.posture import index
 from dalembert.errors import ConstraintError, UnknownNameError
 from dalembert.formulations.registry import suggest
+from dalembert.importers.loops_file import LoopsFile
 from dalembert.model import Model
 from dalembert.model.notes import Equality, LeftOut
 from dalembert.systems.robot import Robot
@@ -42,6 +44,32 @@ def close_chains(robot: Robot, keyframe: str | None = None) -> Robot | Constrain
         raise ConstraintError(
             f'{error}. loops="ignore" gives the tree alone, with the loops in its notes'
         ) from None
+
+
+def with_loops(robot: Robot, more: LoopsFile, source: str) -> Robot:
+    """The robot with the loops of another file among its notes, and the posture it begins from."""
+    model = robot.model
+    for given in more.equalities:
+        _require_ends(model, given, source)
+    notes = robot.notes
+    postures = notes.postures
+    if more.posture:
+        q = np.array(dict(postures).get("reference", robot.neutral()))
+        for name, value in more.posture.items():
+            q[index(model.coordinates, name, f"{source}: posture: there is no coordinate")] = value
+        postures = ((source, tuple(map(float, q))), *postures)
+    equalities = (*notes.equalities, *more.equalities)
+    return Robot(model.with_notes(replace(notes, equalities=equalities, postures=postures)))
+
+
+def _require_ends(model: Model, given: Equality, source: str) -> None:
+    """The names of an equality are names of the model."""
+    kind, known = ("frame", tuple(model.frames))
+    if given.kind == "joint":
+        kind, known = "coordinate", model.coordinates
+    for name in (given.first, given.second):
+        if name is not None:
+            index(known, name, f"{source}: {given.name!r}: there is no {kind}")
 
 
 def constraints_of(model: Model) -> tuple[list[Constraint], list[LeftOut]]:

@@ -41,6 +41,18 @@ class Written:
 
         return urdf_from_model(robot_of(self).model, equalities_of(self))
 
+    def to_loops(self: Any) -> str:
+        """Its constraints alone, as the TOML that `dl.load` reads beside the robot's own file.
+
+        >>> import dalembert as dl
+        >>> dl.load("robotiq_2f85").to_loops().splitlines()[-2:]
+        ['leader = "left_driver"', 'polynomial = [0.0, 1.0]']
+        """
+        from dalembert.importers.loops_write import loops_text
+
+        q = dict(zip(self.dynamics.coordinates, map(float, self.neutral()), strict=True))
+        return loops_text(equalities_of(self), q)
+
 
 def equalities_of(closed: Constrained) -> tuple[Equality, ...]:
     """The constraints as equalities; a kind that files do not have is an error that names it."""

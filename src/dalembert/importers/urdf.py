@@ -16,7 +16,7 @@ from dalembert.importers.urdf_extras import read_meshes, rotor_data
 from dalembert.importers.urdf_log import Log
 from dalembert.importers.urdf_loops import LOOP_PARTS, Loops
 from dalembert.importers.urdf_parts import UrdfJoint, UrdfLink, read_joint, read_link
-from dalembert.importers.urdf_tree import depth_first, hold, undeclared_world
+from dalembert.importers.urdf_tree import depth_first, hold, retyped, undeclared_world
 from dalembert.importers.xml_read import Document, Element, Source, read_xml, shown
 from dalembert.model import CoupledModel, Joint, Link, Model, build
 from dalembert.model.build import STANDARD_GRAVITY, TOOL
@@ -38,8 +38,12 @@ def model_from_urdf(
     name: str | None = None,
     strict: bool = False,
     loops: str = "ignore",
+    kinds: Mapping[str, str] | None = None,
 ) -> Model | CoupledModel:
-    """A model from a path or text; see `Robot.from_urdf`. With `loops` "ignore", a warning says so."""
+    """A model from a path or text; see `Robot.from_urdf`.
+
+    With `loops` "ignore", a warning says so; `kinds` are types of joints instead of the file's.
+    """
     if base not in ("fixed", "free"):
         raise ModelError(f"base={base!r} must be 'fixed' or 'free'")
     document = source if isinstance(source, Document) else read_xml(source)
@@ -47,6 +51,7 @@ def model_from_urdf(
     _require_urdf(document)
     links = [read_link(element, log) for element in robot.all("link")]
     read = [read_joint(element, log) for element in robot.all("joint")]
+    read = retyped(read, kinds or {}, document.file)
     links += undeclared_world(links, read, log)
     root, ordered = depth_first(robot, links, read)
     ordered, followers, held = hold(ordered, joints, posture, log)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import ShapeError, UnknownNameError
+from dalembert.errors import ImportFileError, ShapeError, UnknownNameError
 from dalembert.importers.urdf_log import Log
 from dalembert.importers.urdf_parts import UrdfJoint, UrdfLink
 from dalembert.importers.xml_read import Element, shown
@@ -105,6 +105,26 @@ def _reject_duplicates(named: Sequence[tuple[str, Element]], what: str) -> None:
                 f"two {what} are called {shown(name)}; the first is on line {seen[name].line}"
             )
         seen[name] = element
+
+
+def retyped(
+    joints: Sequence[UrdfJoint], kinds: Mapping[str, str], file: str | None
+) -> list[UrdfJoint]:
+    """The joints, those in `kinds` spherical or fixed instead of what the file calls them."""
+    names = {joint.name for joint in joints}
+    for name, kind in kinds.items():
+        if name not in names or kind not in ("spherical", "fixed"):
+            raise ImportFileError(
+                f"joint {shown(name)} of type {shown(kind)}: a joint of the URDF may be spherical or "
+                "fixed instead",
+                file,
+            )
+    return [
+        replace(joint, kind=kinds[joint.name], numbers={}, mimic=None)
+        if joint.name in kinds
+        else joint
+        for joint in joints
+    ]
 
 
 def hold(

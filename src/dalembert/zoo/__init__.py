@@ -134,16 +134,26 @@ def load(
         return entry(name).build(**options)
     if not _is_path(name):
         entry(str(name))
-    path = Path(name)
+    return _from_file(Path(name), loops, keyframe, options)
+
+
+def _from_file(
+    path: Path, loops: str | PathLike[str], keyframe: str | None, options: dict[str, Any]
+) -> Any:
+    """What a file describes, closed by its own loops and by those of a file beside it."""
     document = read_xml(path)
-    if document.root.tag == "mujoco":
-        options["trust"] = trust
     if loops == "ignore":
         read = Robot.from_mjcf if document.root.tag == "mujoco" else Robot.from_urdf
         return read(path, **options)
-    from dalembert.constraints.from_file import close_chains
+    from dalembert.constraints.from_file import close_chains, with_loops
+    from dalembert.importers.loops_file import read_loops
 
-    return close_chains(Robot(_model(document, path, options)), keyframe)
+    beside = path.with_suffix(".loops.toml") if loops == "close" else Path(loops)
+    more = read_loops(beside) if loops != "close" or beside.exists() else None
+    if more is not None and more.kinds:
+        options = {**options, "kinds": more.kinds}
+    robot = Robot(_model(document, path, options))
+    return close_chains(robot if more is None else with_loops(robot, more, beside.name), keyframe)
 
 
 def _model(document: Document, path: Path, options: dict[str, Any]) -> Any:

@@ -1,0 +1,196 @@
+"""Loops in a file of their own, beside a robot's: TOML, or the YAML of Extended URDF.
+
+```toml
+[posture]                      # where putting it together begins, rad and m; others stay
+crank = 0.4
+
+[[loop]]                       # two frames: along and about these directions of the first
+name = "pin"
+first = "coupler"              # a link or a frame; "world" is the base
+second = "rocker"
+directions = "revolute"        # "point", "weld", …, or ["x", "y"]: see dl.Loop
+first_xyz = [0.9, 0.0, 0.0]    # where the frames are in their links; and first_rpy, second_rpy
+second_xyz = [0.8, 0.0, 0.0]
+
+[[coupling]]                   # follower = Σ c_k leaderᵏ; without a leader it stays at c₀
+name = "gear"
+follower = "wheel"
+leader = "crank"
+polynomial = [0.0, -1.5]
+
+[[distance]]                   # a rod
+name = "rod"
+first = "crank"
+second = "world"
+length = 0.5
+```
+
+Extended URDF (Batto, de Matteis and Mansard, 2025) keeps in YAML which frames of a URDF coincide
+(`closed_loop`, each of `type` 6d or 3d) and which joints are of another type than the URDF says.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ImportFileError
+from dalembert.importers.xml_read import LARGEST, read_file
+from dalembert.model.notes import Equality, Rows4, rows_of
+from dalembert.spatial.rotations import rotation_from_rpy
+from dalembert.spatial.se3 import pose
+from dalembert.text import short
+
+PLACES = ("first", "second", "first_xyz", "first_rpy", "second_xyz", "second_rpy")
+PARTS = {
+    "loop": ("name", "directions", *PLACES),
+    "coupling": ("name", "follower", "leader", "polynomial"),
+    "distance": ("name", "length", *PLACES),
+}
+WORLD = "world"
+
+
+@dataclass(frozen=True)
+class LoopsFile:
+    """What such a file says: equalities, a posture by joint, and joints of another type."""
+
+    equalities: tuple[Equality, ...]
+    posture: Mapping[str, float] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_loops(path: Path) -> LoopsFile:
+    """The loops of a TOML or YAML file."""
+    data = read_file(path)
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return _extended_urdf(_yaml(data, path), path)
+    try:
+        return _Reader(path).read(tomllib.loads(data.decode()))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ImportFileError(f"this is not TOML: {error}", path.name) from None
+
+
+class _Reader:
+    """Reads the tables of one TOML file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def fail(self, message: str) -> ImportFileError:
+        return ImportFileError(message, self.path.name)
+
+    def read(self, data: Mapping[str, Any]) -> LoopsFile:
+        self._known(data, (*PARTS, "posture"), "the file")
+        made = [
+            self._equality(kind, table, number)
+            for kind in PARTS
+            for number, table in enumerate(self._tables(data, kind), start=1)
+        ]
+        posture = data.get("posture", {})
+        if not isinstance(posture, Mapping):
+            raise self.fail("[posture] must give a number for every joint it names")
+        start = {
+            joint: self._numbers(x, 1, f"posture of {joint}")[0] for joint, x in posture.items()
+        }
+        return LoopsFile(tuple(made), start)
+
+    def _tables(self, data: Mapping[str, Any], kind: str) -> Sequence[Mapping[str, Any]]:
+        tables = data.get(kind, [])
+        if not isinstance(tables, list) or not all(isinstance(x, Mapping) for x in tables):
+            raise self.fail(f"{kind} must be tables, each under [[{kind}]]")
+        return tables
+
+    def _equality(self, kind: str, table: Mapping[str, Any], number: int) -> Equality:
+        name = str(table.get("name", f"{kind}{number}"))
+        what = f"[[{kind}]] {name!r}"
+        self._known(table, PARTS[kind], what)
+        if kind == "coupling":
+            terms = self._numbers(table.get("polynomial", [0.0, 1.0]), None, f"{what}: polynomial")
+            leader = self._word(table, "leader", what) if "leader" in table else None
+            follower = self._word(table, "follower", what)
+            return Equality("joint", name, follower, leader, polynomial=terms)
+        ends = [self._word(table, end, what) for end in ("first", "second")]
+        held: dict[str, Any] = {
+            **{"first": _link(ends[0]), "second": _link(ends[1])},
+            **{f"pose_{end}": self._pose(table, end, what) for end in ("first", "second")},
+        }
+        if kind == "distance":
+            (length,) = self._numbers(table.get("length"), 1, f"{what}: length")
+            return Equality("distance", name, **held, length=length)
+        directions = table.get("directions", "point")
+        if isinstance(directions, list):
+            directions = tuple(str(word) for word in directions)
+        word = {"point": "connect", "weld": "weld"}.get(str(directions), "loop")
+        return Equality(word, name, **held, directions=directions)
+
+    def _pose(self, table: Mapping[str, Any], end: str, what: str) -> Rows4:
+        xyz, rpy = (
+            self._numbers(table.get(f"{end}_{part}", [0.0] * 3), 3, f"{what}: {end}_{part}")
+            for part in ("xyz", "rpy")
+        )
+        return rows_of(pose(rotation_from_rpy(rpy), np.array(xyz)))
+
+    def _word(self, table: Mapping[str, Any], key: str, what: str) -> str:
+        if not isinstance(table.get(key), str):
+            raise self.fail(f"{what}: it needs {key} = a name")
+        return str(table[key])
+
+    def _numbers(self, given: Any, count: int | None, what: str) -> tuple[float, ...]:
+        try:
+            found = np.atleast_1d(np.asarray(given, dtype=float))
+        except (TypeError, ValueError):
+            found = np.array([np.nan])
+        right = found.ndim == 1 and len(found) == (count or len(found))
+        if not right or not np.all(np.abs(found) <= LARGEST):
+            wanted = "numbers" if count is None else f"{count} finite numbers"
+            raise self.fail(f"{what} must be {wanted}, not {short(given)}")
+        return tuple(float(x) for x in found)
+
+    def _known(self, table: Mapping[str, Any], known: Sequence[str], what: str) -> None:
+        for key in table:
+            if key not in known:
+                near = get_close_matches(key, known, n=1)
+                hint = f"did you mean {near[0]!r}? " if near else ""
+                raise self.fail(f"{what}: {key!r} is unknown; {hint}there are: {', '.join(known)}")
+
+
+def _link(name: str) -> str | None:
+    return None if name == WORLD else name
+
+
+def _yaml(data: bytes, path: Path) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise ImportError("reading the YAML of Extended URDF needs: pip install pyyaml") from None
+    try:
+        return yaml.safe_load(data)
+    except yaml.YAMLError as error:
+        text = " ".join(str(error).split())[:200]
+        raise ImportFileError(f"this is not YAML: {text}", path.name) from None
+
+
+def _extended_urdf(data: Any, path: Path) -> LoopsFile:
+    """`closed_loop` pairs of frames, each of its `type`; joints whose type is another."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("closed_loop"), list):
+        raise ImportFileError("an Extended URDF has closed_loop: pairs of frames", path.name)
+    pairs = data["closed_loop"]
+    types = [str(word).lower() for word in data.get("type", ["6d"] * len(pairs))]
+    if len(types) != len(pairs) or not set(types) <= {"3d", "6d"}:
+        raise ImportFileError('type must be "3d" or "6d" for every closed_loop', path.name)
+    made = []
+    for pair, word in zip(pairs, types, strict=True):
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ImportFileError(f"closed_loop has {short(pair)}, not two frames", path.name)
+        first, second = (str(end) for end in pair)
+        kind, directions = ("connect", "point") if word == "3d" else ("weld", "weld")
+        made.append(Equality(kind, f"{first}_{second}", first, second, directions=directions))
+    names, kinds = data.get("joint_name") or [], data.get("joint_type") or []
+    changed = {str(n): str(k).lower() for n, k in zip(names, kinds, strict=False)}
+    return LoopsFile(tuple(made), kinds=changed)
