@@ -95,7 +95,9 @@ class RobotBuilders:
 
         A mapping has ``name, parent, joint, mass, com, inertia``; its ``joint`` a mapping with
         ``type`` (revolute, prismatic, helical, cylindrical, universal, planar, spherical, free,
-        fixed), ``axis``, ``origin`` (or ``origin_xyz`` and ``origin_rpy``) and the drive's numbers.
+        fixed), ``axis``, ``origin`` (or ``origin_xyz`` and ``origin_rpy``), the drive's numbers, and
+        those of a spring (``stiffness, rest, drag``); ``lifted`` is the share of the link's weight
+        that is carried from outside.
 
         >>> import numpy as np, dalembert as dl
         >>> ball = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}

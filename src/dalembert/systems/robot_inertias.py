@@ -28,7 +28,7 @@ class RobotInertias(System):
         parameters: Parameters = None,
         out: Any = None,
     ) -> Any:
-        """Y (..., nv, 10 bodies): ``Y @ robot.parameters`` is τ without friction and rotors.
+        """Y (..., nv, 10 bodies): ``Y @ robot.parameters`` is τ without friction, rotors, elements.
 
         >>> import numpy as np, dalembert as dl
         >>> robot = dl.load("pendulum")

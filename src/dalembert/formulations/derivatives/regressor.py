@@ -26,7 +26,7 @@ def regressor(
     base_twist: Twist | None = None,
     base_acceleration: Twist | None = None,
 ) -> Matrix:
-    """Y (nv, 10 bodies): Y θ is inverse dynamics without rotors, friction and tip wrench."""
+    """Y (nv, 10 bodies): Y θ is inverse dynamics without rotors, friction, elements and tip wrench."""
     placed = transforms(model, q)
     base = base_motion(model, base_twist, base_acceleration)
     moving = motions(model, placed, qd, qdd, base)
