@@ -112,20 +112,15 @@ def test_all_together_with_a_limit_of_a_joint_in_batches():
 
 
 def test_written_and_read_again_the_actuators_are_the_same():
-    robot, rng = dl.Robot.from_mjcf(text(ALL, CLAMPED)), np.random.default_rng(2)
+    made = text(ALL + "".join(PULLING.values()), CLAMPED)
+    robot, rng = dl.Robot.from_mjcf(made), np.random.default_rng(2)
     again = dl.Robot.from_mjcf(robot.to_mjcf())
     assert again.actuators == robot.actuators and again.activations == robot.activations
     np.testing.assert_array_equal(again.control_limits, robot.control_limits)
     q, qd, _ = robot.random_state(rng)
-    u, w = rng.normal(size=len(KINDS)), rng.uniform(-0.1, 0.1, len(robot.activations))
+    u, w = rng.normal(size=len(robot.actuators)), rng.uniform(-0.1, 0.1, len(robot.activations))
     forces = (r.reference("actuator_forces", q, qd, u, activation=w) for r in (again, robot))
     close(*forces)
-
-
-def test_actuators_at_tendons_are_not_written_silently_without_them():
-    robot = dl.Robot.from_mjcf(text(PULLING["through points"]))
-    with pytest.raises(ModelError, match="pulls at a tendon"):
-        robot.to_mjcf()
 
 
 def test_moment_arms_are_the_slopes_of_the_lengths():

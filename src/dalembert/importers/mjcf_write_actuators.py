@@ -23,12 +23,6 @@ _TARGETS = {
 
 def actuator_lines(model: Model, quoted: Callable[[str], str]) -> list[str]:
     """The <actuator> element; none where there are no actuators."""
-    pulling = [a.name for a in model.driven_by.actuators if a.transmission == "tendon"]
-    if pulling:
-        raise ModelError(
-            f"actuator {pulling[0]!r} pulls at a tendon, and tendons are not written; leave it out "
-            "(with_actuators)"
-        )
     lines = [f"    <general {_words(a, quoted)}/>" for a in model.driven_by.actuators]
     return ["  <actuator>", *lines, "  </actuator>"] if lines else []
 
@@ -37,6 +31,12 @@ def joint_range(model: Model, joint: str) -> str:
     """Limits of what all actuators exert on a joint, as attributes."""
     found = model.driven_by.joint_ranges.get(joint)
     return "" if found is None else " " + _range("actuatorfrc", found, f"joint {joint!r}")
+
+
+def tendon_range(model: Model, tendon: str) -> str:
+    """Limits of what all actuators exert through a tendon, as attributes."""
+    found = model.driven_by.tendon_ranges.get(tendon)
+    return "" if found is None else " " + _range("actuatorfrc", found, f"tendon {tendon!r}")
 
 
 def timestep(model: Model) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.importers.mjcf_physics import ON_TWIST
+from dalembert.importers.mjcf_write_actuators import tendon_range
 from dalembert.importers.write import Placed, numbers, unique
 from dalembert.model.model import Model
 from dalembert.model.tendons import Anchor, Tendon, Wrap
@@ -88,6 +89,7 @@ class ForceLines:
 
     def _tendon(self, tendon: Tendon) -> list[str]:
         given = f'name={self.quoted(tendon.name)} springlength="{numbers(tendon.rest)}"'
+        given += tendon_range(self.model, tendon.name)
         for word in ("stiffness", "damping"):
             if len(getattr(tendon, word)):
                 given += f' {word}="{numbers(getattr(tendon, word))}"'
