@@ -21,7 +21,7 @@ from typing import Any
 
 from dalembert.errors import UnknownNameError
 from dalembert.importers.mjcf_files import Trust
-from dalembert.importers.xml_read import Document, read_xml
+from dalembert.importers.xml_read import read_xml
 from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import Entry
 
@@ -124,8 +124,10 @@ def load(
     `options` are the numbers of a textbook model (``load("pendulum", l=2.0)``), or those of
     `Robot.from_urdf` and `Robot.from_mjcf`. A file that closes chains gives a `Constrained` system,
     put together from the `keyframe` of that name (default: its first one, else the reference
-    posture); ``loops="ignore"`` gives the tree alone. An MJCF opens files outside its own folder
-    only below the paths that `trust` names, from that folder or absolute.
+    posture); ``loops="ignore"`` gives the tree alone. Loops may also stand in a file of their own,
+    ``robot.loops.toml`` beside ``robot.urdf``, or the TOML or YAML that `loops` names. An MJCF
+    opens files outside its own folder only below the paths that `trust` names, from that folder or
+    absolute.
 
     >>> load("planar_2r").nv
     2
@@ -134,31 +136,38 @@ def load(
         return entry(name).build(**options)
     if not _is_path(name):
         entry(str(name))
-    return _from_file(Path(name), loops, keyframe, options)
+    return _from_file(Path(name), loops, keyframe, trust, options)
 
 
 def _from_file(
-    path: Path, loops: str | PathLike[str], keyframe: str | None, options: dict[str, Any]
+    path: Path,
+    loops: str | PathLike[str],
+    keyframe: str | None,
+    trust: Trust,
+    options: dict[str, Any],
 ) -> Any:
     """What a file describes, closed by its own loops and by those of a file beside it."""
     document = read_xml(path)
+    mjcf = document.root.tag == "mujoco"
+    if mjcf:
+        options["trust"] = trust
     if loops == "ignore":
-        read = Robot.from_mjcf if document.root.tag == "mujoco" else Robot.from_urdf
+        read = Robot.from_mjcf if mjcf else Robot.from_urdf
         return read(path, **options)
     from dalembert.constraints.from_file import close_chains, with_loops
     from dalembert.importers.loops_file import read_loops
 
     beside = path.with_suffix(".loops.toml") if loops == "close" else Path(loops)
     more = read_loops(beside) if loops != "close" or beside.exists() else None
-    if more is not None and more.kinds:
-        options = {**options, "kinds": more.kinds}
-    robot = Robot(_model(document, path, options))
+    if more is not None and more.kinds and not mjcf:
+        options["kinds"] = more.kinds
+    robot = Robot(_model(mjcf, path, options))
     return close_chains(robot if more is None else with_loops(robot, more, beside.name), keyframe)
 
 
-def _model(document: Document, path: Path, options: dict[str, Any]) -> Any:
+def _model(mjcf: bool, path: Path, options: dict[str, Any]) -> Any:
     """The tree of a file, with its loops in the notes."""
-    if document.root.tag == "mujoco":
+    if mjcf:
         from dalembert.importers.mjcf import model_from_mjcf
 
         return model_from_mjcf(path, loops="close", **options)
