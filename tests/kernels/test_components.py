@@ -5,14 +5,18 @@ from functools import partial
 import numpy as np
 import pytest
 
+from dalembert.kernels.c import source as c_text
+from dalembert.kernels.cuda import source as cuda_text
 from dalembert.kernels.llvm import loop
 from dalembert.kernels.llvm.codegen import llvm_ir
 from dalembert.kernels.llvm.target import native
-from dalembert.kernels.program.components import scheduled
+from dalembert.kernels.program.components import grouped, scheduled
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.program import Op
 from dalembert.kernels.program.trace import trace
 from tests.kernels.raw import Raw
+from tests.kernels.test_c_source import COMPILERS, call, compiled, needs_compiler
+from tests.kernels.test_cuda_source import run as on_cuda
 
 SIZE = 4
 
@@ -40,10 +44,10 @@ def through_calls(schedule, arrays, outputs):
     frame[: len(given)] = given
     if schedule.zeroed:
         frame[len(given) : len(given) + outputs] = 0.0
-    for call in schedule.calls:
-        (part,) = schedule.frames[call.frame].parts
-        (found,) = interpret(part.program, frame[list(call.reads)])
-        frame[list(call.writes)] = found
+    for each in schedule.calls:
+        (part,) = schedule.frames[each.part].parts
+        (found,) = interpret(part.program, frame[list(each.reads)])
+        frame[list(each.writes)] = found
     return frame[len(given) : len(given) + outputs]
 
 
@@ -120,3 +124,29 @@ def test_text_of_equal_groups_does_not_grow(monkeypatch):
 def test_operations_grow_with_the_groups():
     sizes = [int(np.sum(scene(count).op == Op.MUL)) for count in (2, 4, 8)]
     assert sizes == [sizes[0], 2 * sizes[0], 4 * sizes[0]]
+
+
+@needs_compiler
+@pytest.mark.parametrize("odd", [0.0, 0.5])
+def test_groups_in_c_are_the_whole(tmp_path, monkeypatch, odd):
+    p = scene(5, odd)
+    monkeypatch.setattr(c_text, "grouped", partial(grouped, many=0, small=0))
+    text = c_text.c_source(p, "scene")
+    assert text.count("static void scene_group") == 2
+    state = list(np.random.default_rng(2).normal(size=(2, 5 * SIZE)))
+    library = compiled(text, tmp_path, COMPILERS[0])
+    for mine, other in zip(call(library.scene, p, state), interpret(p, *state), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=0.0, atol=1e-14)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("layout", "count"), [("row", 2), ("column", 5)])
+def test_groups_in_cuda_are_the_whole(tmp_path, monkeypatch, layout, count):
+    p = scene(count, 0.5)
+    monkeypatch.setattr(cuda_text, "grouped", partial(grouped, many=0, small=0))
+    arrays = list(np.random.default_rng(3).normal(size=(2, 37, count * SIZE)))
+    found = on_cuda(tmp_path, p, "float64", layout, arrays)
+    for k in range(37):
+        expected = interpret(p, *(x[k] for x in arrays))
+        for mine, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(mine[k], other, rtol=0.0, atol=1e-14)

@@ -1,4 +1,4 @@
-"""A program as C99: one function without allocation, branches into data, or anything but <math.h>.
+"""A program as C99: a function without allocation, branches into data, or anything but <math.h>.
 
 Every value is a constant with its own name, in the order of the program, so that the compiler's only
 freedom is to fuse a product with a sum. With `-ffp-contract=off` the results are those of `interpret`
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dalembert.kernels.c import groups
 from dalembert.kernels.c.text import Scalar, slots, statements
+from dalembert.kernels.program.components import grouped
 from dalembert.kernels.program.program import Port, Program
 from dalembert.text import c_comment, c_identifier
 
@@ -44,13 +46,18 @@ def c_source(
     read = {inputs[a][0].name for op, a in zip(program.op, program.a, strict=True) if op == 1}
     unused = [port for port in program.inputs if port.name not in read]
     body = [f"(void){c_identifier(port.name)};" for port in unused]
-    body += list(statements(program, scalar, load, store))
+    found = grouped(program)
+    if found.calls:
+        body += list(groups.calls(found, program, scalar, function, load, store))
+    else:
+        body += list(statements(program, scalar, load, store))
     lines = [
         *comment(program, scalar, about, units or {}),
         "#include <math.h>",
         "",
         f"{_prototype(program, scalar, function, '')};",
         "",
+        *groups.functions(found, scalar, function, "static "),
         _prototype(program, scalar, function, "restrict "),
         "{",
         *(f"    {line}" for line in body),

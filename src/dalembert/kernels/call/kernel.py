@@ -24,6 +24,7 @@ from dalembert.kernels.program.program import Port, Program
 from dalembert.progress import on_terminal, progress_bar
 
 _SYMBOLS = ("dalembert_loop", "dalembert_one")
+_TRACED = 0.4  # of the time from nothing to machine code, before the first part is compiled
 
 
 class _Code:
@@ -74,9 +75,13 @@ class _Code:
         from dalembert.kernels.llvm.codegen import object_code
 
         with progress_bar(f"compiling {self._name}", on_terminal()) as report:
-            program = self.program()
             report(0.0)
-            return object_code(program, dtype, self._target, report)
+            program = self.program()
+            report(_TRACED)
+            rest = 1.0 - _TRACED
+            return object_code(
+                program, dtype, self._target, lambda share: report(_TRACED + rest * share)
+            )
 
     def cache_key(self, dtype: str) -> str:
         import llvmlite

@@ -17,9 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dalembert.errors import CompileError
+from dalembert.kernels.c import groups
 from dalembert.kernels.c.source import comment, output_name
 from dalembert.kernels.c.text import Scalar, slots, statements
 from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Tile, sincos, with_specials
+from dalembert.kernels.program.components import grouped
 from dalembert.kernels.program.program import Op, Port, Program
 from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.text import c_identifier
@@ -88,6 +90,9 @@ class _Body:
 
 def _work(program: Program, scalar: Scalar, function: str, body: _Body) -> list[str]:
     """The program's statements; a state with a far angle is done again, slowly."""
+    found = grouped(program)
+    if found.calls:
+        return list(groups.calls(found, program, scalar, function, body.load, body.store))
     if not _turns(program):
         return list(statements(program, scalar, body.load, body.store))
     if len(program) > _SHORT:
@@ -101,7 +106,13 @@ def _work(program: Program, scalar: Scalar, function: str, body: _Body) -> list[
 
 
 def _turning(program: Program, scalar: Scalar, function: str, body: _Body) -> list[str]:
-    """Before the kernel: its sine and cosine, and the way for states with far angles."""
+    """Before the kernel: its sine and cosine, its groups, and the way for states with far angles."""
+    found = grouped(program)
+    if found.calls:
+        turning = f"{function}_sincos" if _turns(program) else ""
+        own = [sincos(turning, scalar), ""] if turning else []
+        head = "static __device__ __noinline__ "
+        return [*own, *groups.functions(found, scalar, function, head, turning)]
     if not _turns(program):
         return []
     if len(program) > _SHORT:

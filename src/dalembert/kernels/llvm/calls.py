@@ -21,7 +21,7 @@ def functions(schedule: Schedule, v: Vector, ports: int) -> str:
     texts = ["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"] if schedule.zeroed else []
     first = 0
     for i, frame in enumerate(schedule.frames if schedule.calls else ()):
-        call = next(call for call in schedule.calls if call.frame == i)
+        call = next(call for call in schedule.calls if call.part == i)
         sizes = len(call.reads), len(call.writes)
         texts.append(_group(i, frame, first, sizes, v, ports))
         first += len(frame.parts)
@@ -35,7 +35,7 @@ def compute(t: Text, schedule: Schedule, v: Vector) -> None:
     local = t.at("%frame", schedule.slots * v.width * v.size)
     for c, call in enumerate(schedule.calls):
         tables = f"ptr @reads_{c}, ptr @writes_{c}"
-        t.do(f"call void @group_{call.frame}(ptr %frame, {tables}, ptr {local})")
+        t.do(f"call void @group_{call.part}(ptr %frame, {tables}, ptr {local})")
 
 
 def clear(t: Text, v: Vector, first: int, count: int) -> None:

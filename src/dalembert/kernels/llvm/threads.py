@@ -5,6 +5,8 @@ its atomic counter; the calling thread works too. Threads live only during the c
 is safe, and where none can be started the caller does everything.
 """
 
+import numpy as np
+
 from dalembert.kernels.llvm import libm
 from dalembert.kernels.llvm.text import Vector
 from dalembert.kernels.program.program import LEAVES, Op, Program
@@ -26,7 +28,9 @@ def cost_ns(program: Program, v: Vector) -> float:
     price = {Op.SIN: 15.0, Op.COS: 15.0, Op.DIV: 16.0, Op.SQRT: 20.0}
     price |= dict.fromkeys(libm.NAMES, 50.0 * v.width)
     price |= dict.fromkeys(LEAVES, 1.0)
-    return 0.3 * (sum(price.get(Op(op), 1.0) for op in program.op.tolist()) + 10.0) / v.width
+    times = np.bincount(program.op)
+    total = sum(int(n) * price.get(Op(op), 1.0) for op, n in enumerate(times) if n)
+    return 0.3 * (total + 10.0) / v.width
 
 
 def workers(program: Program, v: Vector) -> str:

@@ -24,19 +24,34 @@ _ZEROS = 100  # results that are worth setting before the states are gone throug
 
 @dataclass(frozen=True)
 class Call:
-    """One group: the frame that computes it, and its inputs and results as slots of the program's."""
+    """One group: the program that computes it, and its inputs and results as slots of the whole.
 
-    frame: int
+    Slots are the inputs of the whole, and behind them its outputs.
+    """
+
+    part: int
     reads: tuple[int, ...]
     writes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """Different frames, and the calls of them; without calls the one frame is the program's own.
+class Groups:
+    """Different programs, and the calls of them; none where the whole does not fall into groups.
 
-    `slots` counts the inputs, the outputs and what crosses cuts. Where `zeroed`, the outputs are zero
-    before anything is computed, and only others are written.
+    Where `zeroed`, the outputs are zero before anything is computed, and only `kept` ones are written.
+    """
+
+    parts: tuple[Program, ...]
+    calls: tuple[Call, ...]
+    kept: tuple[int, ...]
+    zeroed: bool
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Frames of the parts, and the calls of them; without calls the one frame is the program's own.
+
+    `slots` counts the inputs, the outputs and what crosses cuts.
     """
 
     frames: tuple[StackFrame, ...]
@@ -47,31 +62,39 @@ class Schedule:
     @property
     def local(self) -> int:
         """Slots of the largest frame that is called."""
-        return max((self.frames[call.frame].slots for call in self.calls), default=0)
+        return max((self.frames[call.part].slots for call in self.calls), default=0)
 
 
 def scheduled(
     source: Program, many: int = MANY, small: int = SMALL, longest: int = LONGEST
 ) -> Schedule:
     """The program as one frame, or as calls of frames where it falls into groups."""
+    found = grouped(source, many, small, longest)
+    if not found.calls:
+        frame = framed(source, results=found.kept)
+        return Schedule((frame,), (), frame.slots, found.zeroed)
+    slots = sum(port.size for port in (*source.inputs, *source.outputs))
+    return Schedule(tuple(map(framed, found.parts)), found.calls, slots, found.zeroed)
+
+
+def grouped(
+    source: Program, many: int = MANY, small: int = SMALL, longest: int = LONGEST
+) -> Groups:
+    """The groups of a program that is long, each different one once."""
     inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
     zero = _zeros(source)
     zeroed = int(zero.sum()) > _ZEROS
-    kept = np.flatnonzero(~zero) if zeroed else np.arange(outputs)
+    kept = tuple(np.flatnonzero(~zero).tolist() if zeroed else range(outputs))
     groups = _groups(source) if len(source) > many else []
     if len(groups) < 2:
-        frame = framed(source, results=kept.tolist())
-        return Schedule((frame,), (), frame.slots, zeroed)
-    frames: dict[str, int] = {}
-    made: list[StackFrame] = []
+        return Groups((), (), kept, zeroed)
+    parts: dict[str, tuple[int, Program]] = {}
     calls = []
-    for group, results in _gathered(source, groups, kept.tolist(), small, longest):
+    for group, results in _gathered(source, groups, kept, small, longest):
         part, reads = _alone(source, group, [int(source.results[k]) for k in results])
-        if part.digest not in frames:
-            frames[part.digest] = len(made)
-            made.append(framed(part))
-        calls.append(Call(frames[part.digest], reads, tuple(inputs + k for k in results)))
-    return Schedule(tuple(made), tuple(calls), inputs + outputs, zeroed)
+        own, _ = parts.setdefault(part.digest, (len(parts), part))
+        calls.append(Call(own, reads, tuple(inputs + k for k in results)))
+    return Groups(tuple(part for _, part in parts.values()), tuple(calls), kept, zeroed)
 
 
 def _zeros(source: Program) -> np.ndarray:

@@ -1,0 +1,52 @@
+"""Programs that fall into groups as C: a function for each different group, and calls of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from dalembert.kernels.c.text import Scalar, statements
+from dalembert.kernels.program.components import Groups
+from dalembert.kernels.program.program import Program
+
+_IN, _OUT = (
+    "dalembert_in",
+    "dalembert_out",
+)  # arrays beside those of the caller, whatever their names
+
+
+def functions(groups: Groups, scalar: Scalar, name: str, head: str, sincos: str = "") -> list[str]:
+    """`name_group0(x, y)` and so on, from inputs to results; `head` stands before their `void`."""
+    lines: list[str] = []
+    for i, part in enumerate(groups.parts):
+        body = statements(part, scalar, "x[{}]".format, "y[{}] = {};".format, sincos)
+        unused = [] if len(part.inputs[0].shape) and part.inputs[0].size else ["    (void)x;"]
+        signature = f"void {name}_group{i}(const {scalar.type} *x, {scalar.type} *y)"
+        lines += [f"{head}{signature}", "{", *unused, *(f"    {line}" for line in body), "}", ""]
+    return lines
+
+
+def calls(
+    groups: Groups,
+    source: Program,
+    scalar: Scalar,
+    name: str,
+    load: Callable[[int], str],
+    store: Callable[[int, str], str],
+) -> Iterator[str]:
+    """The calls, one block each: inputs gathered, results put where they belong."""
+    inputs = sum(port.size for port in source.inputs)
+    if groups.zeroed:
+        written = {slot for call in groups.calls for slot in call.writes}
+        for k in range(sum(port.size for port in source.outputs)):
+            if inputs + k not in written:
+                yield store(k, scalar.literal(0.0))
+    for call in groups.calls:
+        yield "{"
+        sizes = max(1, len(call.reads)), len(call.writes)
+        yield f"    {scalar.type} {_IN}[{sizes[0]}], {_OUT}[{sizes[1]}];"
+        for i, slot in enumerate(call.reads):
+            yield f"    {_IN}[{i}] = {load(slot)};"
+        yield f"    {name}_group{call.part}({_IN}, {_OUT});"
+        for i, slot in enumerate(call.writes):
+            yield f"    {store(slot - inputs, f'{_OUT}[{i}]')}"
+        yield "}"
