@@ -245,6 +245,20 @@ def test_an_attached_model_has_folders_of_its_own(tmp_path):
     assert [mesh.filename for mesh in robot.notes.meshes] == ["meshes/block.stl"]
 
 
+def test_an_attached_model_is_looked_for_beside_the_file_that_names_it(tmp_path):
+    part = '<mujoco><asset><model name="k" file="k.xml"/></asset></mujoco>'
+    write(tmp_path / "sub/part.xml", part)
+    attach = '<worldbody><attach model="k" body="arm" prefix="p_"/></worldbody>'
+    main = write(tmp_path / "m.xml", f'<mujoco><include file="sub/part.xml"/>{attach}</mujoco>')
+    write(tmp_path / "k.xml", f"<mujoco>{PENDULUM}</mujoco>".replace('"j"', '"far"'))
+    write(tmp_path / "sub/k.xml", f"<mujoco>{PENDULUM}</mujoco>")
+    joints = [joint.name for joint in Robot.from_mjcf(main).joints]
+    assert joints == [mujoco.MjModel.from_xml_path(str(main)).joint(0).name] == ["p_j"]
+    write(tmp_path / "sub/k.xml", '<robot name="r"><link name="arm"/></robot>')
+    with pytest.raises(ImportFileError, match="must be MJCF; this one is <robot>"):
+        Robot.from_mjcf(main)
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_mesh_that_is_a_pipe_is_not_waited_for(tmp_path):
     main = meshed(tmp_path, *NEEDED["by its density"])

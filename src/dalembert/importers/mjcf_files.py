@@ -110,8 +110,22 @@ class Part:
 
 def read_parts(document: Document, roots: Roots) -> list[Part]:
     """The main file and the models it attaches, each with includes in place."""
-    parts, left = [Part(document.root, roots.home or Path.cwd())], MAX_INCLUDES
-    for part in parts:  # grows while it is walked
+    reader = _Reader(roots, [Part(document.root, roots.home or Path.cwd())])
+    for part in reader.parts:  # grows while it is walked
+        reader.place(part)
+    return reader.parts
+
+
+@dataclass
+class _Reader:
+    """Opens what includes and attached models name, in the folders where MuJoCo looks."""
+
+    roots: Roots
+    parts: list[Part]
+    opened: int = 0
+
+    def place(self, part: Part) -> None:
+        """Put includes in place, and remember which elements name other files."""
         stack = [(part.root, part.home)]
         while stack:
             element, beside = stack.pop()
@@ -119,37 +133,36 @@ def read_parts(document: Document, roots: Roots) -> list[Part]:
             waiting = [(child, beside) for child in reversed(element.children)]
             while waiting:
                 child, folder = waiting.pop()
-                model = child.tag == "model" and "file" in child.attributes
-                if model or child.tag.lower() == "include":
-                    left -= 1
-                    root, there = _opened(child, (part.home, folder), roots, left)
-                    if not model:
-                        waiting += [(inner, there) for inner in reversed(root.children)]
-                        continue
-                    parts.append(Part(root, there, f"dalembert_{len(parts)}.xml"))
-                    child.attributes["file"] = parts[-1].name
+                if child.tag.lower() == "include":
+                    root, there = self.open(child, (part.home, folder))
+                    waiting += [(inner, there) for inner in reversed(root.children)]
+                    continue
+                if child.tag == "model" and "file" in child.attributes:
+                    self.attach(child, (folder, part.home))
                 elif any(name.startswith("file") for name in child.attributes):
                     part.assets.append((child, folder))
                 placed.append(child)
                 stack.append((child, folder))
             element.children = placed
-    return parts
 
+    def attach(self, element: Element, folders: tuple[Path, Path]) -> None:
+        """A whole robot to <attach>: MuJoCo gets it under a name of ours."""
+        root, home = self.open(element, folders)
+        if root.tag != "mujoco":
+            raise element.error(f"a model to attach must be MJCF; this one is <{root.tag[:60]}>")
+        self.parts.append(Part(root, home, f"dalembert_{len(self.parts)}.xml"))
+        element.attributes["file"] = self.parts[-1].name
 
-def _opened(
-    element: Element, folders: tuple[Path, Path], roots: Roots, left: int
-) -> tuple[Element, Path]:
-    """The root of an included file or attached model, and its folder.
-
-    MuJoCo looks in the folder of the main file, then beside the file that includes.
-    """
-    if left < 0:
-        raise element.error(f"more than {MAX_INCLUDES} includes, or includes in a circle")
-    name = element.word("file", "an include")
-    path = roots.find(element, name, folders)
-    if not path.exists():
-        raise element.error(f"the file {shown(name)} is not there")
-    return read_xml(path).root, path.parent
+    def open(self, element: Element, folders: tuple[Path, Path]) -> tuple[Element, Path]:
+        """The root of the file that an element names, and its folder."""
+        self.opened += 1
+        if self.opened > MAX_INCLUDES:
+            raise element.error(f"more than {MAX_INCLUDES} includes, or includes in a circle")
+        name = element.word("file", "an include")
+        path = self.roots.find(element, name, folders)
+        if not path.exists():
+            raise element.error(f"the file {shown(name)} is not there")
+        return read_xml(path).root, path.parent
 
 
 def require_mujoco(document: Document) -> None:
