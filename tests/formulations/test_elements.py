@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 import dalembert as dl
 from dalembert.errors import ModelError
+from dalembert.model.coupling import Follow, couple
 from dalembert.model.elements import Elements
 from dalembert.model.stored import model_from_text, model_text
 from dalembert.systems.robot import Robot
@@ -83,6 +84,64 @@ def test_the_power_of_all_forces_is_the_rate_of_energy(seed):
     scale = np.abs(tau * qd).sum() + abs(energy(0.0))
     assert abs((tau + psi) @ qd - change) < 1e-6 * scale
     assert psi @ qd <= 0.0
+
+
+def test_tendons_and_lifts_relieve_the_joints_they_act_beyond():
+    """Along its axis, the wrench through a joint is the torque that tendons and lifts leave."""
+    rng = np.random.default_rng(8)
+    whole = with_elements(random_model(rng, ("revolute", "prismatic", "spherical"), 5), rng)
+    spatial = tuple(tendon for tendon in whole.tendons if tendon.segments)
+    kept = Elements(lifts=whole.elements.lifts, tendons=spatial)
+    model = replace(whole, elements=kept)
+    drive = {name: np.zeros(model.nv) for name in vars(model.drive)}
+    robot = Robot(replace(model, drive=replace(model.drive, **drive)))
+    q, qd, qdd = random_state(model, rng)
+    tau = robot.reference("inverse_dynamics", q, qd, qdd)
+    for way in dl.formulations("joint_wrenches"):
+        if way == "craig":
+            continue  # joints about one axis only
+        F = robot.reference("joint_wrenches", q, qd, qdd, formulation=way)
+        for joint, row in zip(model.joints, F, strict=True):
+            body, axes = model.bodies[joint.bodies[-1]], model.frames[joint.link].rotation
+            turned = np.concatenate([axes @ row[:3], axes @ row[3:]])
+            np.testing.assert_allclose(body.subspace.T @ turned, tau[body.v], atol=1e-9)
+
+
+def two_sprung_links():
+    arm = {"mass": 1.0, "com": [0.3, 0.0, 0.0], "inertia": 0.02 * np.eye(3)}
+    joint = {"axis": [0, 1, 0], "stiffness": 5.0, "rest": 0.3}
+    rows = [
+        {"name": "a", **arm, "joint": joint},
+        {"name": "b", "parent": "a", **arm, "joint": {**joint, "origin_xyz": [0.6, 0, 0]}},
+    ]
+    return dl.Robot.from_links(rows)
+
+
+def test_runs_and_rollouts_of_a_sprung_robot_keep_its_energy():
+    robot = two_sprung_links()
+    q, qd = np.array([0.5, -0.4]), np.array([0.3, 0.2])
+
+    def energy(q, qd):
+        return robot.kinetic_energy(q, qd) + robot.potential_energy(q)
+
+    end = robot.rollout(q, qd, np.zeros(2), steps=1000, dt=1e-3, every=1000)
+    np.testing.assert_allclose(energy(*(x[-1] for x in end)), energy(q, qd), atol=1e-9)
+    run = dl.simulate(robot, q, qd, duration=1.0, method="rk4", dt=1e-3)
+    np.testing.assert_allclose(run.q.values[-1], end[0][-1], atol=1e-10)
+
+
+def test_followers_and_constraints_take_springs_along():
+    robot = two_sprung_links()
+    q, qd = np.array([0.5]), np.array([0.7])
+    led = Robot(couple(robot.model, {"b": Follow("a", -1.0, 0.1)}))
+    held = slope(lambda x: led.reference("potential_energy", x), led.model, q)
+    np.testing.assert_allclose(led.gravity_torque(q), held, atol=1e-6)
+    loop = dl.Holonomic(lambda q: q[0] + q[1] - 0.1, name="geared")
+    closed = dl.Constrained(robot, [loop], guess=[0.5, -0.4])
+    both, rates = np.array([0.5, -0.4]), np.array([0.7, -0.7])
+    free = led.forward_dynamics(q, qd, [0.0])
+    qdd, _ = closed.forward_dynamics(both, rates, [0.0, 0.0])
+    np.testing.assert_allclose(qdd, [free[0], -free[0]], atol=1e-10)
 
 
 @needs_compiler

@@ -164,7 +164,7 @@ def joint_wrenches(
     placed = transforms(model, q)
     base = known_base(model, base_twist, base_acceleration)
     forces = _inertial(model, placed, qd, qdd, Motion(*base))
-    return in_link_frames(model, joint_forces(model, placed, forces, tip_wrench))
+    return in_link_frames(model, q, qd, joint_forces(model, placed, forces, tip_wrench))
 
 
 def _inertial(

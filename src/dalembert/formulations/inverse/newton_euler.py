@@ -143,7 +143,7 @@ def joint_wrenches(
     """(joints, 6) wrench (force, moment) through every joint on its link; see `in_link_frames`."""
     placed = transforms(model, q)
     moving = motions(model, placed, qd, qdd, base_motion(model, base_twist, base_acceleration))
-    return in_link_frames(model, link_wrenches(model, placed, moving, tip_wrench))
+    return in_link_frames(model, q, qd, link_wrenches(model, placed, moving, tip_wrench))
 
 
 def bias(

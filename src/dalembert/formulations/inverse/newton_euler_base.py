@@ -136,4 +136,4 @@ def joint_wrenches(
     moving = motions(model, transforms(model, q), qd, qdd, base_twist, base_acceleration)
     wrenches = link_wrenches(model, moving, tip_wrench)
     turned = [(m.R.T @ f, m.R.T @ n) for m, (f, n) in zip(moving, wrenches, strict=True)]
-    return in_link_frames(model, turned)
+    return in_link_frames(model, q, qd, turned)

@@ -63,4 +63,4 @@ def joint_wrenches(
     """(joints, 6) wrench (force, moment) through every joint on its link, in link frames."""
     placed = transforms(model, q)
     moving = newton_euler_base.motions(model, placed, qd, qdd, base_twist, base_acceleration)
-    return in_link_frames(model, link_wrenches(model, placed, in_links(moving), tip_wrench))
+    return in_link_frames(model, q, qd, link_wrenches(model, placed, in_links(moving), tip_wrench))

@@ -201,4 +201,4 @@ def joint_wrenches(
     base = base_motion(base_twist, base_acceleration, fall)
     F = stacked_wrenches(model, op, qd, qdd, *base, tip_wrench)
     links = [(F[i : i + 3], F[i + 3 : i + 6]) for i in range(0, 6 * len(model.bodies), 6)]
-    return in_link_frames(model, links)
+    return in_link_frames(model, q, qd, links)

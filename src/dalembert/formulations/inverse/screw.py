@@ -128,7 +128,7 @@ def joint_wrenches(
     fall, _ = as_base_or_torque(model, q, "base")
     A, base = adjoints(model, q), base_motion(base_twist, base_acceleration, fall)
     F = wrenches(model, A, twists(model, A, qd, qdd, base), tip_wrench)
-    return in_link_frames(model, [(F_i[0:3], F_i[3:6]) for F_i in F])
+    return in_link_frames(model, q, qd, [(F_i[0:3], F_i[3:6]) for F_i in F])
 
 
 def base_motion(

@@ -174,7 +174,7 @@ def joint_wrenches(
     placed = transforms(model, q)
     omega, omega_dot, a = known_base(model, base_twist, base_acceleration)
     moving = velocities(model, placed, qd, qdd, Velocities(omega, omega_dot, a, a), nothing)
-    return in_link_frames(model, inward_sums(model, placed, moving, tip_term(tip_wrench)))
+    return in_link_frames(model, q, qd, inward_sums(model, placed, moving, tip_term(tip_wrench)))
 
 
 def tip_term(tip_wrench: Wrench | None, tip: str = "term") -> Sums | None:

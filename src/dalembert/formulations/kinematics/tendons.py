@@ -18,7 +18,7 @@ from dalembert.formulations.kinematics.frames import body_poses, columns_of_all
 from dalembert.formulations.kinematics.wrapping import Touch, wrapped
 from dalembert.model import Model
 from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
-from dalembert.spatial.arrays import Matrix, Scalar, Twist, Vector, Vector3
+from dalembert.spatial.arrays import Matrix, Scalar, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.placement import IDENTITY, Placement
 
 SHORTEST = 1e-30  # m²: below it a piece has no direction
@@ -79,9 +79,8 @@ def _row(model: Model, poses: list[Placement], columns: list[Twist], tendon: Ten
     for body, c in zip(tendon.joints, tendon.coefficients, strict=True):
         at = model.bodies[body].v.start
         slopes[at] = slopes[at] + c
-    for segment in tendon.segments:
-        for piece in _pieces(poses, segment)[0]:
-            _add_pull(model, columns, piece, slopes)
+    for piece in straight_pieces(poses, tendon):
+        _add_pull(model, columns, piece, slopes)
     return np.stack(slopes)
 
 
@@ -90,13 +89,23 @@ def _add_pull(model: Model, columns: list[Twist], piece: Piece, slopes: list[Sca
     before, beyond = (_support(model, body) for body in (piece.first, piece.last))
     if before == beyond:
         return
-    _, u = _unit(piece)
-    W = piece.share * np.concatenate([u, np.cross(piece.start, u)])
+    W = along(piece)
     for sign, bodies in ((-1.0, before - beyond), (1.0, beyond - before)):
         for body in sorted(bodies):
             v = model.bodies[body].v
             for k in range(v.start, v.stop):
                 slopes[k] = slopes[k] + sign * (W @ columns[k])
+
+
+def along(piece: Piece) -> Wrench:
+    """(6,) W of a piece times its share: L̇ = Wᵀ (V_last − V_first), twists about the world's origin."""
+    _, u = _unit(piece)
+    return piece.share * np.concatenate([u, np.cross(piece.start, u)])
+
+
+def straight_pieces(poses: list[Placement], tendon: Tendon) -> list[Piece]:
+    """All straight pieces of a tendon, in the world; none of a fixed one."""
+    return [piece for segment in tendon.segments for piece in _pieces(poses, segment)[0]]
 
 
 def _support(model: Model, body: int) -> set[int]:

@@ -16,14 +16,19 @@ import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.formulations.kinematics.frames import body_poses
-from dalembert.formulations.kinematics.tendons import length, lengths_and_rows
+from dalembert.formulations.kinematics.tendons import (
+    along,
+    length,
+    lengths_and_rows,
+    straight_pieces,
+)
 from dalembert.formulations.parts.weight import weight_torque
 from dalembert.model import Body, Model
 from dalembert.model.elements import Drag, Spring
 from dalembert.model.joint import Free
 from dalembert.model.tendons import Tendon
 from dalembert.spatial import quaternions
-from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector
+from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Wrench
 from dalembert.spatial.placement import split
 from dalembert.spatial.rotations import hat
 
@@ -61,8 +66,7 @@ def dissipative(model: Model, q: Vector, qd: Vector) -> list[Vector]:
         )
     braking = tuple(t for t in elements.tendons if t.damping.size)
     for tendon, (_, row) in zip(braking, lengths_and_rows(model, q, braking), strict=True):
-        rate = row @ qd
-        found.append(rate * series(tendon.damping, np.abs(rate)) * row)
+        found.append(_brake(tendon, row @ qd) * row)
     return found
 
 
@@ -182,8 +186,36 @@ def _outside(tendon: Tendon, L: Scalar) -> Scalar:
 
 
 def _pull(tendon: Tendon, L: Scalar) -> Scalar:
+    """Tension of its spring, N."""
     x = _outside(tendon, L)
     return x * series(tendon.stiffness, x)
+
+
+def _brake(tendon: Tendon, rate: Scalar) -> Scalar:
+    """Tension of its damper, N."""
+    return rate * series(tendon.damping, np.abs(rate))
+
+
+def outer_wrenches(model: Model, q: Vector, qd: Vector) -> dict[int, Wrench]:
+    """(6,) what lifts and spatial tendons exert on bodies from outside of their joints, by body.
+
+    About the world's origin, along its axes. Springs, drag and fixed tendons act in joints.
+    """
+    tight = tuple(t for t in model.tendons if t.segments and (t.stiffness.size or t.damping.size))
+    found: dict[int, Wrench] = {}
+    poses = body_poses(model, q) if tight or model.elements.lifts else []
+    for lift in model.elements.lifts:
+        R, p = poses[lift.body]
+        moment = np.cross(lift.mass * p + R @ lift.moment, model.gravity)
+        found[lift.body] = -np.concatenate([lift.mass * model.gravity, moment])
+    for tendon, (L, row) in zip(tight, lengths_and_rows(model, q, tight), strict=True):
+        tension = _pull(tendon, L) if tendon.stiffness.size else 0.0
+        tension = tension + (_brake(tendon, row @ qd) if tendon.damping.size else 0.0)
+        for piece in straight_pieces(poses, tendon):
+            W = tension * along(piece)
+            found[piece.first] = found.get(piece.first, 0.0) + W
+            found[piece.last] = found.get(piece.last, 0.0) - W
+    return found
 
 
 def _lifted(model: Model) -> Model:
