@@ -15,6 +15,7 @@ from dalembert.errors import ImportFileError, ModelError, UnknownNameError
 from dalembert.importers.urdf_extras import read_meshes, rotor_data
 from dalembert.importers.urdf_log import Log
 from dalembert.importers.urdf_loops import LOOP_PARTS, Loops
+from dalembert.importers.urdf_motors import motors
 from dalembert.importers.urdf_parts import UrdfJoint, UrdfLink, read_joint, read_link
 from dalembert.importers.urdf_tree import depth_first, hold, retyped, undeclared_world
 from dalembert.importers.xml_read import Document, Element, Source, read_xml, shown
@@ -65,6 +66,7 @@ def model_from_urdf(
             gravity=_gravity(robot) if gravity is None else gravity,
             check_inertias=False,
         )
+        tree = replace(tree, driven_by=motors(robot, tree, log))
         model = couple(tree, followers)
     except ModelError as error:
         still = base == "fixed" and all(joint.kind == "fixed" for joint in ordered)

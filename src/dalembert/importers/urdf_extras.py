@@ -8,7 +8,7 @@ from dalembert.importers.xml_read import Element
 from dalembert.model.notes import Mesh
 
 # no standard names exist: Drake's, and the ones found in files
-_ROTOR = frozenset({"drake:rotor_inertia", "rotor_inertia", "rotorInertia", "motorInertia"})
+ROTOR = frozenset({"drake:rotor_inertia", "rotor_inertia", "rotorInertia", "motorInertia"})
 _GEAR = frozenset({"drake:gear_ratio", "gear_ratio", "gearRatio", "mechanicalReduction"})
 
 
@@ -25,11 +25,10 @@ def rotor_data(robot: Element, log: Log) -> dict[str, dict[str, float]]:
     """Rotor inertia and gear ratio by joint, where a <transmission> gives a rotor inertia."""
     rotors: dict[str, dict[str, float]] = {}
     for transmission in robot.all("transmission"):
-        values = [_plain(part) for part in transmission.walk() if part.tag in _ROTOR]
+        values = [plain_number(part) for part in transmission.walk() if part.tag in ROTOR]
         if not values:
-            log.ignored["transmission"] += 1
             continue
-        gears = [_plain(part) for part in transmission.walk() if part.tag in _GEAR]
+        gears = [plain_number(part) for part in transmission.walk() if part.tag in _GEAR]
         joints = [joint.word("name", "a transmission") for joint in transmission.all("joint")]
         if len(joints) != 1 or len(values) != 1 or len(gears) > 1:
             log.warn(transmission, "a transmission with rotor data of several motors; ignored")
@@ -40,7 +39,7 @@ def rotor_data(robot: Element, log: Log) -> dict[str, dict[str, float]]:
     return rotors
 
 
-def _plain(part: Element) -> float:
+def plain_number(part: Element) -> float:
     """A number written as value="…" or as text."""
     text = part.attributes.get("value", part.text)
     copy = Element(part.tag, {"value": text}, part.line, part.file)

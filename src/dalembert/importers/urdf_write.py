@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.importers.urdf_motors import motor_lines
 from dalembert.importers.urdf_write_loops import loop_lines
 from dalembert.importers.write import (
     Placed,
@@ -57,7 +58,7 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
         if name != root:
             parent = placed[at].name if at >= 0 else root
             lines += _fixed(name, unique(f"{name}_fixed", taken), parent, here)
-    lines += loop_lines(model, placed, equalities, root)
+    lines += [*motor_lines(model), *loop_lines(model, placed, equalities, root)]
     return "\n".join([*lines, "</robot>", ""])
 
 

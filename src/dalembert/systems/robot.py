@@ -46,6 +46,8 @@ class Robot(RobotQuantities, RobotInertias, RobotChanges, RobotBuilders):
     def to_urdf(self) -> str:
         """This robot as URDF text: reading it again gives the same dynamics.
 
+        Motors are written as transmissions; URDF has no place for other actuators.
+
         >>> import dalembert as dl
         >>> robot = dl.load("planar_2r")
         >>> Robot.from_urdf(robot.to_urdf()).nv
