@@ -132,7 +132,7 @@ APART = """<mujoco model="apart"><compiler angle="radian"/><default><joint axis=
   <worldbody>
     <body name="crank"><joint name="crank"/>
       <inertial mass="1" pos="0 0 0.15" diaginertia="0.01 0.01 0.01"/>
-      <body name="coupler" pos="0 0 0.3"><joint name="coupler"/>
+      <body name="coupler" pos="0 0 0.3"><joint name="coupler" axis="{tilt} 1 0"/>
         <inertial mass="1" pos="0.4 0 0.15" diaginertia="0.05 0.05 0.05"/>
         <site name="end" pos="0.8 0 0.3"/></body></body>
     <body name="rocker" pos="0.7 {off} 0"><joint name="rocker"/>
@@ -145,9 +145,9 @@ APART = """<mujoco model="apart"><compiler angle="radian"/><default><joint axis=
 def test_loops_that_close_to_the_digits_of_their_file_only_are_assembled_to_rounding(tmp_path):
     """Out of its plane the pin is apart by 1.4e-8 m, and no motion changes that."""
     path = tmp_path / "apart.xml"
-    path.write_text(APART.format(off="1.4e-8"))
+    path.write_text(APART.format(off="1.4e-8", tilt=0))
     loose = dl.load(path)
-    path.write_text(APART.format(off="0"))
+    path.write_text(APART.format(off=0, tilt=0))
     exact = dl.load(path)
     np.testing.assert_allclose(loose.reference("residual", loose.neutral()), 0.0, atol=1e-15)
     np.testing.assert_allclose(loose.neutral(), exact.neutral(), rtol=0, atol=1e-15)
@@ -158,9 +158,29 @@ def test_loops_that_close_to_the_digits_of_their_file_only_are_assembled_to_roun
     assert loose.freedoms == 1 and loose.dynamics.content != exact.dynamics.content
 
 
+@pytest.mark.parametrize("tilt", [1e-9, 1e-8, 1e-6, 1e-5])
+def test_axes_that_are_parallel_to_the_digits_of_a_file_do_not_lock_a_planar_loop(tmp_path, tilt):
+    """Taken at its word, the row out of the plane leaves no motion; it is left away, and said."""
+    path = tmp_path / "tilted.xml"
+    path.write_text(APART.format(off="1e-7", tilt=tilt))
+    tilted = dl.load(path)
+    path.write_text(APART.format(off=0, tilt=0))
+    exact = dl.load(path)
+    assert (tilted.freedoms, tilted.rows, exact.rows) == (1, 2, 3)
+    np.testing.assert_allclose(tilted.neutral(), exact.neutral(), rtol=0, atol=tilt)
+    motion = [
+        s.reference("forward_dynamics", s.neutral(), np.zeros(3), np.ones(3))[0]
+        for s in (tilted, exact)
+    ]
+    np.testing.assert_allclose(*motion, rtol=10 * tilt)
+    (said,) = tilted.robot.notes.left_out
+    assert (said.what, said.name) == ("direction of a connect", "pin")
+    assert not exact.robot.notes.left_out
+
+
 def test_loops_that_do_not_close_are_refused_with_the_way_out(tmp_path):
     path = tmp_path / "apart.xml"
-    path.write_text(APART.format(off="1e-3"))
+    path.write_text(APART.format(off="1e-3", tilt=0))
     with pytest.raises(
         dl.ConstraintError, match=r"'pin' is left open by 0.001 .* loops=\"ignore\""
     ):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dalembert.constraints.constrained import Constrained
+from dalembert.constraints.digits import held_in_plane, left_away
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.loops import Distance, JointCoupling, Loop, TendonCoupling
 from dalembert.constraints.posture import index
@@ -27,23 +29,46 @@ def close_chains(robot: Robot, keyframe: str | None = None) -> Robot | Constrain
     from the reference posture where there is none or it leads nowhere.
     """
     constraints, left_out = constraints_of(robot.model)
-    guesses = _guesses(robot, keyframe)
-    if left_out:
-        notes = replace(robot.notes, left_out=(*robot.notes.left_out, *left_out))
-        robot = Robot(robot.model.with_notes(notes))
     if not constraints:
+        return _noted(robot, left_out)
+    guesses = _guesses(robot, keyframe)
+    closed, loosened = _assembled(robot, constraints, guesses)
+    left_out += loosened
+    if not left_out:
+        return closed
+    robot = _noted(robot, left_out)
+    return Constrained(robot, closed.dynamics.held_by, guess=closed.neutral())
+
+
+def _noted(robot: Robot, left_out: Sequence[LeftOut]) -> Robot:
+    """The robot with what is left out in its notes."""
+    if not left_out:
         return robot
-    for guess in guesses[:-1]:
+    notes = replace(robot.notes, left_out=(*robot.notes.left_out, *left_out))
+    return Robot(robot.model.with_notes(notes))
+
+
+def _assembled(
+    robot: Robot, constraints: Sequence[Constraint], guesses: Sequence[np.ndarray]
+) -> tuple[Constrained, list[LeftOut]]:
+    """Closed from the first of the guesses that leads to a mechanism, and what that leaves away."""
+    flat = held_in_plane(robot, constraints, guesses[0])
+    loosened = any(new is not old for new, old in zip(flat, constraints, strict=True))
+    refused: Exception | None = None
+    for guess in guesses if loosened else ():
+        with suppress(ConstraintError):
+            closed = Constrained(robot, flat, guess=guess)
+            said = left_away(closed, robot, constraints)
+            if said is not None:
+                return closed, said
+    for guess in guesses:
         try:
-            return Constrained(robot, constraints, guess=guess)
-        except ConstraintError:
-            continue  # the next posture may lead to a mechanism
-    try:
-        return Constrained(robot, constraints, guess=guesses[-1])
-    except ConstraintError as error:
-        raise ConstraintError(
-            f'{error}. loops="ignore" gives the tree alone, with the loops in its notes'
-        ) from None
+            return Constrained(robot, constraints, guess=guess), []
+        except ConstraintError as error:
+            refused = error  # the next posture may lead to a mechanism
+    raise ConstraintError(
+        f'{refused}. loops="ignore" gives the tree alone, with the loops in its notes'
+    )
 
 
 def with_loops(robot: Robot, more: LoopsFile, source: str) -> Robot:

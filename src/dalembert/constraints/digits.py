@@ -1,0 +1,87 @@
+"""Planar loops whose axes are parallel to the digits of their file only.
+
+A point of a planar loop is held out of the plane by nothing but the plane itself: that row is zero,
+and redundant. With axes from a file of six digits it is not quite zero, and taken at its word it
+locks the linkage. Such a row is left away: the point is held in the plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dalembert.constraints import rank
+from dalembert.constraints.constrained import Constrained
+from dalembert.constraints.describe import describe
+from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.loops import Loop
+from dalembert.model.joint import align
+from dalembert.model.notes import LeftOut
+from dalembert.spatial.se3 import pose
+from dalembert.systems.robot import Robot
+
+ROUNDING, DIGITS = 1e-12, 2e-5  # of a row beside its motions; 1.5708 for π/2, twice, is below
+STEPS, STEP = 3, 0.1  # of the motion on which the dropped rows are watched, rad or m
+
+
+def held_in_plane(
+    robot: Robot, constraints: Sequence[Constraint], q: np.ndarray
+) -> list[Constraint]:
+    """The constraints, points of planar loops held in their planes; `q` (nq,) is any posture."""
+    system = describe(robot.name, robot.dynamics, constraints)
+    return [_flat(system, robot, kind, q) for kind in system.constraints.values()]
+
+
+def left_away(
+    closed: Constrained, robot: Robot, constraints: Sequence[Constraint]
+) -> list[LeftOut] | None:
+    """What is said of rows that `closed` does not have; None where its points part without them."""
+    full, flat = describe(robot.name, robot.dynamics, constraints), closed.description
+    at = [
+        full.positions.index(k)
+        for name, rows in full.slices.items()
+        if rows.stop - rows.start != flat.slices[name].stop - flat.slices[name].start
+        for k in range(rows.start, rows.stop)
+    ]
+    if not all(np.abs(full.at(q).h[at]).max(initial=0.0) <= DIGITS for q in _motion(closed)):
+        return None
+    effect = (
+        "its points may part across the plane of the loop by the digits of the file, where the row "
+        "would lock it"
+    )
+    names = rank.named_rows(full, [full.positions[k] for k in at])
+    return [LeftOut("direction of a connect", name, effect) for name in names]
+
+
+def _flat(system: ConstrainedDynamics, robot: Robot, kind: Constraint, q: np.ndarray) -> Constraint:
+    """A point held in the plane of its loop, where its row across it is digits; else as it is."""
+    if not isinstance(kind, Loop) or kind.directions != "point":
+        return kind
+    rows, by = system.slices[kind.label], rank.sizes_at(system, q, 0.0)
+    U, sizes, _ = np.linalg.svd(system.at(q).A[rows] / by.columns)
+    sizes = sizes / by.made_of[rows].max()
+    if len(sizes) < 3 or not ROUNDING < sizes[-1] < DIGITS < sizes[-2]:
+        return kind
+    here = np.asarray(robot.reference("pose", q, frame=kind.frame_a))
+    here = here if kind.pose_a is None else here @ np.asarray(kind.pose_a)
+    across = U[:, -1] if kind.along == "frame" else here[:3, :3].T @ U[:, -1]
+    turn = pose(align(across))
+    moved = turn if kind.pose_a is None else np.asarray(kind.pose_a) @ turn
+    return replace(kind, directions=("x", "y"), pose_a=moved, along="frame")
+
+
+def _motion(closed: Constrained) -> Iterator[np.ndarray]:
+    """Postures along a motion that the constraints permit, the reference posture first."""
+    rng, q, system = np.random.default_rng(0), closed.neutral(), closed.description
+    yield q
+    for _ in range(STEPS):
+        N = rank.permitted(system, system.at(q).A, q, 0.0)
+        if not N.size:
+            return
+        step = N @ rng.normal(size=N.shape[1])
+        step = STEP * step / np.abs(step).max()
+        q = closed.assemble(np.asarray(system.dynamics.integrate(q, step), dtype=float))
+        yield q
