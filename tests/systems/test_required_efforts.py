@@ -125,3 +125,39 @@ def test_a_system_without_actuators_is_held_by_torques():
     held = linkage.holding(linkage.neutral())
     qdd, _ = linkage.forward_dynamics(linkage.neutral(), np.zeros(linkage.nv), held.tau)
     np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
+
+
+def test_actuators_of_a_file_that_closes_a_chain_drive_the_closed_chain(tmp_path):
+    """Two rods pinned at their ends, a motor at one: loaded closed, held, written, and shown."""
+    text = """<mujoco model="pair"><worldbody>
+      <body name="left"><joint name="a" axis="0 1 0"/>
+        <geom type="capsule" size=".02" fromto="0 0 0 .3 0 .4"/></body>
+      <body name="right" pos=".6 0 0"><joint name="b" axis="0 1 0"/><joint name="s" type="slide"
+        axis="0 0 1"/><geom type="capsule" size=".02" fromto="0 0 0 -.3 0 .4"/></body></worldbody>
+      <equality><connect name="pin" body1="left" body2="right" anchor=".3 0 .4"/></equality>
+      <actuator><motor name="drive" joint="a" gear="5"/></actuator></mujoco>"""
+    path = tmp_path / "pair.xml"
+    path.write_text(text)
+    closed = dl.load(path)
+    assert closed.actuators == ("drive",) and closed.freedoms == 1
+    held = closed.holding(closed.neutral())
+    qdd, _ = closed.forward_dynamics(closed.neutral(), np.zeros(3), held.tau)
+    np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
+    np.testing.assert_allclose(held.tau[1:], 0.0)
+    path.write_text(closed.to_mjcf())
+    np.testing.assert_allclose(dl.load(path).holding(closed.neutral()).controls, held.controls)
+    from dalembert.report.facts import describe
+
+    assert describe(closed)["actuators"] == ["drive"]
+
+
+def test_efforts_and_forces_on_arrays_of_jax():
+    jax = pytest.importorskip("jax")
+    robot = ARM.with_actuators(servos(*ARM.model.velocities))
+    on = dl.jax(robot)
+    u = np.array([0.1, 0.2])
+    np.testing.assert_allclose(
+        on.required_efforts(Q, QD, QDD), [*robot.required_efforts(Q, QD, QDD)], 1e-5
+    )
+    slope = jax.jacobian(lambda u: on.actuator_forces(Q, QD, u))(u)
+    np.testing.assert_allclose(slope, np.diag([60.0, 60.0]), rtol=1e-5)

@@ -108,7 +108,7 @@ def _listing(facts: dict[str, Any]) -> Table:
     if facts["total_mass"] is not None:
         listing.add_row("moving mass", f"{number(facts['total_mass'])} kg")
         listing.add_row("gravity", f"({', '.join(number(g) for g in facts['gravity'])}) m/s²")
-    for title in ("constraints", "frames", "parameters"):
+    for title in ("constraints", "frames", "actuators", "parameters"):
         if facts[title]:
             listing.add_row(title, ", ".join(facts[title]))
     return listing

@@ -36,6 +36,7 @@ def describe(system: System) -> dict[str, Any]:
         "coordinates": [vars(entry) for entry in coordinates(system, "q")],
         "constraints": list(made.row_names),
         "frames": list(made.frames),
+        "actuators": list(made.driven_by.names),
         "parameters": dict(system.named_parameters),
         "operation_counts": {quantity: _count(traced, quantity) for quantity in counted},
         "source": notes.source,

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import FormulationError, SettingError, ShapeError
+from dalembert.errors import SettingError, ShapeError
 from dalembert.simulation.law import Controller
 from dalembert.simulation.torque import Torques, torques
+from dalembert.systems.actuated import control_vector
 from dalembert.systems.system import System
 
 
@@ -22,15 +23,10 @@ def inputs(
     """
     if controls is None:
         return torques(tau, shape)
-    if not system.actuators:
-        raise FormulationError(
-            f"{system.name} has no actuators to control; give torques as tau=, or load a robot "
-            "whose file has actuators"
-        )
+    given = control_vector(system.dynamics, controls)
     controller = tau if hasattr(tau, "law") else None
     if tau is not None and controller is None:
         raise SettingError("give torques (tau=) or controls of the actuators (controls=), not both")
-    given = system.control_vector(controls)
     wanted, law = torques(given, (*shape[:-1], len(system.actuators)), "controls")
     if law is not None:
         raise SettingError("a controller computes torques: give it as tau=, not as controls=")

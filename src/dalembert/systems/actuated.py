@@ -11,6 +11,7 @@ from dalembert.errors import FormulationError, SettingError, ShapeError, Unknown
 from dalembert.formulations.registry import suggest
 from dalembert.systems.demand import Demand, demanded, permitted, refuse
 from dalembert.systems.differentiation import Differentiable
+from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.evaluator import Parameters
 
 NO_WORK = 1e-9  # of what an effort moves, beside the largest
@@ -36,11 +37,13 @@ class Actuated(Differentiable):
 
     def transmission(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
         """B (..., nu, nv): moment arms of the actuators, with l̇ = B q̇ and τ = Bᵀ f."""
-        return self._driven("transmission", (q,), parameters, out)
+        _require(self.dynamics)
+        return self._evaluate("transmission", (q,), None, parameters, out)
 
     def actuator_lengths(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
         """l (..., nu): lengths or angles of the actuators, times their gear."""
-        return self._driven("actuator_lengths", (q,), parameters, out)
+        _require(self.dynamics)
+        return self._evaluate("actuator_lengths", (q,), None, parameters, out)
 
     def actuator_forces(
         self,
@@ -56,8 +59,9 @@ class Actuated(Differentiable):
 
         `u` may be a mapping of actuators by name, the others zero; activations are zero by default.
         """
-        given = (q, qd, self.control_vector(u))
-        return self._driven("actuator_forces", given, parameters, out, activation=activation)
+        given = (q, qd, control_vector(self.dynamics, u))
+        more = {"activation": activation}
+        return self._evaluate("actuator_forces", given, None, parameters, out, **more)
 
     def actuator_efforts(
         self,
@@ -70,8 +74,9 @@ class Actuated(Differentiable):
         out: Any = None,
     ) -> Any:
         """f (..., nu): the force of each actuator along its length."""
-        given = (q, qd, self.control_vector(u))
-        return self._driven("actuator_efforts", given, parameters, out, activation=activation)
+        given = (q, qd, control_vector(self.dynamics, u))
+        more = {"activation": activation}
+        return self._evaluate("actuator_efforts", given, None, parameters, out, **more)
 
     def activation_rate(
         self, u: Any, activation: Any, *, parameters: Parameters = None, out: Any = None
@@ -79,9 +84,8 @@ class Actuated(Differentiable):
         """ẇ (..., na) of the activations, none beyond their ranges."""
         if not self.activations:
             raise FormulationError(f"{self.dynamics.name}: none of its actuators has an activation")
-        return self._driven(
-            "activation_rate", (self.control_vector(u), activation), parameters, out
-        )
+        given = (control_vector(self.dynamics, u), activation)
+        return self._evaluate("activation_rate", given, None, parameters, out)
 
     # which forces and controls a motion demands
 
@@ -102,14 +106,14 @@ class Actuated(Differentiable):
         and a wanted ``lam`` (..., rows), to which λ then comes as near as it can. A motion that the
         actuators cannot give is an error that names what nothing drives.
         """
+        _require(self.dynamics)
+        state, more = (q, qd, qdd), {"effort_weights": weights, **given}
         with np.errstate(all="ignore"):  # of states that are refused below
-            found = self._driven(
-                "required_efforts", (q, qd, qdd), parameters, None, effort_weights=weights, **given
-            )
+            found = self._evaluate("required_efforts", state, None, parameters, **more)
         f = found[0] if isinstance(found, tuple) else found
         if isinstance(f, np.ndarray) and not np.isfinite(f).all():
-            state = tuple(np.asarray(x, dtype=float) for x in (q, qd, qdd))
-            refuse(self.dynamics.bound(parameters), f, state, float(np.max(given.get("t", 0.0))))
+            at = tuple(np.asarray(x, dtype=float) for x in state)
+            refuse(self.dynamics.bound(parameters), f, at, float(np.max(given.get("t", 0.0))))
         return found
 
     def required_controls(
@@ -155,20 +159,6 @@ class Actuated(Differentiable):
         U, sizes, _ = np.linalg.svd(working)
         return U[:, int((sizes > NO_WORK * sizes.max(initial=1e-300)).sum()) :]
 
-    def control_vector(self, controls: Any) -> Any:
-        """Controls (nu,) of a mapping by name, the others zero; an array is returned as it is."""
-        if not isinstance(controls, Mapping):
-            return controls
-        found = np.zeros(len(self.actuators))
-        for name, value in controls.items():
-            if name not in self.actuators:
-                hint = suggest(name, list(self.actuators))
-                raise UnknownNameError(f"{self.dynamics.name} has no actuator {name!r}{hint}")
-            if np.ndim(value):
-                raise ShapeError(f"control of {name!r} must be one number, not {value!r}")
-            found[self.actuators.index(name)] = value
-        return found
-
     def _rolled(self, q: Any, qd: Any, tau: Any, controls: Any, activation: Any) -> tuple[Any, ...]:
         """(q, qd, τ), or with controls in place of torques and activations (na,) behind them."""
         if controls is None:
@@ -179,22 +169,35 @@ class Actuated(Differentiable):
             why = "give tau=None with controls=" if self.actuators else "it has no actuators"
             raise SettingError(f"{self.dynamics.name}: {why}")
         if not self.activations:
-            return q, qd, self.control_vector(controls)
+            return q, qd, control_vector(self.dynamics, controls)
         kind = getattr(q, "dtype", np.dtype(float))
         w = np.zeros(len(self.activations), kind) if activation is None else activation
-        return q, qd, self.control_vector(controls), w
+        return q, qd, control_vector(self.dynamics, controls), w
 
-    def _driven(
-        self,
-        quantity: str,
-        inputs: tuple[Any, ...],
-        parameters: Parameters,
-        out: Any,
-        **given: Any,
-    ) -> Any:
-        if not self.actuators:
-            raise FormulationError(
-                f"{self.dynamics.name} has no actuators; load a file that has some, or "
-                "Robot.with_actuators"
+
+def control_vector(dynamics: Dynamics, controls: Any) -> Any:
+    """Controls (nu,) of a mapping by name, the others zero; an array is returned as it is.
+
+    A system without actuators is an error.
+    """
+    names = dynamics.driven_by.names
+    _require(dynamics)
+    if not isinstance(controls, Mapping):
+        return controls
+    found = np.zeros(len(names))
+    for name, value in controls.items():
+        if name not in names:
+            raise UnknownNameError(
+                f"{dynamics.name} has no actuator {name!r}{suggest(name, list(names))}"
             )
-        return self._evaluate(quantity, inputs, None, parameters, out, **given)
+        if np.ndim(value):
+            raise ShapeError(f"control of {name!r} must be one number, not {value!r}")
+        found[names.index(name)] = value
+    return found
+
+
+def _require(dynamics: Dynamics) -> None:
+    if not dynamics.driven_by.actuators:
+        raise FormulationError(
+            f"{dynamics.name} has no actuators; load a file that has some, or Robot.with_actuators"
+        )
