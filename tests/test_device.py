@@ -176,6 +176,18 @@ def test_closed_chains_where_their_arrays_lie(cupy, dtype):
     np.testing.assert_array_equal(plain(found.status), [0, 0, 2, 0, 4])
 
 
+def test_results_too_wide_for_rows_lie_in_columns(cupy):
+    """Six slopes of a gripper are more than a warp's shared memory holds in double precision."""
+    closed = dl.load("robotiq_2f85")
+    q = closed.neutral()
+    given = [np.stack([x] * 3) for x in (q, np.zeros(closed.nv), np.ones(closed.nv))]
+    found = closed.forward_dynamics_derivatives(*map(cupy.asarray, given))
+    expected = closed.forward_dynamics_derivatives(*given)
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(plain(a), b, rtol=0, atol=1e-9 * (1.0 + np.abs(b).max()))
+
+
 def test_bad_states_on_the_device_are_said_in_words(cupy):
     closed, *state = load_states("pendulum_constrained", count=3)
     q = np.zeros((3, 2))  # where the rod is not there

@@ -119,7 +119,9 @@ def everywhere(
     maps = metric(system, by, A)
     if lam is not None:
         return f + A.T @ lam, maps.normal(A.T @ lam)
-    return maps.space.across(maps.space.across(f)), -maps.normal(f)
+    # with unit factors L, half-solved forces are the forces themselves, in the order of the factors
+    tau = maps.space.across(maps.space.across(maps.half(f)))[::-1]
+    return tau, -maps.normal(f)
 
 
 class Reach(NamedTuple):

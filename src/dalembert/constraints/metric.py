@@ -2,9 +2,10 @@
 
     M q̈ + Aᵀλ = f,  A q̈ = γ:    (A M⁻¹ Aᵀ) λ = A M⁻¹ f − γ,    M q̈ = f − Aᵀλ        (000 p.56, p.67)
 
-With M = L D Lᵀ and B = A L⁻ᵀ it is (B D⁻¹ Bᵀ) λ = B D⁻¹ z − γ, z = L⁻¹ f, solved from an orthogonal
-basis of the rows of B: near a singular posture errors grow like their condition, not its square.
-Right sides may have several columns, all solved with the same factors.
+With M = L D Lᵀ, coordinates in reverse so that L keeps the zeros of a tree, and B = A L⁻ᵀ it is
+(B D⁻¹ Bᵀ) λ = B D⁻¹ z − γ, z = L⁻¹ f, solved from an orthogonal basis of the rows of B: near a
+singular posture errors grow like their condition, not its square. Right sides may have several
+columns, all solved with the same factors.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics
-from dalembert.linalg.ldl import AnyLDL, ldl
+from dalembert.linalg.ldl import LeavesFirst, leaves_first
 from dalembert.linalg.row_space import AnyRowSpace, row_space
 
 
 class Metric(NamedTuple):
     """The maps between T*E, TE and the space of the constraints (000 p.67)."""
 
-    M: AnyLDL  # L D Lᵀ
+    M: LeavesFirst  # L D Lᵀ, the last coordinate first
     A: Any  # h_* (rows, nv)
     B: Any  # A L⁻ᵀ (rows, nv): M₂♯ = B D⁻¹ Bᵀ = A M⁻¹ Aᵀ
     space: AnyRowSpace  # of the rows of B, by which M₂♭ is applied
@@ -70,6 +71,6 @@ class Metric(NamedTuple):
 
 def metric(system: ConstrainedDynamics, M: Any, A: Any) -> Metric:
     """M♯ and M₂♯ = h_* ∘ M♯ ∘ h*, with M₂♭ its pseudo-inverse where rows are redundant."""
-    mass = ldl(M)
+    mass = leaves_first(M)
     B = np.stack(mass.half_solve(A.T)).T
     return Metric(mass, A, B, row_space(B, system.known_rank, weights=mass.weights))

@@ -73,3 +73,38 @@ def ldl(M: Any) -> AnyLDL:
         pivots.append(less(M[i, i], scaled, row))
         rows.append(row)
     return LDL(rows, pivots)
+
+
+class LeavesFirst(NamedTuple):
+    """M = Lᵀ D L: the factors of M with its coordinates in reverse, as coordinates stand parents first.
+
+    The zeros between branches of a tree stay zeros then (Featherstone 2008, §6.5).
+    """
+
+    reverse: AnyLDL
+
+    def half_solve(self, B: Any) -> Any:
+        """Rows of Y = L⁻ᵀ B, the last coordinate first, for B (n,) or (n, m)."""
+        return self.reverse.half_solve(B[::-1])
+
+    def full_solve(self, Y: list[Any]) -> Any:
+        """L⁻¹ D⁻¹ Y: the solution of M X = B."""
+        return self.reverse.full_solve(Y)[::-1]
+
+    def solve(self, B: Any) -> Any:
+        """X with M X = B, for B (n,) or (n, m)."""
+        return self.full_solve(self.half_solve(B))
+
+    @property
+    def weights(self) -> Any:
+        """1/D (n,), the last coordinate first."""
+        return self.reverse.weights
+
+
+def leaves_first(M: Any) -> LeavesFirst:
+    """The factors of M (n, n), coordinates standing parents first.
+
+    >>> leaves_first(np.array([[4.0, 2.0], [2.0, 3.0]])).solve(np.array([8.0, 8.0]))
+    array([1., 2.])
+    """
+    return LeavesFirst(ldl(M[::-1, ::-1]))

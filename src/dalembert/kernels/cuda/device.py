@@ -2,14 +2,15 @@
 
 Needs the extra ``gpu``. A batch whose states lie side by side (column-major) is used as it is; any
 other is read as rows, copied on the device first if it is not contiguous. Results come in the layout
-of the inputs. Arrays of other libraries on the GPU (PyTorch, JAX) are taken too.
+of the inputs; those too wide for rows lie in columns. Arrays of other libraries on the GPU (PyTorch,
+JAX) are taken too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from math import prod
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from dalembert.errors import CompileError, ShapeError
 from dalembert.kernels.call.confirm import MOST_STATES, Confirmation, confirm_rollout, enabled
 from dalembert.kernels.cuda.rollout import cuda_rollout
-from dalembert.kernels.cuda.source import CudaSource, cuda_source
+from dalembert.kernels.cuda.source import CudaSource, cuda_source, fits_rows
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port, Program
 
@@ -75,6 +76,7 @@ class DeviceKernel(_Compiled):
     def __init__(self, program: Program, name: str) -> None:
         super().__init__(partial(cuda_source, program, name))
         self.program, self.name = program, name
+        self._fits_rows = cache(partial(fits_rows, program))
 
     def __call__(self, arrays: Sequence[Any], out: Any = None) -> Any:
         """Outputs (..., *shape) for inputs (..., *shape) that broadcast."""
@@ -84,7 +86,7 @@ class DeviceKernel(_Compiled):
         with arrays[0].device:
             batch = np.broadcast_shapes(*map(_lead, ports, arrays))
             flat = list(map(partial(_flat, dtype, batch), ports, arrays))
-            columns = all(map(_in_columns, flat))
+            columns = all(map(_in_columns, flat)) or not self._fits_rows(dtype)
             given = [cp.ascontiguousarray(x.T if columns else x) for x in flat]
             results = [
                 cp.empty((port.size, prod(batch)) if columns else (prod(batch), port.size), dtype)

@@ -75,6 +75,15 @@ def cuda_source(
     )
 
 
+def fits_rows(program: Program, dtype: str) -> bool:
+    """Whether its batches can lie in rows; those of wide results must lie in columns."""
+    try:
+        _body(program, Scalar.of(dtype), "row")
+    except CompileError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class _Body:
     """How states come and go: lines around the work, and how its entries are spelled."""
