@@ -6,6 +6,7 @@ import pytest
 
 import dalembert as dl
 from tests.constraints.mujoco_loops import Peer
+from tests.constraints.test_loops_in_files import ROBOTS
 
 
 def again(tmp_path, text: str, ending: str = "xml"):
@@ -52,11 +53,14 @@ def test_mjcf_of_a_closed_chain_reads_back(tmp_path, name):
     same_motion(closed, read)
 
 
+@pytest.mark.parametrize("springs", [False, True], ids=["", "springs"])
 @pytest.mark.parametrize("name", ["robotiq_2f85", "cassie"])
-def test_what_is_written_moves_in_mujoco_as_here(name):
-    closed = dl.load(name)
+def test_what_is_written_moves_in_mujoco_as_here(name, springs):
+    closed = dl.load(name, springs=springs)
     peer = Peer(closed.to_mjcf())
-    q, rng = closed.neutral(), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
+    step = 0.05 * rng.normal(size=closed.nv)
+    q = closed.assemble(np.asarray(closed.dynamics.integrate(closed.neutral(), step)))
     A, qd = closed.reference("jacobian", q), rng.normal(size=closed.nv)
     qd, tau = qd - np.linalg.lstsq(A, A @ qd, rcond=1e-9)[0], rng.normal(size=closed.nv)
     qdd, force, _ = peer.solve(q, qd, tau)
@@ -85,6 +89,17 @@ def test_rods_and_polynomials_are_written(tmp_path):
     read = again(tmp_path, closed.to_mjcf())
     same_motion(closed, read)
     np.testing.assert_allclose(read.neutral(), closed.neutral(), rtol=0, atol=1e-14)
+
+
+def test_tendons_that_are_coupled_are_written(tmp_path):
+    """Polynomials of lengths, which MuJoCo counts from a posture that is another one in the file."""
+    closed = dl.load(ROBOTS / "tendon_hand.xml")
+    read = again(tmp_path, closed.to_mjcf())
+    assert set(read.constraints) == set(closed.constraints)
+    np.testing.assert_allclose(read.reference("residual", closed.neutral()), 0.0, atol=1e-12)
+    same_motion(closed, read)
+    with pytest.raises(dl.ModelError, match="URDF has no tendons"):
+        closed.to_urdf()
 
 
 def test_what_a_file_has_no_words_for_is_named():

@@ -76,7 +76,8 @@ def _equality(closed: Constrained, name: str, kind: Constraint) -> Equality:
         return Equality("joint", name, kind.follower, kind.leader, polynomial=terms)
     if isinstance(kind, TendonCoupling):
         terms = _numbers(kind.polynomial, name)
-        return Equality("tendon", name, kind.follower, kind.leader, polynomial=terms)
+        lengths = _tendons_at_zero(robot_of(closed), kind)
+        return Equality("tendon", name, kind.follower, kind.leader, data=lengths, polynomial=terms)
     if not isinstance(kind, Loop | Distance):
         raise ConstraintError(
             f"constraint {name!r}, {type(kind).__name__}, has no form in a file; loops, rods and "
@@ -95,12 +96,33 @@ def _equality(closed: Constrained, name: str, kind: Constraint) -> Equality:
 def _apart(closed: Constrained, kind: Distance) -> float:
     """How far the ends of a rod are apart where all joints are at zero, m."""
     robot = robot_of(closed)
-    q, ends = robot.neutral(), ((kind.frame_a, kind.pose_a), (kind.frame_b, kind.pose_b))
+    q, ends = _zero(robot), ((kind.frame_a, kind.pose_a), (kind.frame_b, kind.pose_b))
     points = [
         (robot.reference("pose", q, frame=frame) @ (np.eye(4) if pose is None else pose))[:3, 3]
         for frame, pose in ends
     ]
     return float(np.linalg.norm(points[1] - points[0]))
+
+
+def _tendons_at_zero(robot: Robot, kind: TendonCoupling) -> tuple[float, float]:
+    """Lengths of the two tendons where all joints are at zero, m; zero where nobody leads."""
+    names = [tendon.name for tendon in robot.model.tendons]
+    lengths = robot.reference("tendon_length", _zero(robot))
+    first, second = (
+        0.0 if name is None else float(lengths[names.index(name)])
+        for name in (kind.follower, kind.leader)
+    )
+    return first, second
+
+
+def _zero(robot: Robot) -> np.ndarray:
+    """Where a file puts the robot: joints at zero, free bodies where their springs rest."""
+    q = robot.neutral()
+    for spring in robot.model.elements.springs:
+        body = robot.model.bodies[spring.body]
+        if body.chart.nq == 7:
+            q[body.q] = spring.rest
+    return q
 
 
 def _pose(given: Any, name: str) -> Rows4 | None:

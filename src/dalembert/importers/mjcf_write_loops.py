@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.importers.mjcf_loops import shifted
 from dalembert.importers.write import Placed, numbers, unique
 from dalembert.model.joint import Screw
 from dalembert.model.model import Model
@@ -90,16 +91,24 @@ class LoopLines:
         return f'<tendon name={called} tendon1={self.quoted(name)} polycoef="{more}"/>'
 
     def _coupling(self, given: Equality) -> str:
-        if given.kind == "tendon":
-            raise ModelError(f"constraint {given.name!r}: tendons are not written")
+        """A polynomial; of tendons MuJoCo counts from their lengths where all joints are at zero."""
         if len(given.polynomial) > DEGREE:
             raise ModelError(
                 f"constraint {given.name!r}: MuJoCo's polynomials have {DEGREE} coefficients"
             )
-        terms = [*given.polynomial, *[0.0] * (DEGREE - len(given.polynomial))]
-        ends = [self._joint(x) for x in (given.first, given.second) if x is not None]
-        joints = " ".join(f"joint{k}={self.quoted(end)}" for k, end in enumerate(ends, start=1))
-        return f'<joint name={self.quoted(given.name)} {joints} polycoef="{numbers(terms)}"/>'
+        terms, ends = list(given.polynomial), [x for x in (given.first, given.second) if x]
+        if given.kind == "tendon":
+            first, second = given.data
+            terms = shifted(terms, -second)
+            terms[0] -= first
+        else:
+            ends = [self._joint(x) for x in ends]
+        terms += [0.0] * (DEGREE - len(terms))
+        named = " ".join(
+            f"{given.kind}{k}={self.quoted(end)}" for k, end in enumerate(ends, start=1)
+        )
+        name = self.quoted(given.name)
+        return f'<{given.kind} name={name} {named} polycoef="{numbers(terms)}"/>'
 
     def _joint(self, coordinate: str) -> str:
         """The name that the joint of a coordinate has in the file."""

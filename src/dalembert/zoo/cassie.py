@@ -79,23 +79,25 @@ LEG = (
          (0.00017388, 0.00016793, 0.00033261, 0.00011814, 1.36e-06, -4e-07)),
 )
 # fmt: on
+FLEXURES = {"shin": 1500.0, "heel_spring": 1250.0}  # N m/rad
 LOOPS = {  # the rod, where along it the ball is (m), and what it holds
     "plantar": ("plantar_rod", 0.35012, "foot"),
     "achilles": ("achilles_rod", 0.5012, "heel_spring"),
 }
 
 
-def build() -> Constrained:
+def build(springs: bool = False) -> Constrained:
     """Cassie with a free pelvis: 32 velocities, 12 rows of four rods' ends, 22 freedoms.
 
-    Joints are ``left_…`` and ``right_…``. The flexures of shin and heel are joints as well, left
-    without their springs here. The rods meet foot and heel where they do in the reference posture.
+    Joints are ``left_…`` and ``right_…``. The flexures of shin and heel are joints as well, with
+    their springs if `springs` says so. The rods meet foot and heel where they do in the reference
+    posture.
     """
     free = {"name": "pelvis_motion", "type": "free"}
     links: list[dict[str, Any]] = [{"name": "pelvis", "joint": free, **PELVIS}]
     guess = [0.0, 0.0, HEIGHT, 0.0, 0.0, 0.0, 1.0]
     for side in ("left", "right"):
-        links += [_link(side, part) for part in LEG]
+        links += [_link(side, part, springs) for part in LEG]
         for part in LEG:
             still = {"fixed": [], "spherical": [0.0, 0.0, 0.0, 1.0]}
             guess += still.get(part.kind, [radians(part.reference)])
@@ -116,13 +118,15 @@ def _rods(robot: Robot, q: np.ndarray) -> list[Loop]:
     return made
 
 
-def _link(side: str, part: Part) -> dict[str, Any]:
+def _link(side: str, part: Part, springs: bool) -> dict[str, Any]:
     """The part as a link; a right leg is the left one's mirror image."""
     own, hung = _mirror(side, part.name), _mirror(side, part.parent)
     origin = pose(hung @ _axes(part.x, part.y) @ own, hung @ np.array(part.origin))
     joint: dict[str, Any] = {"name": f"{side}_{part.name}", "type": part.kind, "origin": origin}
     if part.kind != "fixed":
         joint |= {"viscous": part.damping, "rotor_inertia": part.rotor}
+    if springs and part.name in FLEXURES:
+        joint["stiffness"] = FLEXURES[part.name]
     if part.limits is not None:
         # a reflection turns the sense about z round, unless z itself is reflected
         sense = own[2, 2] * np.linalg.det(own)

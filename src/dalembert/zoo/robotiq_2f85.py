@@ -50,16 +50,20 @@ FINGER = (
          (0.1664, 0.0, 0.0, 1.0), (2.67415e-06, 2.4559e-06, 6.02031e-07)),
 )
 # fmt: on
+STIFFNESS, REST = 0.05, 2.62  # N m/rad, rad: of the spring links
 PIN = (-0.0179014, -0.00651468, 0.0044)  # of the follower, held by the coupler
 
 
-def build() -> Constrained:
+def build(springs: bool = False) -> Constrained:
     """The gripper on its base: six joints, two pins and a gear, one freedom (0 is open).
 
-    Each pin is a ball in a planar finger, three rows of rank two. The spring of ``…_spring_link`` and
-    the pads are left out.
+    Each pin is a ball in a planar finger, three rows of rank two. `springs` adds those that open
+    ``…_spring_link``; the pads are left out.
     """
     links = [_link(side, part) for side in ("left", "right") for part in FINGER]
+    for link in links if springs else ():
+        if link["name"].endswith("spring_link"):
+            link["joint"] |= {"stiffness": STIFFNESS, "rest": REST}
     robot = Robot.from_links(links, name="robotiq_2f85")
     held: list[Any] = []
     for side in ("left", "right"):
