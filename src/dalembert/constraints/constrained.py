@@ -72,9 +72,12 @@ class Constrained(ConstraintMethods, Written):
         return self.system.robot
 
     def random_state(
-        self, rng: np.random.Generator, size: int | None = None
+        self, rng: np.random.Generator, size: int | None = None, within_limits: bool = True
     ) -> tuple[np.ndarray, ...]:
-        """Random velocities that the constraints allow at the reference posture: q, qd, qdd."""
+        """Random velocities that the constraints allow at the reference posture: q, qd, qdd.
+
+        Limits of velocities are not looked at: within them there may be none that is allowed.
+        """
         shape = () if size is None else (size,)
         q = np.broadcast_to(self.neutral(), (*shape, self.nq))
         qd = self.project_velocity(q, rng.normal(size=(*shape, self.nv)))

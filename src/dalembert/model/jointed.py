@@ -93,6 +93,22 @@ class Jointed:
         """Upper limits (nv,) of the joints, rad or m; ∞ where there is none."""
         return self._limits("upper", np.inf)
 
+    @property
+    def velocity_limit(self) -> np.ndarray:
+        """Largest speeds (nv,) of the joints, rad/s or m/s; ∞ where there is none."""
+        return self._of_each("velocity_limit")
+
+    @property
+    def effort_limit(self) -> np.ndarray:
+        """Largest torques or forces (nv,) of the drives, N m or N; ∞ where there is none."""
+        return self._of_each("effort_limit")
+
+    def _of_each(self, which: str) -> np.ndarray:
+        found = np.full(self.nv, np.inf)
+        for joint in self.joints:
+            found[joint.v] = getattr(joint, which)
+        return found
+
     def _limits(self, side: str, none: float) -> np.ndarray:
         found = np.full(self.nv, none)
         for joint in self.joints:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.formulations.parts.actuators import clipped
 from dalembert.formulations.parts.drive import coulomb
 from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.linalg.entries import largest
@@ -74,7 +75,16 @@ class Plant(PlantState):
     # forces
 
     def torque(self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given) -> tuple[Any, Any]:
-        """(τ, ż): what was given plus what the controller asks for."""
+        """(τ, ż): what was given plus what the controller asks for, or as much as the drives give."""
+        total, zdot = self._asked_for(t, q, qd, z, tau, given)
+        if not self.saturate:
+            return total, zdot
+        within = self.dynamics.effort_limit
+        return np.stack([clipped(total[k], (-x, x)) for k, x in enumerate(within)]), zdot
+
+    def _asked_for(
+        self, t: Any, q: Any, qd: Any, z: Any, tau: Any, given: Given
+    ) -> tuple[Any, Any]:
         rates = np.zeros(0)
         if self.controlled:
             tau, rates = self._actuated(q, qd, tau, z[self.law_size : self.own], given)

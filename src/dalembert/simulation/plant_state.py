@@ -25,6 +25,7 @@ class PlantState:
     formulation: str | None = None  # of forward dynamics, the default where none is named
     pivots: str | None = None  # rows and coordinates of that formulation, where it has them
     plain: Plant | None = None  # the same by default, for kernels that no formulation changes
+    saturate: bool = False  # the drives give no more than their limits
     controlled: bool = False  # what comes from outside are controls of actuators, not torques
 
     @cached_property

@@ -22,6 +22,7 @@ from dalembert.simulation.flow import Field
 from dalembert.simulation.identity import digest, function_digest
 from dalembert.simulation.kane import KanePlant
 from dalembert.simulation.law import Controller, law_digest
+from dalembert.simulation.limits import with_limits_passed
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 from dalembert.simulation.plant import Plant
 from dalembert.simulation.provenance import carried
@@ -59,6 +60,7 @@ def simulate(
     formulation: str | None = None,
     controls: Any = None,
     activation: Any = None,
+    saturate: bool = False,
     parameters: Mapping[str, float] | np.ndarray | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -87,6 +89,10 @@ def simulate(
     `Samples`, or a function (t, q, q̇) → controls. Their activations start at `activation` (na,) or
     by name, default zero, and are integrated with q and q̇.
 
+    With `saturate` no drive gives more than its ``effort_limit``. A run that passes limits of
+    position, velocity or effort says so in ``run.attrs["limits_passed"]``, and its variable `beyond`
+    is true at the saved times at which it does.
+
     >>> import dalembert as dl
     >>> run = dl.simulate(dl.load("pendulum"), [0.1], [0.0], duration=1.0, dt=0.1)
     >>> run.q.dims, run.sizes["time"], float(abs(run.balance).max()) < 1e-9
@@ -106,6 +112,7 @@ def simulate(
         formulation=formulation,
         controls=controls,
         activation=activation,
+        saturate=saturate,
     )
     show = on_terminal() if progress is None else progress
     bar = progress_bar(system.name) if show else None
@@ -171,12 +178,13 @@ def _plant(
     if controller is not None:
         law = law_digest(controller, system.nq, system.nv, system.dynamics.rows)
     driven, formulation = asked.controls is not None, asked.formulation
-    key = (system, system.dynamics, law, smooth, driven)
-    plain = _remembered(key, lambda: Plant(system, controller, smooth, controlled=driven))
+    key = (system, system.dynamics, law, smooth, driven, asked.saturate)
+    how: dict[str, Any] = {"controlled": driven, "saturate": asked.saturate}
+    plain = _remembered(key, lambda: Plant(system, controller, smooth, **how))
     if formulation is None:
         return plain, law
     if formulation == KANE:
-        made = KanePlant(system, controller, smooth, plain=plain, controlled=driven)
+        made = KanePlant(system, controller, smooth, plain=plain, **how)
         return _remembered((*key, KANE), lambda: made), law
     made = replace(plain, formulation=formulation, plain=plain)
     return _remembered((*key, formulation), lambda: made), law
@@ -244,6 +252,7 @@ def _gathered(
     computed = kernel(seen, t, tau, *given.values())
     facts = {**facts, "status": record.status, "message": record.message}
     found = dataset(plain, times, seen, tau, computed, facts, record.final.get("events"))
+    found = with_limits_passed(plain.system, found)
     if isinstance(plant, KanePlant):
         return with_speeds(found, plant.speeds(plant.entered(states, t, given)))
     return found

@@ -82,6 +82,7 @@ class Settings:
     formulation: str | None = None
     controls: Any = None  # of the actuators; None leaves them out
     activation: Any = None  # of the actuators at the start
+    saturate: bool = False  # drives give no more than their limits
 
     def __post_init__(self) -> None:
         whole_steps(self.duration, self.dt)
@@ -172,6 +173,8 @@ class Settings:
         found |= {"save_every": grid.save_every, "steps": grid.steps}
         if self.formulation is not None:
             found["formulation"] = self.formulation
+        if self.saturate:
+            found["saturate"] = 1
         if isinstance(method, AdaptiveMethod):
             found |= {"rtol": self.rtol, "atol": self.atol}
             found["restitution"] = -1.0 if self.restitution is None else self.restitution

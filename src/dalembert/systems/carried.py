@@ -55,6 +55,14 @@ class Carried(Dynamics):
         return self.carrier.upper
 
     @property
+    def velocity_limit(self) -> np.ndarray:
+        return self.carrier.velocity_limit
+
+    @property
+    def effort_limit(self) -> np.ndarray:
+        return self.carrier.effort_limit
+
+    @property
     def driven_by(self) -> Actuation:
         return self.carrier.driven_by
 
@@ -123,7 +131,11 @@ class Around(Carried):
     def of_the_inside(self) -> dict[str, Quantity]:
         """Quantities of the inside that are those of the whole as well."""
         held = self.dynamics.catalogue.items()
-        kept = {name: found for name, found in held if OF_A_STATE.issuperset(found.inputs)}
+        kept = {
+            name: found
+            for name, found in held
+            if OF_A_STATE.issuperset(found.inputs) and not found.free_only
+        }
         return {name: passed_on(found, _inside) for name, found in kept.items()}
 
 

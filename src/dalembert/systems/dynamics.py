@@ -131,6 +131,16 @@ class Dynamics:
         """Upper limits (nv,) of the joints, ∞ where there is none."""
         return np.full(self.nv, np.inf)
 
+    @property
+    def velocity_limit(self) -> np.ndarray:
+        """Largest speeds (nv,) of the joints, ∞ where there is none."""
+        return np.full(self.nv, np.inf)
+
+    @property
+    def effort_limit(self) -> np.ndarray:
+        """Largest torques or forces (nv,) of the drives, ∞ where there is none."""
+        return np.full(self.nv, np.inf)
+
     # the manifold of q
 
     def neutral(self) -> np.ndarray:

@@ -18,6 +18,7 @@ from dalembert.systems.actuated import Actuated
 from dalembert.systems.dynamics import Dynamics, Rows
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.export import source_text
+from dalembert.systems.limits import between
 
 if TYPE_CHECKING:
     import casadi
@@ -67,6 +68,16 @@ class System(Actuated):
         return self.dynamics.upper
 
     @property
+    def velocity_limit(self) -> np.ndarray:
+        """Largest speeds (nv,) of the joints, rad/s or m/s; ∞ where there is none."""
+        return self.dynamics.velocity_limit
+
+    @property
+    def effort_limit(self) -> np.ndarray:
+        """Largest torques or forces (nv,) of the drives, N m or N; ∞ where there is none."""
+        return self.dynamics.effort_limit
+
+    @property
     def named_parameters(self) -> Mapping[str, float | None]:
         """Defaults of the named parameters that are still open."""
         return self.dynamics.parameters
@@ -86,13 +97,27 @@ class System(Actuated):
         return self.dynamics.neutral()
 
     def random_state(
-        self, rng: np.random.Generator, size: int | None = None
+        self, rng: np.random.Generator, size: int | None = None, within_limits: bool = True
     ) -> tuple[np.ndarray, ...]:
-        """Random q, qd, qdd; angles over the whole circle, slides within ±π m, unit quaternions."""
+        """Random q, qd, qdd, within the limits of position and velocity where there are any.
+
+        Without them, and with ``within_limits=False``: angles over the whole circle, slides within
+        ±π m, unit quaternions; velocities and accelerations are normal numbers.
+
+        >>> import dalembert as dl
+        >>> robot = dl.load("panda")
+        >>> q, qd, qdd = robot.random_state(np.random.default_rng(0), 1000)
+        >>> bool((q >= robot.lower).all() and (q <= robot.upper).all())
+        True
+        """
         shape = () if size is None else (size,)
         steps = rng.uniform(-np.pi, np.pi, (*shape, self.nv))
+        qd, qdd = (rng.normal(size=(*shape, self.nv)) for _ in range(2))
+        if within_limits:
+            steps = between(self.lower, self.upper, steps)
+            qd = np.clip(qd, -self.velocity_limit, self.velocity_limit)
         q = self.integrate(np.broadcast_to(self.neutral(), (*shape, self.nq)), steps)
-        return q, rng.normal(size=(*shape, self.nv)), rng.normal(size=(*shape, self.nv))
+        return q, qd, qdd
 
     def integrate(self, q: Any, step: Any) -> Any:
         """q (..., nq) moved by the velocity `step` (..., nv) for unit time, on its manifold."""
