@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.control.joint_space import gain, known
 from dalembert.control.line import Line
 from dalembert.errors import FormulationError
+from dalembert.formulations.kinematics.operational import task_mobility
 from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.spatial.rotations import log_so3
 from dalembert.systems.system import Dynamics, System
@@ -90,8 +91,7 @@ class OperationalSpace:
         a = wanted.V_dot[: self.rows] - constants["kd"] * de - constants["kp"] * e
         plant = self.model.at_time(t)
         M = plant.mass_matrix(q)
-        carried = np.stack([cholesky_solve(M, J[k]) for k in range(self.rows)])  # J M⁻¹
-        mobility = carried @ J.T + constants["extra"] * np.eye(self.rows)  # Λ⁻¹
+        carried, mobility = task_mobility(M, J, constants["extra"])  # J M⁻¹, Λ⁻¹
         idle = -constants["damping"] * (M @ qd)
         # the task's force, less the share of the damping that would act on the task
         force = cholesky_solve(mobility, a - J_dot @ qd - carried @ idle)

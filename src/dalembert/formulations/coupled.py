@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import SingularMassMatrixError
-from dalembert.formulations.catalogue import QUANTITIES
+from dalembert.formulations.catalogue import QUANTITIES, operational
 from dalembert.formulations.catalogue.actuators import of_actuators as tree_actuators
 from dalembert.formulations.inverse import newton_euler, required_efforts
 from dalembert.formulations.mass import christoffel, composite_body
@@ -28,7 +28,7 @@ from dalembert.model import CoupledModel
 from dalembert.spatial.arrays import Matrix, Vector
 
 # the model itself knows its coordinates
-_SAME = ("integrate", "difference")
+_SAME = {"integrate", "difference", *(found.name for found in operational.QUANTITIES)}
 
 
 @cache

@@ -77,6 +77,7 @@ class Quantity:
     optional: tuple[str, ...] = ()
     static: tuple[str, ...] = ()
     inverts_mass: bool = False  # its value does not exist where M(q) is singular
+    free_only: bool = False  # constraints would change it
     best: Callable[[Any], str] | None = None  # the fastest formulation for a description
 
     def formulation(self, name: str | None, description: Any = None) -> Formulation:

@@ -15,6 +15,7 @@ from dalembert.systems.robot_changes import RobotChanges
 from dalembert.systems.robot_dynamics import robot_dynamics
 from dalembert.systems.robot_inertias import RobotInertias
 from dalembert.systems.robot_quantities import RobotQuantities
+from dalembert.systems.robot_tasks import RobotTasks
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 
-class Robot(RobotQuantities, RobotInertias, RobotChanges, RobotBuilders):
+class Robot(RobotQuantities, RobotTasks, RobotInertias, RobotChanges, RobotBuilders):
     """A mechanism of rigid links, and everything that can be computed of it.
 
     Arrays are batch-first, ``(..., n)``, and broadcast like any ufunc; float32 stays float32. Every

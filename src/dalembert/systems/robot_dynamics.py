@@ -18,6 +18,7 @@ from dalembert.formulations.derivatives.inertial import (
 )
 from dalembert.formulations.forward.regularity import require_regular_mass_matrix
 from dalembert.formulations.kinematics.frames import EXPRESSED_IN, body_poses, frame_pose
+from dalembert.formulations.kinematics.operational import TASKS
 from dalembert.model import CoupledModel, Model
 from dalembert.model.forest import Tree, trees
 from dalembert.model.parameter import collect
@@ -80,7 +81,7 @@ class RobotDynamics(Carried):
         return replace(self, model=self.model.bind(values))
 
     def options(self, choice: str) -> tuple[str, ...] | None:
-        words = {"frame": self.frames, "expressed_in": EXPRESSED_IN}
+        words = {"frame": self.frames, "expressed_in": EXPRESSED_IN, "task": tuple(TASKS)}
         return words.get(choice)
 
     @property

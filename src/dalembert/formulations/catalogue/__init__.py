@@ -7,9 +7,16 @@ from dalembert.formulations.catalogue import derivatives as catalogue_derivative
 from dalembert.formulations.catalogue import dynamics as catalogue_dynamics
 from dalembert.formulations.catalogue import kinematics as catalogue_kinematics
 from dalembert.formulations.catalogue import matrices as catalogue_matrices
+from dalembert.formulations.catalogue import operational as catalogue_operational
 from dalembert.formulations.registry import Quantity, suggest
 
-_PARTS = (catalogue_dynamics, catalogue_matrices, catalogue_kinematics, catalogue_derivatives)
+_PARTS = (
+    catalogue_dynamics,
+    catalogue_matrices,
+    catalogue_kinematics,
+    catalogue_operational,
+    catalogue_derivatives,
+)
 QUANTITIES = {quantity.name: quantity for part in _PARTS for quantity in part.QUANTITIES}
 
 

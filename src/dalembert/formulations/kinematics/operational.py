@@ -1,0 +1,139 @@
+"""The tool as a body: the inertia and forces it shows, and how well it can move (Khatib 1987).
+
+With the task's velocity V = J q̇ and M q̈ + C q̇ + N = τ = Jᵀ F + (1 − Jᵀ J̄ᵀ) τ₀,
+
+    Λ V̇ + μ + p = F ,   Λ⁻¹ = J M⁻¹ Jᵀ ,   J̄ = M⁻¹ Jᵀ Λ ,   μ = J̄ᵀ C q̇ − Λ J̇ q̇ ,   p = J̄ᵀ N.
+
+Models whose joints follow others have the J, M and forces of their tree, contracted with G.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert import bridge
+from dalembert.errors import FormulationError, UnknownNameError
+from dalembert.formulations.inverse import newton_euler
+from dalembert.formulations.kinematics.frames import jacobian, jacobian_rate
+from dalembert.formulations.mass.composite_body import mass_matrix
+from dalembert.linalg.cholesky import cholesky_inverse, cholesky_solve
+from dalembert.linalg.singular import singular
+from dalembert.model import CoupledModel, Model
+from dalembert.spatial.arrays import Matrix, Scalar, Vector
+
+Mechanism = Model | CoupledModel
+TASKS = {"pose": slice(0, 6), "position": slice(0, 3), "orientation": slice(3, 6)}
+
+
+def operational_space(
+    model: Mechanism, q: Vector, qd: Vector, frame: str = "tool", expressed_in: str = "world"
+) -> tuple[Matrix, Vector, Vector, Matrix, Matrix]:
+    """(Λ (6, 6), μ (6,), p (6,), J̄ (nv, 6), 1 − Jᵀ J̄ᵀ (nv, nv)) of position and orientation."""
+    return _terms(model, q, qd, frame, expressed_in, "pose")
+
+
+def operational_position(
+    model: Mechanism, q: Vector, qd: Vector, frame: str = "tool", expressed_in: str = "world"
+) -> tuple[Matrix, Vector, Vector, Matrix, Matrix]:
+    """The same of the position alone: Λ (3, 3), μ (3,), p (3,), J̄ (nv, 3)."""
+    return _terms(model, q, qd, frame, expressed_in, "position")
+
+
+def _terms(
+    model: Mechanism, q: Vector, qd: Vector, frame: str, expressed_in: str, task: str
+) -> tuple[Matrix, Vector, Vector, Matrix, Matrix]:
+    J = task_jacobian(model, q, frame, task, expressed_in)
+    if J.shape[0] > model.nv:
+        raise FormulationError(
+            f"{model.name} has {model.nv} joint velocities and cannot move {J.shape[0]} coordinates "
+            "of a task; take task='position' (operational_position)"
+        )
+    tree, at, G = model.tree, model.expand(q), contraction(model)
+    rate = jacobian_rate(tree, at, G @ qd, frame, expressed_in)[TASKS[task]] @ (G @ qd)
+    N = G.T @ newton_euler.gravity_torque(tree, at)
+    C_qd = G.T @ newton_euler.bias(tree, at, G @ qd) - N
+    carried, mobility = task_mobility(G.T @ mass_matrix(tree, at) @ G, J)
+    Lambda = cholesky_inverse(mobility)
+    J_bar = carried.T @ Lambda
+    null = np.eye(model.nv) - J.T @ J_bar.T
+    return Lambda, J_bar.T @ C_qd - Lambda @ rate, J_bar.T @ N, J_bar, null
+
+
+def task_mobility(M: Matrix, J: Matrix, extra: Scalar = 0.0) -> tuple[Matrix, Matrix]:
+    """(J M⁻¹ (rows, nv), Λ⁻¹ = J M⁻¹ Jᵀ + `extra` · 1 (rows, rows))."""
+    rows = J.shape[0]
+    carried = np.stack([cholesky_solve(M, J[k]) for k in range(rows)])
+    return carried, carried @ J.T + extra * np.eye(rows)
+
+
+def task_jacobian(
+    model: Mechanism, q: Vector, frame: str, task: str, expressed_in: str = "world"
+) -> Matrix:
+    """Rows of a frame's Jacobian: of its "pose", "position" or "orientation"."""
+    if task not in TASKS:
+        raise UnknownNameError(f"task={task!r} must be one of {', '.join(TASKS)}")
+    return jacobian(model.tree, model.expand(q), frame, expressed_in)[TASKS[task]] @ contraction(
+        model
+    )
+
+
+def manipulability(model: Mechanism, q: Vector, frame: str = "tool", task: str = "pose") -> Scalar:
+    """w = √det(J Jᵀ): the product of the singular values of J (Yoshikawa 1985).
+
+    With fewer joints than task coordinates it is √det(Jᵀ J), of the motions there are. By
+    Gram–Schmidt, which is 0 at a singular posture and not the root of a negative number.
+    """
+    J = task_jacobian(model, q, frame, task)
+    rows = J if J.shape[0] <= J.shape[1] else J.T
+    found: list[Any] = []
+    w: Any = 1.0
+    for i in range(rows.shape[0]):
+        x = rows[i]
+        for v in found:
+            x = x - (v @ x) * v
+        length = np.sqrt(x @ x)
+        found.append(x / np.where(length > 0.0, length, 1.0))
+        w = w * length
+    return w
+
+
+def manipulability_gradient(
+    model: Mechanism, q: Vector, frame: str = "tool", task: str = "pose"
+) -> Vector:
+    """∂w/∂q (nv,) along the velocities; not a number where w is zero."""
+    delta = bridge.symbol("delta", model.nv)
+    w = manipulability(model, model.integrate(q, delta), frame, task)
+    (slope,) = bridge.at([bridge.jacobian(w.reshape(1), delta)], [delta], [np.zeros(model.nv)])
+    return slope.reshape(model.nv)
+
+
+def velocity_ellipsoid(
+    model: Mechanism, q: Vector, frame: str = "tool", task: str = "position"
+) -> tuple[Vector, Matrix]:
+    """(radii (3,), axes (3, 3) as columns) of {J q̇ : |q̇| ≤ 1}: J = U diag(σ) Vᵀ, radii σ falling."""
+    found = singular(_three(model, q, frame, task), 3)
+    return found.sigma, found.U
+
+
+def force_ellipsoid(
+    model: Mechanism, q: Vector, frame: str = "tool", task: str = "position"
+) -> tuple[Vector, Matrix]:
+    """(radii (3,), axes (3, 3)) of {F : |Jᵀ F| ≤ 1}: radii 1/σ rising, on the same axes."""
+    radii, axes = velocity_ellipsoid(model, q, frame, task)
+    return 1.0 / radii, axes
+
+
+def _three(model: Mechanism, q: Vector, frame: str, task: str) -> Matrix:
+    J = task_jacobian(model, q, frame, task)
+    if J.shape[0] != 3:
+        raise FormulationError(
+            f"an ellipsoid has one unit: take task='position' or 'orientation', not {task!r}"
+        )
+    return J
+
+
+def contraction(model: Mechanism) -> np.ndarray:
+    """G (nv of the tree, nv) with q̇_tree = G q̇; the identity where no joint follows another."""
+    return model.G if isinstance(model, CoupledModel) else np.eye(model.nv)

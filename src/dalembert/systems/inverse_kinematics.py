@@ -1,0 +1,247 @@
+"""Inverse kinematics of many targets: one compiled loop, restarts for those that are not reached.
+
+All targets take a number of steps in one kernel (states of a register side by side), then those that
+have arrived are put aside, and the others go on; after some rounds they begin again elsewhere. What
+is said to be found has been verified by `pose`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dalembert.errors import SettingError, ShapeError, UnknownNameError
+from dalembert.formulations.kinematics import reach
+from dalembert.formulations.registry import suggest
+from dalembert.kernels.call.rollout import Rollout
+from dalembert.kernels.program.iteration import Iteration
+from dalembert.kernels.program.program import Port
+from dalembert.kernels.program.trace import trace
+from dalembert.model import CoupledModel, Model
+
+if TYPE_CHECKING:
+    from dalembert.systems.robot import Robot
+
+# measured on UR5, Panda and PUMA: more steps or damping find more per start, and cost more each
+GAIN = 0.01  # k of the damping
+# (steps, k): after each, those that have arrived are put aside
+ROUNDS = ((10, GAIN), (10, GAIN), (10, GAIN))
+# what is out of reach has no zero to jump to: stronger damping goes downhill to the nearest posture
+NEAREST = ((40, 1.0), (40, 10.0), (40, 1.0))
+SIDE_BY_SIDE = 64  # starts that cost little more than one
+
+
+Rounds = tuple[tuple[int, float], ...]
+
+
+class Reached(NamedTuple):
+    """Postures and whether each puts the frame where it should be."""
+
+    q: np.ndarray  # (..., nq); the nearest posture that was met, where not found
+    found: np.ndarray  # (...) bool
+
+
+class Search(NamedTuple):
+    """What decides the kernel of a search."""
+
+    frame: str
+    task: str
+    limits: bool
+    weighted: bool
+
+
+def search_loop(model: Model | CoupledModel, how: Search) -> Iteration:
+    """The loop: base (q, best q, its cost), held (target, weights)."""
+    limits = limits_of(model) if how.limits else None
+    function = partial(reach.step, model, limits, how.frame, how.task)
+    nq, rows = model.nq, 6 if how.task in ("pose", "position_axis") else 3
+    base = (Port("q", (nq,)), Port("best", (nq,)), Port("cost", ()))
+    work = tuple(Port(f"next_{port.name}", port.shape) for port in base)
+    held = (Port("target", (4, 4)), *([Port("weights", (rows,))] if how.weighted else []))
+    inputs = {port.name: port.shape for port in (*base, *work, *held)} | {"gain": ()}
+
+    def stage(**given: Any) -> dict[str, Any]:
+        return dict(zip((port.name for port in work), function(**given), strict=True))
+
+    def finish(**given: Any) -> dict[str, Any]:
+        return {port.name: given[f"next_{port.name}"] for port in base}
+
+    ends = {port.name: port.shape for port in (*base, *work)}
+    return Iteration(
+        base=base,
+        work=tuple(zip(work, (port.name for port in base), strict=True)),
+        held=held,
+        table=((1.0,),),
+        stage=trace(stage, inputs, name="inverse_kinematics"),
+        finish=trace(finish, ends, name="kept"),
+        plain=(function, lambda **given: tuple(finish(**given).values())),
+    )
+
+
+def limits_of(model: Model | CoupledModel) -> reach.Limits | None:
+    """The limits of the joints whose coordinates are their own velocities' integrals."""
+    found = []
+    for joint in model.joints:
+        if joint.q.stop - joint.q.start != joint.v.stop - joint.v.start:
+            continue
+        for n, (lower, upper) in enumerate(zip(joint.lower, joint.upper, strict=True)):
+            k, v = joint.q.start + n, joint.v.start + n
+            if np.isfinite([lower, upper]).any():
+                found.append((k, v, lower, upper, model.kinds.v[v] == "angle"))
+    if not found:
+        return None
+    entries, velocities, least, most, turns = zip(*found, strict=True)
+    return reach.Limits(entries, velocities, np.array(least), np.array(most), turns)
+
+
+def solve(
+    robot: Robot,
+    T: Any,
+    how: Search,
+    q0: Any,
+    tolerance: float,
+    restarts: int,
+    rng: np.random.Generator,
+    weights: Any,
+    parameters: Any,
+) -> Reached:
+    """Postures of all targets (..., 4, 4)."""
+    targets = _targets(T, how.task)
+    batch = targets.shape[:-2]
+    flat = targets.reshape(-1, 4, 4)
+    hunt = _Hunt(robot, how, flat, tolerance, weights, parameters)
+    hunt.go(hunt.open, _start(robot, q0, batch, how.limits, rng))
+    while restarts > 0 and len(hunt.open):
+        # the last few targets begin at several postures at once
+        copies = min(restarts, max(1, SIDE_BY_SIDE // len(hunt.open)))
+        which = np.repeat(hunt.open, copies)
+        hunt.go(which, robot.random_state(rng, len(which), within_limits=how.limits)[0])
+        restarts -= copies
+    hunt.go(hunt.open, hunt.q[hunt.open], NEAREST)
+    return Reached(hunt.q.reshape(*batch, robot.nq), hunt.found.reshape(batch))
+
+
+class _Hunt:
+    """The state of a search: the nearest posture of every target, and those still to be found."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        how: Search,
+        targets: np.ndarray,
+        tolerance: float,
+        weights: Any,
+        parameters: Any,
+    ) -> None:
+        self.robot, self.how, self.targets, self.tolerance = robot, how, targets, tolerance
+        self.parameters = {} if parameters is None else {"parameters": parameters}
+        self.loop = _loop(robot, how, parameters)
+        self.held = [] if weights is None else [np.asarray(weights, dtype=float)]
+        self.q = np.broadcast_to(robot.neutral(), (len(targets), robot.nq)).copy()
+        self.left = np.full(len(targets), np.inf)  # cost of q
+        self.found = np.zeros(len(targets), dtype=bool)
+
+    @property
+    def open(self) -> np.ndarray:
+        """Targets not yet found."""
+        return np.flatnonzero(~self.found)
+
+    def go(self, which: np.ndarray, q: np.ndarray, rounds: Rounds = ROUNDS) -> None:
+        """All rounds for these targets (k,) from postures (k, nq)."""
+        for steps, gain in rounds:
+            if not len(which):
+                return
+            best, cost = q, np.full(len(which), np.inf)
+            held = [self.targets[which], *self.held]
+            ends = self.loop((q, best, cost), held, steps, steps, gain)
+            q, best, cost = (x[-1] for x in ends)
+            self.keep(which, best, cost)
+            going = ~self.found[which]
+            which, q = which[going], q[going]
+
+    def keep(self, which: np.ndarray, q: np.ndarray, cost: np.ndarray) -> None:
+        """Remember postures that have arrived, and those nearer than what there was."""
+        there = self.arrived(which, q)
+        # of several postures of a target the nearest is written last, and so kept
+        order = np.argsort(-cost, kind="stable")
+        order = order[(there | (cost < self.left[which]))[order]]
+        self.q[which[order]], self.left[which[order]] = q[order], cost[order]
+        self.found[which[there]] = True
+
+    def arrived(self, which: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Whether the frame is at its target, by `pose`."""
+        here = self.robot.pose(q, self.how.frame, **self.parameters)
+        return misses(here, self.targets[which], self.how.task) <= self.tolerance
+
+
+def misses(here: np.ndarray, target: np.ndarray, task: str) -> np.ndarray:
+    """The larger of the distance, m, and the angle, rad, between poses (..., 4, 4), of a task."""
+    found = []
+    if task in ("pose", "position", "position_axis"):
+        found.append(np.linalg.norm(here[..., :3, 3] - target[..., :3, 3], axis=-1))
+    if task in ("pose", "orientation"):  # |R − R'|² = 8 sin²(θ/2)
+        apart = np.linalg.norm(here[..., :3, :3] - target[..., :3, :3], axis=(-2, -1))
+        found.append(2.0 * np.arcsin(np.minimum(apart / np.sqrt(8.0), 1.0)))
+    if task in ("axis", "position_axis"):
+        apart = np.linalg.norm(here[..., :3, 2] - target[..., :3, 2], axis=-1)
+        found.append(2.0 * np.arcsin(np.minimum(0.5 * apart, 1.0)))
+    return np.max(found, axis=0)
+
+
+def _loop(robot: Robot, how: Search, parameters: Any) -> Rollout:
+    kept = robot.__dict__.setdefault("_searches", {})
+    values = robot.parameter_array(parameters)
+    key = (how, values.tobytes())
+    if key not in kept:
+        kept[key] = Rollout(search_loop(robot.dynamics.bound(values).description, how))
+    return kept[key]
+
+
+def _targets(T: Any, task: str) -> np.ndarray:
+    """(..., 4, 4) poses; points (..., 3) and rotations (..., 3, 3) where the task needs no more."""
+    if task not in reach.TASKS:
+        raise UnknownNameError(f"there is no task {task!r}{suggest(task, list(reach.TASKS))}")
+    given = np.asarray(T, dtype=float)
+    if not np.isfinite(given).all():
+        where = np.argwhere(~np.isfinite(given))[0]
+        raise ShapeError(f"T has an entry that is not finite, at {tuple(map(int, where))}")
+    full = None
+    if given.shape[-2:] == (4, 4):
+        full = given
+    elif task == "position" and given.shape[-1:] == (3,):
+        full = np.broadcast_to(np.eye(4), (*given.shape[:-1], 4, 4)).copy()
+        full[..., :3, 3] = given
+    elif task in ("orientation", "axis") and given.shape[-2:] == (3, 3):
+        full = np.broadcast_to(np.eye(4), (*given.shape[:-2], 4, 4)).copy()
+        full[..., :3, :3] = given
+    if full is None:
+        raise ShapeError(f"T must be poses (..., 4, 4) for the task {task!r}, not {given.shape}")
+    R = full[..., :3, :3]
+    if abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max(initial=0.0) > 1e-6:
+        raise ShapeError("T has a rotation part that is no rotation: R Rᵀ is not the identity")
+    return full
+
+
+def _start(
+    robot: Robot, q0: Any, batch: tuple[int, ...], limits: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """(targets, nq): what is given, within the limits, or at random."""
+    count = int(np.prod(batch))
+    if q0 is not None:
+        given = np.asarray(q0, dtype=float)
+        if given.shape[-1:] != (robot.nq,) or not np.isfinite(given).all():
+            raise ShapeError(f"q0 must be (..., {robot.nq}) finite numbers, not {given.shape}")
+        start = np.broadcast_to(given, (*batch, robot.nq)).reshape(count, robot.nq)
+        known = limits_of(robot.model) if limits else None
+        return start if known is None else reach.clamped(known, start.T).T
+    return robot.random_state(rng, count, within_limits=limits)[0]
+
+
+def require(tolerance: float, restarts: int) -> None:
+    """Numbers of a search that make sense."""
+    if not (np.isfinite(tolerance) and tolerance > 0.0):
+        raise SettingError(f"tolerance must be a positive number, m and rad, not {tolerance!r}")
+    if restarts < 0 or int(restarts) != restarts:
+        raise SettingError(f"restarts must be a whole number, not {restarts!r}")

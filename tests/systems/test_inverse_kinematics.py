@@ -1,0 +1,198 @@
+"""Postures from poses: what is found is there, what is not is said, limits hold, tasks of all kinds."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.errors import SettingError, ShapeError, UnknownNameError
+from dalembert.spatial import pose, rotation_from_rpy, rotation_x, rotation_z
+
+
+def targets(robot, count, seed=0, **view):
+    """Poses that the robot can reach, within its limits."""
+    return robot.pose(robot.random_state(np.random.default_rng(seed), count)[0], **view)
+
+
+def within(robot, q):
+    return bool((q >= robot.lower).all() and (q <= robot.upper).all())
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda", "puma560"])
+def test_reachable_targets_are_found_within_limits(name):
+    """All of 500 within 1e-9 m and rad, by the robot's own `pose`."""
+    robot = dl.load(name)
+    T = targets(robot, 500)
+    q, found = robot.inverse_kinematics(T)
+    assert found.all() and within(robot, q)
+    here = robot.pose(q)
+    assert np.linalg.norm(here[:, :3, 3] - T[:, :3, 3], axis=-1).max() <= 1e-9
+    assert np.linalg.norm(here[:, :3, :3] - T[:, :3, :3], axis=(1, 2)).max() <= 2e-9
+
+
+def test_seeds_repeat_and_shapes_follow_the_targets():
+    """The same seed gives the same bits; one target gives one posture."""
+    robot = dl.load("panda")
+    T = targets(robot, 6).reshape(2, 3, 4, 4)
+    first, again = (robot.inverse_kinematics(T, seed=5) for _ in range(2))
+    np.testing.assert_array_equal(first.q, again.q)
+    assert first.q.shape == (2, 3, 7) and first.found.shape == (2, 3)
+    one = robot.inverse_kinematics(T[0, 0])
+    assert one.q.shape == (7,) and one.found
+    none = robot.inverse_kinematics(np.zeros((0, 4, 4)))
+    assert none.q.shape == (0, 7)
+
+
+def test_a_start_nearby_leads_to_the_nearby_posture():
+    """Along a path, each posture starts at the last one: no jumps."""
+    robot = dl.load("ur5")
+    q = np.array([0.3, -1.1, 1.3, -0.5, 0.9, 0.2])
+    for k in range(20):
+        T = robot.pose(q + 0.02 * np.ones(6))
+        found = robot.inverse_kinematics(T, q0=q, restarts=0)
+        assert found.found and abs(found.q - q - 0.02).max() < 1e-7, k
+        q = found.q
+
+
+@pytest.mark.parametrize("task", ["position", "orientation", "axis", "position_axis"])
+def test_tasks_ask_for_what_they_say(task):
+    """Position, orientation and the direction of the z axis, alone and together."""
+    robot = dl.load("puma560")
+    T = targets(robot, 50, seed=2)
+    q, found = robot.inverse_kinematics(T, task=task)
+    assert found.all() and within(robot, q)
+    here = robot.pose(q)
+    if "position" in task:
+        np.testing.assert_allclose(here[:, :3, 3], T[:, :3, 3], atol=1e-9)
+    if "axis" in task:
+        np.testing.assert_allclose(here[:, :3, 2], T[:, :3, 2], atol=1e-9)
+    if task == "orientation":
+        np.testing.assert_allclose(here[:, :3, :3], T[:, :3, :3], atol=2e-9)
+
+
+def test_points_and_rotations_are_targets_where_they_suffice():
+    """(…, 3) for positions, (…, 3, 3) for orientations."""
+    robot = dl.load("planar_2r")
+    T = targets(robot, 20)
+    assert robot.inverse_kinematics(T[:, :3, 3], task="position").found.all()
+    assert robot.inverse_kinematics(T[:, :3, :3], task="orientation").found.all()
+    with pytest.raises(ShapeError, match=r"poses \(\.\.\., 4, 4\) for the task 'pose'"):
+        robot.inverse_kinematics(T[:, :3, 3])
+
+
+def test_targets_out_of_reach_are_not_found_and_give_the_nearest_posture():
+    """A point at 10 m: the arm is stretched toward it."""
+    robot = dl.load("planar_2r")
+    away = np.array([6.0, 8.0, 0.0])
+    q, found = robot.inverse_kinematics(away, task="position", restarts=20)
+    assert not found and np.isfinite(q).all()
+    tool = robot.pose(q)[:3, 3]
+    longest = np.linalg.norm(robot.pose(np.zeros(2))[:3, 3])
+    np.testing.assert_allclose(tool, longest * away / 10.0, atol=1e-5)
+    near = 1.01 * longest * away / 10.0
+    q, found = robot.inverse_kinematics(near, task="position", restarts=20)
+    assert not found
+    np.testing.assert_allclose(robot.pose(q)[:3, 3], near / 1.01, atol=1e-5)
+
+
+def test_weights_say_what_matters_where_not_all_can_be_reached():
+    """A point for a planar arm out of its plane: heavy weights bring x and y exactly."""
+    robot = dl.load("planar_2r")
+    above = robot.pose([0.4, 0.9])[:3, 3] + [0.0, 0.0, 0.2]
+    heavy = robot.inverse_kinematics(above, task="position", weights=[1.0, 1.0, 1e-3], restarts=5)
+    assert not heavy.found
+    np.testing.assert_allclose(robot.pose(heavy.q)[:2, 3], above[:2], atol=1e-6)
+
+
+def test_limits_may_be_left_out():
+    """A pose that only a posture beyond the limits has."""
+    robot = dl.load("planar_2r")
+    tight = robot.with_limits({joint.name: (-0.5, 0.5) for joint in robot.joints})
+    T = robot.pose([2.0, 1.0])
+    assert not tight.inverse_kinematics(T, restarts=10).found
+    assert tight.inverse_kinematics(T, limits=False, restarts=10).found
+    start = tight.inverse_kinematics(T, q0=[2.0, 1.0], restarts=0)
+    assert not start.found and within(tight, start.q)
+
+
+def test_balls_followers_and_other_frames():
+    """Quaternion joints, a joint that follows another, a frame that is not the tool."""
+    links = [
+        {"name": "a", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)},
+        {
+            "name": "b",
+            "parent": "a",
+            "joint": {"axis": (0, 1, 0), "origin_xyz": (0.5, 0, 0), "limits": (-2, 2)},
+            "mass": 1.0,
+            "inertia": np.eye(3),
+        },
+    ]
+    ball = dl.Robot.from_links(links, tool=pose(p=[0.4, 0.0, 0.0]))
+    q, found = ball.inverse_kinematics(targets(ball, 20))
+    assert found.all()
+    np.testing.assert_allclose(np.linalg.norm(q[:, :4], axis=-1), 1.0, rtol=1e-12)
+    text = dl.load("puma560").to_urdf().replace("</robot>", "")
+    mimic = '<axis xyz="0 0 1"/><mimic joint="joint6" multiplier="2"/>'
+    text += '<link name="f"/><joint name="f" type="continuous"><parent link="link6"/>'
+    text += f'<child link="f"/>{mimic}</joint></robot>'
+    arm = dl.Robot.from_urdf(text, tip="f")
+    assert arm.nv == 6
+    assert arm.inverse_kinematics(targets(arm, 20)).found.all()
+    T = targets(arm, 20, frame="link4")
+    assert arm.inverse_kinematics(T[:, :3, 3], frame="link4", task="position").found.all()
+
+
+def test_parameters_are_bound():
+    """A length that is open takes its default, or the value given."""
+    joint = {"axis": (0, 0, 1)}
+    far = pose(p=[0.0, 0.0, 0.0]).tolist()
+    far[0][3] = dl.Parameter("l", 1.0)
+    links = [
+        {"name": "a", "joint": joint, "mass": 1.0, "inertia": np.eye(3)},
+        {"name": "b", "parent": "a", "joint": {**joint, "origin": far}, "mass": 1.0},
+    ]
+    arm = dl.Robot.from_links(links, tool=far)
+    assert arm.inverse_kinematics([1.9, 0.0, 0.0], task="position").found
+    short = {"parameters": {"l": 0.5}, "task": "position", "restarts": 3}
+    assert not arm.inverse_kinematics([1.9, 0.0, 0.0], **short).found
+    assert arm.inverse_kinematics([0.9, 0.0, 0.0], **short).found
+
+
+def test_bad_targets_are_named():
+    """NaN, no rotations, unknown frames and tasks, wrong starts and settings."""
+    robot = dl.load("planar_2r")
+    T = np.eye(4)
+    with pytest.raises(ShapeError, match=r"not finite, at \(0, 3\)"):
+        robot.inverse_kinematics(T + _nan())
+    with pytest.raises(ShapeError, match="no rotation"):
+        robot.inverse_kinematics(2.0 * T)
+    with pytest.raises(UnknownNameError, match="no frame 'hand'"):
+        robot.inverse_kinematics(T, frame="hand")
+    with pytest.raises(UnknownNameError, match="no task 'place'"):
+        robot.inverse_kinematics(T, task="place")
+    with pytest.raises(ShapeError, match="q0 must be"):
+        robot.inverse_kinematics(T, q0=[0.0])
+    with pytest.raises(SettingError, match="tolerance must be a positive number"):
+        robot.inverse_kinematics(T, tolerance=0.0)
+    with pytest.raises(SettingError, match="restarts must be a whole number"):
+        robot.inverse_kinematics(T, restarts=-1)
+
+
+def _nan():
+    T = np.zeros((4, 4))
+    T[0, 3] = np.nan
+    return T
+
+
+def test_half_a_turn_away_is_no_dead_end():
+    """From an orientation exactly opposite to the target the search still moves."""
+    links = [{"name": "a", "joint": {"axis": (0, 0, 1)}, "mass": 1.0, "inertia": np.eye(3)}]
+    wheel = dl.Robot.from_links(links)
+    q, found = wheel.inverse_kinematics(rotation_z(np.pi), task="orientation", q0=[0.0], restarts=0)
+    assert found and abs(abs(q[0]) - np.pi) < 1e-8
+    tilted = wheel.inverse_kinematics(rotation_x(0.3), task="orientation", restarts=3)
+    assert not tilted.found
+    assert (
+        dl.load("ur5")
+        .inverse_kinematics(pose(rotation_from_rpy([0.1, 0.2, 0.3]), [0.4, 0.2, 0.3]))
+        .found
+    )
