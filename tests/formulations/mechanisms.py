@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dalembert.model import Joint, Link, Model, build
 from dalembert.model.elements import Ballast, Drag, Elements, Lift, Spring
+from dalembert.model.fluid import Submerged
 from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
 from dalembert.spatial import exp_se3, point_masses
 
@@ -77,6 +78,10 @@ def with_elements(model: Model, rng: np.random.Generator) -> Model:
         tuple(Lift(i, rng.uniform(), rng.normal(size=3)) for i in range(0, len(bodies), 2)),
         tendons,
         tuple(Ballast(i, rng.uniform()) for i, b in enumerate(bodies) if b.chart.nq == 7),
+        tuple(
+            Submerged(i, np.eye(3), rng.normal(size=3), rng.uniform(0.1, 0.4, 3), 2.0, 0.3)
+            for i in range(1, len(bodies), 2)
+        ),
     )
     return replace(model, elements=elements)
 

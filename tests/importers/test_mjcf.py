@@ -171,10 +171,14 @@ def test_equalities_are_kept_and_reported():
 
 
 def test_what_a_tree_of_bodies_cannot_hold_is_left_out():
-    text = UNNAMED.replace("<option>", '<option density="1000">')
+    text = UNNAMED.replace("<joint axis", '<joint name="j" axis').replace(
+        "</worldbody>", "</worldbody><tendon>LOSSY</tendon>"
+    )
+    lossy = '<fixed name="t" frictionloss="1"><joint joint="j" coef="1"/></fixed>'
+    text = text.replace("LOSSY", lossy)
     notes = Robot.from_mjcf(text).notes
-    assert [row.what for row in notes.left_out] == ["fluid"] and not notes.warnings
-    with pytest.raises(ImportFileError, match="fluid 'around the robot' is left out"):
+    assert [row.what for row in notes.left_out] == ["tendon friction"] and not notes.warnings
+    with pytest.raises(ImportFileError, match="tendon friction 't' is left out"):
         Robot.from_mjcf(text, strict=True)
 
 

@@ -9,7 +9,7 @@ import dalembert as dl
 from dalembert.errors import ModelError
 from dalembert.model.elements import Elements
 from dalembert.systems.robot import Robot
-from tests.oracles.test_mujoco_forces import FORCES
+from tests.oracles.test_mujoco_forces import FLUID, FORCES, PLATE
 
 
 def same_dynamics(one, other, tolerance=1e-12):
@@ -31,6 +31,14 @@ def test_forces_survive_mjcf():
     same_dynamics(robot, back)
     assert [t.name for t in back.model.tendons] == [t.name for t in robot.model.tendons]
     assert not back.notes.left_out
+
+
+def test_a_fluid_survives_mjcf():
+    robot = Robot.from_mjcf(FLUID.replace("PLATE", ""))
+    same_dynamics(robot, Robot.from_mjcf(robot.to_mjcf()), 1e-9)
+    merged = Robot.from_mjcf(FLUID.replace("PLATE", PLATE))
+    with pytest.raises(ModelError, match="'trunk': MuJoCo's fluid acts on a whole link"):
+        merged.to_mjcf()
 
 
 def test_rotors_of_free_joints_are_no_ballast_after_a_round_trip():

@@ -1,4 +1,4 @@
-"""Accelerations of robots from files are MuJoCo's: springs, dampers, tendons, actuators.
+"""Accelerations of robots from files are MuJoCo's: springs, tendons, fluids, actuators.
 
 Files of dm_control and gymnasium, with what MuJoCo solves as constraints (contacts, limits,
 frictionloss, equalities) switched off, under random controls.
@@ -20,11 +20,14 @@ STATES = 6
 OFF = int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
 SUITE = "acrobot cartpole cheetah dog finger hopper humanoid humanoid_CMU manipulator pendulum"
 FILES = {
-    "dm_control": ("suite", f"{SUITE} point_mass quadruped reacher stacker walker ball_in_cup"),
+    "dm_control": (
+        "suite",
+        f"{SUITE} point_mass quadruped reacher stacker walker ball_in_cup fish swimmer",
+    ),
     "gymnasium": (
         "envs/mujoco/assets",
         "ant half_cheetah hopper humanoid humanoidstandup inverted_double_pendulum "
-        "inverted_pendulum point pusher pusher_v5 reacher walker2d walker2d_v5",
+        "inverted_pendulum point pusher pusher_v5 reacher swimmer walker2d walker2d_v5",
     ),
 }
 
@@ -149,6 +152,34 @@ def test_every_force_a_file_can_state_is_mujocos():
 def test_forces_that_the_file_switches_off_are_off(flag):
     given = f'<flag {flag}="disable"/>'
     peer = written(FORCES.replace('<option gravity="0.5 -1 -9"/>', f"<option>{given}</option>"))
+    assert peer.disagreement() < AGREEMENT
+
+
+FLUID = """
+<mujoco>
+  <option density="900" viscosity="1.7" wind="0.5 -1 2"/>
+  <default><geom contype="0" conaffinity="0"/></default>
+  <worldbody>
+    <body name="trunk"><freejoint/>
+      <geom size=".1 .2 .3" type="box" pos="0.1 0 0" euler="10 20 30"/>
+      <body name="fin" pos=".2 0 .3" euler="0 40 0"><joint axis="0 1 0"/>
+        <geom type="capsule" size=".05 .2" fluidshape="ellipsoid" pos="0 0 .1" euler="30 0 9"/>
+        <geom type="ellipsoid" size=".05 .2 .1" fluidshape="ellipsoid" pos="0 0.2 .1"
+          fluidcoef="0.4 0.3 1.2 0.8 0.7"/>
+        <geom type="sphere" size=".05" pos=".1 0 0"/>
+      </body>PLATE
+      <body name="tail" pos="-.2 0 0"><joint type="ball"/><geom type="box" size=".1 .02 .2"/></body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+PLATE = '<body name="plate"><geom size=".05" pos=".1 .2 .3"/></body>'
+
+
+@pytest.mark.parametrize("text", [FLUID.replace("PLATE", ""), FLUID.replace("PLATE", PLATE)])
+def test_drag_and_lift_of_a_fluid_are_mujocos(text):
+    peer = written(text)
+    assert not peer.robot.notes.left_out
     assert peer.disagreement() < AGREEMENT
 
 

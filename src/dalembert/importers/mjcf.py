@@ -17,6 +17,7 @@ from dalembert.errors import ImportFileError, ModelError, UnknownNameError
 from dalembert.importers.mjcf_actuators import actuation
 from dalembert.importers.mjcf_compile import compiled
 from dalembert.importers.mjcf_files import Trust, require_mujoco
+from dalembert.importers.mjcf_fluid import submerged
 from dalembert.importers.mjcf_limits import MAX_BODIES
 from dalembert.importers.mjcf_notes import report
 from dalembert.importers.mjcf_physics import JointForces, disabled
@@ -34,7 +35,7 @@ _NUMBERS = (
     *("site_pos", "site_quat", "actuator_armature", "actuator_damping", "actuator_gear"),
     *("jnt_stiffness", "jnt_stiffnesspoly", "dof_dampingpoly", "qpos_spring", "body_gravcomp"),
     *("tendon_stiffness", "tendon_stiffnesspoly", "tendon_damping", "tendon_dampingpoly"),
-    *("tendon_lengthspring", "wrap_prm"),
+    *("tendon_lengthspring", "wrap_prm", "geom_pos", "geom_quat", "geom_size", "geom_fluid"),
 )
 KIND = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
 
@@ -77,7 +78,9 @@ def model_from_mjcf(
     except ModelError as error:
         raise ImportFileError(str(error), document.file) from None
     tendons = Tendons(mujoco, m, model, bodies.names, bodies.joints)
-    model = replace(model, elements=replace(model.elements, tendons=tendons.found))
+    shapes = submerged(mujoco, m, model, bodies.names)
+    elements = replace(model.elements, tendons=tendons.found, submerged=shapes)
+    model = replace(model, elements=elements)
     try:
         driven, undriven = actuation(mujoco, m, model, (bodies.joints, bodies.places))
     except ModelError as error:

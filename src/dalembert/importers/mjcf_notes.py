@@ -27,9 +27,6 @@ def report(mujoco: ModuleType, m: Any, bodies: list[str], joints: list[str], sou
 
 def _surroundings(m: Any) -> list[LeftOut]:
     found = []
-    if m.opt.density != 0.0 or m.opt.viscosity != 0.0:
-        effect = "nothing drags or lifts the bodies (density, viscosity)"
-        found.append(LeftOut("fluid", "around the robot", effect))
     if m.nflex:
         found.append(LeftOut("flex", f"{m.nflex} of them", "deformable bodies do not deform"))
     return found

@@ -16,6 +16,7 @@ from dalembert.errors import ModelError
 from dalembert.importers.mjcf_physics import COULOMB
 from dalembert.importers.mjcf_write_actuators import actuator_lines, joint_range, timestep
 from dalembert.importers.mjcf_write_actuators import sites as actuated_sites
+from dalembert.importers.mjcf_write_fluid import fluid_geoms, fluid_option
 from dalembert.importers.mjcf_write_forces import ForceLines
 from dalembert.importers.mjcf_write_loops import LoopLines, keyframe, site_line
 from dalembert.importers.write import (
@@ -61,13 +62,13 @@ def mjcf_from_model(
     for site in loops.sites:
         sites[site[0]].append(site_line(site, quoted))
     forces = ForceLines(model, placed, quoted)
-    for at, parts in forces.parts.items():
+    for at, parts in (*forces.parts.items(), *fluid_geoms(model, placed).items()):
         sites[at] += parts
     bound = f'boundmass="{LEAST}" boundinertia="{LEAST}" ' if _degenerate(model) else ""
     lines = [
         f"<mujoco model={quoted(model.name)}>",
         f'  <compiler angle="radian" inertiafromgeom="false" {bound}/>',
-        f'  <option gravity="{numbers(model.gravity)}"{timestep(model)}/>',
+        f'  <option gravity="{numbers(model.gravity)}"{timestep(model)}{fluid_option(model)}/>',
         "  <worldbody>",
         *(f"    {site}" for site in sites[-1]),
     ]

@@ -157,6 +157,7 @@ def _require_writable(model: Model) -> None:
         "lifted weights": bool(elements.lifts),
         "springs of free joints": any(model.bodies[i].chart.nq > 1 for i in sprung),
         "armature of free joints": bool(elements.ballasts),
+        "fluid": bool(elements.submerged),
     }
     lacking = [kind for kind, found in kinds.items() if found]
     if lacking:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.bridge import is_symbolic
+from dalembert.model.fluid import Submerged
 from dalembert.model.frozen import Frozen
 from dalembert.model.tendons import Tendon
 from dalembert.spatial.arrays import Scalar, Vector, Vector3
@@ -73,6 +74,7 @@ class Elements(Frozen):
     lifts: tuple[Lift, ...] = ()
     tendons: tuple[Tendon, ...] = ()
     ballasts: tuple[Ballast, ...] = ()
+    submerged: tuple[Submerged, ...] = ()
 
     def __bool__(self) -> bool:
         return any(getattr(self, f.name) for f in fields(self))

@@ -15,6 +15,7 @@ from dalembert.model.body import Body
 from dalembert.model.check import label, mapping, numbers
 from dalembert.model.coupling import CoupledModel, Follow
 from dalembert.model.elements import Ballast, Drag, Elements, Lift, Spring
+from dalembert.model.fluid import Submerged
 from dalembert.model.joint import Ball, Free, Screw
 from dalembert.model.model import Drive, Frame, JointInfo, Model
 from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
@@ -96,10 +97,11 @@ def _require_elements(tree: Model) -> None:
     found: Any = tree.elements
     _require(isinstance(found, Elements), "the elements")
     kinds: dict[str, type] = {"springs": Spring, "drags": Drag, "lifts": Lift}
-    kinds |= {"ballasts": Ballast, "tendons": Tendon}
+    kinds |= {"ballasts": Ballast, "submerged": Submerged, "tendons": Tendon}
     for name, kind in kinds.items():
         _require(_all(getattr(found, name), kind), name)
-    for element in (*found.springs, *found.drags, *found.lifts, *found.ballasts):
+    bound = (*found.springs, *found.drags, *found.lifts, *found.ballasts, *found.submerged)
+    for element in bound:
         _require_carrier(tree, element.body, least=0)
     for spring in found.springs:
         numbers(spring.rest, (tree.bodies[spring.body].chart.nq,), "rest of a spring")
@@ -112,8 +114,19 @@ def _require_elements(tree: Model) -> None:
     for ballast in found.ballasts:
         numbers(ballast.mass, (), "mass of a ballast")
         _require(isinstance(tree.bodies[ballast.body].chart, Free), "the joint of a ballast")
+    for shape in found.submerged:
+        _require_submerged(shape)
     for tendon in found.tendons:
         _require_tendon(tree, tendon)
+
+
+def _require_submerged(shape: Submerged) -> None:
+    what = "a body in a fluid"
+    for key in ("center", "size", "wind"):
+        numbers(getattr(shape, key), (3,), what)
+    numbers([shape.density, shape.viscosity], (2,), what)
+    _require_rotation(numbers(shape.rotation, (3, 3), what), what)
+    numbers(shape.coefficients, (11 if len(shape.coefficients) else 0,), what)
 
 
 def _require_tendon(tree: Model, tendon: Tendon) -> None:

@@ -15,6 +15,7 @@ from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.body import Body
 from dalembert.model.coupling import CoupledModel, Follow
 from dalembert.model.elements import Ballast, Drag, Elements, Lift, Spring
+from dalembert.model.fluid import Submerged
 from dalembert.model.joint import Ball, Free, Screw
 from dalembert.model.model import Drive, Frame, JointInfo, Model
 from dalembert.model.sound import require_sound
@@ -25,7 +26,7 @@ _CLASSES = {
     for made in (
         *(Model, CoupledModel, Body, Screw, Ball, Free, JointInfo, Frame, Drive, Follow),
         *(Actuation, Actuator),
-        *(Elements, Spring, Drag, Lift, Ballast, Tendon, Segment, Anchor, Wrap),
+        *(Elements, Spring, Drag, Lift, Ballast, Submerged, Tendon, Segment, Anchor, Wrap),
     )
 }
 _LEFT_OUT = ("notes",)  # what its file had left to say

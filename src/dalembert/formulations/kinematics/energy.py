@@ -4,25 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.formulations.kinematics.frames import body_poses
+from dalembert.formulations.kinematics.frames import body_poses, body_twists
 from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.formulations.parts.elements import energies
-from dalembert.formulations.parts.sweep import outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Scalar, Twist, Vector, Vector3
-from dalembert.spatial.placement import Force, Motion, split
-
-
-def body_twists(model: Model, q: Vector, qd: Vector) -> list[Motion]:
-    """(v, ω) of every body, in its own frame."""
-    placed = transforms(model, q)
-
-    def step(i: int, body: Body, parent: Motion) -> Motion:
-        v, omega = placed[i].motion_to_child(parent)
-        v_rel, w_rel = split(body.subspace @ qd[body.v])
-        return v + v_rel, omega + w_rel
-
-    return outward(model, (np.zeros(3), np.zeros(3)), step)
+from dalembert.spatial.placement import Force, Motion
 
 
 def body_momentum(body: Body, motion: Motion) -> Force:

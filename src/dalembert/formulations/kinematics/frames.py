@@ -9,7 +9,7 @@ from dalembert.formulations.parts.sweep import outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Matrix, Pose, Twist, Vector, Vector3
-from dalembert.spatial.placement import IDENTITY, Placement, split
+from dalembert.spatial.placement import IDENTITY, Motion, Placement, split
 
 EXPRESSED_IN = ("body", "spatial", "world")
 
@@ -22,6 +22,18 @@ def body_poses(model: Model, q: Vector) -> list[Placement]:
         return parent.then(placed[i])
 
     return outward(model, IDENTITY, step)
+
+
+def body_twists(model: Model, q: Vector, qd: Vector) -> list[Motion]:
+    """(v, ω) of every body, in its own frame."""
+    placed = transforms(model, q)
+
+    def step(i: int, body: Body, parent: Motion) -> Motion:
+        v, omega = placed[i].motion_to_child(parent)
+        v_rel, w_rel = split(body.subspace @ qd[body.v])
+        return v + v_rel, omega + w_rel
+
+    return outward(model, (np.zeros(3), np.zeros(3)), step)
 
 
 def frame_pose(model: Model, poses: list[Placement], name: str) -> Placement:

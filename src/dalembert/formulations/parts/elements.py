@@ -22,6 +22,7 @@ from dalembert.formulations.kinematics.tendons import (
     lengths_and_rows,
     straight_pieces,
 )
+from dalembert.formulations.parts.fluid import fluid_torque
 from dalembert.formulations.parts.weight import weight_torque
 from dalembert.model import Body, Model
 from dalembert.model.elements import Drag, Spring
@@ -58,12 +59,14 @@ def conservative(model: Model, q: Vector) -> list[Vector]:
 
 
 def dissipative(model: Model, q: Vector, qd: Vector) -> list[Vector]:
-    """Torques (nv,) that overcome drag in the joints and dampers of tendons."""
+    """Torques (nv,) that overcome drag in the joints and of a fluid, and dampers of tendons."""
     elements, found = model.elements, []
     if elements.drags:
         found.append(
             _stacked(model, {d.body: _drag_torque(model, d, q, qd) for d in elements.drags})
         )
+    if elements.submerged:
+        found.append(fluid_torque(model, q, qd))
     braking = tuple(t for t in elements.tendons if t.damping.size)
     for tendon, (_, row) in zip(braking, lengths_and_rows(model, q, braking), strict=True):
         found.append(_brake(tendon, row @ qd) * row)
