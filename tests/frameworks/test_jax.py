@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from tests.frameworks.jax_here import jax
+from tests.frameworks.jax_here import jax, single_precision
 from tests.frameworks.six import operations, state, system
 
 jnp = jax.numpy
@@ -81,7 +81,7 @@ def test_plain_numbers_take_the_type_of_the_arrays(arm):
     assert arm.bias(jnp.asarray(q), [0.0, 0.0, 0.0]).dtype == "float32"
     same(arm.bias(jnp.asarray(q), [0.0, 0.0, 0.0]), arm.system.bias(q, np.zeros(3, np.float32)))
     assert arm.bias([0.0] * 3, [0.0] * 3).dtype == "float64"
-    with jax.enable_x64(False):
+    with single_precision():
         assert arm.bias(np.ones(3), [0.0] * 3).dtype == "float32"
 
 

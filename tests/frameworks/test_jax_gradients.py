@@ -163,9 +163,9 @@ def test_two_devices(arm):
     split = jax.device_put(x, jax.sharding.NamedSharding(mesh, rows))
     near(jax.jit(arm.inverse_dynamics)(split, split, x[0]), expected, 0.0)
     one = lambda a: arm.inverse_dynamics(a, a, x[0])  # noqa: E731
-    mapped = jax.shard_map(one, mesh=mesh, in_specs=rows, out_specs=rows)
-    found = mapped(split)
-    near(found, expected, 0.0)
-    assert found.sharding.spec == rows
+    if hasattr(jax, "shard_map"):  # from 0.6 on
+        found = jax.shard_map(one, mesh=mesh, in_specs=rows, out_specs=rows)(split)
+        near(found, expected, 0.0)
+        assert found.sharding.spec == rows
     slope = jax.jit(jax.grad(lambda a: (one(a) ** 2).sum()))
     near(slope(split), slope(x), 1e-14)
