@@ -39,9 +39,11 @@ def by_torch(name, f, x, w):
 def call(there, f, x):
     """The quantity by name, its optional inputs by keyword."""
     given = dict(zip([port.name for port in f.inputs], x, strict=True))
-    inputs = [given.pop(key) for key in f.variant.quantity.inputs]
-    way, static = f.variant.formulation.name, dict(f.variant.static)
-    found = there.evaluate(f.variant.quantity.name, *inputs, formulation=way, **given, **static)
+    inputs = [given.pop(key) for key in f.root.variant.quantity.inputs]
+    way, static = f.root.variant.formulation.name, dict(f.root.variant.static)
+    found = there.evaluate(
+        f.root.variant.quantity.name, *inputs, formulation=way, **given, **static
+    )
     return list(found) if isinstance(found, tuple) else [found]
 
 

@@ -183,6 +183,21 @@ def test_it_learns():
     assert mass.item() == pytest.approx(3.0, rel=1e-6)
 
 
+@pytest.mark.parametrize("every", [1, 7, 20])
+def test_motions_are_those_of_the_system_with_gradients(arm, every):
+    q, qd, tau = random(3, 3), random(3, 3), random(20, 3, 3)
+    numbers = [x.numpy() for x in (q, qd, tau)]
+    expected = arm.system.rollout(*numbers, 20, 1e-2, every=every)
+    for found, states in zip(arm.rollout(q, qd, tau, 20, 1e-2, every=every), expected, strict=True):
+        near(found, states, 1e-12)
+    loss = lambda q, tau: (arm.rollout(q, qd, tau, 20, 1e-2, every=every)[0] ** 2).sum()  # noqa: E731
+    x = q[:1].clone().requires_grad_(), random(20, 1, 3, requires_grad=True)
+    assert torch.autograd.gradcheck(loss, x)
+    slope = torch.func.grad(loss, (0, 1))(*x)
+    for found, other in zip(slope, torch.autograd.grad(loss(*x), x), strict=True):
+        near(found.detach(), other)
+
+
 def test_nan_stays_in_its_lane(arm):
     q = random(11, 3)
     slope = torch.func.vmap(torch.func.grad(arm.potential_energy))

@@ -119,7 +119,9 @@ class Facade:
     ) -> Any:
         """What the system's `_result` is, on the framework's arrays."""
         if out is not None:
-            raise self._wrong(variant, f"out= has no meaning for arrays of {self.framework}")
+            raise self._wrong(
+                variant.quantity.name, f"out= has no meaning for arrays of {self.framework}"
+            )
         made = operation(self.system, variant)
         found = self._apply(made, self._arrays(made, arguments, parameters))
         return found[0] if len(found) == 1 else tuple(found)
@@ -132,7 +134,7 @@ class Facade:
         if len(arguments) != len(ports):
             names = ", ".join(port.name for port in ports)
             text = f"takes {len(ports)} arrays ({names}), not {len(arguments)}"
-            raise self._wrong(made.variant, text)
+            raise self._wrong(made.root.name, text)
         pairs = zip(ports, arguments, strict=True)
         given = {port.name: self._checked(made, port, x) for port, x in pairs}
         named = self._parameters(made, parameters)
@@ -148,17 +150,17 @@ class Facade:
         given = self._given(x)
         if given.dtype not in (None, "float32", "float64"):
             text = f"{port.name} holds {given.dtype}; give float32 or float64"
-            raise self._wrong(made.variant, text)
+            raise self._wrong(made.root.name, text)
         if given.device != "cpu":
             text = (
                 f"{port.name} is on {given.device!r}; only the CPU is there so far: move it there"
             )
-            raise self._wrong(made.variant, text)
+            raise self._wrong(made.root.name, text)
         shape = tuple(given.array.shape)
         if shape[max(0, len(shape) - len(port.shape)) :] != port.shape:
             expected = ", ".join(["...", *map(str, port.shape)])
             text = f"{port.name} has shape {shape}, expected ({expected})"
-            raise self._wrong(made.variant, text)
+            raise self._wrong(made.root.name, text)
         return given
 
     def _parameters(self, made: Operation, parameters: Any) -> dict[str, Given]:
@@ -188,7 +190,7 @@ class Facade:
             if dtype != typed[0][1]:
                 first = f"{typed[0][0]} is {typed[0][1]}"
                 text = f"{first} and {name} is {dtype}; give all of them in one of the two"
-                raise self._wrong(made.variant, text)
+                raise self._wrong(made.root.name, text)
         return typed[0][1] if typed else self._default()
 
     def _aligned(self, made: Operation, arrays: Sequence[Any]) -> list[Any]:
@@ -199,7 +201,7 @@ class Facade:
             rank = len(np.broadcast_shapes(*leads.values()))
         except ValueError:
             said = ", ".join(f"{name} {lead}" for name, lead in leads.items())
-            raise self._wrong(made.variant, f"batches do not broadcast: {said}") from None
+            raise self._wrong(made.root.name, f"batches do not broadcast: {said}") from None
         return [
             x.reshape((*(1,) * (rank - len(lead)), *x.shape)) if len(lead) < rank else x
             for x, lead in zip(arrays, leads.values(), strict=True)
@@ -217,8 +219,8 @@ class Facade:
         dtype = next((x.dtype for x in given if x.dtype is not None), self._default())
         return self._stacked([self._cast(x, dtype) for x in given], axis=-2)
 
-    def _wrong(self, variant: Variant, text: str) -> ShapeError:
-        return ShapeError(f"{self.system.name}.{variant.quantity.name}: {text}")
+    def _wrong(self, what: str, text: str) -> ShapeError:
+        return ShapeError(f"{self.system.name}.{what}: {text}")
 
     # one facade is as good as another of an equal system
 

@@ -109,7 +109,7 @@ def _nowhere(ctx: Any, *operands: Any, operation: Operation) -> Any:
 def _target(operation: Operation, dtype: str) -> str:
     """The name under which XLA knows the operation's machine code."""
     kernel = operation.kernel
-    name = f"dalembert_{operation.variant.quantity.name}_{kernel.identity(dtype)[:32]}"
+    name = f"dalembert_{operation.root.name}_{kernel.identity(dtype)[:32]}"
     if name not in _registered:
         address, owner = kernel.handler(dtype)
         capsule = jax.ffi.pycapsule(ctypes.c_void_p(address))

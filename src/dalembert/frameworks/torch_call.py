@@ -189,7 +189,7 @@ def op(operation: Operation) -> Op:
         if found is None:
             key = repr((operation.system.dynamics.content, operation.label))
             digest = hashlib.sha256(key.encode()).hexdigest()[:24]
-            name = f"{operation.variant.quantity.name}_{digest}"
+            name = f"{operation.root.name}_{digest}"
             found = _made[name] = _made.get(name) or Op(operation, name)
             operation.__dict__["_op"] = found
         return found

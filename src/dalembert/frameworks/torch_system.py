@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.frameworks.facade import Facade, Given
+from dalembert.frameworks.facade import Given
+from dalembert.frameworks.rolling import RollingFacade, Walk
 from dalembert.frameworks.torch_call import Op, op
 from dalembert.systems.operation import Operation, operation
 from dalembert.systems.system import System
 from dalembert.systems.variant import Variant
 
 
-class TorchSystem(Facade):
+class TorchSystem(RollingFacade):
     """The quantities of a system as functions of tensors."""
 
     framework = "torch"
@@ -27,7 +28,7 @@ class TorchSystem(Facade):
         self._torch = torch
         self._ops: dict[Variant, Op] = {}
         # compilers see a method as one function of tensors, whatever is looked up within
-        for name in (*system.dynamics.catalogue, "evaluate"):
+        for name in (*system.dynamics.catalogue, "evaluate", "rollout"):
             self.__dict__[name] = torch.compiler.allow_in_graph(_whole(getattr(self, name)))
 
     def _result(
@@ -81,6 +82,36 @@ class TorchSystem(Facade):
 
     def _apply(self, made: Operation, arrays: Sequence[Any]) -> Sequence[Any]:
         return op(made)(arrays)
+
+    def _like(self, x: Any, other: Any) -> Any:
+        return self._torch.as_tensor(x, dtype=other.dtype)
+
+    def _spread(self, x: Any, shape: tuple[int, ...]) -> Any:
+        return x.expand(shape)
+
+    def _walk(self, walk: Walk, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        from torch.utils.checkpoint import checkpoint
+
+        step = op(walk.step)
+
+        def segment(first: int, last: int, *x: Any) -> Any:
+            for k in range(first, last):
+                x = tuple(step([*x, walk.tau[k] if walk.moving else walk.tau, *walk.rest]))
+            return x
+
+        # transforms of torch.func know no checkpoints, and keep every state
+        kept = walk.length == 1 or self._torch._C._are_functorch_transforms_active()
+        saved = []
+        for first in range(0, walk.saves * walk.every, walk.every):
+            for k in range(first, first + walk.every, walk.length):
+                last = min(k + walk.length, first + walk.every)
+                if kept or not self._torch.is_grad_enabled():
+                    state = segment(k, last, *state)
+                else:
+                    state = checkpoint(segment, k, last, *state, use_reentrant=False)
+            saved.append(state)
+        q, qd = zip(*saved, strict=True)
+        return self._torch.stack(q), self._torch.stack(qd)
 
 
 def _whole(method: Any) -> Any:

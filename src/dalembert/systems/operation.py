@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from dalembert.forking import llvm_lock
@@ -24,11 +25,22 @@ Step = tuple[str, tuple[int, ...]]  # ("jvp" or "vjp", the inputs that vary)
 
 
 @dataclass(frozen=True, eq=False)
+class Root:
+    """What derivatives are taken of: a quantity, or another function of a system."""
+
+    name: str
+    key: tuple[Any, ...]  # what tells it from others of the same system
+    kernel: Callable[[], Kernel]
+    program: Callable[[], Program]
+    variant: Variant | None = None  # of a quantity
+
+
+@dataclass(frozen=True, eq=False)
 class Operation:
     """A quantity of a system, or derivatives of one, as a function of arrays."""
 
     system: Evaluator
-    variant: Variant
+    root: Root
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     steps: tuple[Step, ...] = ()  # the derivatives taken, the last one last
@@ -39,12 +51,12 @@ class Operation:
     def name(self) -> str:
         """What it computes: "vjp of inverse_dynamics"."""
         taken = "".join(f"{mode} of " for mode, _ in reversed(self.steps))
-        return f"{taken}{self.variant.quantity.name}"
+        return f"{taken}{self.root.name}"
 
     @property
     def label(self) -> tuple[Any, ...]:
         """What tells it from others of the same system."""
-        return (*self.variant.key, "entries", *self.steps)
+        return (*self.root.key, "entries", *self.steps)
 
     def jvp(self, wrt: tuple[int, ...]) -> Operation:
         """The derivative along a direction of each input in `wrt`, which are inputs added last."""
@@ -75,22 +87,25 @@ class Operation:
     def kernel(self) -> Kernel:
         """The kernel, compiled when first asked for."""
         with llvm_lock:  # of which no other lock may come before
+            root = self.root
             if self.parent is None:
-                return self.system._kernel(self.variant)
-            if self.label not in self.system._kernels and self.variant.quantity.inverts_mass:
+                return root.kernel()
+            inverts = root.variant is None or root.variant.quantity.inverts_mass
+            if inverts and self.label not in self.system._kernels:
                 self.system.dynamics.require_regular()
-            name = f"{self.variant.quantity.name}_{self.steps[-1][0]}"
+            name = f"{root.name}_{self.steps[-1][0]}"
             return self.system.build(self.label, self._function(), self._ports, name, self.name)
 
     @property
     def program(self) -> Program:
         """Its arithmetic, traced when first asked for."""
-        if self.parent is None:
-            return self.system._program(self.variant)
         with llvm_lock:
             if "program" not in self._made:
-                name = f"{self.variant.quantity.name}_{self.steps[-1][0]}"
-                self._made["program"] = traced(self._function(), self._ports[0], name)
+                self._made["program"] = (
+                    self.root.program()
+                    if self.parent is None
+                    else traced(self._function(), self._ports[0], self.name.replace(" ", "_"))
+                )
             return self._made["program"]
 
     @property
@@ -104,7 +119,7 @@ class Operation:
         key = (self.label, step)
         if key not in known:
             inputs, steps = (*self.inputs, *seeds), (*self.steps, step)
-            known[key] = Operation(self.system, self.variant, inputs, tuple(slopes), steps, self)
+            known[key] = Operation(self.system, self.root, inputs, tuple(slopes), steps, self)
         return known[key]
 
     def _function(self) -> Callable[..., Mapping[str, Any]]:
@@ -138,5 +153,26 @@ def operation(system: Evaluator, variant: Variant) -> Operation:
     """A quantity as an operation, the named parameters being its last input."""
     known = system.__dict__.setdefault("_operations", {})
     if variant.key not in known:
-        known[variant.key] = Operation(system, variant, *system.ports(variant))
+        kernel, program = partial(system._kernel, variant), partial(system._program, variant)
+        root = Root(variant.quantity.name, variant.key, kernel, program, variant)
+        known[variant.key] = Operation(system, root, *system.ports(variant))
     return known[variant.key]
+
+
+def own_operation(
+    system: Evaluator,
+    key: tuple[Any, ...],
+    function: Callable[..., Mapping[str, Any]],
+    ports: tuple[tuple[Port, ...], tuple[Port, ...]],
+    doc: str,
+) -> Operation:
+    """Another traceable function of a system as an operation; `key` says all that it depends on."""
+    name = str(key[0])
+
+    def kernel() -> Kernel:
+        if key not in system._kernels:
+            system.dynamics.require_regular()
+        return system.build(key, function, ports, name, doc)
+
+    root = Root(name, key, kernel, lambda: traced(function, ports[0], name))
+    return Operation(system, root, *ports)
