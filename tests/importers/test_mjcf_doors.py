@@ -267,7 +267,7 @@ def test_a_mesh_that_is_a_pipe_is_not_waited_for(tmp_path):
     with pytest.raises(ImportFileError, match="is no file"):
         Robot.from_mjcf(main, trust="..")
     (tmp_path / "meshes/block.stl").unlink()
-    with pytest.raises(ImportFileError, match="not there; the inertia comes from it"):
+    with pytest.raises(ImportFileError, match="not there, and the dynamics needs it"):
         Robot.from_mjcf(main, trust="..")
 
 

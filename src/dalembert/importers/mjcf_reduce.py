@@ -84,31 +84,31 @@ def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropp
     for part in parts:
         _drop_pictures(part.root, dropped)
         dropped.plugins(drop_plugins(mujoco, part.root))
-        stripped = part.compiler.get("strippath") == "true"
         for element, beside in part.assets:
-            if element.tag in _PICTURES:
-                continue
-            name = element.attributes.get("file", "")
-            if stripped:
-                name = name.replace("\\", "/").rpartition("/")[2]
-            written = (PurePosixPath(part.meshdir()) / name.replace("\\", "/")).as_posix()
-            asset = Asset(element, name, part.folders(beside), written)
-            if element.tag in _SHAPES and name.strip():
-                word = f"dalembert_none/{len(dropped.assets)}"
-                dropped.assets[word] = asset
-                if not element.attributes.get("name"):
-                    element.attributes["name"] = PurePosixPath(name.replace("\\", "/")).stem
-                element.attributes["file"] = word
-            else:
-                for key, value in element.attributes.items():
-                    if key.startswith("file") and value.strip():
-                        asset.name = value
-                        element.attributes[key] = str(_readable(asset, roots))
+            if element.tag in _SHAPES and element.attributes.get("file", "").strip():
+                _hide(element, beside, part, dropped)
+            elif element.tag not in _PICTURES:
+                for key, name in element.attributes.items():
+                    if key.startswith("file") and name.strip():
+                        found = _readable(Asset(element, name, part.folders(beside)), roots)
+                        element.attributes[key] = str(found)
         for element in part.root.walk():
             if element.tag.lower() == "compiler":
                 for key in _FOLDERS:
                     element.attributes.pop(key, None)
     return dropped
+
+
+def _hide(element: Element, beside: Path, part: Part, dropped: Dropped) -> None:
+    """Put a word in place of a shape's file, and write down the name it has from its file."""
+    path = PurePosixPath(element.attributes["file"].replace("\\", "/"))
+    name = path.name if part.compiler.get("strippath") == "true" else path.as_posix()
+    word = f"dalembert_none/{len(dropped.assets)}"
+    written = (PurePosixPath(part.meshdir()) / name).as_posix()
+    dropped.assets[word] = Asset(element, name, part.folders(beside), written)
+    if not element.attributes.get("name"):
+        element.attributes["name"] = path.stem
+    element.attributes["file"] = word
 
 
 def _drop_pictures(root: Element, dropped: Dropped) -> None:
@@ -147,7 +147,7 @@ def _readable(asset: Asset, roots: Roots) -> Path:
     """The path of a file that is there, allowed, and not too large."""
     path, label = roots.find(asset.element, asset.name, asset.folders), shown(asset.name)
     if not path.exists():
-        raise asset.element.error(f"the file {label} is not there; the inertia comes from it")
+        raise asset.element.error(f"the file {label} is not there, and the dynamics needs it")
     if not path.is_file() or path.stat().st_size > MAX_ASSET:
         raise asset.element.error(f"{label} is no file, or too large a one")
     if "%" in str(path):
