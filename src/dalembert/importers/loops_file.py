@@ -31,7 +31,6 @@ Extended URDF (Batto, de Matteis and Mansard, 2025) keeps in YAML which frames o
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -41,6 +40,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ImportFileError
+from dalembert.importers.toml_read import MAX_BYTES, parse_toml
 from dalembert.importers.xml_read import LARGEST, read_file
 from dalembert.model.notes import Equality, Rows4, rows_of
 from dalembert.spatial.rotations import rotation_from_rpy
@@ -54,6 +54,7 @@ PARTS = {
     "distance": ("name", "length", *PLACES),
 }
 WORLD = "world"
+MAX_LOOPS = 2000
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,14 @@ class LoopsFile:
 
 def read_loops(path: Path) -> LoopsFile:
     """The loops of a TOML or YAML file."""
-    data = read_file(path)
+    data = read_file(path, MAX_BYTES)
     if path.suffix.lower() in (".yaml", ".yml"):
         return _extended_urdf(_yaml(data, path), path)
     try:
-        return _Reader(path).read(tomllib.loads(data.decode()))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ImportFileError(f"this is not TOML: {error}", path.name) from None
+        text = data.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise ImportFileError("is not a text file in UTF-8", path.name) from None
+    return _Reader(path).read(parse_toml(text, path.name))
 
 
 class _Reader:
@@ -87,6 +89,8 @@ class _Reader:
 
     def read(self, data: Mapping[str, Any]) -> LoopsFile:
         self._known(data, (*PARTS, "posture"), "the file")
+        if sum(len(self._tables(data, kind)) for kind in PARTS) > MAX_LOOPS:
+            raise self.fail(f"more than {MAX_LOOPS} loops")
         made = [
             self._equality(kind, table, number)
             for kind in PARTS

@@ -31,7 +31,6 @@ duration = 1.0
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -44,6 +43,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError, ImportFileError
 from dalembert.formulations.registry import suggest
+from dalembert.importers.toml_read import MAX_BYTES, parse_toml
 from dalembert.importers.xml_read import read_file
 from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.motions import MOTIONS
@@ -57,10 +57,7 @@ from dalembert.text import short
 TABLES = ("body", "joint", "driver", "spring", "damper", "actuator", "force", "torque")
 HEADER = re.compile(r"\s*\[\[?\s*([\w-]+)\s*\]\]?")
 KEY = re.compile(r"\s*([\w-]+)\s*=")
-BETWEEN = re.compile(r"[,{}\[\]=#]")
 # far beyond any mechanism; what is larger is refused before it is parsed
-MAX_BYTES = 2**20
-MAX_DOTS = 64
 MAX_PARTS = 5000
 
 
@@ -151,20 +148,7 @@ def source_of(source: str | Path) -> Source:
 
 def parsed(at: Source) -> dict[str, Any]:
     """The data of the text; what would take the parser long is refused before."""
-    for k, line in enumerate(at.text.splitlines(), 1):
-        # dotted keys take quadratic time; numbers have one dot
-        if max(word.count(".") for word in BETWEEN.split(line)) > MAX_DOTS:
-            raise ImportFileError(f"a key of more than {MAX_DOTS} parts", at.file, k)
-    try:
-        data = tomllib.loads(at.text)
-    except RecursionError:
-        raise ImportFileError("no TOML: it is nested too deeply", at.file) from None
-    except ValueError as error:  # numbers too long for Python too
-        where = re.search(r"\(at line (\d+)", str(error))
-        text = str(error).partition(" (at")[0]
-        raise ImportFileError(
-            f"no TOML: {text}", at.file, int(where[1]) if where else None
-        ) from None
+    data = parse_toml(at.text, at.file)
     _require_finite(at, data)
     parts = sum(len(data[table]) for table in TABLES if isinstance(data.get(table), list))
     if parts > MAX_PARTS:
