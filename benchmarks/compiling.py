@@ -1,4 +1,7 @@
-"""Seconds to trace and compile every formulation for a seven-joint arm, nothing cached."""
+"""Seconds to trace and compile every formulation for a seven-joint arm, nothing cached.
+
+Large models, scenes and many loops, are in ``benchmarks/sizes.py``.
+"""
 
 from __future__ import annotations
 
