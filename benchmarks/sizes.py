@@ -13,6 +13,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -70,12 +71,13 @@ def scenes(path: Path) -> Table:
         start = time.perf_counter()
         robot = dl.Robot.from_mjcf(text)
         load = time.perf_counter() - start
-        state = (robot.neutral(), np.zeros(robot.nv), np.zeros(robot.nv))
-        times = [load, seconds(lambda r=robot, q=state[0]: r.mass_matrix(q))]  # type: ignore[misc]
-        times += [
-            seconds(lambda f=getattr(robot, name), x=state: f(*x))  # type: ignore[misc]
-            for name in quantities[1:]
-        ]
+        q, still = robot.neutral(), np.zeros(robot.nv)
+        calls = (
+            partial(robot.mass_matrix, q),
+            partial(robot.inverse_dynamics, q, still, still),
+            partial(robot.forward_dynamics, q, still, still),
+        )
+        times = [load, *map(seconds, calls)]
         table.add_row(str(count), str(robot.nv), *(f"{t:.2f}" for t in times))
     return table
 

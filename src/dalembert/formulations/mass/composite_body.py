@@ -61,16 +61,23 @@ def assemble(model: Model, upper: dict[tuple[int, int], Matrix]) -> Matrix:
     """The full symmetric matrix from its blocks (j, i), j ≤ i; absent ones are zero."""
     widths = [body.chart.nv for body in model.bodies]
 
-    def block(j: int, i: int) -> Matrix:
-        if (j, i) in upper:
-            value = upper[j, i]
-            return _mirrored(value) if i == j else value
-        if (i, j) in upper:
-            return upper[i, j].T
-        return np.zeros((widths[j], widths[i]))
+    def row(j: int) -> Matrix:
+        """The blocks beside each other; zeros between branches, most of a large tree, as one."""
+        parts: list[Matrix] = []
+        empty = 0
+        for i, width in enumerate(widths):
+            if (j, i) not in upper and (i, j) not in upper:
+                empty += width
+                continue
+            if empty:
+                parts.append(np.zeros((widths[j], empty)))
+                empty = 0
+            value = upper[j, i] if (j, i) in upper else upper[i, j].T
+            parts.append(_mirrored(value) if i == j else value)
+        parts += [np.zeros((widths[j], empty))] if empty else []
+        return np.concatenate(parts, axis=1)
 
-    count = range(len(widths))
-    return np.concatenate([np.concatenate([block(j, i) for i in count], axis=1) for j in count])
+    return np.concatenate([row(j) for j in range(len(widths))])
 
 
 def _mirrored(square: Matrix) -> Matrix:
