@@ -22,6 +22,7 @@ from tests.formulations.mechanisms import (
 )
 from tests.formulations.test_agreement import compare
 from tests.kernels.test_c_source import COMPILERS, call, compiled, needs_compiler
+from tests.kernels.test_cuda_source import run as run_cuda
 
 SMALL = 1e-6
 
@@ -145,7 +146,7 @@ def test_followers_and_constraints_take_springs_along():
 
 
 @needs_compiler
-def test_kernels_c_and_the_reference_compute_the_same(tmp_path):
+def test_kernels_c_cuda_and_the_reference_compute_the_same(tmp_path):
     robot, rng = sprung(5)
     q, qd, qdd = random_state(robot.model, rng)
     tau = robot.reference("inverse_dynamics", q, qd, qdd)
@@ -156,6 +157,9 @@ def test_kernels_c_and_the_reference_compute_the_same(tmp_path):
     function = library["dalembert_random_inverse_dynamics"]
     (written,) = call(function, robot.program("inverse_dynamics"), [q, qd, qdd])
     np.testing.assert_allclose(written, tau, atol=1e-12 * scale)
+    program = robot.program("inverse_dynamics")
+    (lanes,) = run_cuda(tmp_path, program, "float64", "row", [x[None] for x in (q, qd, qdd)])
+    np.testing.assert_allclose(lanes[0], tau, atol=1e-12 * scale)
 
 
 def test_elements_survive_pickles_stored_text_and_parameters():

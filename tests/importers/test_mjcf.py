@@ -288,12 +288,12 @@ def driven(kind: str, actuators: str, option: str = "") -> str:
       <actuator>{actuators}</actuator></mujoco>"""
 
 
-@pytest.mark.parametrize("kind", ["hinge", "slide", "ball"])
+@pytest.mark.parametrize("kind", ["hinge", "slide", "ball", "free"])
 def test_armature_and_damping_of_actuators_at_joints_are_read(kind):
     motors = '<motor joint="j" gear="3" armature="0.5" damping="0.2"/>'
     motors += '<motor jointinparent="j" gear="-2 1 4" armature="0.25" damping="0.1"/>'
     text = driven(kind, motors)
-    robot, peer = Robot.from_mjcf(text, strict=True), Peer(text)
+    robot, peer = Robot.from_mjcf(text, strict=kind != "free"), Peer(text)
     rng = np.random.default_rng(3)
     q = robot.model.integrate(robot.neutral(), rng.uniform(-1, 1, robot.nv))
     qd, qdd, tau = rng.normal(size=(3, robot.nv))
@@ -303,14 +303,13 @@ def test_armature_and_damping_of_actuators_at_joints_are_read(kind):
     assert robot.model.drive.rotor[0] == pytest.approx(0.1 + 9 * 0.5 + 4 * 0.25)
 
 
-def test_armature_of_actuators_elsewhere_is_doubtful():
+def test_armature_of_actuators_elsewhere_is_left_out():
     tendon = '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>'
     text = driven("hinge", '<motor tendon="t" name="m" armature="0.5"/>')
     text = text.replace("<actuator>", f"{tendon}<actuator>")
-    assert Robot.from_mjcf(text).notes.warnings == (
-        "actuator 'm': its armature and damping are ignored",
-    )
-    with pytest.raises(ImportFileError, match="armature and damping are ignored"):
+    left = Robot.from_mjcf(text).notes.left_out
+    assert [(row.what, row.name) for row in left] == [("armature and damping of an actuator", "m")]
+    with pytest.raises(ImportFileError, match="armature and damping of an actuator 'm' is left"):
         Robot.from_mjcf(text, strict=True)
 
 

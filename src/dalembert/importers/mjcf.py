@@ -90,7 +90,7 @@ def model_from_mjcf(
     left_open = notes.left_open if loops == "ignore" else ()
     notes = replace(
         notes,
-        warnings=(*notes.warnings, *left_open, *bodies.forces.warnings, *said),
+        warnings=(*notes.warnings, *left_open, *said),
         left_out=(
             *(*notes.left_out, *bodies.forces.left_out, *tendons.left_out),
             *(*undriven, *dropped.left_out()),

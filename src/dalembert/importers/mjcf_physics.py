@@ -24,11 +24,10 @@ class JointForces:
 
     def __init__(self, mujoco: ModuleType, m: Any, joints: list[str], numerics: list[str]) -> None:
         self.mujoco, self.m, self.joints, self.numerics = mujoco, m, joints, numerics
-        self.armature, self.damping, self.warnings = reflected(mujoco, m)
+        self.armature, self.damping, self.left_out = reflected(mujoco, m)
         self.sprung = not disabled(mujoco, m, "SPRING", "PASSIVE")
         self.damped = not disabled(mujoco, m, "DAMPER", "PASSIVE")
         self.rubbing = not disabled(mujoco, m, "FRICTIONLOSS", "CONSTRAINT")
-        self.left_out: list[LeftOut] = []
 
     def of(self, k: int) -> dict[str, Any]:
         """Keywords of joint k."""
@@ -81,31 +80,33 @@ class JointForces:
             self.left_out.append(LeftOut("yield of a spring", name, effect))
 
 
-def reflected(mujoco: ModuleType, m: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Armature and damping (nv,) of actuators at joints, × gear², and warnings of all others.
+def reflected(mujoco: ModuleType, m: Any) -> tuple[np.ndarray, np.ndarray, list[LeftOut]]:
+    """Armature and damping (nv,) of actuators at joints, × gear², and those of all others.
 
     MuJoCo adds both to every degree of the joint, with the first number of the gear.
     """
-    armature, damping, warnings = np.zeros(m.nv), np.zeros(m.nv), []
+    armature, damping, left = np.zeros(m.nv), np.zeros(m.nv), []
+    degrees = {mujoco.mjtJoint.mjJNT_FREE: 6, mujoco.mjtJoint.mjJNT_BALL: 3}
     joint_kinds = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
     for i in range(m.nu):
         own = [_of(m, name, i) for name in ("armature", "damping")]
         name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_ACTUATOR, i) or f"actuator{i}"
         if np.any(_of(m, "dampingpoly", i)):
-            warnings.append(f"actuator {name!r}: damping that is not linear is ignored")
+            effect = "it brakes in proportion to the velocity only"
+            left.append(LeftOut("nonlinear damping of an actuator", name, effect))
         if not np.any(own):
             continue
         joint = int(m.actuator_trnid[i, 0])
-        free = mujoco.mjtJoint.mjJNT_FREE
-        if int(m.actuator_trntype[i]) not in joint_kinds or int(m.jnt_type[joint]) == free:
-            warnings.append(f"actuator {name!r}: its armature and damping are ignored")
+        if int(m.actuator_trntype[i]) not in joint_kinds:
+            effect = "what it moves is lighter, or less damped"
+            left.append(LeftOut("armature and damping of an actuator", name, effect))
             continue
         first = int(m.jnt_dofadr[joint])
-        last = first + (3 if int(m.jnt_type[joint]) == mujoco.mjtJoint.mjJNT_BALL else 1)
+        last = first + degrees.get(int(m.jnt_type[joint]), 1)
         ratio = float(m.actuator_gear[i, 0]) ** 2
         armature[first:last] += ratio * float(own[0])
         damping[first:last] += ratio * float(own[1])
-    return armature, damping, warnings
+    return armature, damping, left
 
 
 def _of(m: Any, name: str, i: int) -> Any:
