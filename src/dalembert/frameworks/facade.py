@@ -122,9 +122,12 @@ class Facade:
             raise self._wrong(
                 variant.quantity.name, f"out= has no meaning for arrays of {self.framework}"
             )
-        made = operation(self.system, variant)
+        made = self._operation(variant)
         found = self._apply(made, self._arrays(made, arguments, parameters))
         return found[0] if len(found) == 1 else tuple(found)
+
+    def _operation(self, variant: Variant) -> Operation:
+        return operation(self.system, variant)
 
     # arguments
 

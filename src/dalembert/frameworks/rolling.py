@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.errors import SettingError
-from dalembert.frameworks.facade import Facade, Given
+from dalembert.frameworks.facade import Given
+from dalembert.frameworks.inertial import InertialFacade
 from dalembert.frameworks.step import step_operation
 from dalembert.systems.operation import Operation
 
@@ -26,7 +27,7 @@ class Walk(NamedTuple):
     length: int
 
 
-class RollingFacade(Facade):
+class RollingFacade(InertialFacade):
     """A facade with rollouts."""
 
     def _walk(self, walk: Walk, state: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -63,6 +64,7 @@ class RollingFacade(Facade):
         besides those that are returned. Quaternions are to have length one. ``smoothing`` is
         needed where there is Coulomb friction.
         """
+        self._require_own_inertia("rollout")
         if not 1 <= every <= steps:
             raise SettingError(f"steps={steps} and every={every}: need 1 <= every <= steps")
         made = step_operation(self.system, method, friction, smoothing)

@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.frameworks.facade import Given
 from dalembert.frameworks.rolling import RollingFacade, Walk
 from dalembert.frameworks.torch_call import Op, op
-from dalembert.systems.operation import Operation, operation
+from dalembert.systems.operation import Operation
 from dalembert.systems.system import System
 from dalembert.systems.variant import Variant
 
@@ -36,7 +36,7 @@ class TorchSystem(RollingFacade):
     ) -> Any:
         made = self._ops.get(variant)
         if made is None:
-            made = self._ops[variant] = op(operation(self.system, variant))
+            made = self._ops[variant] = op(self._operation(variant))
         if parameters is None and out is None and self._fits(made, arguments):
             found = made(arguments)
             return found[0] if len(found) == 1 else tuple(found)

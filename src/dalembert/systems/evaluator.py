@@ -188,8 +188,11 @@ class Evaluator:
         return traced(self._traceable(variant), ports[0], name)
 
     def _traceable(self, variant: Variant) -> Callable[..., Mapping[str, Any]]:
-        def function(parameters: Any = None, **inputs: Any) -> Mapping[str, Any]:
+        def function(
+            parameters: Any = None, inertia: Any = None, **inputs: Any
+        ) -> Mapping[str, Any]:
             seen = self.dynamics if parameters is None else self.dynamics.bind(parameters)
+            seen = seen if inertia is None else seen.with_inertia(inertia)
             return variant.outputs(seen.description, **inputs)
 
         return function

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from dalembert.forking import llvm_lock
 from dalembert.kernels import Kernel, Port, Program
 from dalembert.kernels.program.derivatives import jvp, vjp
@@ -157,6 +159,20 @@ def operation(system: Evaluator, variant: Variant) -> Operation:
         root = Root(variant.quantity.name, variant.key, kernel, program, variant)
         known[variant.key] = Operation(system, root, *system.ports(variant))
     return known[variant.key]
+
+
+def with_inertia(system: Evaluator, variant: Variant) -> Operation:
+    """The same with the inertias θ as one more input, before the named parameters."""
+    known = system.__dict__.setdefault("_operations", {})
+    key = (*variant.key, "inertia")
+    if key not in known:
+        inputs, outputs = system.ports(variant)
+        theta = Port("inertia", tuple(np.shape(system.dynamics.inertia)))
+        at = len(variant.inputs)
+        ports = ((*inputs[:at], theta, *inputs[at:]), outputs)
+        doc = f"{variant.quantity.summary}, of any inertias"
+        known[key] = own_operation(system, key, system._traceable(variant), ports, doc)
+    return known[key]
 
 
 def own_operation(

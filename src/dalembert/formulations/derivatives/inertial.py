@@ -10,6 +10,7 @@ from dalembert.bridge import is_symbolic
 from dalembert.errors import ShapeError
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix3, Vector
+from dalembert.spatial.log_cholesky import from_log_cholesky, log_cholesky
 
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 PER_BODY = len(NAMES)
@@ -28,6 +29,23 @@ def inertial_parameters(model: Model) -> Vector:
 def _of_body(body: Body) -> Vector:
     tensor, h = body.inertia, body.moment
     return np.stack([body.mass, h[0], h[1], h[2], *(tensor[i, j] for i, j in UPPER)])
+
+
+def log_cholesky_parameters(theta: Vector) -> Vector:
+    """Free numbers (10 bodies,) for θ (10 bodies,), numbers too; see `spatial.log_cholesky`."""
+    rows = np.asarray(theta, dtype=float).reshape(-1, PER_BODY)
+    bodies = ((row[0], row[1:4], _tensor(row[4:])) for row in rows)
+    logs = [log_cholesky(*body, name=f"body {i}") for i, body in enumerate(bodies, 1)]
+    return np.concatenate(logs)
+
+
+def physical_parameters(x: Vector) -> Vector:
+    """θ (10 bodies,) of free numbers x (10 bodies,): inertias of real bodies, whatever they are."""
+    theta = []
+    for i in range(0, x.shape[0], PER_BODY):
+        mass, h, tensor = from_log_cholesky(x[i : i + PER_BODY])
+        theta += [mass, h[0], h[1], h[2], *(tensor[k, l] for k, l in UPPER)]
+    return np.stack(theta)
 
 
 def inertial_names(model: Model) -> tuple[str, ...]:
