@@ -9,10 +9,12 @@ from hypothesis import given, settings
 
 import dalembert as dl
 from dalembert.errors import ModelError
+from dalembert.mechanisms.from_robot import spatial_mechanism
 from dalembert.model.coupling import Follow, couple
 from dalembert.model.elements import Elements
 from dalembert.model.stored import model_from_text, model_text
 from dalembert.systems.robot import Robot
+from dalembert.zoo.letters import with_letters
 from tests.formulations.mechanisms import (
     SCREW_KINDS,
     random_model,
@@ -199,6 +201,13 @@ def test_springs_may_be_parameters_and_are_printed():
     found = robot.gravity_torque([0.7], parameters={"k": 4.0})
     np.testing.assert_allclose(found, numbers.gravity_torque([0.7]))
     assert "k (θ − r)" in str(robot.equations(["g"]))
+
+
+def test_letters_have_springs_and_absolute_coordinates_refuse_them():
+    robot = two_sprung_links()
+    assert {"k1", "k2", "r1"} <= set(with_letters(robot).model.parameters)
+    with pytest.raises(ModelError, match="springs, tendons, drag and lifted weights"):
+        spatial_mechanism(robot)
 
 
 def test_a_lifted_link_weighs_nothing():

@@ -2,15 +2,17 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import dalembert as dl
 from dalembert.errors import ModelError
 from dalembert.model.stored import model_from_text, model_text
+from tests.formulations.mechanisms import random_model, with_elements
 
 
-def changed(path, value):
-    data = json.loads(model_text(dl.load("planar_2r").model))
+def changed(path, value, model=None):
+    data = json.loads(model_text(model or dl.load("planar_2r").model))
     at = data
     for key in path[:-1]:
         at = at[key]
@@ -44,6 +46,36 @@ def changed(path, value):
 def test_a_stored_model_that_is_none_is_refused(path, value):
     with pytest.raises(ModelError, match="not the text of a model"):
         model_from_text(changed(path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("springs",), [1]),
+        (("springs", 0, "body"), 99),
+        (("springs", 0, "body"), -1),
+        (("springs", 0, "stiffness", "values"), [float("nan")]),
+        (("springs", 0, "rest", "shape"), [1, 1]),
+        (("drags", 0, "coefficients"), 3.0),
+        (("lifts", 0, "mass"), float("inf")),
+        (("lifts", 0, "moment"), {"class": "array", "shape": [1], "values": [1.0]}),
+        (("ballasts",), [{"class": "Ballast", "body": 0, "mass": 1.0}]),
+        (("submerged", 0, "size", "values"), [1.0, 2.0, float("nan")]),
+        (("submerged", 0, "rotation", "values"), [1.0] * 9),
+        (("tendons", 0, "name"), ""),
+        (("tendons", 0, "coefficients", "shape"), [1, 2]),
+        (("tendons", 0, "joints"), [99, 0]),
+        (("tendons", 1, "segments", 0, "start", "body"), 99),
+        (("tendons", 1, "segments", 0, "start"), 3),
+        (("tendons", 2, "segments", 0, "around", "kind"), "cone"),
+    ],
+)
+def test_stored_elements_that_are_none_are_refused(path, value):
+    rng = np.random.default_rng(0)
+    model = with_elements(random_model(rng, ("revolute", "prismatic"), 4), rng)
+    assert model_from_text(model_text(model)).content == model.content
+    with pytest.raises(ModelError, match="not the text of a model"):
+        model_from_text(changed(("elements", *path), value, model))
 
 
 def test_the_models_of_robots_are_sound():

@@ -138,7 +138,7 @@ class RobotQuantities(RobotMatrices):
     def gravity_torque(
         self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
     ) -> Any:
-        """N (..., nv) = ∂U/∂q: the torques that hold the robot still."""
+        """N (..., nv) = ∂U/∂q of weights and springs: the torques that hold the robot still."""
         return self._evaluate("gravity_torque", (q,), formulation, parameters, out)
 
     # poses, Jacobians, energies and momenta
@@ -193,7 +193,7 @@ class RobotQuantities(RobotMatrices):
         return self._evaluate("kinetic_energy", (q, qd), None, parameters, out)
 
     def potential_energy(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
-        """U (...) = −Σ m gᵀ p_C, joules."""
+        """U (...) = −Σ m gᵀ p_C and of springs, joules."""
         return self._evaluate("potential_energy", (q,), None, parameters, out)
 
     def center_of_mass(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:

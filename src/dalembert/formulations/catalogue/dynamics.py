@@ -250,7 +250,11 @@ FORCES = Quantity(
     "ψ: forces without potential, on the side of τ",
     ("q", "qd"),
     {"psi": ("nv",)},
-    (Formulation("drive", drive.generalized_forces, "Craig 1986, §6.9", "minus the friction"),),
+    (
+        Formulation(
+            "drive", drive.generalized_forces, "Craig 1986, §6.9", "minus friction and dampers"
+        ),
+    ),
 )
 
 QUANTITIES = (INVERSE, FORWARD, WRENCHES, BIAS, GRAVITY, FORCES)

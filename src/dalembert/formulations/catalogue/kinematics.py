@@ -71,7 +71,7 @@ QUANTITIES = (
     ),
     Quantity(
         "potential_energy",
-        "U of gravity",
+        "U of gravity and springs",
         ("q",),
         {"U": ()},
         (Formulation("bodies", energy.potential_energy, "000 p.22", SUM),),
