@@ -58,6 +58,18 @@ def test_springs_and_drag_of_joints_survive_urdf():
     same_dynamics(robot, Robot.from_urdf(robot.to_urdf()))
 
 
+def test_springs_that_gazebo_reads_are_read():
+    text = """<robot name="r"><link name="base"/><link name="a"><inertial><origin xyz="0 0 1"/>
+      <mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="j" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+      </joint><gazebo reference="a"><mu1>0.2</mu1></gazebo>GAZEBO</robot>"""
+    spring = "<springStiffness>4</springStiffness><springReference>0.3</springReference>"
+    given = f'<gazebo reference="j">{spring}</gazebo>'
+    bare, sprung = (Robot.from_urdf(text.replace("GAZEBO", g)) for g in ("", given))
+    extra = sprung.gravity_torque([0.8]) - bare.gravity_torque([0.8])
+    np.testing.assert_allclose(extra, [2.0], rtol=1e-13)
+
+
 def test_what_a_format_cannot_hold_is_said():
     robot = Robot.from_mjcf(FORCES)
     with pytest.raises(ModelError, match="URDF has no tendons, lifted weights, springs of free"):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
-from dalembert.importers.urdf_extras import read_meshes, rotor_data
+from dalembert.importers.urdf_extras import read_meshes, rotor_data, spring_data
 from dalembert.importers.urdf_log import Log
 from dalembert.importers.urdf_loops import LOOP_PARTS, Loops
 from dalembert.importers.urdf_motors import motors
@@ -119,7 +119,8 @@ def _rotors(robot: Element, joints: Sequence[UrdfJoint], log: Log) -> dict[str, 
     for name in rotors:
         if name not in known:
             log.warnings.append(f"a transmission names joint {shown(name)}, which does not exist")
-    return rotors
+    springs = spring_data(robot)  # what <gazebo> refers to may be a link as well
+    return {name: {**rotors.get(name, {}), **springs.get(name, {})} for name in known}
 
 
 def _links(

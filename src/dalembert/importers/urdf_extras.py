@@ -1,14 +1,15 @@
-"""What a URDF says beside its tree: meshes, which nobody opens, and the rotors of transmissions."""
+"""What a URDF says beside its tree: meshes, which nobody opens, rotors, and springs of Gazebo."""
 
 from __future__ import annotations
 
 from dalembert.importers.urdf_log import Log
 from dalembert.importers.urdf_parts import UrdfLink
-from dalembert.importers.xml_read import Element
+from dalembert.importers.xml_read import Element, shown
 from dalembert.model.notes import Mesh
 
 # no standard names exist: Drake's, and the ones found in files
 ROTOR = frozenset({"drake:rotor_inertia", "rotor_inertia", "rotorInertia", "motorInertia"})
+_SPRING = {"springStiffness": "stiffness", "springReference": "rest"}
 _GEAR = frozenset({"drake:gear_ratio", "gear_ratio", "gearRatio", "mechanicalReduction"})
 
 
@@ -39,8 +40,20 @@ def rotor_data(robot: Element, log: Log) -> dict[str, dict[str, float]]:
     return rotors
 
 
-def plain_number(part: Element) -> float:
+def spring_data(robot: Element) -> dict[str, dict[str, float]]:
+    """Stiffness and rest of springs by joint, where <gazebo reference="joint"> gives them."""
+    springs: dict[str, dict[str, float]] = {}
+    for element in robot.all("gazebo"):
+        name = element.attributes.get("reference", "")
+        for part in element.children:
+            if name and part.tag in _SPRING:
+                value = plain_number(part, f"<gazebo> of {shown(name)}")
+                springs.setdefault(name, {})[_SPRING[part.tag]] = value
+    return springs
+
+
+def plain_number(part: Element, what: str = "a transmission") -> float:
     """A number written as value="…" or as text."""
     text = part.attributes.get("value", part.text)
     copy = Element(part.tag, {"value": text}, part.line, part.file)
-    return copy.bounded("value", 1, None, "a transmission")[0]
+    return copy.bounded("value", 1, None, what)[0]
