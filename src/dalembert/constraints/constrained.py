@@ -59,8 +59,9 @@ class Constrained(ConstraintMethods, Written):
         self._independent = [
             index(made.dynamics.velocities, x, f"{made.name} has no velocity") for x in independent
         ]
-        self._reference, chosen, left = reference(made, self._guess, self._independent)
-        super().__init__(replace(made, pivots=chosen, remainder=left))
+        found = reference(made, self._guess, self._independent)
+        self._reference, chosen, left, blocks = found
+        super().__init__(replace(made, pivots=chosen, remainder=left, blocks=blocks))
 
     def __repr__(self) -> str:
         held = ", ".join(self.constraints)

@@ -67,6 +67,7 @@ class ConstrainedDynamics(WithContacts):
     parameters: Mapping[str, float | None]
     moving: bool  # depends on time
     pivots: Pivots | None = None
+    blocks: tuple[tuple[int, ...], ...] = ()  # rows that never depend on those of other blocks
     values: Any = field(default_factory=lambda: np.zeros(0))
     remainder: np.ndarray | None = None  # (held,) of h, which the data's digits leave unclosed
 
@@ -230,6 +231,12 @@ class ConstrainedDynamics(WithContacts):
         return None if self.pivots is None else len(self.pivots.rows)
 
     @property
+    def row_blocks(self) -> list[tuple[list[int], int]]:
+        """Rows of each block, and how many of them are independent at nearly every posture."""
+        independent = set(self.pivots.rows) if self.pivots else set()
+        return [(list(rows), len(independent.intersection(rows))) for rows in self.blocks]
+
+    @property
     def balanced(self) -> bool:
         """Whether no row is redundant, so that λ is unique."""
         return self.known_rank == self.rows
@@ -245,7 +252,8 @@ class ConstrainedDynamics(WithContacts):
     @cached_property
     def content(self) -> str:
         """Digest of everything that shapes the numbers."""
-        named = (self.name, list(self.slices.items()), list(self.parameters.items()), self.pivots)
+        listed = [list(x.items()) for x in (self.slices, self.parameters)]
+        named = (self.name, *listed, self.pivots, self.blocks)
         left = b"" if self.remainder is None else self.remainder.tobytes()
         text = f"{self.dynamics.content}{named!r}{left.hex()}{self.function.serialize()}"
         return hashlib.sha256(text.encode()).hexdigest()

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.linalg.blocked_rows import BlockedRowSpace, blocked_rows
+from dalembert.linalg.dense import is_large
 from dalembert.linalg.ldl import LeavesFirst, leaves_first
 from dalembert.linalg.row_space import AnyRowSpace, row_space
 
@@ -25,7 +27,7 @@ class Metric(NamedTuple):
     M: LeavesFirst  # L D Lᵀ, the last coordinate first
     A: Any  # h_* (rows, nv)
     B: Any  # A L⁻ᵀ (rows, nv): M₂♯ = B D⁻¹ Bᵀ = A M⁻¹ Aᵀ
-    space: AnyRowSpace  # of the rows of B, by which M₂♭ is applied
+    space: AnyRowSpace | BlockedRowSpace  # of the rows of B, by which M₂♭ is applied
 
     def flat(self, a: Any) -> tuple[Any, Any]:
         """(M₂♭ a, what no constraint force can do of a), for a (rows,) or (rows, m)."""
@@ -73,4 +75,7 @@ def metric(system: ConstrainedDynamics, M: Any, A: Any) -> Metric:
     """M♯ and M₂♯ = h_* ∘ M♯ ∘ h*, with M₂♭ its pseudo-inverse where rows are redundant."""
     mass = leaves_first(M)
     B = np.stack(mass.half_solve(A.T)).T
+    blocks = system.row_blocks
+    if len(blocks) > 1 and not system.balanced and not is_large(B):
+        return Metric(mass, A, B, blocked_rows(B, mass.weights, blocks))
     return Metric(mass, A, B, row_space(B, system.known_rank, weights=mass.weights))

@@ -15,6 +15,8 @@ from dalembert.linalg.row_space import RESOLVED
 RANK_TOLERANCE = 1e-8
 # of the size of a row beside the largest: rounding, 1e-16 of it, then stays below the tolerance
 FLOOR = 1e-4
+# of an entry of rows without units: below it, at a posture assembled to digits of a file, it is zero
+SHARED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,21 @@ def pivots(B: np.ndarray, independent: Collection[int] = (), usual: int | None =
         left = left - np.outer(left[:, j], left[i]) / left[i, j]
         left[i], left[:, j] = 0.0, 0.0
     return Pivots(tuple(rows), tuple(columns))
+
+
+def blocks(rows: Sequence[np.ndarray]) -> tuple[tuple[int, ...], ...]:
+    """Rows in groups of which none shares a column with another, from A without units at postures."""
+    shared = np.max([np.abs(B) for B in rows], axis=0) > SHARED
+    left, found = list(range(len(shared))), []
+    while left:
+        group = [left.pop(0)]
+        columns = shared[group[0]].copy()
+        while more := [k for k in left if (shared[k] & columns).any()]:
+            group += more
+            columns |= shared[more].any(axis=0)
+            left = [k for k in left if k not in more]
+        found.append(tuple(sorted(group)))
+    return tuple(found)
 
 
 def redundant(system: ConstrainedDynamics, B: np.ndarray) -> tuple[str, ...]:

@@ -17,8 +17,11 @@ SPREAD = 0.1  # of a step, rad or m
 
 def reference(
     system: ConstrainedDynamics, guess: np.ndarray, independent: list[int]
-) -> tuple[np.ndarray, Pivots, np.ndarray]:
-    """(An assembled posture (nq,), pivots of the best-conditioned posture around it, h left there)."""
+) -> tuple[np.ndarray, Pivots, np.ndarray, tuple[tuple[int, ...], ...]]:
+    """(An assembled posture (nq,), pivots of the best-conditioned one around it, h left there, blocks).
+
+    Blocks are rows that share no velocity with others at any of these postures.
+    """
     if guess.shape != (system.nq,):
         raise ShapeError(f"{system.name}: guess has shape {guess.shape}, expected ({system.nq},)")
     system = _with_numbers(system)
@@ -39,7 +42,7 @@ def reference(
                 f"constraint {name!r}, equation {int(empty.argmax())}: it does not depend on q at "
                 "any posture tried, so it holds nothing"
             )
-    return q, rank.pivots(best, independent), remainder
+    return q, rank.pivots(best, independent), remainder, rank.blocks(rows)
 
 
 def _with_numbers(system: ConstrainedDynamics) -> ConstrainedDynamics:

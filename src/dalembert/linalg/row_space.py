@@ -65,11 +65,16 @@ class RowSpace(Basis):
     def solve(self, r: Any) -> tuple[Any, Any]:
         """((B W Bᵀ)⁺ r, what is left of r)."""
         y, left = self.coordinates(r)
+        scaled = [a * b for a, b in zip(y, self.inverse, strict=True)]
+        return self.spread(scaled), left
+
+    def spread(self, z: Any) -> Any:
+        """x (m,) with Lᵀ x = z."""
         x: list[Any] = []
         for i in reversed(range(len(self.lower))):
             below = [self.lower[k][i] for k in reversed(range(i + 1, len(self.lower)))]
-            x.append(less(y[i] * self.inverse[i], below, x))
-        return np.stack(x[::-1]), left
+            x.append(less(z[i], below, x))
+        return np.stack(x[::-1])
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,11 @@ class PivotedRowSpace(Basis):
         """((B W Bᵀ)⁺ r, what is left of r)."""
         y, left = self.coordinates(r)
         scaled = np.stack([a * b for a, b in zip(y, self.inverse, strict=True)])
-        return self.L @ self.gram.solve(scaled), left
+        return self.spread(scaled), left
+
+    def spread(self, z: Any) -> Any:
+        """The shortest x (m,) with Lᵀ x = z."""
+        return self.L @ self.gram.solve(z)
 
 
 AnyRowSpace = RowSpace | PivotedRowSpace | DenseRowSpace
@@ -111,7 +120,7 @@ def row_space(
     if is_large(B):
         return _dense(B, weights, rank, B if made_of is None else made_of, most)
     if rank == B.shape[0]:
-        return _ordered(B, weights)
+        return ordered(B, weights)
     return _pivoted(B, weights, rank, B if made_of is None else made_of, most)
 
 
@@ -125,7 +134,8 @@ def _dense(B: Any, weights: Any, rank: int | None, made_of: Any, most: int) -> D
     return DenseRowSpace.of(B, weights, (squares, scale), least, usual)
 
 
-def _ordered(B: Any, weights: Any) -> RowSpace:
+def ordered(B: Any, weights: Any) -> RowSpace:
+    """The space of rows that are taken in their order."""
     rows = [B[i] for i in range(B.shape[0])]
     squares = [(weights * b) @ b for b in rows]
     floor = VANISHED**2 * sum(squares[1:], squares[0])
