@@ -1,5 +1,6 @@
 """Systems on PyTorch tensors: the same numbers, PyTorch's own checks of ops, words for mistakes."""
 
+import multiprocessing
 import pickle
 import sys
 import threading
@@ -256,6 +257,14 @@ def test_pickled_and_compared(arm):
     again = pickle.loads(pickle.dumps(arm))
     assert again == arm and hash(again) == hash(arm) and again != dl.torch(dl.load("planar_2r"))
     same(again.gravity_torque(ONES), arm.system.gravity_torque(ONES.numpy()))
+
+
+def test_a_forked_child_computes_too(arm):
+    arm.gravity_torque(ONES)
+    child = multiprocessing.get_context("fork").Process(target=arm.gravity_torque, args=(ONES,))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
 
 
 def test_threads(arm):
