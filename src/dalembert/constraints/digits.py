@@ -15,9 +15,9 @@ import numpy as np
 from dalembert.constraints import rank
 from dalembert.constraints.constrained import Constrained
 from dalembert.constraints.describe import describe
-from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.loops import Loop
+from dalembert.constraints.posture import Posture
 from dalembert.model.joint import align
 from dalembert.model.notes import LeftOut
 from dalembert.spatial.se3 import pose
@@ -27,12 +27,25 @@ ROUNDING, DIGITS = 1e-12, 2e-5  # of a row beside its motions; 1.5708 for π/2, 
 STEPS, STEP = 3, 0.1  # of the motion on which the dropped rows are watched, rad or m
 
 
-def held_in_plane(
-    robot: Robot, constraints: Sequence[Constraint], q: np.ndarray
-) -> list[Constraint]:
-    """The constraints, points of planar loops held in their planes; `q` (nq,) is any posture."""
-    system = describe(robot.name, robot.dynamics, constraints)
-    return [_flat(system, robot, kind, q) for kind in system.constraints.values()]
+def held_in_plane(robot: Robot, kind: Constraint, q: np.ndarray) -> Constraint:
+    """A point held in the plane of its loop where its row across it is digits; else as it is.
+
+    `q` (nq,) is any posture: points of a planar mechanism stay in their planes, closed or not.
+    """
+    if not isinstance(kind, Loop) or kind.directions != "point":
+        return kind
+    at = Posture(robot.dynamics, q)
+    (R_a, p_a), (_, p_b) = at.pose(kind.frame_a, kind.pose_a), at.pose(kind.frame_b, kind.pose_b)
+    J = [at.jacobian(kind.frame_a, p_a)[:3], at.jacobian(kind.frame_b, p_b)[:3]]
+    columns = np.sqrt(np.abs(np.diag(robot.dynamics.mass_matrix(q))))
+    J = [x / np.where(columns > 0.0, columns, 1.0) for x in J]
+    U, sizes, _ = np.linalg.svd(J[1] - J[0])
+    sizes = sizes / np.linalg.norm(np.concatenate(J), axis=1).max(initial=1e-300)
+    if len(sizes) < 3 or not ROUNDING < sizes[-1] < DIGITS < sizes[-2]:
+        return kind
+    turn = pose(align(R_a.T @ U[:, -1]))
+    moved = turn if kind.pose_a is None else np.asarray(kind.pose_a) @ turn
+    return replace(kind, directions=("x", "y"), pose_a=moved, along="frame")
 
 
 def left_away(
@@ -54,23 +67,6 @@ def left_away(
     )
     names = rank.named_rows(full, [full.positions[k] for k in at])
     return [LeftOut("direction of a connect", name, effect) for name in names]
-
-
-def _flat(system: ConstrainedDynamics, robot: Robot, kind: Constraint, q: np.ndarray) -> Constraint:
-    """A point held in the plane of its loop, where its row across it is digits; else as it is."""
-    if not isinstance(kind, Loop) or kind.directions != "point":
-        return kind
-    rows, by = system.slices[kind.label], rank.sizes_at(system, q, 0.0)
-    U, sizes, _ = np.linalg.svd(system.at(q).A[rows] / by.columns)
-    sizes = sizes / by.made_of[rows].max()
-    if len(sizes) < 3 or not ROUNDING < sizes[-1] < DIGITS < sizes[-2]:
-        return kind
-    here = np.asarray(robot.reference("pose", q, frame=kind.frame_a))
-    here = here if kind.pose_a is None else here @ np.asarray(kind.pose_a)
-    across = U[:, -1] if kind.along == "frame" else here[:3, :3].T @ U[:, -1]
-    turn = pose(align(across))
-    moved = turn if kind.pose_a is None else np.asarray(kind.pose_a) @ turn
-    return replace(kind, directions=("x", "y"), pose_a=moved, along="frame")
 
 
 def _motion(closed: Constrained) -> Iterator[np.ndarray]:

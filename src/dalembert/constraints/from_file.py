@@ -29,14 +29,13 @@ def close_chains(robot: Robot, keyframe: str | None = None) -> Robot | Constrain
     from the reference posture where there is none or it leads nowhere.
     """
     constraints, left_out = constraints_of(robot.model)
-    if not constraints:
-        return _noted(robot, left_out)
-    guesses = _guesses(robot, keyframe)
-    closed, loosened = _assembled(robot, constraints, guesses)
-    left_out += loosened
-    if not left_out:
-        return closed
     robot = _noted(robot, left_out)
+    if not constraints:
+        return robot
+    closed, loosened = _assembled(robot, constraints, _guesses(robot, keyframe))
+    if not loosened:
+        return closed
+    robot = _noted(robot, loosened)
     return Constrained(robot, closed.dynamics.held_by, guess=closed.neutral())
 
 
@@ -52,7 +51,7 @@ def _assembled(
     robot: Robot, constraints: Sequence[Constraint], guesses: Sequence[np.ndarray]
 ) -> tuple[Constrained, list[LeftOut]]:
     """Closed from the first of the guesses that leads to a mechanism, and what that leaves away."""
-    flat = held_in_plane(robot, constraints, guesses[0])
+    flat = [held_in_plane(robot, kind, guesses[0]) for kind in constraints]
     loosened = any(new is not old for new, old in zip(flat, constraints, strict=True))
     refused: Exception | None = None
     for guess in guesses if loosened else ():

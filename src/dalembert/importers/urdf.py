@@ -85,11 +85,17 @@ def model_from_urdf(
         meshes=meshes,
         left_out=tuple(closing.left_out),
     )
+    return model.with_notes(_settled(notes, loops, strict, document.file))
+
+
+def _settled(notes: Notes, loops: str, strict: bool, file: str | None) -> Notes:
+    """The notes, with a warning where loops are ignored; if `strict`, the doubtful is an error."""
     if loops == "ignore":
         notes = replace(notes, warnings=(*notes.warnings, *notes.left_open))
-    if strict and notes.warnings:
-        raise ImportFileError("; ".join(notes.warnings), document.file)
-    return model.with_notes(notes)
+    lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in notes.left_out]
+    if strict and (notes.warnings or lost):
+        raise ImportFileError("; ".join([*notes.warnings, *lost]), file)
+    return notes
 
 
 def _require_urdf(document: Document) -> None:
