@@ -54,7 +54,12 @@ def signed(system: Constrained) -> np.ndarray:
 
 @pytest.mark.parametrize("name", FILES)
 def test_closed_files_move_as_mujocos_matrices_say(name):
-    system, peer = closed(name), Peer((ROBOTS / f"{name}.xml").read_text())
+    moves_as_in_mujoco(closed(name), (ROBOTS / f"{name}.xml").read_text())
+
+
+def moves_as_in_mujoco(system: Constrained, text: str) -> None:
+    """M, h, A, q̈, Aᵀλ at four states; λ itself where it is unique and its rows are the same."""
+    peer = Peer(text)
     assert isinstance(system, Constrained)
     welded = any(getattr(c, "directions", "") == "weld" for c in system.dynamics.held_by)
     for q, qd, tau in states(system):
@@ -73,6 +78,28 @@ def test_closed_files_move_as_mujocos_matrices_say(name):
         close(signed(system)[:, None] * A, J)
         if system.dynamics.balanced:
             close(-signed(system) * lam, f)
+
+
+WELDS = {
+    "as it stands": '<weld name="w" body1="target" body2="hand"/>',
+    "by numbers": """<weld name="w" body1="target" body2="hand" anchor="0.01 0.02 0.03"
+        relpose="0.1 0.05 -0.02 0.99 0.1 0.05 -0.05" torquescale="2"/>""",
+    "to the world": '<weld name="w" body1="hand"/>',
+    "redundant": '<weld name="w" body1="hand"/><connect name="c" body1="hand" anchor="0 0 0.1"/>',
+}
+
+
+@pytest.mark.parametrize("weld", WELDS)
+def test_welds_to_the_world_and_to_mocap_bodies_hold_the_hand(tmp_path, weld):
+    """A mocap body stands where the file puts it; anchor and relpose are those of MuJoCo."""
+    text = (ROBOTS / "tidybot.xml").read_text()
+    text = text.replace("</equality>", f"{WELDS[weld]}</equality>")
+    path = tmp_path / "held.xml"
+    path.write_text(text)
+    held = dl.load(path)
+    assert held.freedoms == closed("tidybot").freedoms - 6
+    assert held.dynamics.balanced == (weld != "redundant")
+    moves_as_in_mujoco(held, text)
 
 
 @pytest.mark.parametrize("name", ["digit_leg", "kangaroo_leg", "cassie", "robotiq_2f85"])
