@@ -154,6 +154,18 @@ def test_only_systems_are_taken():
         dl.jax("ur5")
 
 
+def test_a_mechanism_of_bodies_says_what_to_give_instead():
+    mechanism = dl.load("cartesian_pendulum")
+    with pytest.raises(dl.FormulationError, match=r"give mechanism\.constrained\(\)"):
+        dl.jax(mechanism)
+    closed, still = mechanism.constrained(), np.zeros(mechanism.nv)
+    q = closed.neutral()
+    found = dl.jax(closed).forward_dynamics(q, still, still)
+    same(found, closed.forward_dynamics(q, still, still))
+    with pytest.raises(dl.FormulationError, match="unit by unit"):
+        dl.jax(dl.load("n_four_bar"))
+
+
 def test_a_missing_framework_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(dl.DalembertError, match=r"pip install 'dalembert\[jax\]'"):

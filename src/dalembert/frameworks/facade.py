@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dalembert.errors import ShapeError
+from dalembert.errors import FormulationError, ShapeError
 from dalembert.kernels import Port
 from dalembert.systems.operation import Operation, operation
 from dalembert.systems.system import System
@@ -37,7 +37,12 @@ class Facade:
     framework: ClassVar[str]
 
     def __init__(self, system: System) -> None:
-        system.dynamics.on_symbols  # noqa: B018 - raises where nothing can be traced
+        if not system.dynamics.traces:
+            system.dynamics.on_symbols  # noqa: B018 - in its own words where nothing can be traced
+            raise FormulationError(
+                f"{system.name} is solved sparsely, on numbers, which has no gradients: give "
+                "mechanism.constrained(), the same equations as one system"
+            )
         self.system = system
 
     # what a framework does in its own way
