@@ -21,20 +21,25 @@ from tests.kernels.test_cuda_source import run as on_cuda
 SIZE = 4
 
 
-def scene(count, odd=0.0, links=SIZE):
-    """Block-diagonal matrices of `count` groups, equal but for the first where `odd` is not zero."""
+def scene(count, odd=0.0, links=SIZE, total=False):
+    """Block-diagonal matrices of `count` groups, equal but for the first where `odd` is not zero.
 
-    def function(x, y):
+    With `total`, a sum over all of them joins them.
+    """
+
+    def function(x, y, h):
         blocks = []
         for g in range(count):
             a, b = x[links * g : links * (g + 1)], y[links * g : links * (g + 1)]
-            c = np.sin(a) * np.sum(b) + (odd if g == 0 else 0.0) * np.cos(b)
+            c = np.sin(a) * np.sum(b) * (0.5 * h) + (odd if g == 0 else 0.0) * np.cos(b)
             row = np.outer(c, b) + np.outer(np.cos(a), a) * np.sum(b)
             zeros = [np.zeros((links, links))] * count
             blocks.append(np.concatenate([*zeros[:g], row, *zeros[g + 1 :]], axis=1))
-        return {"blocks": np.concatenate(blocks), "copy": x, "one": np.ones(3)}
+        found = {"blocks": np.concatenate(blocks), "copy": x, "one": np.ones(3)}
+        diagonal = [b[i, links * g + i] for g, b in enumerate(blocks) for i in range(links)]
+        return {**found, "total": sum(diagonal[1:], diagonal[0])} if total else found
 
-    return trace(function, {"x": (links * count,), "y": (links * count,)}, name="scene")
+    return trace(function, {"x": (links * count,), "y": (links * count,), "h": ()}, name="scene")
 
 
 def through_calls(schedule, arrays, outputs):
@@ -51,12 +56,13 @@ def through_calls(schedule, arrays, outputs):
     return frame[len(given) : len(given) + outputs]
 
 
+@pytest.mark.parametrize("total", [False, True])
 @pytest.mark.parametrize("odd", [0.0, 0.5])
-def test_groups_are_the_whole(odd):
-    p = scene(6, odd)
+def test_groups_are_the_whole(odd, total):
+    p = scene(6, odd, total=total)
     schedule = scheduled(p, many=0, small=0)
-    arrays = np.random.default_rng(0).normal(size=(2, 6 * SIZE))
-    whole = np.concatenate([np.ravel(y) for y in interpret(p, *arrays)])
+    arrays = [*np.random.default_rng(0).normal(size=(2, 6 * SIZE)), np.array([0.3])]
+    whole = np.concatenate([np.ravel(y) for y in interpret(p, *arrays[:2], arrays[2][0])])
     np.testing.assert_array_equal(through_calls(schedule, arrays, len(whole)), whole)
 
 
@@ -65,6 +71,15 @@ def test_equal_groups_are_compiled_once():
         schedule = scheduled(scene(count), many=0, small=0)
         assert len(schedule.calls) == count + 1  # and what no operation makes: copies and constants
         assert len(schedule.frames) == 2
+
+
+def test_a_sum_over_all_groups_comes_after_them():
+    for count in (2, 4, 8):
+        found = grouped(scene(count, total=True), many=0, small=0)
+        assert len(found.parts) == 3  # the group, what no operation makes, and the sum
+        assert len(found.calls) == count + 2
+        assert found.crossing == count * SIZE
+    assert not grouped(scene(4, total=True), many=10**9).calls
 
 
 def test_different_groups_are_compiled_apart():
@@ -94,19 +109,21 @@ def test_a_short_program_with_few_zeros_stays_as_it_is():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("total", [False, True])
 @pytest.mark.parametrize("odd", [0.0, 0.5])
-def test_compiled_groups_are_the_whole(monkeypatch, dtype, odd):
+def test_compiled_groups_are_the_whole(monkeypatch, dtype, odd, total):
     """Several registers of states, a rest, and a single state; dirty memory for the results."""
-    p = scene(5, odd)
+    p = scene(5, odd, total=total)
     rng = np.random.default_rng(1)
     arrays = [rng.normal(size=(37, 5 * SIZE)).astype(dtype) for _ in range(2)]
+    arrays.append(rng.normal(size=37).astype(dtype))
     monkeypatch.setattr(loop, "scheduled", partial(scheduled, many=10**9))
     whole = Raw(p, dtype).loop(*arrays)
     monkeypatch.setattr(loop, "scheduled", partial(scheduled, many=0, small=0))
     grouped = Raw(p, dtype)
     for a, b in zip(grouped.loop(*arrays), whole, strict=True):
         np.testing.assert_array_equal(a, b)
-    for a, b in zip(grouped.one(*(x[3] for x in arrays)), whole, strict=True):
+    for a, b in zip(grouped.one(*(np.array(x[3]) for x in arrays)), whole, strict=True):
         np.testing.assert_array_equal(a, b[3])
 
 
@@ -123,17 +140,19 @@ def test_text_of_equal_groups_does_not_grow(monkeypatch):
 
 def test_operations_grow_with_the_groups():
     sizes = [int(np.sum(scene(count).op == Op.MUL)) for count in (2, 4, 8)]
-    assert sizes == [sizes[0], 2 * sizes[0], 4 * sizes[0]]
+    each = sizes[1] - sizes[0]
+    assert sizes[2] - sizes[1] == 2 * each
+    assert sizes[0] <= each + 1  # half the step is taken once
 
 
 @needs_compiler
 @pytest.mark.parametrize("odd", [0.0, 0.5])
 def test_groups_in_c_are_the_whole(tmp_path, monkeypatch, odd):
-    p = scene(5, odd)
+    p = scene(5, odd, total=True)
     monkeypatch.setattr(c_text, "grouped", partial(grouped, many=0, small=0))
     text = c_text.c_source(p, "scene")
-    assert text.count("static void scene_group") == 2
-    state = list(np.random.default_rng(2).normal(size=(2, 5 * SIZE)))
+    assert text.count("static void scene_group") == 3
+    state = [*np.random.default_rng(2).normal(size=(2, 5 * SIZE)), np.array(0.3)]
     library = compiled(text, tmp_path, COMPILERS[0])
     for mine, other in zip(call(library.scene, p, state), interpret(p, *state), strict=True):
         np.testing.assert_allclose(mine, other, rtol=0.0, atol=1e-14)
@@ -142,9 +161,9 @@ def test_groups_in_c_are_the_whole(tmp_path, monkeypatch, odd):
 @needs_compiler
 @pytest.mark.parametrize(("layout", "count"), [("row", 2), ("column", 5)])
 def test_groups_in_cuda_are_the_whole(tmp_path, monkeypatch, layout, count):
-    p = scene(count, 0.5)
+    p = scene(count, 0.5, total=True)
     monkeypatch.setattr(cuda_text, "grouped", partial(grouped, many=0, small=0))
-    arrays = list(np.random.default_rng(3).normal(size=(2, 37, count * SIZE)))
+    arrays = [*np.random.default_rng(3).normal(size=(2, 37, count * SIZE)), np.full(37, 0.3)]
     found = on_cuda(tmp_path, p, "float64", layout, arrays)
     for k in range(37):
         expected = interpret(p, *(x[k] for x in arrays))

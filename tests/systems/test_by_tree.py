@@ -2,7 +2,6 @@
 
 import re
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -13,7 +12,7 @@ from dalembert.kernels.program import components
 from dalembert.kernels.program.count import count
 from dalembert.model.forest import trees
 from dalembert.systems import by_tree
-from tests.oracles.mujoco_twin import Twin
+from tests.importers.test_mjcf import Peer
 from tests.systems.scenes import ARM, BALL, WALKER, scene
 
 QUANTITIES = {
@@ -27,19 +26,6 @@ QUANTITIES = {
 
 def walkers(n):
     return dl.Robot.from_mjcf(scene(*[WALKER] * n))
-
-
-def accelerations(twin, q, qd, tau):
-    """MuJoCo's q̈ under our torques; v = Rᵀ v_w of a free joint, so v̇ = Rᵀ v̇_w − ω × v."""
-    twin.put(q, qd)
-    twin.d.qfrc_applied[:] = tau
-    for v, R in twin.turns.items():
-        twin.d.qfrc_applied[v : v + 3] = R @ tau[v : v + 3]
-    mujoco.mj_forward(twin.m, twin.d)
-    found = twin.ours(twin.d.qacc)
-    for v in twin.turns:
-        found[v : v + 3] -= np.cross(qd[v + 3 : v + 6], qd[v : v + 3])
-    return found
 
 
 def test_trees_of_a_scene_are_models_of_their_own():
@@ -100,14 +86,14 @@ def test_a_scene_of_different_trees_is_mujocos():
     robot = dl.Robot.from_mjcf(text)
     assert by_tree.is_separable(robot.dynamics, robot._variant("mass_matrix", None, {}))
     rng = np.random.default_rng(0)
-    twin = Twin(text, robot)
+    peer = Peer(text)
     q = robot.integrate(robot.neutral(), rng.normal(size=(9, robot.nv)))
     qd, tau = rng.normal(size=(2, 9, robot.nv))
     qdd = robot.forward_dynamics(q, qd, tau)
     back = robot.inverse_dynamics(q, qd, qdd)
     np.testing.assert_allclose(back, tau, rtol=0.0, atol=1e-10)
     for k in range(3):
-        expected = accelerations(twin, q[k], qd[k], tau[k])
+        _, _, expected = peer.dynamics(q[k], qd[k], qdd[k], tau[k])
         np.testing.assert_allclose(qdd[k], expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
 
 

@@ -8,10 +8,8 @@ from dalembert.kernels.c.text import Scalar, statements
 from dalembert.kernels.program.components import Groups
 from dalembert.kernels.program.program import Program
 
-_IN, _OUT = (
-    "dalembert_in",
-    "dalembert_out",
-)  # arrays beside those of the caller, whatever their names
+# arrays beside those of the caller, whatever their names
+_IN, _OUT, _BETWEEN = "dalembert_in", "dalembert_out", "dalembert_between"
 
 
 def functions(groups: Groups, scalar: Scalar, name: str, head: str, sincos: str = "") -> list[str]:
@@ -34,19 +32,29 @@ def calls(
     store: Callable[[int, str], str],
 ) -> Iterator[str]:
     """The calls, one block each: inputs gathered, results put where they belong."""
-    inputs = sum(port.size for port in source.inputs)
+    inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
     if groups.zeroed:
         written = {slot for call in groups.calls for slot in call.writes}
-        for k in range(sum(port.size for port in source.outputs)):
+        for k in range(outputs):
             if inputs + k not in written:
                 yield store(k, scalar.literal(0.0))
+    if groups.crossing:
+        yield f"{scalar.type} {_BETWEEN}[{groups.crossing}];"
+
+    def read(slot: int) -> str:
+        return load(slot) if slot < inputs else f"{_BETWEEN}[{slot - inputs - outputs}]"
+
+    def write(slot: int, value: str) -> str:
+        beyond = slot - inputs - outputs
+        return f"{_BETWEEN}[{beyond}] = {value};" if beyond >= 0 else store(slot - inputs, value)
+
     for call in groups.calls:
         yield "{"
         sizes = max(1, len(call.reads)), len(call.writes)
         yield f"    {scalar.type} {_IN}[{sizes[0]}], {_OUT}[{sizes[1]}];"
         for i, slot in enumerate(call.reads):
-            yield f"    {_IN}[{i}] = {load(slot)};"
+            yield f"    {_IN}[{i}] = {read(slot)};"
         yield f"    {name}_group{call.part}({_IN}, {_OUT});"
         for i, slot in enumerate(call.writes):
-            yield f"    {store(slot - inputs, f'{_OUT}[{i}]')}"
+            yield f"    {write(slot, f'{_OUT}[{i}]')}"
         yield "}"

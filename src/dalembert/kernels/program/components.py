@@ -9,16 +9,19 @@ different ones as long as all of them, and the zeros between them take nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from dalembert.kernels.program.joint import joint_operations
 from dalembert.kernels.program.program import LEAVES, Op, Port, Program, program
 from dalembert.kernels.program.segments import LONGEST, StackFrame, framed
 
 MANY = 4000  # operations of a program that is looked at for groups
 SMALL = 200  # operations of a group that is not worth a call of its own
+_MOSTLY = 0.75  # of the operations: a group of more is nearly the whole program
+_COMMUTE = (Op.ADD, Op.MUL)  # to the last bit
 _ZEROS = 100  # results that are worth setting before the states are gone through
 
 
@@ -26,7 +29,8 @@ _ZEROS = 100  # results that are worth setting before the states are gone throug
 class Call:
     """One group: the program that computes it, and its inputs and results as slots of the whole.
 
-    Slots are the inputs of the whole, and behind them its outputs.
+    Slots are the inputs of the whole, behind them its outputs, and then what one group leaves for a
+    later one.
     """
 
     part: int
@@ -39,12 +43,14 @@ class Groups:
     """Different programs, and the calls of them; none where the whole does not fall into groups.
 
     Where `zeroed`, the outputs are zero before anything is computed, and only `kept` ones are written.
+    `crossing` counts the slots of what groups leave for later ones.
     """
 
     parts: tuple[Program, ...]
     calls: tuple[Call, ...]
     kept: tuple[int, ...]
     zeroed: bool
+    crossing: int = 0
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ def scheduled(
     if not found.calls:
         frame = framed(source, results=found.kept)
         return Schedule((frame,), (), frame.slots, found.zeroed)
-    slots = sum(port.size for port in (*source.inputs, *source.outputs))
+    slots = sum(port.size for port in (*source.inputs, *source.outputs)) + found.crossing
     return Schedule(tuple(map(framed, found.parts)), found.calls, slots, found.zeroed)
 
 
@@ -85,16 +91,19 @@ def grouped(
     zero = _zeros(source)
     zeroed = int(zero.sum()) > _ZEROS
     kept = tuple(np.flatnonzero(~zero).tolist() if zeroed else range(outputs))
-    groups = _groups(source) if len(source) > many else []
+    groups, late = _split(source) if len(source) > many else ([], [])
     if len(groups) < 2:
         return Groups((), (), kept, zeroed)
+    targets = [(int(source.results[k]), inputs + k) for k in kept]
+    crossing = _crossing(source, late, inputs + outputs)
     parts: dict[str, tuple[int, Program]] = {}
     calls = []
-    for group, results in _gathered(source, groups, kept, small, longest):
-        part, reads = _alone(source, group, [int(source.results[k]) for k in results])
-        own, _ = parts.setdefault(part.digest, (len(parts), part))
-        calls.append(Call(own, reads, tuple(inputs + k for k in results)))
-    return Groups(tuple(part for _, part in parts.values()), tuple(calls), kept, zeroed)
+    for group, own in _gathered(groups, late, [*targets, *crossing.items()], small, longest):
+        part, reads = _alone(source, group, [k for k, _ in own], crossing)
+        number, _ = parts.setdefault(part.digest, (len(parts), part))
+        calls.append(Call(number, reads, tuple(slot for _, slot in own)))
+    made = tuple(part for _, part in parts.values())
+    return Groups(made, tuple(calls), kept, zeroed, len(crossing))
 
 
 def _zeros(source: Program) -> np.ndarray:
@@ -106,12 +115,52 @@ def _zeros(source: Program) -> np.ndarray:
     return zero
 
 
-def _groups(source: Program) -> list[list[int]]:
-    """Operations, in their order, by what they are connected to through operations."""
+def _split(source: Program) -> tuple[list[list[int]], list[int]]:
+    """(Groups of operations, operations after all of them): sums over all groups come last.
+
+    Operations on single numbers, such as half a time step, connect nothing: whoever needs them does
+    them again.
+    """
+    inner = ~np.isin(source.op, list(LEAVES)) & ~_common(source)
+    groups = _groups(source, inner)
+    if max(map(len, groups), default=0) <= _MOSTLY * inner.sum():
+        return groups, []
+    late = joint_operations(source) & inner
+    apart = _groups(source, inner & ~late) if late.any() else []
+    if max(map(len, apart), default=len(source)) <= _MOSTLY * inner.sum():
+        return apart, np.flatnonzero(late).tolist()
+    return [], []
+
+
+def _common(source: Program) -> np.ndarray:
+    """Which values depend on nothing but inputs that are one number each."""
+    single = np.repeat([port.size == 1 for port in source.inputs], [p.size for p in source.inputs])
+    found: list[bool] = []
+    rows = zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True)
+    for op, a, b in rows:
+        if op in LEAVES:
+            found.append(op == Op.CONST or bool(single[a]))
+        else:
+            found.append(found[a] and (b < 0 or found[b]))
+    return np.array(found, dtype=bool)
+
+
+def _crossing(source: Program, late: Sequence[int], first: int) -> dict[int, int]:
+    """The slot, from `first` on, of every value that late operations take from others."""
+    common = _common(source) if late else np.zeros(0, dtype=bool)
+    own, found = set(late), dict[int, int]()
+    for k in late:
+        for j in (int(source.a[k]), int(source.b[k])):
+            if j >= 0 and j not in own and not common[j] and source.op[j] not in LEAVES:
+                found.setdefault(j, first + len(found))
+    return found
+
+
+def _groups(source: Program, inner: np.ndarray) -> list[list[int]]:
+    """Those operations, in their order, by what they are connected to through each other."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    inner = ~np.isin(source.op, list(LEAVES))
     pairs = []
     for operand in (source.a, source.b):
         used = inner & (operand >= 0)
@@ -128,28 +177,28 @@ def _groups(source: Program) -> list[list[int]]:
 
 
 def _gathered(
-    source: Program,
     groups: Sequence[Sequence[int]],
-    kept: Sequence[int],
+    late: Sequence[int],
+    targets: Sequence[tuple[int, int]],
     small: int,
     longest: int,
-) -> list[tuple[list[int], list[int]]]:
-    """(Operations, numbers of their results) of each part, small groups together.
+) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    """(Operations, values that leave them with their slots) of each part, the late ones last.
 
     A group that is long or has its like stands alone; the others are put together.
     Results that no operation makes (inputs, constants) are a part too.
     """
-    owner = {k: i for i, group in enumerate(groups) for k in group}
-    results: list[list[int]] = [[] for _ in groups]
-    loose: list[int] = []
-    for number in kept:
-        i = owner.get(int(source.results[number]))
-        (loose if i is None else results[i]).append(number)
-    parts: list[tuple[list[int], list[int]]] = []
-    shapes = [(len(group), len(own)) for group, own in zip(groups, results, strict=True)]
+    owner = {k: i for i, group in enumerate([*groups, late]) for k in group}
+    results: list[list[tuple[int, int]]] = [[] for _ in (*groups, late)]
+    loose: list[tuple[int, int]] = []
+    for k, slot in targets:
+        (results[owner[k]] if k in owner else loose).append((k, slot))
+    last = [(list(late), results.pop())] if late else []
+    parts: list[tuple[list[int], list[tuple[int, int]]]] = []
+    shapes = [(len(group), len(own)) for group, own in zip(groups, results, strict=False)]
     alike = Counter(shapes)
-    open_: tuple[list[int], list[int]] = ([], loose)
-    for group, own, shape in zip(groups, results, shapes, strict=True):
+    open_: tuple[list[int], list[tuple[int, int]]] = ([], loose)
+    for group, own, shape in zip(groups, results, shapes, strict=False):
         if len(group) > longest or (len(group) > small and alike[shape] > 1):
             parts.append((list(group), own))
             continue
@@ -158,13 +207,13 @@ def _gathered(
             open_ = ([], [])
         open_[0].extend(group)
         open_[1].extend(own)
-    return [*parts, open_] if open_[1] else parts
+    return [*parts, *([open_] if open_[1] else []), *last]
 
 
 def _alone(
-    source: Program, group: Sequence[int], results: Sequence[int]
+    source: Program, group: Sequence[int], results: Sequence[int], crossing: Mapping[int, int]
 ) -> tuple[Program, tuple[int, ...]]:
-    """The operations as a program of the inputs they read, numbered as they come, and those inputs."""
+    """The operations as a program of the slots they read, numbered as they come, and those slots."""
     op, a, b = source.op, source.a, source.b
     instructions: list[tuple[int, int, int]] = []
     constants: list[float] = []
@@ -176,17 +225,28 @@ def _alone(
             if op[k] == Op.CONST:
                 row = (int(Op.CONST), len(constants), -1)
                 constants.append(float(source.constants[a[k]]))
-            else:
+            elif op[k] == Op.INPUT or k in crossing:
                 row = (int(Op.INPUT), len(reads), -1)
-                reads.append(int(a[k]))
+                reads.append(int(a[k]) if op[k] == Op.INPUT else crossing[k])
+            else:  # on single numbers, done again
+                row = (int(op[k]), need(int(a[k])), need(int(b[k])))
             number[k] = len(instructions)
             instructions.append(row)
         return number[k]
 
+    def order(k: int) -> tuple[int, int]:
+        """What is numbered already, constants, inputs in their order: alike in equal groups."""
+        if k in number:
+            return 0, number[k]
+        return (1, 0) if op[k] == Op.CONST else (2, int(a[k])) if op[k] == Op.INPUT else (3, k)
+
     for k in group:
-        operands = need(int(a[k])), need(int(b[k]))
+        operands = [int(a[k]), int(b[k])]
+        if op[k] in _COMMUTE:
+            operands.sort(key=order)
+        row = (int(op[k]), need(operands[0]), need(operands[1]))
         number[k] = len(instructions)
-        instructions.append((int(op[k]), *operands))
+        instructions.append(row)
     values = [need(k) for k in results]
     ports = (Port("reads", (len(reads),)),), (Port("results", (len(values),)),)
     return program(source.name, *ports, instructions, constants, values), tuple(reads)
