@@ -16,7 +16,7 @@ from dalembert.errors import ConstraintError
 from dalembert.model.parameter import collect
 from dalembert.systems.dynamics import Dynamics
 
-_MANY = 2000  # entries of A, from which on the drift is not derived from A
+_MANY = 100  # entries of A, from which on the drift is not derived from A
 
 
 def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> ConstrainedDynamics:

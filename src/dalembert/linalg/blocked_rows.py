@@ -67,7 +67,7 @@ def blocked_rows(B: Any, weights: Any, blocks: Blocks) -> BlockedRowSpace:
     idle = [k for rows, rank in blocks if not rank for k in rows]
     taken = [(list(rows), rank) for rows, rank in blocks if rank]
     own: list[RowSpace | PivotedRowSpace] = [
-        row_space(B[rows], rank, weights)  # type: ignore[misc]  # traced or small: never dense
+        row_space(B[rows], rank, weights, most=rank)  # type: ignore[misc]  # traced or small: never dense
         for rows, rank in taken
     ]
     # rows that were not kept are rounding, and take no part
