@@ -32,7 +32,7 @@ class RobotTasks(System):
         q0: Any = None,
         tolerance: float = 1e-9,
         limits: bool = True,
-        restarts: int = 100,
+        restarts: int = 300,
         seed: int = 0,
         task: str = "pose",
         weights: Any = None,
