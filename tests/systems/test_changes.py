@@ -10,6 +10,7 @@ import pytest
 import dalembert as dl
 from dalembert.errors import InertiaError, ModelError, UnknownNameError
 from dalembert.model.elements import Elements, Lift, Spring
+from dalembert.model.fluid import Submerged
 from dalembert.model.tendons import Anchor, Segment, Tendon
 from dalembert.spatial import pose, rotation_from_rpy
 
@@ -309,3 +310,16 @@ def test_springs_tendons_and_actuators_come_along():
     assert two.model.driven_by.names[3:] == ("two_motor", "two_slide", "two_pull")
     both = two.reference("tendon_length", np.concatenate([q, q]))
     np.testing.assert_allclose(both[:2], both[2:], **TIGHT)
+
+
+def test_shapes_in_a_fluid_come_along():
+    """A box on a held body drags at the body it is now part of."""
+    box = {"rotation": HERE[:3, :3], "center": HERE[:3, 3], "size": np.array([0.1, 0.2, 0.3])}
+    shape = Submerged(1, density=1000.0, viscosity=0.1, **box)
+    robot = dl.Robot(replace(build(TREE[:4]).model, elements=Elements(submerged=(shape,))))
+    q, qd = np.array([0.2, 0.3, 0.5, -0.4, 0.1]), np.array([1.0, 0.0, 2.0, -1.0, 0.5])
+    held = robot.with_joint_locked("b", 0.3)
+    before = robot.reference("generalized_forces", q, qd)
+    after = held.reference("generalized_forces", np.delete(q, 1), np.delete(qd, 1))
+    np.testing.assert_allclose(after, np.delete(before, 1), **TIGHT)
+    assert abs(before[0]) > 1.0

@@ -16,7 +16,8 @@ from dalembert.bridge import is_symbolic
 from dalembert.errors import ModelError
 from dalembert.model.actuators import Actuation, Actuator
 from dalembert.model.body import Body
-from dalembert.model.elements import Drag, Elements, Lift, Spring
+from dalembert.model.elements import Ballast, Drag, Elements, Lift, Spring
+from dalembert.model.fluid import Submerged
 from dalembert.model.model import Drive, Frame, JointInfo, Model
 from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
 from dalembert.spatial.arrays import Vector
@@ -25,7 +26,7 @@ from dalembert.spatial.placement import IDENTITY, Placement
 from dalembert.spatial.rotations import snap
 from dalembert.spatial.se3 import pose
 
-E = TypeVar("E", Spring, Drag)
+E = TypeVar("E", Spring, Drag, Ballast)
 
 
 class Place(NamedTuple):
@@ -107,16 +108,19 @@ class Moved:
     def elements(self) -> Elements:
         """Springs and drags of the joints that stay, and weights and tendons that come along."""
         held = self.model.elements
-        known = {"springs", "drags", "lifts", "tendons"}
+        known = {"springs", "drags", "lifts", "tendons", "ballasts", "submerged"}
         for f in fields(held):
             if f.name not in known and getattr(held, f.name):
                 raise ModelError(f"{self.model.name}: its {f.name} cannot be carried along")
         lifts = [self._lift(lift) for lift in held.lifts if lift.body in self.places]
+        shapes = [self._shape(shape) for shape in held.submerged if shape.body in self.places]
         return Elements(
             springs=tuple(self._of_joints(held.springs)),
             drags=tuple(self._of_joints(held.drags)),
             lifts=tuple(lift for lift in lifts if lift.body >= 0),
             tendons=tuple(self._tendon(t) for t in held.tendons if self._keeps_tendon(t)),
+            ballasts=tuple(self._of_joints(held.ballasts)),
+            submerged=tuple(shape for shape in shapes if shape.body >= 0),
         )
 
     def _of_joints(self, elements: Iterable[E]) -> list[E]:
@@ -125,6 +129,10 @@ class Moved:
     def _lift(self, lift: Lift) -> Lift:
         at = self.places[lift.body]
         return Lift(at.body, lift.mass, at.frame.R @ lift.moment + lift.mass * at.frame.p)
+
+    def _shape(self, shape: Submerged) -> Submerged:
+        at = self.places[shape.body].then(Placement(shape.rotation, shape.center))
+        return replace(shape, body=at.body, rotation=at.frame.R, center=at.frame.p)
 
     def _keeps_tendon(self, tendon: Tendon) -> bool:
         """Whether it comes along; one that would be cut, or held by a locked joint, is an error."""
