@@ -196,3 +196,31 @@ def test_half_a_turn_away_is_no_dead_end():
         .inverse_kinematics(pose(rotation_from_rpy([0.1, 0.2, 0.3]), [0.4, 0.2, 0.3]))
         .found
     )
+
+
+@pytest.mark.parametrize("goal", ["near", "center", "manipulability"])
+def test_what_the_task_leaves_free_serves_the_goal(goal):
+    """A Panda moves its elbow: the tool stays, and the goal is no worse anywhere, better somewhere."""
+    robot = dl.load("panda")
+    T, q0 = targets(robot, 40, seed=4), 0.5 * (robot.lower + robot.upper) + 0.1
+    plain = robot.inverse_kinematics(T, q0=q0)
+    q, found = robot.inverse_kinematics(T, q0=q0, goal=goal)
+    assert found.all() and within(robot, q)
+    np.testing.assert_allclose(robot.pose(q), T, atol=2e-9)
+    posture = {"near": q0, "center": 0.5 * (robot.lower + robot.upper)}.get(goal)
+    if posture is None:
+        before, after = robot.manipulability(plain.q), robot.manipulability(q)
+    else:
+        before, after = (-np.linalg.norm(x - posture, axis=-1) for x in (plain.q, q))
+    assert (after >= before - 1e-12).all()
+    # some begin at the best there is, by the elbow alone
+    assert np.mean(after > 1.001 * before if posture is None else after > before + 1e-3) > 0.6
+
+
+def test_goals_are_checked():
+    """An unknown one, and one that lacks what it needs."""
+    robot = dl.load("planar_2r")
+    with pytest.raises(UnknownNameError, match="no goal 'far'"):
+        robot.inverse_kinematics(np.eye(4), goal="far")
+    with pytest.raises(SettingError, match="needs q0"):
+        robot.inverse_kinematics(np.eye(4), goal="near")

@@ -7,19 +7,20 @@ is said to be found has been verified by `pose`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dalembert.errors import SettingError, ShapeError, UnknownNameError
+from dalembert.errors import ShapeError
 from dalembert.formulations.kinematics import reach
-from dalembert.formulations.registry import suggest
 from dalembert.kernels.call.rollout import Rollout
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port
 from dalembert.kernels.program.trace import trace
 from dalembert.model import CoupledModel, Model
+from dalembert.systems.targets import misses, poses_of
 
 if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
@@ -30,6 +31,7 @@ GAIN = 0.01  # k of the damping
 ROUNDS = ((10, GAIN), (10, GAIN), (10, GAIN))
 # what is out of reach has no zero to jump to: stronger damping goes downhill to the nearest posture
 NEAREST = ((40, 1.0), (40, 10.0), (40, 1.0))
+RELAXED = 100  # steps toward a goal
 SIDE_BY_SIDE = 64  # starts that cost little more than one
 
 
@@ -50,16 +52,23 @@ class Search(NamedTuple):
     task: str
     limits: bool
     weighted: bool
+    goal: str | None = None  # for what the task leaves free
 
 
 def search_loop(model: Model | CoupledModel, how: Search) -> Iteration:
     """The loop: base (q, best q, its cost), held (target, weights)."""
     limits = limits_of(model) if how.limits else None
-    function = partial(reach.step, model, limits, how.frame, how.task)
     nq, rows = model.nq, 6 if how.task in ("pose", "position_axis") else 3
     base = (Port("q", (nq,)), Port("best", (nq,)), Port("cost", ()))
-    work = tuple(Port(f"next_{port.name}", port.shape) for port in base)
     held = (Port("target", (4, 4)), *([Port("weights", (rows,))] if how.weighted else []))
+    return loop(partial(reach.step, model, limits, how.frame, how.task), base, held)
+
+
+def loop(
+    function: Callable[..., tuple[Any, ...]], base: tuple[Port, ...], held: tuple[Port, ...]
+) -> Iteration:
+    """base = function(base, held, gain), again and again."""
+    work = tuple(Port(f"next_{port.name}", port.shape) for port in base)
     inputs = {port.name: port.shape for port in (*base, *work, *held)} | {"gain": ()}
 
     def stage(**given: Any) -> dict[str, Any]:
@@ -108,11 +117,12 @@ def solve(
     parameters: Any,
 ) -> Reached:
     """Postures of all targets (..., 4, 4)."""
-    targets = _targets(T, how.task)
+    targets = poses_of(T, how.task)
     batch = targets.shape[:-2]
     flat = targets.reshape(-1, 4, 4)
     hunt = _Hunt(robot, how, flat, tolerance, weights, parameters)
-    hunt.go(hunt.open, _start(robot, q0, batch, how.limits, rng))
+    start = _start(robot, q0, batch, how.limits, rng)
+    hunt.go(hunt.open, start)
     while restarts > 0 and len(hunt.open):
         # the last few targets begin at several postures at once
         copies = min(restarts, max(1, SIDE_BY_SIDE // len(hunt.open)))
@@ -120,6 +130,8 @@ def solve(
         hunt.go(which, robot.random_state(rng, len(which), within_limits=how.limits)[0])
         restarts -= copies
     hunt.go(hunt.open, hunt.q[hunt.open], NEAREST)
+    if how.goal is not None:
+        hunt.relax(start)
     return Reached(hunt.q.reshape(*batch, robot.nq), hunt.found.reshape(batch))
 
 
@@ -137,7 +149,8 @@ class _Hunt:
     ) -> None:
         self.robot, self.how, self.targets, self.tolerance = robot, how, targets, tolerance
         self.parameters = {} if parameters is None else {"parameters": parameters}
-        self.loop = _loop(robot, how, parameters)
+        self.given = robot.parameter_array(parameters)
+        self.loop = _kept(robot, how, self.given, search_loop)
         self.held = [] if weights is None else [np.asarray(weights, dtype=float)]
         self.q = np.broadcast_to(robot.neutral(), (len(targets), robot.nq)).copy()
         self.left = np.full(len(targets), np.inf)  # cost of q
@@ -153,13 +166,35 @@ class _Hunt:
         for steps, gain in rounds:
             if not len(which):
                 return
-            best, cost = q, np.full(len(which), np.inf)
-            held = [self.targets[which], *self.held]
-            ends = self.loop((q, best, cost), held, steps, steps, gain)
-            q, best, cost = (x[-1] for x in ends)
+            q, best, cost = self.judged(which, q, steps, gain)
             self.keep(which, best, cost)
             going = ~self.found[which]
             which, q = which[going], q[going]
+
+    def relax(self, start: np.ndarray) -> None:
+        """Found postures moved toward the goal, where they arrive there and it is better there."""
+        which, model = np.flatnonzero(self.found), self.robot.model
+        posture = start[which] if self.how.goal == "near" else middle(model)
+        made = _kept(self.robot, self.how, self.given, relaxing_loop)
+        (ends,) = made((self.q[which],), [self.targets[which], posture], RELAXED, RELAXED, GAIN)
+        q = self.judged(which, ends[-1], 10, GAIN)[1]
+        before, after = (self.worth(x, posture) for x in (self.q[which], q))
+        better = self.arrived(which, q) & (after > before)
+        self.q[which[better]] = q[better]
+
+    def worth(self, q: np.ndarray, posture: np.ndarray) -> np.ndarray:
+        """What the goal makes as large as it can."""
+        if self.how.goal == "manipulability":
+            measured = reach.MEASURED[self.how.task]
+            return self.robot.manipulability(q, self.how.frame, measured, **self.parameters)
+        step = self.robot.difference(q, np.broadcast_to(posture, q.shape))
+        return -np.sum(step * step, axis=-1)
+
+    def judged(self, which: np.ndarray, q: np.ndarray, steps: int, gain: float) -> list[np.ndarray]:
+        """(q after some steps, the best on the way, its cost)."""
+        held = [self.targets[which], *self.held]
+        ends = self.loop((q, q, np.full(len(which), np.inf)), held, steps, steps, gain)
+        return [x[-1] for x in ends]
 
     def keep(self, which: np.ndarray, q: np.ndarray, cost: np.ndarray) -> None:
         """Remember postures that have arrived, and those nearer than what there was."""
@@ -176,52 +211,37 @@ class _Hunt:
         return misses(here, self.targets[which], self.how.task) <= self.tolerance
 
 
-def misses(here: np.ndarray, target: np.ndarray, task: str) -> np.ndarray:
-    """The larger of the distance, m, and the angle, rad, between poses (..., 4, 4), of a task."""
-    found = []
-    if task in ("pose", "position", "position_axis"):
-        found.append(np.linalg.norm(here[..., :3, 3] - target[..., :3, 3], axis=-1))
-    if task in ("pose", "orientation"):  # |R − R'|² = 8 sin²(θ/2)
-        apart = np.linalg.norm(here[..., :3, :3] - target[..., :3, :3], axis=(-2, -1))
-        found.append(2.0 * np.arcsin(np.minimum(apart / np.sqrt(8.0), 1.0)))
-    if task in ("axis", "position_axis"):
-        apart = np.linalg.norm(here[..., :3, 2] - target[..., :3, 2], axis=-1)
-        found.append(2.0 * np.arcsin(np.minimum(0.5 * apart, 1.0)))
-    return np.max(found, axis=0)
+def relaxing_loop(model: Model | CoupledModel, how: Search) -> Iteration:
+    """The loop: base q, held (target, posture)."""
+    limits = limits_of(model) if how.limits else None
+    function = partial(reach.relaxed, model, limits, how.frame, how.task, str(how.goal))
+    q, target = Port("q", (model.nq,)), Port("target", (4, 4))
+    return loop(function, (q,), (target, Port("posture", (model.nq,))))
 
 
-def _loop(robot: Robot, how: Search, parameters: Any) -> Rollout:
+def middle(model: Model | CoupledModel) -> np.ndarray:
+    """q (nq,) between the limits; where there are none, the reference posture."""
+    q, limits = model.neutral(), limits_of(model)
+    if limits is not None:
+        both = np.isfinite(limits.lower) & np.isfinite(limits.upper)
+        entries = np.array(limits.entries)[both]
+        q[entries] = 0.5 * (limits.lower[both] + limits.upper[both])
+    return q
+
+
+def _kept(
+    robot: Robot,
+    how: Search,
+    values: np.ndarray,
+    make: Callable[[Model | CoupledModel, Search], Iteration],
+) -> Rollout:
+    """The compiled loop, made once for a robot, a kind of search and values of parameters."""
     kept = robot.__dict__.setdefault("_searches", {})
-    values = robot.parameter_array(parameters)
-    key = (how, values.tobytes())
+    how = how if make is relaxing_loop else how._replace(goal=None)
+    key = (make, how, values.tobytes())
     if key not in kept:
-        kept[key] = Rollout(search_loop(robot.dynamics.bound(values).description, how))
+        kept[key] = Rollout(make(robot.dynamics.bound(values).description, how))
     return kept[key]
-
-
-def _targets(T: Any, task: str) -> np.ndarray:
-    """(..., 4, 4) poses; points (..., 3) and rotations (..., 3, 3) where the task needs no more."""
-    if task not in reach.TASKS:
-        raise UnknownNameError(f"there is no task {task!r}{suggest(task, list(reach.TASKS))}")
-    given = np.asarray(T, dtype=float)
-    if not np.isfinite(given).all():
-        where = np.argwhere(~np.isfinite(given))[0]
-        raise ShapeError(f"T has an entry that is not finite, at {tuple(map(int, where))}")
-    full = None
-    if given.shape[-2:] == (4, 4):
-        full = given
-    elif task == "position" and given.shape[-1:] == (3,):
-        full = np.broadcast_to(np.eye(4), (*given.shape[:-1], 4, 4)).copy()
-        full[..., :3, 3] = given
-    elif task in ("orientation", "axis") and given.shape[-2:] == (3, 3):
-        full = np.broadcast_to(np.eye(4), (*given.shape[:-2], 4, 4)).copy()
-        full[..., :3, :3] = given
-    if full is None:
-        raise ShapeError(f"T must be poses (..., 4, 4) for the task {task!r}, not {given.shape}")
-    R = full[..., :3, :3]
-    if abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max(initial=0.0) > 1e-6:
-        raise ShapeError("T has a rotation part that is no rotation: R Rᵀ is not the identity")
-    return full
 
 
 def _start(
@@ -237,11 +257,3 @@ def _start(
         known = limits_of(robot.model) if limits else None
         return start if known is None else reach.clamped(known, start.T).T
     return robot.random_state(rng, count, within_limits=limits)[0]
-
-
-def require(tolerance: float, restarts: int) -> None:
-    """Numbers of a search that make sense."""
-    if not (np.isfinite(tolerance) and tolerance > 0.0):
-        raise SettingError(f"tolerance must be a positive number, m and rad, not {tolerance!r}")
-    if restarts < 0 or int(restarts) != restarts:
-        raise SettingError(f"restarts must be a whole number, not {restarts!r}")

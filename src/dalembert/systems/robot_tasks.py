@@ -8,8 +8,9 @@ import numpy as np
 
 from dalembert.errors import UnknownNameError
 from dalembert.systems.evaluator import Parameters
-from dalembert.systems.inverse_kinematics import Reached, Search, require, solve
+from dalembert.systems.inverse_kinematics import Reached, Search, solve
 from dalembert.systems.system import System
+from dalembert.systems.targets import require
 
 
 class OperationalTerms(NamedTuple):
@@ -36,6 +37,7 @@ class RobotTasks(System):
         seed: int = 0,
         task: str = "pose",
         weights: Any = None,
+        goal: str | None = None,
         parameters: Parameters = None,
     ) -> Reached:
         """(q (..., nq), found (...)): postures that put a frame at the targets T (..., 4, 4).
@@ -48,6 +50,10 @@ class RobotTasks(System):
         "position_axis"; `weights`, one for each of its coordinates (linear, angular), say what
         matters where not all can be reached. With ``limits=False`` joints may go anywhere.
 
+        What the task leaves free serves the `goal`: "near" stays near to q0, "center" near to the
+        middle of the limits, "manipulability" away from singular postures. It is followed along the
+        motions that keep the task, from the first posture that was found.
+
         >>> import numpy as np, dalembert as dl
         >>> arm = dl.load("ur5")
         >>> T = arm.pose(arm.random_state(np.random.default_rng(1), 100)[0])
@@ -55,9 +61,9 @@ class RobotTasks(System):
         >>> bool(found.all()), np.allclose(arm.pose(q), T, atol=1e-8)
         (True, True)
         """
-        require(tolerance, restarts)
+        require(tolerance, restarts, goal, q0)
         self.dynamics.require_frame(frame)
-        how = Search(frame, task, limits, weights is not None)
+        how = Search(frame, task, limits, weights is not None, goal)
         rng = np.random.default_rng(seed)
         return solve(self, T, how, q0, tolerance, restarts, rng, weights, parameters)  # type: ignore[arg-type]  # a Robot
 

@@ -103,10 +103,18 @@ def manipulability_gradient(
     model: Mechanism, q: Vector, frame: str = "tool", task: str = "pose"
 ) -> Vector:
     """∂w/∂q (nv,) along the velocities; not a number where w is zero."""
+    return slope_of_manipulability(model, q, frame, task)[1]
+
+
+def slope_of_manipulability(
+    model: Mechanism, q: Vector, frame: str, task: str
+) -> tuple[Scalar, Vector]:
+    """(w, ∂w/∂q (nv,)) by automatic differentiation."""
     delta = bridge.symbol("delta", model.nv)
     w = manipulability(model, model.integrate(q, delta), frame, task)
-    (slope,) = bridge.at([bridge.jacobian(w.reshape(1), delta)], [delta], [np.zeros(model.nv)])
-    return slope.reshape(model.nv)
+    parts = [w, bridge.jacobian(w.reshape(1), delta)]
+    value, slope = bridge.at(parts, [delta], [np.zeros(model.nv)])
+    return value, slope.reshape(model.nv)
 
 
 def velocity_ellipsoid(

@@ -15,12 +15,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import jacobian, pose
-from dalembert.formulations.kinematics.operational import Mechanism, contraction
+from dalembert.formulations.kinematics.operational import (
+    Mechanism,
+    contraction,
+    slope_of_manipulability,
+)
 from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.spatial.arrays import Matrix, Matrix3, Pose, Vector, Vector3
 from dalembert.spatial.rotations import hat, log_so3
 
 TASKS = ("pose", "position", "orientation", "axis", "position_axis")
+GOALS = ("near", "center", "manipulability")
+# the part of the pose by which manipulability is measured
+MEASURED = {
+    "pose": "pose",
+    "position": "position",
+    "orientation": "orientation",
+    "axis": "orientation",
+    "position_axis": "pose",
+}
+SHARE = 0.2  # of the way to the goal in one step
+CLIMB = 0.05  # rad² or m² along ∂ log w / ∂q in one step
+FLAT = 1e-6  # of w: below it the slope of log w is not followed further
 LEAST = 1e-14  # of λ: keeps the factor of a singular J Jᵀ finite
 
 
@@ -85,6 +101,37 @@ def step(
     moved = model.integrate(q, _damped(free, e, gain * E + LEAST))
     kept = moved if limits is None else clamped(limits, moved)
     return kept, np.where(better, q, best), np.where(better, E, cost)
+
+
+def relaxed(
+    model: Mechanism,
+    limits: Limits | None,
+    frame: str,
+    task: str,
+    goal: str,
+    *,
+    q: Vector,
+    target: Pose,
+    posture: Vector,
+    gain: Any,
+    **rest: Any,
+) -> tuple[Vector]:
+    """(next q,): toward the goal with what the task leaves free, δ = z + J⁺ (e − J z).
+
+    z leads to the `posture` for "near" and "center", and along ∂ log w / ∂q for "manipulability".
+    """
+    e, J = error(model, q, target, frame, task)
+    if goal == "manipulability":
+        w, slope = slope_of_manipulability(model, q, frame, MEASURED[task])
+        z = CLIMB * slope / np.where(w > FLAT, w, FLAT)
+    else:
+        z = SHARE * model.difference(q, posture)
+    free = J
+    if limits is not None:
+        open_ = _inside(limits, q, z + e @ J)
+        free, z = J * open_, open_ * z
+    moved = model.integrate(q, z + _damped(free, e - free @ z, gain * 0.5 * (e @ e) + LEAST))
+    return (moved if limits is None else clamped(limits, moved),)
 
 
 def _damped(J: Matrix, e: Vector, damping: Any) -> Vector:
