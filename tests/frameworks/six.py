@@ -10,8 +10,8 @@ from dalembert.systems.operation import Operation, operation
 from dalembert.zoo import spherical_pendulum
 from tests.formulations.mechanisms import random_model
 
-# q̇ of a free body is a twist, not the rate of coordinates
-NEED_COORDINATES = ("mass_matrix_derivative", "christoffel", "coriolis_centrifugal")
+# two joints push without end in directions in which they cannot move: radii there have no slope
+NO_SLOPES = {("coupled", "force_ellipsoid")}
 NAMES = ("ur5", "free", "coupled", "lagrangian", "four_bar", "parallel_3rr")
 
 
@@ -36,18 +36,27 @@ def operations(name):
     """(name, operation) of every quantity that the system has, optional inputs included."""
     made = system(name)
     for quantity in made.dynamics.catalogue.values():
+        if (name, quantity.name) in NO_SLOPES:
+            continue
         choices = {key: True for key in quantity.optional if key not in ("wrenches", "near")}
         if "constraint" in quantity.static:
             if quantity.name != "wrench":
                 continue  # of contacts, which none of these has
             choices["constraint"] = next(iter(made.description.constraints))
         way = "operator" if (name, quantity.name) == ("free", "coriolis_matrix") else None
-        if name == "free" and quantity.name in NEED_COORDINATES:
-            continue
         found = operation(made, made._variant(quantity.name, way, choices))
         # tendons and actuators are nowhere here: arrays without entries have no kernels
-        if all(port.size for port in (*found.inputs, *found.outputs)):
+        if all(port.size for port in (*found.inputs, *found.outputs)) and _has(found):
             yield quantity.name, found
+
+
+def _has(found):
+    """Whether the system has the quantity: not every one has coordinates for it, or enough joints."""
+    try:
+        found.program  # noqa: B018
+    except dl.FormulationError:
+        return False
+    return True
 
 
 def state(name, found: Operation, rng, size=()):
