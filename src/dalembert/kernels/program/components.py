@@ -21,7 +21,7 @@ from dalembert.kernels.program.segments import LONGEST, StackFrame, framed
 MANY = 4000  # operations of a program that is looked at for groups
 SMALL = 200  # operations of a group that is not worth a call of its own
 _MOSTLY = 0.75  # of the operations: a group of more is nearly the whole program
-_COMMUTE = (Op.ADD, Op.MUL)  # to the last bit
+_COMMUTE = frozenset({Op.ADD, Op.MUL})  # to the last bit
 _ZEROS = 100  # results that are worth setting before the states are gone through
 
 
@@ -96,10 +96,11 @@ def grouped(
         return Groups((), (), kept, zeroed)
     targets = [(int(source.results[k]), inputs + k) for k in kept]
     crossing = _crossing(source, late, inputs + outputs)
+    rows = source.op.tolist(), source.a.tolist(), source.b.tolist()
     parts: dict[str, tuple[int, Program]] = {}
     calls = []
     for group, own in _gathered(groups, late, [*targets, *crossing.items()], small, longest):
-        part, reads = _alone(source, group, [k for k, _ in own], crossing)
+        part, reads = _alone(source, rows, group, [k for k, _ in own], crossing)
         number, _ = parts.setdefault(part.digest, (len(parts), part))
         calls.append(Call(number, reads, tuple(slot for _, slot in own)))
     made = tuple(part for _, part in parts.values())
@@ -211,10 +212,17 @@ def _gathered(
 
 
 def _alone(
-    source: Program, group: Sequence[int], results: Sequence[int], crossing: Mapping[int, int]
+    source: Program,
+    rows: tuple[list[int], list[int], list[int]],
+    group: Sequence[int],
+    results: Sequence[int],
+    crossing: Mapping[int, int],
 ) -> tuple[Program, tuple[int, ...]]:
-    """The operations as a program of the slots they read, numbered as they come, and those slots."""
-    op, a, b = source.op, source.a, source.b
+    """The operations as a program of the slots they read, numbered as they come, and those slots.
+
+    `rows` are op, a and b of the source as lists, which are read far quicker than arrays.
+    """
+    op, a, b = rows
     instructions: list[tuple[int, int, int]] = []
     constants: list[float] = []
     reads: list[int] = []
@@ -222,14 +230,15 @@ def _alone(
 
     def need(k: int) -> int:
         if k not in number:
+            row: tuple[int, int, int]
             if op[k] == Op.CONST:
-                row = (int(Op.CONST), len(constants), -1)
+                row = (Op.CONST, len(constants), -1)
                 constants.append(float(source.constants[a[k]]))
             elif op[k] == Op.INPUT or k in crossing:
-                row = (int(Op.INPUT), len(reads), -1)
-                reads.append(int(a[k]) if op[k] == Op.INPUT else crossing[k])
+                row = (Op.INPUT, len(reads), -1)
+                reads.append(a[k] if op[k] == Op.INPUT else crossing[k])
             else:  # on single numbers, done again
-                row = (int(op[k]), need(int(a[k])), need(int(b[k])))
+                row = (op[k], need(a[k]), need(b[k]))
             number[k] = len(instructions)
             instructions.append(row)
         return number[k]
@@ -238,15 +247,15 @@ def _alone(
         """What is numbered already, constants, inputs in their order: alike in equal groups."""
         if k in number:
             return 0, number[k]
-        return (1, 0) if op[k] == Op.CONST else (2, int(a[k])) if op[k] == Op.INPUT else (3, k)
+        return (1, 0) if op[k] == Op.CONST else (2, a[k]) if op[k] == Op.INPUT else (3, k)
 
     for k in group:
-        operands = [int(a[k]), int(b[k])]
+        operands = [a[k], b[k]]
         if op[k] in _COMMUTE:
             operands.sort(key=order)
-        row = (int(op[k]), need(operands[0]), need(operands[1]))
+        made = (op[k], need(operands[0]), need(operands[1]))
         number[k] = len(instructions)
-        instructions.append(row)
+        instructions.append(made)
     values = [need(k) for k in results]
     ports = (Port("reads", (len(reads),)),), (Port("results", (len(values),)),)
     return program(source.name, *ports, instructions, constants, values), tuple(reads)
