@@ -39,7 +39,7 @@ class Calls(System):
         given = {name: x for name, x in made.items() if name in asked.optional}
         call = (None, parameters, {n: x for n, x in made.items() if n not in given})
         if errors != "raise":
-            return self._flagged(quantity, inputs, given, call, errors, tolerance, out)
+            return self._status_of(quantity, inputs, given, call, errors, tolerance, out)
         found = self._call(quantity, inputs, given, *call, out=out)
         first = found[0] if isinstance(found, tuple) else found
         if is_symbols(first) or all_finite(first):
@@ -64,7 +64,7 @@ class Calls(System):
         with np.errstate(all="ignore"):
             return self._result(variant, (*inputs, *given.values()), parameters, out)
 
-    def _flagged(
+    def _status_of(
         self,
         quantity: str,
         inputs: tuple[Any, ...],

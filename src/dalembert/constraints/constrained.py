@@ -130,7 +130,7 @@ class Constrained(ConstraintMethods, Written):
         given = {"t": t, **given_loads(self.dynamics.free, tip_wrench, wrenches)}
         call = (formulation, parameters, choices)
         if errors != "raise":
-            return self._flagged("forward_dynamics", inputs, given, call, errors, tolerance, out)
+            return self._status_of("forward_dynamics", inputs, given, call, errors, tolerance, out)
         found = self._call("forward_dynamics", inputs, given, *call, out=out)
         if is_symbols(found[0]) or all_finite(found[1]):
             return found
@@ -169,7 +169,7 @@ class Constrained(ConstraintMethods, Written):
         given |= given_loads(self.dynamics.free, tip_wrench, wrenches)
         inputs, call = (q, qd, qdd), (None, parameters, chosen)
         if errors != "raise":
-            return self._flagged("inverse_dynamics", inputs, given, call, errors, tolerance, out)
+            return self._status_of("inverse_dynamics", inputs, given, call, errors, tolerance, out)
         found = self._call("inverse_dynamics", inputs, given, *call, out=out)
         if is_symbols(found[0]):
             return found
