@@ -334,3 +334,13 @@ def test_forces_of_tendons_that_the_model_lacks_are_listed(given, said):
     text = driven("hinge", "").replace("<actuator>", f"<tendon>{tendon}</tendon><actuator>")
     left = Robot.from_mjcf(text).notes.left_out
     assert [(row.what, row.name) for row in left] == [(f"tendon {said}", "t")]
+
+
+def test_weights_that_a_limited_drive_lifts_are_left_out():
+    """MuJoCo keeps what such a drive lifts within actuatorfrcrange; here the weight is just gone."""
+    joint = '<joint name="j" axis="0 1 0" actuatorgravcomp="true" {}/>'
+    body = f'<body gravcomp="1">{joint}<geom size=".1" pos="1 0 0"/></body>'
+    text = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
+    (left,) = Robot.from_mjcf(text.format('actuatorfrcrange="-1 1"')).notes.left_out
+    assert (left.what, left.name) == ("actuatorgravcomp", "j")
+    assert Robot.from_mjcf(text.format("")).notes.left_out == ()

@@ -54,47 +54,26 @@ def model_from_mjcf(
     require_mujoco(document)
     mujoco = _mujoco()
     m, heard, dropped = compiled(mujoco, document, trust)
-    if m.nbody < 2:
-        raise ImportFileError("the model has no body besides the world", document.file)
-    if m.nbody > MAX_BODIES:
-        raise ImportFileError(f"{m.nbody} bodies; the limit is {MAX_BODIES}", document.file)
-    if any("NaN" in text for text in heard):
-        raise ImportFileError("a number in it is NaN", document.file)
-    _check_numbers(m, document.file)
+    _check_model(m, heard, document.file)
     bodies = _Bodies(mujoco, m)
-    frames = bodies.frames()
-    still = _still_links(frames)
-    tool_link, tool = bodies.tool(frames, [link.name for link in still], tip)
+    called = name or document.root.attributes.get("model", "").strip() or "robot"
     try:
-        model = build(
-            [*bodies.links(), *still],
-            name=name or document.root.attributes.get("model", "").strip() or "robot",
-            tool=tool,
-            tool_link=tool_link,
-            frames=frames,
-            gravity=np.zeros(3) if disabled(mujoco, m, "GRAVITY") else np.array(m.opt.gravity),
-            check_inertias=False,
-        )
-    except ModelError as error:
-        raise ImportFileError(str(error), document.file) from None
-    tendons = Tendons(mujoco, m, model, bodies.names, bodies.joints)
-    shapes = submerged(mujoco, m, model, bodies.names)
-    elements = replace(model.elements, tendons=tendons.found, submerged=shapes)
-    model = replace(model, elements=elements)
-    try:
+        model = _tree(mujoco, bodies, called, tip)
+        tendons = Tendons(mujoco, m, model, bodies.names, bodies.joints)
+        shapes = submerged(mujoco, m, model, bodies.names)
+        elements = replace(model.elements, tendons=tendons.found, submerged=shapes)
+        model = replace(model, elements=elements)
         driven, undriven = actuation(mujoco, m, model, (bodies.joints, bodies.places))
     except ModelError as error:
         raise ImportFileError(str(error), document.file) from None
     notes = report(mujoco, m, bodies.names, bodies.joints, document.file or "text")
     said = tuple(f"MuJoCo: {' '.join(text.split())}" for text in heard)
     left_open = notes.left_open if loops == "ignore" else ()
+    forces = (*bodies.forces.left_out, *tendons.left_out, *undriven, *dropped.left_out())
     notes = replace(
         notes,
         warnings=(*notes.warnings, *left_open, *said),
-        left_out=(
-            *(*notes.left_out, *bodies.forces.left_out, *tendons.left_out),
-            *(*undriven, *dropped.left_out()),
-        ),
+        left_out=(*notes.left_out, *forces),
         ignored=(*notes.ignored, *dropped.ignored()),
         meshes=tuple(dropped.meshes(mujoco, m, bodies.names)),
     )
@@ -102,6 +81,34 @@ def model_from_mjcf(
         lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in notes.left_out]
         raise ImportFileError("; ".join([*notes.warnings, *lost]), document.file)
     return replace(model, notes=notes, driven_by=driven)
+
+
+def _check_model(m: Any, heard: list[str], file: str | None) -> None:
+    """A model with bodies that move, of a size and with numbers one can work with."""
+    if m.nbody < 2:
+        raise ImportFileError("the model has no body besides the world", file)
+    if m.nbody > MAX_BODIES:
+        raise ImportFileError(f"{m.nbody} bodies; the limit is {MAX_BODIES}", file)
+    if any("NaN" in text for text in heard):
+        raise ImportFileError("a number in it is NaN", file)
+    _check_numbers(m, file)
+
+
+def _tree(mujoco: ModuleType, bodies: _Bodies, name: str, tip: str | None) -> Model:
+    """Bodies, joints, frames and gravity."""
+    frames = bodies.frames()
+    still = _still_links(frames)
+    tool_link, tool = bodies.tool(frames, [link.name for link in still], tip)
+    weightless = disabled(mujoco, bodies.m, "GRAVITY")
+    return build(
+        [*bodies.links(), *still],
+        name=name,
+        tool=tool,
+        tool_link=tool_link,
+        frames=frames,
+        gravity=np.zeros(3) if weightless else np.array(bodies.m.opt.gravity),
+        check_inertias=False,
+    )
 
 
 def _mujoco() -> ModuleType:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from dalembert.importers.mjcf_loops import driven_frames, equalities, postures
 from dalembert.model.notes import LeftOut, Notes
 
@@ -21,7 +23,7 @@ def report(mujoco: ModuleType, m: Any, bodies: list[str], joints: list[str], sou
         warnings=tuple(warnings),
         equalities=tuple(kept),
         postures=postures(mujoco, m),
-        left_out=(*_surroundings(m), *driven_frames(m, bodies)),
+        left_out=(*_surroundings(m), *_lifted_by_drives(m, joints), *driven_frames(m, bodies)),
     )
 
 
@@ -30,6 +32,15 @@ def _surroundings(m: Any) -> list[LeftOut]:
     if m.nflex:
         found.append(LeftOut("flex", f"{m.nflex} of them", "deformable bodies do not deform"))
     return found
+
+
+def _lifted_by_drives(m: Any, joints: list[str]) -> list[LeftOut]:
+    """Joints whose drive carries lifted weights within its own limit of force."""
+    if not m.body_gravcomp.any():
+        return []
+    effect = "its drive lifts weights beyond actuatorfrcrange"
+    clamped = (m.jnt_actgravcomp != 0) & (m.jnt_actfrclimited != 0)
+    return [LeftOut("actuatorgravcomp", joints[k], effect) for k in np.flatnonzero(clamped)]
 
 
 def _massless(m: Any, bodies: list[str]) -> list[str]:
@@ -49,6 +60,6 @@ def _merged(m: Any, bodies: list[str]) -> list[str]:
 
 
 def _ignored(m: Any) -> list[str]:
-    counts = {"geom": m.ngeom, "sensor": m.nsensor, "tendon": m.ntendon}
-    counts |= {"camera": m.ncam, "light": m.nlight, "keyframe": m.nkey, "mocap body": m.nmocap}
+    counts = {"geom": m.ngeom, "sensor": m.nsensor, "camera": m.ncam, "light": m.nlight}
+    counts |= {"mocap body": m.nmocap}
     return [f"{name} ({count})" for name, count in counts.items() if count]
