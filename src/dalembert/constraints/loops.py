@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.constraints.kinds import Constraint
-from dalembert.constraints.posture import Posture
+from dalembert.constraints.posture import Placed, Pose, Posture
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import suggest
 from dalembert.model.parameter import expression
@@ -35,7 +35,8 @@ class Loop(Constraint):
     "rx", "ry", "rz"; one of the last three alone holds the twist about it and leaves the swing free.
     A body turned by half a turn does not close the loop. `pose_a`, `pose_b` (4, 4) move the frames
     within their bodies. λ holds forces and moments along these axes: b receives −λ, a receives +λ.
-    Points that coincide may also be held ``along="world"`` axes, which is shorter.
+    Points that coincide may also be held ``along="world"`` axes, or ``along="carrier"``, the axes of
+    the nearest body that carries both frames: the shortest, as where that body is plays no part.
     """
 
     every_row_counts: ClassVar[bool] = False  # a planar mechanism meets rows out of its plane
@@ -67,12 +68,9 @@ class Loop(Constraint):
         return tuple(axis for axis in AXES if axis in self.directions)
 
     def position(self, at: Posture) -> Any:
-        (R_a, p_a), (R_b, p_b) = (
-            at.pose(self.frame_a, self.pose_a),
-            at.pose(self.frame_b, self.pose_b),
-        )
-        R_a = self._rotation(R_a)
-        offset, R = R_a.T @ (p_b - p_a), R_a.T @ R_b
+        (R_a, p_a), (R_b, p_b) = self._seen(at)
+        axes = R_a if self.along == "frame" else np.eye(3)
+        offset, R = axes.T @ (p_b - p_a), axes.T @ R_b
         turns = _turns(R, self.axes)
         return np.stack([turns[a] if a in turns else offset["xyz".index(a)] for a in self.axes])
 
@@ -85,8 +83,7 @@ class Loop(Constraint):
         return {k: omega["xyz".index(axis[1])] for k, axis in turns.items()}
 
     def motions(self, at: Posture) -> list[Any]:
-        ends = ((self.frame_a, self.pose_a), (self.frame_b, self.pose_b))
-        J = [at.jacobian(frame, at.pose(frame, offset)[1]) for frame, offset in ends]
+        J = [at.jacobian(frame, at.pose(frame, offset)[1]) for frame, offset in _ends(self)]
         moved, turned = (np.concatenate([x[part] for x in J]) for part in (slice(3), slice(3, 6)))
         return [turned if axis.startswith("r") else moved for axis in self.axes]
 
@@ -94,22 +91,35 @@ class Loop(Constraint):
     def units(self) -> tuple[str, ...]:
         return tuple("N m" if axis.startswith("r") else "N" for axis in self.axes)
 
-    def _rotation(self, R_a: Any) -> Any:
-        """The axes the rows belong to."""
-        if self.along == "frame":
-            return R_a
-        if self.along != "world" or any(axis.startswith("r") for axis in self.axes):
+    def _seen(self, at: Posture) -> tuple[Pose, Pose]:
+        """Both ends, in the body that carries them or in the world."""
+        turns = any(axis.startswith("r") for axis in self.axes)
+        if self.along not in ("frame", "world", "carrier") or (turns and self.along != "frame"):
             raise ConstraintError(
-                f"loop {self.label!r}: along={self.along!r} must be 'frame', or 'world' for points"
+                f"loop {self.label!r}: along={self.along!r} must be 'frame', or for points 'world' "
+                "or 'carrier'"
             )
-        return np.eye(3)
+        if self.along == "world":
+            return at.pose(*_ends(self)[0]), at.pose(*_ends(self)[1])
+        return at.poses_apart(*_ends(self))[1:]
+
+    def _axes_in_world(self, at: Posture) -> Any:
+        """The axes (3, 3) that the rows belong to, as columns."""
+        if self.along == "carrier":
+            return at.poses_apart(*_ends(self))[0][0]
+        return np.eye(3) if self.along == "world" else at.pose(*_ends(self)[0])[0]
 
     def wrench(self, at: Posture, lam: Any) -> Any:
-        R_a = self._rotation(at.pose(self.frame_a, self.pose_a)[0])
+        R = self._axes_in_world(at)
         parts = dict(zip(self.axes, [-lam[i] for i in range(len(self.axes))], strict=True))
         six = [parts.get(axis, 0.0 * lam[0]) for axis in AXES]
-        # the rows x, y, z turn with frame a, so a force at b's origin is all there is
-        return np.concatenate([R_a @ np.stack(six[0:3]), R_a @ np.stack(six[3:6])])
+        # the rows x, y, z turn with their axes, so a force at b's origin is all there is
+        return np.concatenate([R @ np.stack(six[0:3]), R @ np.stack(six[3:6])])
+
+
+def _ends(kind: Loop | Distance) -> tuple[Placed, Placed]:
+    """Both frames, each with its pose within its body."""
+    return (kind.frame_a, kind.pose_a), (kind.frame_b, kind.pose_b)
 
 
 def _turns(R: Any, axes: tuple[str, ...]) -> dict[str, Any]:
@@ -151,13 +161,13 @@ class Distance(Constraint):
                 f"distance {self.label!r}: length {self.length} must be positive; frames that "
                 "coincide are a Loop with directions='point'"
             )
-        d = self._between(at)
+        _, (_, p_a), (_, p_b) = at.poses_apart(*_ends(self))
+        d = p_b - p_a
         l = expression(self.length)
         return np.stack([0.5 * (d @ d - l * l)])
 
     def motions(self, at: Posture) -> list[Any]:
-        ends = ((self.frame_a, self.pose_a), (self.frame_b, self.pose_b))
-        J = [at.jacobian(frame, at.pose(frame, offset)[1])[0:3] for frame, offset in ends]
+        J = [at.jacobian(frame, at.pose(frame, offset)[1])[0:3] for frame, offset in _ends(self)]
         d = self._between(at)
         return [np.sqrt(d @ d) * np.concatenate(J)]
 

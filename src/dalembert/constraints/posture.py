@@ -12,7 +12,8 @@ from dalembert.errors import ConstraintError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.systems.dynamics import Dynamics
 
-Pose = tuple[Any, Any]  # (R, p) in the world
+Pose = tuple[Any, Any]  # (R, p)
+Placed = tuple[str, Any]  # a frame, and a pose (4, 4) fixed in it or None
 
 
 class Posture:
@@ -39,20 +40,34 @@ class Posture:
 
     @cached_property
     def _poses(self) -> Mapping[str, Any]:
+        return self.system.poses(self.q)
+
+    def _require(self, frame: str) -> None:
         if not self.system.frames:
             raise ConstraintError(
                 f"{self.system.name} has no frames: hold it by Holonomic or Pfaffian constraints "
                 "on its coordinates"
             )
-        return self.system.poses(self.q)
+        self.system.require_frame(frame)
 
     def pose(self, frame: str, offset: Any = None) -> Pose:
         """(R, p) in the world of a named frame, moved by a pose (4, 4) fixed in it."""
-        poses = self._poses
-        self.system.require_frame(frame)
-        found = poses[frame]
+        self._require(frame)
+        found = self._poses[frame]
         moved = found if offset is None else found @ offset
         return moved[0:3, 0:3], moved[0:3, 3]
+
+    def poses_apart(self, a: Placed, b: Placed) -> tuple[Pose, Pose, Pose]:
+        """Poses of the nearest body that carries both frames, and of a and b in that body."""
+        self._require(a[0])
+        self._require(b[0])
+        poses = self.system.poses_apart(self.q, a[0], b[0])
+        moved = [
+            T if offset is None else T @ offset
+            for T, offset in zip(poses, (None, a[1], b[1]), strict=True)
+        ]
+        carrier, first, second = ((T[0:3, 0:3], T[0:3, 3]) for T in moved)
+        return carrier, first, second
 
     def jacobian(self, frame: str, point: Any) -> Any:
         """(6, nv): velocity of the `point` carried by the frame, and its angular velocity."""

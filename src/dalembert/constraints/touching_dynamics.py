@@ -183,6 +183,9 @@ class TouchingDynamics(Carried):
     def poses(self, q: Any) -> Mapping[str, Any]:
         return self.inner.poses(self.own(q))
 
+    def poses_apart(self, q: Any, a: str, b: str) -> tuple[Any, Any, Any]:
+        return self.inner.poses_apart(self.own(q), a, b)
+
     def pose(self, q: Any, frame: str) -> Any:
         return self.inner.pose(self.own(q), frame)
 

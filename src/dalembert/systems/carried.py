@@ -122,6 +122,9 @@ class Around(Carried):
     def poses(self, q: Any) -> Mapping[str, Any]:
         return self.dynamics.poses(q)
 
+    def poses_apart(self, q: Any, a: str, b: str) -> tuple[Any, Any, Any]:
+        return self.dynamics.poses_apart(q, a, b)
+
     def pose(self, q: Any, frame: str) -> Any:
         return self.dynamics.pose(q, frame)
 

@@ -279,6 +279,14 @@ class Dynamics:
         """The (4, 4) pose of every frame in the world."""
         return {}
 
+    def poses_apart(self, q: Any, a: str, b: str) -> tuple[Any, Any, Any]:
+        """Poses (4, 4) of the nearest body that carries both frames, and of a and b in it.
+
+        Where nobody knows of such a body it is the world.
+        """
+        placed = self.poses(q)
+        return np.eye(4), placed[a], placed[b]
+
     def pose(self, q: Any, frame: str) -> Any:
         """The (4, 4) pose of a named frame in the world."""
         raise self.no_frames()

@@ -17,7 +17,12 @@ from dalembert.formulations.derivatives.inertial import (
     with_inertial_parameters,
 )
 from dalembert.formulations.forward.regularity import require_regular_mass_matrix
-from dalembert.formulations.kinematics.frames import EXPRESSED_IN, body_poses, frame_pose
+from dalembert.formulations.kinematics.frames import (
+    EXPRESSED_IN,
+    body_poses,
+    frame_pose,
+    frames_apart,
+)
 from dalembert.formulations.kinematics.operational import TASKS
 from dalembert.model import CoupledModel, Model
 from dalembert.model.forest import Tree, trees
@@ -115,6 +120,11 @@ class RobotDynamics(Carried):
         tree = self.model.tree
         placed = body_poses(tree, self.model.expand(q))
         return {frame: se3.pose(*frame_pose(tree, placed, frame)) for frame in tree.frames}
+
+    def poses_apart(self, q: Any, a: str, b: str) -> tuple[Any, Any, Any]:
+        tree = self.model.tree
+        carrier, first, second = frames_apart(tree, self.model.expand(q), a, b)
+        return se3.pose(*carrier), se3.pose(*first), se3.pose(*second)
 
     def pose(self, q: Any, frame: str) -> Any:
         return self.compute("pose", q=q, frame=frame)

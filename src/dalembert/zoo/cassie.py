@@ -91,7 +91,7 @@ def build(springs: bool = False) -> Constrained:
 
     Joints are ``left_…`` and ``right_…``. The flexures of shin and heel are joints as well, with
     their springs if `springs` says so. The rods meet foot and heel where they do in the reference
-    posture.
+    posture; λ are the forces there, along the axes of tarsus (plantar) and hip (Achilles).
     """
     free = {"name": "pelvis_motion", "type": "free"}
     links: list[dict[str, Any]] = [{"name": "pelvis", "joint": free, **PELVIS}]
@@ -114,7 +114,7 @@ def _rods(robot: Robot, q: np.ndarray) -> list[Loop]:
             at = [robot.reference("pose", q, frame=f"{side}_{link}") for link in (rod, held)]
             there = pose(p=(np.linalg.inv(at[1]) @ at[0] @ end)[:3, 3])
             ends = (f"{side}_{rod}", f"{side}_{held}")
-            made.append(Loop(*ends, "point", end, there, along="world", name=f"{side}_{name}"))
+            made.append(Loop(*ends, "point", end, there, along="carrier", name=f"{side}_{name}"))
     return made
 
 

@@ -43,6 +43,33 @@ def frame_pose(model: Model, poses: list[Placement], name: str) -> Placement:
     return parent.then(frame.placement)
 
 
+def frames_apart(model: Model, q: Vector, a: str, b: str) -> tuple[Placement, Placement, Placement]:
+    """(R, p) of the nearest body that carries both frames, in the world, and of a and b in it.
+
+    The joints that carry that body do not enter their places in it, not even as what cancels.
+    """
+    frames = (model.frame(a), model.frame(b))
+    first, second = (_line(model, frame.body) for frame in frames)
+    shared = [i for i in first if i in second]
+    lines = (shared, first[len(shared) :], second[len(shared) :])
+    carrier, *apart = (_along([model.bodies[i].transform(q) for i in line]) for line in lines)
+    ends = [seen.then(frame.placement) for seen, frame in zip(apart, frames, strict=True)]
+    return carrier, ends[0], ends[1]
+
+
+def _line(model: Model, body: int) -> list[int]:
+    """The bodies from the base to this one."""
+    return [] if body < 0 else [*_line(model, model.bodies[body].parent), body]
+
+
+def _along(line: list[Placement]) -> Placement:
+    """Where the last frame of a line is, each placed in the one before."""
+    seen = IDENTITY
+    for inner in line:
+        seen = seen.then(inner)
+    return seen
+
+
 def pose(model: Model, q: Vector, frame: str = "tool") -> Pose:
     """The (4, 4) pose of a named frame in the world."""
     return se3.pose(*frame_pose(model, body_poses(model, q), frame))
