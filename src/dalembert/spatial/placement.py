@@ -7,6 +7,7 @@ function has the form with the fewest operations: with Ad of `se3` as (6, 6) mat
     motion to child    Ad_{g⁻¹} V      (Rᵀ(v + ω × p), Rᵀω)
     motion to parent   Ad_g V          (R v − R ω × p, R ω)
     force to parent    Ad_{g⁻¹}ᵀ F     (R f, R n + p × R f)
+    force to child     Ad_gᵀ F         (Rᵀf, Rᵀ(n + f × p))
 """
 
 from __future__ import annotations
@@ -52,6 +53,11 @@ class Placement(NamedTuple):
         """The same force about the parent's origin, in its axes; (3,), or columns (3, k) of them."""
         f = self.R @ force[0]
         return f, self.R @ force[1] + cross(self.p, f)
+
+    def force_to_child(self, force: Force) -> Force:
+        """The same force about the child's origin, in its axes: a screw as motions are, (n, f)."""
+        n, f = self.motion_to_child((force[1], force[0]))
+        return f, n
 
     def acceleration_to_child(self, a: Vector3, U: Matrix3) -> Vector3:
         """Acceleration of the child's origin, in its axes: the parent's moves as r̈ = a + U r."""

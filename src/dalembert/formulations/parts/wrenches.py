@@ -33,7 +33,6 @@ def _relieved(model: Model, q: Vector, qd: Vector, wrenches: list[Force]) -> lis
     poses, left = body_poses(model, q), list(wrenches)
     for body, wrench in outer.items():
         for i in model.supports[body] if body >= 0 else ():
-            R, p = poses[i]
-            f, n = split(wrench)
-            left[i] = left[i][0] - R.T @ f, left[i][1] - R.T @ (n - np.cross(p, f))
+            f, n = poses[i].force_to_child(split(wrench))
+            left[i] = left[i][0] - f, left[i][1] - n
     return left
