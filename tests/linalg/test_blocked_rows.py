@@ -50,4 +50,4 @@ def test_legs_of_a_biped_are_chosen_from_apart():
     blocks = closed.dynamics.row_blocks
     assert sum(rank for _, rank in blocks) == closed.dynamics.rank
     assert [(len(rows), rank) for rows, rank in blocks] == 2 * [(2, 2), (1, 0), (3, 3)]
-    assert closed.operation_count("forward_dynamics").total < 21_000
+    assert closed.operation_count("forward_dynamics").total < 19_000

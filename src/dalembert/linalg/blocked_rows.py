@@ -1,8 +1,9 @@
-"""Rows in blocks, those of different blocks never depending on each other: chosen block by block.
+"""Rows in blocks, those of different blocks never depending on each other: a basis for every block.
 
-Which of redundant rows are taken is decided among the rows of a block alone, so that the others' zeros
-stay zeros; what the blocks span is then made orthogonal in their order. A block without redundant
-rows is taken as it is.
+Which of redundant rows are taken is decided among the rows of a block alone, and each block is made
+orthogonal by itself, so that the zeros between blocks stay zeros. What the bases P of the blocks have
+in common is the small K = P W Pᵀ, which is factored. That squares the condition of one block beside
+another, which is that of the metric and grows at no singular posture: within a block none is squared.
 """
 
 from __future__ import annotations
@@ -13,51 +14,45 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.linalg.row_space import HUGE, Basis, PivotedRowSpace, RowSpace, ordered, row_space
+from dalembert.linalg.ldl import AnyLDL, ldl
+from dalembert.linalg.row_space import Basis, PivotedRowSpace, RowSpace, row_space
 
 Blocks = Sequence[tuple[list[int], int]]  # rows of each, and how many of them are independent
 
 
 @dataclass(frozen=True)
 class BlockedRowSpace(Basis):
-    """B = L P with a block of L for every block of rows, and P = K Q, Q orthogonal."""
+    """B = L P with a block of L for every block of rows; P is orthogonal within a block."""
 
     rows: list[list[int]]
-    own: list[PivotedRowSpace | None]  # the space of every block that has redundant rows
-    joint: RowSpace  # of all their P, and of the rows that are taken as they are
+    own: list[RowSpace | PivotedRowSpace]  # the space of every block
+    joint: AnyLDL  # K
     idle: list[int]  # rows that hold nothing: zero but for rounding
 
+    def back(self, y: Any) -> Any:
+        """The shortest u (n,) or (n, k) with P W u = y: with y of `coordinates(r)`, B W u = r."""
+        return np.stack(self.P).T @ self.joint.solve(y)
+
+    def across(self, u: Any) -> Any:
+        """What u (n,) has beside the span of the rows."""
+        return u - self.back(np.stack(self.P) @ (self.weights * u))
+
     def coordinates(self, r: Any) -> tuple[Any, Any]:
-        """(y with B W u = r for u = back(y), what is left of r where rows depend on others)."""
+        """(y with L y = r, what is left of r where rows depend on others), for r (m,) or (m, k)."""
         found = [
-            (r[rows], None) if space is None else space.coordinates(r[rows])
-            for space, rows in zip(self.own, self.rows, strict=True)
+            space.coordinates(r[rows]) for space, rows in zip(self.own, self.rows, strict=True)
         ]
-        y, beyond = self.joint.coordinates(np.concatenate([part for part, _ in found]))
-        left = [
-            more if left is None else left
-            for (_, left), more in zip(found, self._cut(beyond), strict=True)
-        ]
-        return y, self._in_order([*left, r[self.idle]])
+        left = [*(left for _, left in found), r[self.idle]]
+        return np.concatenate([y for y, _ in found]), self._in_order(left)
 
     def solve(self, r: Any) -> tuple[Any, Any]:
         """((B W Bᵀ)⁺ r, what is left of r)."""
         y, left = self.coordinates(r)
-        z = self._cut(self.joint.spread([a * b for a, b in zip(y, self.inverse, strict=True)]))
-        found = [
-            part if space is None else space.spread(part)
-            for space, part in zip(self.own, z, strict=True)
-        ]
+        z, found, start = self.joint.solve(y), [], 0
+        for space in self.own:
+            found.append(space.spread(z[start : start + len(space.P)]))
+            start += len(space.P)
         return self._in_order([*found, np.zeros((len(self.idle), *r.shape[1:]))]), left
-
-    def _cut(self, y: Any) -> list[Any]:
-        """Entries of the joint space, block by block."""
-        parts, start = [], 0
-        for space, rows in zip(self.own, self.rows, strict=True):
-            stop = start + (len(rows) if space is None else len(space.P))
-            parts.append(y[start:stop])
-            start = stop
-        return parts
 
     def _in_order(self, parts: list[Any]) -> Any:
         """Entries of the blocks in the order of the rows."""
@@ -77,21 +72,26 @@ def blocked_rows(B: Any, weights: Any, blocks: Blocks) -> BlockedRowSpace:
     """
     idle = [k for rows, rank in blocks if not rank for k in rows]
     taken = [(list(rows), rank) for rows, rank in blocks if rank]
-    own: list[PivotedRowSpace | None] = [
-        None if rank == len(rows) else row_space(B[rows], rank, weights, most=rank)  # type: ignore[misc]  # traced or small: never dense
+    own: list[RowSpace | PivotedRowSpace] = [
+        row_space(B[rows], rank, weights, most=rank)  # type: ignore[misc]  # traced or small: never dense
         for rows, rank in taken
     ]
-    spanned: list[Any] = []
-    squares: list[Any] = []
-    for space, (rows, _) in zip(own, taken, strict=True):
-        spanned += [B[k] for k in rows] if space is None else _alive(space)
-        squares += [(weights * B[k]) @ B[k] for k in rows] if space is None else space.squares
-    joint = ordered(np.stack(spanned), weights)
-    about = (joint.P, joint.inverse, weights, squares, joint.lost)
+    P = [p for space in own for p in space.P]
+    inverse = [x for space in own for x in space.inverse]
+    joint = _joint(P, inverse, weights, [len(space.P) for space in own])
+    squares = [square for space in own for square in space.squares]
+    lost = 1.0 - np.prod(np.stack([1.0 - space.lost for space in own]))
+    about = (P, inverse, weights, squares, lost)
     return BlockedRowSpace(*about, [rows for rows, _ in taken], own, joint, idle)
 
 
-def _alive(space: PivotedRowSpace) -> list[Any]:
-    """The rows P of a space; those that were not kept are rounding, and take no part."""
-    kept = [np.where(inverse > 2.0 / HUGE, 1.0, 0.0) for inverse in space.inverse]
-    return [each * p for each, p in zip(kept, space.P, strict=True)]
+def _joint(P: list[Any], inverse: list[Any], weights: Any, sizes: list[int]) -> AnyLDL:
+    """The factors of K = P W Pᵀ, P being orthogonal within blocks of these sizes.
+
+    Rows that were not kept, being rounding, take no part: beside their huge pivot nothing counts.
+    """
+    block = np.repeat(np.arange(len(sizes)), sizes)
+    between = (block[:, None] != block[None, :]).astype(float)
+    rows = np.stack(P)
+    squares = np.diag(np.stack([1.0 / each for each in inverse]))
+    return ldl(between * (rows @ (weights.reshape(-1, 1) * rows.T)) + squares)
