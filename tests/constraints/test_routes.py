@@ -109,6 +109,16 @@ def test_elimination_is_answered_where_its_own_coordinates_become_singular():
     np.testing.assert_allclose(found[1], expected[1], atol=1e-10)
 
 
+def test_pivots_hold_at_the_posture_where_a_system_stands():
+    """Cassie stands where its foot cranks are no pivots, though they are around there."""
+    closed = dl.load("cassie")
+    q, qd, _ = closed.random_state(np.random.default_rng(0), size=1)
+    tau = np.random.default_rng(1).normal(size=(1, closed.nv))
+    expected = closed.forward_dynamics(q, qd, tau)
+    found = closed.reference("forward_dynamics", q[0], qd[0], tau[0], formulation="elimination")
+    np.testing.assert_allclose(found[0], expected[0][0], rtol=1e-9, atol=1e-9)
+
+
 def test_time_dependent_rows():
     # a particle on a wire that turns with ω: x sin ωt − y cos ωt = 0 gives r̈ = ω² r on the wire
     particle = dl.load("pendulum_constrained", g=0.0).system

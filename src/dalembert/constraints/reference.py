@@ -9,9 +9,11 @@ import numpy as np
 from dalembert.constraints import rank
 from dalembert.constraints.assembly import STARTS, assemble, settle
 from dalembert.constraints.description import ConstrainedDynamics, Pivots
+from dalembert.constraints.elimination import weakest
 from dalembert.errors import ConstraintError, ParameterError, ShapeError
 
 WALKS, STEPS = 4, 3
+FAINT = 1e-6  # of the best pivots: others are taken to vanish
 SPREAD = 0.1  # of a step, rad or m
 
 
@@ -20,6 +22,7 @@ def reference(
 ) -> tuple[np.ndarray, Pivots, np.ndarray, tuple[tuple[int, ...], ...]]:
     """(An assembled posture (nq,), pivots of the best-conditioned one around it, h left there, blocks).
 
+    Pivots that vanish at the posture itself, though it is a regular one, give way to its own.
     Blocks are rows that share no velocity with others at any of these postures.
     """
     if guess.shape != (system.nq,):
@@ -42,7 +45,12 @@ def reference(
                 f"constraint {name!r}, equation {int(empty.argmax())}: it does not depend on q at "
                 "any posture tried, so it holds nothing"
             )
-    return q, rank.pivots(best, independent), remainder, rank.blocks(rows)
+    chosen = rank.pivots(best, independent)
+    if ranks[0] == generic:
+        here = rank.pivots(rows[0], independent)
+        if weakest(rows[0], chosen) < FAINT * weakest(rows[0], here):
+            chosen = here
+    return q, chosen, remainder, rank.blocks(rows)
 
 
 def _with_numbers(system: ConstrainedDynamics) -> ConstrainedDynamics:
