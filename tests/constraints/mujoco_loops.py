@@ -3,14 +3,15 @@
 import mujoco
 import numpy as np
 
-FREE, BALL = 0, 1
+from tests.importers.test_mjcf import Peer as PlainPeer
+
 STEP = 3e-3  # s, of differences: their error is its sixth power
 CONNECT, WELD = int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)
 TENDON = int(mujoco.mjtEq.mjEQ_TENDON)
 SITE = int(mujoco.mjtObj.mjOBJ_SITE)
 
 
-class Peer:
+class Peer(PlainPeer):
     """One MJCF text; `solve` gives what `Constrained.forward_dynamics` should."""
 
     def __init__(self, text: str) -> None:
@@ -23,22 +24,9 @@ class Peer:
 
     def put(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Set our state; returns T with v = T q̇, and Ṫ q̇: free joints are body twists here."""
-        m, d = self.m, self.d
-        T, drift = np.eye(m.nv), np.zeros(m.nv)
-        d.qpos[:] = q
-        for kind, a, i in zip(m.jnt_type, m.jnt_qposadr, m.jnt_dofadr, strict=True):
-            if kind in (FREE, BALL):
-                a = a + 3 if kind == FREE else a
-                d.qpos[a : a + 4] = np.roll(q[a : a + 4], 1)
-            if kind == FREE:
-                R = np.zeros(9)
-                mujoco.mju_quat2Mat(R, d.qpos[a : a + 4])
-                T[i : i + 3, i : i + 3] = R.reshape(3, 3)
-                turned = np.cross(qd[i + 3 : i + 6], qd[i : i + 3])
-                drift[i : i + 3] = R.reshape(3, 3) @ turned
-        d.qvel[:] = T @ qd
-        mujoco.mj_forward(m, d)
-        return T, drift
+        back, rate = self.set(q, qd)  # orthogonal
+        mujoco.mj_forward(self.m, self.d)
+        return back.T, -back.T @ rate
 
     def matrices(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, ...]:
         """(M, h, J, −J̇ q̇) in our velocities: M q̈ + h = τ + Jᵀ f and J q̈ = −J̇ q̇."""
