@@ -73,6 +73,8 @@ MARKED = {
         "zoo/test_textbook.py::test_every_number_may_be_a_parameter",
     ),
     "process": (
+        "test_travel.py::test_other_processes",
+        "test_travel.py::test_workers",
         "cli/test_errors.py",
         "importers/test_bad_files.py",
         "kernels/test_cache_under_fire.py",

@@ -15,10 +15,11 @@ import numpy as np
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.read import matrix_of, rows_of
 from dalembert.errors import ConstraintError
+from dalembert.travel import Portable
 
 
 @dataclass(frozen=True, eq=False)
-class Constraint:
+class Constraint(Portable):
     """Base of all kinds; `name` is how errors and reactions call it."""
 
     # whether friction in proportion to its first λ acts along with it

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from dalembert import bridge
 from dalembert.errors import ConstraintError
+from dalembert.travel import Portable
 
 
 class Patch(NamedTuple):
@@ -29,7 +30,7 @@ class Patch(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class Surface(Portable):
     """A surface by its chart, a NumPy function of α (2,) that returns the point (3,) in metres.
 
     The order of the coordinates must make c_u × c_v point outward, away from the material.
@@ -74,7 +75,19 @@ class Surface:
         return Patch(*self._patch(alpha))
 
 
-class Sphere(Surface):
+class Shape(Surface):
+    """A surface that its numbers say all of: it goes to another process as these."""
+
+    def __new__(cls, *numbers: Any, **named: Any) -> Self:
+        made = super().__new__(cls)
+        made.__dict__["_made_of"] = partial(cls, **named), numbers
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.__dict__["_made_of"]
+
+
+class Sphere(Shape):
     """c = ρ (cos u cos v, −cos u sin v, sin u): M = ρ diag(1, cos u), K = 1/ρ, T = (0, −tan u/ρ).
 
     `pole` names the axis at whose two ends the chart is singular; the three axes change places in
@@ -117,7 +130,7 @@ def _latitude(p: Any) -> Any:
     return np.stack([np.arctan2(p[2], across), np.arctan2(-p[1], p[0])])
 
 
-class Plane(Surface):
+class Plane(Shape):
     """c = (u, v, 0), material below: M = 1, K = 0, T = 0."""
 
     def __init__(self) -> None:
@@ -130,7 +143,7 @@ class Plane(Surface):
         )
 
 
-class Cylinder(Surface):
+class Cylinder(Shape):
     """c = (ρ cos u, ρ sin u, v), its axis along z: M = diag(ρ, 1), K = diag(1/ρ, 0), T = 0."""
 
     def __init__(self, radius: float) -> None:
@@ -148,7 +161,7 @@ class Cylinder(Surface):
         super().__init__(chart, height, True, "cylinder", coordinates)
 
 
-class Ellipsoid(Surface):
+class Ellipsoid(Shape):
     """(x/a)² + (y/b)² + (z/c)² = 1, in the sphere's coordinates."""
 
     def __init__(self, a: float, b: float, c: float) -> None:
@@ -168,7 +181,7 @@ class Ellipsoid(Surface):
         )
 
 
-class Torus(Surface):
+class Torus(Shape):
     """((R + r cos v) cos u, (R + r cos v) sin u, r sin v): a tube of radius r around a circle R."""
 
     def __init__(self, radius: float, tube: float) -> None:

@@ -32,6 +32,7 @@ from dalembert.control.task import (
 from dalembert.control.trajectory import Trajectory, hold
 from dalembert.errors import ShapeError
 from dalembert.linalg.row_space import row_space
+from dalembert.travel import Portable
 
 
 def gains(value: Any, size: int, name: str) -> np.ndarray:
@@ -91,7 +92,7 @@ def in_range(model: ConstrainedDynamics, A: Any, lam: Any) -> Any:
     return lam - unfelt
 
 
-class _Law:
+class _Law(Portable):
     """What both laws share: the target, the force part, and the dynamics they compute with."""
 
     system: Constrained

@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.control.trajectory import Trajectory, hold
 from dalembert.errors import ModelError, ShapeError
 from dalembert.systems.system import Dynamics, System
+from dalembert.travel import Portable
 
 
 def gain(value: Any, size: int, name: str) -> np.ndarray:
@@ -33,7 +34,7 @@ def known(system: System) -> Dynamics:
 
 
 @dataclass(frozen=True, eq=False)
-class _JointSpace:
+class _JointSpace(Portable):
     """A controller of a system's joints, with the model it believes in."""
 
     system: System

@@ -16,10 +16,11 @@ from dalembert.formulations.kinematics.operational import task_mobility
 from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.spatial.rotations import log_so3
 from dalembert.systems.system import Dynamics, System
+from dalembert.travel import Portable
 
 
 @dataclass(frozen=True, eq=False)
-class OperationalSpace:
+class OperationalSpace(Portable):
     """τ = Jᵀ Λ (a − J̇ q̇) + h − ψ + (1 − Jᵀ J̄ᵀ)(−k M q̇), a = V̇_d − K_d Ṽ − K_p e.
 
     The task is the position of a frame, and its orientation unless ``position_only``. What the task

@@ -15,11 +15,12 @@ from dalembert.kernels import Kernel, Program, build
 from dalembert.kernels.call.explain import explain
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
 from dalembert.kernels.program.derivatives import jacobian, jvp, vjp
+from dalembert.travel import Portable
 
 Shape = tuple[int, ...] | int
 
 
-class CompiledFunction:
+class CompiledFunction(Portable):
     """A function of arrays as a ufunc, as source text, and with derivatives that are such again."""
 
     def __init__(self, program: Program) -> None:

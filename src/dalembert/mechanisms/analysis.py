@@ -59,7 +59,7 @@ class Analysis(DaeMethods, System):
         self.__dict__.clear()
         self._description = kept
 
-    def __getstate__(self) -> dict[str, Any]:
+    def _data(self) -> dict[str, Any]:
         return {"_description": self._description}
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -207,11 +208,15 @@ class Builder:
         """
         d = self._description
         indices = tuple(d.index(body, f"joint {name!r}: ") for body in bodies)
-        kind = Kind(
-            name, d.space, len(indices), rows, lambda q, p: function(q), ("none",), 0, custom=True
-        )
+        alone = partial(_of_coordinates, function)
+        kind = Kind(name, d.space, len(indices), rows, alone, ("none",), 0, custom=True)
         centres = tuple(np.zeros(d.space.dimension) for _ in indices)
         return self._add_joint(Element(name, kind, indices, np.zeros(1), centres))
+
+
+def _of_coordinates(function: Any, q: Any, p: Any) -> Any:
+    """A function of coordinates alone, called as those that have numbers."""
+    return function(q)
 
 
 class _Constant:

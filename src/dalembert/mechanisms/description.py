@@ -20,10 +20,11 @@ from dalembert.systems.bodies.batch import BodyUnits, place_units
 from dalembert.systems.bodies.body_set import BodySet
 from dalembert.systems.bodies.data import Element, Prescribed, digest
 from dalembert.systems.dynamics import Dynamics
+from dalembert.travel import Portable
 
 
 @dataclass(frozen=True, eq=False)
-class Driven:
+class Driven(Portable):
     """A measured quantity that follows a motion: Φ = f(q) − s(t)."""
 
     element: Element

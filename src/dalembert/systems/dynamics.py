@@ -17,6 +17,7 @@ from dalembert.formulations.registry import INPUTS, SIZES, Quantity, Size, sugge
 from dalembert.model.actuators import Actuation
 from dalembert.model.forest import Tree
 from dalembert.model.jointed import Kinds
+from dalembert.travel import Portable
 
 UNITS = {
     "q": {"angle": "rad", "length": "m", "quaternion": "1", "unknown": ""},
@@ -35,7 +36,7 @@ class Rows(NamedTuple):
     drift: Any  # γ (rows,)
 
 
-class Dynamics:
+class Dynamics(Portable):
     """M q̈ + h + Aᵀλ = τ + ψ with its manifold, friction, limits, frames and constraints.
 
     Parameters that are still open are bound with `bind` before anything is computed.

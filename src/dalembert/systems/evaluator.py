@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from inspect import signature
+from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,24 +24,45 @@ from dalembert.systems import by_tree, on_symbols
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.variant import Variant
 from dalembert.text import plain_name
+from dalembert.travel import Portable
 
 if TYPE_CHECKING:
     from dalembert.kernels.program.count import Count
 
 Parameters = Mapping[str, float] | np.ndarray | None
+# what a system keeps that was compiled or traced: found by name, as several rooms keep something here
+_MADE = {
+    *("_variants", "_kernels", "_programs", "_devices", "_rollouts", "_device_rollouts"),
+    *("_searches", "_differentiated", "_looped_functions"),
+}
 
 
-class Evaluator:
+class Evaluator(Portable):
     """Kernels and programs of one system, made when first asked for."""
 
     def __init__(self, dynamics: Dynamics) -> None:
         plain_name(dynamics.name, "a system")
         self.dynamics = dynamics
         self._open = bool(dynamics.parameters)  # asked in every call
+        self._start_without_kernels()
+
+    def _start_without_kernels(self) -> None:
         self._variants: dict[Any, Variant] = {}
         self._kernels: dict[Any, Kernel] = {}
         self._programs: dict[Any, Program] = {}
         self._devices: dict[Any, DeviceKernel] = {}
+
+    def _data(self) -> dict[str, Any]:
+        """What goes to another process; kernels are made again there, or found in the cache."""
+        return {
+            name: value
+            for name, value in super()._data().items()
+            if name not in _MADE and not isinstance(value, BuiltinFunctionType)
+        }
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        super().__setstate__(state)
+        self._start_without_kernels()
 
     @property
     def description(self) -> Any:

@@ -91,9 +91,6 @@ class Lagrangian(TimedSystem):
     def __hash__(self) -> int:
         return hash(self.description.content)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.description)
-
     # dynamics
 
     def inverse_dynamics(
@@ -208,12 +205,6 @@ def described(
     moving = any(bridge.depends_on(part, letters.t) for part in parts.values())
     named = (name, letters.names, function, letters.parameters, dimension)
     return Energies(*named, moving=moving)
-
-
-def _restore(cls: type[Lagrangian], energies: Energies) -> Lagrangian:
-    made = cls.__new__(cls)
-    System.__init__(made, energies)
-    return made
 
 
 def _listed(forces: Any) -> list[Any]:

@@ -106,9 +106,6 @@ class Robot(RobotQuantities, RobotTasks, RobotInertias, RobotChanges, RobotBuild
     def __hash__(self) -> int:
         return hash(self.model.content)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.model,)
-
     def _repr_html_(self) -> str:
         """What a notebook shows: a table of the joints.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,13 @@ def _on_a_rod(coordinates: str, name: str, m: Any, l: Any, g: Any) -> Constraine
     down = [0.0] * (len(q) - 1) + [-g]
     far = float(getattr(l, "value", l))  # of a letter, its default
     particle = Particles([m], [q], q, gravity=down, name=name)
-    # h = ½ (|q|² − l²), so that A = qᵀ and the tension is λ l
-    rod = Holonomic(lambda q: 0.5 * (q @ q - expression(l * l)), name="rod")
+    rod = Holonomic(partial(_off_the_sphere, l), name="rod")
     return Constrained(particle, [rod], guess=np.eye(len(q))[-1] * -far)
+
+
+def _off_the_sphere(l: Any, q: Any) -> Any:
+    """h = ½ (|q|² − l²), so that A = qᵀ and the tension is λ l."""
+    return 0.5 * (q @ q - expression(l * l))
 
 
 def build_pendulum(m: float = 1.0, l: float = 1.0, g: float = 9.81) -> Constrained:

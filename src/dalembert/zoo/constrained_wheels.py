@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,14 @@ def build_disk(m: float = 1.0, I1: float = 0.25, I2: float = 0.5, rho: float = 1
     q, qd = _symbols("x", "y", "theta", "phi")
     T = 0.5 * m * (qd[0] ** 2 + qd[1] ** 2) + 0.5 * I1 * qd[2] ** 2 + 0.5 * I2 * qd[3] ** 2
     disk = Lagrangian(q, T, qd=qd, name="rolling_disk")
+    rolling = Pfaffian(partial(_rolling, rho), name="rolling")
+    return Constrained(disk, [rolling], independent=("theta", "phi"))
 
-    def rolling(q: Any) -> Any:
-        c, s = rho * np.cos(q[2]), rho * np.sin(q[2])
-        return np.stack([np.stack([1.0, 0.0, 0.0, -c]), np.stack([0.0, 1.0, 0.0, -s])])
 
-    return Constrained(disk, [Pfaffian(rolling, name="rolling")], independent=("theta", "phi"))
+def _rolling(rho: Any, q: Any) -> Any:
+    """ẋ − ρ cos θ φ̇ = 0 and ẏ − ρ sin θ φ̇ = 0."""
+    c, s = rho * np.cos(q[2]), rho * np.sin(q[2])
+    return np.stack([np.stack([1.0, 0.0, 0.0, -c]), np.stack([0.0, 1.0, 0.0, -s])])
 
 
 def build_knife(
@@ -68,23 +71,21 @@ def build_snakeboard(
 ) -> Constrained:
     """A board whose wheel axles turn by φ_b, φ_f and whose rider turns a rotor by ψ."""
     q, qd = _symbols("x", "y", "theta", "psi", "phi_b", "phi_f")
-    m, J, J_rotor, J_wheel, l = map(expression, (m, J, J_rotor, J_wheel, l))
+    m, J, J_rotor, J_wheel = map(expression, (m, J, J_rotor, J_wheel))
     T = 0.5 * m * (qd[0] ** 2 + qd[1] ** 2) + 0.5 * J * qd[2] ** 2
     T += 0.5 * J_rotor * (qd[2] + qd[3]) ** 2
     T += 0.5 * J_wheel * ((qd[2] + qd[4]) ** 2 + (qd[2] + qd[5]) ** 2)
     board = Lagrangian(q, T, qd=qd, name="snakeboard")
-
-    def axle(angle: int, side: float) -> Any:
-        def row(q: Any) -> Any:
-            heading = q[2] + q[angle]
-            turning = side * l * np.cos(q[angle])
-            parts = [-np.sin(heading), np.cos(heading), turning, 0.0, 0.0, 0.0]
-            return np.stack([np.stack(parts)])
-
-        return row
-
-    wheels = [Pfaffian(axle(4, -1.0), name="back"), Pfaffian(axle(5, 1.0), name="front")]
+    ends = {"back": (4, -1.0), "front": (5, 1.0)}
+    wheels = [Pfaffian(partial(_axle, l, *end), name=name) for name, end in ends.items()]
     return Constrained(board, wheels, guess=[0.0, 0.0, 0.0, 0.0, 0.4, -0.3])
+
+
+def _axle(l: Any, angle: int, side: float, q: Any) -> Any:
+    """No motion across wheels that are turned by q[angle], `side` · l ahead of the centre."""
+    heading = q[2] + q[angle]
+    turning = side * expression(l) * np.cos(q[angle])
+    return np.stack([np.stack([-np.sin(heading), np.cos(heading), turning, 0.0, 0.0, 0.0])])
 
 
 ENTRIES = (

@@ -18,6 +18,7 @@ import platform
 import struct
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,23 @@ class _MethodDef(ctypes.Structure):
     )
 
 
+class _Owned(tuple[Any, ...]):
+    """What a builtin of ours is bound to; to another process it takes the fallback alone.
+
+    Python pickles a builtin as the attribute of its name of what it is bound to.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        _, fallback, _, _, method = self
+        return _bearer, (method.name.decode(), fallback)
+
+
+def _bearer(name: str, function: Callable[..., Any]) -> Any:
+    return SimpleNamespace(**{name: function})
+
+
 def fast_call(
     kernel: "Kernel", fallback: Callable[..., Any], name: str, doc: str
 ) -> Callable[..., Any]:
@@ -63,7 +81,7 @@ def fast_call(
         name.encode(), stubs()["dalembert_call"], _METH_FASTCALL | _METH_KEYWORDS, doc.encode()
     )
     # CPython keeps the tuple as long as the builtin, and the tuple keeps all that it points to
-    owned = (_call_struct(kernel, fallback), fallback, kernel, np.dtype(np.float64), method)
+    owned = _Owned((_call_struct(kernel, fallback), fallback, kernel, np.dtype(float), method))
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)

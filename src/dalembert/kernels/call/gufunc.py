@@ -4,6 +4,7 @@ NumPy then does what it does for its own functions: broadcasting, strides, `out=
 with the GIL released inside the loop. (`where=` it refuses to every ufunc with a signature.)
 """
 
+import copyreg
 import ctypes
 import gc
 from collections.abc import Callable, Sequence
@@ -46,6 +47,7 @@ class _Buffers:
         self.signature, self.name, self.doc = signature.encode(), name.encode(), doc.encode()
         self.lazy: dict[int, _Lazy] = {}
         self.code: dict[int, object] = {}
+        self.made_again: Callable[[], tuple[Any, ...]] | None = None
 
     def install(self, loop: int, address: int, owner: object) -> None:
         # the function before its data: a thread in between sees the new loop with the lazy data,
@@ -81,16 +83,19 @@ def make_ufunc(
     float64: tuple[int, object],
     float32: Callable[[], tuple[int, object]],
     check: Check | None = None,
+    made_again: Callable[[], tuple[Any, ...]] | None = None,
 ) -> np.ufunc:
     """A generalized ufunc over compiled loops of both precisions.
 
     `float64` is the address of an inner loop and the object that keeps its code alive; `float32`
     is asked for the same when the first float32 array arrives. `check` is called with every loop
-    before it is first used, and may raise.
+    before it is first used, and may raise. `made_again` is asked for what another process makes the
+    same ufunc from, a function and its arguments.
     """
     if any(size < 1 for port in (*inputs, *outputs) for size in port.shape):
         raise CompileError(f"{name}: {signature(inputs, outputs)} has an axis without entries")
     buffers = _Buffers(signature(inputs, outputs), name, doc, len(inputs) + len(outputs))
+    buffers.made_again = made_again
 
     def first(
         loop: int, ask: Callable[[], tuple[int, object]], args: int, dimensions: int, steps: int
@@ -162,3 +167,18 @@ def _show_to_collector(ufunc: np.ufunc, buffers: _Buffers) -> None:
     collected = np.ufunc.__flags__ & _HAVE_GC and not gc.is_tracked(ufunc)
     if collected and any(x is buffers for x in gc.get_referents(ufunc)):
         ctypes.pythonapi.PyObject_GC_Track(ctypes.py_object(ufunc))
+
+
+_numpys_own: Any = copyreg.dispatch_table.get(np.ufunc)
+
+
+def _reduced(ufunc: np.ufunc) -> Any:
+    """For pickle: what one of ours is made from; the name of every other, as NumPy has it."""
+    own = (x for x in gc.get_referents(ufunc) if isinstance(x, _Buffers))
+    made_again = getattr(next(own, None), "made_again", None)
+    if made_again is not None:
+        return made_again()
+    return ufunc.__name__ if _numpys_own is None else _numpys_own(ufunc)
+
+
+copyreg.pickle(np.ufunc, _reduced)

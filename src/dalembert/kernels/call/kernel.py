@@ -5,6 +5,7 @@ import hashlib
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -99,6 +100,10 @@ class Kernel:
     outputs: tuple[Port, ...]
     ufunc: np.ufunc
     _code: _Code
+    _again: Callable[[], tuple[Any, ...]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _kernel_of, self._again()[1]
 
     def program(self) -> Program:
         """The arithmetic behind it, traced when first asked for."""
@@ -149,9 +154,24 @@ def build(
             code = _Code(name, f"{key}\n{inputs}\n{outputs}", checked_program, target)
             float32 = functools.partial(code.loop, "float32")
             check = Check(name, inputs, outputs, code.program, reference) if enabled() else None
-            ufunc = make_ufunc(name, doc, inputs, outputs, code.loop("float64"), float32, check)
-            kernel = _kernels[full_key] = Kernel(name, inputs, outputs, ufunc, code)
+            again = functools.partial(_made_again, code, key, inputs, outputs, name, doc)
+            loop = code.loop("float64")
+            ufunc = make_ufunc(name, doc, inputs, outputs, loop, float32, check, again)
+            kernel = _kernels[full_key] = Kernel(name, inputs, outputs, ufunc, code, again)
         return kernel
+
+
+def _made_again(code: _Code, key: str, *declared: Any) -> tuple[Any, ...]:
+    """What another process makes the ufunc from: its key finds the code, or its program makes it."""
+    return _ufunc_of, (key, code.program(), *declared)
+
+
+def _kernel_of(key: str, program: Program, *declared: Any) -> Kernel:
+    return build(key, lambda: program, *declared)
+
+
+def _ufunc_of(*made_from: Any) -> np.ufunc:
+    return _kernel_of(*made_from).ufunc
 
 
 def _checked(

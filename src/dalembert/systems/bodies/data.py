@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.systems.bodies.kind import Kind
+from dalembert.travel import Portable
 
 GROUND = "ground"
 Prescribed = Callable[[Any], Any]  # s(t) in NumPy that also runs on symbols
@@ -67,7 +68,7 @@ class Element:
 
 
 @dataclass(frozen=True, eq=False)
-class Force:
+class Force(Portable):
     """τ = value(t) − stiffness (s − free) − damping ṡ, along a measured quantity s.
 
     Where `open`, a further value comes from outside at every instant: an actuator. The numbers may

@@ -12,13 +12,14 @@ import numpy as np
 from dalembert.kernels import source_digest
 from dalembert.systems.bodies.space import Space
 from dalembert.systems.row_function import RowFunction
+from dalembert.travel import Portable
 
 Function = Callable[[Any, Any], Any]  # (q (bodies, nq), p (parameters,)) → (rows,)
 TRACED_FROM = ("dalembert.systems", "dalembert.spatial", "dalembert.model")
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Portable):
     """Rows on a few bodies, and the numbers p that tell one joint of the kind from another.
 
     p are `points` numbers of where it is on its bodies (two points in the plane, two points with
@@ -35,9 +36,6 @@ class Kind:
     points: int | None = None
     near: bool = False
     custom: bool = False
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "row_function"}
 
     @property
     def parameters(self) -> int:

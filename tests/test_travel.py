@@ -1,0 +1,281 @@
+"""Everything goes to another process: before it was used and after, and computes the same there."""
+
+import copy
+import multiprocessing
+import os
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert import control, zoo
+from tests.systems.examples import double_pendulum, pendulum
+
+EVERY = (*zoo.names(), *zoo.systems(), *zoo.mechanisms(), *zoo.bodies())
+
+
+def again(thing):
+    return pickle.loads(pickle.dumps(thing))
+
+
+def same_angle(a, b):
+    return a.q - b.q
+
+
+def off_circle(q):
+    return 0.5 * (q @ q - 1.0)
+
+
+def turned(q, t):
+    return q[:1] - t
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_system_of_the_zoo_travels_with_its_methods(name):
+    """By content: that digest is what its kernels are known by, so they are the same ones."""
+    system = dl.load(name)
+    arrived = again(system)
+    assert type(arrived) is type(system)
+    assert arrived.dynamics.content == system.dynamics.content
+    for method in ("forward_dynamics", "inverse_dynamics", "integrate"):
+        sent = again(getattr(system, method))
+        assert sent.__name__ == method and type(sent.__self__) is type(system)
+
+
+def public_objects():
+    """Something of every public class that is no error."""
+    robot, closed = dl.load("planar_2r"), dl.load("pendulum_constrained")
+    ball = dl.Sphere(0.3, pole="y")
+    torque = dl.Samples([0.0, 1.0], [[0.0], [1.0]])
+    finger = dl.ContactBody(ball, dl.Sphere(0.1), 1.0, 0.01 * np.eye(3))
+    box = dl.SpatialMechanism("two").body("b", 1.0, (0.1, 0.1, 0.2))
+    units = [dl.load("pendulum")] * 3
+    return {
+        "Actuator": dl.Actuator("servo", "link1_joint", gain=[20.0], bias=[0.0, -20.0, -1.0]),
+        "Constrained": closed,
+        "ContactBody": finger,
+        "Cylinder": dl.Cylinder(0.2),
+        "Distance": dl.Distance("base", "tool", 0.4),
+        "Driver": dl.Driver(turned, name="wheel"),
+        "Ellipsoid": dl.Ellipsoid(0.1, 0.2, 0.3),
+        "Holonomic": dl.Holonomic(off_circle, name="rod"),
+        "Joint": dl.Joint("prismatic", "slide"),
+        "JointCoupling": dl.JointCoupling("a", "b"),
+        "Lagrangian": pendulum(),
+        "Link": dl.Link("bar", mass=1.0),
+        "Loop": dl.Loop("base", "tool"),
+        "Network": dl.Network(units, [(0, 1, same_angle), (1, 2, same_angle)]),
+        "Parameter": dl.Parameter("m", 2.0),
+        "Particles": double_pendulum(),
+        "Pfaffian": dl.Pfaffian(np.ones((1, 2)), name="line"),
+        "PlanarMechanism": dl.load("four_bar_linkage"),
+        "Plane": dl.Plane(),
+        "PointOnSurface": dl.PointOnSurface("tool", ball),
+        "Robot": robot,
+        "Rolling": dl.Rolling("tool", ball, radius=0.1),
+        "Samples": torque,
+        "Sliding": dl.Sliding("tool", ball, mu=0.3),
+        "SoftFinger": dl.SoftFinger("tool", ball, mu=0.3, torsion=0.01),
+        "SpatialMechanism": box,
+        "Sphere": ball,
+        "Status": dl.Status.OK,
+        "Surface": dl.Surface(off_circle),
+        "System": robot,
+        "TendonCoupling": dl.TendonCoupling("a"),
+        "Torus": dl.Torus(0.3, 0.1),
+        "Touching": touching(ball),
+    }
+
+
+def touching(ball):
+    arm = dl.load("arm_on_sphere").system
+    tip = dl.Ellipsoid(0.05, 0.06, 0.04)
+    return dl.Touching(arm, "finger", tip, ball, "object", q=[0.1, 0.2, 1.5, 0.3, 0.9, 0.2])
+
+
+def test_something_of_every_public_class_travels():
+    known = public_objects()
+    kinds = {name: getattr(dl, name) for name in dl.__all__}
+    classes = {name for name, kind in kinds.items() if isinstance(kind, type)}
+    plain = {name for name in classes if issubclass(kinds[name], Exception)}
+    assert classes - plain == set(known)
+    for thing in known.values():
+        assert type(again(thing)) is type(thing)
+
+
+def laws():
+    """A law of every kind, and what laws follow."""
+    robot, closed = dl.load("planar_2r"), dl.load("pendulum_constrained")
+    at = np.array([0.2, 0.3])
+    path = control.quintic(at, at + 0.5, 1.0)
+    line = control.Line.quintic(np.eye(4), np.eye(4), 1.0)
+    disk = dl.load("rolling_disk")
+    arms = dl.load("parallel_3rr")
+    start = arms.neutral()[[0, 2]]
+    hybrid = control.Hybrid(closed, ["x"], [0.3], kp=25.0, kd=10.0, lam=[20.0])
+    return {
+        "ComputedTorque": control.ComputedTorque(robot, path, 100.0, 20.0, 5.0),
+        "PDGravity": control.PDGravity(robot, at, 10.0, 2.0),
+        "OperationalSpace": control.OperationalSpace(dl.load("ur5"), line, 9.0, 6.0),
+        "Hybrid": hybrid,
+        "HybridVelocity": control.HybridVelocity(disk, ("theta", "phi"), [0.1, 0.2], 5.0),
+        "RedundantActuation": control.RedundantActuation(
+            arms, ("theta1", "theta3"), start, 25.0, 10.0
+        ),
+        "Trajectory": path,
+        "Line": line,
+    }
+
+
+@pytest.mark.parametrize("name", laws())
+def test_laws_and_paths_travel_also_when_they_were_used(name):
+    law = laws()[name]
+    for attribute in ("model", "task", "constants"):
+        getattr(law, attribute, None)  # made when first asked for
+    arrived = again(law)
+    assert type(arrived) is type(law)
+    for key, value in law.constants.items():
+        assert np.array_equal(arrived.constants[key], value)
+
+
+def test_methods_and_kernels_travel_after_the_first_call():
+    """A builtin stands in front of the method then, and the kernel is a ufunc made here."""
+    robot = dl.load("puma560")
+    one, many = (robot.random_state(np.random.default_rng(0), n) for n in (None, 9))
+    for _ in range(2):
+        robot.inverse_dynamics(*one)
+    kernel = robot.kernel("inverse_dynamics")
+    for sent in (robot.inverse_dynamics, kernel):
+        arrived = again(sent)
+        assert np.array_equal(arrived(*many), robot.inverse_dynamics(*many))
+    assert again(kernel) is kernel  # this process knows it already
+    assert again(np.add) is np.add and again(robot.rollout).__self__ == robot
+    square = dl.compile_function(lambda x: x * x, {"x": 2})
+    square([1.0, 2.0])
+    assert again(square)([3.0, 4.0]).tolist() == again(square.ufunc)([3.0, 4.0]).tolist() == [9, 16]
+
+
+def test_what_was_computed_with_is_left_behind():
+    """Constraint tasks, slopes, rollouts and searches keep kernels and traced functions."""
+    closed = dl.load("four_bar")
+    q, qd, qdd = closed.random_state(np.random.default_rng(0))
+    closed.jvp("kinetic_energy", (q, qd), (qd, qdd))
+    arrived = again(closed)
+    assert np.array_equal(arrived.bias(q, qd), closed.bias(q, qd))
+    robot = dl.load("planar_2r")
+    robot.rollout([0.1, 0.2], [0.0, 0.0], [0.0, 0.0], steps=2, dt=1e-3)
+    robot.program("bias")
+    assert len(pickle.dumps(robot)) == len(pickle.dumps(dl.load("planar_2r")))
+
+
+def test_a_subclass_keeps_what_it_was_given():
+    body = dl.ContactBody(dl.Sphere(0.3), dl.Sphere(0.1), 1.0, 0.01 * np.eye(3))
+    eta = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    assert np.array_equal(again(body).pose_of_finger(eta), body.pose_of_finger(eta))
+
+
+def test_copies_share_functions_and_compute_for_themselves():
+    rod = dl.Holonomic(lambda q: off_circle(q), name="rod")
+    assert copy.copy(rod).h is copy.deepcopy(rod).h is rod.h
+    robot = dl.load("planar_2r")
+    robot.mass_matrix(np.zeros(2))
+    for made in (copy.copy(robot), copy.deepcopy(robot)):
+        assert made == robot and made.mass_matrix.__self__ is made
+
+
+def test_a_lambda_without_cloudpickle_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    rod = dl.Holonomic(lambda q: off_circle(q), name="rod")
+    with pytest.raises(
+        pickle.PicklingError, match=r"Holonomic 'rod' holds .*<lambda>.*cloudpickle"
+    ):
+        pickle.dumps(rod)
+
+
+def test_a_lambda_travels_by_value_with_cloudpickle():
+    pytest.importorskip("cloudpickle")
+    rod = dl.Holonomic(lambda q: off_circle(q), name="rod")
+    assert again(rod).h(np.array([2.0])) == 1.5
+    join = lambda a, b: a.q - b.q  # noqa: E731  # one function, for both links
+    network = again(dl.Network([dl.load("pendulum")] * 3, [(0, 1, join), (1, 2, join)]))
+    assert len({link for _, _, link in network.dynamics.links}) == 1
+
+
+def test_an_expression_of_symbols_says_what_to_give_instead():
+    casadi = pytest.importorskip("casadi")
+    with pytest.raises(pickle.PicklingError, match="'rod' holds an expression of CasADi symbols"):
+        pickle.dumps(dl.Holonomic(casadi.SX.sym("x") ** 2 - 1.0, name="rod"))
+
+
+def test_results_travel():
+    run = dl.simulate(dl.load("pendulum"), [0.1], [0.0], duration=0.1, dt=0.01)
+    assert again(run).identical(run)
+    assert again(dl.jax(dl.load("planar_2r")).bias).__self__.system == dl.load("planar_2r")
+
+
+def work(jobs):
+    """What every job gives here, and how many kernels this process had to compile."""
+    before = set(os.listdir(os.environ["DALEMBERT_CACHE"]))
+    found = [function(*arrays) for function, arrays in jobs]
+    return found, len(set(os.listdir(os.environ["DALEMBERT_CACHE"])) - before)
+
+
+@pytest.mark.parametrize("how", ["spawn", "fork"])
+def test_other_processes_give_the_same_bits_and_compile_nothing(how, tmp_path, monkeypatch):
+    monkeypatch.setenv("DALEMBERT_CACHE", str(tmp_path))
+    robot, closed = dl.load("rp"), dl.load("slider_crank")
+    state = robot.random_state(np.random.default_rng(1), 5)
+    held = closed.random_state(np.random.default_rng(1), 5)
+    jobs = [
+        (robot.inverse_dynamics, state),
+        (robot.kernel("bias"), state[:2]),
+        (closed.inverse_dynamics, held),
+    ]
+    here, _ = work(jobs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads
+        with multiprocessing.get_context(how).Pool(1) as pool:
+            there, compiled = pool.apply(work, (jobs,))
+    assert compiled == 0
+    for mine, theirs in zip(here, there, strict=True):
+        assert pickle.dumps(mine) == pickle.dumps(theirs)
+
+
+def jobs_with_a_lambda():
+    """A method that was called, a kernel, and a closed chain whose constraint has no name."""
+    robot = dl.load("rp")
+    state = robot.random_state(np.random.default_rng(1), 5)
+    particle = dl.load("pendulum_constrained").system
+    rod = dl.Holonomic(lambda q: 0.5 * (q @ q - 1.0), name="rod")
+    closed = dl.Constrained(particle, [rod], guess=[0.0, -1.0])
+    held = closed.random_state(np.random.default_rng(1), 5)
+    jobs = [
+        (robot.inverse_dynamics, state),
+        (robot.kernel("bias"), state[:2]),
+        (closed.inverse_dynamics, held),
+    ]
+    return jobs, [function(*arrays) for function, arrays in jobs]
+
+
+def call(function, arrays):
+    return function(*arrays)
+
+
+def test_workers_of_loky_give_the_same_bits():
+    joblib = pytest.importorskip("joblib")
+    jobs, here = jobs_with_a_lambda()
+    with joblib.parallel_config(backend="loky", n_jobs=2, inner_max_num_threads=1):
+        there = joblib.Parallel()(joblib.delayed(call)(*job) for job in jobs)
+    assert pickle.dumps(there) == pickle.dumps(here)
+
+
+def test_workers_of_dask_give_the_same_bits():
+    distributed = pytest.importorskip("distributed")
+    jobs, here = jobs_with_a_lambda()
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        there = client.gather([client.submit(call, *job) for job in jobs])
+    assert pickle.dumps(there) == pickle.dumps(here)
