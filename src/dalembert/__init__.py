@@ -69,14 +69,7 @@ if TYPE_CHECKING:
     from dalembert.kernels.functions import compile_function
     from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
     from dalembert.model import Actuator, Joint, Link, Parameter
-    from dalembert.simulation import (
-        Samples,
-        SimulationWarning,
-        peaks,
-        read_log,
-        simulate,
-        torques_along,
-    )
+    from dalembert.simulation import Samples, SimulationWarning, simulate
     from dalembert.systems.counting import count_growth
     from dalembert.systems.lagrangian import Lagrangian
     from dalembert.systems.particles import Particles
@@ -150,13 +143,10 @@ _PUBLIC = {
     "jax": "frameworks",
     "load": "zoo",
     "nonholonomic_trap": "constraints",
-    "peaks": "simulation",
-    "read_log": "simulation",
     "set_num_threads": "kernels",
     "simulate": "simulation",
     "symbolic_model": "zoo.letters",
     "torch": "frameworks",
-    "torques_along": "simulation",
     "virtual_work": "systems.statics",
 }
 
@@ -223,13 +213,10 @@ __all__ = [
     "jax",
     "load",
     "nonholonomic_trap",
-    "peaks",
-    "read_log",
     "set_num_threads",
     "simulate",
     "symbolic_model",
     "torch",
-    "torques_along",
     "virtual_work",
 ]
 
@@ -240,7 +227,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
     value = getattr(import_module(f"dalembert.{_PUBLIC[name]}"), name)
-    if name in ("simulate", "read_log"):
+    if name == "simulate":
         import_module("dalembert.report.accessor")  # runs have `.dl`
     globals()[name] = value
     return value

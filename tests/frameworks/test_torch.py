@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.frameworks.facade import Given
 from dalembert.kernels.program.complex_step import directional
 from dalembert.systems.operation import operation
 from tests.frameworks.six import system
@@ -251,6 +252,14 @@ def test_a_missing_framework_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(dl.DalembertError, match=r"pip install 'dalembert\[torch\]'"):
         dl.torch(dl.load("pendulum"))
+
+
+def test_two_devices_are_an_error_that_names_both_arguments(arm):
+    f = operation(arm.system, arm.system._variant("bias", None, {}))
+    given = {"q": Given(ONES, "float64", "cuda:0"), "qd": Given(ONES, "float64", "cuda:1")}
+    with pytest.raises(dl.ShapeError, match=r"bias: q is on cuda:0 and qd is on cuda:1"):
+        arm._common(f, given)
+    assert arm._common(f, {"q": given["q"], "qd": Given(ONES, None)}) == ("float64", "cuda:0")
 
 
 def test_pickled_and_compared(arm):

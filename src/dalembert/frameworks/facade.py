@@ -24,11 +24,11 @@ _HELPERS = ("_call",)  # methods that quantities of constrained systems share
 
 
 class Given(NamedTuple):
-    """An argument as an array of the framework; plain numbers and lists have no type of their own."""
+    """An argument as an array of the framework; plain numbers have no type or device of their own."""
 
     array: Any
     dtype: str | None
-    device: str = "cpu"
+    device: str | None = None  # where arrays may lie in several places
 
 
 class Facade:
@@ -51,8 +51,8 @@ class Facade:
         """An argument; anything that is no array of floating-point numbers is returned as it is."""
         raise NotImplementedError
 
-    def _cast(self, x: Given, dtype: str) -> Any:
-        """The array; numbers without a type of their own get that of the others."""
+    def _cast(self, x: Given, dtype: str, device: str | None = None) -> Any:
+        """The array; numbers without a type or a device of their own get those of the others."""
         raise NotImplementedError
 
     def _default(self) -> str:
@@ -146,10 +146,10 @@ class Facade:
         pairs = zip(ports, arguments, strict=True)
         given = {port.name: self._checked(made, port, x) for port, x in pairs}
         named = self._parameters(made, parameters)
-        dtype = self._common(made, {**given, **named})
-        arrays = [self._cast(x, dtype) for x in given.values()]
+        kind = self._common(made, {**given, **named})
+        arrays = [self._cast(x, *kind) for x in given.values()]
         if named:
-            cast = [self._cast(x, dtype) for x in named.values()]
+            cast = [self._cast(x, *kind) for x in named.values()]
             arrays.append(cast[0] if "parameters" in named else self._stacked(cast))
         return self._aligned(made, arrays)
 
@@ -159,10 +159,8 @@ class Facade:
         if given.dtype not in (None, "float32", "float64"):
             text = f"{port.name} holds {given.dtype}; give float32 or float64"
             raise self._wrong(made.root.name, text)
-        if given.device != "cpu":
-            text = (
-                f"{port.name} is on {given.device!r}; only the CPU is there so far: move it there"
-            )
+        if given.device is not None and given.device.split(":")[0] not in ("cpu", "cuda"):
+            text = f"{port.name} is on {given.device!r}; move it to a CPU or a CUDA device"
             raise self._wrong(made.root.name, text)
         shape = tuple(given.array.shape)
         if shape[max(0, len(shape) - len(port.shape)) :] != port.shape:
@@ -191,15 +189,19 @@ class Facade:
             for name, value in zip(dynamics.parameters, values, strict=True)
         }
 
-    def _common(self, made: Operation, given: Mapping[str, Given]) -> str:
-        """The type of all arrays; two types are an error that names both."""
-        typed = [(name, x.dtype) for name, x in given.items() if x.dtype is not None]
-        for name, dtype in typed[1:]:
-            if dtype != typed[0][1]:
-                first = f"{typed[0][0]} is {typed[0][1]}"
-                text = f"{first} and {name} is {dtype}; give all of them in one of the two"
-                raise self._wrong(made.root.name, text)
-        return typed[0][1] if typed else self._default()
+    def _common(self, made: Operation, given: Mapping[str, Given]) -> tuple[str, str | None]:
+        """The type and the device of all arrays; two of either are an error that names both."""
+        found: list[str | None] = []
+        for which, verb in (("dtype", "is"), ("device", "is on")):
+            own = [(name, getattr(x, which)) for name, x in given.items()]
+            own = [(name, kind) for name, kind in own if kind is not None]
+            for name, kind in own[1:]:
+                if kind != own[0][1]:
+                    first = f"{own[0][0]} {verb} {own[0][1]}"
+                    text = f"{first} and {name} {verb} {kind}; give all of them in one of the two"
+                    raise self._wrong(made.root.name, text)
+            found.append(own[0][1] if own else None)
+        return found[0] or self._default(), found[1]
 
     def _aligned(self, made: Operation, arrays: Sequence[Any]) -> list[Any]:
         """The arrays with axes of length one in front, so that all batches have equally many."""
@@ -225,7 +227,8 @@ class Facade:
         rows = [wrenches.get(frame, [0.0] * 6) for frame in plant.frames]
         given = [self._given(row) for row in rows]
         dtype = next((x.dtype for x in given if x.dtype is not None), self._default())
-        return self._stacked([self._cast(x, dtype) for x in given], axis=-2)
+        device = next((x.device for x in given if x.device is not None), None)
+        return self._stacked([self._cast(x, dtype, device) for x in given], axis=-2)
 
     def _wrong(self, what: str, text: str) -> ShapeError:
         return ShapeError(f"{self.system.name}.{what}: {text}")

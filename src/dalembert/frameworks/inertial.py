@@ -55,7 +55,8 @@ class InertialFacade(Facade):
             doc = "θ of the logarithms of the pseudo-inertia's factor"
             known[key] = own_operation(self.system, key, _physical, ports, doc)
         given = self._checked(known[key], known[key].inputs[0], logs)
-        return self._apply(known[key], [self._cast(given, given.dtype or self._default())])[0]
+        cast = self._cast(given, given.dtype or self._default(), given.device)
+        return self._apply(known[key], [cast])[0]
 
     def _operation(self, variant: Variant) -> Operation:
         if self._inertia is None:

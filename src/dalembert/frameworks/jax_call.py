@@ -3,7 +3,9 @@
 `call(operation, arrays)` takes arrays (batch…, *shape) with equally many axes of the batch, of which
 those that are 1 long broadcast. The derivative of an operation along directions is an operation, the
 transpose of that is one again, so `grad`, `jvp`, `hessian` and their batches need no rules of their own
-for second order. On a CPU it lowers to a call of the compiled handler (kernels/llvm/handler.py).
+for second order. It lowers to a call of a compiled handler, on a CPU of one that runs the loop
+(kernels/llvm/handler.py), for CUDA of one that launches the kernel on XLA's stream
+(kernels/llvm/launch.py).
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
 from dalembert.errors import FormulationError
+from dalembert.frameworks.on_cuda import spread
+from dalembert.kernels import Kernel
+from dalembert.kernels.cuda.launch import SpreadKernel
 from dalembert.systems.operation import Operation
 
 _primitive = Primitive("dalembert")
@@ -95,25 +100,29 @@ def _batch(
 
 
 def _lower(ctx: Any, *operands: Any, operation: Operation) -> Any:
-    target = _target(operation, ctx.avals_in[0].dtype.name)
+    target = _target(operation.kernel, operation.root.name, ctx.avals_in[0].dtype.name, "cpu")
+    return jax.ffi.ffi_lowering(target)(ctx, *operands)
+
+
+def _lower_cuda(ctx: Any, *operands: Any, operation: Operation) -> Any:
+    target = _target(spread(operation), operation.root.name, ctx.avals_in[0].dtype.name, "CUDA")
     return jax.ffi.ffi_lowering(target)(ctx, *operands)
 
 
 def _nowhere(ctx: Any, *operands: Any, operation: Operation) -> Any:
     raise FormulationError(
-        f"{operation.system.dynamics.name}: {operation.name} runs on the CPU; put the arrays there, "
-        'jax.device_put(x, jax.devices("cpu")[0]), or compile with JAX_PLATFORMS=cpu'
+        f"{operation.system.dynamics.name}: {operation.name} runs on CPUs and on CUDA; put the arrays "
+        'there, jax.device_put(x, jax.devices("cpu")[0]), or compile with JAX_PLATFORMS=cpu'
     )
 
 
-def _target(operation: Operation, dtype: str) -> str:
-    """The name under which XLA knows the operation's machine code."""
-    kernel = operation.kernel
-    name = f"dalembert_{operation.root.name}_{kernel.identity(dtype)[:32]}"
+def _target(kernel: Kernel | SpreadKernel, quantity: str, dtype: str, platform: str) -> str:
+    """The name under which XLA knows an operation's machine code."""
+    name = f"dalembert_{quantity}_{kernel.identity(dtype)[:32]}"
     if name not in _registered:
         address, owner = kernel.handler(dtype)
         capsule = jax.ffi.pycapsule(ctypes.c_void_p(address))
-        jax.ffi.register_ffi_target(name, capsule, platform="cpu")
+        jax.ffi.register_ffi_target(name, capsule, platform=platform)
         _registered[name] = owner
     return name
 
@@ -125,3 +134,4 @@ ad.primitive_transposes[_primitive] = _transpose
 batching.primitive_batchers[_primitive] = _batch
 mlir.register_lowering(_primitive, _nowhere)
 mlir.register_lowering(_primitive, _lower, platform="cpu")
+mlir.register_lowering(_primitive, _lower_cuda, platform="cuda")

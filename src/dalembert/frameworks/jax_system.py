@@ -29,7 +29,7 @@ class JaxSystem(RollingFacade):
         weak = getattr(array, "weak_type", False) and array.dtype.kind == "f"
         return Given(array, None if weak else array.dtype.name)
 
-    def _cast(self, x: Given, dtype: str) -> Any:
+    def _cast(self, x: Given, dtype: str, device: str | None = None) -> Any:
         return x.array if x.dtype is not None else jnp.asarray(x.array, dtype)
 
     def _default(self) -> str:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.forking import llvm_lock
+from dalembert.frameworks.on_cuda import spread
+from dalembert.frameworks.torch_cuda import TorchLaunch
 from dalembert.systems.operation import Operation
 
 _made: dict[str, Op] = {}
@@ -29,6 +31,7 @@ class Op:
 
         self.torch, self.operation, self.name = torch, operation, name
         self._ufunc: Any = None
+        self._cuda: TorchLaunch | None = None
         self.op = self._define()
         self.plain, self.traced = _functions(self)
 
@@ -53,13 +56,21 @@ class Op:
             return found if isinstance(found, tuple) else (found,)
 
     def compute(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        """The kernel on the memory of CPU tensors."""
+        """The kernel on the memory of tensors, where they lie."""
+        if arrays[0].is_cuda:
+            return self._launched(arrays)
         if self._ufunc is None:
             self._ufunc = self.operation.kernel.ufunc
         found = self._ufunc(*[(x.detach() if x.requires_grad else x).numpy() for x in arrays])
         if not isinstance(found, tuple):
             found = (found,)
         return tuple([self.torch.from_numpy(np.asarray(y)) for y in found])
+
+    def _launched(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The CUDA kernel on the current stream of the tensors' device."""
+        if self._cuda is None:
+            self._cuda = TorchLaunch(spread(self.operation))
+        return self._cuda(arrays, self.shapes(arrays))
 
     def shapes(self, arrays: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Shapes of the outputs."""
@@ -129,7 +140,8 @@ class Op:
             return one(found), one([0] * len(found))
 
         name = f"dalembert::{self.name}"
-        library.impl(self.name, lambda *arrays: one(self.compute(arrays)), "CPU")
+        for device in ("CPU", "CUDA"):
+            library.impl(self.name, lambda *arrays: one(self.compute(arrays)), device)
         rules.register_fake(name, fake, lib=library)
         rules.register_autograd(name, backward, setup_context=save, lib=library)
         rules.register_vmap(name, batch, lib=library)

@@ -50,29 +50,31 @@ class TorchSystem(RollingFacade):
         torch, ports = self._torch, made.operation.inputs
         if len(ports) != len(arguments) or not isinstance(arguments[0], torch.Tensor):
             return False
-        dtype = arguments[0].dtype
+        dtype, device = arguments[0].dtype, arguments[0].device
         if dtype is not torch.float64 and dtype is not torch.float32:
+            return False
+        if device.type != "cpu" and device.type != "cuda":
             return False
         batch = arguments[0].shape[: arguments[0].dim() - len(ports[0].shape)]
         return all(
             isinstance(x, torch.Tensor)
             and x.dtype is dtype
-            and x.device.type == "cpu"
+            and x.device == device
             and x.shape == (*batch, *port.shape)
             for port, x in zip(ports, arguments, strict=True)
         )
 
     def _given(self, x: Any) -> Given:
         if isinstance(x, self._torch.Tensor):
-            return Given(x, str(x.dtype).removeprefix("torch."), x.device.type)
+            return Given(x, str(x.dtype).removeprefix("torch."), str(x.device))
         numbers = np.asarray(x)
         typed = isinstance(x, np.ndarray | np.generic) or numbers.dtype.kind != "f"
         return Given(numbers, numbers.dtype.name if typed else None)
 
-    def _cast(self, x: Given, dtype: str) -> Any:
+    def _cast(self, x: Given, dtype: str, device: str | None = None) -> Any:
         if isinstance(x.array, self._torch.Tensor):
             return x.array
-        return self._torch.tensor(x.array, dtype=getattr(self._torch, dtype))
+        return self._torch.tensor(x.array, dtype=getattr(self._torch, dtype), device=device)
 
     def _default(self) -> str:
         return str(self._torch.get_default_dtype()).removeprefix("torch.")
@@ -84,7 +86,7 @@ class TorchSystem(RollingFacade):
         return op(made)(arrays)
 
     def _like(self, x: Any, other: Any) -> Any:
-        return self._torch.as_tensor(x, dtype=other.dtype)
+        return self._torch.as_tensor(x, dtype=other.dtype, device=other.device)
 
     def _spread(self, x: Any, shape: tuple[int, ...]) -> Any:
         return x.expand(shape)

@@ -29,8 +29,6 @@ class Run(Protocol):
     def grid(self) -> Grid: ...
     @property
     def moving(self) -> int: ...  # entries of q and q̇, which come first
-    @property
-    def blamed(self) -> str: ...  # torques that were not finite, in words
     def start(self, x: np.ndarray) -> State: ...
     def observe(self, state: State) -> np.ndarray: ...
     def advance(self, state: State, index: int) -> State: ...
@@ -108,7 +106,7 @@ def drive(
         if len(record.states) == 1:
             raise
         record.end("stalled", str(error))
-    _warn(record, _lost(run, record.states[0], record.states[-1]), run.blamed)
+    _warn(record, _lost(run, record.states[0], record.states[-1]))
     return record
 
 
@@ -145,16 +143,16 @@ def _lost(run: Run, first: np.ndarray, x: np.ndarray) -> np.ndarray:
     return ~(np.isfinite(x).all(axis=-1) & (now <= FAR * size))
 
 
-def _warn(record: Record, lost: np.ndarray, blamed: str) -> None:
+def _warn(record: Record, lost: np.ndarray) -> None:
     if record.status not in ("complete", "event"):
-        warnings.warn(f"the run stopped early: {record.message}", SimulationWarning, stacklevel=5)
+        warnings.warn(f"the run stopped early: {record.message}", SimulationWarning, stacklevel=4)
     elif lost.any():
         record.status = "diverged"
         record.message = (
             f"{int(lost.sum())} of {lost.size} samples are not finite or beyond all bounds at the "
-            f"end; {blamed or 'take a smaller dt'}"
+            "end; take a smaller dt"
         )
-        warnings.warn(record.message, SimulationWarning, stacklevel=5)
+        warnings.warn(record.message, SimulationWarning, stacklevel=4)
 
 
 def _resume(

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalembert.simulation.checkpoint import SimulationWarning
-from dalembert.simulation.result import unit_attribute
-from dalembert.systems.dynamics import UNITS
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
@@ -19,27 +15,8 @@ KINDS = ("position", "velocity", "effort")
 SLACK = 1e-9  # of a limit: stops and saturated drives are at their limits, but for rounding
 
 
-def limit_fields(system: System) -> dict[str, Any]:
-    """Fields of a run that hold the limits of its joints and drives, (joint,) each."""
-    made = system.dynamics
-    places = tuple(UNITS["q"][kind] for kind in made.kinds.v)
-    found = {
-        "lower": (system.lower, places, "lowest position"),
-        "upper": (system.upper, places, "highest position"),
-        "velocity_limit": (system.velocity_limit, made.units("qd"), "highest speed"),
-        "effort_limit": (system.effort_limit, made.units("tau"), "highest torque of the drive"),
-    }
-    return {
-        name: ("joint", value, {**unit_attribute(units), "long_name": about})
-        for name, (value, units, about) in found.items()
-    }
-
-
-def with_limits_passed(system: System, run: xarray.Dataset, by_law: bool = False) -> xarray.Dataset:
-    """The run with `beyond` (time, [sample,] joint, limit) and a sentence, where a limit was passed.
-
-    A law that asks for more than the drives give warns, once a run.
-    """
+def with_limits_passed(system: System, run: xarray.Dataset) -> xarray.Dataset:
+    """The run with `beyond` (time, [sample,] joint, limit) and a sentence, where a limit was passed."""
     bounds = np.stack(
         [
             np.stack([system.lower, system.upper]),
@@ -59,16 +36,7 @@ def with_limits_passed(system: System, run: xarray.Dataset, by_law: bool = False
     about = {"long_name": "whether a limit of the joint or its drive is passed"}
     marked = run.assign_coords(limit=list(KINDS))
     marked = marked.assign(beyond=((*run.qd.dims, "limit"), beyond, about))
-    said = _said(run, values, bounds, beyond)
-    efforts = "; ".join(text for kind, text in said if kind == "effort")
-    if by_law and efforts:
-        warnings.warn(
-            f"the law asks for more than the drives give: {efforts}. With saturate=True they give "
-            "no more than that",
-            SimulationWarning,
-            stacklevel=5,
-        )
-    return marked.assign_attrs(limits_passed="; ".join(text for _, text in said))
+    return marked.assign_attrs(limits_passed=_sentence(run, values, bounds, beyond))
 
 
 def _positions(system: System, q: np.ndarray) -> np.ndarray:
@@ -78,10 +46,10 @@ def _positions(system: System, q: np.ndarray) -> np.ndarray:
     return system.difference(np.broadcast_to(system.neutral(), q.shape), q)
 
 
-def _said(
+def _sentence(
     run: xarray.Dataset, values: np.ndarray, bounds: np.ndarray, beyond: np.ndarray
-) -> list[tuple[str, str]]:
-    """(kind, words) of the first passing of each limit: joint, value, limit and time."""
+) -> str:
+    """The first passing of each limit: joint, value, limit and time."""
     said = []
     times = run.time.values
     flat, seen = (x.reshape(len(times), -1, *x.shape[-2:]) for x in (beyond, values))
@@ -90,6 +58,5 @@ def _said(
         value = seen[step, sample, j, k]
         limit = bounds[int(value > bounds[1, j, k]), j, k]
         joint = run.joint.values[j]
-        text = f"{joint}: {KINDS[k]} {value:.6g} beyond {limit:.6g} at t = {times[step]:g} s"
-        said.append((KINDS[k], text))
-    return said
+        said.append(f"{joint}: {KINDS[k]} {value:.6g} beyond {limit:.6g} at t = {times[step]:g} s")
+    return "; ".join(said)

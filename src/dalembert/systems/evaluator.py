@@ -33,7 +33,7 @@ Parameters = Mapping[str, float] | np.ndarray | None
 # what a system keeps that was compiled or traced: found by name, as several rooms keep something here
 _MADE = {
     *("_variants", "_kernels", "_programs", "_devices", "_rollouts", "_device_rollouts"),
-    *("_searches", "_differentiated", "_looped_functions"),
+    *("_searches", "_differentiated", "_looped_functions", "_operations", "_device_mobility"),
 }
 
 

@@ -56,12 +56,21 @@ def cuda_source(
     scalar, function = Scalar.of(dtype), c_identifier(name or program.name)
     program = reciprocals(program)
     body = _body(program, scalar, layout)
+    head = comment(program, scalar, [*about, _launch(layout, LANES * body.warps)], units or {})
+    return written(program, scalar, function, body, head)
+
+
+def written(
+    program: Program, scalar: Scalar, function: str, body: Body, head: Sequence[str]
+) -> CudaSource:
+    """The kernel of a program whose states come and go as `body` says."""
     threads = LANES * body.warps
+    arguments = ", ".join([*_pointers(program, scalar), *body.counts])
     lines = [
-        *comment(program, scalar, [*about, _launch(layout, threads)], units or {}),
+        *head,
         *_turning(program, scalar, function, body),
         f'extern "C" __global__ void __launch_bounds__({threads})',
-        f"{function}({_arguments(program, scalar)})",
+        f"{function}({arguments})",
         "{",
         *(f"    {line}" for line in body.before),
         *(f"    {line}" for line in _work(program, scalar, function, body)),
@@ -84,8 +93,13 @@ def fits_rows(program: Program, dtype: str) -> bool:
     return True
 
 
+def is_wide(program: Program) -> bool:
+    """Whether some array's rows are longer than the cache serves without help."""
+    return max(port.size for port in (*program.inputs, *program.outputs)) > _NARROW
+
+
 @dataclass(frozen=True)
-class _Body:
+class Body:
     """How states come and go: lines around the work, and how its entries are spelled."""
 
     before: list[str]
@@ -95,9 +109,10 @@ class _Body:
     given: dict[str, str]  # what the work refers to, name → type
     warps: int = _MOST_WARPS
     shared: int = 0  # numbers per warp
+    counts: tuple[str, ...] = ("const long long count",)  # arguments after the arrays
 
 
-def _work(program: Program, scalar: Scalar, function: str, body: _Body) -> list[str]:
+def _work(program: Program, scalar: Scalar, function: str, body: Body) -> list[str]:
     """The program's statements; a state with a far angle is done again, slowly."""
     found = grouped(program)
     if found.calls:
@@ -114,7 +129,7 @@ def _work(program: Program, scalar: Scalar, function: str, body: _Body) -> list[
     ]
 
 
-def _turning(program: Program, scalar: Scalar, function: str, body: _Body) -> list[str]:
+def _turning(program: Program, scalar: Scalar, function: str, body: Body) -> list[str]:
     """Before the kernel: its sine and cosine, its groups, and the way for states with far angles."""
     found = grouped(program)
     if found.calls:
@@ -144,21 +159,20 @@ def _launch(layout: str, threads: int) -> str:
     return f"Batches are {order}; launch ceil(count / {threads}) blocks of {threads} threads."
 
 
-def _arguments(program: Program, scalar: Scalar) -> str:
+def _pointers(program: Program, scalar: Scalar) -> list[str]:
     inputs = [f"const {scalar.type} *__restrict__ {c_identifier(p.name)}" for p in program.inputs]
     outputs = [f"{scalar.type} *__restrict__ {output_name(p, program)}" for p in program.outputs]
-    return ", ".join([*inputs, *outputs, "const long long count"])
+    return [*inputs, *outputs]
 
 
 def _turns(program: Program) -> bool:
     return bool(({Op.SIN, Op.COS}) & {Op(op) for op in program.op.tolist()})
 
 
-def _body(program: Program, scalar: Scalar, layout: str) -> _Body:
+def _body(program: Program, scalar: Scalar, layout: str) -> Body:
     """Columns and narrow rows go straight between memory and registers; wide rows through tiles."""
-    ports = (*program.inputs, *program.outputs)
-    if layout == "row" and max(port.size for port in ports) > _NARROW:
-        return _tiled(program, scalar)
+    if layout == "row" and is_wide(program):
+        return tiled(program, scalar)
     inputs, outputs = slots(program.inputs), slots(program.outputs)
 
     def place(port: Port, k: int) -> str:
@@ -179,10 +193,16 @@ def _body(program: Program, scalar: Scalar, layout: str) -> _Body:
     given = {c_identifier(p.name): f"const {scalar.type} *" for p in program.inputs}
     given |= {output_name(p, program): f"{scalar.type} *" for p in program.outputs}
     given |= {"count": "const long long ", "state": "const long long "}
-    return _Body(before, [], load, store, given)
+    return Body(before, [], load, store, given)
 
 
-def _tiled(program: Program, scalar: Scalar) -> _Body:
+def tiled(
+    program: Program,
+    scalar: Scalar,
+    fetch: Callable[[Tile, Scalar], list[str]] = Tile.fetch,
+    opening: Sequence[str] = (),
+) -> Body:
+    """Batches in rows through shared memory; `fetch` copies one array's states of a warp in."""
     inputs, shared = _tiles(
         program.inputs, {p.name: c_identifier(p.name) for p in program.inputs}, 0
     )
@@ -201,16 +221,17 @@ def _tiled(program: Program, scalar: Scalar) -> _Body:
         f"__shared__ __align__(16) {scalar.type} tiles[{warps * shared}];",
         f"const int lane = threadIdx.x % {LANES};",
         f"{scalar.type} *tile = tiles + (threadIdx.x / {LANES}) * {shared};",
-        f"const long long first = ((long long)blockIdx.x * {warps} + threadIdx.x / {LANES}) * {LANES};",
+        "const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x - lane;",
         "if (first >= count) return;",
         f"const int states = (count - first < {LANES}) ? (int)(count - first) : {LANES};",
         f"const bool full = states == {LANES};",
-        *(line for tile in inputs for line in tile.fetch(scalar)),
+        *opening,
+        *(line for tile in inputs for line in fetch(tile, scalar)),
         "__syncwarp();",
     ]
     after = ["__syncwarp();", *(line for tile in outputs for line in tile.flush(scalar))]
     given = {"tile": f"{scalar.type} *", "lane": "const int "}
-    return _Body(
+    return Body(
         before, after, come.__getitem__, lambda k, x: f"{go[k]} = {x};", given, warps, shared
     )
 

@@ -1,0 +1,86 @@
+"""Kernels of a program that broadcast where their inputs lie, ready for a launch on any stream."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from dalembert.forking import llvm_lock
+from dalembert.kernels.call.objects import linked
+from dalembert.kernels.call.sources import source_digest
+from dalembert.kernels.cuda.driver import SMALL, Loaded, driver
+from dalembert.kernels.cuda.nvrtc import machine_code
+from dalembert.kernels.cuda.source import CudaSource
+from dalembert.kernels.cuda.spread import AXES, spread_source
+from dalembert.kernels.llvm.launch import KNOWN, SYMBOL, launcher
+from dalembert.kernels.llvm.load import pack
+from dalembert.kernels.llvm.target import native
+from dalembert.kernels.program.program import Program
+
+Axis = tuple[int, Sequence[int]]  # states along it, and the step of each input from one to the next
+
+
+class SpreadKernel:
+    """A program in both precisions, compiled when first asked for and never unloaded."""
+
+    def __init__(self, program: Program, name: str) -> None:
+        self.program, self.name = program, name
+        self._texts: dict[str, CudaSource] = {}
+        self._loaded: dict[str, Loaded] = {}
+        self._prepared: set[tuple[str, int]] = set()
+
+    def source(self, dtype: str) -> CudaSource:
+        """The text of the kernel."""
+        with llvm_lock:
+            if dtype not in self._texts:
+                self._texts[dtype] = spread_source(self.program, self.name, dtype)
+            return self._texts[dtype]
+
+    def loaded(self, dtype: str) -> Loaded:
+        """The kernel, loaded for all devices."""
+        with llvm_lock:
+            if dtype not in self._loaded:
+                made, cuda = self.source(dtype), driver()
+                handle = cuda.load(machine_code(made.text, cuda.arch), made.name)
+                self._loaded[dtype] = Loaded(handle, made.threads)
+            return self._loaded[dtype]
+
+    def identity(self, dtype: str) -> str:
+        """A digest of everything that decides its machine code."""
+        return hashlib.sha256(self.source(dtype).text.encode()).hexdigest()
+
+    def handler(self, dtype: str) -> tuple[int, object]:
+        """Address of an `XLA_FFI_Handler` on arrays of a GPU, and what keeps its code alive."""
+        loaded, target = self.loaded(dtype), native()
+        known = dict(zip(KNOWN, (driver().launching, loaded.handle), strict=True))
+        ports = self.program.inputs, self.program.outputs
+        size = np.dtype(dtype).itemsize
+
+        def compiled() -> bytes:
+            from dalembert.kernels.llvm.codegen import emitted, module
+
+            text = launcher(*ports, size, loaded.threads, SMALL)
+            return pack([emitted(module(text, target), target)])
+
+        shapes = [[port.shape for port in side] for side in ports]
+        facts = (shapes, size, loaded.threads, SMALL, repr(target), source_digest())
+        found = linked(f"launcher\n{facts}", (SYMBOL,), compiled, known)
+        return found[SYMBOL], (self, found)
+
+    def launch(
+        self, dtype: str, device: int, stream: int, arrays: Sequence[int], axes: Sequence[Axis]
+    ) -> None:
+        """Compute a batch of at most three axes, the last one first; `arrays` are addresses."""
+        loaded = self._loaded.get(dtype) or self.loaded(dtype)
+        if (dtype, device) not in self._prepared:
+            driver().prepare(loaded.handle, device)
+            self._prepared.add((dtype, device))
+        full = [*axes, *((1, (0,) * len(self.program.inputs)),) * (AXES - len(axes))]
+        count = prod(extent for extent, _ in full)
+        if count:
+            steps = [step[a] for a in range(len(self.program.inputs)) for _, step in full]
+            values = (*arrays, count, full[0][0], full[1][0], *steps)
+            driver().launch(loaded, count, stream, device, values)

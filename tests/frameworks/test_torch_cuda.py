@@ -1,0 +1,91 @@
+"""Tensors on a card that is not there: how kernels are launched for PyTorch, on host memory."""
+
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.systems.operation import operation
+from tests.kernels.card import near, stand_in
+
+torch = pytest.importorskip(
+    "torch", reason="PyTorch is gigabytes with its GPU libraries: make test-frameworks installs it"
+)
+from dalembert.frameworks.on_cuda import spread  # noqa: E402
+from dalembert.frameworks.torch_cuda import TorchLaunch, joined  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture
+def card(monkeypatch, tmp_path):
+    with stand_in(monkeypatch, tmp_path) as made:
+        yield made
+
+
+class Host:
+    """A tensor on the host that says it lies on a card."""
+
+    def __init__(self, tensor, index=0):
+        self.tensor, self.device = tensor, torch.device("cuda", index)
+
+    def __getattr__(self, name):
+        return getattr(self.tensor, name)
+
+    def expand(self, *shape):
+        return Host(self.tensor.expand(*shape))
+
+    def contiguous(self):
+        return Host(self.tensor.contiguous())
+
+
+def launched(name, quantity):
+    """The launches of an operation, PyTorch's part of CUDA replaced."""
+    robot = dl.load(name)
+    made = TorchLaunch(spread(operation(robot, robot._variant(quantity, None, {}))))
+    cuda = SimpleNamespace(current_device=lambda: 0)
+    empty = lambda shape, dtype, device: torch.full(shape, torch.nan, dtype=dtype)  # noqa: E731
+    streams = SimpleNamespace(_cuda_getCurrentRawStream=lambda index: 7)
+    made.torch = SimpleNamespace(cuda=cuda, empty=empty, _C=streams, float32=torch.float32)
+    return robot, made
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_batches_of_every_kind(card, dtype):
+    robot, bias = launched("planar_2r", "bias")
+    kind = getattr(torch, dtype)
+    rows = torch.tensor(RNG.normal(size=(3, 4, 2)), dtype=kind)
+    turned = torch.tensor(RNG.normal(size=(2, 4, 3)), dtype=kind).permute(2, 1, 0)
+    five = torch.tensor(RNG.normal(size=(2, 1, 2, 1, 2)), dtype=kind)
+    for q, qd in [
+        (rows, rows),
+        (rows[:, ::2], rows[:, 1::2]),
+        (turned, rows),
+        (rows[:1], rows[:, :1]),
+        (rows[0, 0], rows[0, 0]),
+        (five, five.transpose(0, 1).transpose(2, 3)),
+    ]:
+        batch = torch.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
+        (found,) = bias([Host(q), Host(qd)], [(*batch, 2)])
+        near(found.numpy(), robot.bias(q.double().numpy(), qd.double().numpy()), dtype)
+    assert {launch[1:] for launch in card.launches} == {(32, 7)}
+    assert len(card.launches) == 6
+
+
+def test_no_states_and_two_devices(card):
+    _, bias = launched("planar_2r", "bias")
+    none, one = torch.zeros(0, 2, dtype=torch.float64), torch.zeros(5, 2, dtype=torch.float64)
+    assert bias([Host(none), Host(none)], [(0, 2)])[0].shape == (0, 2)
+    assert card.launches == []
+    with pytest.raises(RuntimeError, match="on cuda:0 and on cuda:1"):
+        bias([Host(one), Host(one, 1)], [(5, 2)])
+
+
+def test_axes_that_go_on_evenly_are_one():
+    assert joined((3, 4), [(8, 2), (8, 2)]) == [(12, [2, 2])]
+    assert joined((3, 4), [(8, 2), (0, 2)]) == [(4, [2, 2]), (3, [8, 0])]
+    assert joined((1, 4, 1), [(99, 2, 99)]) == [(4, [2])]
+    assert joined((), [()]) == []
