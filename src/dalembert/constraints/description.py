@@ -275,6 +275,10 @@ class ConstrainedDynamics(WithContacts):
         open_by = self.remainder is not None and self.remainder.any()
         return found._replace(h=found.h - self.remainder) if open_by else found
 
+    def closing(self, q: Any) -> tuple[Any, Any]:
+        found = self.at(q)
+        return found.h, found.A[list(self.positions)]
+
     @property
     def row_names(self) -> tuple[str, ...]:
         """A name for every row: the constraint's, numbered where it has several."""

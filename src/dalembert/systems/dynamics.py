@@ -370,6 +370,10 @@ class Dynamics(Portable):
         """The constraints at a state; none."""
         return Rows(np.zeros(0), np.zeros((0, self.nv)), np.zeros(0), np.zeros(0))
 
+    def closing(self, q: Any) -> tuple[Any, Any]:
+        """(h (held,), A (held, nv)) of the constraints on positions, at time zero; none."""
+        return np.zeros(0), np.zeros((0, self.nv))
+
     @property
     def rubbing(self) -> tuple[int, ...]:
         """Rows whose λ is a normal force that friction is in proportion to."""

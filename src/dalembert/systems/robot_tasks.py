@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from dalembert.errors import UnknownNameError
 from dalembert.systems.evaluator import Parameters
-from dalembert.systems.inverse_kinematics import Reached, Search, solve
-from dalembert.systems.system import System
-from dalembert.systems.targets import require
+from dalembert.systems.reaching.methods import InverseKinematics
 
 
 class OperationalTerms(NamedTuple):
@@ -23,49 +19,8 @@ class OperationalTerms(NamedTuple):
     projector: Any  # 1 − Jᵀ J̄ᵀ (..., nv, nv): torques that do not move the frame
 
 
-class RobotTasks(System):
-    """Inverse kinematics, operational space, manipulability and ellipsoids of any frame."""
-
-    def inverse_kinematics(
-        self,
-        T: Any,
-        frame: str = "tool",
-        q0: Any = None,
-        tolerance: float = 1e-9,
-        limits: bool = True,
-        restarts: int = 300,
-        seed: int = 0,
-        task: str = "pose",
-        weights: Any = None,
-        goal: str | None = None,
-        parameters: Parameters = None,
-    ) -> Reached:
-        """(q (..., nq), found (...)): postures that put a frame at the targets T (..., 4, 4).
-
-        Each found posture has been verified by `pose`: position and angle within `tolerance`, m and
-        rad. Where it is not found, q is the nearest that was met. The search starts at `q0`
-        (..., nq), by default at random within the limits, and starts again at random up to
-        `restarts` times; the same `seed` gives the same postures. `task` is "pose", "position" (T
-        may be (..., 3)), "orientation" (T may be (..., 3, 3)), "axis" (the frame's z axis) or
-        "position_axis"; `weights`, one for each of its coordinates (linear, angular), say what
-        matters where not all can be reached. With ``limits=False`` joints may go anywhere.
-
-        What the task leaves free serves the `goal`: "near" stays near to q0, "center" near to the
-        middle of the limits, "manipulability" away from singular postures. It is followed along the
-        motions that keep the task, from the first posture that was found.
-
-        >>> import numpy as np, dalembert as dl
-        >>> arm = dl.load("ur5")
-        >>> T = arm.pose(arm.random_state(np.random.default_rng(1), 100)[0])
-        >>> q, found = arm.inverse_kinematics(T)
-        >>> bool(found.all()), np.allclose(arm.pose(q), T, atol=1e-8)
-        (True, True)
-        """
-        require(tolerance, restarts, goal, q0)
-        self.dynamics.require_frame(frame)
-        how = Search(frame, task, limits, weights is not None, goal)
-        rng = np.random.default_rng(seed)
-        return solve(self, T, how, q0, tolerance, restarts, rng, weights, parameters)  # type: ignore[arg-type]  # a Robot
+class RobotTasks(InverseKinematics):
+    """Operational space, manipulability and ellipsoids of any frame."""
 
     def operational_space(
         self,

@@ -6,23 +6,20 @@ Damped least squares (Levenberg 1944, Marquardt 1963) with the damping in propor
     (Jᵀ J + λ 1) δ = Jᵀ e ,   λ = k ½ eᵀ e ,
 
 which goes along the gradient where it is far away or singular, and converges like Newton's method.
+Constraints on positions, h(q) = 0 with ḣ = A q̇, are rows −h of e and A of J.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dalembert.formulations.kinematics.frames import jacobian, pose
-from dalembert.formulations.kinematics.operational import (
-    Mechanism,
-    contraction,
-    slope_of_manipulability,
-)
-from dalembert.linalg.cholesky import cholesky_solve
+from dalembert.formulations.kinematics.operational import slope_of_manipulability
+from dalembert.linalg.ldl import ldl
 from dalembert.spatial.arrays import Matrix, Matrix3, Pose, Vector, Vector3
-from dalembert.spatial.rotations import hat, log_so3
+from dalembert.spatial.rotations import hat, log_so3, vee
 
 TASKS = ("pose", "position", "orientation", "axis", "position_axis")
 GOALS = ("near", "center", "manipulability")
@@ -38,6 +35,22 @@ SHARE = 0.2  # of the way to the goal in one step
 CLIMB = 0.05  # rad² or m² along ∂ log w / ∂q in one step
 FLAT = 1e-6  # of w: below it the slope of log w is not followed further
 LEAST = 1e-14  # of λ: keeps the factor of a singular J Jᵀ finite
+OPPOSITE = 1e-12  # of cos²(θ/2): nearer to half a turn the chord has no direction
+CLOSED = 10.0  # weight of the rows that hold a mechanism together
+
+
+class Mechanism(Protocol):
+    """What a step needs to know: a robot, or one held by constraints."""
+
+    @property
+    def nv(self) -> int: ...
+    @property
+    def description(self) -> Any: ...
+    def pose(self, q: Any, frame: str) -> Any: ...
+    def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any: ...
+    def closing(self, q: Any) -> tuple[Any, Any]: ...
+    def integrate(self, q: Any, step: Any) -> Any: ...
+    def difference(self, q: Any, to: Any) -> Any: ...
 
 
 class Limits(NamedTuple):
@@ -50,38 +63,84 @@ class Limits(NamedTuple):
     turns: tuple[bool, ...]  # whether a whole turn leads to the same pose
 
 
-def error(
-    model: Mechanism, q: Vector, target: Pose, frame: str, task: str
-) -> tuple[Vector, Matrix]:
+@dataclass(frozen=True)
+class Task:
+    """What of a frame's pose is asked for, and how a step may go there."""
+
+    frame: str
+    of: str  # one of TASKS
+    limits: Limits | None = None
+    # by the chord 2 sin(θ/2) along the axis, or the angle θ: the chord costs a third, and has no
+    # direction at half a turn
+    chord: bool = True
+    hops: bool = True  # whether a joint may pass its limits to the other end of its range
+
+    @property
+    def rows(self) -> int:
+        """Number of its coordinates."""
+        return 6 if self.of in ("pose", "position_axis") else 3
+
+
+def error(mechanism: Mechanism, q: Vector, target: Pose, task: Task) -> tuple[Vector, Matrix]:
     """(e, J): what moves the frame to the target, (linear, angular) along world axes; ė = −J q̇."""
-    here = pose(model.tree, model.expand(q), frame)
-    J = jacobian(model.tree, model.expand(q), frame, "world") @ contraction(model)
+    here = mechanism.pose(q, task.frame)
+    J = mechanism.frame_jacobian(q, task.frame, "world")
     straight = target[:3, 3] - here[:3, 3]
-    if task == "position":
+    if task.of == "position":
         return straight, J[:3]
-    if task in ("axis", "position_axis"):
-        turn, J_turn = _axis_error(here[:3, 2], target[:3, 2], J[3:])
+    if task.of in ("axis", "position_axis"):
+        turn, J_turn = _axis_error(here[:3, 2], target[:3, 2], J[3:], task.chord)
     else:
-        turn, J_turn = log_so3(target[:3, :3] @ here[:3, :3].T), J[3:]
-    if task in ("orientation", "axis"):
+        R = target[:3, :3] @ here[:3, :3].T
+        turn, J_turn = (chord(R) if task.chord else log_so3(R)), J[3:]
+    if task.of in ("orientation", "axis"):
         return turn, J_turn
     return np.concatenate([straight, turn]), np.concatenate([J[:3], J_turn])
 
 
-def _axis_error(z: Vector3, wanted: Vector3, J: Matrix3) -> tuple[Vector, Matrix]:
+def chord(R: Matrix3) -> Vector3:
+    """2 sin(θ/2) along the axis of a rotation R by θ; less, down to 0, next to half a turn.
+
+    >>> quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> chord(quarter).round(6)
+    array([0.      , 0.      , 1.414214])
+    """
+    return _chord(0.5 * vee(R - R.T), 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1.0))
+
+
+def _chord(across: Vector3, cosine: Any) -> Vector3:
+    """From sin θ along the axis, and cos θ: sin θ = 2 sin(θ/2) cos(θ/2)."""
+    half = 0.5 * (1.0 + cosine)
+    return across / np.sqrt(np.where(half > OPPOSITE, half, OPPOSITE))
+
+
+def _axis_error(z: Vector3, wanted: Vector3, J: Matrix3, short: bool) -> tuple[Vector, Matrix]:
     """The rotation vector normal to z that takes z to the wanted axis; turning about z is free."""
-    across = np.cross(z, wanted)
+    across, freed = np.cross(z, wanted), -(hat(z) @ (hat(z) @ J))
+    if short:
+        return _chord(across, z @ wanted), freed
     sine = np.sqrt(across @ across)
     angle = np.arctan2(sine, z @ wanted)
     scale = np.where(sine > 0.0, angle / np.where(sine > 0.0, sine, 1.0), 1.0)
-    return scale * across, -(hat(z) @ (hat(z) @ J))
+    return scale * across, freed
+
+
+def closed_error(
+    mechanism: Mechanism, q: Vector, target: Pose, task: Task, weights: Any = None
+) -> tuple[Vector, Matrix]:
+    """(e, J) with weights on the task's rows, and the constraints' rows below them."""
+    e, J = error(mechanism, q, target, task)
+    if weights is not None:
+        e, J = weights * e, weights.reshape(-1, 1) * J
+    h, A = mechanism.closing(q)
+    if h.shape[0]:
+        e, J = np.concatenate([e, -CLOSED * h]), np.concatenate([J, CLOSED * A])
+    return e, J
 
 
 def step(
-    model: Mechanism,
-    limits: Limits | None,
-    frame: str,
-    task: str,
+    mechanism: Mechanism,
+    task: Task,
     *,
     q: Vector,
     best: Vector,
@@ -92,22 +151,37 @@ def step(
     **rest: Any,
 ) -> tuple[Vector, Vector, Any]:
     """(next q, the best q so far, its ½ eᵀ e)."""
-    e, J = error(model, q, target, frame, task)
-    if weights is not None:
-        e, J = weights * e, weights.reshape(-1, 1) * J
+    e, J = closed_error(mechanism, q, target, task, weights)
     E = 0.5 * (e @ e)
     better = cost > E
+    return (
+        _moved(mechanism, task, q, e, J, gain * E),
+        np.where(better, q, best),
+        np.where(better, E, cost),
+    )
+
+
+def follow(
+    mechanism: Mechanism, task: Task, *, q: Vector, target: Pose, gain: Any, **rest: Any
+) -> tuple[Vector]:
+    """(next q,) toward a target that moves on."""
+    e, J = closed_error(mechanism, q, target, task)
+    return (_moved(mechanism, task, q, e, J, gain * 0.5 * (e @ e)),)
+
+
+def _moved(
+    mechanism: Mechanism, task: Task, q: Vector, e: Vector, J: Matrix, damping: Any
+) -> Vector:
+    """q after one damped step, within its limits."""
+    limits = task.limits
     free = J if limits is None else J * _inside(limits, q, e @ J)
-    moved = model.integrate(q, _damped(free, e, gain * E + LEAST))
-    kept = moved if limits is None else clamped(limits, moved)
-    return kept, np.where(better, q, best), np.where(better, E, cost)
+    moved = mechanism.integrate(q, _damped(free, e, damping + LEAST))
+    return moved if limits is None else clamped(limits, moved, task.hops)
 
 
 def relaxed(
-    model: Mechanism,
-    limits: Limits | None,
-    frame: str,
-    task: str,
+    mechanism: Mechanism,
+    task: Task,
     goal: str,
     *,
     q: Vector,
@@ -120,26 +194,28 @@ def relaxed(
 
     z leads to the `posture` for "near" and "center", and along ∂ log w / ∂q for "manipulability".
     """
-    e, J = error(model, q, target, frame, task)
+    e, J = closed_error(mechanism, q, target, task)
     if goal == "manipulability":
-        w, slope = slope_of_manipulability(model, q, frame, MEASURED[task])
+        model = mechanism.description
+        w, slope = slope_of_manipulability(model, q, task.frame, MEASURED[task.of])
         z = CLIMB * slope / np.where(w > FLAT, w, FLAT)
     else:
-        z = SHARE * model.difference(q, posture)
-    free = J
+        z = SHARE * mechanism.difference(q, posture)
+    free, limits = J, task.limits
     if limits is not None:
         open_ = _inside(limits, q, z + e @ J)
         free, z = J * open_, open_ * z
-    moved = model.integrate(q, z + _damped(free, e - free @ z, gain * 0.5 * (e @ e) + LEAST))
-    return (moved if limits is None else clamped(limits, moved),)
+    step = z + _damped(free, e - free @ z, gain * 0.5 * (e @ e) + LEAST)
+    moved = mechanism.integrate(q, step)
+    return (moved if limits is None else clamped(limits, moved, hops=False),)
 
 
 def _damped(J: Matrix, e: Vector, damping: Any) -> Vector:
     """δ of the smaller of the two equal systems: Jᵀ (J Jᵀ + λ)⁻¹ e = (Jᵀ J + λ)⁻¹ Jᵀ e."""
     rows, columns = J.shape
     if rows <= columns:
-        return J.T @ cholesky_solve(J @ J.T + damping * np.eye(rows), e)
-    return cholesky_solve(J.T @ J + damping * np.eye(columns), J.T @ e)
+        return J.T @ ldl(J @ J.T + damping * np.eye(rows)).solve(e)
+    return ldl(J.T @ J + damping * np.eye(columns)).solve(J.T @ e)
 
 
 def _inside(limits: Limits, q: Vector, downhill: Vector) -> Vector:
@@ -151,13 +227,19 @@ def _inside(limits: Limits, q: Vector, downhill: Vector) -> Vector:
     return np.stack(found)
 
 
-def clamped(limits: Limits, q: Vector) -> Vector:
-    """q (nq, …) within its limits: by a whole turn where that is possible, else at the limit."""
+def clamped(limits: Limits, q: Vector, hops: bool = True) -> Vector:
+    """q (nq, …) within its limits.
+
+    A joint beyond a limit stops there, or, where it `hops` and a whole turn leads to the same pose,
+    takes the end of its range that is nearer along the circle.
+    """
     found = [q[k] for k in range(q.shape[0])]
     for k, lower, upper, turns in zip(limits.entries, *limits[2:], strict=True):
         x = found[k]
-        if turns and upper - lower >= 2.0 * np.pi:
-            x = np.where(x > upper, x - 2.0 * np.pi, np.where(x < lower, x + 2.0 * np.pi, x))
+        if hops and turns and np.isfinite(upper - lower):
+            beyond = 0.5 * max(2.0 * np.pi - (upper - lower), 0.0)
+            back = np.where(x > upper + beyond, 2.0 * np.pi, 0.0)
+            x = x - back + np.where(x < lower - beyond, 2.0 * np.pi, 0.0)
         x = np.minimum(x, upper) if np.isfinite(upper) else x
         found[k] = np.maximum(x, lower) if np.isfinite(lower) else x
     return np.stack(found)

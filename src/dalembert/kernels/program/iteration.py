@@ -23,6 +23,9 @@ from dalembert.errors import CompileError, ShapeError
 from dalembert.kernels.program.program import Port, Program
 
 Arrays = Sequence[np.ndarray]
+# odd numbers: start s of row r of a search is point (r a + s b) mod 2ᵏ of its pool, so that the
+# starts of a row all differ, and neighbours have others
+STRIDES = (40503, 7919)
 
 
 @dataclass(frozen=True, eq=False)

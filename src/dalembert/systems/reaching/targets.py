@@ -50,10 +50,16 @@ def misses(here: np.ndarray, target: np.ndarray, task: str) -> np.ndarray:
     return np.max(found, axis=0)
 
 
-def require(tolerance: float, restarts: int, goal: str | None, q0: Any) -> None:
+def require(
+    tolerance: float, restarts: int, goal: str | None, q0: Any, continuous: bool = False
+) -> None:
     """Settings of a search that make sense."""
     if goal is not None and goal not in reach.GOALS:
         raise UnknownNameError(f"there is no goal {goal!r}{suggest(goal, list(reach.GOALS))}")
+    if continuous and goal is not None:
+        raise SettingError(
+            "continuous=True follows a path by the smallest steps: leave out the goal"
+        )
     if goal == "near" and q0 is None:
         raise SettingError("goal='near' needs q0, the posture to be near to")
     if not (np.isfinite(tolerance) and tolerance > 0.0):

@@ -1,0 +1,169 @@
+"""Postures of many targets: one compiled loop with restarts, then patience for what is left.
+
+What is said to be found has been verified by `pose`. What is not, is the nearest posture that was met.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dalembert.errors import ShapeError
+from dalembert.formulations.kinematics import reach
+from dalembert.kernels.call.search import Effort
+from dalembert.systems.limits import between
+from dalembert.systems.reaching.search import (
+    Search,
+    kept,
+    limits_of,
+    relaxing_loop,
+    search_loop,
+)
+from dalembert.systems.reaching.targets import misses
+
+if TYPE_CHECKING:
+    from dalembert.systems.system import System
+
+# measured on seven arms: the fewest steps in all, those of starts that lead nowhere included
+GAIN, STEPS = 0.05, 16
+# singular postures are reached by a constant factor per step
+PATIENT, PATIENT_STARTS = 80, 30
+# what is out of reach has no zero to jump to: stronger damping goes downhill to the nearest posture
+NEAREST = ((1.0, 100), (10.0, 100), (1.0, 100))
+RELAXED = 100  # steps toward a goal
+LEAST_POOL = 256  # postures to begin at
+
+
+class Reached(NamedTuple):
+    """Postures and whether each puts the frame where it should be."""
+
+    q: np.ndarray  # (..., nq); the nearest posture that was met, where not found
+    found: np.ndarray  # (...) bool
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """A search for one kind of target of a system."""
+
+    system: System
+    how: Search
+    tolerance: float
+    restarts: int
+    seed: int
+    weights: Any = None
+    parameters: Any = None
+
+    def run(self, targets: np.ndarray, q0: np.ndarray | None) -> Reached:
+        """Postures (n, nq) of targets (n, 4, 4), begun at q0 (n, nq) or anywhere."""
+        quick = Effort(self.restarts + 1, STEPS, GAIN, 0.005 * self.tolerance * self.least)
+        q, _ = self.loop(self.how)(self.held(targets), self.pool, quick, q0)
+        found = self.arrived(targets, q)
+        left = np.flatnonzero(~found)
+        if len(left):
+            q[left], found[left] = self.patient(targets[left], q[left])
+        return Reached(q, found)
+
+    def patient(self, targets: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(q, found) with more steps from each start, and then downhill to the nearest posture."""
+        patient = self.loop(self.how._replace(chord=False))
+        held, enough = self.held(targets), 0.05 * self.tolerance**2 * self.least
+        starts = min(self.restarts, PATIENT_STARTS) + 1
+        q, _ = patient(held, self.pool, Effort(starts, PATIENT, GAIN, enough), q)
+        for gain, steps in NEAREST:
+            q, _ = patient(held, self.pool, Effort(1, steps, gain, enough), q)
+        return q, self.arrived(targets, q)
+
+    def arrived(self, targets: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Whether the frame is at its target, by `pose`, and the mechanism closed."""
+        there = misses(self.pose(q), targets, self.how.task) <= self.tolerance
+        if self.system.dynamics.rows:
+            open_ = self.system._evaluate("residual", (q,), None, self.parameters)
+            there &= np.abs(open_).max(axis=-1, initial=0.0) <= self.tolerance
+        return there
+
+    def pose(self, q: np.ndarray) -> np.ndarray:
+        """(..., 4, 4) of the frame."""
+        return self.system._evaluate("pose", (q,), None, self.parameters, frame=self.how.frame)
+
+    def loop(self, how: Search) -> Any:
+        """The compiled search."""
+        return kept(self.system, how, self.values, search_loop)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Numbers for the parameters."""
+        return self.system.parameter_array(self.parameters)
+
+    @cached_property
+    def least(self) -> float:
+        """The smallest weight, squared: a cost below it times ε² is an error below ε."""
+        given = np.ones(1) if self.weights is None else np.asarray(self.weights, dtype=float)
+        return float(np.min(given[given > 0.0], initial=1.0)) ** 2
+
+    @cached_property
+    def pool(self) -> np.ndarray:
+        """(a power of two, nq) random postures, other ones than a user's of the same seed."""
+        size = max(LEAST_POOL, 1 << int(self.restarts).bit_length())
+        rng = np.random.default_rng([self.seed, LEAST_POOL])
+        return anywhere(self.system, rng, size, self.how.limits)
+
+    def held(self, targets: np.ndarray) -> list[np.ndarray]:
+        """What the loop holds for every target."""
+        if self.weights is None:
+            return [targets]
+        return [targets, np.asarray(self.weights, dtype=float)]
+
+    def relaxed(self, targets: np.ndarray, q: np.ndarray, start: np.ndarray | None) -> np.ndarray:
+        """Postures moved toward the goal, where they arrive there and it is better there."""
+        posture = start if self.how.goal == "near" else middle(self.system)
+        assert posture is not None
+        made = kept(self.system, self.how, self.values, relaxing_loop)
+        (ends,) = made((q,), [targets, posture], RELAXED, RELAXED, GAIN)
+        polish = Effort(1, 2 * STEPS, GAIN, 0.005 * self.tolerance)
+        moved, _ = self.loop(self.how._replace(hops=False))([targets], self.pool, polish, ends[-1])
+        better = self.arrived(targets, moved) & (
+            self.worth(moved, posture) > self.worth(q, posture)
+        )
+        return np.where(better[:, None], moved, q)
+
+    def worth(self, q: np.ndarray, posture: np.ndarray) -> np.ndarray:
+        """What the goal makes as large as it can."""
+        if self.how.goal == "manipulability":
+            view = {"frame": self.how.frame, "task": reach.MEASURED[self.how.task]}
+            return self.system._evaluate("manipulability", (q,), None, self.parameters, **view)
+        step = self.system.difference(q, np.broadcast_to(posture, q.shape))
+        return -np.sum(step * step, axis=-1)
+
+
+def anywhere(system: System, rng: np.random.Generator, size: int, limits: bool) -> np.ndarray:
+    """(size, nq) random postures, not assembled where the system is a closed chain."""
+    steps = rng.uniform(-np.pi, np.pi, (size, system.nv))
+    if limits:
+        steps = between(system.lower, system.upper, steps)
+    return system.integrate(np.broadcast_to(system.dynamics.neutral(), (size, system.nq)), steps)
+
+
+def middle(system: System) -> np.ndarray:
+    """q (nq,) between the limits; where there are none, the reference posture."""
+    q, limits = system.neutral(), limits_of(system.dynamics)
+    if limits is not None:
+        both = np.isfinite(limits.lower) & np.isfinite(limits.upper)
+        entries = np.array(limits.entries)[both]
+        q[entries] = 0.5 * (limits.lower[both] + limits.upper[both])
+    return q
+
+
+def start_of(system: System, q0: Any, batch: tuple[int, ...], limits: bool) -> np.ndarray | None:
+    """(targets, nq) of what is given, within the limits; None where nothing is."""
+    if q0 is None:
+        return None
+    given = np.asarray(q0, dtype=float)
+    if given.shape[-1:] != (system.nq,) or not np.isfinite(given).all():
+        raise ShapeError(f"q0 must be (..., {system.nq}) finite numbers, not {given.shape}")
+    count = int(np.prod(batch))
+    start = np.broadcast_to(given, (*batch, system.nq)).reshape(count, system.nq)
+    known = limits_of(system.dynamics) if limits else None
+    return start if known is None else reach.clamped(known, start.T).T

@@ -1,0 +1,72 @@
+"""Inverse kinematics as methods of a system with frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalembert.systems.evaluator import Parameters
+from dalembert.systems.reaching.follow import follow
+from dalembert.systems.reaching.hunt import Hunt, Reached, start_of
+from dalembert.systems.reaching.search import Search
+from dalembert.systems.reaching.targets import poses_of, require
+from dalembert.systems.system import System
+
+
+class InverseKinematics(System):
+    """Postures from poses, of any frame."""
+
+    def inverse_kinematics(
+        self,
+        T: Any,
+        frame: str = "tool",
+        q0: Any = None,
+        tolerance: float = 1e-9,
+        limits: bool = True,
+        restarts: int = 300,
+        seed: int = 0,
+        task: str = "pose",
+        weights: Any = None,
+        goal: str | None = None,
+        parameters: Parameters = None,
+        continuous: bool = False,
+    ) -> Reached:
+        """(q (..., nq), found (...)): postures that put a frame at the targets T (..., 4, 4).
+
+        Each found posture has been verified by `pose`: position and angle within `tolerance`, m and
+        rad. Where it is not found, q is the nearest that was met. The search starts at `q0`
+        (..., nq), by default at random within the limits, and starts again at random up to
+        `restarts` times; the same `seed` gives the same postures. `task` is "pose", "position" (T
+        may be (..., 3)), "orientation" (T may be (..., 3, 3)), "axis" (the frame's z axis) or
+        "position_axis"; `weights`, one for each of its coordinates (linear, angular), say what
+        matters where not all can be reached. With ``limits=False`` joints may go anywhere.
+
+        What the task leaves free serves the `goal`: "near" stays near to q0, "center" near to the
+        middle of the limits, "manipulability" away from singular postures. It is followed along the
+        motions that keep the task, from the first posture that was found.
+
+        With ``continuous=True`` the targets (..., n, 4, 4) are paths of n poses: each posture is
+        found from the one before, `q0` (..., nq) is where a path begins, and what comes back is a
+        `Followed`, with the places where a path cannot be followed without a jump.
+
+        >>> import numpy as np, dalembert as dl
+        >>> arm = dl.load("ur5")
+        >>> T = arm.pose(arm.random_state(np.random.default_rng(1), 100)[0])
+        >>> q, found = arm.inverse_kinematics(T)
+        >>> bool(found.all()), np.allclose(arm.pose(q), T, atol=1e-8)
+        (True, True)
+        """
+        require(tolerance, restarts, goal, q0, continuous)
+        self.dynamics.require_frame(frame)
+        how = Search(frame, task, limits, weights is not None, goal, hops=restarts > 0)
+        hunt = Hunt(self, how, tolerance, int(restarts), seed, weights, parameters)
+        targets = poses_of(T, task)
+        if continuous:
+            return follow(hunt, targets, q0)
+        batch = targets.shape[:-2]
+        flat, start = targets.reshape(-1, 4, 4), start_of(self, q0, batch, limits)
+        q, found = hunt.run(flat, start)
+        if goal is not None:
+            which = found.nonzero()[0]
+            near = None if start is None else start[which]
+            q[which] = hunt.relaxed(flat[which], q[which], near)
+        return Reached(q.reshape(*batch, self.nq), found.reshape(batch))

@@ -1,0 +1,104 @@
+"""All postures of a target: many starts at once, and what they lead to, each once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dalembert.errors import SettingError
+from dalembert.kernels.call.search import Effort
+from dalembert.systems.reaching.hunt import GAIN, STEPS, Hunt, anywhere
+from dalembert.systems.reaching.search import limits_of, plain_entries
+
+SAME = 1e-5  # rad or m between postures that are one
+OFTEN = 4  # times that each posture was met before no other is looked for
+FIRST, MOST = 256, 8192  # starts of a target, doubled until all were met often
+
+
+class Postures(NamedTuple):
+    """The different postures of every target."""
+
+    q: np.ndarray  # (..., m, nq), m the largest number; NaN where a target has fewer
+    number: np.ndarray  # (...) int, how many
+
+
+def all_postures(hunt: Hunt, targets: np.ndarray) -> list[np.ndarray]:
+    """For each of the targets (n, 4, 4) its postures (m, nq), in the order of their coordinates."""
+    dynamics = hunt.system.dynamics
+    rows = 6 if hunt.how.task in ("pose", "position_axis") else 3
+    asked = rows - 1 if "axis" in hunt.how.task else rows
+    if dynamics.freedoms > asked:
+        raise SettingError(
+            f"{hunt.system.name} has {dynamics.freedoms} freedoms and the task {hunt.how.task!r} "
+            f"asks for {asked}: there are infinitely many postures; take inverse_kinematics with a goal"
+        )
+    met = [(np.zeros((0, hunt.system.nq)), np.zeros(0, dtype=int)) for _ in targets]
+    open_, starts, used = np.arange(len(targets)), FIRST, 0
+    while len(open_) and used < MOST:
+        for i, ends in zip(open_, ends_of(hunt, targets[open_], starts, used), strict=True):
+            met[i] = merged(hunt, *met[i], ends)
+        used, starts = used + starts, min(2 * starts, MOST)
+        open_ = np.array([i for i in open_ if np.min(met[i][1], initial=OFTEN) < OFTEN], dtype=int)
+    return [q[np.lexsort(q.round(4).T[::-1])] for q, _ in met]
+
+
+def ends_of(hunt: Hunt, targets: np.ndarray, starts: int, seed: int = 0) -> list[np.ndarray]:
+    """For each target the postures (m, nq) that so many starts (a power of two) lead to."""
+    rng = np.random.default_rng([hunt.seed, starts, seed])
+    pool = anywhere(hunt.system, rng, starts, hunt.how.limits)
+    effort = Effort(1, 2 * STEPS, GAIN, 0.005 * hunt.tolerance * hunt.least)
+    repeated = np.repeat(targets, starts, axis=0)
+    q, _ = hunt.loop(hunt.how)(hunt.held(repeated), pool, effort)
+    there = hunt.arrived(repeated, q).reshape(-1, starts)
+    return [x[ok] for x, ok in zip(q.reshape(-1, starts, q.shape[-1]), there, strict=True)]
+
+
+def merged(
+    hunt: Hunt, q: np.ndarray, hits: np.ndarray, ends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Postures and how often each was met, with further ends (m, nq)."""
+    ends = turned_back(hunt, ends)
+    for k in range(len(q)):
+        same = alike(hunt, q[k], ends)
+        hits[k] += same.sum()
+        ends = ends[~same]
+    while len(ends):
+        same = alike(hunt, ends[0], ends)
+        q, hits = np.concatenate([q, ends[:1]]), np.append(hits, same.sum())
+        ends = ends[~same]
+    return q, hits
+
+
+def alike(hunt: Hunt, q: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Whether postures (m, nq) are the posture q, whole turns apart or not."""
+    step = hunt.system.difference(np.broadcast_to(q, others.shape), others)
+    angle = np.array([kind == "angle" for kind in hunt.system.kinds.v])
+    step = np.where(angle, np.mod(step + np.pi, 2.0 * np.pi) - np.pi, step)
+    return np.abs(step).max(axis=-1, initial=0.0) < SAME
+
+
+def turned_back(hunt: Hunt, q: np.ndarray) -> np.ndarray:
+    """q with angles within ±π where the limits allow it."""
+    q, limits = q.copy(), limits_of(hunt.system.dynamics) if hunt.how.limits else None
+    bounds = (
+        {}
+        if limits is None
+        else dict(zip(limits.entries, zip(limits.lower, limits.upper, strict=True), strict=True))
+    )
+    for k, v in plain_entries(hunt.system.dynamics):
+        if hunt.system.kinds.v[v] == "angle":
+            lower, upper = bounds.get(k, (-np.inf, np.inf))
+            back = np.mod(q[:, k] + np.pi, 2.0 * np.pi) - np.pi
+            inside = (back >= lower) & (back <= upper)
+            q[:, k] = np.where(inside, back, q[:, k])
+    return q
+
+
+def padded(found: list[np.ndarray], nq: int) -> Postures:
+    """Lists of postures as one array."""
+    count = np.array([len(x) for x in found], dtype=int)
+    q = np.full((len(found), int(np.max(count, initial=0)), nq), np.nan)
+    for k, x in enumerate(found):
+        q[k, : len(x)] = x
+    return Postures(q, count)
