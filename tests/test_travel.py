@@ -216,6 +216,11 @@ def test_results_travel():
     assert again(dl.jax(dl.load("planar_2r")).bias).__self__.system == dl.load("planar_2r")
 
 
+def bits(results):
+    flat = [x for found in results for x in (found if isinstance(found, tuple) else (found,))]
+    return [(x.dtype, x.shape, x.tobytes()) for x in flat]
+
+
 def work(jobs):
     """What every job gives here, and how many kernels this process had to compile."""
     before = set(os.listdir(os.environ["DALEMBERT_CACHE"]))
@@ -240,8 +245,7 @@ def test_other_processes_give_the_same_bits_and_compile_nothing(how, tmp_path, m
         with multiprocessing.get_context(how).Pool(1) as pool:
             there, compiled = pool.apply(work, (jobs,))
     assert compiled == 0
-    for mine, theirs in zip(here, there, strict=True):
-        assert pickle.dumps(mine) == pickle.dumps(theirs)
+    assert bits(there) == bits(here)
 
 
 def jobs_with_a_lambda():
@@ -269,7 +273,7 @@ def test_workers_of_loky_give_the_same_bits():
     jobs, here = jobs_with_a_lambda()
     with joblib.parallel_config(backend="loky", n_jobs=2, inner_max_num_threads=1):
         there = joblib.Parallel()(joblib.delayed(call)(*job) for job in jobs)
-    assert pickle.dumps(there) == pickle.dumps(here)
+    assert bits(there) == bits(here)
 
 
 def test_workers_of_dask_give_the_same_bits():
@@ -278,4 +282,4 @@ def test_workers_of_dask_give_the_same_bits():
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         there = client.gather([client.submit(call, *job) for job in jobs])
-    assert pickle.dumps(there) == pickle.dumps(here)
+    assert bits(there) == bits(here)
