@@ -10,6 +10,7 @@ import numpy as np
 from dalembert.constraints.lanes import DIMENSIONS, all_finite, beside, chosen
 from dalembert.constraints.refusal import require_result
 from dalembert.constraints.status import TWIN, Flagged, Status, require_mode
+from dalembert.kernels.call import foreign
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.on_symbols import is_symbols
 from dalembert.systems.system import System
@@ -80,6 +81,8 @@ class Calls(System):
         given, twin = {**optional, "tolerance": tolerance}, quantity + TWIN
         found = self._call(twin, inputs, given, *call, out=None if out is None else (*out, None))
         names = (*self.dynamics.quantity(quantity).outputs, "status")
+        if foreign.among(found):
+            return Flagged(names, (*found[:-1], found[-1].astype(np.int8)))
         if is_symbols(found[0]):
             return Flagged(names, found)
         if formulation in PIVOTED and "pivots" not in choices:

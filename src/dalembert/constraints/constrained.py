@@ -19,10 +19,12 @@ from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
 from dalembert.constraints.reference import reference
 from dalembert.constraints.refusal import without_result
+from dalembert.constraints.status import TWIN
 from dalembert.constraints.to_file import Written
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.on_symbols import is_symbols
 from dalembert.systems.system import System
+from dalembert.systems.variant import Variant
 
 if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
@@ -175,6 +177,22 @@ class Constrained(ConstraintMethods, Written):
             return found
         require_state(self, found, inputs, actuators)
         return found
+
+    def _on_chunk(self, variant: Variant, arrays: tuple[Any, ...], parameters: Any) -> Any:
+        """By the method of the quantity, which refuses and flags states as for any NumPy array."""
+        name = variant.quantity.name
+        if name.removesuffix(TWIN) not in ("forward_dynamics", "inverse_dynamics"):
+            return super()._on_chunk(variant, arrays, parameters)
+        given = dict(zip(variant.inputs, arrays, strict=True)) | dict(variant.static)
+        if "actuators" in given:
+            given["actuators"] = given["actuators"].split(",")
+        if name.startswith("forward_dynamics"):
+            given["formulation"] = variant.formulation.name
+        if not name.endswith(TWIN):
+            return getattr(self, name)(**given, parameters=parameters)
+        method = getattr(self, name.removesuffix(TWIN))
+        *found, status = method(**given, parameters=parameters, errors="flag")
+        return *found, status.astype(found[0].dtype)
 
     def internal_forces(
         self, q: Any, actuators: Sequence[str] | None = None, t: float = 0.0

@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.errors import CompileError
 from dalembert.forking import llvm_lock
 from dalembert.kernels import Kernel, Program, build
+from dalembert.kernels.call import foreign
 from dalembert.kernels.call.explain import explain
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
 from dalembert.kernels.program.derivatives import jacobian, jvp, vjp
@@ -44,6 +45,10 @@ class CompiledFunction(Portable):
         """
         if on_device(arrays):
             return self.device_kernel(arrays, out)
+        if foreign.among(arrays):
+            sides = (self.program.inputs, self.program.outputs)
+            named = [[foreign.Named.of(port) for port in side] for side in sides]
+            return foreign.Mapped(self.program.name, self.ufunc, *named)(arrays, out)
         try:
             return self.ufunc(*arrays) if out is None else self.ufunc(*arrays, out=out)
         except (ValueError, TypeError) as error:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from inspect import signature
-from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,26 +17,20 @@ import numpy as np
 from dalembert import bridge
 from dalembert.errors import ShapeError
 from dalembert.kernels import Kernel, Port, Program, build, fast_call, source_digest
+from dalembert.kernels.call import foreign
 from dalembert.kernels.call.explain import explain
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
 from dalembert.systems import by_tree, on_symbols
 from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.others_arrays import OnOthersArrays, Parameters, arrays_of
 from dalembert.systems.variant import Variant
 from dalembert.text import plain_name
-from dalembert.travel import Portable
 
 if TYPE_CHECKING:
     from dalembert.kernels.program.count import Count
 
-Parameters = Mapping[str, float] | np.ndarray | None
-# what a system keeps that was compiled or traced: found by name, as several rooms keep something here
-_MADE = {
-    *("_variants", "_kernels", "_programs", "_devices", "_rollouts", "_device_rollouts"),
-    *("_searches", "_differentiated", "_looped_functions", "_operations", "_device_mobility"),
-}
 
-
-class Evaluator(Portable):
+class Evaluator(OnOthersArrays):
     """Kernels and programs of one system, made when first asked for."""
 
     def __init__(self, dynamics: Dynamics) -> None:
@@ -51,18 +44,6 @@ class Evaluator(Portable):
         self._kernels: dict[Any, Kernel] = {}
         self._programs: dict[Any, Program] = {}
         self._devices: dict[Any, DeviceKernel] = {}
-
-    def _data(self) -> dict[str, Any]:
-        """What goes to another process; kernels are made again there, or found in the cache."""
-        return {
-            name: value
-            for name, value in super()._data().items()
-            if name not in _MADE and not isinstance(value, BuiltinFunctionType)
-        }
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        super().__setstate__(state)
-        self._start_without_kernels()
 
     @property
     def description(self) -> Any:
@@ -256,6 +237,8 @@ class Evaluator(Portable):
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
     ) -> Any:
         """The kernel on arrays, or the formulation itself where symbols are among them."""
+        if foreign.among((*arguments, *arrays_of(parameters))):
+            return self._mapped(variant, arguments, parameters, out)
         if any(map(bridge.is_symbolic, arguments)):
             return self._on_symbols(variant, arguments, parameters)
         try:
@@ -301,7 +284,7 @@ class Evaluator(Portable):
     ) -> Any:
         """The kernel on arrays, on the GPU where they lie there."""
         if self._open:
-            arguments = (*arguments, self.parameter_array(parameters))
+            arguments = (*arguments, self._parameters_beside(arguments, parameters))
         elif parameters is not None:
             self.dynamics.parameter_values(dict(parameters))
         try:
@@ -314,17 +297,18 @@ class Evaluator(Portable):
 
     def call(self, kernel: Kernel, what: str, arguments: Sequence[Any], out: Any = None) -> Any:
         """A kernel on arrays; what NumPy refuses is said again in the user's terms."""
+        if foreign.among(arguments):
+            sides = [
+                [foreign.Named.of(port) for port in x] for x in (kernel.inputs, kernel.outputs)
+            ]
+            return foreign.Mapped(f"{self.dynamics.name}.{what}", kernel.ufunc, *sides)(
+                arguments, out
+            )
         try:
             return kernel.ufunc(*arguments) if out is None else kernel.ufunc(*arguments, out=out)
         except (ValueError, TypeError) as error:
             explained = explain(error, kernel.inputs, arguments)
             raise ShapeError(f"{self.dynamics.name}.{what}: {explained}") from None
-
-    def parameter_array(self, parameters: Parameters = None) -> np.ndarray:
-        """Values (..., n_parameters) of the named parameters."""
-        if parameters is None or isinstance(parameters, Mapping):
-            return self.dynamics.parameter_values(parameters)
-        return np.asarray(parameters)
 
     def _shorten(self, quantity: str, variant: Variant, inputs: tuple[Any, ...]) -> None:
         """Put a builtin in front of the method, for calls with one plain state; see `fast_call`.

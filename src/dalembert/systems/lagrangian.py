@@ -17,6 +17,7 @@ from dalembert.systems.on_symbols import is_symbols
 from dalembert.systems.settled import settled
 from dalembert.systems.system import System
 from dalembert.systems.timed import TimedSystem
+from dalembert.systems.variant import Variant
 
 
 class Lagrangian(TimedSystem):
@@ -125,6 +126,14 @@ class Lagrangian(TimedSystem):
         if not is_symbols(found) and not np.isfinite(found).all():
             self._explain(found, q, parameters, t)
         return found
+
+    def _on_chunk(self, variant: Variant, arrays: tuple[Any, ...], parameters: Any) -> Any:
+        if variant.quantity.name != "forward_dynamics":
+            return super()._on_chunk(variant, arrays, parameters)
+        given = dict(zip(variant.inputs, arrays, strict=True))
+        return self.forward_dynamics(
+            **given, formulation=variant.formulation.name, parameters=parameters
+        )
 
     def _explain(self, found: Any, q: Any, parameters: Parameters, t: Any) -> None:
         """Raise if a state whose accelerations are not finite has a singular M."""

@@ -33,14 +33,18 @@ def _items(x: Any) -> list[Any]:
     return []
 
 
+_UNSEEN = ("jax", "jaxlib", "torch", "dask", "xarray")
+
+
 def is_symbols(x: Any) -> bool:
     """Whether a result is of symbols, CasADi's or SymPy's, and so neither finite nor not.
 
-    So are the arrays of frameworks that trace: nobody knows their numbers while they do.
+    So are the arrays of frameworks that trace, and those of dask and xarray: nobody knows their
+    numbers yet, or they were looked at chunk by chunk.
     """
     if isinstance(x, np.ndarray | float):
         return False
-    return bridge.is_symbolic(x) or _is_sympy(x) or _module(x) in ("jax", "jaxlib", "torch")
+    return bridge.is_symbolic(x) or _is_sympy(x) or _module(x) in _UNSEEN
 
 
 def _module(x: Any) -> str:
