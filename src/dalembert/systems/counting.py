@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert import formulations
 from dalembert.errors import DalembertError
-from dalembert.formulations.parts.sweep import transforms
+from dalembert.formulations.parts.passes import transforms
 from dalembert.formulations.registry import INPUTS, shape
 from dalembert.kernels.program.count import Count
 from dalembert.kernels.program.tally import ABSENT, tally

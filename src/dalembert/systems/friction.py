@@ -50,7 +50,7 @@ def _mobility(system: System, q: np.ndarray, parameters: Any) -> np.ndarray:
 
 def _on_device(system: System, q: Any) -> np.ndarray:
     """The same for postures that lie on a GPU, computed there."""
-    made = system.__dict__.get("_device_mobility")
+    made = system._devices.get("mobility")
     if made is None:
         dynamics, unit = system.dynamics.bound(), np.eye(system.nv)
 
@@ -59,5 +59,5 @@ def _on_device(system: System, q: Any) -> np.ndarray:
             return np.stack([cholesky_solve(M, unit[i])[i] for i in range(dynamics.nv)])
 
         program = trace(function, {"q": (system.nq,)}, name="mobility")
-        made = system.__dict__["_device_mobility"] = DeviceKernel(program, "mobility")
+        made = system._devices["mobility"] = DeviceKernel(program, "mobility")
     return made((q.reshape(-1, system.nq),)).max(axis=0).get()

@@ -28,7 +28,7 @@ from dalembert.formulations.inverse.newton_euler import (
     motions,
 )
 from dalembert.formulations.parts.elements import add, conservative, dissipative, turning
-from dalembert.formulations.parts.sweep import Placed, inward, transforms
+from dalembert.formulations.parts.passes import Placed, inward, transforms
 from dalembert.formulations.parts.turned import turned
 from dalembert.linalg.symmetric import add_outer
 from dalembert.model import Body, Model

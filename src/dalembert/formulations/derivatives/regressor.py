@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.formulations.derivatives.inertial import PER_BODY, UPPER
 from dalembert.formulations.inverse.newton_euler import LinkMotion, base_motion, motions
-from dalembert.formulations.parts.sweep import transforms
+from dalembert.formulations.parts.passes import transforms
 from dalembert.model import Model
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Vector3
 

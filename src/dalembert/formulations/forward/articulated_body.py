@@ -14,7 +14,7 @@ import numpy as np
 from dalembert.formulations.inverse.newton_euler import base_motion, motions
 from dalembert.formulations.parts.body_wrench import inertial_wrench
 from dalembert.formulations.parts.drive import resisting
-from dalembert.formulations.parts.sweep import inward, outward, transforms
+from dalembert.formulations.parts.passes import inward, outward, transforms
 from dalembert.linalg.symmetric import congruence, symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix6, Twist, Vector, Wrench

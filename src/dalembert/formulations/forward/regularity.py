@@ -7,7 +7,7 @@ import numpy as np
 from dalembert.errors import SingularMassMatrixError
 from dalembert.formulations.forward.articulated_body import inertia_in_parent, through_joint
 from dalembert.formulations.mass.composite_body import mass_matrix
-from dalembert.formulations.parts.sweep import inward, transforms
+from dalembert.formulations.parts.passes import inward, transforms
 from dalembert.model import Body, Model
 
 Pair = tuple[np.ndarray, np.ndarray]  # articulated and composite inertia

@@ -27,8 +27,8 @@ import numpy as np
 from dalembert.bridge import is_symbolic
 from dalembert.errors import FormulationError
 from dalembert.formulations.parts.drive import with_own
+from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
 from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base, gravity_in_links, known_base
 from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.model import Body, Model

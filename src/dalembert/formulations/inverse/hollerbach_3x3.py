@@ -26,8 +26,8 @@ import numpy as np
 
 from dalembert.formulations.parts.chain4x4 import base_matrices, trace_of_product
 from dalembert.formulations.parts.drive import with_own
+from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
 from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix3, Scalar, Twist, Vector, Vector3, Wrench

@@ -25,8 +25,8 @@ from dalembert.formulations.parts.chain4x4 import (
     trace_of_product,
 )
 from dalembert.formulations.parts.drive import with_own
+from dalembert.formulations.parts.passes import inward, outward
 from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.sweep import inward, outward
 from dalembert.formulations.parts.weight import by_base
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix4, Pose, Twist, Vector, Wrench

@@ -13,8 +13,8 @@ import numpy as np
 
 from dalembert.formulations.parts.body_wrench import acceleration_matrix, inertial_wrench
 from dalembert.formulations.parts.drive import with_own, with_stored
+from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
 from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base, gravity_in_links, known_base, weight
 from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.model import Body, Model

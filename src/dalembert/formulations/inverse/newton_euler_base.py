@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.formulations.parts.drive import with_own
+from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
 from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
 from dalembert.formulations.parts.weight import by_base, known_base
 from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.linalg.symmetric import congruence

@@ -10,8 +10,8 @@ from dalembert.formulations.inverse import newton_euler_base
 from dalembert.formulations.inverse.newton_euler import LinkMotion, link_wrenches, project
 from dalembert.formulations.parts.body_wrench import acceleration_matrix
 from dalembert.formulations.parts.drive import with_own
+from dalembert.formulations.parts.passes import transforms
 from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.sweep import transforms
 from dalembert.formulations.parts.weight import by_base
 from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.model import Model

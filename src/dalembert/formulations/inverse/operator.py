@@ -19,8 +19,8 @@ from dalembert.formulations.inverse.screw import adjoints, base_motion, inertia,
 from dalembert.formulations.kinematics.gravity import as_base_or_torque
 from dalembert.formulations.parts.drive import with_own, with_stored
 from dalembert.formulations.parts.elements import add, conservative, turning_matrix
+from dalembert.formulations.parts.passes import outward
 from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.sweep import outward
 from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.linalg.symmetric import symmetric
 from dalembert.model import Body, Model

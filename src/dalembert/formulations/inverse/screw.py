@@ -21,8 +21,8 @@ import numpy as np
 
 from dalembert.formulations.kinematics.gravity import as_base_or_torque
 from dalembert.formulations.parts.drive import with_own
+from dalembert.formulations.parts.passes import inward, outward, transforms
 from dalembert.formulations.parts.record import Record, nothing
-from dalembert.formulations.parts.sweep import inward, outward, transforms
 from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.model import Body, Model
 from dalembert.spatial import se3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.errors import UnknownNameError
-from dalembert.formulations.parts.sweep import outward, transforms
+from dalembert.formulations.parts.passes import outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Matrix, Pose, Twist, Vector, Vector3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses, columns_of_all
-from dalembert.formulations.parts.sweep import outward, transforms
+from dalembert.formulations.parts.passes import outward, transforms
 from dalembert.linalg.symmetric import symmetric
 from dalembert.model import Body, Model
 from dalembert.spatial import se3

@@ -17,7 +17,7 @@ import numpy as np
 from dalembert.formulations.inverse.operator import Operators, diagonal, operators
 from dalembert.formulations.inverse.screw import adjoints, inertia
 from dalembert.formulations.mass.composite_body import mass_matrix
-from dalembert.formulations.parts.sweep import inward, outward
+from dalembert.formulations.parts.passes import inward, outward
 from dalembert.linalg.cholesky import upper_cholesky
 from dalembert.linalg.symmetric_root import symmetric_roots
 from dalembert.linalg.triangular import lower_inverse

@@ -1,1 +1,1 @@
-"""What several formulations share: sweeps over the tree, drives, wrenches of one body."""
+"""What several formulations share: passes over the tree, drives, wrenches of one body."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses, body_twists
-from dalembert.formulations.parts.sweep import inward, transforms
+from dalembert.formulations.parts.passes import inward, transforms
 from dalembert.model import Body, Model
 from dalembert.model.fluid import Submerged
 from dalembert.spatial.arrays import Scalar, Vector, Vector3

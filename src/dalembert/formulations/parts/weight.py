@@ -6,7 +6,7 @@ import numpy as np
 
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.kinematics.frames import body_poses
-from dalembert.formulations.parts.sweep import Placed, inward, outward, transforms
+from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
 from dalembert.model import Body, Model
 from dalembert.spatial import se3
 from dalembert.spatial.arrays import Twist, Vector, Vector3
