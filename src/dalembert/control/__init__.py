@@ -5,8 +5,11 @@ from dalembert.control.hybrid import Hybrid, HybridVelocity
 from dalembert.control.joint_space import ComputedTorque, PDGravity
 from dalembert.control.line import Line
 from dalembert.control.operational import OperationalSpace
+from dalembert.control.optimal_time import time_optimal
+from dalembert.control.path import Path, through
 from dalembert.control.redundant import RedundantActuation
 from dalembert.control.scaling import within_limits
+from dalembert.control.timed_path import TimedPath
 from dalembert.control.trajectory import Trajectory, hold, quintic, trapezoidal, via_points
 
 __all__ = [
@@ -17,11 +20,15 @@ __all__ = [
     "Line",
     "OperationalSpace",
     "PDGravity",
+    "Path",
     "RedundantActuation",
+    "TimedPath",
     "Trajectory",
     "geometric_gains",
     "hold",
     "quintic",
+    "through",
+    "time_optimal",
     "trapezoidal",
     "via_points",
     "within_limits",

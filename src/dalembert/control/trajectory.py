@@ -68,26 +68,16 @@ class Trajectory:
         array([0.5])
         """
         t = np.asarray(t, dtype=float)
-        c, breaks = self.coefficients, self.breaks
-        piece = np.clip(np.searchsorted(breaks, t, side="right") - 1, 0, len(c) - 1)
-        inside = ((t >= breaks[0]) & (t < breaks[-1]))[..., None]
-        s = np.clip(t, breaks[0], breaks[-1]) - breaks[piece]
-        own = np.moveaxis(c[piece], -2, 0)  # (degree+1, ..., n)
-        q, qd, qdd = _horner(own, s[..., None])
+        inside = ((t >= self.breaks[0]) & (t < self.breaks[-1]))[..., None]
+        q, qd, qdd = on_pieces(self.breaks, self.coefficients, t)
         return Point(q, np.where(inside, qd, 0.0), np.where(inside, qdd, 0.0))
 
     def at(self, t: Any, constants: Mapping[str, Any]) -> Point:
         """The point at one time; `t` and the constants may be symbols."""
-        breaks, c = constants["breaks"], constants["coefficients"]
-        count, terms, _ = self.coefficients.shape
-        own, start = [c[j] for j in range(terms)], breaks[0]
-        for k in range(1, count):
-            later = t >= breaks[k]
-            own = [np.where(later, c[k * terms + j], own[j]) for j in range(terms)]
-            start = np.where(later, breaks[k], start)
-        s = np.minimum(np.maximum(t, breaks[0]), breaks[count]) - start
+        breaks, count = constants["breaks"], len(self.coefficients)
+        rows = constants["coefficients"]
+        q, qd, qdd = on_traced_pieces(breaks, rows, t, self.coefficients.shape[:2])
         inside = (t >= breaks[0]) * (t < breaks[count])
-        q, qd, qdd = _horner(own, s)
         return Point(q, inside * qd, inside * qdd)
 
     def slowed(self, factor: float) -> Trajectory:
@@ -101,7 +91,30 @@ class Trajectory:
         )
 
 
-def _horner(c: Any, s: Any) -> tuple[Any, Any, Any]:
+def on_pieces(breaks: np.ndarray, c: np.ndarray, x: np.ndarray) -> tuple[Any, Any, Any]:
+    """Value and two derivatives (..., n) at x (...), which is clipped to the pieces.
+
+    `breaks` (m+1,), c (m, degree+1, n) about the begin of each piece.
+    """
+    piece = np.clip(np.searchsorted(breaks, x, side="right") - 1, 0, len(c) - 1)
+    own = np.moveaxis(c[piece], -2, 0)  # (degree+1, ..., n)
+    return horner(own, (np.clip(x, breaks[0], breaks[-1]) - breaks[piece])[..., None])
+
+
+def on_traced_pieces(
+    breaks: Any, rows: Any, x: Any, shape: tuple[int, int]
+) -> tuple[Any, Any, Any]:
+    """The same at one x, all of them possibly symbols; `shape` (m, degree+1) of the `rows`."""
+    count, terms = shape
+    own, start = [rows[j] for j in range(terms)], breaks[0]
+    for k in range(1, count):
+        later = x >= breaks[k]
+        own = [np.where(later, rows[k * terms + j], own[j]) for j in range(terms)]
+        start = np.where(later, breaks[k], start)
+    return horner(own, np.minimum(np.maximum(x, breaks[0]), breaks[count]) - start)
+
+
+def horner(c: Any, s: Any) -> tuple[Any, Any, Any]:
     """Value and two derivatives of Σ c_j s^j."""
 
     def value(terms: list[Any]) -> Any:

@@ -1,0 +1,249 @@
+"""Time-optimal motion along a path: closed forms, a linear program, limits between grid points."""
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq, linprog
+
+import dalembert as dl
+from dalembert.control import ComputedTorque, through, time_optimal
+from dalembert.errors import ShapeError, TrajectoryError
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.trace import trace
+
+UR5 = (60.0, 70.0, 30.0, 4.0, 2.0, 1.0)  # N m
+PUMA = (97.6, 186.4, 89.4, 24.2, 20.1, 21.3)  # N m
+
+
+def random_path(seed: int, size: int = 6, points: int = 5, degree: int = 3):
+    rng = np.random.default_rng(seed)
+    return through(rng.uniform(-1.5, 1.5, (points, size)), degree)
+
+
+def largest(fast, count: int = 10) -> float:
+    """The largest use of any limit, on a grid that is finer by `count`."""
+    return max(float(x.max()) for x in fast.used(fast.inner_times(count)).values())
+
+
+def test_a_line_under_acceleration_alone_is_bang_bang() -> None:
+    fast = time_optimal(through([[0.0], [3.0]]), acceleration=2.0)
+    assert fast.duration == pytest.approx(2.0 * np.sqrt(3.0 / 2.0), rel=1e-12)
+
+
+def test_a_line_with_a_cruise_takes_its_trapezoid() -> None:
+    fast = time_optimal(through([[0.0, 0.0], [3.0, 1.0]]), velocity=1.0, acceleration=1.0, grid=99)
+    assert fast.duration == pytest.approx(4.0, rel=1e-3)  # the grid does not have the corners
+    exact = time_optimal(
+        through([[0.0, 0.0], [3.0, 1.0]]),
+        velocity=1.0,
+        acceleration=1.0,
+        grid=np.linspace(0, 1, 13),
+    )
+    assert exact.duration == pytest.approx(4.0, rel=1e-12)
+
+
+def test_torque_without_gravity_is_bang_bang() -> None:
+    robot = dl.load("pendulum").with_gravity([0.0, 0.0, 0.0])
+    inertia = float(robot.mass_matrix([0.0])[0, 0])
+    fast = time_optimal(through([[0.0], [2.0]]), robot, torque=3.0)
+    assert fast.duration == pytest.approx(2.0 * np.sqrt(2.0 * inertia / 3.0), rel=1e-9)
+
+
+def wheel(**friction: float):
+    """One joint with an inertia of 1 kg m², without gravity."""
+    joint = {"type": "revolute", **friction}
+    link = {"name": "axle", "joint": joint, "mass": 1.0, "inertia": np.eye(3)}
+    return dl.Robot.from_links([link], gravity=(0.0, 0.0, 0.0))
+
+
+def viscous_time(way: float, inertia: float, tau: float, viscous: float) -> float:
+    """I q̈ = ±τ − B q̇ from rest to rest: speed up to the v from which braking ends at the goal."""
+
+    def ends(v: float) -> tuple[float, float]:
+        up = -inertia / viscous * np.log(1.0 - viscous * v / tau)
+        down = inertia / viscous * np.log(1.0 + viscous * v / tau)
+        return up + down, (tau * up - inertia * v + inertia * v - tau * down) / viscous
+
+    v = brentq(lambda v: ends(v)[1] - way, 1e-9, tau / viscous * (1.0 - 1e-12))
+    return ends(v)[0]
+
+
+def test_viscous_friction_is_exact_as_the_grid_grows_finer() -> None:
+    """s̈ is constant in an interval and no limit is passed in it: an error of first order, above."""
+    exact, robot = viscous_time(2.0, 1.0, 3.0, 0.5), wheel(viscous=0.5)
+    runs = [time_optimal(through([[0.0], [2.0]]), robot, torque=3.0, grid=n) for n in (500, 2000)]
+    coarse, fine = (fast.duration / exact - 1.0 for fast in runs)
+    assert 0.0 < fine < 5e-4
+    assert 3.0 < coarse / fine < 4.5
+    assert largest(runs[0]) < 1.0 + 1e-6
+
+
+def test_coulomb_friction_is_exact() -> None:
+    """Speeding up with τ − T, braking with τ + T."""
+    robot = wheel(coulomb=(1.0, -1.0))
+    fast = time_optimal(through([[0.0], [2.0]]), robot, torque=3.0, grid=np.linspace(0, 1, 4))
+    v = np.sqrt(2.0 * 2.0 * 2.0 * 4.0 / (2.0 + 4.0))
+    assert fast.duration == pytest.approx(v / 2.0 + v / 4.0, rel=1e-9)
+
+
+def test_it_is_the_optimum_of_a_linear_program() -> None:
+    """The largest Σ ṡ² under the same limits, put together from M and h by another program."""
+    robot, path, grid = dl.load("ur5"), random_path(3), np.linspace(0.0, 1.0, 25)
+    fast = time_optimal(path, robot, velocity=2.0, acceleration=9.0, torque=UR5, grid=grid)
+    grid, count = fast.grid, len(fast.grid)
+    A, b = [], []
+    for i, step in enumerate(np.diff(grid)):
+        q, dq, ddq = path([grid[i] + 1e-12, grid[i + 1] - 1e-12])
+        M, g = robot.mass_matrix(q), robot.gravity_torque(q)
+        c = np.einsum("kij,kj->ki", M, ddq) + robot.bias(q, dq) - g
+        m = np.einsum("kij,kj->ki", M, dq)
+        for end in (0, 1):
+            joints = (dq[end], ddq[end], np.zeros(6), np.full(6, 9.0))
+            for slope, curve, rest, most in (joints, (m[end], c[end], g[end], np.array(UR5))):
+                for sign in (1.0, -1.0):
+                    row = np.zeros((6, count))
+                    row[:, i] -= sign * slope / (2 * step)
+                    row[:, i + 1] += sign * slope / (2 * step)
+                    row[:, i + end] += sign * curve
+                    A.append(row)
+                    b.append(most - sign * rest)
+    top = ((2.0 / np.abs(path(grid).dq)) ** 2).min(axis=1)
+    top[[0, -1]] = 0.0
+    bounds = [(0.0, x) for x in top]
+    found = linprog(-np.ones(count), np.concatenate(A), np.concatenate(b), bounds=bounds)
+    # next to points without inertia the largest next speed is not quite the best of all
+    speed = np.sqrt(found.x)
+    best = float((2.0 * np.diff(grid) / (speed[1:] + speed[:-1])).sum())
+    assert fast.duration == pytest.approx(best, rel=2e-3)
+    same = np.isclose(fast.speed**2, found.x, rtol=1e-6, atol=1e-6)
+    assert same.mean() > 0.6
+    assert {limit.kind for limit in fast.active} == {"velocity", "acceleration", "torque"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_torque_limits_hold_between_grid_points(seed: int) -> None:
+    """With the friction of the PUMA's motors, on a grid ten times as fine."""
+    robot = dl.load("puma560")
+    fast = time_optimal(random_path(seed), robot, velocity=np.inf, torque=PUMA)
+    assert largest(fast) < 1.001
+    assert fast.used(fast.inner_times(10))["torque"].max() > 0.999
+
+
+def test_time_converges_with_the_grid() -> None:
+    """From above and with its distances: s̈ is constant where its limits are not."""
+    path, most = random_path(7), {"velocity": 2.0, "acceleration": 5.0}
+    times = [time_optimal(path, **most, grid=n).duration for n in (200, 400, 800, 1600)]
+    steps = -np.diff(times)
+    assert (steps > 0.0).all()
+    order = np.log2(steps[0] / steps[-1]) / 2.0
+    assert 0.7 < order < 1.3
+
+
+def test_points_without_inertia_do_not_shake() -> None:
+    """Where a joint turns back, m = 0: s̈ does not alternate between its limits there."""
+    path = through([[0.0, 0.0], [1.0, 0.5], [0.0, 1.0]])
+    fast = time_optimal(path, acceleration=1.0, grid=400)
+    assert largest(fast) < 1.0 + 1e-3
+    signs = np.sign(np.diff(fast.speed))
+    assert np.count_nonzero(np.diff(signs[signs != 0.0])) <= 6
+
+
+def test_corners_are_stops() -> None:
+    path = through([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]], degree=1)
+    fast = time_optimal(path, acceleration=1.0)
+    assert fast.duration == pytest.approx(4.0, rel=1e-9)
+    np.testing.assert_allclose(fast(2.0).qd, 0.0, atol=1e-9)
+    rounded = time_optimal(through([[0, 0], [1, 0], [1, 1.0]], 1, blend=0.2), acceleration=1.0)
+    assert rounded.duration < 3.7
+
+
+def test_speeds_at_the_ends() -> None:
+    fast = time_optimal(through([[0.0], [2.0]]), acceleration=1.0, start=0.5, end=0.25)
+    assert fast.speed[0] == 0.5 and fast.speed[-1] == pytest.approx(0.25)
+    np.testing.assert_allclose(fast(0.0).qd, [1.0])
+    with pytest.raises(TrajectoryError, match=r"with ṡ = 3 at its start"):
+        time_optimal(through([[0.0], [2.0]]), acceleration=1.0, start=3.0)
+
+
+def test_traced_is_called() -> None:
+    fast = time_optimal(random_path(1, 2, 3), velocity=1.0, acceleration=2.0, grid=20)
+    shapes = {"t": (), **{k: v.shape for k, v in fast.constants.items()}}
+    program = trace(lambda t, **c: tuple(fast.at(t, c)), shapes)
+    for t in (-0.5, 0.0, 0.3, 0.77, fast.duration - 1e-9, 9.0):
+        traced = interpret(program, np.array(t), *fast.constants.values())
+        for a, b in zip(traced, fast(t), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-10)
+
+
+def test_s_and_q_belong_together() -> None:
+    path = random_path(2)
+    fast = time_optimal(path, velocity=1.0, acceleration=2.0, grid=50)
+    t = np.linspace(0.0, fast.duration, 300)
+    np.testing.assert_allclose(path(fast.s(t)).q, fast(t).q, atol=1e-9)
+
+
+def test_a_law_follows_it() -> None:
+    robot = dl.load("planar_2r")
+    path = through([[0.0, 0.5], [1.0, -0.5], [0.5, 1.0]])
+    fast = time_optimal(path, robot, torque=20.0, velocity=3.0, grid=20)
+    law = ComputedTorque(robot, target=fast, kp=400.0, kd=40.0)
+    run = dl.simulate(robot, [0.0, 0.5], [0.0, 0.0], law, duration=1.2, dt=0.01)
+    np.testing.assert_allclose(run.q[-1], [0.5, 1.0], atol=2e-3)
+
+
+def test_a_torque_too_small_to_hold_the_arm_is_said() -> None:
+    with pytest.raises(TrajectoryError, match=r"'shoulder_lift_joint' needs .* torque .* at s = "):
+        time_optimal(random_path(1), dl.load("ur5"), torque=10.0)
+
+
+def test_limits_that_cannot_be_kept_together_are_named() -> None:
+    """Too fast at the end for the curve before it."""
+    path = through([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    with pytest.raises(TrajectoryError, match=r"at s = .*acceleration of 'joint 1'"):
+        time_optimal(path, acceleration=1.0, end=50.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "at least one of"),
+        ({"velocity": -1.0}, "velocity limits must be"),
+        ({"velocity": [1.0, 2.0]}, "velocity limits must be"),
+        ({"torque": 1.0}, "needs the system"),
+        ({"velocity": 1.0, "grid": 1.5}, "whole number"),
+        ({"velocity": 1.0, "grid": [0.0, 2.0]}, "between 0 and 1"),
+        ({"velocity": 1.0, "grid": [0.5, 0.2]}, "increase"),
+        ({"velocity": 1.0, "start": -1.0}, "start must be"),
+        ({"velocity": 1.0, "end": np.nan}, "end must be"),
+    ],
+)
+def test_mistakes_are_said(given, message: str) -> None:
+    with pytest.raises(TrajectoryError, match=message):
+        time_optimal(through([[0.0], [1.0]]), **given)
+
+
+def test_paths_of_another_size_or_kind_are_refused() -> None:
+    with pytest.raises(ShapeError, match="has 1 joints, ur5 has 6"):
+        time_optimal(through([[0.0], [1.0]]), dl.load("ur5"))
+    with pytest.raises(TrajectoryError, match="no path of joints"):
+        time_optimal([[0.0], [1.0]], velocity=1.0)
+
+
+def test_toppra_takes_the_same_time() -> None:
+    ta = pytest.importorskip("toppra", reason="the peer is not installed")
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        points, s = rng.uniform(-2.0, 2.0, (5, 4)), np.linspace(0.0, 1.0, 5)
+        fast = time_optimal(through(points, s=s), velocity=1.0, acceleration=3.0, grid=100)
+        both = np.array([-1.0, 1.0]) * np.ones((4, 1))
+        scheme = ta.constraint.DiscretizationType.Interpolation
+        limits = [
+            ta.constraint.JointVelocityConstraint(both),
+            ta.constraint.JointAccelerationConstraint(3.0 * both, discretization_scheme=scheme),
+        ]
+        peer = ta.algorithm.TOPPRA(
+            limits,
+            ta.SplineInterpolator(s, points),
+            gridpoints=fast.grid,
+            parametrizer="ParametrizeConstAccel",
+        )
+        assert fast.duration == pytest.approx(peer.compute_trajectory().duration, rel=1e-3)
