@@ -1,5 +1,6 @@
 """Controllers and trajectories: laws that trace into the same kernel as the dynamics they drive."""
 
+from dalembert.control.cartesian import CartesianPath
 from dalembert.control.gauge_invariant import GaugeInvariant, geometric_gains
 from dalembert.control.hybrid import Hybrid, HybridVelocity
 from dalembert.control.joint_space import ComputedTorque, PDGravity
@@ -13,6 +14,7 @@ from dalembert.control.timed_path import TimedPath
 from dalembert.control.trajectory import Trajectory, hold, quintic, trapezoidal, via_points
 
 __all__ = [
+    "CartesianPath",
     "ComputedTorque",
     "GaugeInvariant",
     "Hybrid",

@@ -1,0 +1,204 @@
+"""From a path of the tool to a path of the joints: inverse kinematics from neighbour to neighbour.
+
+Each sample begins at the prediction dq/dσ = J⁺(q) V(σ) from the one before (Runge and Kutta), V the
+twist of the path, and is put right by inverse kinematics. An arm with more joints than it needs then
+moves those that are free as little as it can, and as smoothly as the path.
+"""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.control.path import Path
+from dalembert.errors import TrajectoryError
+from dalembert.spatial.rotations import log_so3
+from dalembert.systems.reaching.targets import misses
+
+if TYPE_CHECKING:
+    from dalembert.control.cartesian import CartesianPath, Segment
+    from dalembert.systems.robot import Robot
+
+DEGREE = 5
+FINEST = 1e-8  # m and rad: ten times as far as inverse kinematics may be off
+FIRST = 1.0 / 8.0  # share of a segment between samples
+SMALLEST = FIRST / 2.0**9
+JUMP = 0.5  # rad or m of a joint between samples, at most
+ROUNDS = 9  # of halving
+STARTS = 8  # postures to begin from, where none is given
+NEAR = 1e-5  # shares over which the twist is taken
+PINV = 1e-3  # smaller singular values of J, beside its largest, move nothing
+LIMIT = 1e-3  # rad or m from a limit, where a joint cannot go on
+SINGULAR = 0.02  # smallest over largest singular value of the Jacobian
+
+
+class _Stopped(TrajectoryError):
+    """A path that could not be followed to its end."""
+
+    def __init__(self, message: str, s: float) -> None:
+        super().__init__(message)
+        self.s = s
+
+
+def followed(robot: Robot, path: CartesianPath, q0: Any, frame: str, tolerance: float) -> Path:
+    """q(s) along a path; from the start that gets to its end, or else the furthest one's error."""
+    if robot.nq != robot.nv:
+        raise TrajectoryError(f"{robot.name} has quaternions: paths are for joints of one degree")
+    if not (np.isfinite(tolerance) and tolerance >= FINEST):
+        raise TrajectoryError(f"tolerance must be at least {FINEST:g} m and rad, not {tolerance!r}")
+    first, stopped = path(0.0), None
+    for seed in range(1 if q0 is not None else STARTS):
+        q = _start(robot, first, q0, frame, seed)
+        try:
+            return _whole(robot, path, q, frame, tolerance)
+        except _Stopped as error:
+            if stopped is None or error.s > stopped.s:
+                stopped = error
+    raise TrajectoryError(str(stopped))
+
+
+def _start(robot: Robot, first: np.ndarray, q0: Any, frame: str, seed: int) -> np.ndarray:
+    """A posture at the begin, without restarts where the one given leads there."""
+    q, found = robot.inverse_kinematics(first, frame, q0, restarts=0, seed=seed)
+    if not found:
+        q, found = robot.inverse_kinematics(first, frame, q0, seed=seed)
+    if not found:
+        raise TrajectoryError(f"{robot.name} cannot reach the begin of the path with {frame!r}")
+    return q
+
+
+def _whole(robot: Robot, path: CartesianPath, q: np.ndarray, frame: str, tolerance: float) -> Path:
+    pieces, breaks, worst = [], [np.zeros(1)], 0.0
+    for segment, a, b in zip(path.segments, path.breaks[:-1], path.breaks[1:], strict=True):
+        track = _Track(robot, segment, frame, tolerance, (a, b))
+        track.go(q)
+        track.refine()
+        q, worst = track.q[-1], max(worst, track.deviation)
+        pieces.append(track.coefficients() / (b - a) ** np.arange(DEGREE + 1.0)[:, None])
+        breaks.append(a + (b - a) * track.at[1:])
+    return Path(np.concatenate(breaks), np.concatenate(pieces), worst)
+
+
+class _Track:
+    """Samples along one segment: shares `at` (k,) and postures `q` (k, n)."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        segment: Segment,
+        frame: str,
+        tolerance: float,
+        stretch: tuple[float, float],
+    ) -> None:
+        self.robot, self.segment, self.frame = robot, segment, frame
+        self.tolerance, self.stretch = tolerance, stretch
+        self.deviation = 0.0
+
+    def go(self, q: np.ndarray) -> None:
+        """Samples from the begin to the end, closer ones where a joint moves far."""
+        at, qs, step = [0.0], [q], FIRST
+        while at[-1] < 1.0:
+            share = min(at[-1] + step, 1.0)
+            target = self.segment.poses(np.array([share]))[0]
+            guess = self.predicted(qs[-1], at[-1], share - at[-1])
+            here, found = self.robot.inverse_kinematics(target, self.frame, guess, restarts=0)
+            moved = max(np.abs(here - qs[-1]).max(), 10.0 * np.abs(here - guess).max())
+            if found and moved <= JUMP:
+                at.append(share)
+                qs.append(here)
+                step = min(2.0 * step, FIRST)
+            elif step > SMALLEST:
+                step *= 0.5
+            else:
+                s = self.s(at[-1])
+                jump = here - qs[-1] if found else None
+                raise _Stopped(_why(self.robot, qs[-1], self.frame, s, jump), s)
+        self.at, self.q = np.array(at), np.array(qs)
+
+    def predicted(self, q: np.ndarray, share: float, step: float) -> np.ndarray:
+        """q after a step along dq/dσ = J⁺ V, of fourth order."""
+        k1 = self.rate(q, share)
+        k2 = self.rate(q + 0.5 * step * k1, share + 0.5 * step)
+        k3 = self.rate(q + 0.5 * step * k2, share + 0.5 * step)
+        k4 = self.rate(q + step * k3, share + step)
+        return q + step / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+
+    def rate(self, q: np.ndarray, share: float) -> np.ndarray:
+        """J⁺ V (n,)."""
+        J = self.robot.jacobian(q, self.frame, expressed_in="world")
+        return np.linalg.pinv(J, rcond=PINV) @ self.twist(share)
+
+    def twist(self, share: float) -> np.ndarray:
+        """V (6,) of the frame for each share, (linear, angular) along the world's axes."""
+        before, after = self.segment.poses(np.array([share - NEAR, share + NEAR]))
+        linear = after[:3, 3] - before[:3, 3]
+        return np.concatenate([linear, log_so3(after[:3, :3] @ before[:3, :3].T)]) / (2.0 * NEAR)
+
+    def refine(self) -> None:
+        """Halve the intervals in whose middles the spline leaves the path."""
+        for _ in range(ROUNDS):
+            middles = 0.5 * (self.at[1:] + self.at[:-1])
+            guess = self.spline(middles)
+            targets = self.segment.poses(middles)
+            away = misses(self.robot.pose(guess, self.frame), targets, "pose")
+            self.deviation, wrong = float(away.max()), away > self.tolerance
+            if not wrong.any():
+                return
+            found = self.robot.inverse_kinematics(
+                targets[wrong], self.frame, guess[wrong], restarts=0
+            )
+            if not found.found.all():
+                k = np.flatnonzero(wrong)[np.argmin(found.found)]
+                s = self.s(self.at[k])
+                raise _Stopped(_why(self.robot, self.q[k], self.frame, s, None), s)
+            order = np.argsort(np.concatenate([self.at, middles[wrong]]))
+            self.at = np.concatenate([self.at, middles[wrong]])[order]
+            self.q = np.concatenate([self.q, found.q])[order]
+        k = int(np.argmax(away))
+        raise _Stopped(
+            _why(self.robot, self.q[k], self.frame, self.s(self.at[k]), self.q[k + 1] - self.q[k]),
+            self.s(self.at[k]),
+        )
+
+    @property
+    def spline(self) -> Any:
+        """Of fifth degree through the samples, its fifth derivative continuous next to the ends."""
+        from scipy.interpolate import make_interp_spline
+
+        return make_interp_spline(self.at, self.q, k=DEGREE)
+
+    def coefficients(self) -> np.ndarray:
+        """Of the spline, (k−1, 6, n), about the begin of each interval."""
+        made = self.spline
+        return np.stack(
+            [made(self.at[:-1], nu=j) / factorial(j) for j in range(DEGREE + 1)], axis=1
+        )
+
+    def s(self, share: float) -> float:
+        """Of the whole path."""
+        return float(self.stretch[0] + share * (self.stretch[1] - self.stretch[0]))
+
+
+def _why(robot: Robot, q: np.ndarray, frame: str, s: float, jump: np.ndarray | None) -> str:
+    """Why the path cannot be followed beyond s, from the last posture before."""
+    names = robot.dynamics.velocities
+    where = f"the path cannot be followed beyond s = {s:.4g}"
+    near = np.minimum(q - robot.lower, robot.upper - q)
+    j = int(np.argmin(near))
+    if near[j] < LIMIT:
+        side = "upper" if robot.upper[j] - q[j] < LIMIT else "lower"
+        return (
+            f"{where}: joint {names[j]!r} is at its {side} limit of {getattr(robot, side)[j]:.4g}"
+        )
+    _, sizes, turns = np.linalg.svd(robot.jacobian(q, frame, expressed_in="world"))
+    rank = min(robot.nv, 6)
+    k = int(np.argmax(np.abs(turns[rank - 1])))
+    if sizes[rank - 1] < SINGULAR * sizes[0]:
+        fast = f"joint {names[k]!r} would have to turn without bound"
+        return f"{where}: the posture is singular there, {fast}"
+    if jump is not None:
+        k = int(np.argmax(np.abs(jump)))
+        return f"{where}: joint {names[k]!r} would jump by {jump[k]:.3g}; begin from another q0"
+    return f"{where}: what comes is out of reach of {robot.name}"
