@@ -73,6 +73,45 @@ def test_memory_that_does_not_lie_in_rows(arm):
     same(arm.bias(x[:1].expand(4, 2, 3), x), arm.system.bias(x[:1].numpy(), x.numpy()))
 
 
+def test_the_short_way_gives_what_the_long_way_gives():
+    """From the second call on tensors that fit go to the op at once; what does not fit is as before."""
+    there, robot = dl.torch(dl.load("planar_2r")), dl.load("planar_2r")
+    x = [random(5, 2) for _ in range(3)]
+    numbers = [a.numpy() for a in x]
+    for _ in range(2):
+        same(there.inverse_dynamics(*x), robot.inverse_dynamics(*numbers))
+        way = {"formulation": "lagrange"}
+        same(there.inverse_dynamics(*x, **way), robot.inverse_dynamics(*numbers, **way))
+        same(there.inverse_dynamics(*x[:2], x[2].tolist()), robot.inverse_dynamics(*numbers))
+        one = robot.inverse_dynamics(numbers[0][0], *numbers[1:])
+        same(there.inverse_dynamics(x[0][0], *x[1:]), one)
+        with pytest.raises(dl.ShapeError, match=r"qd has shape \(5, 1\)"):
+            there.inverse_dynamics(x[0], x[1][:, :1], x[2])
+        with pytest.raises(dl.ShapeError, match="q is float32 and qd is float64"):
+            there.inverse_dynamics(x[0].float(), *x[1:])
+
+
+def test_a_method_of_a_subclass_is_not_passed_over():
+    class Doubled(dl.Robot):
+        def gravity_torque(self, q, **given):
+            return 2 * self._evaluate("gravity_torque", (q,), **given)
+
+    there, plain = dl.torch(Doubled(dl.load("planar_2r").model)), dl.torch(dl.load("planar_2r"))
+    q = random(3, 2)
+    for _ in range(2):
+        assert torch.equal(there.gravity_torque(q), 2 * plain.gravity_torque(q))
+
+
+def test_tensors_left_over_from_a_transform(arm):
+    kept, x = [], random(2, 3)
+    torch.func.grad(lambda a: (kept.append(a), (a**2).sum())[1])(x)
+    same(arm.bias(kept[0], x).detach(), arm.system.bias(x.numpy(), x.numpy()))
+    tracked = x.clone().requires_grad_()
+    arm.bias(kept[0], tracked).sum().backward()
+    expected = torch.func.grad(lambda v: arm.bias(x, v).sum())(x)
+    near(tracked.grad, expected)
+
+
 @pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics"])
 def test_jacobians_are_the_analytical_derivatives(arm, quantity):
     x = tuple(random(3, 3))

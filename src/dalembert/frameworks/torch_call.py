@@ -34,6 +34,8 @@ class Op:
         self._cuda: TorchLaunch | None = None
         self.op = self._define()
         self.plain, self.traced = _functions(self)
+        # what `apply` is where no transform of torch.func is active, which is asked before
+        self.record = super(torch.autograd.Function, self.plain).apply
 
     def __call__(self, arrays: Sequence[Any]) -> Sequence[Any]:
         torch = self.torch
@@ -42,7 +44,7 @@ class Op:
         elif torch.autograd.forward_ad._current_level >= 0 or (
             torch.is_grad_enabled() and any(x.requires_grad for x in arrays)
         ):
-            found = self.plain.apply(*arrays)
+            found = self.record(*arrays)
         else:
             return self.at_once(arrays)
         return found if isinstance(found, tuple) else (found,)
@@ -64,7 +66,8 @@ class Op:
         found = self._ufunc(*[(x.detach() if x.requires_grad else x).numpy() for x in arrays])
         if not isinstance(found, tuple):
             found = (found,)
-        return tuple([self.torch.from_numpy(np.asarray(y)) for y in found])
+        tensor = self.torch.from_numpy
+        return tuple([tensor(y if isinstance(y, np.ndarray) else np.asarray(y)) for y in found])
 
     def _launched(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The CUDA kernel on the current stream of the tensors' device."""
@@ -88,14 +91,14 @@ class Op:
         wrt = tuple(i for i, is_asked in enumerate(asked) if is_asked)
         if not wrt:
             return [None] * len(arrays)
-        shapes = self.shapes(arrays)
-        full = [
-            arrays[0].new_zeros(shape) if w is None else w
-            for w, shape in zip(weights, shapes, strict=True)
-        ]
-        found = iter(op(self.operation.vjp(wrt))([*arrays, *full]))
+        if any(w is None for w in weights):
+            weights = [
+                arrays[0].new_zeros(shape) if w is None else w
+                for w, shape in zip(weights, self.shapes(arrays), strict=True)
+            ]
+        found = iter(op(self.operation.vjp(wrt))([*arrays, *weights]))
         return [
-            next(found).sum_to_size(x.shape) if is_asked else None
+            _summed(next(found), x.shape) if is_asked else None
             for x, is_asked in zip(arrays, asked, strict=True)
         ]
 
@@ -153,6 +156,11 @@ def one_or_all(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
+def _summed(x: Any, shape: Any) -> Any:
+    """The sum over the axes that were broadcast; asked first, as most have none."""
+    return x if x.shape == shape else x.sum_to_size(shape)
+
+
 def _functions(made: Op) -> tuple[Any, Any]:
     """The `autograd.Function` of an op: for plain tensors, and for transforms of `torch.func`.
 
@@ -173,7 +181,8 @@ def _functions(made: Op) -> tuple[Any, Any]:
         @staticmethod
         def forward(ctx: Any, *arrays: Any) -> Any:
             ctx.save_for_backward(*arrays)
-            ctx.save_for_forward(*arrays)
+            if torch.autograd.forward_ad._current_level >= 0:
+                ctx.save_for_forward(*arrays)
             return one_or_all(made.at_once(arrays))
 
     class Traced(Rules):

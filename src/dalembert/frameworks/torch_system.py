@@ -27,16 +27,56 @@ class TorchSystem(RollingFacade):
         super().__init__(system)
         self._torch = torch
         self._ops: dict[Variant, Op] = {}
+        self._short: dict[str, Op] = {}  # of quantities without choices that were asked for before
         # compilers see a method as one function of tensors, whatever is looked up within
         for name in (*system.dynamics.catalogue, "evaluate", "rollout"):
-            self.__dict__[name] = torch.compiler.allow_in_graph(_whole(getattr(self, name)))
+            whole = self._whole(name, getattr(self, name))
+            self.__dict__[name] = torch.compiler.allow_in_graph(whole)
+
+    def _whole(self, name: str, method: Any) -> Any:
+        """A plain function that does what a bound method does, at once where all is as it should be."""
+
+        def function(*inputs: Any, **given: Any) -> Any:
+            made = self._short.get(name)
+            if made is not None and not given and self._fits(made, inputs):
+                found = made(inputs)
+                return found[0] if len(found) == 1 else tuple(found)
+            return method(*inputs, **given)
+
+        return update_wrapper(function, method) if hasattr(method, "__name__") else function
+
+    def _evaluate(
+        self,
+        quantity: str,
+        inputs: tuple[Any, ...],
+        formulation: str | None = None,
+        parameters: Any = None,
+        out: Any = None,
+        **choices: Any,
+    ) -> Any:
+        found = super()._evaluate(quantity, inputs, formulation, parameters, out, **choices)
+        chosen = formulation is not None or any(x is not None for x in choices.values())
+        if quantity not in self._short and not chosen and self._is_own(quantity):
+            self._short[quantity] = self._op(self.system._variant(quantity, None, {}))
+        return found
+
+    def _is_own(self, quantity: str) -> bool:
+        """Whether the method is the library's own and takes nothing but the inputs of the op."""
+        method = getattr(type(self.system), quantity, None)
+        library = __name__.partition(".")[0]
+        own = method is None or method.__module__.partition(".")[0] == library
+        return own and not self.system.dynamics.parameters
+
+    def _op(self, variant: Variant) -> Op:
+        made = self._ops.get(variant)
+        if made is None:
+            made = self._ops[variant] = op(self._operation(variant))
+        return made
 
     def _result(
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Any, out: Any
     ) -> Any:
-        made = self._ops.get(variant)
-        if made is None:
-            made = self._ops[variant] = op(self._operation(variant))
+        made = self._op(variant)
         if parameters is None and out is None and self._fits(made, arguments):
             found = made(arguments)
             return found[0] if len(found) == 1 else tuple(found)
@@ -50,19 +90,19 @@ class TorchSystem(RollingFacade):
         torch, ports = self._torch, made.operation.inputs
         if len(ports) != len(arguments) or not isinstance(arguments[0], torch.Tensor):
             return False
-        dtype, device = arguments[0].dtype, arguments[0].device
+        first = arguments[0]
+        dtype, device, shape, core = first.dtype, first.device, first.shape, ports[0].shape
         if dtype is not torch.float64 and dtype is not torch.float32:
             return False
-        if device.type != "cpu" and device.type != "cuda":
+        if not (first.is_cpu or first.is_cuda):
             return False
-        batch = arguments[0].shape[: arguments[0].dim() - len(ports[0].shape)]
-        return all(
-            isinstance(x, torch.Tensor)
-            and x.dtype is dtype
-            and x.device == device
-            and x.shape == (*batch, *port.shape)
-            for port, x in zip(ports, arguments, strict=True)
-        )
+        batch = shape[: len(shape) - len(core)]
+        for port, x in zip(ports, arguments, strict=True):
+            if not isinstance(x, torch.Tensor) or x.dtype is not dtype or x.device != device:
+                return False
+            if x.shape != (shape if port.shape == core else (*batch, *port.shape)):
+                return False
+        return shape[len(batch) :] == core
 
     def _given(self, x: Any) -> Given:
         if isinstance(x, self._torch.Tensor):
@@ -114,12 +154,3 @@ class TorchSystem(RollingFacade):
             saved.append(state)
         q, qd = zip(*saved, strict=True)
         return self._torch.stack(q), self._torch.stack(qd)
-
-
-def _whole(method: Any) -> Any:
-    """A plain function that does what a bound method does."""
-
-    def function(*inputs: Any, **given: Any) -> Any:
-        return method(*inputs, **given)
-
-    return update_wrapper(function, method) if hasattr(method, "__name__") else function
