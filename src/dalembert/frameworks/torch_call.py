@@ -79,7 +79,9 @@ class Op:
         """Shapes of the outputs."""
         pairs = zip(self.operation.inputs, arrays, strict=True)
         leads = [tuple(x.shape[: x.dim() - len(port.shape)]) for port, x in pairs]
-        batch = tuple(self.torch.broadcast_shapes(*leads))
+        batch = leads[0]
+        if any(lead != batch for lead in leads):  # it takes ten times as long as asking
+            batch = tuple(self.torch.broadcast_shapes(*leads))
         return [(*batch, *port.shape) for port in self.operation.outputs]
 
     # derivatives
