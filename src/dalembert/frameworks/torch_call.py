@@ -35,7 +35,7 @@ class Op:
         self.op = self._define()
         self.plain, self.traced = _functions(self)
         # what `apply` is where no transform of torch.func is active, which is asked before
-        self.record = super(torch.autograd.Function, self.plain).apply
+        self.record = super(torch.autograd.Function, self.plain).apply  # type: ignore[misc]
 
     def __call__(self, arrays: Sequence[Any]) -> Sequence[Any]:
         torch = self.torch
