@@ -69,7 +69,9 @@ def test_nan_during_integration_keeps_what_was_computed() -> None:
         run = pendulum(tau=torque)
     assert run.attrs["status"] == "stalled"
     assert 0.0 < float(run.time[-1]) <= 0.051
-    with pytest.warns(dl.SimulationWarning, match=r"joint 'link1_joint' fastest, at t = 0\.051 s"):
+    with pytest.warns(
+        dl.SimulationWarning, match="torque of 'link1_joint' is not finite at t = 0.05"
+    ):
         run = pendulum(tau=torque, method="rk4")
     assert run.attrs["status"] == "diverged"
     assert float(run.time[-1]) == pytest.approx(0.05)

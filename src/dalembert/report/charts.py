@@ -22,6 +22,7 @@ class Series:
     name: str
     y: np.ndarray
     dashed: bool = False
+    held: bool = False  # each value until the next one, as a digital controller's torques
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,10 @@ class Plot:
             "title": self.title,
             "unit": self.unit,
             "series": [
-                {"name": s.name, "dashed": s.dashed, "y": [_number(v) for v in s.y[chosen]]}
+                {
+                    **{"name": s.name, "dashed": s.dashed, "held": s.held},
+                    "y": [_number(v) for v in s.y[chosen]],
+                }
                 for s in self.series
             ],
         }

@@ -58,6 +58,7 @@ def plot_charts(t: np.ndarray, charts: Sequence[Plot], title: str = "") -> Any:
                     one.y,
                     color=PALETTE[k % len(PALETTE)],
                     linestyle=style,
+                    drawstyle="steps-post" if one.held else "default",
                     label=picture(one.name),
                 )
             axes.set_title(picture(chart.title), loc="left", fontsize=10)

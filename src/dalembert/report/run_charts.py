@@ -52,9 +52,10 @@ def _vector_charts(run: xarray.Dataset, name: str) -> list[Plot]:
     labels = [str(x) for x in field[field.dims[-1]].values]
     units = str(field.attrs.get("units", "")).split(", ")
     units = units if len(units) == len(labels) else [", ".join(units)] * len(labels)
+    held = name == "tau" and "control_dt" in run.attrs
     groups: dict[str, list[Series]] = {}
     for k, (label, unit) in enumerate(zip(labels, units, strict=True)):
-        series = Series(label.removesuffix("_joint"), field.values[:, k])
+        series = Series(label.removesuffix("_joint"), field.values[:, k], held=held)
         groups.setdefault(unit, []).append(series)
     return [
         Plot(VECTORS[name], _axis(SYMBOLS[name], unit), tuple(series))

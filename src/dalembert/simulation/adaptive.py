@@ -17,8 +17,10 @@ from dalembert.simulation.methods.method import AdaptiveMethod
 from dalembert.simulation.modes import Joints
 from dalembert.simulation.pace import Pace
 from dalembert.simulation.plant import Plant
+from dalembert.simulation.sampled import Sampled
+from dalembert.simulation.sampling import whole
 from dalembert.simulation.settings import Grid, Until
-from dalembert.simulation.torque import Constant, Torques
+from dalembert.simulation.torque import Constant, Torques, not_finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,8 @@ class AdaptiveRun:
     _solver: Any = field(default=None, init=False)
     _segment: Segment | None = field(default=None, init=False)
     _h: float = field(default=0.0, init=False)
+    _last: float = field(default=0.0, init=False)  # time at which the chunk ends
+    _held: np.ndarray = field(default_factory=lambda: np.zeros(0), init=False)
     _events: Events = field(init=False)
     _pace: Pace = field(init=False)
     _broken: str = field(default="", init=False)
@@ -69,6 +73,7 @@ class AdaptiveRun:
     def start(self, x: np.ndarray) -> State:
         """The state at t = 0, with modes that agree with the forces."""
         self._h = 0.0
+        self._sample(0.0, self.plant.entered(x, 0.0, self.given))
         self._events.start(x)
         return self._state(0.0, self.plant.entered(x, 0.0, self.given))
 
@@ -87,18 +92,23 @@ class AdaptiveRun:
         if index % grid.chunk == 0 or self._segment is None:
             self._h = float(state["h"])
             self._events.restore(state)
-            last = grid.time(min((index // grid.chunk + 1) * grid.chunk, grid.saves - 1))
+            self._last = grid.time(min((index // grid.chunk + 1) * grid.chunk, grid.saves - 1))
             self._pace.begin(float(state["t"]))
             if "pivots" in state:
                 self.flow = self.flow.by(str(state["pivots"]))
             self._choose(float(state["t"]), state["y"])
-            self._solver = self._new_solver(float(state["t"]), state["y"], last)
+            self._solver = self._new_solver(float(state["t"]), state["y"])
             self._segment = Segment(float(state["t"]), state["y"], lambda t: state["y"])
         while self._segment.end < target:
             self._segment = self._next_segment()
         done = self._segment
         y = done.y if done.end == target else done.at(target)
         return self._state(target, y)
+
+    @property
+    def blamed(self) -> str:
+        """Nothing: torques that are not finite stop it where they are asked for."""
+        return ""
 
     def explain(self, state: State, index: int) -> str:
         """What is wrong with a state that is not finite."""
@@ -112,9 +122,20 @@ class AdaptiveRun:
 
     # the solver
 
-    def _new_solver(self, t: float, y: np.ndarray, end: float) -> Any:
+    def _sample(self, t: float, y: np.ndarray) -> float:
+        """Where the solver that starts at t has to stop: at the next sample, or the chunk's end."""
+        if not isinstance(self.torques, Sampled):
+            return self._last
+        q, qd, *_ = self.plant.parts(self.plant.left(y, t, self.given))
+        self._held = self.torques.at(t, q, qd)
+        change, dt = self.torques.changes(t), self.grid.dt
+        steps = whole(change, dt)  # a sample at a saved time is at the very same number
+        return min(self._last, change if steps is None else steps * dt)
+
+    def _new_solver(self, t: float, y: np.ndarray) -> Any:
         from scipy import integrate
 
+        end = self._sample(t, y)
         solver = getattr(integrate, self.method.name)
         first = min(self._h, end - t) if self._h > 0.0 else None
         options = {"rtol": self.rtol, "atol": self.atol, "first_step": first}
@@ -144,15 +165,18 @@ class AdaptiveRun:
     def _tau(self, t: float, y: np.ndarray) -> np.ndarray:
         if isinstance(self.torques, Constant):
             return self.torques.value
+        if isinstance(self.torques, Sampled):
+            return self._held
         q, qd, *_ = self.plant.parts(self.plant.left(y, t, self.given))
         tau = self.torques.at(t, q, qd)
         if not np.isfinite(tau).all() and np.isfinite(y).all():
-            name = self.plant.driving[int(np.argmin(np.isfinite(tau)))]
             what = "control" if self.plant.controlled else "torque"
-            self._broken = f"the {what} of {name!r} is not finite at t = {t:g} s"
+            self._broken = not_finite(what, self.plant.driving, t, tau, y)
         return tau
 
     def _next_segment(self) -> Segment:
+        if self._solver.status == "finished":  # at a sample
+            self._solver = self._new_solver(self._solver.t, self._solver.y)
         solver = self._solver
         before = getattr(solver, "h_abs", 0.0)
         try:
@@ -183,6 +207,11 @@ class AdaptiveRun:
             return f"{self.method.name} cannot go on from t = {t:g} s: {cause}"
         if self._broken:
             return f"{self.method.name} cannot go on from t = {t:g} s: {self._broken}"
+        if isinstance(self.torques, Sampled):
+            return (
+                f"{self.method.name} cannot go on from t = {t:g} s: {reason.rstrip('.')}. "
+                f"{self.torques.doubt}"
+            )
         other = "generalized_alpha" if self.plant.closed else "BDF"
         stiff = f"if the motion is stiff take method='Radau' or '{other}', else "
         return (
@@ -212,5 +241,5 @@ class AdaptiveRun:
             reason = f"joint {self.joints.names[joint]!r} chatters between stick, slip and stops"
             raise Stalled(self._stuck(t, reason))
         after = self._events.after(t, y, kind, joint)
-        self._solver = self._new_solver(t, after, self._solver.t_bound)
+        self._solver = self._new_solver(t, after)
         return Segment(t, after, dense)

@@ -9,25 +9,33 @@ import numpy as np
 
 from dalembert.errors import SettingError, ShapeError
 from dalembert.simulation.law import Controller
+from dalembert.simulation.sampled import sampled
+from dalembert.simulation.settings import Settings
 from dalembert.simulation.torque import Torques, torques
 from dalembert.systems.actuated import control_vector
 from dalembert.systems.system import System
 
 
 def inputs(
-    system: System, tau: Any, controls: Any, shape: tuple[int, ...]
+    system: System, tau: Any, asked: Settings, shape: tuple[int, ...]
 ) -> tuple[Torques, Controller | None]:
     """What acts from outside: torques on velocities of this `shape`, or controls of actuators.
 
-    A controller, given as `tau`, may act beside controls.
+    A controller, given as `tau`, may act beside controls. A digital controller samples its law.
     """
-    if controls is None:
-        return torques(tau, shape)
-    given = control_vector(system.dynamics, controls)
+    joints = system.dynamics.velocities
+    if asked.controls is None:
+        if asked.sampling is not None:
+            return sampled(tau, system, asked, shape, joints, "torque"), None
+        return torques(tau, shape, joints)
+    given = control_vector(system.dynamics, asked.controls)
     controller = tau if hasattr(tau, "law") else None
-    if tau is not None and controller is None:
+    if tau is not None and (controller is None or asked.sampling is not None):
         raise SettingError("give torques (tau=) or controls of the actuators (controls=), not both")
-    wanted, law = torques(given, (*shape[:-1], len(system.actuators)), "controls")
+    shape, names = (*shape[:-1], len(system.actuators)), tuple(system.actuators)
+    if asked.sampling is not None and not hasattr(given, "law"):
+        return sampled(given, system, asked, shape, names, "control"), None
+    wanted, law = torques(given, shape, names, "controls")
     if law is not None:
         raise SettingError("a controller computes torques: give it as tau=, not as controls=")
     return wanted, controller

@@ -29,6 +29,8 @@ class Run(Protocol):
     def grid(self) -> Grid: ...
     @property
     def moving(self) -> int: ...  # entries of q and q̇, which come first
+    @property
+    def blamed(self) -> str: ...  # torques that were not finite, in words
     def start(self, x: np.ndarray) -> State: ...
     def observe(self, state: State) -> np.ndarray: ...
     def advance(self, state: State, index: int) -> State: ...
@@ -106,7 +108,7 @@ def drive(
         if len(record.states) == 1:
             raise
         record.end("stalled", str(error))
-    _warn(record, _lost(run, record.states[0], record.states[-1]))
+    _warn(record, _lost(run, record.states[0], record.states[-1]), run.blamed)
     return record
 
 
@@ -143,16 +145,16 @@ def _lost(run: Run, first: np.ndarray, x: np.ndarray) -> np.ndarray:
     return ~(np.isfinite(x).all(axis=-1) & (now <= FAR * size))
 
 
-def _warn(record: Record, lost: np.ndarray) -> None:
+def _warn(record: Record, lost: np.ndarray, blamed: str) -> None:
     if record.status not in ("complete", "event"):
-        warnings.warn(f"the run stopped early: {record.message}", SimulationWarning, stacklevel=4)
+        warnings.warn(f"the run stopped early: {record.message}", SimulationWarning, stacklevel=5)
     elif lost.any():
         record.status = "diverged"
         record.message = (
             f"{int(lost.sum())} of {lost.size} samples are not finite or beyond all bounds at the "
-            "end; take a smaller dt"
+            f"end; {blamed or 'take a smaller dt'}"
         )
-        warnings.warn(record.message, SimulationWarning, stacklevel=4)
+        warnings.warn(record.message, SimulationWarning, stacklevel=5)
 
 
 def _resume(

@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.kernels import get_num_threads
 from dalembert.simulation.blame import culprit, dead_point
 from dalembert.simulation.drive import Stalled, State
+from dalembert.simulation.sampled import Sampled
 from dalembert.simulation.settings import Grid
 from dalembert.simulation.step import Stepper
 from dalembert.simulation.torque import Computed, Constant, Samples, Torques
@@ -50,15 +51,34 @@ class FixedRun:
         x = state["x"].copy()
         # the kernel adds up t; here it is set, so that no rounding gathers over a long run
         x[-1] = first * self.grid.dt
-        if x.ndim == 1:
-            self.move(x, slice(None), first, count)
-        else:
-            self._blocks(x, first, count)
-        if self.stepper.plant.switches:
-            self._switch(state["x"], x, first, count)
+        for part, k, steps in self._held(x, first, count):
+            before = x.copy() if self.stepper.plant.switches else x
+            if x.ndim == 1:
+                part.move(x, slice(None), k, steps)
+            else:
+                part._blocks(x, k, steps)
+            if self.stepper.plant.switches:
+                part._switch(before, x, k, steps)
         if self.stepper.plant.closed and self.stepper.method.projects:
             self._keep_closed(state["x"], x, self.grid.time(index + 1))
         return {"x": x}
+
+    def _held(self, x: np.ndarray, first: int, count: int) -> Iterator[tuple[FixedRun, int, int]]:
+        """(run, first step, steps) of stretches without a sample, the commands of each held.
+
+        x is moved in place by who asks, so that every sample is taken where the last stretch ends.
+        """
+        torques, k, end = self.torques, first, first + count
+        if not isinstance(torques, Sampled):
+            yield self, first, count
+            return
+        while k < end:
+            t = k * self.grid.dt
+            q, qd, *_ = self.stepper.plant.parts(self.observe({"x": x}))
+            held = Constant(torques.at(t, q, qd))
+            steps = min(end, round(torques.changes(t) / self.grid.dt)) - k
+            yield replace(self, torques=held), k, steps
+            k += steps
 
     def _switch(self, before: np.ndarray, x: np.ndarray, first: int, count: int) -> None:
         """Samples that their pivots have lost, moved again with pivots chosen where they were."""
@@ -105,15 +125,21 @@ class FixedRun:
         first = index * grid.save_every
         last = min(first + grid.save_every, grid.steps)
         x = np.ascontiguousarray(state["x"].T)
+        if self.blamed:
+            return self.blamed
         for k in range(first, last):
             before = self.observe({"x": x.T}).reshape(-1, plant.size)[0].copy()
-            self.move(x, slice(None), k, 1)
+            for part, *stretch in self._held(x.T, k, 1):
+                part.move(x, slice(None), *stretch)
             if k == last - 1 or not np.isfinite(x).all(axis=-1).any():
                 break
-        q, qd, *_ = plant.parts(self.observe({"x": x.T}))
-        tau = self.torques.at((k + 1) * grid.dt, q, qd)
-        torque = "" if np.isfinite(tau).any() else ": its torque is not finite there"
-        return f"{culprit(plant, before)} at t = {(k + 1) * grid.dt:g} s{torque}; take a smaller dt"
+        advice = self.torques.doubt if isinstance(self.torques, Sampled) else "take a smaller dt"
+        return f"{culprit(plant, before)} at t = {(k + 1) * grid.dt:g} s; {advice}"
+
+    @property
+    def blamed(self) -> str:
+        """Torques that were not finite, in words."""
+        return self.torques.blamed if isinstance(self.torques, Computed | Sampled) else ""
 
     def _blocks(self, x: np.ndarray, first: int, count: int) -> None:
         size = x.shape[1]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalembert.simulation.checkpoint import SimulationWarning
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
@@ -15,8 +17,11 @@ KINDS = ("position", "velocity", "effort")
 SLACK = 1e-9  # of a limit: stops and saturated drives are at their limits, but for rounding
 
 
-def with_limits_passed(system: System, run: xarray.Dataset) -> xarray.Dataset:
-    """The run with `beyond` (time, [sample,] joint, limit) and a sentence, where a limit was passed."""
+def with_limits_passed(system: System, run: xarray.Dataset, by_law: bool) -> xarray.Dataset:
+    """The run with `beyond` (time, [sample,] joint, limit) and a sentence, where a limit was passed.
+
+    A law that asks for more than the drives give warns, once a run.
+    """
     bounds = np.stack(
         [
             np.stack([system.lower, system.upper]),
@@ -36,7 +41,16 @@ def with_limits_passed(system: System, run: xarray.Dataset) -> xarray.Dataset:
     about = {"long_name": "whether a limit of the joint or its drive is passed"}
     marked = run.assign_coords(limit=list(KINDS))
     marked = marked.assign(beyond=((*run.qd.dims, "limit"), beyond, about))
-    return marked.assign_attrs(limits_passed=_sentence(run, values, bounds, beyond))
+    said = _said(run, values, bounds, beyond)
+    efforts = "; ".join(text for kind, text in said if kind == "effort")
+    if by_law and efforts:
+        warnings.warn(
+            f"the law asks for more than the drives give: {efforts}. With saturate=True they give "
+            "no more than that",
+            SimulationWarning,
+            stacklevel=5,
+        )
+    return marked.assign_attrs(limits_passed="; ".join(text for _, text in said))
 
 
 def _positions(system: System, q: np.ndarray) -> np.ndarray:
@@ -46,10 +60,10 @@ def _positions(system: System, q: np.ndarray) -> np.ndarray:
     return system.difference(np.broadcast_to(system.neutral(), q.shape), q)
 
 
-def _sentence(
+def _said(
     run: xarray.Dataset, values: np.ndarray, bounds: np.ndarray, beyond: np.ndarray
-) -> str:
-    """The first passing of each limit: joint, value, limit and time."""
+) -> list[tuple[str, str]]:
+    """(kind, words) of the first passing of each limit: joint, value, limit and time."""
     said = []
     times = run.time.values
     flat, seen = (x.reshape(len(times), -1, *x.shape[-2:]) for x in (beyond, values))
@@ -58,5 +72,6 @@ def _sentence(
         value = seen[step, sample, j, k]
         limit = bounds[int(value > bounds[1, j, k]), j, k]
         joint = run.joint.values[j]
-        said.append(f"{joint}: {KINDS[k]} {value:.6g} beyond {limit:.6g} at t = {times[step]:g} s")
-    return "; ".join(said)
+        text = f"{joint}: {KINDS[k]} {value:.6g} beyond {limit:.6g} at t = {times[step]:g} s"
+        said.append((KINDS[k], text))
+    return said

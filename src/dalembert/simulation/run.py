@@ -27,9 +27,10 @@ from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Met
 from dalembert.simulation.plant import Plant
 from dalembert.simulation.provenance import carried
 from dalembert.simulation.result import dataset, outputs, with_speeds
+from dalembert.simulation.sampled import Sampled, with_samples
 from dalembert.simulation.settings import KANE, Settings
 from dalembert.simulation.step import Stepper
-from dalembert.simulation.torque import Torques, saved_torques
+from dalembert.simulation.torque import Computed, Torques, saved_torques
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
@@ -61,6 +62,12 @@ def simulate(
     controls: Any = None,
     activation: Any = None,
     saturate: bool = False,
+    control_dt: float | None = None,
+    control_delay: float = 0.0,
+    encoder: Any = None,
+    noise: Any = None,
+    velocity_noise: Any = None,
+    seed: int = 0,
     parameters: Mapping[str, float] | np.ndarray | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -89,9 +96,19 @@ def simulate(
     `Samples`, or a function (t, q, q̇) → controls. Their activations start at `activation` (na,) or
     by name, default zero, and are integrated with q and q̇.
 
+    With `control_dt` the law is run by a digital controller: it is called once every `control_dt`
+    seconds, in order, so that it may be any function or object with a memory of its own, and its
+    torques are held until the next (a compiled controller's state moves by ż · `control_dt`). A law
+    with a method ``reset()`` is reset before the run. Commands act `control_delay` seconds after
+    their sample, nothing before the first; `encoder` is the resolution of positions, with
+    velocities from differences of readings; `noise` and `velocity_noise` are standard deviations
+    with the `seed`. The default method is then "rk4", and steps end at every sample. The variables
+    `sampled_q`, `sampled_qd` and `commanded` are those of the samples, at times `tick`.
+
     With `saturate` no drive gives more than its ``effort_limit``. A run that passes limits of
     position, velocity or effort says so in ``run.attrs["limits_passed"]``, and its variable `beyond`
-    is true at the saved times at which it does.
+    is true at the saved times at which it does. A law that asks for more than the drives give warns
+    once a run.
 
     >>> import dalembert as dl
     >>> run = dl.simulate(dl.load("pendulum"), [0.1], [0.0], duration=1.0, dt=0.1)
@@ -113,6 +130,12 @@ def simulate(
         controls=controls,
         activation=activation,
         saturate=saturate,
+        control_dt=control_dt,
+        control_delay=control_delay,
+        encoder=encoder,
+        noise=noise,
+        velocity_noise=velocity_noise,
+        seed=seed,
     )
     show = on_terminal() if progress is None else progress
     bar = progress_bar(system.name) if show else None
@@ -129,7 +152,12 @@ def _simulate(
     bar: Any,
 ) -> xarray.Dataset:
     q, qd = setup.start(system, *start)
-    wanted, controller = inputs(system, tau, asked.controls, qd.shape)
+    if checkpoint is not None and asked.sampling is not None:
+        raise SettingError(
+            "a checkpoint cannot keep what a digital controller remembers: run it without "
+            "checkpoint=, or the law without control_dt="
+        )
+    wanted, controller = inputs(system, tau, asked, qd.shape)
     closed = system.dynamics.rows > 0
     method = asked.method_for(qd.ndim == 2, closed)
     asked.require_formulation(system.dynamics, method)
@@ -244,7 +272,10 @@ def _gathered(
     times, states = np.array(record.times), np.stack(record.states)
     plain, seen = plant.plain or plant, plant.without_basis(states)
     q, qd, *_ = plain.parts(seen)
-    tau = saved_torques(wanted, times, q, qd, len(plain.driving))
+    if isinstance(wanted, Sampled):
+        tau = wanted.applied(times)
+    else:
+        tau = saved_torques(wanted, times, q, qd, len(plain.driving))
     shapes = {name: value.shape[-1:] for name, value in given.items()}
     # λ by the default formulation, which has no pivots that could be wrong at a saved state
     kernel = _remembered((plain, "outputs"), lambda: outputs(plain, shapes))
@@ -252,7 +283,10 @@ def _gathered(
     computed = kernel(seen, t, tau, *given.values())
     facts = {**facts, "status": record.status, "message": record.message}
     found = dataset(plain, times, seen, tau, computed, facts, record.final.get("events"))
-    found = with_limits_passed(plain.system, found)
+    if isinstance(wanted, Sampled):
+        found = with_samples(found, plain, wanted)
+    by_law = plant.controller is not None or isinstance(wanted, Computed | Sampled)
+    found = with_limits_passed(plain.system, found, by_law)
     if isinstance(plant, KanePlant):
         return with_speeds(found, plant.speeds(plant.entered(states, t, given)))
     return found

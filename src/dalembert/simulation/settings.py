@@ -15,6 +15,7 @@ from dalembert.errors import SettingError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.methods import ADAPTIVE, FIXED, METHODS, find
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
+from dalembert.simulation.sampling import Sampling, whole
 from dalembert.systems.system import Dynamics
 from dalembert.systems.tableau import TABLEAUX
 
@@ -24,7 +25,7 @@ KANE = "kane"  # the formulation that integrates speeds
 FRICTION = ("events", "smooth", "plain")
 CHUNKS = 20  # of a run, each a checkpoint
 LEAST_RTOL = 3e-14  # below it SciPy's methods only chase rounding
-WHOLE = 1e-9  # of the duration: how far from a whole number of steps it may be
+DIGITAL = ("control_delay", "encoder", "noise", "velocity_noise")  # need control_dt
 
 
 def whole_steps(duration: float, dt: float) -> int:
@@ -36,8 +37,8 @@ def whole_steps(duration: float, dt: float) -> int:
     for name, value in (("dt", dt), ("duration", duration)):
         if not (np.isfinite(value) and value > 0.0):
             raise SettingError(f"{name} must be a positive number of seconds, not {value!r}")
-    steps = round(duration / dt)
-    if steps < 1 or abs(steps * dt - duration) > WHOLE * duration:
+    steps = whole(duration, dt)
+    if not steps:
         raise SettingError(f"duration {duration:g} s is not a whole number of steps of {dt:g} s")
     return steps
 
@@ -83,6 +84,12 @@ class Settings:
     controls: Any = None  # of the actuators; None leaves them out
     activation: Any = None  # of the actuators at the start
     saturate: bool = False  # drives give no more than their limits
+    control_dt: float | None = None  # s, between samples of a digital controller
+    control_delay: float = 0.0  # s, from a sample to its command
+    encoder: Any = None  # resolution of positions, a number or (nv,)
+    noise: Any = None  # standard deviation of positions, a number or (nv,)
+    velocity_noise: Any = None  # the same of velocities
+    seed: int = 0  # of the noise
 
     def __post_init__(self) -> None:
         whole_steps(self.duration, self.dt)
@@ -106,6 +113,26 @@ class Settings:
             )
         if self.method is not None:
             find(self.method)
+        self._require_sampling()
+
+    def _require_sampling(self) -> None:
+        """What a digital controller is asked for needs one."""
+        if self.sampling is None:
+            given = [x for x in DIGITAL if not _absent(getattr(self, x))]
+            if given:
+                raise SettingError(f"{given[0]}= is of a digital controller: give its control_dt=")
+            return
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
+            raise SettingError(f"seed must be a whole number, not {self.seed!r}")
+        if self.seed < 0:
+            raise SettingError(f"seed must not be negative, not {self.seed!r}")
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """When a digital controller samples; None for laws that act all the time."""
+        if self.control_dt is None:
+            return None
+        return Sampling(self.control_dt, self.control_delay)
 
     @property
     def grid(self) -> Grid:
@@ -115,8 +142,11 @@ class Settings:
 
     def method_for(self, batch: bool, closed: bool) -> AdaptiveMethod | FixedMethod:
         """The method, for one state or a batch, free or held by constraints."""
-        chosen = find(self.method or ("rk4" if batch else "DOP853"))
+        stepped = batch or self.sampling is not None
+        chosen = find(self.method or ("rk4" if stepped else "DOP853"))
         if not isinstance(chosen, AdaptiveMethod):
+            if self.sampling is not None:
+                self.sampling.require_steps(self.dt)
             return chosen
         if batch:
             raise SettingError(
@@ -175,10 +205,16 @@ class Settings:
             found["formulation"] = self.formulation
         if self.saturate:
             found["saturate"] = 1
+        if self.sampling is not None:
+            found |= {"control_dt": self.sampling.period, "control_delay": self.sampling.delay}
         if isinstance(method, AdaptiveMethod):
             found |= {"rtol": self.rtol, "atol": self.atol}
             found["restitution"] = -1.0 if self.restitution is None else self.restitution
         return found
+
+
+def _absent(value: Any) -> bool:
+    return value is None or (np.ndim(value) == 0 and value == 0.0)
 
 
 def _one_step() -> list[str]:

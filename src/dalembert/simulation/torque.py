@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
 
-from dalembert.errors import ShapeError
+from dalembert.errors import SettingError, ShapeError
 from dalembert.simulation.drive import Failed
 from dalembert.simulation.identity import digest, function_digest
 from dalembert.simulation.law import Controller
@@ -80,13 +81,18 @@ class Samples:
         return f"samples {digest(self.times, self.values)}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Computed:
     """A function of (t, q, q̇) that returns the torques of all samples it is given."""
 
     function: Function
     shape: tuple[int, ...]  # of one answer
-    kind: str = "torque"
+    kind: str
+    names: tuple[str, ...]  # of what it drives
+    blamed: str = field(default="", init=False)  # its first answer that is not finite, in words
+
+    def __post_init__(self) -> None:
+        require_arguments(f"the {self.kind} function", self.function)
 
     def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         returned = called(f"the {self.kind} function", self.function, t, q, qd)
@@ -103,6 +109,9 @@ class Computed:
                 f"it must be {self.shape}"
             )
             raise Failed(str(error), error)
+        if not self.blamed and not np.isfinite(value).all():
+            state = np.concatenate([q, qd], axis=-1)
+            self.blamed = not_finite(self.kind, self.names, t, value, state)
         return value
 
     @property
@@ -121,8 +130,32 @@ def called(what: str, function: Callable[..., Any], t: float, q: Any, qd: Any) -
         raise Failed(message, error) from error
 
 
+def not_finite(
+    kind: str, names: tuple[str, ...], t: float, value: np.ndarray, state: np.ndarray
+) -> str:
+    """Whose torque is not finite though its state (..., size) is, in words; else nothing."""
+    bad = ~np.isfinite(value) & np.isfinite(state).all(axis=-1)[..., None]
+    if not bad.any():
+        return ""
+    *sample, joint = (int(k) for k in np.argwhere(bad)[0])
+    of = f" of sample {sample[0]}" if sample else ""
+    return f"the {kind} of {names[joint]!r}{of} is not finite at t = {t:g} s"
+
+
+def require_arguments(what: str, function: Callable[..., Any]) -> None:
+    """A function of the user must take (t, q, q̇)."""
+    try:
+        wanted = signature(function)
+    except (TypeError, ValueError):  # of functions that are not written in Python
+        return
+    try:
+        wanted.bind(0.0, None, None)
+    except TypeError:
+        raise SettingError(f"{what} must take (t, q, qd), not {wanted}") from None
+
+
 def torques(
-    tau: Any, shape: tuple[int, ...], what: str = "tau"
+    tau: Any, shape: tuple[int, ...], names: tuple[str, ...], what: str = "tau"
 ) -> tuple[Torques, Controller | None]:
     """What `tau` means for states whose velocities (or controls) have this shape, (n,) or (N, n)."""
     if tau is None:
@@ -133,7 +166,7 @@ def torques(
         _require(tau.values.shape[1:], shape, f"{what}: each row of Samples")
         return tau, None
     if callable(tau):
-        return Computed(tau, shape, "torque" if what == "tau" else "control"), None
+        return Computed(tau, shape, "torque" if what == "tau" else "control", names), None
     value = np.asarray(tau, dtype=float)
     _require(value.shape, shape, what)
     if not np.isfinite(value).all():

@@ -74,6 +74,7 @@ function plot(chart, parent) {
       let path = "", pen = "M";
       one.y.forEach((v, i) => {
         if (v === null) { pen = "M"; return; }
+        if (one.held && pen === "L") path += `H${x.to(times[i]).toFixed(1)}`;
         path += `${pen}${x.to(times[i]).toFixed(1)} ${y(v).toFixed(1)}`;
         pen = "L";
       });

@@ -1,0 +1,180 @@
+"""A law that a digital controller runs: called once a sample, its command held until the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import FormulationError, ModelError, SettingError, SimulationError
+from dalembert.simulation.drive import Failed
+from dalembert.simulation.inline import Looped, compiled
+from dalembert.simulation.law import Controller, pack, unpack
+from dalembert.simulation.sampling import Sampling, Sensors, each
+from dalembert.simulation.settings import Settings
+from dalembert.simulation.torque import Computed
+from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    import xarray
+
+    from dalembert.simulation.plant import Plant
+
+
+@dataclass(eq=False)
+class Sampled:
+    """Commands (..., n) that are held, and the samples they were computed from.
+
+    What was sampled once is not sampled again: steps that are repeated find the same commands.
+    """
+
+    law: Computed
+    sampling: Sampling
+    sensors: Sensors
+    times: list[float] = field(default_factory=list)
+    q: list[np.ndarray] = field(default_factory=list)
+    qd: list[np.ndarray] = field(default_factory=list)
+    commands: list[np.ndarray] = field(default_factory=list)
+
+    def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """The command that acts from t on; the sample that is due then is taken."""
+        moment = self.sampling.moment(self.sampling.latest(t))
+        if moment.takes == len(self.commands):
+            self._take(t, q, qd)
+        return self._command(moment.acts)
+
+    def changes(self, t: float) -> float:
+        """The next time after t at which it samples or another command acts."""
+        return self.sampling.moment(self.sampling.latest(t) + 1).time
+
+    def applied(self, times: np.ndarray) -> np.ndarray:
+        """(K, ..., n) commands that act from these times on, the last one at the end."""
+        moments = (self.sampling.moment(self.sampling.latest(t)) for t in times.tolist())
+        return np.stack([self._command(moment.acts) for moment in moments])
+
+    def _command(self, number: int) -> np.ndarray:
+        if number < 0 or not self.commands:
+            return np.zeros(self.law.shape)
+        return self.commands[min(number, len(self.commands) - 1)]
+
+    def _take(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
+        single = len(self.law.shape) == 1
+        if single and not (np.isfinite(q).all() and np.isfinite(qd).all()):
+            return  # the motion is lost already, and the law is not asked about it
+        q, qd = self.sensors.read(q, qd)
+        command = self.law.at(t, q, qd)
+        if single and self.law.blamed:
+            raise Failed(self.law.blamed, SimulationError(self.law.blamed))
+        self.times.append(t)
+        self.q.append(q)
+        self.qd.append(qd)
+        self.commands.append(command)
+
+    @property
+    def blamed(self) -> str:
+        """The first command that was not a number, in words."""
+        return self.law.blamed
+
+    @property
+    def doubt(self) -> str:
+        """What to try where the motion goes beyond all bounds."""
+        return (
+            f"The loop may be unstable at control_dt = {self.sampling.period:g} s: take smaller "
+            "gains or a smaller control_dt"
+        )
+
+    @property
+    def identity(self) -> str:
+        """By its law."""
+        return f"sampled {self.law.identity}"
+
+
+class Discrete:
+    """A traceable law as a digital one: its own state z moves by ż · period at every sample."""
+
+    def __init__(self, controller: Controller, system: System, period: float) -> None:
+        self.controller, self.period = controller, period
+        self.constants = pack(controller.constants)
+        self.z = np.array(controller.initial, dtype=float)
+        given = {"z": self.z.shape, "law": self.constants.shape}
+        shapes = {"t": (), "q": (system.nq,), "qd": (system.nv,)}
+        shapes |= {name: shape for name, shape in given.items() if shape[0]}
+        trace = compiled("law", self._law, shapes).ufunc if system.dynamics.traces else None
+        self.kernel = trace or Looped(self._law, shapes)
+
+    def _law(self, t: Any, q: Any, qd: Any, **given: Any) -> dict[str, Any]:
+        constants = unpack(self.controller.constants, given.get("law"))
+        z = given.get("z", np.zeros(0))
+        tau, zdot = self.controller.law(t, q, qd, z, constants)
+        if callable(zdot):
+            raise FormulationError(
+                f"{type(self.controller).__name__} integrates forces of constraints, which are not "
+                "measured at samples; run it without control_dt"
+            )
+        return {"tau": tau, **({"zdot": zdot} if "z" in given else {})}
+
+    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """τ of this sample, z of the next."""
+        constants = [self.constants] if len(self.constants) else []
+        if not self.z.shape[-1]:
+            return self.kernel(t, q, qd, *constants)
+        tau, zdot = self.kernel(t, q, qd, self.z, *constants)
+        self.z = self.z + self.period * zdot
+        return tau
+
+
+def sampled(
+    law: Any,
+    system: System,
+    asked: Settings,
+    shape: tuple[int, ...],
+    names: tuple[str, ...],
+    kind: str,
+) -> Sampled:
+    """The law as a digital controller runs it by these settings; one with `reset()` is reset."""
+    sampling = asked.sampling
+    assert sampling is not None
+    if hasattr(law, "law"):
+        law = Discrete(law, system, sampling.period)
+    elif not callable(law):
+        raise SettingError(
+            f"control_dt= samples a law: {'tau' if kind == 'torque' else 'controls'}= must be a "
+            "function (t, q, q̇) or a controller, not numbers"
+        )
+    if (asked.encoder is not None or asked.noise is not None) and system.nq != system.nv:
+        raise ModelError(
+            f"{system.name} has spherical or free joints, whose coordinates no encoder reads; "
+            "encoder= and noise= need joints of one degree, velocity_noise= does not"
+        )
+    if callable(reset := getattr(law, "reset", None)):
+        reset()
+    read = {name: each(getattr(asked, name), system.nv, name) for name in SENSORS}
+    sensors = Sensors(sampling.period, **read, seed=asked.seed)
+    return Sampled(Computed(law, shape, kind, names), sampling, sensors)
+
+
+SENSORS = ("encoder", "noise", "velocity_noise")
+_ABOUT = {
+    "sampled_q": "configuration as it was sampled",
+    "sampled_qd": "velocity as it was sampled",
+    "commanded": "what the law asked for at the sample",
+}
+
+
+def with_samples(found: xarray.Dataset, plant: Plant, log: Sampled) -> xarray.Dataset:
+    """The dataset with what was sampled and commanded, over the times of the samples `tick`."""
+    if not log.times:
+        return found
+    batch = ("tick", *found.q.dims[1:-1])
+    driving = "actuator" if plant.controlled else "joint"
+    values = {
+        "sampled_q": ((*batch, found.q.dims[-1]), np.stack(log.q), found.q.attrs),
+        "sampled_qd": ((*batch, "joint"), np.stack(log.qd), found.qd.attrs),
+        "commanded": ((*batch, driving), np.stack(log.commands), {}),
+    }
+    fields = {
+        name: (dims, value, {**attrs, "long_name": _ABOUT[name]})
+        for name, (dims, value, attrs) in values.items()
+    }
+    return found.assign_coords(tick=("tick", log.times, {"units": "s"})).assign(fields)

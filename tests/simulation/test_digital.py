@@ -1,0 +1,396 @@
+"""Digital controllers: laws called once a sample, their commands held, late, and badly measured."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.zoo.constrained_planar import build_slider_crank
+
+METHODS = ("rk4", "heun", "semi_implicit", "DOP853", "RK45", "Radau", "LSODA")
+
+
+def wheel(**joint: Any) -> dl.Robot:
+    """q̈ = τ: a body of inertia 1 that turns about its axis, without gravity."""
+    axle = {"type": "revolute", "name": "axle", **joint}
+    link = {"name": "w", "joint": axle, "mass": 1.0, "inertia": np.eye(3)}
+    return dl.Robot.from_links([link], gravity=(0.0, 0.0, 0.0))
+
+
+class PID:
+    """A law with a memory, as anybody would write it."""
+
+    def __init__(self, target: Any, kp: Any, ki: Any, kd: Any, dt: float) -> None:
+        self.target, self.gains, self.dt = np.asarray(target), (kp, ki, kd), dt
+        self.sum: Any = 0.0
+        self.times: list[float] = []
+
+    def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        self.times.append(t)
+        kp, ki, kd = self.gains
+        e = self.target - q
+        self.sum = self.sum + self.dt * e
+        return kp * e + ki * self.sum - kd * qd
+
+
+def by_hand(x: np.ndarray, T: float, count: int, law: Any, late: float = 0.0) -> np.ndarray:
+    """(q, q̇) of q̈ = τ at every sample, the motion between the changes of τ in closed form."""
+    found, before = [x], 0.0
+    for k in range(count):
+        command = law(k * T, x[:1], x[1:])[0]
+        for tau, h in ((before, late), (command, T - late)):
+            x = np.array([x[0] + h * x[1] + 0.5 * h * h * tau, x[1] + h * tau])
+        found.append(x)
+        before = command
+    return np.array(found)
+
+
+# the hold
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_commands_are_held_between_samples(method: str) -> None:
+    T, start = 0.05, np.array([1.0, 0.0])
+    law = PID([0.0], 20.0, 5.0, 4.0, T)
+    run = dl.simulate(
+        *(wheel(), start[:1], start[1:], law),
+        **{"duration": 1.0, "dt": 0.01, "control_dt": T, "save_every": 5, "method": method},
+    )
+    wanted = by_hand(start, T, 20, PID([0.0], 20.0, 5.0, 4.0, T))
+    # the semi-implicit method moves q by the velocity at the end of its step
+    exact = {"rtol": 1e-9, "atol": 1e-8} if method != "semi_implicit" else {"atol": 0.05}
+    np.testing.assert_allclose(run.q[:, 0], wanted[:, 0], **exact)
+    np.testing.assert_allclose(run.tick, T * np.arange(20), rtol=1e-12)
+    assert law.times == run.tick.values.tolist()
+    np.testing.assert_array_equal(run.sampled_q, run.q[:-1].values)
+    np.testing.assert_array_equal(run.tau[:-1], run.commanded)  # as it acts from there on
+
+
+@pytest.mark.parametrize("method", ["rk4", "DOP853", "BDF"])
+@pytest.mark.parametrize("late", [0.02, 0.05, 0.15])
+def test_commands_act_after_their_delay(method: str, late: float) -> None:
+    T, count = 0.05, 20
+    law, again = PID([0.0], 10.0, 0.0, 3.0, T), PID([0.0], 10.0, 0.0, 3.0, T)
+    options = {"duration": 1.0, "dt": 0.01, "save_every": 5, "method": method}
+    run = dl.simulate(
+        wheel(), [1.0], [0.0], law, control_dt=T, control_delay=late, atol=1e-10, **options
+    )
+    if late < T:
+        wanted = by_hand(np.array([1.0, 0.0]), T, count, again, late)
+        np.testing.assert_allclose(run.q[:, 0], wanted[:, 0], rtol=1e-7, atol=1e-7)
+    lag = int(np.ceil(late / T - 1e-9))  # as it is seen at the samples
+    assert len(law.times) == count
+    np.testing.assert_array_equal(run.commanded[: count - lag], run.tau[lag:count])
+    assert not run.tau[:lag].any() and float(run.tau[lag + 1, 0]) != 0.0
+
+
+def test_saved_times_and_samples_need_not_agree() -> None:
+    """An adaptive method stops at each sample, wherever states are saved."""
+    options = {"duration": 1.0, "method": "DOP853", "control_dt": 0.03}
+    fine, coarse = (
+        dl.simulate(
+            wheel(), [1.0], [0.0], PID([0.0], 20.0, 5.0, 4.0, 0.03), dt=dt, save_every=m, **options
+        )
+        for dt, m in ((0.01, 1), (0.25, 2))
+    )
+    np.testing.assert_allclose(fine.q[[0, 50, 100]], coarse.q, rtol=1e-12)
+    np.testing.assert_allclose(fine.commanded, coarse.commanded, rtol=1e-9, atol=1e-12)
+    assert len(coarse.tick) == 34
+
+
+def test_a_pid_with_an_integral_runs_at_a_kilohertz_on_the_panda() -> None:
+    robot = dl.load("panda")
+    q0 = np.array([0.1, -0.4, 0.2, -2.0, 0.1, 1.8, 0.3])
+    kp = np.array([600.0, 600.0, 600.0, 600.0, 50.0, 40.0, 3.0])
+    law = PID(q0, kp, 2.0 * kp, 0.1 * kp, 1e-3)
+    run = dl.simulate(robot, q0 + 0.1, None, law, duration=10.0, control_dt=1e-3)
+    assert run.attrs["status"] == "complete" and len(law.times) == 10_000
+    # the integral has taken over the weight, which it does not know
+    np.testing.assert_allclose(run.q[-1], q0, atol=2e-3)
+    np.testing.assert_allclose(run.tau[-1], robot.gravity_torque(q0), atol=0.5)
+
+
+def test_a_compiled_law_that_is_sampled_comes_near_the_continuous_one() -> None:
+    robot = dl.load("planar_2r")
+    law = dl.control.PDGravity(robot, [0.5, -0.3], kp=40.0, kd=10.0, ki=20.0)
+    given = (robot, [0.0, 0.0], None, law)
+    continuous = dl.simulate(*given, duration=1.0, dt=0.01, save_every=20)
+    errors = []
+    for T in (0.01, 0.005):
+        run = dl.simulate(*given, duration=1.0, dt=T, control_dt=T, save_every=round(0.2 / T))
+        errors.append(float(abs(run.q - continuous.q).max()))
+    assert errors[0] < 0.05 and errors[0] / errors[1] == pytest.approx(2.0, rel=0.15)
+
+
+def test_friction_is_located_under_commands_that_jump() -> None:
+    """A joint that sticks is let go when a command overcomes its friction."""
+    robot = wheel(coulomb=1.0)
+    run = dl.simulate(
+        *(robot, [0.0], [0.0], lambda t, q, qd: np.array([0.5 if t < 0.499 else 3.0])),
+        **{"duration": 1.0, "dt": 0.01, "method": "DOP853", "control_dt": 0.1},
+    )
+    np.testing.assert_array_equal(run.q[:51], 0.0)
+    assert float(run.q[-1, 0]) == pytest.approx(0.5 * 2.0 * 0.25, rel=1e-9)
+
+
+# batches, closed chains, coupled joints, actuators
+
+
+def test_a_batch_is_its_samples_and_the_law_sees_arrays() -> None:
+    robot, q0 = dl.load("planar_2r"), np.array([[0.1, 0.2], [0.5, -0.4], [-0.3, 0.0]])
+    options = {"duration": 0.2, "dt": 0.005, "control_dt": 0.01, "control_delay": 0.005}
+
+    def law() -> PID:
+        return PID([0.0, 0.0], 30.0, 10.0, 5.0, 0.01)
+
+    run = dl.simulate(robot, q0, None, law(), **options)
+    assert run.commanded.dims == ("tick", "sample", "joint")
+    for k, q in enumerate(q0):
+        alone = dl.simulate(robot, q, None, law(), **options)
+        np.testing.assert_allclose(run.q[:, k], alone.q, atol=1e-12)
+        np.testing.assert_allclose(run.commanded[:, k], alone.commanded, atol=1e-11)
+
+
+@pytest.mark.parametrize("method", ["rk4", "DOP853", "generalized_alpha"])
+@pytest.mark.parametrize("formulation", [None, "elimination"])
+def test_a_closed_chain_takes_its_commands(method: str, formulation: str | None) -> None:
+    if formulation and method == "generalized_alpha":
+        return  # it solves equations of its own
+    closed = build_slider_crank()
+    law = PID(closed.neutral(), [30.0, 0.0, 0.0], 0.0, [3.0, 0.0, 0.0], 0.01)
+    options = {"duration": 0.4, "dt": 0.001, "method": method, "formulation": formulation}
+    run = dl.simulate(closed, tau=law, control_dt=0.01, **options)
+    finer = {**options, "dt": 5e-4, "method": "rk4"}
+    again = PID(closed.neutral(), [30.0, 0.0, 0.0], 0.0, [3.0, 0.0, 0.0], 0.01)
+    reference = dl.simulate(closed, tau=again, control_dt=0.01, **finer)
+    assert len(law.times) == 40 and float(run.residual.max()) < 1e-6
+    np.testing.assert_allclose(run.q[-1], reference.q[-1], atol=1e-4)
+    if method != "generalized_alpha":
+        np.testing.assert_allclose(run.q[-1], reference.q[-1], atol=1e-8)
+        assert abs(float(run.balance[-1])) < 1e-7
+
+
+def test_joints_that_follow_others_are_driven_by_their_leaders() -> None:
+    robot = _coupled()
+    law = PID([0.4], 40.0, 60.0, 8.0, 0.01)
+    run = dl.simulate(robot, [0.0], None, law, duration=6.0, dt=0.01, control_dt=0.01)
+    assert run.commanded.shape == (600, 1)
+    assert float(run.q[-1, 0]) == pytest.approx(0.4, abs=1e-3)
+
+
+def _coupled() -> dl.Robot:
+    link = """<link name="{0}"><inertial><mass value="1"/><origin xyz="0.2 0 0"/>
+    <inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+    joint = """<joint name="j{1}" type="continuous"><parent link="{0}"/><child link="{1}"/>
+    <axis xyz="0 1 0"/>{2}</joint>"""
+    text = '<robot name="pair"><link name="base"/>' + "".join(map(link.format, "ab"))
+    text += joint.format("base", "a", "")
+    text += joint.format("a", "b", '<mimic joint="ja" multiplier="2"/>') + "</robot>"
+    return dl.Robot.from_urdf(text)
+
+
+def test_actuators_take_sampled_controls() -> None:
+    text = """<mujoco><worldbody><body name="w"><joint name="axle" type="hinge" axis="0 0 1"/>
+    <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody>
+    <actuator><motor name="m" joint="axle" gear="2"/></actuator></mujoco>"""
+    robot = dl.Robot.from_mjcf(text)
+    given = {"duration": 0.5, "dt": 0.01, "control_dt": 0.05}
+    run = dl.simulate(robot, [1.0], [0.0], controls=PID([0.0], 10.0, 2.0, 1.0, 0.05), **given)
+    direct = dl.simulate(robot, [1.0], [0.0], PID([0.0], 20.0, 4.0, 2.0, 0.05), **given)
+    np.testing.assert_allclose(run.q, direct.q, atol=1e-12)
+    assert run.commanded.dims == ("tick", "actuator")
+
+
+# sensors and drives
+
+
+def test_an_encoder_rounds_positions_and_velocities_are_their_differences() -> None:
+    step = 2.0 * np.pi / 4096
+    law = PID([0.3], 20.0, 0.0, 6.0, 0.01)
+    run = dl.simulate(
+        wheel(), [1.0], [-0.5], law, duration=1.0, dt=0.01, control_dt=0.01, encoder=step
+    )
+    counts = run.sampled_q.values / step
+    np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
+    assert float(abs(run.sampled_q.values - run.q.values[:-1]).max()) <= 0.5 * step + 1e-12
+    np.testing.assert_allclose(run.sampled_qd[1:], np.diff(run.sampled_q, axis=0) / 0.01)
+    assert float(abs(run.sampled_qd[0, 0] + 0.5)) <= step / 0.01
+
+
+def test_noise_has_its_deviation_and_its_seed() -> None:
+    robot, q0 = dl.load("planar_2r"), np.zeros((200, 2))
+    options = {"duration": 0.5, "dt": 0.01, "control_dt": 0.01, "noise": [1e-3, 2e-3]}
+    options["velocity_noise"] = 0.1
+
+    def run(seed: int) -> Any:
+        law = dl.control.PDGravity(robot, [0.0, 0.0], 10.0, 2.0)
+        return dl.simulate(robot, q0, None, law, seed=seed, **options)
+
+    first = run(1)
+    off = (first.sampled_q.values - first.q.values[:-1]).reshape(-1, 2)
+    np.testing.assert_allclose(off.std(axis=0), [1e-3, 2e-3], rtol=0.03)
+    speeds = (first.sampled_qd.values - first.qd.values[:-1]).reshape(-1, 2)
+    np.testing.assert_allclose(speeds.std(axis=0), 0.1, rtol=0.03)
+    np.testing.assert_array_equal(first.q, run(1).q)
+    assert not np.array_equal(first.q, run(2).q)
+
+
+def test_a_saturated_drive_holds_what_it_can_give() -> None:
+    robot = wheel(effort_limit=2.0)
+    options = {"duration": 0.5, "dt": 0.01, "control_dt": 0.05}
+    with pytest.warns(dl.SimulationWarning, match="axle: effort -20 beyond -2 at t = 0 s"):
+        free = dl.simulate(robot, [1.0], [0.0], PID([0.0], 20.0, 0.0, 1.0, 0.05), **options)
+    assert free.beyond.any()
+    held = dl.simulate(
+        robot, [1.0], [0.0], PID([0.0], 20.0, 0.0, 1.0, 0.05), saturate=True, **options
+    )
+    assert float(abs(held.tau).max()) == 2.0 and float(abs(held.commanded).max()) == 20.0
+    assert "beyond" not in held
+
+
+def test_a_law_with_a_reset_starts_anew_with_every_run() -> None:
+    class Counting:
+        def reset(self) -> None:
+            self.calls = 0
+
+        def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+            self.calls += 1
+            return np.array([float(self.calls)])
+
+    law = Counting()
+    runs = [dl.simulate(wheel(), tau=law, duration=0.5, control_dt=0.1) for _ in range(2)]
+    np.testing.assert_array_equal(runs[0].commanded, runs[1].commanded)
+    assert law.calls == 5
+
+
+def test_held_torques_are_plotted_as_steps() -> None:
+    law = PID([0.0], 20.0, 0.0, 1.0, 0.05)
+    run = dl.simulate(wheel(), [1.0], [0.0], law, duration=0.5, dt=0.01, control_dt=0.05)
+    figure = run.dl.plot(["q", "tau"])
+    assert [axes.lines[0].get_drawstyle() for axes in figure.axes] == ["default", "steps-post"]
+
+
+# bad controllers, sampled and not, on open and closed systems
+
+SYSTEMS = {
+    "open": (lambda: dl.load("pendulum"), "link1_joint"),
+    "closed": (build_slider_crank, "crank"),
+}
+LATER = 0.205
+
+
+def going_wrong(answer: Any) -> Any:
+    """A law that is fine for a while."""
+
+    def law(t: float, q: np.ndarray, qd: np.ndarray) -> Any:
+        if t < LATER:
+            return np.zeros(len(qd))
+        return answer(len(qd))
+
+    return law
+
+
+def raising(n: int) -> Any:
+    raise ZeroDivisionError("no more")
+
+
+WRONG = {
+    "raises": (raising, "raised ZeroDivisionError at t = 0.2"),
+    "nan": (lambda n: np.full(n, np.nan), "torque of '{joint}' is not finite at t = 0.2"),
+    "shape": (lambda n: np.zeros(n + 1), "returned an array of shape .* at t = 0.2"),
+    "type": (lambda n: "fast", "returned 'fast' at t = 0.2.*no numbers"),
+    "none": (lambda n: None, "returned (None|an array of shape) .*at t = 0.2"),
+}
+
+
+@pytest.mark.parametrize("control_dt", [None, 0.01])
+@pytest.mark.parametrize("method", ["rk4", "DOP853"])
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("kind", SYSTEMS)
+def test_a_law_that_goes_wrong_keeps_what_was_computed(
+    kind: str, wrong: str, method: str, control_dt: float | None
+) -> None:
+    make, joint = SYSTEMS[kind]
+    answer, message = WRONG[wrong]
+    options = {"duration": 0.5, "dt": 0.01, "method": method, "control_dt": control_dt}
+    with pytest.warns(dl.SimulationWarning, match=message.format(joint=joint)):
+        run = dl.simulate(make(), tau=going_wrong(answer), **options)
+    assert run.attrs["status"] in ("failed", "stalled", "diverged")
+    assert 0.1 < float(run.time[-1]) < 0.22 and np.isfinite(run.q).all()
+
+
+@pytest.mark.parametrize("method", ["rk4", "DOP853"])
+def test_a_sampled_law_that_never_works_is_refused(method: str) -> None:
+    options = {"duration": 0.5, "dt": 0.01, "method": method, "control_dt": 0.01}
+    pendulum = dl.load("pendulum")
+    with pytest.raises(dl.SimulationError, match="torque of 'link1_joint' is not finite at t = 0"):
+        dl.simulate(pendulum, tau=lambda t, q, qd: np.array([np.nan]), **options)
+    with pytest.raises(ZeroDivisionError):
+        dl.simulate(pendulum, tau=lambda t, q, qd: 1 / 0, **options)
+    with pytest.raises(dl.ShapeError, match=r"shape \(2,\) at t = 0; it must be \(1,\)"):
+        dl.simulate(pendulum, tau=lambda t, q, qd: np.zeros(2), **options)
+
+
+@pytest.mark.parametrize("control_dt", [None, 0.01])
+def test_a_law_of_other_arguments_is_refused(control_dt: float | None) -> None:
+    for law in (lambda t, q: np.zeros(1), lambda t, q, qd, more: np.zeros(1), lambda *, t: 0.0):
+        with pytest.raises(
+            dl.SettingError, match=r"torque function must take \(t, q, qd\), not \("
+        ):
+            dl.simulate(dl.load("pendulum"), tau=law, duration=0.1, control_dt=control_dt)
+
+
+def test_one_sample_of_a_batch_that_goes_wrong_is_named_and_the_others_go_on() -> None:
+    def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        return np.where((np.arange(3)[:, None] == 1) & (t > LATER), np.nan, -q)
+
+    with pytest.warns(dl.SimulationWarning, match="1 of 3 .*'axle' of sample 1 is not finite at"):
+        run = dl.simulate(wheel(), np.ones((3, 1)), tau=law, duration=0.5, control_dt=0.01)
+    assert np.isfinite(run.q[:, [0, 2]]).all() and run.attrs["status"] == "diverged"
+
+
+def test_a_loop_that_is_too_slow_is_said_to_be_unstable() -> None:
+    law = PID([0.0], 0.0, 0.0, 1e4, 0.01)
+    with pytest.warns(dl.SimulationWarning, match="may be unstable at control_dt = 0.01 s"):
+        dl.simulate(wheel(), [0.0], [1.0], law, duration=1.0, dt=0.01, control_dt=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"control_dt": 0.0}, "control_dt must be a positive time"),
+        ({"control_dt": 0.015}, "control_dt 0.015 s is not a whole number of steps of dt = 0.01 s"),
+        ({"control_dt": 0.01, "control_delay": 0.005}, "control_delay 0.005 s is not a whole"),
+        ({"control_dt": 0.01, "control_delay": -1.0}, "control_delay must be a time"),
+        ({"encoder": 0.1}, "encoder= is of a digital controller: give its control_dt="),
+        ({"control_dt": 0.01, "encoder": [0.1, 0.1]}, r"encoder must be .* not \(2,\)"),
+        ({"control_dt": 0.01, "noise": -1.0}, "noise must not be negative"),
+        ({"control_dt": 0.01, "seed": 1.5}, "seed must be a whole number"),
+        ({"control_dt": 0.01, "tau": [1.0]}, "must be a function"),
+        ({"control_dt": 0.01, "tau": None}, "must be a function"),
+        ({"control_dt": 0.01, "checkpoint": "here"}, "checkpoint cannot keep what a digital"),
+    ],
+)
+def test_what_does_not_fit_is_said(options: dict[str, Any], message: str) -> None:
+    given = {"tau": lambda t, q, qd: np.zeros(1), "duration": 1.0, "dt": 0.01, **options}
+    with pytest.raises(dl.DalembertError, match=message):
+        dl.simulate(wheel(), [0.0], **given)
+
+
+def test_encoders_read_joints_of_one_degree() -> None:
+    ball = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
+    robot = dl.Robot.from_links([ball])
+    options = {"duration": 0.1, "dt": 0.01, "control_dt": 0.01, "tau": lambda t, q, qd: -qd}
+    with pytest.raises(dl.ModelError, match="whose coordinates no encoder reads"):
+        dl.simulate(robot, encoder=0.1, **options)
+    assert dl.simulate(robot, velocity_noise=0.1, **options).attrs["status"] == "complete"
+
+
+def test_forces_of_constraints_are_not_sampled() -> None:
+    from dalembert.zoo.constrained_particles import ENTRIES
+
+    closed = ENTRIES[0].build()
+    law = dl.control.Hybrid(closed, ["x"], [0.3], kp=25.0, kd=10.0, lam=[20.0], ki=1.0)
+    with pytest.raises(dl.FormulationError, match="not measured at samples"):
+        dl.simulate(closed, tau=law, duration=1.0, control_dt=0.01, dt=0.01)
