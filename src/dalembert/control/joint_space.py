@@ -1,11 +1,11 @@
-"""Controllers in joint space: PD with gravity compensation, and computed torque."""
+"""Controllers in joint space: PD with gravity compensation, feed-forward, and computed torque."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,29 +33,28 @@ def known(system: System) -> Dynamics:
     return system.dynamics.bound().free.without_coulomb()
 
 
+def tracked(system: System, target: Trajectory | Any) -> Trajectory:
+    """The motion a controller of the system's joints follows; a posture (nv,) is held."""
+    path = target if isinstance(target, Trajectory) else hold(target)
+    if path.size != system.nv:
+        raise ShapeError(f"the target has {path.size} joints, {system.name} has {system.nv}")
+    return path
+
+
 @dataclass(frozen=True, eq=False)
-class _JointSpace(Portable):
-    """A controller of a system's joints, with the model it believes in."""
+class JointLaw(Portable):
+    """A controller of a system's joints, with the model it believes in and gains for each joint."""
+
+    GAINS: ClassVar[tuple[str, ...]] = ()
 
     system: System
     target: Trajectory | Any
-    kp: Any
-    kd: Any
-    ki: Any = None
-    initial: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        n = self.system.nv
-        if not isinstance(self.target, Trajectory):
-            object.__setattr__(self, "target", hold(self.target))
-        if self.target.size != n:
-            raise ShapeError(
-                f"the target has {self.target.size} joints, {self.system.name} has {n}"
-            )
-        for name in ("kp", "kd", "ki"):
+        object.__setattr__(self, "target", tracked(self.system, self.target))
+        for name in self.GAINS:
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, gain(getattr(self, name), n, name))
-        object.__setattr__(self, "initial", np.zeros(0 if self.ki is None else n))
+                object.__setattr__(self, name, gain(getattr(self, name), self.system.nv, name))
 
     @cached_property
     def model(self) -> Dynamics:
@@ -63,15 +62,23 @@ class _JointSpace(Portable):
         return known(self.system)
 
     @property
+    def _given(self) -> tuple[str, ...]:
+        return tuple(name for name in self.GAINS if getattr(self, name) is not None)
+
+    @property
     def constants(self) -> dict[str, np.ndarray]:
         """Gains and target."""
-        gains = {"kp": self.kp, "kd": self.kd, **({} if self.ki is None else {"ki": self.ki})}
-        return {**gains, **self.target.constants}
+        return {**{name: getattr(self, name) for name in self._given}, **self.target.constants}
+
+    @property
+    def initial(self) -> np.ndarray:
+        """No state of its own."""
+        return np.zeros(0)
 
     @property
     def structure(self) -> Hashable:
         """What decides the law besides its constants."""
-        return type(self).__name__, self.system, self.ki is None
+        return type(self).__name__, self.system, self._given
 
     def _error(self, t: Any, q: Any, qd: Any, constants: Mapping[str, Any]) -> tuple[Any, ...]:
         wanted = self.target.at(t, constants)
@@ -79,7 +86,28 @@ class _JointSpace(Portable):
 
 
 @dataclass(frozen=True, eq=False)
-class PDGravity(_JointSpace):
+class _Feedback(JointLaw):
+    """K_p e + K_d ė + K_i z with ż = e."""
+
+    GAINS = ("kp", "kd", "ki")
+
+    kp: Any
+    kd: Any
+    ki: Any = None
+
+    @property
+    def initial(self) -> np.ndarray:
+        """Where ∫e begins."""
+        return np.zeros(0 if self.ki is None else self.system.nv)
+
+    def _feedback(self, e: Any, de: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+        """(K_p e + K_d ė + K_i z, ż)."""
+        found = constants["kp"] * e + constants["kd"] * de
+        return (found, np.zeros(0)) if self.ki is None else (found + constants["ki"] * z, e)
+
+
+@dataclass(frozen=True, eq=False)
+class PDGravity(_Feedback):
     """τ = −K_p e − K_d ė − K_i ∫e + N(q), e = q − q_d (Takegaki and Arimoto 1981).
 
     >>> import dalembert as dl
@@ -93,13 +121,36 @@ class PDGravity(_JointSpace):
     def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
         """(τ, ż), traceable."""
         e, de, _ = self._error(t, q, qd, constants)
-        weight = self.model.at_time(t).compute("gravity_torque", q=q)
-        tau = weight - constants["kp"] * e - constants["kd"] * de
-        return (tau, np.zeros(0)) if self.ki is None else (tau - constants["ki"] * z, e)
+        feedback, zdot = self._feedback(e, de, z, constants)
+        return self.model.at_time(t).compute("gravity_torque", q=q) - feedback, zdot
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedTorque(_JointSpace):
+class FeedForward(_Feedback):
+    """τ = M(q_d) q̈_d + C(q_d, q̇_d) q̇_d + N(q_d) − ψ − K_p e − K_d ė − K_i ∫e, e = q − q_d.
+
+    The torques of the wanted motion, which may be computed before it, and feedback for what they
+    miss. About a posture the errors obey M ë + K_d ė + (K_p + ∂N/∂q) e = 0.
+
+    >>> import dalembert as dl
+    >>> robot = dl.load("planar_2r")
+    >>> path = dl.control.quintic([0.0, 0.0], [1.0, -0.5], duration=1.0)
+    >>> law = dl.control.FeedForward(robot, path, kp=100.0, kd=20.0)
+    >>> run = dl.simulate(robot, [0.0, 0.0], None, law, duration=1.0, dt=0.01)
+    >>> bool(abs(run.q - path(run.time.values).q).max() < 1e-8)
+    True
+    """
+
+    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+        """(τ, ż), traceable."""
+        e, de, wanted = self._error(t, q, qd, constants)
+        feedback, zdot = self._feedback(e, de, z, constants)
+        motion = {"q": wanted.q, "qd": wanted.qd, "qdd": wanted.qdd}
+        return self.model.at_time(t).compute("inverse_dynamics", **motion) - feedback, zdot
+
+
+@dataclass(frozen=True, eq=False)
+class ComputedTorque(_Feedback):
     """τ = M(q)(q̈_d − K_d ė − K_p e − K_i ∫e) + C q̇ + N − ψ (000 p.75 without constraints; 004).
 
     With the true model every joint's error obeys ë + K_d ė + K_p e + K_i ∫e = 0. Coulomb friction
@@ -109,8 +160,6 @@ class ComputedTorque(_JointSpace):
     def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
         """(τ, ż), traceable."""
         e, de, wanted = self._error(t, q, qd, constants)
-        a = wanted.qdd - constants["kd"] * de - constants["kp"] * e
-        zdot = np.zeros(0)
-        if self.ki is not None:
-            a, zdot = a - constants["ki"] * z, e
-        return self.model.at_time(t).compute("inverse_dynamics", q=q, qd=qd, qdd=a), zdot
+        feedback, zdot = self._feedback(e, de, z, constants)
+        state = {"q": q, "qd": qd, "qdd": wanted.qdd - feedback}
+        return self.model.at_time(t).compute("inverse_dynamics", **state), zdot

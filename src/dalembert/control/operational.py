@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.control.joint_space import gain, known
-from dalembert.control.line import Line
+from dalembert.control.line import Line, Waypoint
+from dalembert.control.trajectory import hold
 from dalembert.errors import FormulationError
 from dalembert.formulations.kinematics.operational import task_mobility
 from dalembert.linalg.cholesky import cholesky_solve
@@ -23,13 +24,14 @@ from dalembert.travel import Portable
 class OperationalSpace(Portable):
     """τ = Jᵀ Λ (a − J̇ q̇) + h − ψ + (1 − Jᵀ J̄ᵀ)(−k M q̇), a = V̇_d − K_d Ṽ − K_p e.
 
-    The task is the position of a frame, and its orientation unless ``position_only``. What the task
+    The task is the position of a frame, and its orientation unless ``position_only``; the target is
+    a path such as `Line`, or a pose (4, 4) to hold. What the task
     leaves free is damped with the rate `damping`, without disturbing the task. Where the task
     is singular, Λ is not finite: `regularisation` (in 1/kg) added to Λ⁻¹ keeps it bounded.
     """
 
     robot: System
-    target: Line
+    target: Line | Any
     kp: Any
     kd: Any
     frame: str = "tool"
@@ -38,6 +40,9 @@ class OperationalSpace(Portable):
     regularisation: float = 0.0
 
     def __post_init__(self) -> None:
+        pose: Any = self.target
+        if not hasattr(pose, "at"):
+            object.__setattr__(self, "target", Line(pose, pose, hold([0.0])))
         if self.rows > self.robot.nv:
             raise FormulationError(
                 f"{self.robot.name} has {self.robot.nv} joints and cannot follow {self.rows} "
@@ -82,19 +87,30 @@ class OperationalSpace(Portable):
             return e, V
         return np.concatenate([e, log_so3(pose[:3, :3] @ wanted.R.T)]), V
 
+    def task_force(
+        self, mobility: Any, a: Any, e: Any, de: Any, constants: Mapping[str, Any]
+    ) -> Any:
+        """Λ (a − K_d Ṽ − K_p e) (rows,), from Λ⁻¹."""
+        return cholesky_solve(mobility, a - constants["kd"] * de - constants["kp"] * e)
+
     def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
         """(τ, ż), traceable."""
+        return self.towards(self.target.at(t, constants), t, q, qd, constants), np.zeros(0)
+
+    def towards(
+        self, wanted: Waypoint, t: Any, q: Any, qd: Any, constants: Mapping[str, Any]
+    ) -> Any:
+        """τ (nv,) that follows a placement on its way."""
         view = {"frame": self.frame, "expressed_in": "world"}
         J = self.model.compute("jacobian", q=q, **view)[: self.rows]
         J_dot = self.model.compute("jacobian_rate", q=q, qd=qd, **view)[: self.rows]
-        wanted = self.target.at(t, constants)
         e, de = self.error(q, qd, wanted, J)
-        a = wanted.V_dot[: self.rows] - constants["kd"] * de - constants["kp"] * e
+        a = wanted.V_dot[: self.rows]
         plant = self.model.at_time(t)
         M = plant.mass_matrix(q)
         carried, mobility = task_mobility(M, J, constants["extra"])  # J M⁻¹, Λ⁻¹
         idle = -constants["damping"] * (M @ qd)
         # the task's force, less the share of the damping that would act on the task
-        force = cholesky_solve(mobility, a - J_dot @ qd - carried @ idle)
+        force = self.task_force(mobility, a - J_dot @ qd - carried @ idle, e, de, constants)
         compensated = plant.bias(q, qd) - plant.generalized_forces(q, qd, t)
-        return J.T @ force + compensated + idle, np.zeros(0)
+        return J.T @ force + compensated + idle

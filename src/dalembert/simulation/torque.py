@@ -165,6 +165,10 @@ def torques(
     if isinstance(tau, Samples):
         _require(tau.values.shape[1:], shape, f"{what}: each row of Samples")
         return tau, None
+    if getattr(tau, "digital", False):
+        raise SettingError(
+            f"{type(tau).__name__} is a digital law, which is asked once a sample: give control_dt="
+        )
     if callable(tau):
         return Computed(tau, shape, "torque" if what == "tau" else "control", names), None
     value = np.asarray(tau, dtype=float)

@@ -1,0 +1,201 @@
+"""Linear quadratic regulation about a posture (Kalman 1960): the least ∫ xᵀQx + uᵀRu dt."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.errors import ConvergenceError, ParameterError, ShapeError
+from dalembert.formulations.registry import suggest
+from dalembert.systems.system import System
+
+BALANCED = 1e-6  # of the weight: torque of a joint without drive at an equilibrium
+
+
+class Linear(NamedTuple):
+    """ẋ = A x + B u about a posture at rest, x = (δ, δ̇) of the free coordinates, u = τ − τ₀."""
+
+    A: np.ndarray  # (2k, 2k)
+    B: np.ndarray  # (2k, drives)
+    tau: np.ndarray  # τ₀ (nv,) that holds the posture
+    free: np.ndarray  # entries of the velocities that x has
+
+
+@dataclass(frozen=True, eq=False)
+class LQR:
+    """τ = τ₀ − K x, x = (q − q₀, q̇), with K = R⁻¹BᵀP and AᵀP + PA − PBR⁻¹BᵀP + Q = 0.
+
+    ẋ = A x + B (τ − τ₀) is the system linearised at rest in the posture `q0`, by its exact
+    derivatives. `Q` weighs x and `R` the drives: numbers, diagonals or matrices. `driven` names the
+    velocities that have a drive, default all; a posture they cannot hold is an error. With
+    `control_dt` K is that of a digital controller with this period and the same cost. A system
+    with constraints is regulated in its independent coordinates, x those of `closed.independent`.
+    The cost from x on is xᵀPx; `poles` are those of the closed loop, in 1/s or per sample.
+
+    >>> import dalembert as dl
+    >>> robot = dl.load("pendulum")
+    >>> law = dl.control.LQR(robot, [3.0], Q=[100.0, 1.0], R=0.1)
+    >>> run = dl.simulate(robot, [2.8], [0.0], law, duration=4.0, dt=0.01)
+    >>> bool((law.poles.real < 0.0).all()), bool(abs(run.q[-1] - 3.0) < 1e-5)
+    (True, True)
+    """
+
+    system: System
+    q0: Any
+    Q: Any
+    R: Any
+    driven: Sequence[str] | None = None
+    control_dt: float | None = None
+    linear: Linear = field(init=False)
+    K: np.ndarray = field(init=False)  # (drives, 2k)
+    P: np.ndarray = field(init=False)  # (2k, 2k)
+    poles: np.ndarray = field(init=False)  # (2k,) complex
+
+    def __post_init__(self) -> None:
+        q0 = np.asarray(self.q0, dtype=float)
+        if q0.shape != (self.system.nq,) or not np.isfinite(q0).all():
+            raise ShapeError(f"q0 must have the shape ({self.system.nq},), not {q0.shape}")
+        found = linearised(self.system, q0, drives(self.system, self.driven))
+        size, inputs = found.B.shape
+        Q, R = weights(self.Q, size, "Q"), weights(self.R, inputs, "R")
+        K, P, poles = solved(found, Q, R, self.control_dt, self.system.name)
+        values = {"q0": q0, "linear": found, "K": K, "P": P, "poles": poles}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def initial(self) -> np.ndarray:
+        """No state of its own."""
+        return np.zeros(0)
+
+    @property
+    def constants(self) -> dict[str, np.ndarray]:
+        """Posture, its torques and the gain, with rows of zeros for joints without drive."""
+        whole = np.zeros((self.system.nv, self.K.shape[1]))
+        whole[drives(self.system, self.driven)] = self.K
+        return {"q0": self.q0, "tau0": self.linear.tau, "K": whole}
+
+    @property
+    def structure(self) -> Hashable:
+        """What decides the law besides its constants."""
+        return type(self).__name__, self.system, tuple(self.linear.free)
+
+    def law(self, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]) -> tuple[Any, Any]:
+        """(τ, ż), traceable."""
+        off = self.system.dynamics.difference(constants["q0"], q)
+        x = np.concatenate([np.stack([y[k] for k in self.linear.free]) for y in (off, qd)])
+        return constants["tau0"] - constants["K"] @ x, np.zeros(0)
+
+
+def drives(system: System, driven: Sequence[str] | None) -> np.ndarray:
+    """Entries of the velocities with these names, default all."""
+    names = system.dynamics.velocities
+    for name in () if driven is None else driven:
+        if name not in names:
+            raise ParameterError(f"driven: no velocity {name!r}{suggest(name, list(names))}")
+    return np.arange(len(names)) if driven is None else np.array([names.index(x) for x in driven])
+
+
+def weights(value: Any, size: int, name: str) -> np.ndarray:
+    """A symmetric matrix (size, size) from a number, a diagonal or a matrix."""
+    array = np.asarray(value, dtype=float)
+    if array.shape not in ((), (size,), (size, size)) or not np.isfinite(array).all():
+        raise ShapeError(f"{name} must be a number, ({size},) or ({size}, {size}): {array.shape}")
+    matrix = array if array.ndim == 2 else np.diag(np.broadcast_to(array, (size,)))
+    least = np.linalg.eigvalsh(0.5 * (matrix + matrix.T)).min(initial=np.inf)
+    if not np.allclose(matrix, matrix.T) or least < 0.0 or (name == "R" and least <= 0.0):
+        kind = "positive definite" if name == "R" else "positive semidefinite"
+        raise ParameterError(f"{name} must be symmetric and {kind}")
+    return matrix
+
+
+def linearised(system: System, q0: np.ndarray, driven: np.ndarray) -> Linear:
+    """The system at rest in q0, in its free coordinates."""
+    still, closed = np.zeros(system.nv), system.dynamics.rows > 0
+    names = system.dynamics.velocities
+    if closed:
+        own: Any = system
+        free, N = _along(own, q0)
+        tau, _ = own.inverse_dynamics(q0, still, still, actuators=[names[k] for k in driven])
+        slopes = own.forward_dynamics_derivatives(q0, still, tau)[:3]
+    else:
+        free, N = np.arange(system.nv), np.eye(system.nv)
+        tau = _holding(system, q0, driven)
+        at = (q0, still, tau)
+        slopes = [system.derivative("forward_dynamics", at, wrt=w) for w in ("q", "qd", "tau")]
+    by_q, by_qd, by_tau = (np.asarray(slope)[free] for slope in slopes)
+    k = len(free)
+    A = np.block([[np.zeros((k, k)), np.eye(k)], [by_q @ N, by_qd @ N]])
+    B = np.concatenate([np.zeros((k, len(driven))), by_tau[:, driven]])
+    return Linear(A, B, np.asarray(tau), free)
+
+
+def _along(closed: Any, q0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(independent entries, N (nv, k) with q̇ = N ẋ) of a closed system that is in the posture q0."""
+    still = np.zeros(closed.nv)
+    rows = closed.dynamics.bound().at(q0, still, 0.0)
+    if rows.h.shape[0] < rows.A.shape[0]:
+        raise ParameterError(
+            f"LQR: constraints of {closed.name} hold velocities only, so that its positions have no "
+            "independent coordinates to bring back"
+        )
+    if np.abs(rows.h).max(initial=0.0) > BALANCED:
+        raise ParameterError(
+            f"LQR: q0 misses the constraints of {closed.name}; {closed.name}.assemble(q0) finds a "
+            "posture that meets them"
+        )
+    names = list(closed.dynamics.velocities)
+    return np.array([names.index(x) for x in closed.independent]), closed.reduced(q0, still).N
+
+
+def _holding(system: System, q0: np.ndarray, driven: np.ndarray) -> np.ndarray:
+    """τ₀ (nv,) of the drives; an error where the others would have to hold something."""
+    seen, still = system.dynamics.bound().without_coulomb(), np.zeros(system.nv)
+    tau = np.asarray(seen.bias(q0, still) - seen.generalized_forces(q0, still, 0.0), dtype=float)
+    left = np.delete(np.arange(system.nv), driven)
+    off = np.abs(tau[left])
+    if off.max(initial=0.0) > BALANCED * max(1.0, float(np.abs(tau).max())):
+        name = system.dynamics.velocities[left[int(np.argmax(off))]]
+        raise ParameterError(
+            f"LQR: q0 is no equilibrium of {system.name}: {name!r} has no drive and would need "
+            f"{off.max():.4g} to stay"
+        )
+    tau[left] = 0.0
+    return tau
+
+
+def solved(
+    linear: Linear, Q: np.ndarray, R: np.ndarray, period: float | None, name: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(K, P, poles), continuous or sampled with a zero-order hold."""
+    from scipy.linalg import expm, solve_continuous_are, solve_discrete_are
+
+    A, B = linear.A, linear.B
+    n, m = B.shape
+    try:
+        if period is None:
+            P = solve_continuous_are(A, B, Q, R)
+            K = np.linalg.solve(R, B.T @ P)
+        else:
+            # of ẋ = A x + B u and of the cost over a period, both by one exponential (Van Loan 1978)
+            held = np.block([[A, B], [np.zeros((m, n + m))]])
+            cost = np.block([[Q, np.zeros((n, m))], [np.zeros((m, n)), R]])
+            both = expm(period * np.block([[-held.T, cost], [np.zeros_like(held), held]]))
+            step = both[n + m :, n + m :]
+            over = step.T @ both[: n + m, n + m :]
+            A, B = step[:n, :n], step[:n, n:]
+            Q, S, R = over[:n, :n], over[:n, n:], over[n:, n:]
+            P = solve_discrete_are(A, B, 0.5 * (Q + Q.T), 0.5 * (R + R.T), s=S)
+            K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A + S.T)
+        poles = np.linalg.eigvals(A - B @ K)
+    except (np.linalg.LinAlgError, ValueError):
+        poles = np.array([np.inf])
+    if not (poles.real < 0.0 if period is None else np.abs(poles) < 1.0).all():
+        raise ConvergenceError(
+            f"LQR: {name} cannot be brought back to q0: the drives must reach, and Q must weigh, "
+            "all that does not come back by itself"
+        )
+    return K, P, poles
