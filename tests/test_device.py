@@ -3,12 +3,9 @@
 benchmarks/gpu/device_path.py does the same with CuPy on a GPU.
 """
 
-import ctypes
-import re
 import shutil
 import sys
 from contextlib import nullcontext
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -21,7 +18,7 @@ from dalembert.kernels.cuda.device import _precision
 from dalembert.kernels.cuda.rollout import cuda_rollout
 from dalembert.systems.rollouts import iteration
 from tests.constraints.states import load_states
-from tests.kernels.test_cuda_source import on_host, pointer
+from tests.kernels.card import stand_in
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
 
@@ -31,6 +28,7 @@ class DeviceArray(np.ndarray):
 
     __cuda_array_interface__ = property(lambda self: self.__array_interface__)
     device = property(lambda self: nullcontext())
+    data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data))
 
     def __array_ufunc__(self, *_, **__):
         return NotImplemented
@@ -67,29 +65,6 @@ for _name in ("sum", "all", "any"):
     setattr(DeviceArray, _name, _as_cupy_does(_name))
 
 
-class RawKernel:
-    """Compiled for the host when it is first launched."""
-
-    num_regs, local_size_bytes, shared_size_bytes = 40, 0, 512
-
-    def __init__(self, text, name, options):
-        self.text, self.name = text, name
-
-    def __call__(self, grid, block, arguments):
-        folder = Path(self.folder) / f"{self.name}_{abs(hash(self.text))}"
-        folder.mkdir(exist_ok=True)
-        (head,) = re.findall(rf"\n{self.name}\((.*?)\)\n{{", self.text)
-        made = SimpleNamespace(text=self.text, name=self.name, threads=block[0])
-        run = on_host(folder, made, head.replace("__restrict__ ", "").split(", "))
-        kinds = {
-            "f": ctypes.c_float,
-            "d": ctypes.c_double,
-            "i": ctypes.c_int,
-            "l": ctypes.c_longlong,
-        }
-        run(*(pointer(x) if x.ndim else kinds[x.dtype.char](x) for x in arguments))
-
-
 @pytest.fixture
 def cupy(monkeypatch, tmp_path):
     made = ModuleType("cupy")
@@ -99,9 +74,11 @@ def cupy(monkeypatch, tmp_path):
     made.ascontiguousarray = lambda x: np.require(x, requirements="C").view(DeviceArray)
     made.empty = lambda shape, dtype: np.full(shape, np.nan, dtype).view(DeviceArray)
     made.broadcast_to = lambda x, shape: np.broadcast_to(x, shape, subok=True)
-    made.RawKernel = type("RawKernel", (RawKernel,), {"folder": tmp_path})
+    place = SimpleNamespace(ptr=7, id=0)
+    made.cuda = SimpleNamespace(get_current_stream=lambda: place, Device=lambda: place)
     monkeypatch.setitem(sys.modules, "cupy", made)
-    return made
+    with stand_in(monkeypatch, tmp_path):
+        yield made
 
 
 def plain(x):

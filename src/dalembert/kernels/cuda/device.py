@@ -18,6 +18,8 @@ import numpy as np
 
 from dalembert.errors import CompileError, ShapeError
 from dalembert.kernels.call.confirm import MOST_STATES, Confirmation, confirm_rollout, enabled
+from dalembert.kernels.cuda.driver import driver
+from dalembert.kernels.cuda.launch import loaded
 from dalembert.kernels.cuda.rollout import cuda_rollout
 from dalembert.kernels.cuda.source import CudaSource, cuda_source, fits_rows
 from dalembert.kernels.program.iteration import Iteration
@@ -42,32 +44,45 @@ class Report:
     threads: int
 
 
+class _OnStream:
+    """A kernel that is launched on CuPy's current stream and device."""
+
+    def __init__(self, source: CudaSource) -> None:
+        self.loaded = loaded(source)
+
+    def __call__(self, grid: Shape, block: Shape, arguments: Sequence[Any]) -> None:
+        """Launch; `arguments` are CuPy's arrays and NumPy's numbers."""
+        cuda = _cupy().cuda
+        values = [x.data.ptr if x.ndim else _word(x) for x in arguments]
+        place = cuda.get_current_stream().ptr, cuda.Device().id
+        driver().launch(self.loaded.handle, grid[0], block[0], *place, values)
+
+
 class _Compiled:
-    """Kernels compiled by NVRTC for each precision and layout when needed."""
+    """Kernels compiled for each precision and layout when needed."""
 
     def __init__(self, source: Callable[[str, str], CudaSource]) -> None:
         self._source = source
-        self._made: dict[tuple[str, str], tuple[CudaSource, Any]] = {}
+        self._made: dict[tuple[str, str], tuple[CudaSource, _OnStream]] = {}
         self._confirmed: set[tuple[str, str]] = set()
 
-    def compiled(self, dtype: str, layout: str) -> tuple[CudaSource, Any]:
-        """Source and `cupy.RawKernel` for a precision and a layout."""
+    def compiled(self, dtype: str, layout: str) -> tuple[CudaSource, _OnStream]:
+        """Source and kernel for a precision and a layout."""
         key = (dtype, layout)
         if key not in self._made:
             made = self._source(dtype, layout)
-            self._made[key] = made, _cupy().RawKernel(made.text, made.name, options=("-std=c++17",))
+            self._made[key] = made, _OnStream(made)
         return self._made[key]
 
     def report(self, dtype: str = "float32", layout: str = "row") -> Report:
         """Registers, spills and launch shape of one of the kernels."""
         made, kernel = self.compiled(dtype, layout)
-        facts = (kernel.num_regs, kernel.local_size_bytes, kernel.shared_size_bytes)
-        return Report(*facts, made.threads)
+        return Report(*driver().facts(kernel.loaded.handle), made.threads)
 
     def _launch(self, count: int, dtype: str, layout: str, arguments: Sequence[Any]) -> None:
         if count:
             made, kernel = self.compiled(dtype, layout)
-            kernel((-(-count // made.threads),), (made.threads,), tuple(arguments))
+            kernel((-(-count // made.threads),), (made.threads,), arguments)
 
 
 class DeviceKernel(_Compiled):
@@ -93,7 +108,7 @@ class DeviceKernel(_Compiled):
                 for port in self.program.outputs
             ]
             layout = "column" if columns else "row"
-            self._launch(prod(batch), dtype, layout, (*given, *results, cp.int64(prod(batch))))
+            self._launch(prod(batch), dtype, layout, (*given, *results, np.int64(prod(batch))))
             rows = [x.T if columns else x for x in results]
             if (dtype, layout) not in self._confirmed:
                 self._confirm(flat, rows)
@@ -143,9 +158,9 @@ class DeviceRollout(_Compiled):
             ]
             saves = steps // every
             results = [cp.empty((saves, count, p.size), dtype) for p in self.iteration.base]
-            counts = (cp.int64(count), *map(cp.int32, (steps, every, moving)))
+            counts = (np.int64(count), *map(np.int32, (steps, every, moving)))
             arguments = (*map(cp.ascontiguousarray, given), *results, *counts)
-            self._launch(count, dtype, "row", (*arguments, cp.dtype(dtype).type(dt)))
+            self._launch(count, dtype, "row", (*arguments, np.dtype(dtype).type(dt)))
             return [
                 x.reshape(saves, *batch, *port.shape)
                 for x, port in zip(results, self.iteration.base, strict=True)
@@ -165,6 +180,11 @@ class DeviceRollout(_Compiled):
         except BaseException:
             self._confirmed.discard((dtype, "row"))
             raise
+
+
+def _word(x: Any) -> int:
+    """A number as the first of eight bytes."""
+    return int.from_bytes(np.asarray(x).tobytes(), "little")
 
 
 def _precision(arrays: Sequence[Any]) -> str:

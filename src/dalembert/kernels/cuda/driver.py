@@ -88,15 +88,14 @@ class Driver:
             self._do("cuKernelGetFunction", ctypes.byref(function), ctypes.c_void_p(handle))
 
     def launch(
-        self, loaded: Loaded, count: int, stream: int, device: int, values: Sequence[int]
+        self, handle: int, blocks: int, threads: int, stream: int, device: int, words: Sequence[int]
     ) -> None:
-        """Launch a kernel over `count` states; `values` are its arguments, each of eight bytes."""
-        size = len(values)
-        held = (ctypes.c_int64 * size)(*values)
+        """Launch a kernel; `words` are its arguments, each at the beginning of eight bytes."""
+        size = len(words)
+        held = (ctypes.c_int64 * size)(*words)
         first = ctypes.addressof(held)
         places = (ctypes.c_void_p * size)(*range(first, first + 8 * size, 8))
-        blocks, threads = loaded.geometry(count)
-        given = (loaded.handle, blocks, 1, 1, threads, 1, 1, 0, stream, places, None)
+        given = (handle, blocks, 1, 1, threads, 1, 1, 0, stream, places, None)
         code = self._launch(*given)
         if code == _NO_CONTEXT:  # the default stream, in a thread that has not used CUDA before
             self._enter(device)

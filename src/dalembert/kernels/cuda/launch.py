@@ -23,6 +23,12 @@ from dalembert.kernels.program.program import Program
 Axis = tuple[int, Sequence[int]]  # states along it, and the step of each input from one to the next
 
 
+def loaded(source: CudaSource) -> Loaded:
+    """A kernel, compiled or from the cache on disk, loaded for all devices."""
+    cuda = driver()
+    return Loaded(cuda.load(machine_code(source.text, cuda.arch), source.name), source.threads)
+
+
 class SpreadKernel:
     """A program in both precisions, compiled when first asked for and never unloaded."""
 
@@ -43,9 +49,7 @@ class SpreadKernel:
         """The kernel, loaded for all devices."""
         with llvm_lock:
             if dtype not in self._loaded:
-                made, cuda = self.source(dtype), driver()
-                handle = cuda.load(machine_code(made.text, cuda.arch), made.name)
-                self._loaded[dtype] = Loaded(handle, made.threads)
+                self._loaded[dtype] = loaded(self.source(dtype))
             return self._loaded[dtype]
 
     def identity(self, dtype: str) -> str:
@@ -74,13 +78,13 @@ class SpreadKernel:
         self, dtype: str, device: int, stream: int, arrays: Sequence[int], axes: Sequence[Axis]
     ) -> None:
         """Compute a batch of at most three axes, the last one first; `arrays` are addresses."""
-        loaded = self._loaded.get(dtype) or self.loaded(dtype)
+        kernel, cuda = self._loaded.get(dtype) or self.loaded(dtype), driver()
         if (dtype, device) not in self._prepared:
-            driver().prepare(loaded.handle, device)
+            cuda.prepare(kernel.handle, device)
             self._prepared.add((dtype, device))
         full = [*axes, *((1, (0,) * len(self.program.inputs)),) * (AXES - len(axes))]
         count = prod(extent for extent, _ in full)
         if count:
             steps = [step[a] for a in range(len(self.program.inputs)) for _, step in full]
-            values = (*arrays, count, full[0][0], full[1][0], *steps)
-            driver().launch(loaded, count, stream, device, values)
+            words = (*arrays, count, full[0][0], full[1][0], *steps)
+            cuda.launch(kernel.handle, *kernel.geometry(count), stream, device, words)

@@ -1,0 +1,151 @@
+"""PyTorch's transforms on a GPU, tensors of many shapes, streams, captured graphs."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import torch
+
+import dalembert as dl
+from benchmarks.gpu.check_frameworks import lagrangian
+from benchmarks.gpu.checks import DEVICE, check, error, panda
+
+
+@check("torch batch shapes, strides, broadcasting float64")
+def _() -> float:
+    system, x = panda("float64", 6, 5, 4)
+    there, worst = dl.torch(system), 0.0
+    t = [torch.tensor(a, device=DEVICE) for a in x]
+    for given in [
+        t,
+        [a[0, 0, 0] for a in t],
+        [t[0][:, :1], t[1][:1], t[2]],
+        [t[0][:, :1, :1], t[1][:1, :, :1], t[2][:1, :1]],
+        [a.transpose(0, 2) for a in t],
+        [a[::2, :, 1:] for a in t],
+        [a[:0] for a in t],
+        [a.reshape(120, 7).T.contiguous().T for a in t],
+    ]:
+        expected = system.inverse_dynamics(*(a.cpu().numpy() for a in given))
+        worst = max(worst, error(there.inverse_dynamics(*given), expected))
+    return worst
+
+
+@check("torch opcheck, compile, func float64")
+def _() -> float:
+    from dalembert.frameworks.torch_call import op
+    from dalembert.systems.operation import operation
+
+    system, x = panda("float64", 9)
+    there = dl.torch(system)
+    made = op(operation(system, system._variant("inverse_dynamics", None, {})))
+    t = [torch.tensor(a, device=DEVICE, requires_grad=True) for a in x]
+    torch.library.opcheck(made.op, tuple(t))
+    plain = [a.detach() for a in t]
+    whole = torch.compile(lambda *a: there.inverse_dynamics(*a) * 2.0, fullgraph=True)
+    worst = error(whole(*plain), 2.0 * system.inverse_dynamics(*x))
+    found = torch.func.vmap(torch.func.jacrev(there.inverse_dynamics))(*plain)
+    slopes = system.inverse_dynamics_derivatives(*x)
+    worst = max(worst, error(found, slopes[0]))
+    second = torch.func.vmap(torch.func.hessian(there.potential_energy))(plain[0])
+    host = torch.func.vmap(torch.func.hessian(there.potential_energy))(plain[0].cpu())
+    return max(worst, error(second, host))
+
+
+@check("torch gradcheck gradgradcheck float64")
+def _() -> float:
+    system, x = panda("float64", 2)
+    t = [torch.tensor(a, device=DEVICE, requires_grad=True) for a in x]
+    f = dl.torch(system).inverse_dynamics
+    assert torch.autograd.gradcheck(f, t, check_forward_ad=True)
+    small = dl.torch(dl.load("planar_2r")).forward_dynamics
+    y = [torch.tensor(a[:, :2], device=DEVICE, requires_grad=True) for a in x]
+    assert torch.autograd.gradgradcheck(small, y)
+    return 0.0
+
+
+@check("torch graph captured, also as the very first call float32")
+def _() -> float:
+    system, x = panda("float32", 500)
+    there = dl.torch(system)
+    t = [torch.tensor(a, device=DEVICE) for a in x]
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        out = there.coriolis_matrix(*t[:2])
+    t[0].copy_(torch.tensor(x[1], device=DEVICE))
+    out.fill_(float("nan"))
+    graph.replay()
+    torch.cuda.synchronize()
+    expected = system.coriolis_matrix(x[1], x[1])
+    return error(out, expected.astype("float32"))
+
+
+@check("torch graph of a training step float32")
+def _() -> float:
+    system, x = panda("float32", 500)
+    there = dl.torch(system)
+    t = [torch.tensor(a, device=DEVICE) for a in x]
+    q = t[0].clone().requires_grad_()
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            q.grad = None
+            (there.forward_dynamics(q, t[1], t[2]) ** 2).sum().backward()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    q.grad = None
+    with torch.cuda.graph(graph):
+        (there.forward_dynamics(q, t[1], t[2]) ** 2).sum().backward()
+    with torch.no_grad():
+        q.copy_(t[1])
+    graph.replay()
+    host = torch.tensor(x[1], requires_grad=True)
+    (there.forward_dynamics(host, *map(torch.tensor, x[1:])) ** 2).sum().backward()
+    return error(q.grad, host.grad)
+
+
+@check("torch streams and threads float64")
+def _() -> float:
+    system, x = panda("float64", 20000)
+    there, found = dl.torch(system), {}
+    expected = system.inverse_dynamics(*x)
+
+    def work(i: int) -> None:
+        t = [torch.tensor(a, device=DEVICE) for a in x]
+        stream = torch.cuda.Stream() if i % 2 else torch.cuda.current_stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            found[i] = there.inverse_dynamics(*t)
+            found[i] = found[i] + 0.0
+        stream.synchronize()
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return max(error(found[i], expected) for i in range(4))
+
+
+@check("torch devices mixed are named")
+def _() -> float:
+    there = dl.torch(dl.load("planar_2r"))
+    one = torch.ones(2, dtype=torch.float64)
+    try:
+        there.bias(one.to(DEVICE), one)
+    except dl.ShapeError as said:
+        assert "q is on cuda:0 and qd is on cpu" in str(said), said
+        return 0.0
+    raise AssertionError("no error")
+
+
+@check("torch plain numbers and parameters follow float64")
+def _() -> float:
+    made = lagrangian()
+    there, q = dl.torch(made), torch.tensor([0.3, 0.2], dtype=torch.float64, device=DEVICE)
+    zero = np.zeros(2)
+    found = there.forward_dynamics(q, [0.0, 0.0], zero)
+    return error(found, made.forward_dynamics(q.cpu().numpy(), zero, zero))
