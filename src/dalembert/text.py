@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 from hashlib import sha256
 from html import escape
 from math import isfinite
@@ -54,6 +56,17 @@ def short(value: object) -> str:
     except Exception:  # somebody else's __repr__
         text = type(value).__name__
     return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def suggest(name: object, names: Sequence[str]) -> str:
+    """The end of a message about an unknown name: the nearest one, and all of them.
+
+    >>> suggest("elbo", ["elbow", "wrist"])
+    "; did you mean 'elbow'? There are: elbow, wrist"
+    """
+    near = get_close_matches(str(name), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{hint} There are: {', '.join(names)}" if hint else f"; there are: {', '.join(names)}"
 
 
 def visible(text: object) -> str:

@@ -244,7 +244,7 @@ def test_limits_are_checked_and_named():
     assert arm.with_limits({"link1_joint": None}).upper[0] == np.inf
     with pytest.raises(ModelError, match=r"link1_joint.*reversed"):
         arm.with_limits({"link1_joint": (1.0, -1.0)})
-    with pytest.raises(UnknownNameError, match="has no joint 'elbow'; it has: link1_joint"):
+    with pytest.raises(UnknownNameError, match="has no joint 'elbow'; there are: link1_joint"):
         arm.with_limits(velocity={"elbow": 1.0})
     with pytest.raises(ModelError, match=r"effort limit -1\.0 is negative"):
         arm.with_limits(effort={"link1_joint": -1.0})

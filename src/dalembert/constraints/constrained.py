@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.constraints.calling import PIVOTED
+from dalembert.constraints.changed import Changed
 from dalembert.constraints.check import explain, require_state
 from dalembert.constraints.describe import describe
 from dalembert.constraints.inverse import internal_forces, selected
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
 
 
-class Constrained(ConstraintMethods, Written):
+class Constrained(ConstraintMethods, Changed, Written):
     """A robot or another system with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and constraints h = 0, A q̇ = b.
 
     `guess` (nq,) is where to begin looking for an assembled posture, default the neutral one;

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
@@ -16,6 +15,7 @@ from dalembert.errors import UnknownNameError
 from dalembert.formulations.parts.record import Term
 from dalembert.model import Model
 from dalembert.sources import cited
+from dalembert.text import suggest as suggest  # for those who look quantities up here
 
 Size = str | int  # "nq", "nv", "joints" or a number
 SIZES: Mapping[str, Callable[[Model], int]] = {
@@ -91,13 +91,6 @@ class Quantity:
                 return formulation
         names = [f.name for f in self.formulations]
         raise UnknownNameError(f"{self.name} has no formulation {name!r}{suggest(name, names)}")
-
-
-def suggest(name: str, names: list[str]) -> str:
-    """The end of an error message: the nearest name, and all of them."""
-    near = get_close_matches(str(name), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"{hint} There are: {', '.join(names)}" if hint else f"; there are: {', '.join(names)}"
 
 
 def shape(model: Model, sizes: tuple[Size, ...]) -> tuple[int, ...]:

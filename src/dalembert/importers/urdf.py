@@ -17,7 +17,7 @@ from dalembert.importers.urdf_log import Log
 from dalembert.importers.urdf_loops import LOOP_PARTS, Loops
 from dalembert.importers.urdf_motors import motors
 from dalembert.importers.urdf_parts import UrdfJoint, UrdfLink, read_joint, read_link
-from dalembert.importers.urdf_tree import depth_first, hold, retyped, undeclared_world
+from dalembert.importers.urdf_tree import ORDER, depth_first, hold, retyped, undeclared_world
 from dalembert.importers.xml_read import Document, Element, Source, read_xml, shown
 from dalembert.model import CoupledModel, Joint, Link, Model, build
 from dalembert.model.build import STANDARD_GRAVITY, TOOL
@@ -25,7 +25,7 @@ from dalembert.model.coupling import couple
 from dalembert.model.notes import Notes
 
 ROOT_JOINT = "root_joint"
-ROBOT_PARTS = frozenset({"link", "joint", "transmission", "dalembert:gravity", *LOOP_PARTS})
+ROBOT_PARTS = frozenset({"link", "joint", "transmission", "dalembert:gravity", ORDER, *LOOP_PARTS})
 
 
 def model_from_urdf(

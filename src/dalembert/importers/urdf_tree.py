@@ -22,12 +22,16 @@ from dalembert.text import short
 
 MAX_LINKS = 2000
 WORLD = "world"
+ORDER = "dalembert:order"
 
 
 def depth_first(
     robot: Element, links: Sequence[UrdfLink], joints: Sequence[UrdfJoint]
 ) -> tuple[UrdfLink, list[UrdfJoint]]:
-    """The root link, and the joints depth first with siblings in document order."""
+    """The root link, and the joints depth first with siblings in document order.
+
+    Where `to_urdf` says so, in document order altogether: other trees have other orders too.
+    """
     if not links:
         raise robot.error("the robot has no <link>")
     if len(links) > MAX_LINKS:
@@ -52,7 +56,8 @@ def depth_first(
         carried[joint.child] = joint
         children[joint.parent].append(joint)
     root = _root(robot, links, carried)
-    return root, _ordered(root, children, joints)
+    ordered = _ordered(root, children, joints)
+    return root, list(joints) if robot.one(ORDER) is not None else ordered
 
 
 def undeclared_world(

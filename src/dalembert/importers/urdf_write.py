@@ -1,7 +1,8 @@
 """A model as URDF: one link per body, further frames as links on fixed joints.
 
 What the format lacks is written in namespaces of its own: rotor inertias as Drake's transmissions,
-gravity that is not standard and friction that depends on the direction as `dalembert:` parts.
+gravity that is not standard, friction that depends on the direction and an order of coordinates
+that is not depth first as `dalembert:` parts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.importers.urdf_motors import motor_lines
+from dalembert.importers.urdf_tree import ORDER
 from dalembert.importers.urdf_write_loops import loop_lines
 from dalembert.importers.write import (
     Placed,
@@ -49,6 +51,8 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
     lines = [f"<robot name={xml_attribute(model.name)} {NAMESPACES}>"]
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         lines.append(f'  <dalembert:gravity xyz="{numbers(model.gravity)}"/>')
+    if not _is_depth_first(model):
+        lines.append(f'  <{ORDER} by="document"/>')
     lines.append(f"  <link name={xml_attribute(root)}/>")
     for i, (body, item) in enumerate(zip(model.bodies, placed, strict=True)):
         lines += _link(body, item)
@@ -60,6 +64,18 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
             lines += _fixed(name, unique(f"{name}_fixed", taken), parent, here)
     lines += [*motor_lines(model), *loop_lines(model, placed, equalities, root)]
     return "\n".join([*lines, "</robot>", ""])
+
+
+def _is_depth_first(model: Model) -> bool:
+    """Whether readers of URDF, who go depth first, find the coordinates in their order."""
+    open_bodies: list[int] = []  # from the base to the last body
+    for i, body in enumerate(model.bodies):
+        while open_bodies and open_bodies[-1] != body.parent:
+            open_bodies.pop()
+        if body.parent >= 0 and not open_bodies:
+            return False
+        open_bodies.append(i)
+    return True
 
 
 def _root(model: Model, used: set[str]) -> str:

@@ -22,6 +22,8 @@ from dalembert.errors import ModelError
 from dalembert.model import check
 from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Ball
+from dalembert.model.parameter import expression
+from dalembert.text import short
 
 if TYPE_CHECKING:
     from dalembert.model.model import Model
@@ -160,17 +162,24 @@ def _require_targets(model: Model, actuator: Actuator) -> None:
 
 
 def _padded(value: Any, shape: tuple[int, ...]) -> Any:
-    """One number or a few as a vector, zeros behind it."""
-    if not shape or is_symbolic(value) or np.ndim(value) > 1 or np.size(value) >= shape[0]:
+    """One number or a few as a vector, zeros behind it; parameters among them are symbols."""
+    try:
+        given = expression(value)
+    except (TypeError, ValueError):
+        return value  # no numbers: refused with their name
+    sizes = tuple(given.shape)
+    if not shape or len(sizes) > 1 or (sizes and sizes[0] >= shape[0]):
         return value
-    return np.concatenate([np.atleast_1d(value), np.zeros(shape[0] - np.size(value))])
+    return np.concatenate([given.reshape(-1), np.zeros(shape[0] - int(np.prod(sizes)))])
 
 
 def _range(value: Any, what: str) -> Range:
     try:
         low, high = (float(x) for x in value)
     except (TypeError, ValueError):
-        raise ModelError(f"{what} must be a pair (lowest, highest), not {value!r}") from None
+        raise ModelError(
+            f"{what} must be a pair of numbers (lowest, highest), not {short(value)}"
+        ) from None
     if not low <= high:
-        raise ModelError(f"{what} must be a pair (lowest, highest), not {value!r}")
+        raise ModelError(f"{what} must be a pair of numbers (lowest, highest), not {short(value)}")
     return low, high

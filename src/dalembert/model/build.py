@@ -240,9 +240,15 @@ def _info(link: Link, label: str, bodies: Sequence[Body], first: int) -> JointIn
 
 
 def with_parameters(model: Model) -> Model:
-    """The model with the parameters its numbers mention, in order of appearance."""
-    from dalembert.model.numbers import flatten
+    """The model with the parameters its numbers mention, in order of appearance.
+
+    Symbols that mention none, such as zero times a parameter, become numbers again.
+    """
+    from dalembert.model.numbers import evaluate, flatten, unflatten
 
     flat = flatten(model)
-    found = collect(flat)[0] if is_symbolic(flat) else {}
-    return replace(model, parameters=found) if found or model.parameters else model
+    if not is_symbolic(flat):
+        return replace(model, parameters={}) if model.parameters else model
+    found = collect(flat)[0]
+    made = replace(model, parameters=found)
+    return made if found else unflatten(made, evaluate(made, np.zeros(0)))

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from dalembert.bridge import is_symbolic
 from dalembert.errors import InertiaError, ModelError, UnknownNameError
 from dalembert.model import check
@@ -21,6 +23,7 @@ from dalembert.model.moved import Moved, Place
 from dalembert.spatial.consistency import check_inertia
 from dalembert.spatial.placement import IDENTITY, Placement
 from dalembert.spatial.rotations import snap
+from dalembert.text import plain_name, short, suggest
 
 Mechanism = Model | CoupledModel
 
@@ -132,6 +135,7 @@ def merge(model: Mechanism, other: Mechanism, at: str | None, prefix: str) -> Me
     tree, guest = model.tree, other.tree
     place = tree.frame(tree.tool if at is None else at)
     count = len(tree.bodies)
+    plain_name(prefix, "merge: prefix")
 
     def rename(name: str) -> str:
         own = f"{other.name}_" if name in (BASE, TOOL) and not prefix else prefix
@@ -168,7 +172,7 @@ def _limited(joint: JointInfo, so_far: JointInfo, what: str, value: Any) -> Join
     if what == "position":
         lower, upper = check.limits(value, joint.name)
         return replace(so_far, lower=(lower,) * len(joint.lower), upper=(upper,) * len(joint.upper))
-    limit = check.limit(value, f"joint {joint.name!r}: {what} limit")
+    limit = np.inf if value is None else check.limit(value, f"joint {joint.name!r}: {what} limit")
     if limit < 0.0:
         raise ModelError(f"joint {joint.name!r}: {what} limit {limit} is negative")
     if what == "velocity":
@@ -185,15 +189,22 @@ def _joint(tree: Model, name: str) -> JointInfo:
     for joint in tree.joints:
         if joint.name == name:
             return joint
-    known = ", ".join(joint.name for joint in tree.joints)
-    raise UnknownNameError(f"{tree.name} has no joint {name!r}; it has: {known}")
+    known = [joint.name for joint in tree.joints]
+    raise UnknownNameError(f"{tree.name} has no joint {short(name)}{suggest(name, known)}")
 
 
 def _value(joint: JointInfo, value: Any) -> Any:
     """(nq of the joint,) numbers or symbols."""
     size, what = joint.q.stop - joint.q.start, f"value of joint {joint.name!r}"
     if size == 1 and check.is_one(value):
-        return check.number(value, what).reshape(1)
+        given = check.number(value, what).reshape(1)
+        low, high = joint.lower[0], joint.upper[0]
+        if not is_symbolic(given) and not low <= given[0] <= high:
+            raise ModelError(
+                f"{what}, {given[0]:g}, is outside its limits {low:g} … {high:g}; lock it within "
+                "them, or change them first by with_limits"
+            )
+        return given
     given = check.numbers(value, (size,), f"{what}, one for each coordinate,")
     if size in (4, 7) and not is_symbolic(given) and abs(given[-4:] @ given[-4:] - 1.0) > 1e-6:
         raise ModelError(f"{what}: the quaternion {given[-4:]} is not of unit length")

@@ -63,7 +63,10 @@ def direction(value: Any, what: str) -> np.ndarray:
     """An axis (3,), not zero; it must be known as numbers."""
     axis = numbers(value, (3,), what)
     if is_symbolic(axis):
-        raise ModelError(f"{what} holds a parameter; a direction must be numbers")
+        raise ModelError(
+            f"{what} holds a parameter; a direction must be numbers (turn the origin instead: "
+            "origin_rpy may hold parameters)"
+        )
     if np.linalg.norm(axis) < 1e-9:
         raise ModelError(f"{what} is {axis}; it must be three numbers, not all zero")
     return np.asarray(axis)
@@ -77,18 +80,27 @@ def pose(value: Any, what: str) -> Any:
     if is_symbolic(given):
         return given
     rotation = given[:3, :3]
-    proper = (
-        np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6) and np.linalg.det(rotation) > 0
-    )
-    if not proper or np.any(given[3] != (0, 0, 0, 1)):
-        raise ModelError(f"{what} is not a rigid pose: rotation part\n{rotation}")
+    off = np.abs(rotation @ rotation.T - np.eye(3)).max()
+    if not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6):
+        raise ModelError(f"{what} is not a rigid pose: its rotation R has R Rᵀ off 1 by {off:.2g}")
+    if np.linalg.det(rotation) < 0:
+        raise ModelError(f"{what} is not a rigid pose: its rotation is mirrored, determinant −1")
+    if np.any(given[3] != (0, 0, 0, 1)):
+        raise ModelError(
+            f"{what} is not a rigid pose: its last row is {given[3]}, not (0, 0, 0, 1)"
+        )
     return np.block([[snap(rotation), given[:3, 3:]], [given[3:]]])
 
 
 def limit(value: Any, what: str) -> float:
     """One number that may be infinite, but not NaN."""
     array = _read(value)
-    if array is None or is_symbolic(array) or array.shape != () or np.isnan(array):
+    if array is not None and is_symbolic(array):
+        raise ModelError(
+            f"{what} is the parameter {short(value)}; limits are not in the equations and must be "
+            "numbers (with_limits gives a robot with others)"
+        )
+    if array is None or array.shape != () or np.isnan(array):
         raise ModelError(f"{what} must be a number, or inf for none, not {short(value)}")
     return float(array)
 

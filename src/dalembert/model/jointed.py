@@ -12,6 +12,7 @@ from dalembert.bridge import is_symbolic
 from dalembert.errors import UnknownNameError
 from dalembert.model.parameter import parameter_vector
 from dalembert.spatial.arrays import Twist
+from dalembert.text import short, suggest
 
 if TYPE_CHECKING:
     from dalembert.model.elements import Elements
@@ -130,12 +131,12 @@ class Jointed:
         return tuple(paths)
 
     def frame(self, name: str) -> Frame:
-        """The frame of that name, or an error that lists the names there are."""
-        try:
-            return self.frames[name]
-        except KeyError:
-            known = ", ".join(self.frames)
-            raise UnknownNameError(f"{self.name} has no frame {name!r}; it has: {known}") from None
+        """The frame of that name, or an error with the nearest name and all there are."""
+        if name not in self.frames:
+            raise UnknownNameError(
+                f"{self.name} has no frame {short(name)}{suggest(name, list(self.frames))}"
+            )
+        return self.frames[name]
 
     def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
         """Vector of parameter values: the defaults, overridden by `given`."""

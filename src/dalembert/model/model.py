@@ -116,7 +116,9 @@ class Model(Frozen, Jointed):
 
     def with_actuators(self, actuators: Iterable[Actuator]) -> Model:
         """The same mechanism driven by these actuators instead of its own."""
-        return replace(self, driven_by=self.driven_by.having(self, actuators))
+        from dalembert.model.build import with_parameters
+
+        return with_parameters(replace(self, driven_by=self.driven_by.having(self, actuators)))
 
     def joint_of(self, body: int) -> JointInfo:
         """The user's joint that moves this body."""

@@ -131,6 +131,8 @@ def expression(value: Any) -> Any:
         return value.symbol()
     if is_symbolic(value):
         return value
+    if isinstance(value, np.ndarray) and value.dtype == object and value.ndim:
+        return expression(value.tolist())  # NumPy's array of parameters
     if isinstance(value, (list, tuple)) and _contains_symbol(value):
         return np.stack([expression(item) for item in value])
     return np.asarray(value, dtype=float)
