@@ -80,7 +80,9 @@ def test_directions_and_weights_through_the_dynamics(name):
     )
     pulled = jax.jit(jax.grad(loss))([jnp.asarray(a) for a in x])
     expected = sum((w * y).sum() for w, y in zip(weights, slopes, strict=True))
-    near(sum((a * b).sum() for a, b in zip(pulled, d, strict=True)), expected)
+    terms = np.concatenate([a * b for a, b in zip(pulled, d, strict=True)])
+    # beside its terms, which cancel: that of a free base is a twentieth of them
+    near(terms.sum() / np.abs(terms).max(), expected / np.abs(terms).max())
 
 
 def test_second_order_of_a_closed_chain_against_differences():

@@ -35,10 +35,20 @@ from dalembert.bridge.calculus import (
 )
 from dalembert.bridge.foreign import adopted, erf, is_array, is_letter, operations
 from dalembert.bridge.functions import Function, along, traced
+from dalembert.bridge.implicit import (
+    Mark,
+    is_watched,
+    marks,
+    pulled,
+    pushed,
+    solution,
+    unwatched,
+)
 from dalembert.bridge.letters import identity, name_of, symbols_beyond, symbols_of
 
 __all__ = [
     "Function",
+    "Mark",
     "adopted",
     "along",
     "array",
@@ -56,15 +66,21 @@ __all__ = [
     "is_array",
     "is_letter",
     "is_symbolic",
+    "is_watched",
     "is_zero",
     "jacobian",
+    "marks",
     "name_of",
     "operations",
+    "pulled",
+    "pushed",
     "shape_of",
+    "solution",
     "symbol",
     "symbols_beyond",
     "symbols_of",
     "traced",
     "transposed",
+    "unwatched",
     "zero_rows",
 ]

@@ -19,6 +19,7 @@ from dalembert.constraints import (
 )
 from dalembert.constraints.contact_catalogue import CONTACT
 from dalembert.constraints.friction import rubbed
+from dalembert.constraints.implicit import implicit
 from dalembert.constraints.loads import LOADS, loaded
 from dalembert.formulations.registry import Formulation, Quantity, Size
 
@@ -79,25 +80,25 @@ FORWARD = Quantity(
     (
         Formulation(
             "multiplier",
-            loaded(rubbed(multiplier.forward_dynamics)),
+            loaded(rubbed(implicit(multiplier.forward_dynamics))),
             "000 p.56",
             "(A M⁻¹ Aᵀ) λ = A M⁻¹ f − γ",
         ),
         Formulation(
             "elimination",
-            loaded(rubbed(elimination.forward_dynamics)),
+            loaded(rubbed(implicit(elimination.forward_dynamics))),
             "000 p.58–60",
             "Lagrange–d'Alembert in independent coordinates",
         ),
         Formulation(
             "projection",
-            loaded(rubbed(projection.forward_dynamics)),
+            loaded(rubbed(implicit(projection.forward_dynamics))),
             "Liu and Li 2002; 000 p.65–74",
             "dynamics in T*Q and T*Q⊥ by P_ω",
         ),
         Formulation(
             "gauge",
-            loaded(rubbed(gauge.forward_dynamics)),
+            loaded(rubbed(implicit(gauge.forward_dynamics))),
             "Aghili 2009; 000 p.82–88",
             "M = W Wᵀ and an orthonormal V",
         ),

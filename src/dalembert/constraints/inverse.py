@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.constraints import rank
 from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.implicit import demanded, solution
 from dalembert.constraints.loads import load
 from dalembert.constraints.metric import Metric, metric
 from dalembert.constraints.multiplier import INCONSISTENT
@@ -47,9 +49,10 @@ def inverse_dynamics(
 
     NaN where the actuators cannot give this motion.
     """
-    wanted = asked(system, q, qd, qdd, t, tip_wrench, wrenches)
     if actuators is None and not system.rubbing:
-        return everywhere(system, wanted, weights, lam)
+        f = demanded(system, q, qd, qdd, t) + load(system, q, tip_wrench, wrenches)
+        return everywhere(system, f, system.at(q, None, t).A, weights, lam)
+    wanted = asked(system, q, qd, qdd, t, tip_wrench, wrenches)
     columns = selected(system, actuators)
     B = np.eye(system.nv)[:, columns]
     own = None if weights is None else weights[columns]
@@ -108,20 +111,26 @@ def driven(
 
 
 def everywhere(
-    system: ConstrainedDynamics, wanted: Asked, weights: Any = None, lam: Any = None
+    system: ConstrainedDynamics, f: Any, A: Any, weights: Any = None, lam: Any = None
 ) -> tuple[Any, Any]:
-    """(τ, λ) where every velocity is driven and no contact rubs: every motion can be given.
+    """(τ, λ) of forces f where every velocity is driven and no contact rubs: every motion can be given.
 
     τ = f + Aᵀλ with Σ w τ² least is A W τ = 0: f across the rows in the metric W, without M.
     """
-    f, A = sum(wanted.parts[1:], wanted.parts[0]), wanted.A
     by = np.eye(system.nv) if weights is None else np.diag(1.0 / weights)
     maps = metric(system, by, A)
     if lam is not None:
         return f + A.T @ lam, maps.normal(A.T @ lam)
     # with unit factors L, half-solved forces are the forces themselves, in the order of the factors
     tau = maps.space.across(maps.space.across(maps.half(f)))[::-1]
-    return tau, -maps.normal(f)
+    if not bridge.is_watched():
+        return tau, -maps.normal(f)
+    # the same as W⁻¹ v + Aᵀ(−λ) = f and A v = 0 with v = W τ
+    v = tau if weights is None else weights * tau
+    v, mu = solution(
+        system, maps, (v, maps.normal(f)), lambda v, mu: (by @ v + A.T @ mu - f, A @ v)
+    )
+    return by @ v, -mu
 
 
 class Reach(NamedTuple):

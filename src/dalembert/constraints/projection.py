@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics
+from dalembert.constraints.implicit import shortest
 from dalembert.constraints.metric import Metric, metric
 from dalembert.constraints.multiplier import bound, consistent
 from dalembert.constraints.terms import terms
@@ -75,23 +77,43 @@ def project(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tupl
     the error of a state that is off by little.
     """
     for _ in range(NEWTON_STEPS if system.held else 0):
-        found = system.at(q, None, t)
-        mass = ldl(system.dynamics.at_time(t).mass_matrix(q))
-        B = np.stack(mass.half_solve(found.A[list(system.positions)].T)).T
-        q = system.integrate(q, -mass.full_solve(list(B.T @ _damped(B, mass.weights, found.h))))
+        found, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
+        q = system.integrate(q, _step_back(M, found.A[list(system.positions)], found.h))
     return q, project_velocity(system, q, qd, t)
 
 
-def _damped(B: Any, weights: Any, h: Any) -> Any:
-    """(B D⁻¹ Bᵀ + μE)⁻¹ h: where a row is being lost, h bends more than it slopes along it."""
-    scaled = B * weights
+def _step_back(M: Any, A: Any, h: Any) -> Any:
+    """δ (nv,) with M δ + Aᵀμ = 0 and A δ − E μ = −h.
+
+    Where a row is being lost, h bends more than it slopes along it: hence the damping E.
+    """
+    mass = ldl(M)
+    B = np.stack(mass.half_solve(A.T)).T
+    scaled = B * mass.weights
     S = symmetric(lambda i, j: scaled[i] @ B[j], B.shape[0])
     diagonal = np.stack([S[i, i] for i in range(B.shape[0])])
-    mean = sum(diagonal[1:], diagonal[0]) / B.shape[0]
-    return ldl(S + np.diag(DAMPING * (diagonal + mean))).solve(h)
+    E = DAMPING * (diagonal + sum(diagonal[1:], diagonal[0]) / B.shape[0])
+    damped = ldl(S + np.diag(E))
+    mu = damped.solve(h)
+
+    def solved(f: Any, g: Any) -> Any:
+        z = np.stack(mass.half_solve(f))
+        found = damped.solve(scaled @ z - g)
+        return mass.full_solve(list(z - B.T @ found)), found
+
+    # E, which is small, is held: a change of it would change δ by 1e-8 of the step itself
+    delta, _ = bridge.solution(
+        [-mass.full_solve(list(B.T @ mu)), mu],
+        lambda d, m, e: [M @ d + A.T @ m, A @ d - e * m + h],
+        solved,
+        solved,
+        held=[E],
+    )
+    return delta
 
 
 def project_velocity(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
     """The velocity (nv,) nearest to q̇ in the metric M with A q̇ = b."""
     rows, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
-    return qd - metric(system, M, rows.A).shortest(rows.A @ qd - rows.b)
+    maps = metric(system, M, rows.A)
+    return qd - shortest(maps, M, rows.A, rows.A @ qd - rows.b)

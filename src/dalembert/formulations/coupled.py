@@ -17,6 +17,7 @@ import numpy as np
 from dalembert.errors import SingularMassMatrixError
 from dalembert.formulations.catalogue import QUANTITIES, operational
 from dalembert.formulations.catalogue.actuators import of_actuators as tree_actuators
+from dalembert.formulations.forward.implicit import implicit
 from dalembert.formulations.inverse import newton_euler, required_efforts
 from dalembert.formulations.mass import christoffel, composite_body
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
@@ -114,14 +115,26 @@ def mass_matrix(model: CoupledModel, q: Vector) -> Matrix:
     return model.G.T @ composite_body.mass_matrix(model.tree, model.expand(q)) @ model.G
 
 
+def inverse_dynamics(
+    model: CoupledModel, q: Vector, qd: Vector, qdd: Vector, **given: Any
+) -> Vector:
+    """τ (nv,) = Gᵀ τ_tree."""
+    state = _expanded(model, {"q": q, "qd": qd, "qdd": qdd})
+    return model.G.T @ newton_euler.inverse_dynamics(model.tree, **state, **given)
+
+
+def solve(model: CoupledModel, q: Vector, tau: Vector) -> Vector:
+    """M⁻¹ τ (nv,) by Cholesky's factor."""
+    return cholesky_solve(mass_matrix(model, q), tau)
+
+
+@implicit(inverse_dynamics, solve)
 def forward_dynamics(
     model: CoupledModel, q: Vector, qd: Vector, tau: Vector, **given: Any
 ) -> Vector:
-    """q̈ (nv,) with Gᵀ M_tree G q̈ = τ − Gᵀ h_tree, by Cholesky's factor."""
-    still = np.zeros(model.nv)
-    state = _expanded(model, {"q": q, "qd": qd, "qdd": still})
-    h = newton_euler.inverse_dynamics(model.tree, **state, **given)
-    return cholesky_solve(mass_matrix(model, q), tau - model.G.T @ h)
+    """q̈ (nv,) with Gᵀ M_tree G q̈ = τ − Gᵀ h_tree."""
+    h = inverse_dynamics(model, q, qd, np.zeros(model.nv), **given)
+    return solve(model, q, tau - h)
 
 
 def forward_dynamics_derivatives(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert import bridge
+from dalembert.formulations.forward.implicit import implicit
 from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.linalg.ldl import ldl
 
@@ -154,11 +155,18 @@ def _excess(energies: Energies, q: Any, qd: Any, tau: Any) -> Any:
     return tau + generalized_forces(energies, q, qd) - bias(energies, q, qd)
 
 
+def solve(energies: Energies, q: Any, tau: Any) -> Any:
+    """M⁻¹ τ (n,), M = L D Lᵀ: no square roots."""
+    return ldl(mass_matrix(energies, q)).solve(tau)
+
+
+@implicit(inverse_dynamics, solve)
 def forward_dynamics(energies: Energies, q: Any, qd: Any, tau: Any) -> Any:
-    """q̈ (n,) with M q̈ = τ + ψ − h, M = L D Lᵀ: no square roots."""
-    return ldl(mass_matrix(energies, q)).solve(_excess(energies, q, qd, tau))
+    """q̈ (n,) with M q̈ = τ + ψ − h, M = L D Lᵀ."""
+    return solve(energies, q, _excess(energies, q, qd, tau))
 
 
+@implicit(inverse_dynamics, solve)
 def forward_dynamics_by_cholesky(energies: Energies, q: Any, qd: Any, tau: Any) -> Any:
     """q̈ (n,) with M q̈ = τ + ψ − h, M = L Lᵀ."""
     return cholesky_solve(mass_matrix(energies, q), _excess(energies, q, qd, tau))

@@ -3,14 +3,16 @@
 An `Operation` maps arrays to arrays. Its `jvp` and `vjp` with respect to some of its inputs are
 operations again, so second order is doing it twice. Every input varies by its entries as they are
 stored, a quaternion by its four numbers; `System.jvp` and `System.vjp` vary q in its tangent space
-instead, which is the same where nq = nv. All of them are by algorithmic differentiation of the
-simplified program: a vjp of inverse or forward dynamics has 2.3 to 2.5 times the instructions of the
-quantity, fewer than the dense analytical slopes that it would be a product with.
+instead, which is the same where nq = nv. They are by algorithmic differentiation: of the simplified
+program, or, where equations are solved (forward dynamics, closed chains), of those equations, with
+one more solution by the factors at hand (`bridge.solution`). A vjp of inverse or forward dynamics has
+1.7 to 2.4 times the instructions of the quantity, fewer than the dense analytical slopes that it
+would be a product with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,6 +22,7 @@ import numpy as np
 from dalembert.forking import llvm_lock
 from dalembert.kernels import Kernel, Port, Program
 from dalembert.kernels.program.derivatives import jvp, vjp
+from dalembert.systems.by_tree import is_separable
 from dalembert.systems.evaluator import Evaluator, traced
 from dalembert.systems.variant import Variant
 
@@ -34,6 +37,7 @@ class Root:
     key: tuple[Any, ...]  # what tells it from others of the same system
     kernel: Callable[[], Kernel]
     program: Callable[[], Program]
+    function: Callable[..., Mapping[str, Any]]  # of symbols, by the names of the inputs
     variant: Variant | None = None  # of a quantity
 
 
@@ -133,7 +137,7 @@ class Operation:
         seeded = [f"d_{x}" for x in names]
         if mode == "vjp":
             seeded = [f"bar_y{i}" for i in range(len(parent.outputs))]
-        taken = {"jvp": jvp, "vjp": vjp}[mode](parent._replayed, names)
+        taken = {"jvp": jvp, "vjp": vjp}[mode](parent._on_symbols, names)
 
         def function(**x: Any) -> dict[str, Any]:
             seeds = [value for name, value in x.items() if name not in known]
@@ -143,12 +147,25 @@ class Operation:
 
         return function
 
-    def _replayed(self, **x: Any) -> dict[str, Any]:
-        """Its program once more, on symbols."""
-        from dalembert.kernels.program.to_casadi import replay
+    def _on_symbols(self, **x: Any) -> dict[str, Any]:
+        """The same on symbols: the function itself, or the program of a derivative once more."""
+        given = list(x.values())
+        if self.parent is None:
+            found = self.root.function(**_named(self.inputs, given))
+        else:
+            found = _replay(self.program, given)
+        return {f"y{i}": value for i, value in enumerate(found.values())}
 
-        arrays = {port.name: x[f"x{i}"] for i, port in enumerate(self.program.inputs)}
-        return {f"y{i}": value for i, value in enumerate(replay(self.program, arrays).values())}
+
+def _named(ports: tuple[Port, ...], arrays: Sequence[Any]) -> dict[str, Any]:
+    return {port.name: x for port, x in zip(ports, arrays, strict=True)}
+
+
+def _replay(program: Program, arrays: Sequence[Any]) -> dict[str, Any]:
+    """A program once more, on symbols."""
+    from dalembert.kernels.program.to_casadi import replay
+
+    return replay(program, _named(program.inputs, arrays))
 
 
 def operation(system: Evaluator, variant: Variant) -> Operation:
@@ -156,7 +173,10 @@ def operation(system: Evaluator, variant: Variant) -> Operation:
     known = system.__dict__.setdefault("_operations", {})
     if variant.key not in known:
         kernel, program = partial(system._kernel, variant), partial(system._program, variant)
-        root = Root(variant.quantity.name, variant.key, kernel, program, variant)
+        function = system._traceable(variant)
+        if is_separable(system.dynamics, variant):  # traced tree by tree, not as a whole
+            function = lambda **x: _replay(program(), list(x.values()))  # noqa: E731
+        root = Root(variant.quantity.name, variant.key, kernel, program, function, variant)
         known[variant.key] = Operation(system, root, *system.ports(variant))
     return known[variant.key]
 
@@ -190,5 +210,5 @@ def own_operation(
             system.dynamics.require_regular()
         return system.build(key, function, ports, name, doc)
 
-    root = Root(name, key, kernel, lambda: traced(function, ports[0], name))
+    root = Root(name, key, kernel, lambda: traced(function, ports[0], name), function)
     return Operation(system, root, *ports)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dalembert.formulations.catalogue.terms import TERMS
 from dalembert.formulations.forward import articulated_body, solve
+from dalembert.formulations.forward.implicit import implicit
 from dalembert.formulations.inverse import (
     craig,
     hollerbach_3x3,
@@ -130,6 +131,8 @@ def _fewest(model: Model) -> str:
     return "tree_factor" if max(ways, default=0) <= FACTOR_UP_TO else "articulated_body"
 
 
+_by_factor = implicit(newton_euler.inverse_dynamics, solve.tree_factor)
+
 FORWARD = Quantity(
     "forward_dynamics",
     "accelerations under torques",
@@ -138,37 +141,39 @@ FORWARD = Quantity(
     (
         Formulation(
             "articulated_body",
-            articulated_body.forward_dynamics,
+            implicit(newton_euler.inverse_dynamics, articulated_body.solve)(
+                articulated_body.forward_dynamics
+            ),
             "Featherstone 1983",
             "articulated inertias inward, accelerations outward, O(n)",
         ),
         Formulation(
             "composite_body",
-            solve.by_composite_body,
+            _by_factor(solve.by_composite_body),
             "Walker and Orin 1982",
             "M by composite bodies, solved by Cholesky",
         ),
         Formulation(
             "tree_factor",
-            solve.by_tree_factor,
+            _by_factor(solve.by_tree_factor),
             "Featherstone 2008, §6.5",
             "M by composite bodies, M = Lᵀ D L factored from the tips",
         ),
         Formulation(
             "square_root",
-            solve.by_square_root,
+            _by_factor(solve.by_square_root),
             "000 p.48–50",
             "M = W Wᵀ by articulated inertias, two triangular solves",
         ),
         Formulation(
             "symmetric_root",
-            solve.by_symmetric_root,
+            _by_factor(solve.by_symmetric_root),
             "003",
             "v = M^½ q̇, through the symmetric root",
         ),
         Formulation(
             "operator",
-            solve.by_operator,
+            _by_factor(solve.by_operator),
             "000 p.50",
             "the inverse of M as a product of operators",
         ),

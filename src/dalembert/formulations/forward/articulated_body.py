@@ -7,6 +7,7 @@ with q̈ = 0, so b collects exactly the wrenches of that motion and no velocity 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,17 +45,32 @@ def forward_dynamics(
     """q̈ (nv,) with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ."""
     placed = transforms(model, q)
     moving = motions(model, placed, qd, None, base_motion(model, base_twist, base_acceleration))
-    drive = tau - resisting(model, q, qd)
-    tool = model.frame(model.tool)
+    biases = [
+        np.concatenate(inertial_wrench(body, moving[i].a, moving[i].U))
+        for i, body in enumerate(model.bodies)
+    ]
+    if tip_wrench is not None:
+        tool = model.frame(model.tool)
+        pressed = np.concatenate(tool.placement.force_to_parent(split(tip_wrench)))
+        biases[tool.body] = biases[tool.body] + pressed
+    return _answered(model, placed, biases, tau - resisting(model, q, qd))
+
+
+def solve(model: Model, q: Vector, tau: Vector) -> Vector:
+    """M⁻¹ τ (nv,): the same where nothing else acts and nothing moves."""
+    return _answered(model, transforms(model, q), [np.zeros(6)] * len(model.bodies), tau)
+
+
+def _answered(
+    model: Model, placed: Sequence[Placement], biases: Sequence[Wrench], drive: Vector
+) -> Vector:
+    """q̈ (nv,) under torques `drive`, beyond the wrenches of the motion with q̈ = 0 on every body."""
 
     def gather(i: int, body: Body, children: list[tuple[int, Articulated]]) -> Articulated:
-        inertia = body.spatial_inertia
-        bias = np.concatenate(inertial_wrench(body, moving[i].a, moving[i].U))
+        inertia, bias = body.spatial_inertia, biases[i]
         for child, beyond in children:
             inertia = inertia + inertia_in_parent(placed[child], beyond.inertia)
             bias = bias + np.concatenate(placed[child].force_to_parent(split(beyond.bias)))
-        if tip_wrench is not None and i == tool.body:
-            bias = bias + np.concatenate(tool.placement.force_to_parent(split(tip_wrench)))
         return through_joint(body, inertia, bias, drive[body.v], model.drive.rotor[body.v])
 
     seen = inward(model, gather)

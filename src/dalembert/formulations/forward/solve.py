@@ -34,6 +34,11 @@ def torque_left(
     return tau - route.inverse_dynamics(model, q, qd, np.zeros(model.nv), **given)
 
 
+def tree_factor(model: Model, q: Vector, tau: Vector) -> Vector:
+    """M⁻¹ τ (nv,) by M = Lᵀ D L."""
+    return tree_solve(composite_body.mass_matrix(model, q), tau)
+
+
 def by_composite_body(model: Model, q: Vector, qd: Vector, tau: Vector, **given: Any) -> Vector:
     """q̈ (nv,) by Cholesky's factor of M (Walker and Orin 1982)."""
     return cholesky_solve(
@@ -47,7 +52,7 @@ def by_tree_factor(model: Model, q: Vector, qd: Vector, tau: Vector, **given: An
     This keeps the zeros between branches and needs no root. For arms of up to a dozen joints it is
     less arithmetic than articulated bodies.
     """
-    return tree_solve(composite_body.mass_matrix(model, q), torque_left(model, q, qd, tau, given))
+    return tree_factor(model, q, torque_left(model, q, qd, tau, given))
 
 
 def by_square_root(model: Model, q: Vector, qd: Vector, tau: Vector, **given: Any) -> Vector:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,25 @@ def replay(program: Program, arrays: Mapping[str, Any]) -> dict[str, Any]:
         port.name: bridge.array(column, *port.shape)
         for port, column in zip(program.outputs, columns, strict=True)
     }
+
+
+def simplified(arrays: Sequence[Any]) -> list[Any]:
+    """The same arrays of symbols in fewer operations, as a program of them would have.
+
+    >>> import numpy as np
+    >>> x = bridge.symbol("x")
+    >>> print(simplified([np.sin(x) ** 2 + np.cos(x) ** 2])[0])
+    1
+    """
+    import casadi
+
+    from dalembert.kernels.program.trace import from_casadi
+
+    columns = [bridge.column(x) for x in arrays]
+    symbols = casadi.vertcat(*casadi.symvar(casadi.vertcat(*columns)))
+    program = from_casadi(casadi.Function("f", [symbols], casadi.cse(columns)))
+    found = evaluate(program, symbols)
+    return [bridge.array(y, *bridge.shape_of(x)) for y, x in zip(found, arrays, strict=True)]
 
 
 def evaluate(

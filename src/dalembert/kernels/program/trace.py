@@ -43,7 +43,8 @@ def trace(
 
     arrays = {key: bridge.symbol(key, *shape) for key, shape in inputs.items()}
     try:
-        returned = function(**arrays)
+        with bridge.unwatched():
+            returned = function(**arrays)
     except (NotImplementedError, RuntimeError) as error:
         raise CompileError(f"{name} cannot be traced: {error}") from error
     named = _named(returned)

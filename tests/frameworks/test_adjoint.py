@@ -1,0 +1,150 @@
+"""Derivatives through equations that are solved: exact, fewer, and of every way to solve them."""
+
+import numpy as np
+import pytest
+
+from dalembert.kernels.program.complex_step import directional
+from dalembert.kernels.program.interpret import interpret
+from dalembert.systems.operation import operation
+from tests.constraints.test_near_singular import ALONG, SYSTEMS, TORQUE
+from tests.frameworks.six import system
+
+SOLVED = [
+    *(("ur5", "forward_dynamics", way) for way in ("articulated_body", "tree_factor")),
+    *(("ur5", "forward_dynamics", way) for way in ("composite_body", "square_root", "operator")),
+    *((name, "forward_dynamics", None) for name in ("free", "coupled", "lagrangian")),
+    ("lagrangian", "forward_dynamics", "cholesky"),
+    *(("four_bar", "forward_dynamics", way) for way in ("multiplier", "elimination", "projection")),
+    ("parallel_3rr", "forward_dynamics", "gauge"),
+    ("bennett", "forward_dynamics", None),
+    *((name, "inverse_dynamics", None) for name in ("four_bar", "parallel_3rr", "bennett")),
+    *((name, "project_velocity", None) for name in ("parallel_3rr", "bennett")),
+    ("parallel_3rr", "project", None),
+]
+
+
+def of(name, quantity, way=None, **choices):
+    made = system(name)
+    return made, operation(made, made._variant(quantity, way, choices))
+
+
+def inputs_of(made, found, rng):
+    """A state on the constraints, and directions along them: off them λ of redundant rows has none."""
+    q = (
+        made.neutral()
+        if made.dynamics.rows
+        else made.integrate(made.neutral(), rng.normal(size=made.nv))
+    )
+    x, d = [], []
+    for port in found.inputs:
+        x.append(rng.normal(size=port.shape))
+        d.append(rng.normal(size=port.shape))
+        if port.name == "q":
+            x[-1] = q
+            if made.dynamics.rows:
+                d[-1] = made.project_velocity(q, d[-1][: made.nv])
+        if port.name == "qd" and made.dynamics.rows:
+            x[-1] = made.project_velocity(q, x[-1])
+        if port.name == "parameters":
+            x[-1] = made.parameter_array()
+        if port.name == "weights":
+            x[-1] = 1.0 + x[-1] ** 2
+    return x, d
+
+
+@pytest.mark.parametrize(("name", "quantity", "way"), SOLVED)
+def test_derivatives_through_the_equations_are_those_of_the_solving(name, quantity, way):
+    made, found = of(name, quantity, way)
+    rng = np.random.default_rng(5)
+    x, d = inputs_of(made, found, rng)
+    slopes = directional(found.program, x, d)
+    every = tuple(range(len(x)))
+    pushed = interpret(found.jvp(every).program, *x, *d)
+    weights = [rng.normal(size=np.shape(y)) for y in slopes]
+    pulled = interpret(found.vjp(every).program, *x, *weights)
+    terms = np.concatenate([a.ravel() * b.ravel() for a, b in zip(pulled, d, strict=True)])
+    size = max(np.abs(terms).max(), *(np.abs(y).max() for y in slopes))
+    for a, b in zip(pushed, slopes, strict=True):
+        assert np.abs(a - b).max() < 1e-12 * size
+    total = sum((w * y).sum() for w, y in zip(weights, slopes, strict=True))
+    assert abs(terms.sum() - total) < 1e-12 * size
+
+
+def of_the_solving(found):
+    """The vjp by differentiating every operation of the solve, as a program."""
+    from dalembert.kernels.program.derivatives import vjp
+    from dalembert.kernels.program.to_casadi import replay
+    from dalembert.systems.evaluator import traced
+
+    program = found.program
+    taken = vjp(lambda **x: replay(program, x), [port.name for port in program.inputs])
+    weights = [type(port)(f"bar_{port.name}", port.shape) for port in program.outputs]
+    return traced(taken, [*program.inputs, *weights], "unrolled")
+
+
+@pytest.mark.parametrize(
+    ("name", "quantity", "saved"),
+    [
+        ("ur5", "forward_dynamics", 0.05),
+        ("panda", "forward_dynamics", 0.10),
+        ("four_bar", "forward_dynamics", 0.10),
+        ("parallel_3rr", "forward_dynamics", 0.20),
+        ("parallel_3rr", "inverse_dynamics", 0.30),
+        ("parallel_3rr", "project", 0.25),
+        ("stewart_platform", "forward_dynamics", 0.45),
+    ],
+)
+def test_the_equations_have_fewer_operations_to_differentiate_than_the_solving(
+    name, quantity, saved
+):
+    _, found = of(name, quantity)
+    adjoint = found.vjp(tuple(range(len(found.inputs)))).program
+    assert len(adjoint) <= (1.0 - saved) * len(of_the_solving(found))
+
+
+def test_redundant_rows_have_the_slopes_of_the_library_off_the_constraints_too():
+    made, found = of("bennett", "inverse_dynamics")
+    rng = np.random.default_rng(1)
+    x = made.random_state(rng)
+    w = [rng.normal(size=port.shape) for port in found.outputs]
+    slopes = made.inverse_dynamics_derivatives(*x)
+    pulled = interpret(found.vjp((0, 1, 2)).program, *x, *w)
+    for k, a in enumerate(pulled):
+        b = w[0] @ slopes[k] + w[1] @ slopes[k + 3]
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12 * np.abs(b).max())
+
+
+def test_a_state_without_an_answer_has_no_gradient_and_spoils_no_other():
+    """A four-bar folded into a line loses a row; the next lanes are as without it."""
+    made, found = of("four_bar", "forward_dynamics")
+    rng = np.random.default_rng(2)
+    q = np.tile(made.neutral(), (3, 1))
+    qd, tau, w = rng.normal(size=(3, 3, 3))
+    lam = rng.normal(size=(3, 2))
+    good = found.vjp((0, 1, 2)).kernel.ufunc(q, qd, tau, w, lam)
+    q[1] = np.nan
+    lost = found.vjp((0, 1, 2)).kernel.ufunc(q, qd, tau, w, lam)
+    for a, b in zip(good, lost, strict=True):
+        assert np.isnan(b[1]).all()
+        np.testing.assert_array_equal(np.delete(a, 1, 0), np.delete(b, 1, 0))
+
+
+@pytest.mark.parametrize("name", list(SYSTEMS))
+def test_near_a_singular_posture_as_many_digits_are_left_as_of_the_solving(name):
+    """On its branch the gradient of the flat crank is known: θ̈ = (1, −1, 1)·τ / I + …"""
+    made = SYSTEMS[name]()
+    found = operation(made, made._variant("forward_dynamics", None, {}))
+    adjoint, unrolled = found.vjp((0, 1, 2)).program, of_the_solving(found)
+    assert len(adjoint) <= len(unrolled)
+    first, coupler, last = made.system.model.bodies
+    inertia = first.inertia[2, 2] + coupler.mass + last.inertia[2, 2]
+    weights = (np.array([0.3, -0.5, 0.9]), np.zeros(made.dynamics.rows))
+    expected = (weights[0] @ ALONG) * ALONG / inertia
+    for angle in 10.0 ** -np.arange(1.0, 9.0):
+        x = (angle * ALONG, 0.7 * ALONG, TORQUE)
+        by = [interpret(program, *x, *weights) for program in (adjoint, unrolled)]
+        missed = [np.abs(tau - expected).max() for _, _, tau in by]
+        assert missed[0] <= 2 * missed[1] + 1e-15
+        # by q it is the same as long as the solving itself keeps digits: conditions grow like 1/angle²
+        along = [q @ ALONG for q, _, _ in by]
+        assert abs(along[0] - along[1]) < 1e-14 / angle**2
