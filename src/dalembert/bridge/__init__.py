@@ -42,7 +42,6 @@ from dalembert.bridge.implicit import (
     pulled,
     pushed,
     solution,
-    unwatched,
 )
 from dalembert.bridge.letters import identity, name_of, symbols_beyond, symbols_of
 
@@ -81,6 +80,5 @@ __all__ = [
     "symbols_of",
     "traced",
     "transposed",
-    "unwatched",
     "zero_rows",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,28 +45,18 @@ def is_watched() -> bool:
 
 
 @contextmanager
-def _watched_by(
-    watchers: Callable[[tuple[list[Mark], ...]], tuple[list[Mark], ...]],
-) -> Iterator[None]:
-    before = getattr(_open, "marks", ())
-    _open.marks = watchers(before)
+def marks(wanted: bool = True) -> Iterator[list[Mark]]:
+    """The solutions that are marked inside, in the order in which they were found.
+
+    Where marks are not `wanted`, nobody watches inside: solutions are what they are.
+    """
+    before: tuple[list[Mark], ...] = getattr(_open, "marks", ())
+    found: list[Mark] = []
+    _open.marks = (*before, found) if wanted else ()
     try:
-        yield
+        yield found
     finally:
         _open.marks = before
-
-
-@contextmanager
-def marks() -> Iterator[list[Mark]]:
-    """The solutions that are marked inside, in the order in which they were found."""
-    found: list[Mark] = []
-    with _watched_by(lambda before: (*before, found)):
-        yield found
-
-
-def unwatched() -> AbstractContextManager[None]:
-    """Inside, nobody differentiates: solutions are what they are."""
-    return _watched_by(lambda before: ())
 
 
 def solution(x: Arrays, residual: Map, forth: Map, back: Map, held: Arrays = ()) -> Arrays:

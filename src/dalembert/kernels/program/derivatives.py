@@ -8,7 +8,6 @@ is a Hessian–vector product.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -68,7 +67,7 @@ class _Tape:
         self, function: Traceable, wrt: Sequence[str], at: Mapping[str, Any], through: bool = True
     ) -> None:
         fresh = {name: bridge.symbol(name, *at[name].shape) for name in wrt}
-        with bridge.marks() if through else nullcontext([]) as self.marks:
+        with bridge.marks(through) as self.marks:
             returned = function(**{**at, **fresh})
         returned, self.marks = _simplified(returned, self.marks)
         self.shapes = {name: tuple(value.shape) for name, value in returned.items()}

@@ -43,7 +43,7 @@ def trace(
 
     arrays = {key: bridge.symbol(key, *shape) for key, shape in inputs.items()}
     try:
-        with bridge.unwatched():
+        with bridge.marks(wanted=False):
             returned = function(**arrays)
     except (NotImplementedError, RuntimeError) as error:
         raise CompileError(f"{name} cannot be traced: {error}") from error
