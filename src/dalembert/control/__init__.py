@@ -5,6 +5,7 @@ from dalembert.control.cartesian import CartesianPath
 from dalembert.control.gauge_invariant import GaugeInvariant, geometric_gains
 from dalembert.control.hybrid import Hybrid, HybridVelocity
 from dalembert.control.impedance import Admittance, Impedance
+from dalembert.control.jerk import jerk_limited, jerk_limited_duration
 from dalembert.control.joint_space import ComputedTorque, FeedForward, PDGravity
 from dalembert.control.line import Line
 from dalembert.control.lqr import LQR
@@ -40,6 +41,8 @@ __all__ = [
     "Trajectory",
     "geometric_gains",
     "hold",
+    "jerk_limited",
+    "jerk_limited_duration",
     "quintic",
     "through",
     "time_optimal",

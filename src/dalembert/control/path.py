@@ -75,6 +75,10 @@ class Path:
     def taylor(self, s: np.ndarray) -> np.ndarray:
         """Coefficients (N, d+1, n) of the same polynomials about s (N,), each of the later piece."""
         piece = np.clip(np.searchsorted(self.breaks, s, side="right") - 1, 0, len(self.breaks) - 2)
+        return self.about(s, piece)
+
+    def about(self, s: np.ndarray, piece: np.ndarray) -> np.ndarray:
+        """Coefficients (N, d+1, n) about s (N,) of the polynomials of these pieces (N,)."""
         c, shift = self.coefficients[piece], (s - self.breaks[piece])[:, None]
         made = c.copy()
         # synthetic division by (x − shift), once for each derivative
