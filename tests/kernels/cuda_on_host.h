@@ -23,6 +23,10 @@ static Index blockDim;
 static pthread_barrier_t barrier;
 
 static void __syncwarp() { pthread_barrier_wait(&barrier); }
+static unsigned long long atomicAdd(unsigned long long *at, unsigned long long more)
+{
+    return __atomic_fetch_add(at, more, __ATOMIC_RELAXED);
+}
 
 /* Runs kernel() for every lane of every warp; lanes of one warp run together, as on the device. */
 template <class Kernel> static void launch(long long count, unsigned threads, Kernel kernel)

@@ -24,6 +24,7 @@ from dalembert.constraints.status import TWIN
 from dalembert.constraints.to_file import Written
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.on_symbols import is_symbols
+from dalembert.systems.reaching.methods import InverseKinematics
 from dalembert.systems.system import System
 from dalembert.systems.variant import Variant
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
 
 
-class Constrained(ConstraintMethods, Changed, Written):
+class Constrained(ConstraintMethods, Changed, Written, InverseKinematics):
     """A robot or another system with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and constraints h = 0, A q̇ = b.
 
     `guess` (nq,) is where to begin looking for an assembled posture, default the neutral one;

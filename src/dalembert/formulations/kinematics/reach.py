@@ -125,6 +125,17 @@ def _axis_error(z: Vector3, wanted: Vector3, J: Matrix3, short: bool) -> tuple[V
     return scale * across, freed
 
 
+def missed(mechanism: Mechanism, q: Vector, target: Pose, task: Task) -> Any:
+    """The largest of what a posture misses: distance, angle, and every open constraint."""
+    e, _ = error(mechanism, q, target, task)
+    h, _ = mechanism.closing(q)
+    parts = [e] if task.rows == 3 else [e[:3], e[3:]]
+    worst = np.sqrt(parts[0] @ parts[0])
+    for x in [np.sqrt(x @ x) for x in parts[1:]] + [np.abs(h[k]) for k in range(h.shape[0])]:
+        worst = np.maximum(worst, x)
+    return worst
+
+
 def closed_error(
     mechanism: Mechanism, q: Vector, target: Pose, task: Task, weights: Any = None
 ) -> tuple[Vector, Matrix]:

@@ -214,7 +214,10 @@ class _Search:
         real = t.let(f"select i1 {t.let(f'icmp sge i64 {row}, 0')}, i64 {row}, i64 0")
         given = t.at("%first", t.let(f"mul i64 {real}, {size}"))
         initial = t.let(f"icmp ult i64 {start}, %given")
-        self.put(lane, t.let(f"select i1 {initial}, ptr {given}, ptr {pooled}"), 0, self.n)
+        source = t.let(f"select i1 {initial}, ptr {given}, ptr {pooled}")
+        self.put(lane, source, 0, self.n)
+        if start == "0":  # the best there is, whatever comes
+            self.put(lane, source, self.n, self.n)
         used = t.let(f"getelementptr {v.scalar}, ptr %used, i64 {lane}")
         t.do(f"store {v.scalar} {v.literal(0.0)}, ptr {used}")
 

@@ -58,8 +58,7 @@ class Hunt:
 
     def run(self, targets: np.ndarray, q0: np.ndarray | None) -> Reached:
         """Postures (n, nq) of targets (n, 4, 4), begun at q0 (n, nq) or anywhere."""
-        quick = Effort(self.restarts + 1, STEPS, GAIN, 0.005 * self.tolerance * self.least)
-        q, _ = self.loop(self.how)(self.held(targets), self.pool, quick, q0)
+        q, _ = self.loop(self.how)(self.held(targets), self.pool, self.quick, q0)
         found = self.arrived(targets, q)
         left = np.flatnonzero(~found)
         if len(left):
@@ -69,12 +68,22 @@ class Hunt:
     def patient(self, targets: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(q, found) with more steps from each start, and then downhill to the nearest posture."""
         patient = self.loop(self.how._replace(chord=False))
-        held, enough = self.held(targets), 0.05 * self.tolerance**2 * self.least
-        starts = min(self.restarts, PATIENT_STARTS) + 1
-        q, _ = patient(held, self.pool, Effort(starts, PATIENT, GAIN, enough), q)
-        for gain, steps in NEAREST:
-            q, _ = patient(held, self.pool, Effort(1, steps, gain, enough), q)
+        for effort in self.lasting:
+            q, _ = patient(self.held(targets), self.pool, effort, q)
         return q, self.arrived(targets, q)
+
+    @property
+    def quick(self) -> Effort:
+        """Many short starts; the step after an error of √tolerance / 10 is the last."""
+        return Effort(self.restarts + 1, STEPS, GAIN, 0.005 * self.tolerance * self.least)
+
+    @property
+    def lasting(self) -> list[Effort]:
+        """Fewer and longer starts, down to the tolerance itself."""
+        enough = 0.05 * self.tolerance**2 * self.least
+        starts = min(self.restarts, PATIENT_STARTS) + 1
+        downhill = (Effort(1, steps, gain, enough) for gain, steps in NEAREST)
+        return [Effort(starts, PATIENT, GAIN, enough), *downhill]
 
     def arrived(self, targets: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Whether the frame is at its target, by `pose`, and the mechanism closed."""

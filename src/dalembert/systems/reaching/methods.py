@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalembert.kernels.cuda.device import on_device
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.reaching.follow import follow
 from dalembert.systems.reaching.hunt import Hunt, Reached, start_of
+from dalembert.systems.reaching.on_device import reach_on_device
 from dalembert.systems.reaching.search import Search
+from dalembert.systems.reaching.several import Postures, all_postures, padded
 from dalembert.systems.reaching.targets import poses_of, require
 from dalembert.systems.system import System
 
@@ -48,6 +51,9 @@ class InverseKinematics(System):
         found from the one before, `q0` (..., nq) is where a path begins, and what comes back is a
         `Followed`, with the places where a path cannot be followed without a jump.
 
+        CuPy arrays are searched where they are, on the GPU; there poses that are none (NaN, no
+        rotations) are not found, and are refused in words on the host.
+
         >>> import numpy as np, dalembert as dl
         >>> arm = dl.load("ur5")
         >>> T = arm.pose(arm.random_state(np.random.default_rng(1), 100)[0])
@@ -59,6 +65,8 @@ class InverseKinematics(System):
         self.dynamics.require_frame(frame)
         how = Search(frame, task, limits, weights is not None, goal, hops=restarts > 0)
         hunt = Hunt(self, how, tolerance, int(restarts), seed, weights, parameters)
+        if on_device([T]):
+            return reach_on_device(hunt, T, q0, continuous)
         targets = poses_of(T, task)
         if continuous:
             return follow(hunt, targets, q0)
@@ -70,3 +78,35 @@ class InverseKinematics(System):
             near = None if start is None else start[which]
             q[which] = hunt.relaxed(flat[which], q[which], near)
         return Reached(q.reshape(*batch, self.nq), found.reshape(batch))
+
+    def all_postures(
+        self,
+        T: Any,
+        frame: str = "tool",
+        tolerance: float = 1e-9,
+        limits: bool = True,
+        seed: int = 0,
+        task: str = "pose",
+        parameters: Parameters = None,
+    ) -> Postures:
+        """(q (..., m, nq), number (...)): all postures that put a frame at the targets T (..., 4, 4).
+
+        They are what hundreds of random starts lead to, until each was met several times; whole turns
+        of a joint count as one posture. m is the largest number of a target, and q is NaN where a
+        target has fewer. Arguments are those of `inverse_kinematics`. An arm with more freedoms than
+        the task asks for has infinitely many, and is refused.
+
+        >>> import numpy as np, dalembert as dl
+        >>> arm = dl.load("ur5")
+        >>> q, number = arm.all_postures(arm.pose([0.2, -1.2, 1.4, -0.4, 1.2, 0.3]))
+        >>> int(number), np.allclose(arm.pose(q), arm.pose(q[0]), atol=1e-8)
+        (8, True)
+        """
+        require(tolerance, 0, None, None)
+        self.dynamics.require_frame(frame)
+        how = Search(frame, task, limits)
+        hunt = Hunt(self, how, tolerance, 0, seed, None, parameters)
+        targets = poses_of(T, task)
+        found = padded(all_postures(hunt, targets.reshape(-1, 4, 4)), self.nq)
+        batch = targets.shape[:-2]
+        return Postures(found.q.reshape(*batch, -1, self.nq), found.number.reshape(batch))

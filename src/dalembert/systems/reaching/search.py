@@ -11,8 +11,10 @@ import numpy as np
 from dalembert.formulations.kinematics import reach
 from dalembert.kernels.call.rollout import Rollout
 from dalembert.kernels.call.search import SearchLoop
+from dalembert.kernels.cuda.device import DeviceKernel
+from dalembert.kernels.cuda.search import DeviceSearch
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Port
+from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.program.trace import trace
 from dalembert.systems.dynamics import Dynamics
 
@@ -123,3 +125,24 @@ def kept(
         wrapped = SearchLoop if make is search_loop else Rollout
         found[key] = wrapped(make(system.dynamics.bound(values), how))
     return found[key]
+
+
+def on_gpu(system: System, how: Search, values: np.ndarray) -> tuple[Any, Any]:
+    """(the search, what it misses) as kernels of a GPU, kept likewise."""
+    found = system.__dict__.setdefault("_device_searches", {})
+    key = (how, values.tobytes())
+    if key not in found:
+        dynamics = system.dynamics.bound(values)
+        missed = DeviceKernel(missing(dynamics, how), "inverse_kinematics_missed")
+        found[key] = DeviceSearch(search_loop(dynamics, how)), missed
+    return found[key]
+
+
+def missing(dynamics: Dynamics, how: Search) -> Program:
+    """(q, target) → the larger of distance, angle and open constraints, m and rad."""
+    task = task_of(dynamics, how._replace(chord=False))
+
+    def missed(q: Any, target: Any) -> dict[str, Any]:
+        return {"missed": reach.missed(dynamics, q, target, task)}
+
+    return trace(missed, {"q": (dynamics.nq,), "target": (4, 4)}, name="missed")

@@ -1,0 +1,50 @@
+"""The same search on arrays of a GPU: one kernel for the steps, one for what is missed."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from dalembert.errors import SettingError, ShapeError
+from dalembert.systems.reaching.hunt import Hunt, Reached
+from dalembert.systems.reaching.search import on_gpu
+
+
+def reach_on_device(hunt: Hunt, T: Any, q0: Any, continuous: bool) -> Reached:
+    """Postures of targets (..., 4, 4) on a GPU; those that are no poses are not found."""
+    import cupy as cp
+
+    if hunt.how.goal is not None or continuous or hunt.weights is not None:
+        raise SettingError(
+            "a goal, weights and continuous=True are for arrays on the host: use T.get()"
+        )
+    targets = cp.asarray(T)
+    if tuple(targets.shape[-2:]) != (4, 4):
+        raise ShapeError(f"T on a GPU must be poses (..., 4, 4), not {tuple(targets.shape)}")
+    batch, nq = tuple(targets.shape[:-2]), hunt.system.nq
+    rows = prod(batch)
+    flat = targets.reshape(rows, 4, 4).astype("float64", copy=False)
+    first = None
+    if q0 is not None:
+        first = cp.ascontiguousarray(cp.broadcast_to(cp.asarray(q0), (*batch, nq))).reshape(
+            rows, nq
+        )
+    q, found = _quick(hunt, flat, first)
+    left = (~found).nonzero()[0]
+    if len(left):
+        q[left], found[left] = _patient(hunt, cp.ascontiguousarray(flat[left]), q[left])
+    return Reached(q.reshape(*batch, nq), found.reshape(batch))
+
+
+def _quick(hunt: Hunt, targets: Any, first: Any) -> tuple[Any, Any]:
+    search, missed = on_gpu(hunt.system, hunt.how, hunt.values)
+    q, _ = search([targets], hunt.pool, hunt.quick, first)
+    return q, missed((q, targets)) <= hunt.tolerance
+
+
+def _patient(hunt: Hunt, targets: Any, q: Any) -> tuple[Any, Any]:
+    """With more steps from each start, and then downhill to the nearest posture."""
+    search, missed = on_gpu(hunt.system, hunt.how._replace(chord=False), hunt.values)
+    for effort in hunt.lasting:
+        q, _ = search([targets], hunt.pool, effort, q)
+    return q, missed((q, targets)) <= hunt.tolerance
