@@ -6,8 +6,8 @@
 
 Targets are poses of random postures within the limits. Times are of the search kernel, by events; a
 posture counts as found where a kernel of its own says that position and angle are within 1e-9 m and
-rad, and NumPy that every joint is within its limits. What the first search leaves goes to a second,
-patient one, which is timed with it.
+rad, and its joints are within their limits. What the first round leaves goes to two more, as in the
+library.
 """
 
 from __future__ import annotations
@@ -50,11 +50,16 @@ def write(folder: Path) -> None:
             source = cuda_source(program, kind, "float64", "row")
             (folder / f"{name}_{kind}.cu").write_text(source.text)
             threads[kind] = source.threads
-        np.savez(folder / f"{name}.npz", pool=hunt.pool, lower=robot.lower, upper=robot.upper)
-        efforts = {"quick": [hunt.quick], "patient": hunt.lasting}
+        pools = {f"pool{k}": hunt.pool(k) for k in (0, 1)}
+        np.savez(folder / f"{name}.npz", **pools, lower=robot.lower, upper=robot.upper)
+        rounds = [
+            {"kernel": "quick" if turn.how.chord else "patient", "pool": turn.pool}
+            | {"efforts": [list(effort) for effort in turn.efforts]}
+            for turn in hunt.rounds
+        ]
         entry = {"title": title, "name": name, "nq": robot.nq, "threads": threads}
         entry |= {"operations": count(loops["quick"].stage).total}
-        entries.append({**entry, **{k: [list(e) for e in v] for k, v in efforts.items()}})
+        entries.append({**entry, "rounds": rounds})
     (folder / "manifest.json").write_text(json.dumps(entries, indent=1))
     print(f"{len(entries)} arms in {folder}")
 
@@ -71,18 +76,18 @@ class Arm:
             for kind in ("quick", "patient", "pose", "missed")
         }
         numbers = np.load(folder / f"{entry['name']}.npz")
-        self.pool, self.lower, self.upper = (
-            cp.asarray(numbers[k]) for k in ("pool", "lower", "upper")
-        )
+        self.pools = [cp.asarray(numbers[f"pool{k}"]) for k in (0, 1)]
+        self.lower, self.upper = (cp.asarray(numbers[k]) for k in ("lower", "upper"))
 
-    def search(self, kind: str, targets: Any, efforts: list[list[float]], first: Any) -> Any:
-        """Postures (n, nq) of targets (n, 16), one launch for each of the efforts."""
-        cp, n = self.cp, len(targets)
-        for starts, steps, gain, enough in efforts:
+    def search(self, number: int, targets: Any, first: Any = None) -> Any:
+        """Postures (n, nq) of targets (n, 16) after a round, one launch for each of its efforts."""
+        cp, n, turn = self.cp, len(targets), self.entry["rounds"][number]
+        kind, pool = turn["kernel"], self.pools[turn["pool"]]
+        for starts, steps, gain, enough in turn["efforts"]:
             ends, costs = cp.empty((n, self.entry["nq"])), cp.empty(n)
             given = 0 if first is None else 1
-            arrays = (targets, self.pool if first is None else first, self.pool, ends, costs)
-            counts = tuple(map(np.int32, (given, starts, steps, len(self.pool) - 1)))
+            arrays = (targets, pool if first is None else first, pool, ends, costs)
+            counts = tuple(map(np.int32, (given, starts, steps, len(pool) - 1)))
             threads = self.entry["threads"][kind]
             blocks = (min(-(-n // threads), 1024),)
             tail = (cp.zeros(1, cp.uint64), np.int64(n), *counts)
@@ -105,13 +110,14 @@ class Arm:
         return (missed <= TOLERANCE) & ((q >= self.lower) & (q <= self.upper)).all(axis=1)
 
     def solve(self, targets: Any) -> tuple[Any, Any]:
-        """(q, found), the patient search for what the quick one leaves."""
-        q = self.search("quick", targets, self.entry["quick"], None)
+        """(q, found), each round for what those before it leave."""
+        q = self.search(0, targets)
         found = self.found(targets, q)
-        left = self.cp.flatnonzero(~found)
-        if len(left):
-            last = self.search("patient", targets[left], self.entry["patient"], q[left])
-            q[left], found[left] = last, self.found(targets[left], last)
+        for number in range(1, len(self.entry["rounds"])):
+            left = self.cp.flatnonzero(~found)
+            if len(left):
+                ends = self.search(number, targets[left], q[left])
+                q[left], found[left] = ends, self.found(targets[left], ends)
         return q, found
 
 
@@ -121,20 +127,17 @@ def run(folder: Path, log2: int) -> None:
 
     card = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(f"{card}, CuPy {cp.__version__}; 2^{log2} targets, 1e-9 m and rad, limits on\n")
-    print("| arm | operations per step | registers | found | left to patience "
-          "| first search, 10⁶/s | all, verified, 10⁶/s |")  # fmt: skip
+    print("| arm | operations per step | registers | found | left to later rounds "
+          "| first round, 10⁶/s | all, verified, 10⁶/s |")  # fmt: skip
     print("|---|---|---|---|---|---|---|")
     for entry in json.loads((folder / "manifest.json").read_text()):
         arm = Arm(cp, folder, entry)
         rng = cp.random.default_rng(7)
         share = rng.random((2**log2, entry["nq"]))
         targets = arm.direct("pose", (arm.lower + share * (arm.upper - arm.lower),), 16)
-        quick = arm.search("quick", targets, entry["quick"], None)
-        left = int((~arm.found(targets, quick)).sum())
+        left = int((~arm.found(targets, arm.search(0, targets))).sum())
         arm.solve(targets)
-        first = _seconds(
-            cp, lambda a=arm, t=targets, e=entry: a.search("quick", t, e["quick"], None)
-        )
+        first = _seconds(cp, lambda a=arm, t=targets: a.search(0, t))
         q, found = arm.solve(targets)
         whole = _seconds(cp, lambda a=arm, t=targets: a.solve(t))
         # and once more with plain arithmetic, from the pose kernel's numbers

@@ -114,7 +114,7 @@ class _Path:
             others = self.others(k)
             if not len(others):
                 downhill = replace(self.hunt, restarts=0)
-                self.q[k] = downhill.patient(self.targets[k : k + 1], last[None])[0][0]
+                self.q[k] = downhill.run(self.targets[k : k + 1], last[None]).q[0]
                 return last
             q = self.farthest(others, k, last)
             step = self.hunt.system.difference(last, q)
@@ -143,7 +143,7 @@ class _Path:
         rows = np.ascontiguousarray(np.swapaxes(ends, 0, 1)).reshape(-1, nq)
         wanted = np.broadcast_to(targets, (c, m, 4, 4)).reshape(-1, 4, 4)
         effort = Effort(1, STEPS, GAIN, 0.005 * hunt.tolerance)
-        rows, _ = hunt.loop(hunt.how)([wanted], hunt.pool, effort, rows)
+        rows, _ = hunt.loop(hunt.how)([wanted], hunt.pool(), effort, rows)
         there = hunt.arrived(wanted, rows).reshape(c, m)
         paths = rows.reshape(c, m, nq)
         before = np.concatenate([q[:, None], paths[:, :-1]], axis=1)

@@ -19,6 +19,7 @@ from dalembert.systems.reaching.search import (
     Search,
     kept,
     limits_of,
+    on_gpu,
     relaxing_loop,
     search_loop,
 )
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 # measured on seven arms: the fewest steps in all, those of starts that lead nowhere included
 GAIN, STEPS = 0.05, 16
 # singular postures are reached by a constant factor per step
-PATIENT, PATIENT_STARTS = 80, 30
+PATIENT = 48
 # what is out of reach has no zero to jump to: stronger damping goes downhill to the nearest posture
 NEAREST = ((1.0, 100), (10.0, 100), (1.0, 100))
 RELAXED = 100  # steps toward a goal
@@ -44,6 +45,14 @@ class Reached(NamedTuple):
     found: np.ndarray  # (...) bool
 
 
+class Round(NamedTuple):
+    """Searches one after the other, each from where the last one ended."""
+
+    how: Search
+    pool: int  # number of the pool of postures to begin at
+    efforts: tuple[Effort, ...]
+
+
 @dataclass(frozen=True)
 class Hunt:
     """A search for one kind of target of a system."""
@@ -55,38 +64,50 @@ class Hunt:
     seed: int
     weights: Any = None
     parameters: Any = None
+    device: bool = False  # whether arrays lie on a GPU
 
-    def run(self, targets: np.ndarray, q0: np.ndarray | None) -> Reached:
+    def run(self, targets: Any, q0: Any) -> Reached:
         """Postures (n, nq) of targets (n, 4, 4), begun at q0 (n, nq) or anywhere."""
-        q, _ = self.loop(self.how)(self.held(targets), self.pool, self.quick, q0)
-        found = self.arrived(targets, q)
-        left = np.flatnonzero(~found)
-        if len(left):
-            q[left], found[left] = self.patient(targets[left], q[left])
+        first, *others = self.rounds
+        q, found = self.attempt(first, targets, q0)
+        for following in others:
+            left = (~found).nonzero()[0]
+            if not len(left):
+                break
+            q[left], found[left] = self.attempt(following, targets[left], q[left])
         return Reached(q, found)
 
-    def patient(self, targets: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(q, found) with more steps from each start, and then downhill to the nearest posture."""
-        patient = self.loop(self.how._replace(chord=False))
-        for effort in self.lasting:
-            q, _ = patient(self.held(targets), self.pool, effort, q)
+    def attempt(self, turn: Round, targets: Any, q: Any) -> tuple[Any, Any]:
+        """(q, found) after one of the rounds."""
+        search, pool = self.loop(turn.how), self.pool(turn.pool)
+        for effort in turn.efforts:
+            q, _ = search(self.held(targets), pool, effort, q)
         return q, self.arrived(targets, q)
 
     @property
-    def quick(self) -> Effort:
-        """Many short starts; the step after an error of √tolerance / 10 is the last."""
-        return Effort(self.restarts + 1, STEPS, GAIN, 0.005 * self.tolerance * self.least)
+    def rounds(self) -> tuple[Round, ...]:
+        """Many short starts, whose last step is the one after an error of √tolerance / 10; what is
+        near and converges slowly; long starts elsewhere, and then downhill.
+        """
+        near, there = 0.005 * self.tolerance * self.least, 0.05 * self.tolerance**2 * self.least
+        return (
+            Round(self.how, 0, (Effort(self.restarts + 1, STEPS, GAIN, near),)),
+            Round(self.how, 0, (Effort(1, 2 * STEPS, GAIN, there),)),
+            Round(
+                self.how._replace(chord=False),
+                1,
+                (
+                    Effort(self.restarts + 1, PATIENT, GAIN, there),
+                    *(Effort(1, steps, gain, there) for gain, steps in NEAREST),
+                ),
+            ),
+        )
 
-    @property
-    def lasting(self) -> list[Effort]:
-        """Fewer and longer starts, down to the tolerance itself."""
-        enough = 0.05 * self.tolerance**2 * self.least
-        starts = min(self.restarts, PATIENT_STARTS) + 1
-        downhill = (Effort(1, steps, gain, enough) for gain, steps in NEAREST)
-        return [Effort(starts, PATIENT, GAIN, enough), *downhill]
-
-    def arrived(self, targets: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def arrived(self, targets: Any, q: Any) -> Any:
         """Whether the frame is at its target, by `pose`, and the mechanism closed."""
+        if self.device:
+            missed = on_gpu(self.system, self.how, self.values)[1]
+            return missed((q, targets)) <= self.tolerance
         there = misses(self.pose(q), targets, self.how.task) <= self.tolerance
         if self.system.dynamics.rows:
             open_ = self.system._evaluate("residual", (q,), None, self.parameters)
@@ -99,6 +120,8 @@ class Hunt:
 
     def loop(self, how: Search) -> Any:
         """The compiled search."""
+        if self.device:
+            return on_gpu(self.system, how, self.values)[0]
         return kept(self.system, how, self.values, search_loop)
 
     @cached_property
@@ -112,11 +135,10 @@ class Hunt:
         given = np.ones(1) if self.weights is None else np.asarray(self.weights, dtype=float)
         return float(np.min(given[given > 0.0], initial=1.0)) ** 2
 
-    @cached_property
-    def pool(self) -> np.ndarray:
+    def pool(self, number: int = 0) -> np.ndarray:
         """(a power of two, nq) random postures, other ones than a user's of the same seed."""
         size = max(LEAST_POOL, 1 << int(self.restarts).bit_length())
-        rng = np.random.default_rng([self.seed, LEAST_POOL])
+        rng = np.random.default_rng([self.seed, LEAST_POOL, number])
         return anywhere(self.system, rng, size, self.how.limits)
 
     def held(self, targets: np.ndarray) -> list[np.ndarray]:
@@ -132,7 +154,9 @@ class Hunt:
         made = kept(self.system, self.how, self.values, relaxing_loop)
         (ends,) = made((q,), [targets, posture], RELAXED, RELAXED, GAIN)
         polish = Effort(1, 2 * STEPS, GAIN, 0.005 * self.tolerance)
-        moved, _ = self.loop(self.how._replace(hops=False))([targets], self.pool, polish, ends[-1])
+        moved, _ = self.loop(self.how._replace(hops=False))(
+            [targets], self.pool(), polish, ends[-1]
+        )
         better = self.arrived(targets, moved) & (
             self.worth(moved, posture) > self.worth(q, posture)
         )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from dalembert.errors import SettingError, ShapeError
 from dalembert.systems.reaching.hunt import Hunt, Reached
-from dalembert.systems.reaching.search import on_gpu
 
 
 def reach_on_device(hunt: Hunt, T: Any, q0: Any, continuous: bool) -> Reached:
@@ -29,22 +29,5 @@ def reach_on_device(hunt: Hunt, T: Any, q0: Any, continuous: bool) -> Reached:
         first = cp.ascontiguousarray(cp.broadcast_to(cp.asarray(q0), (*batch, nq))).reshape(
             rows, nq
         )
-    q, found = _quick(hunt, flat, first)
-    left = (~found).nonzero()[0]
-    if len(left):
-        q[left], found[left] = _patient(hunt, cp.ascontiguousarray(flat[left]), q[left])
+    q, found = replace(hunt, device=True).run(flat, first)
     return Reached(q.reshape(*batch, nq), found.reshape(batch))
-
-
-def _quick(hunt: Hunt, targets: Any, first: Any) -> tuple[Any, Any]:
-    search, missed = on_gpu(hunt.system, hunt.how, hunt.values)
-    q, _ = search([targets], hunt.pool, hunt.quick, first)
-    return q, missed((q, targets)) <= hunt.tolerance
-
-
-def _patient(hunt: Hunt, targets: Any, q: Any) -> tuple[Any, Any]:
-    """With more steps from each start, and then downhill to the nearest posture."""
-    search, missed = on_gpu(hunt.system, hunt.how._replace(chord=False), hunt.values)
-    for effort in hunt.lasting:
-        q, _ = search([targets], hunt.pool, effort, q)
-    return q, missed((q, targets)) <= hunt.tolerance

@@ -1,0 +1,130 @@
+"""Inverse kinematics side by side: ours, the Robotics Toolbox's C++ `ik_LM`, and pink, one thread.
+
+    python -m benchmarks.inverse_kinematics [--targets 100000] [--rounds 3] [--only UR5]
+
+Needs `roboticstoolbox-python` and `pin-pink` with `quadprog`; a peer that is not installed is left out.
+Targets are poses of random postures within the limits. A posture counts as solved where our `pose` of
+it is within 1e-9 m and rad of the target and every joint within its limits; at its tol=1e-18, which is
+½ |e|², the Toolbox stops within √2 · 1e-9, and that counts. Candidates take turns, and each keeps its
+best time. The Toolbox is run with its default damping k = 1 and with 0.1, and the faster one compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np  # noqa: E402
+
+import dalembert as dl  # noqa: E402
+from benchmarks.arms import ARMS  # noqa: E402
+from benchmarks.reach_peers import Pink, toolbox, toolbox_transforms  # noqa: E402
+from dalembert.systems.reaching.targets import misses  # noqa: E402
+
+TOLERANCE, SEED = 1e-9, 20
+TOOLBOX_TARGETS, PINK_TARGETS = 2000, 12
+
+
+class Candidate(NamedTuple):
+    """A solver, the targets it gets, and how near it promises to come."""
+
+    name: str
+    solve: Callable[[np.ndarray], np.ndarray]
+    count: int
+    tolerance: float = TOLERANCE
+
+
+class Outcome(NamedTuple):
+    """Share of the targets solved, and solved targets per second."""
+
+    share: float
+    rate: float
+
+
+def candidates(robot: dl.Robot, count: int) -> list[Candidate]:
+    """Ours, and the peers that are installed."""
+    found = [Candidate("dalembert", lambda T: robot.inverse_kinematics(T).q, count)]
+    try:
+        chain = toolbox_transforms(robot)
+        for k in (1.0, 0.1):
+            few = min(count, TOOLBOX_TARGETS)
+            near = np.sqrt(2.0) * TOLERANCE
+            found.append(Candidate(f"k = {k:g}", lambda T, k=k: toolbox(chain, T, k), few, near))
+    except ImportError:
+        print("roboticstoolbox is not installed")
+    try:
+        found.append(Candidate("pink", Pink(robot), min(count, PINK_TARGETS)))
+    except ImportError:
+        print("pink is not installed")
+    return found
+
+
+def compared(robot: dl.Robot, count: int, rounds: int) -> dict[str, Outcome]:
+    """The outcome of every candidate."""
+    T = robot.pose(robot.random_state(np.random.default_rng(SEED), count)[0])
+    listed = candidates(robot, count)
+    best = dict.fromkeys((c.name for c in listed), np.inf)
+    shares: dict[str, float] = {}
+    listed[0].solve(T[:8])  # compiled before
+    for _ in range(rounds):
+        for candidate in listed:
+            given = T[: candidate.count]
+            begin = time.perf_counter()
+            q = candidate.solve(given)
+            best[candidate.name] = min(best[candidate.name], time.perf_counter() - begin)
+            inside = ((q >= robot.lower) & (q <= robot.upper)).all(axis=-1)
+            near = misses(robot.pose(q), given, "pose") <= candidate.tolerance
+            shares[candidate.name] = float((inside & near).mean())
+    return {
+        c.name: Outcome(shares[c.name], c.count * shares[c.name] / best[c.name]) for c in listed
+    }
+
+
+def row(title: str, found: dict[str, Outcome]) -> str:
+    """A line of the table."""
+    ours = found.pop("dalembert")
+    pink = found.pop("pink", None)
+    cells = [title, *_cells(ours)]
+    if found:
+        name, peer = max(found.items(), key=lambda item: item[1].rate)
+        cells += [name, *_cells(peer), f"**{ours.rate / peer.rate:.0f}×**"]
+    else:
+        cells += ["–"] * 4
+    cells += [*_cells(pink), f"{ours.rate / pink.rate:.0f}×"] if pink else ["–"] * 3
+    return "| " + " | ".join(cells) + " |"
+
+
+def _cells(outcome: Outcome) -> tuple[str, str]:
+    share, each = 100 * outcome.share, 1e6 / outcome.rate
+    return f"{share:.3f} %", f"{each:.2f}" if each < 100 else f"{each:.0f}"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--targets", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=list(ARMS), action="append")
+    chosen = parser.parse_args()
+    dl.set_num_threads(1)
+    warnings.simplefilter("ignore")  # the peers have much to say
+    print(
+        f"{chosen.targets} targets for ours, {TOOLBOX_TARGETS} for the Toolbox, {PINK_TARGETS} for "
+        "pink; microseconds per solved target\n"
+    )
+    peers = ["Toolbox", "solved", "µs", "ratio", "pink solved", "µs", "ratio"]
+    print("| " + " | ".join(["arm", "ours solved", "µs", *peers]) + " |")
+    print("|---" * 10 + "|")
+    for title in chosen.only or ARMS:
+        print(row(title, compared(ARMS[title](), chosen.targets, chosen.rounds)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
