@@ -27,13 +27,13 @@ class Adaptive(JointLaw):
     ``parameters``: zero keeps one as it is believed to be. `estimate` is where θ̂ begins, by
     default the robot's own. Rotors, friction and springs count as they stand in the model.
 
-    >>> import numpy as np, dalembert as dl
-    >>> robot = dl.load("planar_2r")
-    >>> believed = robot.with_payload(0.5, [0.0, 0.0, 0.0])  # and 0.5 kg too heavy
-    >>> path = dl.control.quintic([0.0, 0.0], [1.0, -0.5], duration=1.0)
-    >>> law = dl.control.Adaptive(believed, path, slope=10.0, kd=20.0, rate=0.5)
-    >>> run = dl.simulate(robot, [0.0, 0.0], None, law, duration=6.0, dt=0.1)
-    >>> bool(abs(run.q[-1] - [1.0, -0.5]).max() < 1e-3)
+    >>> import dalembert as dl
+    >>> robot = dl.load("elbow_3r")
+    >>> loaded = robot.with_payload(0.5, [0.0, 0.0, 0.0])  # what the law does not know
+    >>> path = dl.control.quintic([0.0, 0.5, -0.6], [1.0, 0.2, -0.2], duration=1.0)
+    >>> law = dl.control.Adaptive(robot, path, slope=20.0, kd=40.0, rate=1.0)
+    >>> run = dl.simulate(loaded, [0.0, 0.5, -0.6], None, law, duration=3.0, dt=0.1)
+    >>> bool(abs(run.q[-1] - [1.0, 0.2, -0.2]).max() < 1e-3)
     True
     """
 
