@@ -29,7 +29,7 @@ def computed(kernel, dtype, arrays, batch):
         steps.append(np.where(np.array(lead, int) == 1, 0, strides)[::-1])
     axes = [(n, [int(s[k]) for s in steps]) for k, n in enumerate(batch[::-1])]
     outs = [np.full((*batch, *p.shape), np.nan, dtype) for p in kernel.program.outputs]
-    kernel.launch(dtype, 0, 7, [x.ctypes.data for x in (*arrays, *outs)], axes)
+    kernel.planned(dtype, 0, axes)(7, [x.ctypes.data for x in (*arrays, *outs)])
     return outs
 
 

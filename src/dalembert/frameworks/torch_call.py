@@ -39,9 +39,9 @@ class Op:
 
     def __call__(self, arrays: Sequence[Any]) -> Sequence[Any]:
         torch = self.torch
-        if not _plain(torch, arrays):
+        if not is_plain(torch, arrays):
             found = self.traced.apply(*arrays)
-        elif torch.autograd.forward_ad._current_level >= 0 or (
+        elif is_forward(torch) or (
             torch.is_grad_enabled() and any(x.requires_grad for x in arrays)
         ):
             found = self.record(*arrays)
@@ -73,7 +73,7 @@ class Op:
         """The CUDA kernel on the current stream of the tensors' device."""
         if self._cuda is None:
             self._cuda = TorchLaunch(spread(self.operation))
-        return self._cuda(arrays, self.shapes(arrays))
+        return self._cuda(arrays, self.shapes)
 
     def shapes(self, arrays: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Shapes of the outputs."""
@@ -226,10 +226,15 @@ def _library() -> Any:
     return torch.library.Library("dalembert", "FRAGMENT")
 
 
-def _plain(torch: Any, arrays: Sequence[Any]) -> bool:
+def is_plain(torch: Any, arrays: Sequence[Any]) -> bool:
     """Whether all are tensors proper, and no transform or mode watches what is done with them."""
     kinds = (torch.Tensor, torch.nn.Parameter)
     if not all(type(x) in kinds for x in arrays):
         return False
     active = torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack()
     return not active
+
+
+def is_forward(torch: Any) -> bool:
+    """Whether forward mode is on."""
+    return torch.autograd.forward_ad._current_level >= 0

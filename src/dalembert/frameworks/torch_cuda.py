@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
-from dalembert.kernels.cuda.launch import Axis, SpreadKernel
+from dalembert.kernels.cuda.launch import Axis, Launch, SpreadKernel
 from dalembert.kernels.cuda.spread import AXES
+
+_MOST_PLANS = 1024
+
+
+class _Plan(NamedTuple):
+    """What a call does that depends on shapes and strides only, so that it is found out once."""
+
+    shapes: Sequence[tuple[int, ...]]  # of the results
+    launch: Launch
+    arranged: Callable[[Sequence[Any]], Sequence[Any]] | None  # copies, where there must be some
 
 
 class TorchLaunch:
@@ -17,53 +27,67 @@ class TorchLaunch:
         import torch
 
         self.torch, self.kernel = torch, kernel
-        self._widths = [port.size for port in kernel.program.inputs]
         self._ranks = [len(port.shape) for port in kernel.program.inputs]
+        self._plans: dict[Any, _Plan] = {}
 
-    def __call__(self, arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
-        """Results of these shapes."""
-        device = arrays[0].device
-        torch, index = self.torch, device.index
-        if torch.cuda.current_device() != index:
+    def __call__(
+        self, arrays: Sequence[Any], shapes: Callable[[Sequence[Any]], Sequence[tuple[int, ...]]]
+    ) -> tuple[Any, ...]:
+        """The results; `shapes` of the tensors gives theirs."""
+        first, torch = arrays[0], self.torch
+        index = first.get_device()
+        if torch._C._cuda_getDevice() != index:
             with torch.cuda.device(index):
                 return self(arrays, shapes)
         for x in arrays:
-            if x.device != device:
-                raise RuntimeError(f"tensors are on {device} and on {x.device}: move them to one")
-        batch = shapes[0][: len(shapes[0]) - len(self.kernel.program.outputs[0].shape)]
-        made = [torch.empty(shape, dtype=arrays[0].dtype, device=device) for shape in shapes]
-        given, axes = self._even(arrays, batch)
-        dtype = "float32" if arrays[0].dtype is torch.float32 else "float64"
-        stream = torch._C._cuda_getCurrentRawStream(index)
-        places = [x.data_ptr() for x in (*given, *made)]
-        self.kernel.launch(dtype, index, stream, places, axes)
+            if x.get_device() != index:
+                raise RuntimeError(
+                    f"tensors are on {first.device} and {x.device}: move them to one"
+                )
+        key = (first.dtype, index, *[x.shape for x in arrays], *[x.stride() for x in arrays])
+        plan = self._plans.get(key) or self._planned(key, arrays, shapes(arrays))
+        made = [first.new_empty(shape) for shape in plan.shapes]
+        given = arrays if plan.arranged is None else plan.arranged(arrays)
+        places = [x.data_ptr() for x in given]
+        places += [x.data_ptr() for x in made]
+        plan.launch(torch._C._cuda_getCurrentRawStream(index), places)
         return tuple(made)
+
+    def _planned(self, key: Any, arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> _Plan:
+        if len(self._plans) > _MOST_PLANS:
+            self._plans.clear()
+        rank = len(self.kernel.program.outputs[0].shape)
+        batch = shapes[0][: len(shapes[0]) - rank]
+        arranged, axes = self._even(arrays, batch)
+        dtype = "float32" if arrays[0].dtype is self.torch.float32 else "float64"
+        launch = self.kernel.planned(dtype, arrays[0].get_device(), axes)
+        self._plans[key] = _Plan(shapes, launch, arranged)
+        return self._plans[key]
 
     def _even(
         self, arrays: Sequence[Any], batch: tuple[int, ...]
-    ) -> tuple[Sequence[Any], list[Axis]]:
-        """The tensors and the axes of their batch; where these are too many, in rows."""
-        count = len(batch)
-        if all(
-            x.dim() == count + rank and x.is_contiguous() and x.shape[:count] == batch
-            for x, rank in zip(arrays, self._ranks, strict=True)
-        ):  # the usual case, which is to be quick
-            return arrays, [(prod(batch), self._widths)]
-        given = [self._rows(x, batch, rank) for x, rank in zip(arrays, self._ranks, strict=True)]
-        axes = joined(batch, [x.stride()[:count] for x in given])
-        if len(axes) > AXES:
-            given = [x.contiguous() for x in given]
-            axes = joined(batch, [x.stride()[:count] for x in given])
-        return given, axes
+    ) -> tuple[Callable[[Sequence[Any]], Sequence[Any]] | None, list[Axis]]:
+        """How the tensors are arranged, and the axes of their batch; too many of them: in rows."""
+        torn = [self._is_torn(x, rank) for x, rank in zip(arrays, self._ranks, strict=True)]
 
-    def _rows(self, x: Any, batch: tuple[int, ...], rank: int) -> Any:
-        """The tensor over the whole batch, each state of it one piece of memory."""
-        core = x.shape[x.dim() - rank :]
-        steps = [prod(core[k + 1 :]) for k in range(rank)]
-        pairs = zip(core, x.stride()[x.dim() - rank :], steps, strict=True)
-        if any(n > 1 and step != even for n, step, even in pairs):
-            x = x.contiguous()
-        return x.expand(*batch, *core)
+        def spread(arrays: Sequence[Any]) -> list[Any]:
+            pairs = zip(arrays, torn, self._ranks, strict=True)
+            whole = [(x.contiguous() if far else x, rank) for x, far, rank in pairs]
+            return [x.expand(*batch, *x.shape[x.dim() - rank :]) for x, rank in whole]
+
+        def rows(arrays: Sequence[Any]) -> list[Any]:
+            return [x.contiguous() for x in spread(arrays)]
+
+        axes = joined(batch, [x.stride()[: len(batch)] for x in spread(arrays)])
+        if len(axes) > AXES:
+            return rows, joined(batch, [x.stride()[: len(batch)] for x in rows(arrays)])
+        return spread if any(torn) else None, axes
+
+    def _is_torn(self, x: Any, rank: int) -> bool:
+        """Whether a state is not one piece of memory."""
+        core, strides = x.shape[x.dim() - rank :], x.stride()[x.dim() - rank :]
+        even = [prod(core[k + 1 :]) for k in range(rank)]
+        return any(n > 1 and a != b for n, a, b in zip(core, strides, even, strict=True))
 
 
 def joined(batch: Sequence[int], steps: Sequence[Sequence[int]]) -> list[Axis]:

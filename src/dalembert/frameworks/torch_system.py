@@ -10,7 +10,8 @@ import numpy as np
 
 from dalembert.frameworks.facade import Given
 from dalembert.frameworks.rolling import RollingFacade, Walk
-from dalembert.frameworks.torch_call import Op, op
+from dalembert.frameworks.torch_call import Op, is_forward, is_plain, op
+from dalembert.frameworks.torch_walk import rolled
 from dalembert.systems.operation import Operation
 from dalembert.systems.system import System
 from dalembert.systems.variant import Variant
@@ -132,25 +133,17 @@ class TorchSystem(RollingFacade):
         return x.expand(shape)
 
     def _walk(self, walk: Walk, state: tuple[Any, Any]) -> tuple[Any, Any]:
-        from torch.utils.checkpoint import checkpoint
+        arrays = (*state, walk.tau, *walk.rest)
+        if is_plain(self._torch, arrays) and not is_forward(self._torch):
+            return rolled()(walk, self._by_steps, *arrays)
+        return self._by_steps(walk, state)
 
-        step = op(walk.step)
-
-        def segment(first: int, last: int, *x: Any) -> Any:
-            for k in range(first, last):
-                x = tuple(step([*x, walk.tau[k] if walk.moving else walk.tau, *walk.rest]))
-            return x
-
-        # transforms of torch.func know no checkpoints, and keep every state
-        kept = walk.length == 1 or self._torch._C._are_functorch_transforms_active()
-        saved = []
-        for first in range(0, walk.saves * walk.every, walk.every):
-            for k in range(first, first + walk.every, walk.length):
-                last = min(k + walk.length, first + walk.every)
-                if kept or not self._torch.is_grad_enabled():
-                    state = segment(k, last, *state)
-                else:
-                    state = checkpoint(segment, k, last, *state, use_reentrant=False)
-            saved.append(state)
+    def _by_steps(self, walk: Walk, state: Sequence[Any]) -> tuple[Any, Any]:
+        """For transforms and higher derivatives: op after op, where every state is kept."""
+        step, saved = op(walk.step), []
+        for k in range(walk.saves * walk.every):
+            state = step([*state, walk.tau[k] if walk.moving else walk.tau, *walk.rest])
+            if (k + 1) % walk.every == 0:
+                saved.append(state)
         q, qd = zip(*saved, strict=True)
         return self._torch.stack(q), self._torch.stack(qd)

@@ -7,7 +7,7 @@ stream. They are never unloaded, for XLA and captured graphs keep what they were
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+import threading
 from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -36,8 +36,23 @@ class Loaded(NamedTuple):
         return -(-count // threads), threads
 
 
+class _Room(threading.local):
+    """Where a thread puts the arguments of its launches."""
+
+    size = 0
+
+    def grow(self, size: int) -> None:
+        """Make room for more of them."""
+        self.size = size
+        self.words: Any = (ctypes.c_int64 * size)()
+        first = ctypes.addressof(self.words)
+        self.places = (ctypes.c_void_p * size)(*range(first, first + 8 * size, 8))
+
+
 class Driver:
     """The driver of this process."""
+
+    _room = _Room()
 
     def __init__(self) -> None:
         try:
@@ -88,14 +103,14 @@ class Driver:
             self._do("cuKernelGetFunction", ctypes.byref(function), ctypes.c_void_p(handle))
 
     def launch(
-        self, handle: int, blocks: int, threads: int, stream: int, device: int, words: Sequence[int]
+        self, handle: int, blocks: int, threads: int, stream: int, device: int, words: list[int]
     ) -> None:
         """Launch a kernel; `words` are its arguments, each at the beginning of eight bytes."""
-        size = len(words)
-        held = (ctypes.c_int64 * size)(*words)
-        first = ctypes.addressof(held)
-        places = (ctypes.c_void_p * size)(*range(first, first + 8 * size, 8))
-        given = (handle, blocks, 1, 1, threads, 1, 1, 0, stream, places, None)
+        room = self._room
+        if len(words) > room.size:
+            room.grow(len(words))
+        room.words[: len(words)] = words
+        given = (handle, blocks, 1, 1, threads, 1, 1, 0, stream, room.places, None)
         code = self._launch(*given)
         if code == _NO_CONTEXT:  # the default stream, in a thread that has not used CUDA before
             self._enter(device)

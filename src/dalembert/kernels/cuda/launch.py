@@ -74,17 +74,27 @@ class SpreadKernel:
         found = linked(f"launcher\n{facts}", (SYMBOL,), compiled, known)
         return found[SYMBOL], (self, found)
 
-    def launch(
-        self, dtype: str, device: int, stream: int, arrays: Sequence[int], axes: Sequence[Axis]
-    ) -> None:
-        """Compute a batch of at most three axes, the last one first; `arrays` are addresses."""
-        kernel, cuda = self._loaded.get(dtype) or self.loaded(dtype), driver()
+    def planned(self, dtype: str, device: int, axes: Sequence[Axis]) -> Launch:
+        """A batch of at most three axes, the last one first, to be launched on a device."""
+        kernel, inputs = self.loaded(dtype), len(self.program.inputs)
         if (dtype, device) not in self._prepared:
-            cuda.prepare(kernel.handle, device)
+            driver().prepare(kernel.handle, device)
             self._prepared.add((dtype, device))
-        full = [*axes, *((1, (0,) * len(self.program.inputs)),) * (AXES - len(axes))]
+        full = [*axes, *((1, (0,) * inputs),) * (AXES - len(axes))]
         count = prod(extent for extent, _ in full)
-        if count:
-            steps = [step[a] for a in range(len(self.program.inputs)) for _, step in full]
-            words = (*arrays, count, full[0][0], full[1][0], *steps)
-            cuda.launch(kernel.handle, *kernel.geometry(count), stream, device, words)
+        steps = [step[a] for a in range(inputs) for _, step in full]
+        return Launch(kernel, device, count, [count, full[0][0], full[1][0], *steps])
+
+
+class Launch:
+    """All of a launch that is known before the addresses of its arrays are."""
+
+    def __init__(self, kernel: Loaded, device: int, count: int, words: list[int]) -> None:
+        self.count, self._handle, self._device, self._words = count, kernel.handle, device, words
+        self._grid, self._driver = kernel.geometry(count), driver()
+
+    def __call__(self, stream: int, arrays: list[int]) -> None:
+        """Launch it on a stream, with the addresses of inputs and outputs."""
+        if self.count:
+            words = arrays + self._words
+            self._driver.launch(self._handle, *self._grid, stream, self._device, words)
