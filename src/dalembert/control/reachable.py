@@ -18,8 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dalembert.kernels.call.envelope import backward, forward, padded
+
 TINY = 1e-13  # beside the other coefficient of a line
 FAR = 1e30  # no line
+ROUNDING = 1e-12  # by which a set may be empty, beside its speeds
 
 
 class Bounds(NamedTuple):
@@ -55,28 +58,21 @@ def passed(A: np.ndarray, B: np.ndarray, C: np.ndarray, end: float) -> Sets:
     """The sets of x at all grid points, from x = end at the last; lines (N, m)."""
     bounds = solved(A, B, C)
     first, last, largest, least = extent(A, B, C, bounds)
-    count = len(A)
-    low, high = np.empty(count + 1), np.empty(count + 1)
-    low[count] = high[count] = end
-    for i in range(count - 1, -1, -1):
-        begin, stop = max(low[i + 1], first[i]), min(high[i + 1], last[i])
-        if begin > stop + 1e-12 * abs(stop):
-            return Sets(low, high, i)
-        y = min(max(largest[i], begin), stop)
-        high[i] = (bounds.upper_slope[i] * y + bounds.upper[i]).min()
-        y = min(max(least[i], begin), stop)
-        low[i] = min((bounds.lower_slope[i] * y + bounds.lower[i]).max(), high[i])
-    return Sets(low, high, None)
+    low, high = np.empty(len(A) + 1), np.empty(len(A) + 1)
+    low[-1] = high[-1] = end
+    lines = [padded(x, fill) for x, fill in zip(bounds, (0.0, FAR, 0.0, -FAR), strict=True)]
+    backward((lines[0], lines[1], lines[2], lines[3]), (first, last, largest, least), low, high)
+    begin, stop = np.maximum(low[1:], first), np.minimum(high[1:], last)
+    empty = np.flatnonzero(begin > stop + ROUNDING * np.abs(stop))
+    return Sets(low, high, int(empty[-1]) if empty.size else None)
 
 
 def fastest(A: np.ndarray, B: np.ndarray, C: np.ndarray, sets: Sets, start: float) -> np.ndarray:
     """x (N+1,) of the fastest motion from x = start, which must be in the first set."""
     bounds = solved(B, A, C)  # of y by x
-    x = np.empty(len(A) + 1)
-    x[0] = start
-    for i in range(len(A)):
-        y = (bounds.upper_slope[i] * x[i] + bounds.upper[i]).min()
-        x[i + 1] = max(min(y, sets.high[i + 1]), sets.low[i + 1])
+    x = np.full(len(A) + 1, start)
+    lines = padded(bounds.upper_slope, 0.0), padded(bounds.upper, FAR)
+    forward(*lines, sets.low, sets.high, x)
     return x
 
 
@@ -102,16 +98,16 @@ def _edge(x: Bounds, start: np.ndarray) -> np.ndarray:
     From the right it steps to where the two lines that are active cross, and never too far: it ends
     after at most as many steps as there are lines.
     """
-    y, going = start.copy(), np.arange(len(start))
-    while len(going):
-        above, top = _lowest(x.upper_slope[going], x.upper[going], y[going])
-        below, bottom = _lowest(-x.lower_slope[going], -x.lower[going], y[going])
-        slope, at = above + below, top + bottom  # upper − lower = slope y + at
+    y, at, lines = start.copy(), np.arange(len(start)), x
+    while len(at):
+        above, top = _lowest(lines.upper_slope, lines.upper, y[at])
+        below, bottom = _lowest(-lines.lower_slope, -lines.lower, y[at])
+        slope, gap = above + below, top + bottom  # upper − lower = slope y + gap
         with np.errstate(divide="ignore", invalid="ignore"):
-            crossing = np.where(slope < 0.0, -at / slope, -FAR)
-        further = (slope * y[going] + at < 0.0) & (crossing < y[going])
-        going = going[further]
-        y[going] = crossing[further]
+            crossing = np.where(slope < 0.0, -gap / slope, -FAR)
+        further = (slope * y[at] + gap < 0.0) & (crossing < y[at])
+        at, lines = at[further], Bounds(*(side[further] for side in lines))
+        y[at] = crossing[further]
     return y
 
 
@@ -140,5 +136,5 @@ def _top(slope: np.ndarray, at: np.ndarray, first: np.ndarray, last: np.ndarray)
 
 def _lowest(slope: np.ndarray, at: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(slope, at) (N,) of the line that is lowest at y (N,)."""
-    k = np.argmin(slope * y[:, None] + at, axis=1)[:, None]
-    return np.take_along_axis(slope, k, 1)[:, 0], np.take_along_axis(at, k, 1)[:, 0]
+    rows, k = np.arange(len(y)), np.argmin(slope * y[:, None] + at, axis=1)
+    return slope[rows, k], at[rows, k]
