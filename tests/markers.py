@@ -73,6 +73,9 @@ MARKED = {
         "zoo/test_textbook.py::test_every_number_may_be_a_parameter",
     ),
     "process": (
+        "sweeps/test_cluster.py",
+        "sweeps/test_sweep.py::test_a_driver",
+        "sweeps/test_sweep.py::test_processes",
         "test_travel.py::test_other_processes",
         "test_travel.py::test_workers",
         "cli/test_errors.py",

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
     from dalembert.model import Actuator, Joint, Link, Parameter
     from dalembert.simulation import Samples, SimulationWarning, simulate
+    from dalembert.sweeps import sweep
     from dalembert.systems.counting import count_growth
     from dalembert.systems.lagrangian import Lagrangian
     from dalembert.systems.particles import Particles
@@ -145,6 +146,7 @@ _PUBLIC = {
     "nonholonomic_trap": "constraints",
     "set_num_threads": "kernels",
     "simulate": "simulation",
+    "sweep": "sweeps",
     "symbolic_model": "zoo.letters",
     "torch": "frameworks",
     "virtual_work": "systems.statics",
@@ -215,6 +217,7 @@ __all__ = [
     "nonholonomic_trap",
     "set_num_threads",
     "simulate",
+    "sweep",
     "symbolic_model",
     "torch",
     "virtual_work",
@@ -227,7 +230,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
     value = getattr(import_module(f"dalembert.{_PUBLIC[name]}"), name)
-    if name == "simulate":
+    if name in ("simulate", "sweep"):
         import_module("dalembert.report.accessor")  # runs have `.dl`
     globals()[name] = value
     return value

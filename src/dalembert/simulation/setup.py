@@ -63,7 +63,8 @@ def inputs_for(
     """Inputs of every kernel besides state, time and torques, in the order of their ports."""
     given: dict[str, np.ndarray] = {}
     if controller is not None and "law" in plant.given:
-        given["law"] = pack(controller.constants)
+        lanes = getattr(controller, "lanes", None)  # a row of constants for each sample of a sweep
+        given["law"] = pack(controller.constants) if lanes is None else lanes
     made = plant.dynamics
     if made.parameters:
         mapping = parameters is None or isinstance(parameters, Mapping)

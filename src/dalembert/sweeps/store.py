@@ -1,0 +1,220 @@
+"""Where the chunks of a study are kept: in memory, or in a Zarr store that can be gone on with.
+
+A chunk is written region by region, whole chunks of Zarr each, and marked as done last: one that was
+cut short counts as missing. The store is made under another name and then moved into its place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import SimulationError
+from dalembert.sweeps.study import MEANINGS, Chunk, Study, Variable
+
+if TYPE_CHECKING:
+    import xarray
+
+STATUS, DONE = "status", "chunk_done"
+FLAGS = {"long_name": "how the run ended", "flag_values": [0, 1, 2], "flag_meanings": MEANINGS}
+
+
+class Memory:
+    """Chunks in arrays of this process."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.arrays: dict[str, np.ndarray] = {}
+        self.status = np.full(study.design.runs, -1, np.int8)
+        self.reasons: dict[int, str] = {}
+        self.known: Chunk | None = None
+
+    def missing(self) -> list[int]:
+        """Numbers of the chunks that are not done."""
+        return [k for k in range(self.study.chunks) if self.status[k * self.study.size] < 0]
+
+    def begin(self, known: Chunk) -> None:
+        """Make room for what a first chunk shows to be kept of every run."""
+        self.known, runs = known, self.study.design.runs
+        for name, kind in known.variables.items():
+            self.arrays[name] = _empty((runs, *kind.shape), kind.dtype)
+
+    def write(self, chunk: Chunk) -> None:
+        """Keep a chunk."""
+        rows = self.study.rows(chunk.index)
+        for name, array in chunk.arrays.items():
+            self.arrays[name][rows] = array
+        self.status[rows] = chunk.status
+        self.reasons |= {int(rows[k]): text for k, text in chunk.reasons.items()}
+
+    def dataset(self) -> xarray.Dataset:
+        """All of it."""
+        import xarray
+
+        kinds = self.known.variables if self.known else {}
+        kept = {
+            name: (("run", *kind.dims), self.arrays[name], dict(kind.attributes))
+            for name, kind in kinds.items()
+        }
+        kept[STATUS] = (("run",), self.status, FLAGS)
+        coords = {**_design(self.study), **(self.known.coordinates if self.known else {})}
+        found = xarray.Dataset(kept, coords, _attributes(self.study))
+        return with_reasons(found, self.reasons)
+
+
+class Zarr:
+    """Chunks in a folder; one that holds another study is refused."""
+
+    def __init__(self, study: Study, path: str | os.PathLike[str]) -> None:
+        _zarr()
+        self.study, self.path = study, Path(path)
+        self._group: Any = None
+        if self.path.exists():
+            self._open()
+
+    def _open(self) -> None:
+        try:
+            self._group = _zarr().open_group(self.path, mode="r+")
+            said = json.loads(self._group.attrs["study"])
+        except (OSError, KeyError, ValueError) as error:
+            raise SimulationError(
+                f"{str(self.path)!r} is there, but is no store of a sweep ({error}); name another"
+            ) from None
+        for key, mine in json.loads(_text(self.study)).items():
+            if said.get(key) != mine:
+                raise SimulationError(
+                    f"{str(self.path)!r} holds another study: {key} was {said.get(key)!r}, now "
+                    f"{mine!r}; name another store, or delete it"
+                )
+
+    def missing(self) -> list[int]:
+        """Numbers of the chunks that are not done."""
+        if self._group is None:
+            return list(range(self.study.chunks))
+        return np.flatnonzero(~np.asarray(self._group[DONE][:], dtype=bool)).tolist()
+
+    def begin(self, known: Chunk) -> None:
+        """Make the store, as a first chunk shows what is kept; nothing where there is one."""
+        if self._group is not None:
+            return
+        import xarray
+
+        part = self.path.with_name(f"{self.path.name}.part{os.getpid()}")
+        coords = {**_design(self.study), **known.coordinates}
+        shutil.rmtree(part, ignore_errors=True)
+        order = json.dumps([*coords, *known.variables, STATUS])
+        labels = xarray.Dataset({}, coords, _attributes(self.study) | {"order": order})
+        labels.to_zarr(part, mode="w", zarr_format=2, consolidated=False)
+        group = _zarr().open_group(part, mode="r+")
+        runs, size = self.study.design.runs, self.study.size
+        for name, kind in known.variables.items():
+            self._create(group, name, kind, runs, size)
+        flags = Variable((), (), "|i1", FLAGS)
+        self._create(group, STATUS, flags, runs, size)
+        self._create(group, DONE, Variable((), (), "|b1", {}), self.study.chunks, 1, "chunk")
+        os.replace(part, self.path)
+        self._group = _zarr().open_group(self.path, mode="r+")
+
+    @staticmethod
+    def _create(
+        group: Any, name: str, kind: Variable, rows: int, size: int, along: str = "run"
+    ) -> None:
+        attributes = {**kind.attributes, "_ARRAY_DIMENSIONS": [along, *kind.dims]}
+        group.create_array(
+            name,
+            shape=(rows, *kind.shape),
+            chunks=(min(size, rows), *(max(1, n) for n in kind.shape)),
+            dtype=kind.dtype,
+            fill_value=_unknown(kind.dtype),
+            attributes=attributes,
+        )
+
+    def write(self, chunk: Chunk) -> None:
+        """Keep a chunk: its arrays, its reasons, and last of all that it is done."""
+        rows = self.study.rows(chunk.index)
+        own = slice(int(rows[0]), int(rows[-1]) + 1)
+        for name, array in chunk.arrays.items():
+            self._group[name][own] = array
+        self._group[STATUS][own] = chunk.status
+        if chunk.reasons:
+            reasons = {int(rows[k]): text for k, text in chunk.reasons.items()}
+            _replace(self._reasons(chunk.index), json.dumps(reasons))
+        self._group[DONE][chunk.index] = True
+
+    def _reasons(self, index: int) -> Path:
+        return self.path / STATUS / f"reasons-{index:08d}.json"
+
+    def dataset(self) -> xarray.Dataset:
+        """All of it, opened lazily."""
+        import xarray
+
+        options: dict[str, Any] = {"engine": "zarr", "consolidated": False, "mask_and_scale": False}
+        try:
+            found = xarray.open_dataset(self.path, chunks={}, **options)
+        except (ImportError, ValueError):  # without dask: read when it is looked at
+            found = xarray.open_dataset(self.path, **options)
+        reasons: dict[int, str] = {}
+        for path in sorted((self.path / STATUS).glob("reasons-*.json")):
+            reasons |= {int(k): text for k, text in json.loads(path.read_text()).items()}
+        order = json.loads(found.attrs.pop("order"))
+        names = [name for name in order if name in found.data_vars]
+        return with_reasons(found[names], reasons)
+
+
+def with_reasons(found: xarray.Dataset, reasons: dict[int, str]) -> xarray.Dataset:
+    """The dataset with a text for every run that failed, along the dimension "failure"."""
+    numbers = sorted(reasons)
+    return found.assign(
+        failed_run=("failure", np.array(numbers, dtype=int)),
+        reason=("failure", np.array([reasons[k] for k in numbers], dtype=object)),
+    )
+
+
+def _design(study: Study) -> dict[str, Any]:
+    """The values of every run, as coordinates along "run"."""
+    found: dict[str, Any] = {"run": np.arange(study.design.runs)}
+    for name, column in study.design.columns.items():
+        dims = [f"{name}_{k}" for k in range(1, column.ndim)]
+        found[name] = (["run", *dims], column)
+    return found
+
+
+def _attributes(study: Study) -> dict[str, str]:
+    return {
+        "system": study.work.varied.system.name,
+        "design": study.design.kind,
+        "study": _text(study),
+    }
+
+
+def _text(study: Study) -> str:
+    return json.dumps(study.identity())
+
+
+def _empty(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    return np.full(shape, _unknown(dtype), dtype)
+
+
+def _unknown(dtype: str) -> Any:
+    """What stands where nothing is known yet."""
+    kind = np.dtype(dtype).kind
+    return np.nan if kind == "f" else -1 if kind == "i" else 0
+
+
+def _replace(path: Path, text: str) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(text)
+    os.replace(part, path)
+
+
+def _zarr() -> Any:
+    try:
+        import zarr
+    except ImportError as error:
+        raise SimulationError("store= needs zarr: pip install 'dalembert[sweep]'") from error
+    return zarr

@@ -1,0 +1,102 @@
+"""A study on a real cluster: a scheduler and four workers, over TCP, some of which are killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from tests.sweeps import studies
+from tests.sweeps.studies import arm, settings
+
+distributed = pytest.importorskip("distributed", reason="the extra sweep is not installed")
+ROOT = Path(__file__).parents[2]
+GRID = {
+    "load": np.linspace(0.0, 5.0, 25),
+    "friction": np.linspace(0.0, 1.0, 20),
+    "kp": np.linspace(40.0, 100.0, 8),
+    "kd": np.linspace(5.0, 20.0, 5),
+}  # 20,000 runs
+CHUNK, RUN = 500, {"duration": 0.01, "dt": 1e-3, "save_every": 5}
+DRIVER = """
+import sys, distributed, dalembert as dl
+from tests.sweeps.studies import *
+from tests.sweeps.test_cluster import GRID, CHUNK, RUN
+if __name__ == "__main__":
+    client = distributed.Client(sys.argv[1])
+    dl.sweep(arm(), GRID, settings(**RUN), {"speed": held}, sys.argv[2], chunk=CHUNK, client=client)
+"""
+
+
+@contextmanager
+def started(*command, **more):
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, **more)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def until(done, seconds=60.0):
+    """Wait for something that other processes bring about."""
+    for _ in range(int(seconds / 0.05)):
+        if done():
+            return
+        time.sleep(0.05)
+    raise TimeoutError
+
+
+def finished(store):
+    """How many chunks the store says are done: a file of the mask for each."""
+    return len(list((store / "chunk_done").glob("[0-9]*")))
+
+
+def running(client):
+    return any(client.run_on_scheduler(_tasks))
+
+
+def _tasks(dask_scheduler):
+    return list(dask_scheduler.tasks)
+
+
+def test_twenty_thousand_runs_on_four_workers_though_some_are_killed(tmp_path, monkeypatch):
+    monkeypatch.setenv("COUNTED", str(tmp_path / "counted"))
+    monkeypatch.setenv("HELD", str(tmp_path / "held"))
+    Path(os.environ["HELD"]).touch()
+    monkeypatch.setenv("DALEMBERT_NUM_THREADS", "1")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(p for p in sys.path if p))
+    store, file = tmp_path / "s.zarr", str(tmp_path / "scheduler.json")
+    dask = (sys.executable, "-m", "distributed.cli.dask_scheduler")
+    worker = (sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", file)
+    with ExitStack() as stack:
+        options = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file)
+        stack.enter_context(started(*dask, *options))
+        until(Path(file).exists)
+        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard")
+        workers = [stack.enter_context(started(*worker, *options)) for _ in range(4)]
+        client = stack.enter_context(distributed.Client(scheduler_file=file))
+        client.wait_for_workers(4)
+        address = client.scheduler.address
+        with started(sys.executable, "-c", DRIVER, address, str(store)) as driver:
+            until(lambda: finished(store) >= 6)
+            workers[0].send_signal(signal.SIGKILL)
+            until(lambda: finished(store) >= 12)
+            driver.send_signal(signal.SIGKILL)
+        Path(os.environ["HELD"]).unlink()
+        until(lambda: not running(client))
+        missing, before = 40 - finished(store), studies.calls()
+        assert 20 <= missing <= 28
+        study = (arm(), GRID, settings(**RUN), {"speed": studies.held})
+        found = dl.sweep(*study, store, chunk=CHUNK, client=client)
+        assert studies.calls() - before == missing
+    alone = dl.sweep(*study, chunk=CHUNK)
+    assert found.sizes["run"] == 20_000 and not found.status.values.any()
+    assert found.speed.values.tobytes() == alone.speed.values.tobytes()
+    assert found["kd"].values.tobytes() == alone["kd"].values.tobytes()

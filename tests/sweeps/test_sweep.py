@@ -1,0 +1,231 @@
+"""Studies: designs, what is kept, and that nothing is lost and nothing computed twice."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dalembert as dl
+from dalembert.errors import (
+    SettingError,
+    ShapeError,
+    SimulationError,
+    UnknownNameError,
+)
+from dalembert.sweeps.design import design
+from tests.sweeps import studies
+from tests.sweeps.studies import OVER, REDUCE, arm, same, settings
+
+ROOT = Path(__file__).parents[2]
+BY_SIX = {"chunk": 3}  # twelve runs in four chunks
+
+
+@pytest.fixture
+def count(tmp_path, monkeypatch):
+    monkeypatch.setenv("COUNTED", str(tmp_path / "counted"))
+    return studies.calls
+
+
+# designs
+
+
+def test_a_grid_has_every_combination_and_a_list_its_rows():
+    made = design({"a": [1.0, 2.0], "b": [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]})
+    assert made.columns["a"].tolist() == [1, 1, 1, 2, 2, 2]
+    assert made.columns["b"].shape == (6, 2) and made.columns["b"][4].tolist() == [2.0, 3.0]
+    listed = design({"a": [1.0, 2.0], "b": [3.0, 4.0]}, "list")
+    assert [row.tolist() for row in listed.columns.values()] == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("kind", ["random", "sobol", "halton", "latin"])
+def test_spread_designs_fill_their_intervals_and_are_the_same_again(kind):
+    over = {"a": (1.0, 3.0), "q0": ([-1.0, 0.0], [1.0, 0.5]), "m": stats.norm(5.0, 0.1)}
+    made, again = (design(over, kind, 200, seed=7) for _ in range(2))
+    other = design(over, kind, 200, seed=8)
+    assert made.columns["q0"].shape == (200, 2) and made.runs == 200
+    assert abs(made.columns["a"].mean() - 2.0) < 0.15 and made.columns["a"].min() >= 1.0
+    assert made.columns["q0"][:, 1].max() <= 0.5 and abs(made.columns["m"].mean() - 5.0) < 0.05
+    for name, column in made.columns.items():
+        assert np.array_equal(column, again.columns[name])
+        assert not np.array_equal(column, other.columns[name])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"over": {"loaf": [1.0]}}, UnknownNameError, "'loaf'.*did you mean 'load'"),
+        ({"over": {"q0.elbow": [1.0]}}, UnknownNameError, "q0.elbow.*joint1, joint2"),
+        ({"over": {"kp": [[1.0, 2.0, 3.0]]}}, ShapeError, r"'kp'.*shape \(3,\)"),
+        ({"over": {"load": [np.nan]}}, SettingError, "'load'.*finite"),
+        ({"over": {"load": ["a"]}}, SettingError, "'load'.*numbers"),
+        ({"over": {}}, SettingError, "names nothing to vary"),
+        ({"over": {"load": [1, 2], "kp": [1.0]}, "design": "list"}, SettingError, "load 2, kp 1"),
+        ({"design": "sobolev"}, UnknownNameError, "did you mean 'sobol'"),
+        ({"design": "random"}, SettingError, "needs runs="),
+        ({"over": {"load": 1.0}, "design": "random", "runs": 3}, SettingError, "low, high"),
+        ({"runs": 3}, SettingError, "counts by itself"),
+        ({"simulate": {"dt": 1e-3}}, SettingError, "needs a duration"),
+        ({"simulate": {"durations": 1.0}}, SettingError, "did you mean 'duration'"),
+        ({"reduce": "peak"}, UnknownNameError, "no reduction 'peak'"),
+        ({"reduce": lambda run: 1.0}, SettingError, "a row for each"),
+        ({"processes": 0}, SettingError, "positive whole number"),
+        ({"chunk": 0}, SettingError, "positive whole number"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(change, error, message):
+    given = {"over": OVER, "simulate": settings(), "reduce": REDUCE, **change}
+    with pytest.raises(error, match=message):
+        dl.sweep(arm(), **given)
+
+
+# results
+
+
+def test_runs_are_those_of_simulate_with_the_design_as_coordinates():
+    found = dl.sweep(arm(), OVER, settings())
+    assert found.q.dims == ("run", "time", "joint") and found.sizes["run"] == 12
+    assert found.joint.values.tolist() == ["joint1", "joint2"] and found.q.attrs["units"] == "rad"
+    for k in (0, 7):
+        row = found.isel(run=k)
+        law = dl.control.PDGravity(dl.load("planar_2r"), [0.4, 0.5], float(row.kp), 10.0)
+        values = {name: float(row[name]) for name in ("load", "friction")}
+        rest = {**settings(tau=law), "q0": [[0.0, 0.1]], "parameters": values}
+        alone = dl.simulate(arm(), **rest)
+        for name in ("q", "qd", "tau", "work"):
+            np.testing.assert_array_equal(row[name], alone[name].isel(sample=0))
+
+
+def test_reductions_are_those_of_the_trajectories():
+    whole = dl.sweep(arm(), OVER, settings())
+
+    def fastest(run):
+        return abs(run.qd).max(("time", "joint"))
+
+    kept = ["peak_torque", "peak_velocity", "settling_time", "work", "energy", "last_state"]
+    found = dl.sweep(arm(), OVER, settings(), [*kept, fastest], chunk=5)
+    np.testing.assert_array_equal(found.peak_torque, abs(whole.tau).max("time"))
+    np.testing.assert_array_equal(found.last_q, whole.q[:, -1])
+    np.testing.assert_array_equal(found.work, whole.work[:, -1])
+    np.testing.assert_array_equal(found.energy, (whole.kinetic + whole.potential)[:, -1])
+    np.testing.assert_array_equal(found.fastest, abs(whole.qd).max(("time", "joint")))
+    assert ((found.settling_time > 0.0) & (found.settling_time <= 0.02)).all()
+    assert "time" not in found.sizes
+
+
+def test_first_states_torques_and_their_entries_vary():
+    over = {"q0": [[0.0, 0.0], [0.3, 0.1]], "qd0.joint2": [0.0, 1.0], "tau.joint1": [0.0, 5.0]}
+    found = dl.sweep(arm(), over, {"duration": 0.01, "dt": 1e-3})
+    assert found.sizes["run"] == 8 and found["q0"].dims == ("run", "q0_1")
+    assert found.q.values[7, 0].tolist() == [0.3, 0.1]
+    assert found.qd.values[2, 0].tolist() == [0.0, 1.0]
+    assert found.tau.values[1, 0].tolist() == [5.0, 0.0]
+
+
+def test_a_run_that_fails_is_flagged_and_the_others_are_not_lost():
+    over = {"qd0": [[0.0, 0.0], [1e12, -1e12], [1.0, 0.0]]}
+    found = dl.sweep(dl.load("planar_2r"), over, {"duration": 0.01, "dt": 1e-3}, "last_state")
+    assert found.status.values.tolist() == [0, 1, 0]
+    assert found.failed_run.values.tolist() == [1] and "after t = 0 s" in found.reason.values[0]
+    assert np.isfinite(found.last_q.values[[0, 2]]).all()
+
+
+def test_a_start_that_is_refused_is_flagged_with_its_reason(tmp_path):
+    closed = dl.load("pendulum_constrained")
+    over = {"q0": [[0.0, -1.0], [0.0, -1.2], [0.6, -0.8], [1.0, 0.0]]}
+    given = (closed, over, {"duration": 0.01, "dt": 1e-3}, ["last_state"])
+    found = dl.sweep(*given)
+    assert found.status.values.tolist() == [0, 2, 0, 0]
+    assert "q0 misses the constraints" in found.reason.values[0]
+    assert np.isnan(found.last_q.values[1]).all() and np.isfinite(found.last_q.values[2:]).all()
+    stored = dl.sweep(*given, store=tmp_path / "s.zarr", chunk=1)
+    np.testing.assert_array_equal(stored.last_q, found.last_q)
+    assert stored.reason.values.tolist() == found.reason.values.tolist()
+    with pytest.raises(SimulationError, match=r"no run of the sweep was possible.*q0 misses"):
+        dl.sweep(closed, {"q0": [[0.0, -1.2], [0.0, 2.0]]}, {"duration": 0.01}, ["last_state"])
+
+
+# stores
+
+
+@pytest.mark.parametrize("reduce", [REDUCE, None])
+def test_a_store_holds_what_memory_does(tmp_path, reduce):
+    pytest.importorskip("zarr")
+    stored = dl.sweep(arm(), OVER, settings(), reduce, store=tmp_path / "s.zarr", **BY_SIX)
+    assert same(stored, dl.sweep(arm(), OVER, settings(), reduce, **BY_SIX))
+    assert [*stored.data_vars] == [*dl.sweep(arm(), OVER, settings(), reduce).data_vars]
+
+
+def test_what_is_done_is_not_computed_again(tmp_path, count):
+    store = tmp_path / "s.zarr"
+    with pytest.raises(RuntimeError, match="the power went off"):
+        dl.sweep(arm(), OVER, settings(), {"speed": studies.failing}, store=store, chunk=2)
+    assert count() == 4  # three were finished
+    found = dl.sweep(arm(), OVER, settings(), {"speed": studies.failing}, store=store, chunk=2)
+    assert count() == 7
+    again = dl.sweep(arm(), OVER, settings(), {"speed": studies.failing}, store=store, chunk=2)
+    assert count() == 7 and same(found, again)
+    whole = dl.sweep(arm(), OVER, settings(), {"speed": studies.counted}, chunk=2)
+    np.testing.assert_array_equal(found.speed, whole.speed)
+
+
+def test_a_driver_that_was_killed_goes_on_where_it_was(tmp_path, count):
+    store = tmp_path / "s.zarr"
+    text = (
+        "import sys, dalembert as dl; from tests.sweeps.studies import *; "
+        "dl.sweep(arm(), OVER, settings(), {'speed': dying}, store=sys.argv[1], chunk=2)"
+    )
+    ended = subprocess.run([sys.executable, "-c", text, str(store)], cwd=ROOT)
+    assert ended.returncode == -9 and count() == 4
+    found = dl.sweep(arm(), OVER, settings(), {"speed": studies.dying}, store=store, chunk=2)
+    assert count() == 7 and not (found.status.values < 0).any()
+    whole = dl.sweep(arm(), OVER, settings(), {"speed": studies.counted}, chunk=2)
+    np.testing.assert_array_equal(found.speed, whole.speed)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"over": {**OVER, "kp": [50.0, 81.0]}}, "design"),
+        ({"simulate": settings(dt=1e-3)}, "simulate"),
+        ({"simulate": settings(q0=[0.0, 0.2])}, "start"),
+        ({"reduce": ["work"]}, "reduce"),
+        ({"chunk": 4}, "chunk"),
+        ({"system": None}, "model"),
+    ],
+)
+def test_a_store_of_another_study_is_refused_with_what_differs(tmp_path, change, what):
+    given = {"system": arm(), "over": OVER, "simulate": settings(), "reduce": REDUCE, **BY_SIX}
+    dl.sweep(**given, store=tmp_path / "s.zarr")
+    if "system" in change:
+        change = {"system": arm().with_gravity((0, -1.62, 0))}
+    with pytest.raises(SimulationError, match=f"holds another study: {what} was"):
+        dl.sweep(**given | change, store=tmp_path / "s.zarr")
+
+
+def test_a_folder_that_is_no_store_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(SimulationError, match="is no store of a sweep"):
+        dl.sweep(arm(), OVER, settings(), REDUCE, store=tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_the_study_is_told_by_its_store(tmp_path):
+    found = dl.sweep(arm(), OVER, settings(), REDUCE, store=tmp_path / "s.zarr")
+    said = json.loads(found.attrs["study"])
+    assert said["model"] == arm().dynamics.content and said["runs"] == 12
+
+
+# processes
+
+
+def test_processes_give_the_same_bits_though_one_is_killed(tmp_path, count):
+    found = dl.sweep(
+        arm(), OVER, settings(), {"speed": studies.dying}, tmp_path / "s.zarr", chunk=2, processes=2
+    )
+    alone = dl.sweep(arm(), OVER, settings(), {"speed": studies.counted}, chunk=2)
+    np.testing.assert_array_equal(found.speed, alone.speed)
+    np.testing.assert_array_equal(found.status, alone.status)
