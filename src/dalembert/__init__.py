@@ -69,7 +69,14 @@ if TYPE_CHECKING:
     from dalembert.kernels.functions import compile_function
     from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
     from dalembert.model import Actuator, Joint, Link, Parameter
-    from dalembert.simulation import Samples, SimulationWarning, simulate
+    from dalembert.simulation import (
+        Samples,
+        SimulationWarning,
+        peaks,
+        read_log,
+        simulate,
+        torques_along,
+    )
     from dalembert.sweeps import sweep
     from dalembert.systems.counting import count_growth
     from dalembert.systems.lagrangian import Lagrangian
@@ -144,11 +151,14 @@ _PUBLIC = {
     "jax": "frameworks",
     "load": "zoo",
     "nonholonomic_trap": "constraints",
+    "peaks": "simulation",
+    "read_log": "simulation",
     "set_num_threads": "kernels",
     "simulate": "simulation",
     "sweep": "sweeps",
     "symbolic_model": "zoo.letters",
     "torch": "frameworks",
+    "torques_along": "simulation",
     "virtual_work": "systems.statics",
 }
 
@@ -215,11 +225,14 @@ __all__ = [
     "jax",
     "load",
     "nonholonomic_trap",
+    "peaks",
+    "read_log",
     "set_num_threads",
     "simulate",
     "sweep",
     "symbolic_model",
     "torch",
+    "torques_along",
     "virtual_work",
 ]
 
@@ -230,7 +243,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
     value = getattr(import_module(f"dalembert.{_PUBLIC[name]}"), name)
-    if name in ("simulate", "sweep"):
+    if name in ("simulate", "sweep", "read_log"):
         import_module("dalembert.report.accessor")  # runs have `.dl`
     globals()[name] = value
     return value

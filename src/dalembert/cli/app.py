@@ -89,7 +89,11 @@ def info(
     info(robot, strict, json)
 
 
-@app.command(cls=ListsCommand, epilog="Example: dalembert inverse ur5 --q 0,-90,90,0,45,0 --deg")
+@app.command(
+    cls=ListsCommand,
+    epilog="Examples: dalembert inverse ur5 --q 0,-90,90,0,45,0 --deg; "
+    "dalembert inverse ur5 --csv path.csv --out torques.csv --report",
+)
 def inverse(
     robot: Name,
     q: Q = None,
@@ -98,13 +102,40 @@ def inverse(
     tip_wrench: TipWrench = None,
     formulation: Chosen = None,
     table: Tabled = False,
+    csv: Annotated[
+        Path | None,
+        typer.Option(help="A motion instead of one state: a column 'time' and one for each joint."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File for the torques of the motion, .csv, .nc or .zarr.")
+    ] = None,
+    page: Annotated[
+        bool, typer.Option("--report", help="Write a page of the motion: out/NAME.html.")
+    ] = False,
+    dt: Annotated[
+        float | None, typer.Option(help="Seconds between rows, where no column has times.")
+    ] = None,
+    lowpass: Annotated[
+        float | None, typer.Option(help="Filter the motion, without delay, below these Hz.")
+    ] = None,
+    actuators: Annotated[
+        str | None, typer.Option(help="Joints that drive a closed chain, by commas.")
+    ] = None,
+    ignore_others: Annotated[
+        bool, typer.Option("--ignore-others", help="Ignore columns that belong to no joint.")
+    ] = False,
     deg: Degrees = False,
     json: Json = False,
 ) -> None:
-    """Inverse dynamics: the torques of a motion."""
+    """Inverse dynamics: the torques of a state, or along a motion from a file."""
+    from dalembert.cli.along import Motion, along, refuse_mixed
     from dalembert.cli.dynamics import inverse, recursion
 
     given = {"q": q, "qd": qd, "qdd": qdd}
+    motion = Motion(csv, out, page, dt, lowpass, actuators, ignore_others, tip_wrench, formulation)
+    if refuse_mixed(motion, {**given, "table": table or None}):
+        along(robot, motion, deg, json)
+        return
     (recursion if table else inverse)(robot, given, tip_wrench, formulation, deg, json)
 
 

@@ -37,9 +37,10 @@ def report(subject: str, out: Path | None, robot: str | None) -> None:
         else:
             text = system_page(load(subject).compiled, progress=progress)
     write_page(text, path)
-    _name(screen, path, len(text))
+    name_page(screen, path, len(text))
 
 
-def _name(screen: Console, path: Path, size: int) -> None:
+def name_page(screen: Console, path: Path, size: int) -> None:
+    """Where a page of that many letters is."""
     lead = f"{size / 1e6:.1f} MB, works without network. Now open "
     say(screen, lead, (str(path), "bold"), soft_wrap=True)

@@ -106,15 +106,15 @@ def _law(system: System, start: dict[str, np.ndarray], options: Options, degrees
     return kind[options.controller](system, path, kp=options.kp, kd=options.kd)
 
 
-def require_writable(path: Path) -> None:
+def require_writable(path: Path, kinds: tuple[str, ...] = (".nc", ".zarr")) -> None:
     """Say before a long run that its result could not be written."""
     folder = path.parent if path.parent != Path("") else Path(".")
     if not folder.is_dir():
         raise SimulationError(f"--out {path}: there is no folder {str(folder)!r}")
     if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise SimulationError(f"--out {path} cannot be written")
-    if path.suffix not in (".nc", ".zarr"):
-        raise SettingError(f"--out {path}: the name must end in .nc (netCDF) or .zarr")
+    if path.suffix not in kinds:
+        raise SettingError(f"--out {path}: the name must end in {' or '.join(kinds)}")
 
 
 def write(run: Any, path: Path) -> None:

@@ -12,9 +12,14 @@ from dalembert.report.charts import Plot, Series
 if TYPE_CHECKING:
     import xarray
 
-VECTORS = {"q": "Positions", "qd": "Velocities", "tau": "Torques of the drives"}
+VECTORS = {
+    **{"q": "Positions", "qd": "Velocities", "qdd": "Accelerations"},
+    **{"tau": "Torques of the drives", "tau_measured": "Torques that were recorded"},
+    "power": "Power of the drives",
+}
 SYMBOLS = {
-    **{"q": "q", "qd": "q̇", "tau": "τ", "lambda": "λ"},
+    **{"q": "q", "qd": "q̇", "qdd": "q̈", "tau": "τ", "tau_measured": "τ", "power": "P"},
+    "lambda": "λ",
     **{"residual": "error", "velocity_residual": "error"},
 }
 ENERGIES = {"kinetic": "kinetic", "potential": "potential", "work": "work", "dissipated": "lost"}
@@ -33,6 +38,7 @@ def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Plot]]:
     """Charts by what they show: q, qd, tau, energy, then each constrained system's own."""
     run = one_sample(run, sample)
     charts = {name: _vector_charts(run, name) for name in VECTORS if name in run}
+    charts |= _limit_charts(run)
     kinds = [Series(label, run[name].values) for name, label in ENERGIES.items() if name in run]
     if {"kinetic", "potential"} <= set(run):
         total = (run["kinetic"] + run["potential"]).values
@@ -61,6 +67,38 @@ def _vector_charts(run: xarray.Dataset, name: str) -> list[Plot]:
         Plot(VECTORS[name], _axis(SYMBOLS[name], unit), tuple(series))
         for unit, series in groups.items()
     ]
+
+
+def _limit_charts(run: xarray.Dataset) -> dict[str, list[Plot]]:
+    """How much of their limits positions, speeds and torques use, where the run has limits."""
+    if not {"lower", "upper", "velocity_limit", "effort_limit"} <= set(run):
+        return {}
+    lower, upper = run["lower"].values, run["upper"].values
+    shares = {
+        "speed_share": ("Speeds beside their limits", "qd", "velocity_limit"),
+        "torque_share": ("Torques beside their limits", "tau", "effort_limit"),
+    }
+    found = {}
+    if run["q"].dims == run["qd"].dims:
+        with np.errstate(invalid="ignore"):
+            place = (2.0 * run["q"].values - lower - upper) / (upper - lower)
+        title = "Positions between their limits, −1 and 1"
+        found["place"] = _shares(run, title, place, ("lower limit", -1.0), ("upper limit", 1.0))
+    for name, (title, values, limit) in shares.items():
+        if values in run:
+            share = np.abs(run[values].values) / run[limit].values
+            found[name] = _shares(run, title, share, ("limit", 1.0))
+    return {name: charts for name, charts in found.items() if charts}
+
+
+def _shares(
+    run: xarray.Dataset, title: str, values: np.ndarray, *marks: tuple[str, float]
+) -> list[Plot]:
+    """One chart of the joints that have the limit, and lines where it is."""
+    named = zip(run["joint"].values, values.T, strict=True)
+    series = [Series(str(name), y) for name, y in named if np.isfinite(y).any() and y.any()]
+    lines = [Series(name, np.full(len(values), at), dashed=True) for name, at in marks]
+    return [Plot(title, "share of the limit", (*series, *lines))] if series else []
 
 
 def _other_charts(field: xarray.DataArray) -> list[Plot]:

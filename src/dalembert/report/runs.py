@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ParameterError
-from dalembert.report.page import moving, page
+from dalembert.report.page import SAMPLES, moving, page
+from dalembert.report.peaks import peaks_html
 from dalembert.report.run_charts import one_sample, run_charts
 from dalembert.report.run_files import check_run, drawn_robot
 from dalembert.report.sections import table
@@ -47,9 +48,13 @@ def run_page(
     lost = int((~np.isfinite(q).all(axis=-1)).sum())
     if lost:
         lead += f" At {lost:,} of them a position is not finite; the arm is left where it was."
+    if len(t) > SAMPLES and "effort_limit" in run:
+        lead += f" Curves show {SAMPLES} of them, peaks are those of all."
     lead += f" {remark}" if remark else ""
     facts = [
         (html(str(key)), html(str(value))) for key, value in run.attrs.items() if key != "model"
     ]
     sections = [("origin", "Where it comes from", table(("attribute", "value"), facts, left=2))]
+    if "effort_limit" in run and "tau" in run:
+        sections.insert(0, ("peaks", "Peaks beside limits", peaks_html(one)))
     return page(f"Run of {name}", "", lead, moving(robot, t, q, charts), sections)

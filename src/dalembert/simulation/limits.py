@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.simulation.checkpoint import SimulationWarning
+from dalembert.simulation.result import unit_attribute
+from dalembert.systems.dynamics import UNITS
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
@@ -17,7 +19,23 @@ KINDS = ("position", "velocity", "effort")
 SLACK = 1e-9  # of a limit: stops and saturated drives are at their limits, but for rounding
 
 
-def with_limits_passed(system: System, run: xarray.Dataset, by_law: bool) -> xarray.Dataset:
+def limit_fields(system: System) -> dict[str, Any]:
+    """Fields of a run that hold the limits of its joints and drives, (joint,) each."""
+    made = system.dynamics
+    places = tuple(UNITS["q"][kind] for kind in made.kinds.v)
+    found = {
+        "lower": (system.lower, places, "lowest position"),
+        "upper": (system.upper, places, "highest position"),
+        "velocity_limit": (system.velocity_limit, made.units("qd"), "highest speed"),
+        "effort_limit": (system.effort_limit, made.units("tau"), "highest torque of the drive"),
+    }
+    return {
+        name: ("joint", value, {**unit_attribute(units), "long_name": about})
+        for name, (value, units, about) in found.items()
+    }
+
+
+def with_limits_passed(system: System, run: xarray.Dataset, by_law: bool = False) -> xarray.Dataset:
     """The run with `beyond` (time, [sample,] joint, limit) and a sentence, where a limit was passed.
 
     A law that asks for more than the drives give warns, once a run.

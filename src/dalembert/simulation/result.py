@@ -9,6 +9,7 @@ import numpy as np
 
 from dalembert.simulation.inline import Function
 from dalembert.simulation.plant import Plant
+from dalembert.systems.dynamics import Dynamics
 
 if TYPE_CHECKING:
     import xarray
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 _LONG = {
     "q": "configuration",
     "qd": "velocity",
+    "qdd": "acceleration",
     "tau": "torque or force of the drives",
+    "tau_measured": "torque or force that was recorded",
+    "power": "power of the drives, τ q̇",
     "kinetic": "kinetic energy",
     "potential": "potential energy",
     "work": "work of the drives since the start",
@@ -73,27 +77,23 @@ def dataset(
 
     batch = ["sample"] if states.ndim == 3 else []
     names = plant.dynamics
-    coords: dict[str, Any] = {"time": ("time", times, {"units": "s"})}
-    coords["joint"] = list(names.velocities)
-    along = "joint" if plant.nq == plant.nv else "coordinate"
-    coords[along] = list(names.coordinates)
+    coords = _axes(names, times)
     if batch:
         coords["sample"] = np.arange(states.shape[1])
     q, qd, z, energy = plant.parts(states)
     tau, kinetic, potential, *held = computed
     dims = ("time", *batch)
-    units = plant.dynamics.units
-    fields: dict[str, Any] = {
-        "q": ((*dims, along), q, _units(units("q"))),
-        "qd": ((*dims, "joint"), qd, _units(units("qd"))),
-        "tau": ((*dims, "joint"), tau, _units(units("tau"))),
-    }
+    fields = _vectors(names, {"q": q, "qd": qd, "tau": tau}, dims)
     scalars = _energies(kinetic, potential, energy)
     fields |= {name: (dims, value, {"units": "J"}) for name, value in scalars.items()}
     if plant.closed:
         coords["row"] = list(names.row_names)
         known = any(names.row_units)
-        fields["lambda"] = ((*dims, "row"), held[0], _units(names.row_units) if known else {})
+        fields["lambda"] = (
+            (*dims, "row"),
+            held[0],
+            unit_attribute(names.row_units) if known else {},
+        )
         fields["residual"] = (dims, held[1], {})
         fields["velocity_residual"] = (dims, held[2], {})
         if names.contact_names:
@@ -115,6 +115,44 @@ def dataset(
     return xarray.Dataset(fields, coords, dict(attributes))
 
 
+def labelled(
+    names: Dynamics,
+    times: np.ndarray,
+    values: Mapping[str, np.ndarray],
+    attributes: Mapping[str, Any],
+) -> xarray.Dataset:
+    """Vectors over time (time, n) of a motion that was not simulated, with names and units."""
+    import xarray
+
+    fields = _vectors(names, values, ("time",))
+    for name, entry in fields.items():
+        entry[2]["long_name"] = _LONG[name]
+    return xarray.Dataset(fields, _axes(names, times), dict(attributes))
+
+
+def _axes(names: Dynamics, times: np.ndarray) -> dict[str, Any]:
+    """Coordinates of every result: times, joints, and coordinates where these are others."""
+    along = "joint" if names.nq == names.nv else "coordinate"
+    coords: dict[str, Any] = {"time": ("time", times, {"units": "s"})}
+    return coords | {"joint": list(names.velocities)} | {along: list(names.coordinates)}
+
+
+def _vectors(
+    names: Dynamics, values: Mapping[str, np.ndarray], dims: tuple[str, ...]
+) -> dict[str, Any]:
+    """Fields of q, qd, qdd, torques and their power, along `dims` and the joints."""
+    along = "joint" if names.nq == names.nv else "coordinate"
+    units = {name: names.units(name.partition("_")[0]) for name in values if name != "power"}
+    return {
+        name: (
+            (*dims, along if name == "q" else "joint"),
+            value,
+            unit_attribute(units.get(name, ("W",))),
+        )
+        for name, value in values.items()
+    }
+
+
 def with_speeds(found: xarray.Dataset, v_r: np.ndarray) -> xarray.Dataset:
     """The dataset with the speeds (time, [sample,] freedoms) that were integrated."""
     named = {"units": "√J", "long_name": _LONG["v_r"]}
@@ -132,7 +170,8 @@ def _energies(
     return found | {"dissipated": dissipated, "balance": balance}
 
 
-def _units(units: tuple[str, ...]) -> dict[str, str]:
+def unit_attribute(units: tuple[str, ...]) -> dict[str, str]:
+    """The attribute `units` of a field: one, or one for each entry where they differ."""
     return {"units": units[0] if len(set(units)) == 1 else ", ".join(units)}
 
 

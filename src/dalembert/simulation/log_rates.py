@@ -1,0 +1,93 @@
+"""Derivatives of recorded columns: splines through every point, and a filter without delay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import SettingError, TrajectoryError
+from dalembert.systems.system import System
+
+DEGREE = 5  # of the spline; q̈ then is of fourth order in the step
+ORDER = 4  # of Butterworth's filter, run forward and backward
+GAPS = 20  # times as many even steps as rows: beyond that the times are too uneven to filter
+STEP = 1e-6  # of the difference that turns rates of quaternions into velocities
+
+Curve = Callable[..., Any]  # (t, nu) → values (rows, columns) of the nu-th derivative
+
+
+def curve(t: np.ndarray, x: np.ndarray, lowpass: float | None = None) -> Curve:
+    """x (rows, columns) over t as a smooth function: the spline of fifth degree through its rows.
+
+    Few rows are one polynomial through them. With a `lowpass` frequency, Hz, through what
+    Butterworth's filter of fourth order leaves of the rows, forward and backward, so that nothing is
+    delayed; its −3 dB of both passes together are −6 dB.
+    """
+    if lowpass is not None:
+        t, x = _filtered(t, x, lowpass)
+    return _spline(t, x)
+
+
+def _spline(t: np.ndarray, x: np.ndarray) -> Curve:
+    from scipy.interpolate import make_interp_spline
+
+    first = t[0]  # stamps may be large beside their steps
+    made = make_interp_spline(t - first, x, k=min(DEGREE, len(t) - 1))
+    return lambda times, nu=0: made(times - first, nu=nu)
+
+
+def _filtered(t: np.ndarray, x: np.ndarray, lowpass: float) -> tuple[np.ndarray, np.ndarray]:
+    """(times at even steps, x there without what is faster than `lowpass`)."""
+    from scipy.signal import butter, sosfiltfilt
+
+    step = float(np.median(np.diff(t)))
+    highest = 0.5 / step
+    if not (np.isfinite(lowpass) and 0.0 < lowpass < highest):
+        raise SettingError(
+            f"lowpass={lowpass!r} must be between 0 and {highest:g} Hz, half the rate of the rows"
+        )
+    count = round((t[-1] - t[0]) / step) + 1
+    if count > GAPS * len(t):
+        raise TrajectoryError(
+            f"the times have gaps of up to {np.diff(t).max():g} s where {step:g} s is usual; a "
+            "filter needs rows in them, or leave lowpass out"
+        )
+    even = np.linspace(t[0], t[-1], count)
+    sections = butter(ORDER, lowpass, fs=1.0 / step, output="sos")
+    try:
+        return even, sosfiltfilt(sections, _spline(t, x)(even), axis=0)
+    except ValueError:
+        raise TrajectoryError(
+            f"{len(t)} rows are too few for a filter; leave lowpass out"
+        ) from None
+
+
+def rates(
+    system: System, t: np.ndarray, q: np.ndarray, lowpass: float | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(q, q̇, q̈) (rows, ·) from positions alone."""
+    shape = curve(t, _continuous(system, q), lowpass)
+    if system.nq == system.nv:
+        return (q if lowpass is None else shape(t)), shape(t, 1), shape(t, 2)
+    here, rate = np.asarray(system.dynamics.normalised(shape(t))), shape(t, 1)
+    # q̇ of a manifold: how fast the step from here to there grows
+    ends = [system.dynamics.normalised(here + s * rate) for s in (STEP, -STEP)]
+    ahead, back = (system.difference(here, np.asarray(end)) for end in ends)
+    qd = (ahead - back) / (2.0 * STEP)
+    return here, qd, _spline(t, qd)(t, 1)
+
+
+def _continuous(system: System, q: np.ndarray) -> np.ndarray:
+    """q with quaternions of either sign made one curve: ±(x, y, z, w) are the same rotation."""
+    kinds, found, k = system.kinds.q, q.copy(), 0
+    while k < len(kinds):
+        if kinds[k] != "quaternion":
+            k += 1
+            continue
+        own = found[:, k : k + 4]
+        turned = np.sign(np.einsum("ij,ij->i", own[1:], own[:-1]))
+        own[1:] *= np.cumprod(np.where(turned < 0.0, -1.0, 1.0))[:, None]
+        k += 4
+    return found

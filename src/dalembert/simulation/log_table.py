@@ -1,0 +1,116 @@
+"""A table of numbers from a text file: one line of names, then rows; what is wrong has a place."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import TrajectoryError
+from dalembert.text import short
+
+DELIMITERS = (",", ";", "\t")
+FIRST = 2  # the line of the first row; line 1 holds the names
+
+
+def read_table(path: str | PathLike[str]) -> tuple[list[str], np.ndarray]:
+    """(names, numbers (rows, columns)) of a file; cells that are empty are NaN.
+
+    Separated by commas, semicolons, tabs or blanks, whichever the line of names has.
+    """
+    where = Path(path)
+    names, delimiter = _header(where)
+    try:
+        values = _rows(where, names, delimiter, float)
+    except ValueError as error:
+        raise _located(where, names, delimiter, error) from None
+    filled = ~np.isnan(values).all(axis=1)
+    last = int(np.flatnonzero(filled)[-1]) + 1 if filled.any() else 0  # blank lines at the end
+    if not last:
+        raise TrajectoryError(f"{where} has no rows below its names")
+    return names, values[:last]
+
+
+def refuse_gaps(names: Sequence[str], values: np.ndarray) -> None:
+    """An error at the first number (rows, columns) that is missing or not finite."""
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        found = values[row, column]
+        what = "is empty or not a number" if np.isnan(found) else f"is {found}"
+        raise TrajectoryError(f"line {row + FIRST}, column {names[column]!r} {what}")
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            line = file.readline(1_000_000)
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise TrajectoryError(f"{path} cannot be read: {reason}") from None
+    line = line.lstrip("#%").strip("\r\n ")
+    delimiter = max(DELIMITERS, key=line.count)
+    if not line.count(delimiter) and len(line.split()) > 1:
+        return line.split(), r"\s+"
+    names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+    if not names or not any(names) or any(map(_is_number, names)):
+        raise TrajectoryError(
+            f"{path}, line 1 must name the columns, 'time' and the joints; it is {short(line)}"
+        )
+    return names, delimiter
+
+
+def _rows(path: Path, names: Sequence[str], delimiter: str, kind: Any) -> np.ndarray:
+    import pandas
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pandas.errors.ParserWarning)  # of rows cut short
+        table = pandas.read_csv(
+            path,
+            sep=delimiter,
+            header=None,
+            names=range(len(names)),
+            skiprows=1,
+            dtype=kind,
+            index_col=False,
+            skip_blank_lines=False,
+            skipinitialspace=True,
+            encoding="utf-8-sig",
+            **({"keep_default_na": False} if kind is str else {}),
+        )
+    return table.to_numpy()
+
+
+def _located(path: Path, names: Sequence[str], delimiter: str, error: ValueError) -> Exception:
+    """What is wrong, at its line and column: a cell that is no number, or too many cells."""
+    try:
+        cells = _rows(path, names, delimiter, str)
+    except (ValueError, Warning):
+        return TrajectoryError(f"{path}: {_shortened(error)}; line 1 has {len(names)} names")
+    for row, line in enumerate(cells):
+        for column, cell in enumerate(line):
+            text = str(cell).strip()
+            if text and not _is_number(text):
+                hint = "; write decimals with a point" if "," in text else ""
+                return TrajectoryError(
+                    f"{path}, line {row + FIRST}, column {names[column]!r}: {short(text)} is not a "
+                    f"number{hint}"
+                )
+    return TrajectoryError(f"{path}: {_shortened(error)}")
+
+
+def _shortened(error: Exception) -> str:
+    return str(error).strip().replace("\n", " ")[:200]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
