@@ -66,10 +66,13 @@ def written(
     """The kernel of a program whose states come and go as `body` says."""
     threads = LANES * body.warps
     arguments = ", ".join([*_pointers(program, scalar), *body.counts])
+    # ptxas leaves 32 registers to a long program in double unless it hears that one block is enough
+    is_heavy = len(program) > _SHORT and not scalar.suffix
+    bounds = f"{threads}, 1" if is_heavy else str(threads)
     lines = [
         *head,
         *_turning(program, scalar, function, body),
-        f'extern "C" __global__ void __launch_bounds__({threads})',
+        f'extern "C" __global__ void __launch_bounds__({bounds})',
         f"{function}({arguments})",
         "{",
         *(f"    {line}" for line in body.before),
