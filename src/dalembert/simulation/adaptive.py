@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ConstraintError
-from dalembert.simulation.blame import dead_point
+from dalembert.simulation.blame import dead_point, lost_torque
 from dalembert.simulation.drive import Finished, Stalled, State
 from dalembert.simulation.events import UNTIL, Events
 from dalembert.simulation.flow import Field
@@ -21,6 +21,8 @@ from dalembert.simulation.sampled import Sampled
 from dalembert.simulation.sampling import whole
 from dalembert.simulation.settings import Grid, Until
 from dalembert.simulation.torque import Constant, Torques, not_finite
+
+BEHIND = 1e-6  # of dt: just behind a time, where a torque that jumps has jumped
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +209,8 @@ class AdaptiveRun:
             return f"{self.method.name} cannot go on from t = {t:g} s: {cause}"
         if self._broken:
             return f"{self.method.name} cannot go on from t = {t:g} s: {self._broken}"
+        if said := self._lost_torque(t):
+            return f"{self.method.name} cannot go on from t = {t:g} s: {said}"
         if isinstance(self.torques, Sampled):
             return (
                 f"{self.method.name} cannot go on from t = {t:g} s: {reason.rstrip('.')}. "
@@ -220,9 +224,21 @@ class AdaptiveRun:
             f"{'' if self.method.stiff else stiff}take a fixed step, such as method='rk4'"
         )
 
+    def _reached(self) -> np.ndarray | None:
+        """What was integrated last, where it is finite."""
+        at = self._segment or self._solver
+        return at.y if at is not None and np.isfinite(at.y).all() else None
+
     def _dead_point(self) -> str:
-        y = self._solver.y if self._segment is None else self._segment.y
-        return dead_point(self.plant.system, y[: self.plant.nq]) if np.isfinite(y).all() else ""
+        y = self._reached()
+        return "" if y is None else dead_point(self.plant.system, y[: self.plant.nq])
+
+    def _lost_torque(self, t: float) -> str:
+        y = self._reached()
+        if y is None:
+            return ""
+        x = self.plant.left(y, t, self.given)
+        return lost_torque(self.plant, (t, t + BEHIND * self.grid.dt), x, self.given)
 
     def _projected(self, t: float, y: np.ndarray) -> np.ndarray:
         try:

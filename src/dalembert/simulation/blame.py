@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from dalembert.simulation.plant import Plant
+from dalembert.simulation.torque import not_finite
 from dalembert.systems.system import System
 
 NEAR_SINGULAR = 1e3  # condition of the constraints beyond which a stall is theirs
@@ -21,6 +24,23 @@ def dead_point(system: System, q: np.ndarray) -> str:
         f"{system.name}: its constraints lose rank there, and the motion behind it is not "
         "determined. End the run before it, or start on the branch that is meant"
     )
+
+
+def lost_torque(
+    plant: Plant, times: tuple[float, ...], x: np.ndarray, given: Mapping[str, np.ndarray]
+) -> str:
+    """Whose torque a compiled law makes no number of at a state (size,), in words; else nothing."""
+    if plant.controller is None or any(value.ndim > 1 for value in given.values()):
+        return ""
+    q, qd, z, _ = plant.parts(x)
+    none = np.zeros(len(plant.driving))
+    with np.errstate(all="ignore"):
+        for t in times:
+            total, _ = plant.torque(t, q, qd, z, none, given)
+            total = np.asarray(total, dtype=float)
+            if said := not_finite("torque", plant.dynamics.velocities, t, total, x):
+                return said
+    return ""
 
 
 def culprit(plant: Plant, before: np.ndarray) -> str:

@@ -107,7 +107,7 @@ def drive(
     except DalembertError as error:  # of equations that are called: constraints that do not close
         if len(record.states) == 1:
             raise
-        record.end("stalled", str(error))
+        record.end("stalled", run.blamed or str(error))
     _warn(record, _lost(run, record.states[0], record.states[-1]), run.blamed)
     return record
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.kernels import get_num_threads
-from dalembert.simulation.blame import culprit, dead_point
+from dalembert.simulation.blame import culprit, dead_point, lost_torque
 from dalembert.simulation.drive import Stalled, State
 from dalembert.simulation.sampled import Sampled
 from dalembert.simulation.settings import Grid
@@ -133,6 +133,8 @@ class FixedRun:
                 part.move(x, slice(None), *stretch)
             if k == last - 1 or not np.isfinite(x).all(axis=-1).any():
                 break
+        if said := lost_torque(plant, (k * grid.dt, (k + 1) * grid.dt), before, self.given):
+            return said
         advice = self.torques.doubt if isinstance(self.torques, Sampled) else "take a smaller dt"
         return f"{culprit(plant, before)} at t = {(k + 1) * grid.dt:g} s; {advice}"
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import signature
 from math import prod
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from dalembert.errors import CompileError, SettingError, ShapeError
 from dalembert.kernels.program.trace import trace
 from dalembert.simulation.identity import function_digest
 
@@ -54,6 +57,50 @@ def unpack(constants: Mapping[str, np.ndarray], packed: Any) -> dict[str, Any]:
     return found
 
 
+def require_arguments(what: str, function: Callable[..., Any], arguments: str) -> None:
+    """A function of the user must take these arguments, such as "t, q, qd"."""
+    try:
+        wanted = signature(function)
+    except (TypeError, ValueError):  # of functions that are not written in Python
+        return
+    try:
+        wanted.bind(*[None] * len(arguments.split(", ")))
+    except TypeError:
+        raise SettingError(f"{what} must take ({arguments}), not {wanted}") from None
+
+
+def answer(
+    controller: Controller, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """(τ, ż) of the law; an error where they are not what a law returns."""
+    name = f"{type(controller).__name__}.law"
+    require_arguments(name, controller.law, "t, q, qd, z, constants")
+    found: Any = controller.law(t, q, qd, z, constants)
+    if not isinstance(found, tuple) or len(found) != 2:
+        what = "one array" if hasattr(found, "shape") else type(found).__name__
+        raise ShapeError(f"{name} must return a pair (τ, ż), not {what}")
+    own = {"τ": (found[0], qd.shape), "ż": (found[1], np.shape(controller.initial))}
+    for what, (value, shape) in own.items():
+        given = getattr(value, "shape", None) if not callable(value) else shape
+        if given != shape:
+            is_it = f"of shape {given}" if given is not None else f"a {type(value).__name__}"
+            raise ShapeError(f"{name}: {what} must be an array of shape {shape}, it is {is_it}")
+    return found
+
+
+@contextmanager
+def compiling(controller: Controller) -> Iterator[None]:
+    """What a law that does not trace could do instead, in words."""
+    try:
+        yield
+    except CompileError as error:
+        raise CompileError(
+            f"{type(controller).__name__}.law cannot be compiled: write its branches with np.where, "
+            "or give a plain function (t, q, qd) as tau= and, where it has a memory, control_dt= "
+            f"({error})"
+        ) from None
+
+
 @dataclass(frozen=True)
 class _Known:
     """A law that was traced: for which sizes, from which code, and its digest."""
@@ -94,8 +141,9 @@ def _traced_law(controller: Controller, nq: int, nv: int, rows: int) -> str:
     def function(**given: Any) -> dict[str, Any]:
         named = unpack(controller.constants, given.get("law"))
         z = given.get("z", np.zeros(0))
-        tau, zdot = controller.law(given["t"], given["q"], given["qd"], z, named)
+        tau, zdot = answer(controller, given["t"], given["q"], given["qd"], z, named)
         zdot = zdot(given["lam"]) if callable(zdot) else zdot
         return {"tau": tau, **({"zdot": zdot} if "z" in given else {})}
 
-    return trace(function, {k: s for k, s in shapes.items() if prod(s)}, name="law").digest
+    with compiling(controller):
+        return trace(function, {k: s for k, s in shapes.items() if prod(s)}, name="law").digest

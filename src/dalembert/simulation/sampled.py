@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.errors import FormulationError, ModelError, SettingError, SimulationError
 from dalembert.simulation.drive import Failed
 from dalembert.simulation.inline import Looped, compiled
-from dalembert.simulation.law import Controller, pack, unpack
+from dalembert.simulation.law import Controller, answer, compiling, pack, unpack
 from dalembert.simulation.sampling import Sampling, Sensors, each
 from dalembert.simulation.settings import Settings
 from dalembert.simulation.torque import Computed
@@ -100,13 +100,15 @@ class Discrete:
         given = {"z": self.z.shape, "law": self.constants.shape}
         shapes = {"t": (), "q": (system.nq,), "qd": (system.nv,)}
         shapes |= {name: shape for name, shape in given.items() if shape[0]}
-        trace = compiled("law", self._law, shapes).ufunc if system.dynamics.traces else None
-        self.kernel = trace or Looped(self._law, shapes)
+        self.kernel: Any = Looped(self._law, shapes)
+        if system.dynamics.traces:
+            with compiling(controller):
+                self.kernel = compiled("law", self._law, shapes).ufunc
 
     def _law(self, t: Any, q: Any, qd: Any, **given: Any) -> dict[str, Any]:
         constants = unpack(self.controller.constants, given.get("law"))
         z = given.get("z", np.zeros(0))
-        tau, zdot = self.controller.law(t, q, qd, z, constants)
+        tau, zdot = answer(self.controller, t, q, qd, z, constants)
         if callable(zdot):
             raise FormulationError(
                 f"{type(self.controller).__name__} integrates forces of constraints, which are not "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,9 +12,10 @@ import numpy as np
 from dalembert.errors import SettingError, ShapeError
 from dalembert.simulation.drive import Failed
 from dalembert.simulation.identity import digest, function_digest
-from dalembert.simulation.law import Controller
+from dalembert.simulation.law import Controller, require_arguments
 
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
+NUMBERS = "biuf"  # kinds of arrays that are real numbers
 
 
 class Torques(Protocol):
@@ -92,27 +92,28 @@ class Computed:
     blamed: str = field(default="", init=False)  # its first answer that is not finite, in words
 
     def __post_init__(self) -> None:
-        require_arguments(f"the {self.kind} function", self.function)
+        require_arguments(f"the {self.kind} function", self.function, "t, q, qd")
 
     def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         returned = called(f"the {self.kind} function", self.function, t, q, qd)
         try:
-            value = np.asarray(returned, dtype=float)
-        except (TypeError, ValueError):
-            error = ShapeError(
-                f"the {self.kind} function returned {returned!r} at t = {t:g}: no numbers"
-            )
-            raise Failed(str(error), error) from None
+            value = np.asarray(returned)
+        except (TypeError, ValueError):  # of rows of different lengths
+            value = np.asarray(None)
+        if value.dtype.kind not in NUMBERS:
+            raise self._failed(f"{returned!r} at t = {t:g} s: no real numbers")
         if value.shape != self.shape:
-            error = ShapeError(
-                f"the {self.kind} function returned an array of shape {value.shape} at t = {t:g}; "
-                f"it must be {self.shape}"
-            )
-            raise Failed(str(error), error)
+            what = f"an array of shape {value.shape} at t = {t:g} s"
+            raise self._failed(f"{what}; it must be {self.shape}")
+        value = np.asarray(value, dtype=float)
         if not self.blamed and not np.isfinite(value).all():
             state = np.concatenate([q, qd], axis=-1)
             self.blamed = not_finite(self.kind, self.names, t, value, state)
         return value
+
+    def _failed(self, returned: str) -> Failed:
+        error = ShapeError(f"the {self.kind} function returned {returned}")
+        return Failed(str(error), error)
 
     @property
     def identity(self) -> str:
@@ -140,18 +141,6 @@ def not_finite(
     *sample, joint = (int(k) for k in np.argwhere(bad)[0])
     of = f" of sample {sample[0]}" if sample else ""
     return f"the {kind} of {names[joint]!r}{of} is not finite at t = {t:g} s"
-
-
-def require_arguments(what: str, function: Callable[..., Any]) -> None:
-    """A function of the user must take (t, q, q̇)."""
-    try:
-        wanted = signature(function)
-    except (TypeError, ValueError):  # of functions that are not written in Python
-        return
-    try:
-        wanted.bind(0.0, None, None)
-    except TypeError:
-        raise SettingError(f"{what} must take (t, q, qd), not {wanted}") from None
 
 
 def torques(
