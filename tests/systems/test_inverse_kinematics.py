@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 import dalembert as dl
 from dalembert.errors import SettingError, ShapeError, UnknownNameError
-from dalembert.spatial import pose, rotation_from_rpy, rotation_x, rotation_z
+from dalembert.spatial import log_so3, pose, rotation_from_rpy, rotation_x, rotation_z
 
 
 def targets(robot, count, seed=0, **view):
@@ -224,3 +225,78 @@ def test_goals_are_checked():
         robot.inverse_kinematics(np.eye(4), goal="far")
     with pytest.raises(SettingError, match="needs q0"):
         robot.inverse_kinematics(np.eye(4), goal="near")
+
+
+@pytest.mark.parametrize("name", ["ur5", "puma560", "scara"])
+def test_the_nearest_posture_is_what_an_optimiser_finds(name):
+    """Targets out of reach: within limits no start of a bounded least-squares solver comes nearer."""
+    robot = dl.load(name)
+    if name == "scara":
+        spans = [(-2.0, 2.0), (-2.5, 2.5), (-3.0, 3.0), (0.0, 0.3)]
+        names = (joint.name for joint in robot.joints)
+        robot = robot.with_limits(dict(zip(names, spans, strict=True)))
+    rng = np.random.default_rng(8)
+    T = targets(robot, 3, seed=8)
+    T[:, :3, 3] += [1.0, 1.5, -1.0]
+    q, found = robot.inverse_kinematics(T, restarts=100)
+    assert not found.any() and within(robot, q)
+
+    def error(x, target):
+        here = robot.dynamics.pose(x, "tool")
+        turn = log_so3(target[:3, :3] @ here[:3, :3].T)
+        return np.concatenate([target[:3, 3] - here[:3, 3], turn])
+
+    for x, target in zip(q, T, strict=True):
+        bounds = (robot.lower, robot.upper)
+        starts = [x, *robot.random_state(rng, 6)[0]]
+        costs = [least_squares(error, s, args=(target,), bounds=bounds).cost for s in starts]
+        mine = 0.5 * np.sum(error(x, target) ** 2)
+        assert mine <= min(costs) * (1 + 1e-6)
+
+
+def test_a_floating_base_reaches_with_its_arm():
+    """A free joint has a quaternion: the frame is anywhere, q stays a configuration."""
+    links = [
+        {"name": "hull", "joint": {"type": "free"}, "mass": 1.0, "inertia": np.eye(3)},
+        {"name": "arm", "parent": "hull", "joint": {"axis": (0, 1, 0), "limits": (-1.0, 1.0)}},
+    ]
+    robot = dl.Robot.from_links(links, tool=pose(p=[0.4, 0.0, 0.1]))
+    T = targets(robot, 20, seed=6)
+    q, found = robot.inverse_kinematics(T)
+    assert found.all() and abs(q[:, 7]).max() <= 1.0
+    np.testing.assert_allclose(robot.pose(q), T, atol=2e-9)
+    near = robot.inverse_kinematics(T, q0=robot.neutral(), goal="near")
+    assert near.found.all()
+    away = [np.linalg.norm(robot.difference(np.broadcast_to(robot.neutral(), x.shape), x), axis=-1)
+            for x in (q, near.q)]  # fmt: skip
+    assert away[1].mean() < away[0].mean()
+
+
+def test_starts_outside_the_limits_are_brought_inside():
+    """q0 beyond a limit is no error; what comes back is within."""
+    robot = dl.load("panda")
+    T = targets(robot, 5, seed=3)
+    q, found = robot.inverse_kinematics(T, q0=robot.upper + 1.0)
+    assert found.all() and within(robot, q)
+
+
+def test_random_targets_of_the_same_seed_are_no_starts():
+    """With the same seed as a user's targets the search does not begin at their postures."""
+    robot = dl.load("puma560")
+    given = robot.random_state(np.random.default_rng(0), 50)[0]
+    q, found = robot.inverse_kinematics(robot.pose(given), seed=0)
+    assert found.all() and (abs(q - given).max(axis=1) > 1e-3).mean() > 0.5
+
+
+def test_many_targets_of_an_arm_without_structure():
+    """Six joints with axes anywhere, narrow limits between them: all of 20,000 are found."""
+    rng = np.random.default_rng(6)
+    rows = [
+        {"a": rng.uniform(0.05, 0.4), "alpha": rng.uniform(-3, 3), "d": rng.uniform(-0.3, 0.3)}
+        for _ in range(6)
+    ]
+    robot = dl.Robot.from_dh([{**row, "limits": (-2.9, 2.9)} for row in rows], "standard")
+    T = targets(robot, 20_000, seed=1)
+    q, found = robot.inverse_kinematics(T)
+    assert found.all() and within(robot, q)
+    np.testing.assert_allclose(robot.pose(q), T, atol=2e-9)

@@ -24,7 +24,9 @@ from dalembert.constraints.status import TWIN
 from dalembert.constraints.to_file import Written
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.on_symbols import is_symbols
+from dalembert.systems.reaching.hunt import assembled
 from dalembert.systems.reaching.methods import InverseKinematics
+from dalembert.systems.reaching.search import limits_of
 from dalembert.systems.system import System
 from dalembert.systems.variant import Variant
 
@@ -79,13 +81,20 @@ class Constrained(ConstraintMethods, Changed, Written, InverseKinematics):
     def random_state(
         self, rng: np.random.Generator, size: int | None = None, within_limits: bool = True
     ) -> tuple[np.ndarray, ...]:
-        """Random velocities that the constraints allow at the reference posture: q, qd, qdd.
+        """Random velocities that the constraints allow: q, qd, qdd.
 
-        Limits of velocities are not looked at: within them there may be none that is allowed.
+        Where joints have limits, at random assembled postures within them; else, with
+        ``within_limits=False``, and where none is found, at the reference posture. Velocities are made
+        smaller until they are within theirs, where the constraints allow rest.
         """
         shape = () if size is None else (size,)
         q = np.broadcast_to(self.neutral(), (*shape, self.nq))
+        if within_limits and self.dynamics.traces and limits_of(self.dynamics) is not None:
+            q = assembled(self, rng, q)
         qd = self.project_velocity(q, rng.normal(size=(*shape, self.nv)))
+        if within_limits and not np.any(self.velocity_residual(q, np.zeros(self.nv))):
+            over = np.max(np.abs(qd) / self.velocity_limit, axis=-1, keepdims=True, initial=1.0)
+            qd = qd / over
         qdd, _ = self.forward_dynamics(q, qd, rng.normal(size=(*shape, self.nv)))
         return q, qd, qdd
 

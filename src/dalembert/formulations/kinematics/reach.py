@@ -36,7 +36,9 @@ CLIMB = 0.05  # rad² or m² along ∂ log w / ∂q in one step
 FLAT = 1e-6  # of w: below it the slope of log w is not followed further
 LEAST = 1e-14  # of λ: keeps the factor of a singular J Jᵀ finite
 OPPOSITE = 1e-12  # of cos²(θ/2): nearer to half a turn the chord has no direction
-CLOSED = 10.0  # weight of the rows that hold a mechanism together
+# weight of the rows that hold a mechanism together, while it looks for a posture, and where it is said
+# which is the nearest: there they must not give way to the task
+CLOSED, HELD = 10.0, 1000.0
 
 
 class Mechanism(Protocol):
@@ -68,7 +70,7 @@ class Task:
     """What of a frame's pose is asked for, and how a step may go there."""
 
     frame: str
-    of: str  # one of TASKS
+    of: str  # one of TASKS, or "closed": the constraints alone
     limits: Limits | None = None
     # by the chord 2 sin(θ/2) along the axis, or the angle θ: the chord costs a third, and has no
     # direction at half a turn
@@ -140,12 +142,15 @@ def closed_error(
     mechanism: Mechanism, q: Vector, target: Pose, task: Task, weights: Any = None
 ) -> tuple[Vector, Matrix]:
     """(e, J) with weights on the task's rows, and the constraints' rows below them."""
+    h, A = mechanism.closing(q)
+    if task.of == "closed":
+        return -h, A
     e, J = error(mechanism, q, target, task)
     if weights is not None:
         e, J = weights * e, weights.reshape(-1, 1) * J
-    h, A = mechanism.closing(q)
     if h.shape[0]:
-        e, J = np.concatenate([e, -CLOSED * h]), np.concatenate([J, CLOSED * A])
+        heavy = CLOSED if task.chord else HELD
+        e, J = np.concatenate([e, -heavy * h]), np.concatenate([J, heavy * A])
     return e, J
 
 

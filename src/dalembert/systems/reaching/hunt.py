@@ -33,7 +33,8 @@ GAIN, STEPS = 0.05, 16
 # singular postures are reached by a constant factor per step
 PATIENT = 48
 # what is out of reach has no zero to jump to: stronger damping goes downhill to the nearest posture
-NEAREST = ((1.0, 100), (10.0, 100), (1.0, 100))
+# (starts, steps, gain): from several starts, as there are several hollows
+NEAREST = ((48, 60, 1.0), (1, 100, 10.0), (1, 100, 1.0))
 RELAXED = 100  # steps toward a goal
 LEAST_POOL = 256  # postures to begin at
 
@@ -75,7 +76,16 @@ class Hunt:
             if not len(left):
                 break
             q[left], found[left] = self.attempt(following, targets[left], q[left])
+        left = (~found).nonzero()[0]
+        if len(left) and self.system.dynamics.rows:
+            q[left] = self.closed(targets[left], q[left])
         return Reached(q, found)
+
+    def closed(self, targets: Any, q: Any) -> Any:
+        """The postures, closed: the nearest ones to what the last digits of the loops left open."""
+        how = self.how._replace(task="closed", weighted=False)
+        effort = Effort(1, PATIENT, GAIN, 0.05 * self.tolerance**2)
+        return self.loop(how)([targets], self.pool(), effort, q)[0]
 
     def attempt(self, turn: Round, targets: Any, q: Any) -> tuple[Any, Any]:
         """(q, found) after one of the rounds."""
@@ -98,7 +108,10 @@ class Hunt:
                 1,
                 (
                     Effort(self.restarts + 1, PATIENT, GAIN, there),
-                    *(Effort(1, steps, gain, there) for gain, steps in NEAREST),
+                    *(
+                        Effort(min(starts, self.restarts + 1), steps, gain, there)
+                        for starts, steps, gain in NEAREST
+                    ),
                 ),
             ),
         )
@@ -177,6 +190,21 @@ def anywhere(system: System, rng: np.random.Generator, size: int, limits: bool) 
     if limits:
         steps = between(system.lower, system.upper, steps)
     return system.integrate(np.broadcast_to(system.dynamics.neutral(), (size, system.nq)), steps)
+
+
+def assembled(system: System, rng: np.random.Generator, otherwise: np.ndarray) -> np.ndarray:
+    """(..., nq) random closed postures within the limits; `otherwise`, where none is found."""
+    flat, (tolerance, starts) = otherwise.reshape(-1, system.nq), (1e-10, 63)
+    hunt = Hunt(system, Search("", "closed"), tolerance, starts, int(rng.integers(2**31)))
+    nowhere = np.broadcast_to(np.eye(4), (len(flat), 4, 4))
+    effort = Effort(starts + 1, PATIENT, GAIN, 0.05 * tolerance**2)
+    q, _ = hunt.loop(hunt.how)([nowhere], hunt.pool(), effort)
+    open_ = np.abs(system._evaluate("residual", (q,))).max(axis=-1, initial=0.0)
+    limits = limits_of(system.dynamics)
+    assert limits is not None
+    inside = q == reach.clamped(limits, q.T, hops=False).T
+    good = (open_ <= tolerance) & inside.all(axis=-1)
+    return np.where(good[:, None], q, flat).reshape(otherwise.shape)
 
 
 def middle(system: System) -> np.ndarray:

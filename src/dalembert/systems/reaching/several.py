@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.errors import SettingError
+from dalembert.formulations.kinematics import reach
 from dalembert.kernels.call.search import Effort
 from dalembert.systems.reaching.hunt import GAIN, STEPS, Hunt, anywhere
-from dalembert.systems.reaching.search import limits_of, plain_entries
+from dalembert.systems.reaching.search import limits_of, plain_entries, task_of
 
 SAME = 1e-5  # rad or m between postures that are one
 OFTEN = 4  # times that each posture was met before no other is looked for
@@ -25,13 +26,10 @@ class Postures(NamedTuple):
 
 def all_postures(hunt: Hunt, targets: np.ndarray) -> list[np.ndarray]:
     """For each of the targets (n, 4, 4) its postures (m, nq), in the order of their coordinates."""
-    dynamics = hunt.system.dynamics
-    rows = 6 if hunt.how.task in ("pose", "position_axis") else 3
-    asked = rows - 1 if "axis" in hunt.how.task else rows
-    if dynamics.freedoms > asked:
+    if freedoms_left(hunt):
         raise SettingError(
-            f"{hunt.system.name} has {dynamics.freedoms} freedoms and the task {hunt.how.task!r} "
-            f"asks for {asked}: there are infinitely many postures; take inverse_kinematics with a goal"
+            f"{hunt.system.name} can move while it keeps the task {hunt.how.task!r}: it has infinitely "
+            "many postures; take inverse_kinematics, with a goal"
         )
     met = [(np.zeros((0, hunt.system.nq)), np.zeros(0, dtype=int)) for _ in targets]
     open_, starts, used = np.arange(len(targets)), FIRST, 0
@@ -41,6 +39,17 @@ def all_postures(hunt: Hunt, targets: np.ndarray) -> list[np.ndarray]:
         used, starts = used + starts, min(2 * starts, MOST)
         open_ = np.array([i for i in open_ if np.min(met[i][1], initial=OFTEN) < OFTEN], dtype=int)
     return [q[np.lexsort(q.round(4).T[::-1])] for q, _ in met]
+
+
+def freedoms_left(hunt: Hunt) -> int:
+    """Freedoms with which the system moves and keeps the task, at nearly every posture."""
+    dynamics = hunt.system.dynamics.bound(hunt.values)
+    task = task_of(dynamics, hunt.how)
+    ranks = [
+        np.linalg.matrix_rank(reach.closed_error(dynamics, q, np.eye(4), task)[1])
+        for q in hunt.pool()[:4]
+    ]
+    return dynamics.nv - max(ranks)
 
 
 def ends_of(hunt: Hunt, targets: np.ndarray, starts: int, seed: int = 0) -> list[np.ndarray]:
