@@ -125,6 +125,41 @@ def test_first_states_torques_and_their_entries_vary():
     assert found.tau.values[1, 0].tolist() == [5.0, 0.0]
 
 
+class Remembering:
+    """A digital law with a memory and without a reset: the sum of what it has seen."""
+
+    def __init__(self):
+        self.sum = 0.0
+
+    def __call__(self, t, q, qd):
+        self.sum = self.sum + q
+        return -10.0 * q - self.sum
+
+
+def test_digital_laws_have_gains_for_each_run_and_a_memory_for_each_chunk():
+    sampled = settings(control_dt=2e-3)
+    found = dl.sweep(arm(), OVER, sampled, "last_state", chunk=5)
+    row = found.isel(run=3)
+    law = dl.control.PDGravity(dl.load("planar_2r"), [0.4, 0.5], float(row.kp), 10.0)
+    values = {name: float(row[name]) for name in ("load", "friction")}
+    rest = {**sampled, "tau": law, "q0": [[0.0, 0.1]], "parameters": values}
+    np.testing.assert_array_equal(row.last_q, dl.simulate(arm(), **rest).q[-1, 0])
+    own = settings(tau=Remembering(), control_dt=2e-3)
+    pieces, whole = (
+        dl.sweep(arm(), {"load": [0.0, 1.0, 2.0]}, own, "last_state", chunk=n) for n in (1, 3)
+    )
+    np.testing.assert_array_equal(pieces.last_q, whole.last_q)
+
+
+def test_runs_that_all_end_early_are_filled_up(tmp_path):
+    over = {"qd0": [[1.0, 0.0], [1e12, -1e12], [1e12, 1e11]]}
+    given = (dl.load("planar_2r"), over, {"duration": 0.01, "dt": 1e-3})
+    for more in ({}, {"store": tmp_path / "s.zarr"}):
+        found = dl.sweep(*given, chunk=1, **more)
+        assert found.status.values.tolist() == [0, 1, 1]
+        assert found.q.shape == (3, 11, 2) and np.isnan(found.q.values[1:, -1]).all()
+
+
 def test_a_run_that_fails_is_flagged_and_the_others_are_not_lost():
     over = {"qd0": [[0.0, 0.0], [1e12, -1e12], [1.0, 0.0]]}
     found = dl.sweep(dl.load("planar_2r"), over, {"duration": 0.01, "dt": 1e-3}, "last_state")

@@ -47,6 +47,12 @@ def pack(constants: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros(0), *arrays])
 
 
+def constants_of(controller: Controller) -> np.ndarray:
+    """Its constants (c,) packed, or (N, c) where a sweep gives each sample its own `lanes`."""
+    lanes = getattr(controller, "lanes", None)
+    return pack(controller.constants) if lanes is None else lanes
+
+
 def unpack(constants: Mapping[str, np.ndarray], packed: Any) -> dict[str, Any]:
     """The constants again, from a vector of numbers or of symbols."""
     found, start = {}, 0
@@ -120,6 +126,7 @@ def law_digest(controller: Controller, nq: int, nv: int, rows: int) -> str:
     A controller that cannot change is traced once, as long as its classes and what its law uses
     from outside stay as they are.
     """
+    controller = getattr(controller, "varied_from", controller)  # with other constants in a sweep
     kind, sizes = type(controller), (nq, nv, rows)
     frozen = getattr(getattr(kind, "__dataclass_params__", None), "frozen", False)
     if not frozen or kind.__hash__ is not object.__hash__:

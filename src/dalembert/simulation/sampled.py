@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.errors import FormulationError, ModelError, SettingError, SimulationError
 from dalembert.simulation.drive import Failed
 from dalembert.simulation.inline import Looped, compiled
-from dalembert.simulation.law import Controller, answer, compiling, pack, unpack
+from dalembert.simulation.law import Controller, answer, compiling, constants_of, unpack
 from dalembert.simulation.sampling import Sampling, Sensors, each
 from dalembert.simulation.settings import Settings
 from dalembert.simulation.torque import Computed
@@ -95,9 +95,9 @@ class Discrete:
 
     def __init__(self, controller: Controller, system: System, period: float) -> None:
         self.controller, self.period = controller, period
-        self.constants = pack(controller.constants)
+        self.constants = constants_of(controller)
         self.z = np.array(controller.initial, dtype=float)
-        given = {"z": self.z.shape, "law": self.constants.shape}
+        given = {"z": self.z.shape, "law": self.constants.shape[-1:]}
         shapes = {"t": (), "q": (system.nq,), "qd": (system.nv,)}
         shapes |= {name: shape for name, shape in given.items() if shape[0]}
         self.kernel: Any = Looped(self._law, shapes)
@@ -118,7 +118,7 @@ class Discrete:
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """τ of this sample, z of the next."""
-        constants = [self.constants] if len(self.constants) else []
+        constants = [self.constants] if self.constants.size else []
         if not self.z.shape[-1]:
             return self.kernel(t, q, qd, *constants)
         tau, zdot = self.kernel(t, q, qd, self.z, *constants)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ShapeError, SimulationError
-from dalembert.simulation.law import Controller, pack
+from dalembert.simulation.law import Controller, constants_of
 from dalembert.simulation.modes import Joints
 from dalembert.simulation.plant import Plant
 from dalembert.systems.friction import smoothing_width
@@ -63,8 +63,7 @@ def inputs_for(
     """Inputs of every kernel besides state, time and torques, in the order of their ports."""
     given: dict[str, np.ndarray] = {}
     if controller is not None and "law" in plant.given:
-        lanes = getattr(controller, "lanes", None)  # a row of constants for each sample of a sweep
-        given["law"] = pack(controller.constants) if lanes is None else lanes
+        given["law"] = constants_of(controller)
     made = plant.dynamics
     if made.parameters:
         mapping = parameters is None or isinstance(parameters, Mapping)

@@ -48,7 +48,7 @@ class Memory:
         """Keep a chunk."""
         rows = self.study.rows(chunk.index)
         for name, array in chunk.arrays.items():
-            self.arrays[name][rows] = array
+            self.arrays[name][rows] = _fitted(array, self.arrays[name].shape[1:])
         self.status[rows] = chunk.status
         self.reasons |= {int(rows[k]): text for k, text in chunk.reasons.items()}
 
@@ -139,7 +139,7 @@ class Zarr:
         rows = self.study.rows(chunk.index)
         own = slice(int(rows[0]), int(rows[-1]) + 1)
         for name, array in chunk.arrays.items():
-            self._group[name][own] = array
+            self._group[name][own] = _fitted(array, self._group[name].shape[1:])
         self._group[STATUS][own] = chunk.status
         if chunk.reasons:
             reasons = {int(rows[k]): text for k, text in chunk.reasons.items()}
@@ -198,6 +198,15 @@ def _text(study: Study) -> str:
 
 def _empty(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return np.full(shape, _unknown(dtype), dtype)
+
+
+def _fitted(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Rows (n, *shape); those of runs that all ended early are shorter, and filled up."""
+    if array.shape[1:] == shape:
+        return array
+    full = _empty((len(array), *shape), array.dtype.str)
+    full[(slice(None), *(slice(n) for n in array.shape[1:]))] = array
+    return full
 
 
 def _unknown(dtype: str) -> Any:

@@ -22,7 +22,7 @@ from dalembert.systems.system import System
 if TYPE_CHECKING:
     import xarray
 
-BYTES = 32 * 2**20  # of the trajectories of a chunk
+BYTES = 64 * 2**20  # of the trajectories of a chunk
 MOST, BLOCK = 8192, 64  # runs of a chunk, and what their number is a multiple of
 NOT_HERE = ("system", "checkpoint", "progress", "until", "restitution", "rtol", "atol")
 

@@ -149,4 +149,5 @@ class Varied(Portable):
             parts.append(np.broadcast_to(each, (count, *shape)).reshape(count, -1))
         law = copy.copy(self.law)
         object.__setattr__(law, "lanes", np.concatenate(parts, axis=1))
+        object.__setattr__(law, "varied_from", self.law)
         return law
