@@ -242,6 +242,10 @@ def test_a_saturated_drive_holds_what_it_can_give() -> None:
     with pytest.warns(dl.SimulationWarning, match="axle: effort -20 beyond -2 at t = 0 s"):
         free = dl.simulate(robot, [1.0], [0.0], PID([0.0], 20.0, 0.0, 1.0, 0.05), **options)
     assert free.beyond.any()
+    # at the third sample, which is not saved
+    brief = {**options, "save_every": 50}
+    with pytest.warns(dl.SimulationWarning, match=r"axle: effort 5 beyond 2 at t = 0\.1 s"):
+        dl.simulate(robot, tau=lambda t, q, qd: [5.0 if 0.09 < t < 0.11 else 0.0], **brief)
     held = dl.simulate(
         robot, [1.0], [0.0], PID([0.0], 20.0, 0.0, 1.0, 0.05), saturate=True, **options
     )

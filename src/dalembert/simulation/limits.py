@@ -50,25 +50,37 @@ def with_limits_passed(system: System, run: xarray.Dataset, by_law: bool = False
     )  # (2, nv, kinds)
     if not np.isfinite(bounds).any():
         return run
+    if by_law and "saturate" not in run.attrs:
+        _warn_of_efforts(run, bounds[..., -1:])
     values = np.stack([_positions(system, run.q.values), run.qd.values, run.tau.values], axis=-1)
-    slack = SLACK * np.maximum(1.0, abs(np.where(np.isfinite(bounds), bounds, 0.0)))
-    with np.errstate(invalid="ignore"):  # of samples that have diverged
-        beyond = (values < bounds[0] - slack[0]) | (values > bounds[1] + slack[1])
+    beyond = _beyond(values, bounds)
     if not beyond.any():
         return run
     about = {"long_name": "whether a limit of the joint or its drive is passed"}
     marked = run.assign_coords(limit=list(KINDS))
     marked = marked.assign(beyond=((*run.qd.dims, "limit"), beyond, about))
-    said = _said(run, values, bounds, beyond)
-    efforts = "; ".join(text for kind, text in said if kind == "effort")
-    if by_law and efforts:
+    return marked.assign_attrs(limits_passed=_sentence(run.qd, values, bounds, KINDS))
+
+
+def _beyond(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Which values (..., nv, kinds) are outside (2, nv, kinds)."""
+    slack = SLACK * np.maximum(1.0, abs(np.where(np.isfinite(bounds), bounds, 0.0)))
+    with np.errstate(invalid="ignore"):  # of samples that have diverged
+        return (values < bounds[0] - slack[0]) | (values > bounds[1] + slack[1])
+
+
+def _warn_of_efforts(run: xarray.Dataset, bounds: np.ndarray) -> None:
+    """Of torques at the saved times, or at every sample of a digital controller."""
+    sampled = "commanded" in run and run["commanded"].dims[-1] == "joint"
+    field = run["commanded"] if sampled else run["tau"]
+    said = _sentence(field, field.values[..., None], bounds, KINDS[-1:])
+    if said:
         warnings.warn(
-            f"the law asks for more than the drives give: {efforts}. With saturate=True they give "
+            f"the law asks for more than the drives give: {said}. With saturate=True they give "
             "no more than that",
             SimulationWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
-    return marked.assign_attrs(limits_passed="; ".join(text for _, text in said))
 
 
 def _positions(system: System, q: np.ndarray) -> np.ndarray:
@@ -78,18 +90,17 @@ def _positions(system: System, q: np.ndarray) -> np.ndarray:
     return system.difference(np.broadcast_to(system.neutral(), q.shape), q)
 
 
-def _said(
-    run: xarray.Dataset, values: np.ndarray, bounds: np.ndarray, beyond: np.ndarray
-) -> list[tuple[str, str]]:
-    """(kind, words) of the first passing of each limit: joint, value, limit and time."""
-    said = []
-    times = run.time.values
+def _sentence(
+    field: xarray.DataArray, values: np.ndarray, bounds: np.ndarray, kinds: tuple[str, ...]
+) -> str:
+    """The first passing of each limit: joint, value, limit and time, which is the field's first."""
+    said, beyond = [], _beyond(values, bounds)
+    times, joints = field[field.dims[0]].values, field["joint"].values
     flat, seen = (x.reshape(len(times), -1, *x.shape[-2:]) for x in (beyond, values))
     for j, k in np.argwhere(beyond.any(axis=tuple(range(beyond.ndim - 2)))):
         step, sample = np.argwhere(flat[:, :, j, k])[0]
         value = seen[step, sample, j, k]
         limit = bounds[int(value > bounds[1, j, k]), j, k]
-        joint = run.joint.values[j]
-        text = f"{joint}: {KINDS[k]} {value:.6g} beyond {limit:.6g} at t = {times[step]:g} s"
-        said.append((KINDS[k], text))
-    return said
+        text = f"{joints[j]}: {kinds[k]} {value:.6g} beyond {limit:.6g} at t = {times[step]:g} s"
+        said.append(text)
+    return "; ".join(said)
