@@ -21,9 +21,10 @@ def jax(system: System) -> Facade:
     """The system with the same methods on JAX arrays, differentiable to any order.
 
     Every quantity of its catalogue is there, by every formulation, with the arguments that the
-    system's own method takes: under `jit`, `vmap`, `grad`, `jvp`, `hessian`, `checkpoint`, on CPU. What
-    comes back is what the system's method computes, to the bit, in float32 or float64 as the
-    arrays are. Derivatives are by the entries of the arrays, those of a quaternion by its four numbers.
+    system's own method takes: under `jit`, `vmap`, `grad`, `jvp`, `hessian`, `checkpoint`, on a CPU or
+    on CUDA, where the arrays lie. What comes back is what the system's method computes, on a CPU to
+    the bit, in float32 or float64 as the arrays are. Derivatives are by the entries of the arrays,
+    those of a quaternion by its four numbers.
     States at which a system's method raises give NaN.
 
     >>> import dalembert as dl, jax, jax.numpy as jnp
@@ -38,7 +39,8 @@ def torch(system: System) -> Facade:
     """The system with the same methods on PyTorch tensors, differentiable to any order.
 
     What `dalembert.jax` is for JAX: every quantity is an op with autograd, forward mode and vmap,
-    under `torch.func` and ``torch.compile(fullgraph=True)`` as well, on CPU.
+    under `torch.func` and ``torch.compile(fullgraph=True)`` as well, on CPU and CUDA tensors; there on
+    the current stream, which may be recording a graph.
     """
     return _opened("torch", "torch_system", "TorchSystem", system)
 
