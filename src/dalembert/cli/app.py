@@ -277,6 +277,47 @@ def simulate(
     simulate(robot, {"q": q, "qd": qd, "tau": tau}, options, deg, json)
 
 
+@app.command(
+    cls=ListsCommand,
+    epilog="Example: dalembert path ur5 --points points.csv --acceleration 10 --out motion.csv",
+)
+def path(
+    robot: Name,
+    points: Annotated[
+        Path,
+        typer.Option(help="Way-points, CSV: joints by name, or x, y, z with qw … qz or roll … yaw."),
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(help="cubic, quintic or lines through joints; lines or arc through poses."),
+    ] = None,
+    blend: Annotated[
+        float, typer.Option(min=0.0, help="Corners of lines are rounded over this, rad or m.")
+    ] = 0.0,
+    q: Q = None,
+    frame: Annotated[str, typer.Option(help="The frame that goes to poses.")] = "tool",
+    velocity: Annotated[str | None, numbers("Velocity limits; default: the robot's.")] = None,
+    acceleration: Annotated[str | None, numbers("Acceleration limits; default: none.")] = None,
+    torque: Annotated[str | None, numbers("Torque limits; default: the robot's.")] = None,
+    grid: Annotated[
+        int | None, typer.Option(min=2, help="Intervals of the path; default: as many as needed.")
+    ] = None,
+    dt: Annotated[float, typer.Option(help="Time between rows of the result, s.")] = 1e-2,
+    out: Annotated[
+        Path | None, typer.Option(help="File for times, q, qd, qdd, tau: .csv, .nc or .zarr.")
+    ] = None,
+    page: Annotated[bool, typer.Option("--report", help="Write a page of it in motion.")] = False,
+    deg: Degrees = False,
+    json: Json = False,
+) -> None:
+    """Find the fastest motion along a path within limits of velocity, acceleration and torque."""
+    from dalembert.cli.path import Options, path
+
+    limits = (velocity, acceleration, torque)
+    options = Options(points, kind, blend, q, frame, *limits, grid, dt, out, page)
+    path(robot, options, deg, json)
+
+
 @app.command(epilog="Example: dalembert mechanism joint_interpolated --phi-end 1.5,-0.6 --plot")
 def mechanism(
     subject: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from dalembert.control.path_limits import Most
 from dalembert.control.trajectory import Point, Trajectory, on_traced_pieces
 from dalembert.errors import TrajectoryError
 from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    import xarray
 
 ACTIVE = 1e-3  # a limit used up to this share is active
 
@@ -76,6 +79,24 @@ class TimedPath(Trajectory):
         if self.system is None:
             raise TrajectoryError("torques need the system that moves: time_optimal(path, system)")
         return self.system.inverse_dynamics(*self(t))
+
+    def sampled(self, dt: float = 0.01) -> xarray.Dataset:
+        """q, q̇, q̈, τ and power at times `dt` apart and at the end, labelled like a run.
+
+        ``.dl.plot()`` and ``.dl.report("page.html")`` show it.
+        """
+        from dalembert.simulation.along import torques_along
+        from dalembert.simulation.result import labelled
+
+        if self.system is None:
+            raise TrajectoryError("samples need the system that moves: time_optimal(path, system)")
+        if not (np.isfinite(dt) and 0.0 < dt):
+            raise TrajectoryError(f"dt must be a positive number of seconds, not {dt!r}")
+        first, last = self.breaks[0], self.breaks[-1]
+        t = np.append(np.arange(first, last - 1e-9 * dt, dt), last)
+        motion = dict(zip(("q", "qd", "qdd"), self(t), strict=True))
+        names = {"system": self.system.name, "derivatives": "of the path, exactly"}
+        return torques_along(self.system, labelled(self.system.dynamics, t, motion, names))
 
     def used(self, t: Any) -> dict[str, np.ndarray]:
         """|value| / limit (..., n) of velocity, acceleration and torque; 1 where a limit is met."""
