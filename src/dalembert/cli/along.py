@@ -114,7 +114,7 @@ def _write(run: Any, path: Path) -> None:
     forms = ["%.16g", *["%.12g"] * len(names)]
     try:
         with path.open("w", encoding="utf-8") as file, progress_bar("writing", on_terminal()) as on:
-            file.write(",".join(["time [s]", *(_quoted(x) for x in head)]) + "\n")
+            file.write(",".join(["time [s]", *(quoted(x) for x in head)]) + "\n")
             for start in range(0, len(rows), CHUNK):
                 np.savetxt(file, rows[start : start + CHUNK], fmt=forms, delimiter=",")
                 on(start / len(rows))
@@ -122,7 +122,8 @@ def _write(run: Any, path: Path) -> None:
         raise SettingError(f"--out {path} cannot be written: {error.strerror}") from None
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as a cell of a CSV file."""
     return f'"{name.replace(chr(34), chr(34) * 2)}"' if set(name) & set(',"') else name
 
 

@@ -285,7 +285,9 @@ def path(
     robot: Name,
     points: Annotated[
         Path,
-        typer.Option(help="Way-points, CSV: joints by name, or x, y, z with qw … qz or roll … yaw."),
+        typer.Option(
+            help="Way-points, CSV: joints by name, or x, y, z with qw … qz or roll … yaw."
+        ),
     ],
     kind: Annotated[
         str | None,

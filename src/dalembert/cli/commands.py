@@ -20,7 +20,10 @@ from dalembert.text import visible
 
 FAILURE, USAGE = 1, 2
 WRONG_USE = (ParameterError, SettingError, ShapeError, UnknownNameError)
-LISTS = ("--q", "--qd", "--qdd", "--tau", "--tip-wrench", "--target")
+LISTS = (
+    *("--q", "--qd", "--qdd", "--tau", "--tip-wrench", "--target"),
+    *("--velocity", "--acceleration", "--torque"),
+)
 
 
 class Commands(TyperGroup):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.cli.along import quoted
 from dalembert.cli.coordinates import coordinates, parse, state
 from dalembert.cli.output import console, print_json, say, show, table
 from dalembert.cli.report import FOLDER, name_page
@@ -57,12 +58,11 @@ def path(name: str, options: Options, degrees: bool, as_json: bool) -> None:
     if options.out is not None:
         require_writable(options.out, SUFFIXES)
     found = _found(robot, options, degrees)
-    limits = {
-        kind: None if text is None else _limits(robot, kind, text)
+    velocity, acceleration, torque = (
+        _limits(robot, kind, getattr(options, kind))
         for kind in ("velocity", "acceleration", "torque")
-        for text in (getattr(options, kind),)
-    }
-    fast = time_optimal(found, robot, **limits, grid=options.grid)
+    )
+    fast = time_optimal(found, robot, velocity, acceleration, torque, options.grid)
     run = fast.sampled(options.dt)
     if options.out is not None:
         _write(run, options.out)
@@ -138,9 +138,7 @@ def _poses(
     return np.stack([pose(r, x) for r, x in zip(R, p, strict=True)])
 
 
-def _of_poses(
-    robot: Robot, poses: np.ndarray, options: Options, degrees: bool
-) -> JointPath:
+def _of_poses(robot: Robot, poses: np.ndarray, options: Options, degrees: bool) -> JointPath:
     kind = options.kind or "lines"
     if kind not in ("lines", "arc"):
         raise SettingError(f"--kind {kind} is for positions of joints; poses take lines or arc")
@@ -155,8 +153,10 @@ def _of_poses(
     return way.joints(robot, q0, options.frame)
 
 
-def _limits(robot: Robot, kind: str, text: str) -> Any:
-    """One number for all joints, or one for each."""
+def _limits(robot: Robot, kind: str, text: str | None) -> Any:
+    """One number for all joints, or one for each; None where nothing is given."""
+    if text is None:
+        return None
     names = [coordinate.name for coordinate in coordinates(robot, "qd")]
     count = len(text.replace(",", " ").split())
     found = parse(text, f"--{kind}", robot.name, ["all joints"] if count == 1 else names)
@@ -177,10 +177,9 @@ def _write(run: Any, out: Path) -> None:
         head += [f"{before}{joint} [{unit}]" for joint, unit in zip(joints, units, strict=True)]
         columns += list(field.values.T)
     rows = np.column_stack(columns)
-    quoted = [f'"{x.replace(chr(34), chr(34) * 2)}"' if set(x) & set(',"') else x for x in head]
+    names = ",".join(map(quoted, head))
     try:
-        np.savetxt(out, rows, fmt="%.16g", delimiter=",", header=",".join(quoted), comments="",
-                   encoding="utf-8")
+        np.savetxt(out, rows, "%.16g", ",", header=names, comments="", encoding="utf-8")
     except OSError as error:
         raise SettingError(f"--out {out} cannot be written: {error.strerror}") from None
 

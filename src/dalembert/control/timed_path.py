@@ -90,7 +90,7 @@ class TimedPath(Trajectory):
 
         if self.system is None:
             raise TrajectoryError("samples need the system that moves: time_optimal(path, system)")
-        if not (np.isfinite(dt) and 0.0 < dt):
+        if not (np.isfinite(dt) and dt > 0.0):
             raise TrajectoryError(f"dt must be a positive number of seconds, not {dt!r}")
         first, last = self.breaks[0], self.breaks[-1]
         t = np.append(np.arange(first, last - 1e-9 * dt, dt), last)
