@@ -251,6 +251,39 @@ def test_motions_are_those_of_the_system_with_gradients(arm, every):
         near(found.detach(), other)
 
 
+def test_laws_of_the_library_and_of_the_user_have_gradients_through_a_motion(arm):
+    """Gains of a compiled law with a state of its own; weights of a function of tensors."""
+    law = dl.control.PDGravity(arm.system, [0.4, -0.3, 0.1], kp=20.0, kd=4.0, ki=3.0)
+    q, qd = random(2, 3), random(2, 3)
+    run = dl.simulate(arm.system, q.numpy(), qd.numpy(), law, duration=0.1, dt=1e-2, method="rk4")
+    found, _ = arm.rollout(q, qd, law, 10, 1e-2)
+    near(found, run.q.transpose("time", "sample", ...).values[1:])
+    by_gain = lambda kp: arm.rollout(q, qd, law, 10, 1e-2, every=5, gains={"kp": kp})[0]  # noqa: E731
+    assert torch.autograd.gradcheck(by_gain, random(2, 3, requires_grad=True))
+
+    def policy(W):
+        return lambda t, q, qd: torch.tanh(torch.cat([q, qd], -1) @ W) + t[..., None]
+
+    by_weight = lambda W: arm.rollout(q, qd, policy(W), 10, 1e-2, every=5)[0]  # noqa: E731
+    assert torch.autograd.gradcheck(by_weight, random(6, 3, requires_grad=True))
+
+
+def test_memory_of_a_motion_grows_with_the_root_of_its_steps(arm):
+    """Bytes that autograd keeps, with a law of the user too: states of segments, not of all steps."""
+    q, W = random(8, 3, requires_grad=True), random(3, 3, requires_grad=True)
+    for tau in (random(8, 3), lambda t, q, qd: torch.tanh(q @ W)):
+        for steps in (100, 400):
+            seen: dict[int, int] = {}
+
+            def keep(x, seen=seen):
+                seen[x.untyped_storage().data_ptr()] = x.nbytes
+                return x
+
+            with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+                arm.rollout(q, q, tau, steps, 1e-2, every=steps)[0].sum()
+            assert sum(seen.values()) < 2 * steps**0.5 * 2 * q.nbytes
+
+
 def test_nan_stays_in_its_lane(arm):
     q = random(11, 3)
     slope = torch.func.vmap(torch.func.grad(arm.potential_energy))

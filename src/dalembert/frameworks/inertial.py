@@ -63,21 +63,17 @@ class InertialFacade(Facade):
             return super()._operation(variant)
         return with_inertia(self.system, variant)
 
-    def _arrays(self, made: Operation, arguments: Sequence[Any], parameters: Any) -> list[Any]:
-        if any(port.name == "inertia" for port in made.inputs):
+    def _arrays(
+        self, made: Operation, arguments: Sequence[Any], parameters: Any, whole: bool = False
+    ) -> list[Any]:
+        """As for every facade; the inertias are added where the arguments are not `whole`."""
+        if not whole and any(port.name == "inertia" for port in made.inputs):
             arguments = (*arguments, self._inertia)
         return super()._arrays(made, arguments, parameters)
 
     def _require_bodies(self) -> None:
         if not len(self.system.dynamics.inertia):
             raise FormulationError(f"{self.system.name} has no bodies whose inertias could vary")
-
-    def _require_own_inertia(self, what: str) -> None:
-        if self._inertia is not None:
-            raise FormulationError(
-                f"{self.system.name}.{what} takes named parameters, not other inertias: build the "
-                "system with dl.Parameter where masses are to vary"
-            )
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other) and self._inertia is getattr(other, "_inertia", None)

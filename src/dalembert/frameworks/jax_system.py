@@ -12,7 +12,7 @@ import numpy as np
 
 from dalembert.frameworks.facade import Given
 from dalembert.frameworks.jax_call import call
-from dalembert.frameworks.rolling import RollingFacade, Walk
+from dalembert.frameworks.rolling import RollingFacade, States, Walk
 from dalembert.systems.operation import Operation
 
 
@@ -47,33 +47,37 @@ class JaxSystem(RollingFacade):
     def _spread(self, x: Any, shape: tuple[int, ...]) -> Any:
         return jnp.broadcast_to(x, shape)
 
-    def _walk(self, walk: Walk, state: tuple[Any, Any]) -> tuple[Any, Any]:
-        def one(x: Any, tau: Any) -> Any:
-            return tuple(call(walk.step, [*x, walk.tau if tau is None else tau, *walk.rest])), None
+    def _walk(self, walk: Walk, state: States) -> States:
+        def one(x: Any, at: Any) -> Any:
+            return tuple(call(walk.step, walk.inputs(at["k"], x, at.get("tau")))), None
+
+        # what a function of the user keeps is computed again too
+        one = jax.checkpoint(one) if walk.law is not None else one
 
         @partial(jax.checkpoint, static_argnums=2)
-        def segment(x: Any, tau: Any, length: int) -> Any:
-            return jax.lax.scan(one, x, tau, length)
+        def segment(x: Any, at: Any, length: int) -> Any:
+            return jax.lax.scan(one, x, at, length)
 
-        def block(x: Any, tau: Any) -> Any:
+        def block(x: Any, at: Any) -> Any:
             """`every` steps, in segments and what is left over."""
             whole, left = divmod(walk.every, walk.length)
-            first = None if tau is None else tau[: whole * walk.length]
-            pieces = _folded(first, whole, walk.length)
+            pieces = _folded({k: y[: whole * walk.length] for k, y in at.items()}, whole)
             x, _ = jax.lax.scan(lambda x, u: segment(x, u, walk.length), x, pieces, whole)
             if left:
-                x, _ = segment(x, None if tau is None else tau[-left:], left)
+                x, _ = segment(x, {k: y[-left:] for k, y in at.items()}, left)
             return x, x
 
+        steps = walk.saves * walk.every
+        at = {"k": jnp.arange(steps, dtype=state[0].dtype)}
+        if walk.moving:
+            at["tau"] = walk.given[walk.names.index("tau")][:steps]
         if walk.every == 1:
-            block = lambda x, tau: (one(x, tau)[0],) * 2  # noqa: E731
-            tau = walk.tau if walk.moving else None
+            block = lambda x, at: (one(x, at)[0],) * 2  # noqa: E731
         else:
-            used = walk.tau[: walk.saves * walk.every] if walk.moving else None
-            tau = _folded(used, walk.saves, walk.every)
-        return jax.lax.scan(block, state, tau, walk.saves)[1]
+            at = _folded(at, walk.saves)
+        return jax.lax.scan(block, state, at, walk.saves)[1]
 
 
-def _folded(x: Any, *lengths: int) -> Any:
-    """The first axis as several; none where there is no array."""
-    return None if x is None else x.reshape((*lengths, *x.shape[1:]))
+def _folded(arrays: dict[str, Any], count: int) -> dict[str, Any]:
+    """The first axis as two, `count` long and the rest."""
+    return {k: x.reshape((count, x.shape[0] // count, *x.shape[1:])) for k, x in arrays.items()}

@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalembert.errors import SettingError
-from dalembert.frameworks.facade import Given
+from dalembert.formulations.registry import suggest
 from dalembert.frameworks.inertial import InertialFacade
-from dalembert.frameworks.step import step_operation
+from dalembert.frameworks.step import GAIN, is_smooth, step_operation
 from dalembert.systems.operation import Operation
+
+States = tuple[Any, ...]  # q and q̇, and the state of a controller
 
 
 class Walk(NamedTuple):
     """What is repeated: `steps` in saves of `every`, computed again from every `length`-th state."""
 
     step: Operation
-    tau: Any  # (..., nv) for all steps, or (steps, ..., nv)
-    rest: Sequence[Any]  # dt, widths, parameters
-    moving: bool  # whether tau has an axis of steps
+    given: Sequence[Any]  # its inputs besides the state and the time, in their order
+    moving: bool  # whether the torques have an axis of steps
     every: int
     saves: int
     length: int
+    law: Callable[..., Any] | None = None  # (t, q, q̇) → τ in place of torques, asked once a step
+
+    @property
+    def names(self) -> list[str]:
+        """Of what is given."""
+        ports = self.step.inputs[len(self.step.outputs) :]
+        return [port.name for port in ports if port.name != "t"]
+
+    def inputs(self, k: Any, x: States, tau: Any = None) -> list[Any]:
+        """All inputs of step k from a state; `tau` are its torques where they were taken out."""
+        now = dict(zip(self.names, self.given, strict=True))
+        now["t"] = now["dt"] * k
+        if self.law is not None:
+            now["tau"] = self.law(now["t"], *x)
+        elif self.moving:
+            now["tau"] = now["tau"][k] if tau is None else tau
+        return [*x, *(now[port.name] for port in self.step.inputs[len(x) :])]
 
 
 class RollingFacade(InertialFacade):
     """A facade with rollouts."""
 
-    def _walk(self, walk: Walk, state: tuple[Any, Any]) -> tuple[Any, Any]:
-        """q and q̇ (saves, batch…, n) after every `every`-th step."""
+    def _walk(self, walk: Walk, state: States) -> States:
+        """The states (saves, batch…, n) after every `every`-th step."""
         raise NotImplementedError
 
     def _like(self, x: Any, other: Any) -> Any:
@@ -54,41 +72,102 @@ class RollingFacade(InertialFacade):
         friction: str = "smooth",
         smoothing: float | None = None,
         parameters: Any = None,
+        gains: Mapping[str, Any] | None = None,
     ) -> tuple[Any, Any]:
         """q (saves, ..., nq) and qd (saves, ..., nv) after every `every`-th of `steps` steps of `dt`.
 
-        As `System.rollout`, to rounding, and differentiable with respect to q, qd, tau, dt and the
-        parameters; `tau` (..., nv) holds throughout, (steps, ..., nv) for one step each. Constrained
-        systems are kept on their constraints, as by `simulate`. Going backwards, states are
-        computed again from every √steps-th one, so that no more than 2 √steps of them are kept
+        As `System.rollout` and as `simulate` with a fixed step, to rounding, and differentiable with
+        respect to q, qd, tau, dt, the parameters, the inertias of `with_inertia` and the gains.
+
+        `tau` (..., nv) holds throughout, (steps, ..., nv) for one step each. It may be a function
+        (t, q, q̇) → torques of the framework's arrays, a neural network say, which is asked at the
+        begin of every step; or a controller of `dalembert.control`, compiled into the step and asked
+        at every stage, as by `simulate`, whose constants may be given as `gains`, for all states
+        together or for each.
+
+        Constrained systems are kept on their constraints, as by `simulate`. Going backwards, states
+        are computed again from every √steps-th one, so that no more than 2 √steps of them are kept
         besides those that are returned. Quaternions are to have length one. ``smoothing`` is
         needed where there is Coulomb friction.
         """
-        self._require_own_inertia("rollout")
         if not 1 <= every <= steps:
             raise SettingError(f"steps={steps} and every={every}: need 1 <= every <= steps")
-        made = step_operation(self.system, method, friction, smoothing)
-        smooth = any(port.name == "width" for port in made.inputs)
-        width = [[float(smoothing or 0.0)] * self.nv] if smooth else []
-        given = self._given(tau)
-        shape = tuple(given.array.shape)
+        smooth = is_smooth(self.system, friction, smoothing)
+        controller = tau if hasattr(tau, "law") else None
+        made = step_operation(
+            self.system, method, smooth, controller, inertia=self._inertia is not None
+        )
+        asked = controller is None and callable(tau)
+        if asked and getattr(tau, "digital", False):
+            raise SettingError(
+                f"{type(tau).__name__} keeps numbers of its own from sample to sample, which have no "
+                "gradient: give a function of (t, q, q̇), or simulate with control_dt="
+            )
+        given: dict[str, Any] = {"q": q, "qd": qd, "dt": dt, "t": 0.0}
+        given |= {"width": [float(smoothing or 0.0)] * self.nv, "inertia": self._inertia}
+        if controller is not None:
+            given |= {"z": np.asarray(controller.initial, float).tolist()}
+            given |= self._gains(controller, gains)
+        elif gains is not None:
+            raise SettingError("gains= are constants of a controller, which tau= is not")
+        moving = not asked and controller is None and self._is_moving(tau, q, qd, steps)
+        given["tau"] = [0.0] * self.nv if asked else self._first(tau) if moving else tau
+        ports = [port for port in made.inputs if port.name != "parameters"]
+        arrays = self._arrays(made, [given[port.name] for port in ports], parameters, whole=True)
+        return self._rolled(made, arrays, tau if moving or asked else None, (steps, every))
+
+    def _rolled(
+        self, made: Operation, arrays: Sequence[Any], tau: Any, counts: tuple[int, int]
+    ) -> tuple[Any, Any]:
+        """The walk from checked arrays; `tau` is a function, or (steps, ..., nv)."""
+        steps, every = counts
+        pairs = list(zip(made.inputs, arrays, strict=True))
+        lead = np.broadcast_shapes(*(x.shape[: len(x.shape) - len(p.shape)] for p, x in pairs))
+        given = {port.name: x for port, x in pairs[len(made.outputs) :] if port.name != "t"}
+        law, moving = None, tau is not None and not callable(tau)
+        if moving:
+            given["tau"] = self._like(tau, given["tau"]).reshape((steps, *given["tau"].shape))
+        elif callable(tau):
+            law = self._asked(made, tau, given["tau"], lead)
+        length = min(every, isqrt(steps - 1) + 1)
+        walk = Walk(made, list(given.values()), moving, every, steps // every, length, law)
+        states = [self._spread(x, (*lead, x.shape[-1])) for _, x in pairs[: len(made.outputs)]]
+        found = self._walk(walk, tuple(states))
+        return found[0], found[1]
+
+    def _asked(self, made: Operation, tau: Any, like: Any, lead: tuple[int, ...]) -> Any:
+        """The user's function, whose answers are checked and spread over all states."""
+        port = next(port for port in made.inputs if port.name == "tau")
+        dtype = self._given(like).dtype
+
+        def law(t: Any, q: Any, qd: Any) -> Any:
+            found = self._checked(made, port, tau(t, q, qd))
+            if found.dtype not in (None, dtype):
+                text = f"the function tau returned {found.dtype}, the states are {dtype}"
+                raise self._wrong("rollout", text)
+            return self._spread(self._like(found.array, like), (*lead, self.nv))
+
+        return law
+
+    def _gains(self, controller: Any, gains: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The constants of a controller, those of `gains` in place of its own."""
+        known = {name: np.asarray(x, float).tolist() for name, x in controller.constants.items()}
+        for name in gains or {}:
+            if name not in known:
+                said = suggest(name, list(known))
+                raise SettingError(f"{type(controller).__name__} has no gain {name!r}{said}")
+        return {f"{GAIN}{name}": x for name, x in {**known, **(gains or {})}.items()}
+
+    def _is_moving(self, tau: Any, q: Any, qd: Any, steps: int) -> bool:
+        """Whether torques have an axis of steps, one more than the states."""
+        shape = tuple(self._given(tau).array.shape)
         moving = len(shape) > max(len(np.shape(x)) for x in (q, qd))
         if moving and shape[0] != steps:
             text = f"tau has shape {shape}: one axis more than the states must be the {steps} steps"
             raise self._wrong("rollout", text)
-        now = given.array[0] if moving else given.array
-        arrays = self._arrays(made, [q, qd, _as_given(given, now), dt, *width], parameters)
-        pairs = zip(made.inputs, arrays, strict=True)
-        lead = np.broadcast_shapes(*(x.shape[: len(x.shape) - len(p.shape)] for p, x in pairs))
-        state = tuple(self._spread(x, (*lead, x.shape[-1])) for x in arrays[:2])
-        torques = arrays[2]
-        if moving:
-            torques = self._like(given.array, torques).reshape((steps, *torques.shape))
-        length = min(every, isqrt(steps - 1) + 1)
-        walk = Walk(made, torques, arrays[3:], moving, every, steps // every, length)
-        return self._walk(walk, (state[0], state[1]))
+        return moving
 
-
-def _as_given(given: Given, now: Any) -> Any:
-    """The torques of one step; a plain list of numbers stays one, without a type of its own."""
-    return now if given.dtype is not None else now.tolist()
+    def _first(self, tau: Any) -> Any:
+        """The torques of one step; a plain list of numbers stays one, without a type of its own."""
+        given = self._given(tau)
+        return given.array[0] if given.dtype is not None else given.array[0].tolist()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dalembert.frameworks.facade import Given
-from dalembert.frameworks.rolling import RollingFacade, Walk
+from dalembert.frameworks.rolling import RollingFacade, States, Walk
 from dalembert.frameworks.torch_call import Op, is_forward, is_plain, op
-from dalembert.frameworks.torch_walk import rolled
+from dalembert.frameworks.torch_walk import rolled, segments
 from dalembert.systems.operation import Operation
 from dalembert.systems.system import System
 from dalembert.systems.variant import Variant
@@ -132,18 +132,33 @@ class TorchSystem(RollingFacade):
     def _spread(self, x: Any, shape: tuple[int, ...]) -> Any:
         return x.expand(shape)
 
-    def _walk(self, walk: Walk, state: tuple[Any, Any]) -> tuple[Any, Any]:
-        arrays = (*state, walk.tau, *walk.rest)
-        if is_plain(self._torch, arrays) and not is_forward(self._torch):
+    def _walk(self, walk: Walk, state: States) -> States:
+        arrays = (*state, *walk.given)
+        plain = is_plain(self._torch, arrays) and not is_forward(self._torch)
+        if plain and walk.law is None:
             return rolled()(walk, self._by_steps, *arrays)
-        return self._by_steps(walk, state)
+        return self._by_steps(walk, state, again=plain and self._torch.is_grad_enabled())
 
-    def _by_steps(self, walk: Walk, state: Sequence[Any]) -> tuple[Any, Any]:
-        """For transforms and higher derivatives: op after op, where every state is kept."""
-        step, saved = op(walk.step), []
-        for k in range(walk.saves * walk.every):
-            state = step([*state, walk.tau[k] if walk.moving else walk.tau, *walk.rest])
-            if (k + 1) % walk.every == 0:
+    def _by_steps(self, walk: Walk, state: States, again: bool = False) -> States:
+        """Op after op: for laws of the user, for transforms, and for higher derivatives.
+
+        States, and what a law keeps, are computed `again` going backwards where PyTorch can.
+        """
+        from torch.utils.checkpoint import checkpoint
+
+        step = op(walk.step)
+
+        def segment(first: int, last: int, *x: Any) -> Any:
+            for k in range(first, last):
+                x = tuple(step(walk.inputs(k, x)))
+            return x
+
+        saved = []
+        for first, last in segments(walk):
+            if again:
+                state = checkpoint(segment, first, last, *state, use_reentrant=False)
+            else:
+                state = segment(first, last, *state)
+            if last % walk.every == 0:
                 saved.append(state)
-        q, qd = zip(*saved, strict=True)
-        return self._torch.stack(q), self._torch.stack(qd)
+        return tuple(map(self._torch.stack, zip(*saved, strict=True)))

@@ -34,8 +34,7 @@ class Sweep:
 
     def inputs(self, k: int, state: State) -> list[Any]:
         """All inputs of one step."""
-        walk = self.walk
-        return [*state, walk.tau[k] if walk.moving else walk.tau, *walk.rest]
+        return self.walk.inputs(k, tuple(state))
 
     def forwards(self, state: State) -> tuple[list[State], dict[int, State]]:
         """The states to return, and those to begin again from."""
@@ -52,11 +51,15 @@ class Sweep:
     def backwards(
         self, start: Callable[[int], State], weights: Callable[[int], State], asked: Sequence[bool]
     ) -> list[Any]:
-        """Σ weight · ∂saved/∂input for q, q̇, the torques and the rest; None if not asked for."""
-        walk, others = self.walk, [i for i, wanted in enumerate(asked) if wanted and i > 1]
-        pulled = op(walk.step.vjp((0, 1, *others)))
+        """Σ weight · ∂saved/∂input for the state and what is given; None if not asked for."""
+        walk, count = self.walk, len(self.walk.step.outputs)
+        ports = [port.name for port in walk.step.inputs]
+        wanted = [name for name, yes in zip(walk.names, asked[count:], strict=True) if yes]
+        if "dt" in wanted and "t" in ports:
+            wanted.append("t")  # of step k, k dt
+        pulled = op(walk.step.vjp((*range(count), *map(ports.index, wanted))))
         bars = [x.new_zeros(x.shape) for x in start(0)]
-        sums: list[Any] = [None] * len(asked)
+        sums: dict[str, Any] = {}
         turns: dict[int, Any] = {}
         for first, last in reversed(segments(walk)):
             states = [start(first)]
@@ -65,59 +68,70 @@ class Sweep:
             for k in reversed(range(first, last)):
                 if (k + 1) % walk.every == 0:
                     bars = [a + b for a, b in zip(bars, weights(k // walk.every), strict=True)]
-                given = self.inputs(k, states[k - first])
-                (*bars,) = pulled.at_once([*given, *bars])
-                for i, bar in zip(others, bars[2:], strict=True):
-                    if i == 2 and walk.moving:
-                        turns[k] = bar.sum_to_size(walk.tau.shape[1:])
-                    else:
-                        sums[i] = bar if sums[i] is None else sums[i] + bar
-                bars = bars[:2]
+                found = pulled.at_once([*self.inputs(k, states[k - first]), *bars])
+                bars = list(found[:count])
+                for name, bar in zip(wanted, found[count:], strict=True):
+                    self._add(sums, turns, k, name, bar)
         return self._whole(bars, sums, turns, asked)
 
-    def _whole(self, bars: State, sums: State, turns: dict[int, Any], asked: Sequence[bool]) -> Any:
-        walk = self.walk
+    def _add(
+        self, sums: dict[str, Any], turns: dict[int, Any], k: int, name: str, bar: Any
+    ) -> None:
+        """What step k adds to the gradient of an input."""
+        if name == "tau" and self.walk.moving:
+            tau = self.walk.given[self.walk.names.index("tau")]
+            turns[k] = bar.sum_to_size(tau.shape[1:])
+            return
+        name, bar = ("dt", k * bar) if name == "t" else (name, bar)
+        sums[name] = sums[name] + bar if name in sums else bar
+
+    def _whole(
+        self, bars: State, sums: dict[str, Any], turns: dict[int, Any], asked: Sequence[bool]
+    ) -> Any:
+        torch = self.step.torch
         found = [bar if wanted else None for bar, wanted in zip(bars, asked, strict=False)]
-        for i, x in enumerate((walk.tau, *walk.rest), 2):
-            if i == 2 and turns:
+        for name, x in zip(self.walk.names, self.walk.given, strict=True):
+            if name == "tau" and turns:
                 left = x.new_zeros(len(x) - len(turns), *x.shape[1:])  # steps after the last save
-                each = self.step.torch.stack([turns[k] for k in range(len(turns))])
-                found.append(self.step.torch.cat([each, left]) if len(left) else each)
+                each = torch.stack([turns[k] for k in range(len(turns))])
+                found.append(torch.cat([each, left]) if len(left) else each)
             else:
-                found.append(None if sums[i] is None else sums[i].sum_to_size(x.shape))
+                found.append(sums[name].sum_to_size(x.shape) if name in sums else None)
         return found
 
 
 @cache
 def rolled() -> Any:
-    """The `autograd.Function` of (walk, by steps, q, q̇, torques, rest…) → saved q and q̇."""
+    """The `autograd.Function` of (walk, by steps, state…, given…) → saved states."""
     import torch
 
     class Rolled(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, walk: Walk, by_steps: Any, *arrays: Any) -> Any:
-            saved, kept = Sweep(walk._replace(tau=arrays[2], rest=arrays[3:])).forwards(arrays[:2])
-            q, qd = (torch.stack(x) for x in zip(*saved, strict=True))
-            ctx.walk = walk._replace(tau=None, rest=())
+            n = len(walk.step.outputs)
+            saved, kept = Sweep(walk._replace(given=arrays[n:])).forwards(arrays[:n])
+            found = tuple(torch.stack(x) for x in zip(*saved, strict=True))
+            ctx.walk = walk._replace(given=())
             ctx.by_steps, ctx.count = by_steps, len(arrays)
             ctx.kept = list(kept)
-            ctx.save_for_backward(*arrays, q, qd, *(x for state in kept.values() for x in state))
-            return q, qd
+            ctx.save_for_backward(*arrays, *found, *(x for state in kept.values() for x in state))
+            return found
 
         @staticmethod
         def backward(ctx: Any, *weights: Any) -> Any:
             arrays = ctx.saved_tensors[: ctx.count]
-            walk = ctx.walk._replace(tau=arrays[2], rest=arrays[3:])
+            n = len(ctx.walk.step.outputs)
+            walk = ctx.walk._replace(given=arrays[n:])
             if torch.is_grad_enabled():
                 found = _again(torch, ctx, walk, arrays, weights)
             else:
-                q, qd, *kept = ctx.saved_tensors[ctx.count :]
-                at = {k: kept[2 * i : 2 * i + 2] for i, k in enumerate(ctx.kept)}
-                at |= {0: arrays[:2]}
+                saved = ctx.saved_tensors[ctx.count : ctx.count + n]
+                kept = ctx.saved_tensors[ctx.count + n :]
+                at = {k: kept[n * i : n * (i + 1)] for i, k in enumerate(ctx.kept)}
+                at |= {0: arrays[:n]}
 
                 def start(k: int) -> State:
-                    save = k // walk.every - 1
-                    return at[k] if k in at else (q[save], qd[save])
+                    return at[k] if k in at else [x[k // walk.every - 1] for x in saved]
 
                 asked = ctx.needs_input_grad[2:]
                 found = Sweep(walk).backwards(start, lambda i: [w[i] for w in weights], asked)
@@ -129,7 +143,7 @@ def rolled() -> Any:
 def _again(torch: Any, ctx: Any, walk: Walk, arrays: State, weights: State) -> list[Any]:
     """The same by the ops of the steps, so that it has derivatives itself."""
     with torch.enable_grad():
-        saved = ctx.by_steps(walk, arrays[:2])
+        saved = ctx.by_steps(walk, tuple(arrays[: len(walk.step.outputs)]))
         wanted = [x for x, asked in zip(arrays, ctx.needs_input_grad[2:], strict=True) if asked]
         given = {"create_graph": True, "allow_unused": True}
         found = iter(torch.autograd.grad(saved, wanted, weights, **given))

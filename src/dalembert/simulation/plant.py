@@ -57,6 +57,10 @@ class Plant(PlantState):
 
     def bound(self, given: Given) -> tuple[Dynamics, Any]:
         """(dynamics without Coulomb friction, (2, nv) friction at positive, negative velocity)."""
+        if "inertia" in given:
+            here = {name: x for name, x in given.items() if name != "inertia"}
+            bare, friction = self.bound(here)
+            return bare.with_inertia(given["inertia"]), friction
         if "parameters" not in given:
             return self._as_it_is
         whole = self.dynamics.bind(given["parameters"])
