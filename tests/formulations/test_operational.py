@@ -51,13 +51,31 @@ def test_terms_are_those_of_the_motion(name, task, rows, view):
     np.testing.assert_allclose(J @ np.linalg.solve(M, null), np.zeros((rows, robot.nv)), **TIGHT)
 
 
-def test_terms_agree_with_pinocchio():
-    """Λ, μ, p and J̄ from Pinocchio's M, J, J̇ q̇, nle and gravity, in its frame."""
+def floating():
+    """A satellite with an arm of three joints: eight velocities more than its tool needs."""
+    rng = np.random.default_rng(8)
+    body = {"mass": 2.0, "com": (0.05, 0.1, -0.02), "inertia": np.diag([0.2, 0.25, 0.3])}
+    links = [{"name": "hull", "joint": {"type": "free"}, **body}]
+    for k, parent in enumerate(("hull", "a0", "a1")):
+        joint = {"origin_xyz": rng.uniform(-0.5, 0.5, 3), "axis": rng.normal(size=3)}
+        links.append({"name": f"a{k}", "parent": parent, "joint": joint, **body})
+    return dl.Robot.from_links(links, name="satellite")
+
+
+@pytest.mark.parametrize("task", ["pose", "position"])
+@pytest.mark.parametrize("name", ["panda", "ur5", "puma560", "iiwa14", "satellite"])
+def test_terms_agree_with_pinocchio(name, task):
+    """Λ, μ, p, J̄ and the projector from Pinocchio's M, J, J̇ q̇, nle and gravity, in its frame.
+
+    Six joints, seven, and a base that floats.
+    """
     pin = pytest.importorskip("pinocchio")
     from tests.oracles.pinocchio_twin import configuration, twin
 
-    robot = dl.load("panda")
-    made, (q, qd) = twin(robot.model), state(robot)
+    robot = floating() if name == "satellite" else dl.load(name)
+    rng = np.random.default_rng(3)
+    q = robot.model.integrate(robot.neutral(), rng.uniform(-1.5, 1.5, robot.nv))
+    qd, made = rng.normal(size=robot.nv), twin(robot.model)
     tool, at = robot.model.frames["tool"], configuration(robot.model, q)
     here = pin.SE3(np.array(tool.rotation), np.array(tool.translation))
     frame = made.addFrame(pin.Frame("tool", tool.body + 1, here, pin.FrameType.OP_FRAME))
@@ -66,17 +84,21 @@ def test_terms_agree_with_pinocchio():
     pin.updateFramePlacements(made, data)
     M = pin.crba(made, data, at)
     M = np.triu(M) + np.triu(M, 1).T
-    drift = pin.getFrameClassicalAcceleration(made, data, frame, view).vector
-    J = pin.computeFrameJacobian(made, data, at, frame, view)
+    rows = slice(0, 6 if task == "pose" else 3)
+    drift = pin.getFrameClassicalAcceleration(made, data, frame, view).vector[rows]
+    J = pin.computeFrameJacobian(made, data, at, frame, view)[rows]
     g = pin.computeGeneralizedGravity(made, data, at)
     C_qd = pin.nonLinearEffects(made, data, at, qd) - g
     Lambda = np.linalg.inv(J @ np.linalg.solve(M, J.T))
     J_bar = np.linalg.solve(M, J.T) @ Lambda
-    found = OperationalTerms(*robot.reference("operational_space", q, qd))
+    quantity = "operational_space" if task == "pose" else "operational_position"
+    found = OperationalTerms(*robot.reference(quantity, q, qd))
     np.testing.assert_allclose(found.inertia, Lambda, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.inverse, J_bar, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.gravity, J_bar.T @ g, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.bias, J_bar.T @ C_qd - Lambda @ drift, rtol=1e-8, atol=1e-8)
+    projector = np.eye(robot.nv) - J.T @ J_bar.T
+    np.testing.assert_allclose(found.projector, projector, rtol=1e-9, atol=1e-9)
 
 
 def test_joints_that_follow_are_part_of_the_tool_s_inertia():

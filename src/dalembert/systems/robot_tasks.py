@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dalembert.errors import UnknownNameError
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.reaching.methods import InverseKinematics
+from dalembert.systems.singular import TOLERANCE, Singularity, refuse_singular, singularity
 
 
 class OperationalTerms(NamedTuple):
@@ -34,7 +37,8 @@ class RobotTasks(InverseKinematics):
         """Λ, μ, p, J̄ and 1 − Jᵀ J̄ᵀ of a frame's "pose" (n = 6) or "position" (n = 3).
 
         F = Λ V̇ + μ + p along the world's axes, or in another view of `jacobian`. They grow without
-        bound toward singular postures, where Λ does not exist.
+        bound toward singular postures, where Λ does not exist: there one posture is an error that
+        says what is lost, and a posture of a batch has NaN. `singularity` says how near one is.
 
         >>> import numpy as np, dalembert as dl
         >>> arm, q, qd = dl.load("ur5"), np.array([0.1, -1.0, 1.2, 0.3, 0.5, 0.0]), np.zeros(6)
@@ -46,7 +50,11 @@ class RobotTasks(InverseKinematics):
         if task not in words:
             raise UnknownNameError(f"task={task!r} must be 'pose' or 'position'")
         view = {"frame": frame, "expressed_in": expressed_in}
-        return OperationalTerms(*self._evaluate(words[task], (q, qd), None, parameters, **view))
+        found = OperationalTerms(*self._evaluate(words[task], (q, qd), None, parameters, **view))
+        inertia = found.inertia
+        if isinstance(inertia, np.ndarray) and inertia.ndim == 2 and np.isnan(inertia).any():
+            refuse_singular(self, q, qd, frame, task, parameters)
+        return found
 
     def manipulability(
         self, q: Any, frame: str = "tool", task: str = "pose", parameters: Parameters = None
@@ -66,6 +74,27 @@ class RobotTasks(InverseKinematics):
         """∂w/∂q (..., nv) along the velocities; not a number where w is zero."""
         name = "manipulability_gradient"
         return self._evaluate(name, (q,), None, parameters, frame=frame, task=task)
+
+    def singularity(
+        self,
+        q: Any,
+        frame: str = "tool",
+        task: str = "pose",
+        tolerance: float = TOLERANCE,
+        parameters: Parameters = None,
+    ) -> Singularity:
+        """Whether a posture q (nq,) is singular, which motions of the frame are lost, and why.
+
+        True where the frame moves in fewer directions than usual: a singular value, lengths measured
+        by the longest lever, is below `tolerance` of the largest. As text it is a sentence that names
+        the lost directions, along world axes, and the joints whose axes are in line, parallel or meet.
+
+        >>> import dalembert as dl
+        >>> wrist = dl.load("puma560").singularity([0.1, 0.5, 0.7, 0.3, 0.0, 0.4])
+        >>> bool(wrist), wrist.reasons
+        (True, ("the axes of 'joint4' and 'joint6' are one line",))
+        """
+        return singularity(self, q, frame, task, tolerance, parameters)
 
     def velocity_ellipsoid(
         self, q: Any, frame: str = "tool", task: str = "position", parameters: Parameters = None
