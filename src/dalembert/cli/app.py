@@ -320,6 +320,26 @@ def path(
     path(robot, options, deg, json)
 
 
+@app.command(epilog="Example: dalembert sweep study.toml --dry-run")
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, TOML.", exists=True)],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how many runs, bytes and about how long.")
+    ] = False,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Processes beside this one; default: none.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address or scheduler file of a dask cluster to run on.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run a study: a simulation for every row of a design; one cut short goes on."""
+    from dalembert.cli.sweep import sweep
+
+    sweep(file, dry_run, processes, scheduler, json)
+
+
 @app.command(epilog="Example: dalembert mechanism joint_interpolated --phi-end 1.5,-0.6 --plot")
 def mechanism(
     subject: Annotated[
