@@ -139,6 +139,45 @@ def inverse(
     (recursion if table else inverse)(robot, given, tip_wrench, formulation, deg, json)
 
 
+@app.command(
+    cls=ListsCommand,
+    epilog="Examples: dalembert ik ur5 --target 0.4,0.2,0.5,0,90,0 --deg; "
+    "dalembert ik ur5 --csv poses.csv --out q.csv --path",
+)
+def ik(
+    robot: Name,
+    target: Annotated[
+        str | None, numbers("x, y, z and roll, pitch, yaw of the frame; x, y, z alone: a point.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Poses from a file: columns x, y, z, roll, pitch, yaw.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the joint positions, .csv.")] = None,
+    frame: Annotated[str, typer.Option(help="The frame to be put there.")] = "tool",
+    position_only: Annotated[
+        bool, typer.Option("--position-only", help="Let the frame turn as it likes.")
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="All postures of a target.")] = False,
+    path: Annotated[
+        bool, typer.Option("--path", help="The poses of the file are a path: no joint may jump.")
+    ] = False,
+    q: Annotated[str | None, numbers("Joint positions to start from; default: anywhere.")] = None,
+    no_limits: Annotated[
+        bool, typer.Option("--no-limits", help="Joints may go beyond their limits.")
+    ] = False,
+    tolerance: Annotated[float, typer.Option(help="Distance and angle, m and rad.")] = 1e-9,
+    restarts: Annotated[int, typer.Option(help="How often a search begins anew.")] = 300,
+    seed: Annotated[int, typer.Option(help="Of the random postures to begin at.")] = 0,
+    deg: Degrees = False,
+    json: Json = False,
+) -> None:
+    """Inverse kinematics: joint positions that put a frame where it should be."""
+    from dalembert.cli.ik import Wanted, ik
+
+    where = (target, csv, out, frame, position_only, every, path, q, not no_limits)
+    ik(robot, Wanted(*where, tolerance, restarts, seed, deg), json)
+
+
 @app.command(cls=ListsCommand, epilog="Example: dalembert forward scara --tau 1 0 -5 0")
 def forward(
     robot: Name,

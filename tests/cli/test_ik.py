@@ -1,0 +1,108 @@
+"""`dalembert ik`: postures from a pose or from a file of poses, tried on a palletiser."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dalembert as dl
+from dalembert.cli.app import app
+from dalembert.spatial import rpy_from_rotation
+
+PALLETISER = Path(__file__).parents[1] / "robots" / "palletiser.urdf"
+
+
+@pytest.fixture(scope="module")
+def palletiser():
+    return dl.load(str(PALLETISER))
+
+
+@pytest.fixture
+def poses(tmp_path, monkeypatch, palletiser):
+    """A path of its gripper in a file: time and pose, as exact as text gets."""
+    monkeypatch.chdir(tmp_path)
+    t = np.linspace(0.0, 1.0, 21)
+    q = np.array([0.2, 0.3, 0.6, 0.0]) + np.outer(t, [0.5, 0.4, -0.3, 1.0])
+    T = palletiser.pose(q, "gripper")
+    turns = [rpy_from_rotation(R) for R in T[:, :3, :3]]
+    rows = np.column_stack([t, T[:, :3, 3], turns])
+    head = "time [s],x [m],y [m],z [m],roll [rad],pitch [rad],yaw [rad]"
+    np.savetxt("poses.csv", rows, delimiter=",", header=head, comments="", fmt="%.17g")
+    return q, T
+
+
+def call(*args, robot=PALLETISER):
+    return CliRunner().invoke(app, ["ik", str(robot), *map(str, args)])
+
+
+def test_a_target_of_a_robot_with_followers(palletiser, poses):
+    """One pose of the gripper, in degrees and as JSON; the mimic joints follow."""
+    q, T = poses
+    turn = np.degrees(rpy_from_rotation(T[4, :3, :3]))
+    target = ",".join(f"{x:.17g}" for x in (*T[4, :3, 3], *turn))
+    found = call("--target", target, "--deg", "--frame", "gripper", "--json")
+    assert found.exit_code == 0, found.output
+    facts = json.loads(found.stdout)
+    assert facts["found"] == [True] and facts["joints"] == list(palletiser.coordinates)
+    np.testing.assert_allclose(palletiser.pose(facts["q"][0], "gripper")[0], T[4], atol=1e-8)
+    all_of_them = call("--target", target, "--deg", "--frame", "gripper", "--all", "--json")
+    listed = json.loads(all_of_them.stdout)["q"][0]
+    assert any(abs(np.array(x) - q[4]).max() < 1e-6 for x in listed)
+    point = call("--target", *map(str, T[4, :3, 3]), "--frame", "gripper")
+    assert point.exit_code == 0 and "position of 'gripper'" in point.stdout
+
+
+def test_a_file_of_poses_becomes_a_file_of_joints(palletiser, poses):
+    """Along the path from its start: the same motion, which `read_log` understands by name."""
+    q, T = poses
+    start = ",".join(map(str, q[0]))
+    args = ("--csv", "poses.csv", "--out", "q.csv", "--frame", "gripper", "--path", "--q", start)
+    found = call(*args)
+    assert found.exit_code == 0, found.output
+    assert "21 found of 21 targets" in found.stdout and "written: q.csv" in found.stdout
+    rows = np.loadtxt("q.csv", delimiter=",", skiprows=1)
+    np.testing.assert_allclose(rows[:, 1:5], q, atol=1e-7)
+    assert (rows[:, 5] == 1).all()
+    log = dl.read_log("q.csv", palletiser, others="ignore")
+    np.testing.assert_allclose(log.q.values, rows[:, 1:5], rtol=1e-12)
+    free = call("--csv", "poses.csv", "--out", "q.csv", "--frame", "gripper", "--position-only")
+    assert free.exit_code == 0
+    rows = np.loadtxt("q.csv", delimiter=",", skiprows=1)[:, 1:5]
+    here = palletiser.pose(rows, "gripper")
+    np.testing.assert_allclose(here[:, :3, 3], T[:, :3, 3], atol=1e-9)
+
+
+def test_what_is_out_of_reach_is_said_and_fails(poses):
+    found = call("--target", "30,0,1", "--frame", "gripper", "--restarts", "5")
+    assert found.exit_code == 1
+    assert "not found: the nearest" in found.stdout and "0 found of 1 targets" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ((), "give --target"),
+        (("--target", "1,2"), "needs 6 numbers, 2 were given"),
+        (("--target", "1,2,3", "--frame", "hand"), "no frame 'hand'"),
+        (("--target", "1,2,3", "--out", "q.csv"), "--out needs poses from a file"),
+        (("--target", "1,2,3", "--path"), "--path is for --csv"),
+        (("--target", "1,2,3", "--frame", "gripper", "--all"), "infinitely many postures"),
+        (("--csv", "short.csv"), "there is no column z"),
+        (("--csv", "units.csv"), "poses are in m and rad"),
+        (("--csv", "gaps.csv"), "line 2, column 'z'"),
+    ],
+)
+def test_wrong_use_is_one_line(poses, args, words):
+    Path("short.csv").write_text("x,y\n1,2\n")
+    Path("units.csv").write_text("x [mm],y,z\n1,2,3\n")
+    Path("gaps.csv").write_text("x,y,z\n1,2,nan\n")
+    found = call(*args)
+    assert found.exit_code in (1, 2) and found.exception.__class__ is SystemExit
+    assert words in found.stderr and found.stderr.count("\n") == 1
+
+
+def test_systems_without_frames_are_refused():
+    found = call("--target", "0,0,0", robot="pendulum_constrained")
+    assert found.exit_code == 1 and "no frames" in found.stderr
