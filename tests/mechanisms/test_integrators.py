@@ -205,6 +205,22 @@ def test_runs_of_the_first_version_can_still_be_read() -> None:
     assert float(run.actuation[0, 0]) == 2.0
 
 
+@pytest.mark.parametrize("method", ["rk4", "DOP853"])
+def test_a_digital_controller_of_a_mechanism_is_asked_once_a_sample(method: str) -> None:
+    asked: list[float] = []
+
+    def torques(t: float, q: np.ndarray, v: np.ndarray) -> dict[str, float]:
+        asked.append(t)
+        return {"T": float(len(asked))}
+
+    late = {"control_dt": 0.05, "control_delay": 0.05}
+    arm = two_bars().actuator("T", "A")
+    run = arm.simulate(0.2, 0.01, method=method, torques=torques, every=5, **late)
+    np.testing.assert_allclose(asked, [0.0, 0.05, 0.1, 0.15])
+    np.testing.assert_array_equal(run.actuation[:, 0], [0.0, 1.0, 2.0, 3.0, 4.0])
+    assert run.attrs["status"] == "complete" and float(run.residual.max()) < 1e-9
+
+
 def test_a_stiff_mechanism_under_generalised_alpha_ends_in_words() -> None:
     stiff = two_bars().spring("k", "B", stiffness=1e9)
     with pytest.raises(ConvergenceError, match="too stiff"):

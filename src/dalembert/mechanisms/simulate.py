@@ -13,6 +13,7 @@ from dalembert.errors import ParameterError
 from dalembert.simulation.checkpoint import SimulationWarning
 from dalembert.simulation.methods import baumgarte, find, generalized_alpha
 from dalembert.simulation.methods.method import FixedMethod, Method
+from dalembert.simulation.sampling import Sampling
 from dalembert.simulation.settings import whole_steps
 
 if TYPE_CHECKING:
@@ -50,13 +51,16 @@ def simulate(
     `method` is one of `dalembert.simulate`; "baumgarte" takes the rates `stabilise`, 1/s, and
     "generalized_alpha" its spectral radius `rho`. `torques(t, q, v)` gives the open actuators by
     name; they stand in the result as `actuation`. A long run of a small mechanism with fixed steps
-    is one kernel, `compiled`. Other settings are those of `dalembert.simulate`.
+    is one kernel, `compiled`. Other settings are those of `dalembert.simulate`; with `control_dt`
+    the forces of the actuators on the bodies are held between samples.
     """
     chosen = _method(method, stabilise, rho)
     d, solver = mechanism.description, mechanism._solver
     at = solver.position(0.0, d.start() if q is None else mechanism._read(q, d.nq, "q"))
     speed = d.start_velocity() if v is None else mechanism._read(v, d.nv, "v")
-    tau = None if torques is None else _actuation(mechanism, torques)
+    # what a digital controller says at its samples
+    said: list[np.ndarray] | None = None if settings.get("control_dt") is None else []
+    tau = None if torques is None else _actuation(mechanism, torques, said)
     given = {"duration": duration, "dt": dt, "method": chosen, "save_every": every, **settings}
     start = (at, solver.velocity(0.0, at, speed), tau)
     found = None
@@ -67,7 +71,7 @@ def simulate(
     # at a singular posture a kernel gives NaN, where the solver looks at the rank
     if found is None or found.attrs["status"] in ("diverged", "stalled"):
         found = dalembert.simulate(mechanism, *start, **given)
-    return found if not d.actuators else _with_actuation(mechanism, found, torques)
+    return found if not d.actuators else _with_actuation(mechanism, found, torques, said)
 
 
 def _method(name: str, stabilise: tuple[float, float], rho: float) -> Method:
@@ -97,23 +101,33 @@ def _values(mechanism: Analysis, torques: Controller, t: float, q: Any, v: Any) 
 
 
 def _actuation(
-    mechanism: Analysis, torques: Controller
+    mechanism: Analysis, torques: Controller, said: list[np.ndarray] | None
 ) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
-    """τ (nv,) of the open actuators as a function of the state."""
+    """τ (nv,) of the open actuators as a function of the state; theirs are added to `said`."""
     batch = mechanism.description.batch
 
     def tau(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return batch.actuation(q, _values(mechanism, torques, t, q, v))
+        values = _values(mechanism, torques, t, q, v)
+        if said is not None:
+            said.append(values)
+        return batch.actuation(q, values)
 
     return tau
 
 
 def _with_actuation(
-    mechanism: Analysis, run: xarray.Dataset, torques: Controller | None
+    mechanism: Analysis,
+    run: xarray.Dataset,
+    torques: Controller | None,
+    said: list[np.ndarray] | None,
 ) -> xarray.Dataset:
     names = mechanism.description.actuators
     values = np.zeros((run.sizes["time"], len(names)))
-    if torques is not None:
+    if said is not None:  # a law with a memory is not asked again
+        acts = Sampling(run.attrs["control_dt"], run.attrs["control_delay"]).acting(run.time.values)
+        held = np.clip(acts, -1, len(said) - 1)
+        values[held >= 0] = np.array(said)[held[held >= 0]]
+    elif torques is not None:
         for k, (t, q, v) in enumerate(
             zip(run.time.values, run.q.values, run.qd.values, strict=True)
         ):

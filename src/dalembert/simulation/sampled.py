@@ -50,8 +50,7 @@ class Sampled:
 
     def applied(self, times: np.ndarray) -> np.ndarray:
         """(K, ..., n) commands that act from these times on, the last one at the end."""
-        moments = (self.sampling.moment(self.sampling.latest(t)) for t in times.tolist())
-        return np.stack([self._command(moment.acts) for moment in moments])
+        return np.stack([self._command(number) for number in self.sampling.acting(times).tolist()])
 
     def _command(self, number: int) -> np.ndarray:
         if number < 0 or not self.commands:

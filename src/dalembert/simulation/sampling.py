@@ -75,6 +75,10 @@ class Sampling:
             return k
         return 2 * k + int(t - k * self.period >= rest - WHOLE * self.period)
 
+    def acting(self, times: np.ndarray) -> np.ndarray:
+        """(K,) the samples whose commands act from these times on; negative where none does yet."""
+        return np.array([self.moment(self.latest(t)).acts for t in times.tolist()], dtype=int)
+
     def require_steps(self, dt: float) -> None:
         """A fixed step must not go across a moment."""
         for name, length in (("control_dt", self.period), ("control_delay", self.delay)):
