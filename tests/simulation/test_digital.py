@@ -160,6 +160,7 @@ def test_a_closed_chain_takes_its_commands(method: str, formulation: str | None)
     closed = build_slider_crank()
     law = PID(closed.neutral(), [30.0, 0.0, 0.0], 0.0, [3.0, 0.0, 0.0], 0.01)
     options = {"duration": 0.4, "dt": 0.001, "method": method, "formulation": formulation}
+    options["control_delay"] = 0.004
     run = dl.simulate(closed, tau=law, control_dt=0.01, **options)
     finer = {**options, "dt": 5e-4, "method": "rk4"}
     again = PID(closed.neutral(), [30.0, 0.0, 0.0], 0.0, [3.0, 0.0, 0.0], 0.01)
@@ -200,6 +201,16 @@ def test_actuators_take_sampled_controls() -> None:
     direct = dl.simulate(robot, [1.0], [0.0], PID([0.0], 20.0, 4.0, 2.0, 0.05), **given)
     np.testing.assert_allclose(run.q, direct.q, atol=1e-12)
     assert run.commanded.dims == ("tick", "actuator")
+
+
+def test_a_batch_keeps_the_samples_that_its_saved_states_need() -> None:
+    options = {"duration": 0.4, "dt": 0.01, "control_dt": 0.02, "control_delay": 0.03}
+    law = {"tau": lambda t, q, qd: -q + t}
+    every = dl.simulate(wheel(), np.ones((2, 1)), **law, **options)
+    few = dl.simulate(wheel(), np.ones((2, 1)), **law, save_every=10, **options)
+    np.testing.assert_array_equal(few.tau, every.tau[::10])
+    assert len(few.tick) < 8 and len(every.tick) == 20
+    np.testing.assert_array_equal(few.commanded, every.commanded.sel(tick=few.tick))
 
 
 # sensors and drives

@@ -103,7 +103,8 @@ def simulate(
     their sample, nothing before the first; `encoder` is the resolution of positions, with
     velocities from differences of readings; `noise` and `velocity_noise` are standard deviations
     with the `seed`. The default method is then "rk4", and steps end at every sample. The variables
-    `sampled_q`, `sampled_qd` and `commanded` are those of the samples, at times `tick`.
+    `sampled_q`, `sampled_qd` and `commanded` are those of the samples, at times `tick`; of a batch
+    they are kept for the samples whose commands act at saved times.
 
     With `saturate` no drive gives more than its ``effort_limit``. A run that passes limits of
     position, velocity or effort says so in ``run.attrs["limits_passed"]``, and its variable `beyond`

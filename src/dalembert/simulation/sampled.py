@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,18 @@ if TYPE_CHECKING:
     from dalembert.simulation.plant import Plant
 
 
+class Sample(NamedTuple):
+    """What a digital controller read, and what it said to it."""
+
+    t: float  # s
+    q: np.ndarray  # (..., nq)
+    qd: np.ndarray  # (..., nv)
+    command: np.ndarray  # (..., n)
+
+
 @dataclass(eq=False)
 class Sampled:
-    """Commands (..., n) that are held, and the samples they were computed from.
+    """Commands (..., n) that are held, and the samples they were computed from, by their numbers.
 
     What was sampled once is not sampled again: steps that are repeated find the same commands.
     """
@@ -32,15 +41,14 @@ class Sampled:
     law: Computed
     sampling: Sampling
     sensors: Sensors
-    times: list[float] = field(default_factory=list)
-    q: list[np.ndarray] = field(default_factory=list)
-    qd: list[np.ndarray] = field(default_factory=list)
-    commands: list[np.ndarray] = field(default_factory=list)
+    kept: frozenset[int] | None = None  # samples that stay, all by default
+    samples: dict[int, Sample] = field(default_factory=dict, init=False)
+    taken: int = field(default=0, init=False)
 
     def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """The command that acts from t on; the sample that is due then is taken."""
         moment = self.sampling.moment(self.sampling.latest(t))
-        if moment.takes == len(self.commands):
+        if moment.takes == self.taken:
             self._take(t, q, qd)
         return self._command(moment.acts)
 
@@ -53,9 +61,10 @@ class Sampled:
         return np.stack([self._command(number) for number in self.sampling.acting(times).tolist()])
 
     def _command(self, number: int) -> np.ndarray:
-        if number < 0 or not self.commands:
+        if number < 0 or not self.taken:
             return np.zeros(self.law.shape)
-        return self.commands[min(number, len(self.commands) - 1)]
+        found = self.samples.get(number)
+        return (found or self.samples[self.taken - 1]).command
 
     def _take(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         single = len(self.law.shape) == 1
@@ -65,10 +74,11 @@ class Sampled:
         command = self.law.at(t, q, qd)
         if single and self.law.blamed:
             raise Failed(self.law.blamed, SimulationError(self.law.blamed))
-        self.times.append(t)
-        self.q.append(q)
-        self.qd.append(qd)
-        self.commands.append(command)
+        self.samples[self.taken] = Sample(t, q, qd, command)
+        self.taken += 1
+        past = self.taken - 3 - self.sampling.lag  # the one after it may still act
+        if self.kept is not None and past not in self.kept:
+            self.samples.pop(past, None)
 
     @property
     def blamed(self) -> str:
@@ -152,7 +162,9 @@ def sampled(
         reset()
     read = {name: each(getattr(asked, name), system.nv, name) for name in SENSORS}
     sensors = Sensors(sampling.period, **read, seed=asked.seed)
-    return Sampled(Computed(law, shape, kind, names), sampling, sensors)
+    # of a batch only what its saved states need, or it would not fit into memory
+    kept = None if len(shape) == 1 else frozenset(sampling.acting(asked.grid.times).tolist())
+    return Sampled(Computed(law, shape, kind, names), sampling, sensors, kept)
 
 
 SENSORS = ("encoder", "noise", "velocity_noise")
@@ -165,17 +177,18 @@ _ABOUT = {
 
 def with_samples(found: xarray.Dataset, plant: Plant, log: Sampled) -> xarray.Dataset:
     """The dataset with what was sampled and commanded, over the times of the samples `tick`."""
-    if not log.times:
+    if not log.samples:
         return found
+    times, q, qd, commands = (np.array(x) for x in zip(*log.samples.values(), strict=True))
     batch = ("tick", *found.q.dims[1:-1])
     driving = "actuator" if plant.controlled else "joint"
     values = {
-        "sampled_q": ((*batch, found.q.dims[-1]), np.stack(log.q), found.q.attrs),
-        "sampled_qd": ((*batch, "joint"), np.stack(log.qd), found.qd.attrs),
-        "commanded": ((*batch, driving), np.stack(log.commands), {}),
+        "sampled_q": ((*batch, found.q.dims[-1]), q, found.q.attrs),
+        "sampled_qd": ((*batch, "joint"), qd, found.qd.attrs),
+        "commanded": ((*batch, driving), commands, {}),
     }
     fields = {
         name: (dims, value, {**attrs, "long_name": _ABOUT[name]})
         for name, (dims, value, attrs) in values.items()
     }
-    return found.assign_coords(tick=("tick", log.times, {"units": "s"})).assign(fields)
+    return found.assign_coords(tick=("tick", times, {"units": "s"})).assign(fields)

@@ -58,6 +58,11 @@ class Sampling:
         count = floor(self.delay / self.period)
         return count, self.delay - count * self.period
 
+    @property
+    def lag(self) -> int:
+        """Whole periods of the delay."""
+        return self._lag[0]
+
     def moment(self, number: int) -> Moment:
         """The moments in order: samples, and between them commands that act late."""
         lag, rest = self._lag

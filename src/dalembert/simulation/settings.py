@@ -61,6 +61,12 @@ class Grid:
         """Saved states of a checkpoint."""
         return max(1, -(-self.steps // (self.save_every * CHUNKS)))
 
+    @property
+    def times(self) -> np.ndarray:
+        """(saves,) times of the saved states."""
+        steps = np.arange(self.saves) * self.save_every
+        return np.minimum(steps, self.steps) * self.dt
+
     def time(self, index: int) -> float:
         """Time of the saved state of this index."""
         return min(index * self.save_every, self.steps) * self.dt
