@@ -81,6 +81,15 @@ def test_controls_by_name_by_table_and_by_law_are_the_same_motion(arm):
         np.testing.assert_allclose(run.q, runs[0].q, rtol=0, atol=1e-12)
 
 
+def test_controls_and_activations_have_units(arm):
+    """A servo is told a place, a motor a torque, an integrator how fast its place is to change."""
+    run = dl.simulate(arm, Q, QD, controls=U, duration=0.01, dt=0.01, method="rk4")
+    assert run.controls.attrs["units"] == "rad, N m, m/s"
+    assert run.activation.attrs["units"] == "rad, m"
+    law = dl.simulate(arm, Q, QD, controls=lambda t, q, qd: U, duration=0.01, control_dt=0.005)
+    assert law.commanded.attrs["units"] == run.controls.attrs["units"]
+
+
 def test_a_batch_and_a_controller_beside_controls(arm):
     options = {"duration": 0.1, "method": "rk4", "dt": 1e-3}
     many = dl.simulate(arm, np.stack([Q, Q]), controls=np.stack([U, 0 * U]), **options)

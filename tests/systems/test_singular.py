@@ -90,6 +90,13 @@ def test_redundant_and_lesser_arms_are_judged_by_what_is_usual():
     )
 
 
+def test_axes_of_one_line_are_named_together():
+    """An iiwa that stands straight up has four of its axes in one line."""
+    found = dl.load("iiwa14").singularity(np.zeros(7))
+    assert found.joints == (tuple(f"iiwa_joint_{k}" for k in (1, 3, 5, 7)),)
+    assert found.reasons[0].endswith("and 'iiwa_joint_7' are one line")
+
+
 def test_joints_that_follow_others_count_with_them():
     """A palletiser's tool moves in four directions, three where its arm is stretched."""
     robot = dl.load(str(PALLETISER))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.simulation.control_units import activation_units, control_units
 from dalembert.simulation.inline import Function
 from dalembert.simulation.plant import Plant
 from dalembert.systems.dynamics import Dynamics
@@ -104,10 +105,16 @@ def dataset(
         fields["controller"] = ((*dims, "state"), z[..., : plant.law_size], {})
     if plant.controlled:
         coords["actuator"] = list(plant.driving)
-        fields["controls"] = ((*dims, "actuator"), given, {})
+        units = control_units(names)
+        fields["controls"] = ((*dims, "actuator"), given, unit_attribute(units))
     if plant.own > plant.law_size:
         coords["active"] = [a.name for a in names.driven_by.active]
-        fields["activation"] = ((*dims, "active"), z[..., plant.law_size :], {})
+        units = activation_units(names)
+        fields["activation"] = (
+            (*dims, "active"),
+            z[..., plant.law_size :],
+            unit_attribute(units),
+        )
     for name, entry in fields.items():
         entry[2]["long_name"] = _LONG[name]
     if events is not None and len(events):

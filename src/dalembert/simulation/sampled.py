@@ -182,10 +182,11 @@ def with_samples(found: xarray.Dataset, plant: Plant, log: Sampled) -> xarray.Da
     times, q, qd, commands = (np.array(x) for x in zip(*log.samples.values(), strict=True))
     batch = ("tick", *found.q.dims[1:-1])
     driving = "actuator" if plant.controlled else "joint"
+    asked = found["controls" if plant.controlled else "tau"].attrs
     values = {
         "sampled_q": ((*batch, found.q.dims[-1]), q, found.q.attrs),
         "sampled_qd": ((*batch, "joint"), qd, found.qd.attrs),
-        "commanded": ((*batch, driving), commands, {}),
+        "commanded": ((*batch, driving), commands, asked),
     }
     fields = {
         name: (dims, value, {**attrs, "long_name": _ABOUT[name]})

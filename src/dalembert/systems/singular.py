@@ -157,5 +157,14 @@ def _dependent(
             if rank_of(J[:, own], tolerance) < most:
                 found.append(own)
         if found:
-            return found
+            return _joined(found) if size == 2 else found
     return found
+
+
+def _joined(pairs: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Pairs that share a joint as one set: what depends on the same column depends on each other."""
+    found: list[set[int]] = []
+    for pair in pairs:
+        own = set(pair).union(*(other for other in found if other & set(pair)))
+        found = [other for other in found if not other & own] + [own]
+    return [tuple(sorted(own)) for own in found]
