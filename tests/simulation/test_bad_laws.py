@@ -171,7 +171,6 @@ def test_a_law_of_other_arguments_is_refused_before_it_is_compiled() -> None:
         ({"control_dt": 0.01, "seed": 1.5}, "seed must be a whole number"),
         ({"control_dt": 0.01, "tau": [1.0]}, "must be a function"),
         ({"control_dt": 0.01, "tau": None}, "must be a function"),
-        ({"control_dt": 0.01, "checkpoint": "here"}, "checkpoint cannot keep what a digital"),
     ],
 )
 def test_what_does_not_fit_is_said(options: dict[str, Any], message: str) -> None:

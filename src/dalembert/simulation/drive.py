@@ -37,6 +37,13 @@ class Run(Protocol):
     def explain(self, state: State, index: int) -> str: ...
 
 
+class Memory(Protocol):
+    """What a run remembers besides its state: the law of a digital controller."""
+
+    def stored(self) -> State: ...  # since it was last asked
+    def replay(self, stored: State) -> None: ...
+
+
 class Finished(Exception):
     """A terminal event: the state it happened in is the last one."""
 
@@ -78,6 +85,7 @@ def drive(
     x0: np.ndarray,
     checkpoint: Checkpoint | None = None,
     progress: AbstractContextManager[Callable[[float], None]] | None = None,
+    memory: Memory | None = None,
 ) -> Record:
     """All saved states of a run, as far as it gets.
 
@@ -85,12 +93,12 @@ def drive(
     raises; `status` and `message` say which, and everything computed stays.
     """
     record = Record()
-    state, done = _resume(run, x0, checkpoint, record)
+    state, done = _resume(run, x0, checkpoint, record, memory)
     try:
         bar = progress or nullcontext(lambda share: None)
         # what is not finite is looked for, and said once
         with np.errstate(all="ignore"), _noting_interrupts() as stop, bar as report:
-            _go_on(run, state, done, checkpoint, record, report, stop)
+            _go_on(run, state, done, checkpoint, record, report, stop, memory)
     except KeyboardInterrupt:
         record.end("interrupted", f"interrupted after t = {record.times[-1]:g} s")
     except Finished as finished:
@@ -158,7 +166,11 @@ def _warn(record: Record, lost: np.ndarray, blamed: str) -> None:
 
 
 def _resume(
-    run: Run, x0: np.ndarray, checkpoint: Checkpoint | None, record: Record
+    run: Run,
+    x0: np.ndarray,
+    checkpoint: Checkpoint | None,
+    record: Record,
+    memory: Memory | None,
 ) -> tuple[State, int]:
     """The state to go on from, and how many saved states there are already."""
     try:
@@ -171,6 +183,8 @@ def _resume(
     while checkpoint is not None and (stored := checkpoint.load(number)) is not None:
         record.times += list(stored.pop("saved_times"))
         record.states += list(stored.pop("saved_states"))
+        if memory is not None:
+            memory.replay(stored)
         state = record.final = stored
         number += 1
     return state, len(record.times)
@@ -184,6 +198,7 @@ def _go_on(
     record: Record,
     report: Callable[[float], None],
     stop: Callable[[], bool],
+    memory: Memory | None,
 ) -> None:
     grid, first = run.grid, record.states[0]
     for index in range(done - 1, grid.saves - 1):
@@ -199,7 +214,8 @@ def _go_on(
         record.final = state
         report((index + 1) / (grid.saves - 1))
         if checkpoint is not None and (index + 1) % grid.chunk == 0:
-            _save(checkpoint, record, index // grid.chunk, grid.chunk, state)
+            own = {} if memory is None else memory.stored()
+            _save(checkpoint, record, index // grid.chunk, grid.chunk, {**state, **own})
 
 
 def _save(checkpoint: Checkpoint, record: Record, number: int, chunk: int, state: State) -> None:

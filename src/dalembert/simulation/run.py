@@ -153,11 +153,6 @@ def _simulate(
     bar: Any,
 ) -> xarray.Dataset:
     q, qd = setup.start(system, *start)
-    if checkpoint is not None and asked.sampling is not None:
-        raise SettingError(
-            "a checkpoint cannot keep what a digital controller remembers: run it without "
-            "checkpoint=, or the law without control_dt="
-        )
     wanted, controller = inputs(system, tau, asked, qd.shape)
     closed = system.dynamics.rows > 0
     method = asked.method_for(qd.ndim == 2, closed)
@@ -175,7 +170,10 @@ def _simulate(
         own = {"start": digest(x0, *given.values()), "torques": wanted.identity, "law": law}
         own["until"] = "" if asked.until is None else function_digest(asked.until)
         stored = Checkpoint(checkpoint, {k: v for k, v in facts.items() if k != "model"} | own)
-    return _gathered(plant, drive(run, x0, stored, bar), wanted, given, facts)
+    memory = wanted if isinstance(wanted, Sampled) else None
+    if memory is not None:
+        memory.stores = stored is not None
+    return _gathered(plant, drive(run, x0, stored, bar, memory), wanted, given, facts)
 
 
 def _run(

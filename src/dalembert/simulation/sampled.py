@@ -9,6 +9,7 @@ import numpy as np
 
 from dalembert.errors import FormulationError, ModelError, SettingError, SimulationError
 from dalembert.simulation.drive import Failed
+from dalembert.simulation.identity import digest
 from dalembert.simulation.inline import Looped, compiled
 from dalembert.simulation.law import Controller, answer, compiling, constants_of, unpack
 from dalembert.simulation.sampling import Sampling, Sensors, each
@@ -44,6 +45,8 @@ class Sampled:
     kept: frozenset[int] | None = None  # samples that stay, all by default
     samples: dict[int, Sample] = field(default_factory=dict, init=False)
     taken: int = field(default=0, init=False)
+    fresh: list[Sample] = field(default_factory=list, init=False)  # with true states, to be stored
+    stores: bool = False  # whether anybody takes `fresh` away
 
     def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """The command that acts from t on; the sample that is due then is taken."""
@@ -70,15 +73,43 @@ class Sampled:
         single = len(self.law.shape) == 1
         if single and not (np.isfinite(q).all() and np.isfinite(qd).all()):
             return  # the motion is lost already, and the law is not asked about it
+        truth = q, qd
         q, qd = self.sensors.read(q, qd)
         command = self.law.at(t, q, qd)
         if single and self.law.blamed:
             raise Failed(self.law.blamed, SimulationError(self.law.blamed))
+        if self.stores:
+            self.fresh.append(Sample(t, *truth, command))
         self.samples[self.taken] = Sample(t, q, qd, command)
         self.taken += 1
         past = self.taken - 3 - self.sampling.lag  # the one after it may still act
         if self.kept is not None and past not in self.kept:
             self.samples.pop(past, None)
+
+    def stored(self) -> dict[str, np.ndarray]:
+        """What was sampled since it was last asked, for a checkpoint."""
+        columns = zip(*self.fresh, strict=True)
+        found = {f"sample_{x}": np.array(y) for x, y in zip(Sample._fields, columns, strict=False)}
+        self.fresh = []
+        return {**found, "samples_taken": np.array(self.taken)}
+
+    def replay(self, stored: dict[str, np.ndarray]) -> None:
+        """The law is asked again what it was asked before, so that it remembers what it did then."""
+        if "samples_taken" not in stored:
+            return
+        end = int(stored.pop("samples_taken"))
+        columns = [stored.pop(f"sample_{name}", np.zeros(0)) for name in Sample._fields]
+        for number, (t, *state, said) in enumerate(
+            zip(*columns, strict=True), end - len(columns[0])
+        ):
+            if number == self.taken:
+                self._take(float(t), *state)
+            if not np.array_equal(self.samples[number].command, said, equal_nan=True):
+                raise SimulationError(
+                    f"at t = {float(t):g} s the law does not say what it said in the run that the "
+                    "checkpoint holds: give it as it was at the start, or name another folder"
+                )
+        self.fresh = []
 
     @property
     def blamed(self) -> str:
@@ -95,8 +126,11 @@ class Sampled:
 
     @property
     def identity(self) -> str:
-        """By its law."""
-        return f"sampled {self.law.identity}"
+        """By its law and its sensors."""
+        read = self.sensors
+        values = (read.encoder, read.noise, read.velocity_noise, read.seed)
+        seen = digest(*(-1.0 if value is None else value for value in values))
+        return f"sampled {self.law.identity} {seen}"
 
 
 class Discrete:
