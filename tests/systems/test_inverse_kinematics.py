@@ -1,5 +1,8 @@
 """Postures from poses: what is found is there, what is not is said, limits hold, tasks of all kinds."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
@@ -300,3 +303,29 @@ def test_many_targets_of_an_arm_without_structure():
     q, found = robot.inverse_kinematics(T)
     assert found.all() and within(robot, q)
     np.testing.assert_allclose(robot.pose(q), T, atol=2e-9)
+
+
+def test_threads_do_not_change_postures():
+    """Starts belong to targets, not to the threads that work on them."""
+    robot, before = dl.load("puma560"), dl.get_num_threads()
+    T = targets(robot, 1000, seed=2)
+    try:
+        found = []
+        for threads in (1, 3):
+            dl.set_num_threads(threads)
+            found.append(robot.inverse_kinematics(T).q)
+    finally:
+        dl.set_num_threads(before)
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_robot_travels_after_a_search():
+    """What a search keeps with the robot is left behind by pickles and copies."""
+    robot = dl.load("planar_2r")
+    T = targets(robot, 3)
+    robot.inverse_kinematics(T, task="position")
+    closed = dl.load("four_bar")
+    closed.inverse_kinematics(np.zeros(3), frame="coupler_tip", task="position", restarts=1)
+    for system in (robot, closed):
+        again = pickle.loads(pickle.dumps(system))
+        assert again.coordinates == copy.deepcopy(system).coordinates

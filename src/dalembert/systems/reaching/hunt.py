@@ -36,7 +36,7 @@ PATIENT = 48
 # (starts, steps, gain): from several starts, as there are several hollows
 NEAREST = ((48, 60, 1.0), (1, 100, 10.0), (1, 100, 1.0))
 RELAXED = 100  # steps toward a goal
-LEAST_POOL = 256  # postures to begin at
+LEAST_POOL, MOST_POOLS = 256, 8  # postures to begin at; sets of them that are kept
 
 
 class Reached(NamedTuple):
@@ -151,8 +151,14 @@ class Hunt:
     def pool(self, number: int = 0) -> np.ndarray:
         """(a power of two, nq) random postures, other ones than a user's of the same seed."""
         size = max(LEAST_POOL, 1 << int(self.restarts).bit_length())
-        rng = np.random.default_rng([self.seed, LEAST_POOL, number])
-        return anywhere(self.system, rng, size, self.how.limits)
+        known = self.system.__dict__.setdefault("_pools", {})
+        key = (self.seed, size, self.how.limits, number)
+        if key not in known:
+            if len(known) >= MOST_POOLS:
+                known.clear()
+            rng = np.random.default_rng([self.seed, LEAST_POOL, number])
+            known[key] = anywhere(self.system, rng, size, self.how.limits)
+        return known[key]
 
     def held(self, targets: np.ndarray) -> list[np.ndarray]:
         """What the loop holds for every target."""

@@ -88,11 +88,12 @@ def loop(
 
 def limits_of(dynamics: Dynamics) -> reach.Limits | None:
     """The limits of coordinates whose rates are velocities: all but quaternions."""
-    found = []
-    for k, v in plain_entries(dynamics):
-        lower, upper = dynamics.lower[v], dynamics.upper[v]
-        if np.isfinite([lower, upper]).any():
-            found.append((k, v, lower, upper, dynamics.kinds.v[v] == "angle"))
+    lower, upper, kinds = dynamics.lower, dynamics.upper, dynamics.kinds.v
+    found = [
+        (k, v, lower[v], upper[v], kinds[v] == "angle")
+        for k, v in plain_entries(dynamics)
+        if np.isfinite([lower[v], upper[v]]).any()
+    ]
     if not found:
         return None
     entries, velocities, least, most, turns = zip(*found, strict=True)
