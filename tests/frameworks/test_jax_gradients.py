@@ -151,23 +151,3 @@ def test_inside_a_scan_with_checkpoints(arm):
     slope = jax.jit(jax.grad(loss))(tau)
     central = [(loss(tau + s * h * d) - loss(tau - s * h * d)) / (2 * s * h) for s in (1, 2)]
     near((slope * d).sum(), (4 * central[0] - central[1]) / 3, 1e-10)
-
-
-def test_two_devices(arm):
-    x = RNG.normal(size=(8, 3))
-    expected = arm.system.inverse_dynamics(x, x, x[0])
-    assert len(jax.devices()) == 2
-    halves = x.reshape(2, 4, 3)
-    each = jax.pmap(arm.inverse_dynamics, in_axes=(0, 0, None))(halves, halves, x[0])
-    near(each.reshape(8, 3), expected, 0.0)
-    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("batch",))
-    rows = jax.sharding.PartitionSpec("batch")
-    split = jax.device_put(x, jax.sharding.NamedSharding(mesh, rows))
-    near(jax.jit(arm.inverse_dynamics)(split, split, x[0]), expected, 0.0)
-    one = lambda a: arm.inverse_dynamics(a, a, x[0])  # noqa: E731
-    if hasattr(jax, "shard_map"):  # from 0.6 on
-        found = jax.shard_map(one, mesh=mesh, in_specs=rows, out_specs=rows)(split)
-        near(found, expected, 0.0)
-        assert found.sharding.spec == rows
-    slope = jax.jit(jax.grad(lambda a: (one(a) ** 2).sum()))
-    near(slope(split), slope(x), 1e-14)

@@ -21,8 +21,11 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
 from dalembert.errors import FormulationError
+from dalembert.frameworks.jax_check import confirmed
+from dalembert.frameworks.jax_sharding import alike, divides, lower_divided, result
 from dalembert.frameworks.on_cuda import spread
 from dalembert.kernels import Kernel
+from dalembert.kernels.call.confirm import enabled
 from dalembert.kernels.cuda.launch import SpreadKernel
 from dalembert.systems.operation import Operation
 
@@ -34,7 +37,7 @@ _registered: dict[str, object] = {}
 
 def call(operation: Operation, arrays: Sequence[Any]) -> list[Any]:
     """The outputs, each (batch…, *shape)."""
-    return _primitive.bind(*arrays, operation=operation)
+    return _primitive.bind(*alike(arrays), operation=operation)
 
 
 def _lead(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -45,8 +48,7 @@ def _lead(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> tuple[int,
 
 def _abstract(*avals: Any, operation: Operation) -> list[Any]:
     batch = _lead(operation, [aval.shape for aval in avals])
-    dtype = avals[0].dtype
-    return [jax.core.ShapedArray((*batch, *port.shape), dtype) for port in operation.outputs]
+    return [result(avals[0], (*batch, *port.shape)) for port in operation.outputs]
 
 
 def _jvp(
@@ -101,12 +103,19 @@ def _batch(
 
 def _lower(ctx: Any, *operands: Any, operation: Operation) -> Any:
     target = _target(operation.kernel, operation.root.name, ctx.avals_in[0].dtype.name, "cpu")
-    return jax.ffi.ffi_lowering(target)(ctx, *operands)
+    return _called(ctx, operands, operation, target)
 
 
 def _lower_cuda(ctx: Any, *operands: Any, operation: Operation) -> Any:
     target = _target(spread(operation), operation.root.name, ctx.avals_in[0].dtype.name, "CUDA")
-    return jax.ffi.ffi_lowering(target)(ctx, *operands)
+    return _called(ctx, operands, operation, target)
+
+
+def _called(ctx: Any, operands: Sequence[Any], operation: Operation, target: str) -> Any:
+    if divides(ctx):
+        return lower_divided(ctx, operands, operation, target)
+    results = jax.ffi.ffi_lowering(target)(ctx, *operands)
+    return confirmed(ctx, operands, results, operation, target) if enabled() else results
 
 
 def _nowhere(ctx: Any, *operands: Any, operation: Operation) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dalembert.frameworks.facade import Given
 from dalembert.frameworks.jax_call import call
+from dalembert.frameworks.jax_sharding import alike
 from dalembert.frameworks.rolling import RollingFacade, States, Walk
 from dalembert.systems.operation import Operation
 
@@ -67,6 +68,8 @@ class JaxSystem(RollingFacade):
                 x, _ = segment(x, {k: y[-left:] for k, y in at.items()}, left)
             return x, x
 
+        # a state comes out of a step on as many devices as anything goes in
+        state = tuple(alike([*state, *walk.given])[: len(state)])
         steps = walk.saves * walk.every
         at = {"k": jnp.arange(steps, dtype=state[0].dtype)}
         if walk.moving:
