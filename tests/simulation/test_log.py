@@ -258,6 +258,18 @@ def test_a_closed_chain_is_completed_from_the_joints_that_are_recorded(write):
         dl.read_log(write("time," + ",".join(closed.coordinates), [T, torn]), closed)
 
 
+def test_a_platform_is_completed_from_its_legs(write):
+    """Six lengths say where a Stewart platform is, quaternion and all; its legs drive it."""
+    platform = dl.load("stewart_platform")
+    legs = [f"leg{k}" for k in range(6)]
+    start = platform.neutral()[[platform.coordinates.index(leg) for leg in legs]]
+    t = T[::4]
+    lengths = start + 0.02 * np.sin(2.0 * t)[:, None] * [1.0, 0.5, -0.3, 0.8, -0.6, 0.2]
+    log = dl.read_log(write("time," + ",".join(legs), [t, lengths]), platform)
+    assert np.abs(platform.residual(log.q.values)).max() < 1e-9
+    assert log.attrs["driven"] == ", ".join(legs)
+
+
 def test_an_open_chain_is_driven_at_every_joint(arm, write):
     log = dl.read_log(write("time,link1_joint,link2_joint", [T, SWING]), arm)
     with pytest.raises(TrajectoryError, match="open chain"):

@@ -57,4 +57,5 @@ def run_page(
     sections = [("origin", "Where it comes from", table(("attribute", "value"), facts, left=2))]
     if "effort_limit" in run and "tau" in run:
         sections.insert(0, ("peaks", "Peaks beside limits", peaks_html(one)))
-    return page(f"Run of {name}", "", lead, moving(robot, t, q, charts), sections)
+    kind = "Motion" if "derivatives" in run.attrs else "Run"  # of a file, or simulated
+    return page(f"{kind} of {name}", "", lead, moving(robot, t, q, charts), sections)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.errors import TrajectoryError
 from dalembert.simulation.limits import limit_fields
-from dalembert.simulation.log_closing import closed, is_closed, require_closed
+from dalembert.simulation.log_closing import closed, completes, is_closed, require_closed
 from dalembert.simulation.log_columns import Columns, columns_of, followers_of
 from dalembert.simulation.log_rates import DEGREE, curve, rates
 from dalembert.simulation.log_table import FIRST, read_table, refuse_gaps
@@ -78,7 +78,7 @@ def read_log(
     attributes: dict[str, Any] = {"system": system.name, "source": str(path), "derivatives": said}
     attributes |= {"start_time": start, **carried(system, None)}
     if len(given["q"]) < system.nq:
-        attributes["driven"] = ", ".join(system.dynamics.velocities[k] for k in given["q"])
+        attributes["driven"] = ", ".join(system.dynamics.coordinates[k] for k in given["q"])
     made = labelled(system.dynamics, t, state, attributes)
     return made.assign(limit_fields(system))
 
@@ -117,7 +117,7 @@ def _require_all(given: Given, system: System) -> None:
     for quantity, what in (("q", "position"), ("tau", "torque")):
         own = given[quantity]
         missing = [name for k, name in enumerate(names[quantity]) if k not in own]
-        completed = own and quantity == "q" and is_closed(system) and system.nq == system.nv
+        completed = own and quantity == "q" and completes(system, own)
         if missing and (own or quantity == "q") and not completed:
             raise TrajectoryError(f"no column is the {what} of {', '.join(map(repr, missing))}")
 

@@ -10,11 +10,11 @@ import numpy as np
 from dalembert.errors import DalembertError, TrajectoryError
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation.log_table import FIRST
+from dalembert.systems.closing import close
 from dalembert.systems.system import System
 
-CLOSED = 1e-10  # of h, m and rad, at which a posture counts as closed
+CLOSED = 1e-9  # of h, m and rad, at which a posture counts as closed
 RECORDED = 1e-2  # of h that a recorded posture may be off
-TRIES = 30
 
 
 def closed(system: Any, given: Mapping[int, np.ndarray], t: np.ndarray) -> np.ndarray:
@@ -23,41 +23,44 @@ def closed(system: Any, given: Mapping[int, np.ndarray], t: np.ndarray) -> np.nd
     Row by row, so that the mechanism stays on the branch it is on; the first row starts at its
     reference posture.
     """
-    names = system.dynamics.coordinates
-    own = sorted(given)
-    rest = [k for k in range(system.nq) if k not in given]
+    made, own = system.dynamics, sorted(given)
+    names = [made.coordinates[k] for k in own]
+    free = [k for k, name in enumerate(made.velocities) if name not in names]
     columns = np.column_stack([given[k] for k in own])
-    q = system.neutral()
-    q[own] = columns[0]
-    found = np.empty((len(t), system.nq))
+    found, q = np.empty((len(t), system.nq)), system.neutral()
     with progress_bar("closing the chain", on_terminal()) as report:
         for row, now in enumerate(t):
             q[own] = columns[row]
             try:
                 if row == 0:
-                    q = system.assemble(q, fixed=[names[k] for k in own], t=float(now))
-                q = _newton(system, q, rest, now)
-            except (DalembertError, np.linalg.LinAlgError):
+                    q = system.assemble(q, fixed=names, t=float(now))
+                q, left = _near(system, q, free, float(now))
+            except DalembertError:
+                left = np.inf
+            if not left <= CLOSED:
                 raise TrajectoryError(
                     f"line {row + FIRST}: no posture of {system.name} near the last one closes its "
-                    f"loops with {', '.join(repr(names[k]) for k in own)} there"
-                ) from None
+                    f"loops with {', '.join(map(repr, names))} there"
+                )
             found[row] = q
             if row % 500 == 0:
                 report(row / len(t))
     return found
 
 
-def _newton(system: Any, q: np.ndarray, rest: list[int], t: float) -> np.ndarray:
-    """q with h(q, t) = 0, moving the `rest` of its coordinates only."""
-    q = q.copy()
-    for _ in range(TRIES):
-        h = system.residual(q, t)
-        if np.abs(h).max(initial=0.0) <= CLOSED:
-            return q
-        A = system.jacobian(q, t)[: len(h)]
-        q[rest] -= np.linalg.lstsq(A[:, rest], h, rcond=1e-10)[0]
-    raise TrajectoryError("not closed")
+def _near(system: Any, q: np.ndarray, free: list[int], t: float) -> tuple[np.ndarray, float]:
+    """(q, largest |h|) closed along the velocities that are free, by compiled rows."""
+    held = list(system.dynamics.positions)
+
+    def rows(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return system.residual(at, t), system.jacobian(at, t)[held][:, free]
+
+    def move(at: np.ndarray, step: np.ndarray) -> np.ndarray:
+        whole = np.zeros(system.nv)
+        whole[free] = step
+        return np.asarray(system.integrate(at, whole))
+
+    return close(q, rows, move)
 
 
 def require_closed(system: Any, q: np.ndarray, t: np.ndarray) -> None:
@@ -74,4 +77,10 @@ def require_closed(system: Any, q: np.ndarray, t: np.ndarray) -> None:
 
 def is_closed(system: System) -> bool:
     """Whether constraints on positions hold the system."""
-    return bool(system.dynamics.rows) and hasattr(system, "residual")
+    return bool(getattr(system.dynamics, "positions", ()))
+
+
+def completes(system: System, given: Mapping[int, np.ndarray]) -> bool:
+    """Whether the joints that are missing follow from those that are there, one number each."""
+    made = system.dynamics
+    return is_closed(system) and all(made.coordinates[k] in made.velocities for k in given)
