@@ -7,13 +7,13 @@ compiled handlers that XLA calls, which find this `cuLaunchKernel` by its addres
 import ctypes
 import re
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from dalembert.kernels.cuda import device, driver, launch
+from dalembert.kernels.cuda import driver, launch
 from tests.kernels.test_cuda_source import SHIM
 
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_uint
@@ -41,6 +41,9 @@ class Card(driver.Driver):
     def load(self, code: bytes, name: str) -> int:
         self.kernels.append(_on_host(self.folder / f"kernel{len(self.kernels)}", code, name))
         return len(self.kernels)
+
+    def outside_capture(self):
+        return nullcontext()
 
     def prepare(self, handle: int, device: int) -> None:
         assert device == 0
@@ -78,10 +81,11 @@ def _on_host(folder: Path, code: bytes, name: str):
 def stand_in(monkeypatch, folder: Path):
     """The card in the place of the driver and of NVRTC."""
     card = Card(folder)
-    for module in (device, launch):
-        monkeypatch.setattr(module, "driver", lambda: card)
+    driver.driver.cache_clear()
+    monkeypatch.setattr(driver, "Driver", lambda: card)
     monkeypatch.setattr(launch, "machine_code", lambda text, arch: text.encode())
     yield card
+    driver.driver.cache_clear()
 
 
 def near(found, expected, dtype) -> None:

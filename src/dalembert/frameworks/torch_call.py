@@ -18,6 +18,7 @@ import numpy as np
 from dalembert.forking import llvm_lock
 from dalembert.frameworks.on_cuda import spread
 from dalembert.frameworks.torch_cuda import TorchLaunch
+from dalembert.kernels.cuda.driver import driver
 from dalembert.systems.operation import Operation
 
 _made: dict[str, Op] = {}
@@ -72,7 +73,8 @@ class Op:
     def _launched(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The CUDA kernel on the current stream of the tensors' device."""
         if self._cuda is None:
-            self._cuda = TorchLaunch(spread(self.operation))
+            with driver().outside_capture():
+                self._cuda = TorchLaunch(spread(self.operation))
         return self._cuda(arrays, self.shapes)
 
     def shapes(self, arrays: Sequence[Any]) -> list[tuple[Any, ...]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
+from dalembert.kernels.cuda.driver import driver
 from dalembert.kernels.cuda.launch import Axis, Launch, SpreadKernel
 from dalembert.kernels.cuda.spread import AXES
 
@@ -60,7 +61,8 @@ class TorchLaunch:
         batch = shapes[0][: len(shapes[0]) - rank]
         arranged, axes = self._even(arrays, batch)
         dtype = "float32" if arrays[0].dtype is self.torch.float32 else "float64"
-        launch = self.kernel.planned(dtype, arrays[0].get_device(), axes)
+        with driver().outside_capture():
+            launch = self.kernel.planned(dtype, arrays[0].get_device(), axes)
         self._plans[key] = _Plan(shapes, launch, arranged)
         return self._plans[key]
 

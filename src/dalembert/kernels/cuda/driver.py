@@ -80,7 +80,7 @@ class Driver:
         """A handle of kernel `name` in a cubin or PTX, for `cuLaunchKernel` on any device."""
         library, kernel = ctypes.c_void_p(), ctypes.c_void_p()
         none = (None, None, 0)
-        with self._outside_capture():
+        with self.outside_capture():
             self._do("cuLibraryLoadData", ctypes.byref(library), code, *none, *none)
             self._do("cuLibraryGetKernel", ctypes.byref(kernel), library, name.encode())
         return kernel.value or 0
@@ -98,7 +98,7 @@ class Driver:
     def prepare(self, handle: int, device: int) -> None:
         """Bring a kernel onto a device now, for a stream that is being captured brings nothing."""
         function = ctypes.c_void_p()
-        with self._outside_capture():
+        with self.outside_capture():
             self._enter(device)
             self._do("cuKernelGetFunction", ctypes.byref(function), ctypes.c_void_p(handle))
 
@@ -139,8 +139,12 @@ class Driver:
         return 10 * digits[0] + digits[1]
 
     @contextmanager
-    def _outside_capture(self) -> Any:
-        """Things that no stream has to do with, while this thread may be capturing one."""
+    def outside_capture(self) -> Any:
+        """Things that no stream has to do with, while this thread may be capturing one.
+
+        Python may at any time collect garbage that gives back something of CUDA's, which would
+        spoil a capture.
+        """
         mode = ctypes.c_int(_RELAXED)
         self._do("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
         try:
