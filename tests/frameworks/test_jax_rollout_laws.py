@@ -117,9 +117,11 @@ def test_wrong_laws_are_named(arm):
         there.rollout(q, q, law_of(arm), 3, DT, gains={"kq": 1.0})
     with pytest.raises(dl.ShapeError, match=r"gain kp has shape \(3,\), expected \(..., 2\)"):
         there.rollout(q, q, law_of(arm), 3, DT, gains={"kp": np.ones(3)})
-    with pytest.raises(dl.ShapeError, match=r"tau has shape \(3,\), expected \(..., 2\)"):
+    with pytest.raises(dl.ShapeError, match=r"tau returned has shape \(3,\), expected \(..., 2\)"):
         there.rollout(q, q, lambda t, q, qd: jnp.zeros(3), 3, DT)
-    with pytest.raises(dl.ShapeError, match="returned float32, the states are float64"):
+    with pytest.raises(
+        dl.ShapeError, match="the state is float64 and what the function tau returned is float32"
+    ):
         there.rollout(q, q, lambda t, q, qd: jnp.zeros(2, jnp.float32), 3, DT)
     pid = dl.control.PID(arm, [0.0, 0.0], kp=1.0, ki=1.0, kd=1.0)
     with pytest.raises(dl.SettingError, match="PID keeps numbers of its own"):

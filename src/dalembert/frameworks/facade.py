@@ -20,7 +20,8 @@ from dalembert.systems.operation import Operation, operation
 from dalembert.systems.system import System
 from dalembert.systems.variant import Variant
 
-_HELPERS = ("_call",)  # methods that quantities of constrained systems share
+# methods that quantities of constrained systems share
+_HELPERS = ("_call", "_required", "_status_of", "_contact")
 
 
 class Given(NamedTuple):
@@ -144,29 +145,32 @@ class Facade:
             text = f"takes {len(ports)} arrays ({names}), not {len(arguments)}"
             raise self._wrong(made.root.name, text)
         pairs = zip(ports, arguments, strict=True)
-        given = {port.name: self._checked(made, port, x) for port, x in pairs}
+        given = {port.name: self._checked(made.root.name, port, x) for port, x in pairs}
         named = self._parameters(made, parameters)
-        kind = self._common(made, {**given, **named})
+        kind = self._common(made.root.name, {**given, **named})
         arrays = [self._cast(x, *kind) for x in given.values()]
         if named:
             cast = [self._cast(x, *kind) for x in named.values()]
             arrays.append(cast[0] if "parameters" in named else self._stacked(cast))
         return self._aligned(made, arrays)
 
-    def _checked(self, made: Operation, port: Port, x: Any) -> Given:
+    def _checked(self, what: str, port: Port, x: Any) -> Given:
         """One argument as an array of the right shape and kind."""
-        given = self._given(x)
+        try:
+            given = self._given(x)
+        except (TypeError, ValueError) as error:  # lists of several lengths, objects
+            raise self._wrong(what, f"{port.name} is no array: {error}") from None
         if given.dtype not in (None, "float32", "float64"):
             text = f"{port.name} holds {given.dtype}; give float32 or float64"
-            raise self._wrong(made.root.name, text)
+            raise self._wrong(what, text)
         if given.device is not None and given.device.split(":")[0] not in ("cpu", "cuda"):
             text = f"{port.name} is on {given.device!r}; move it to a CPU or a CUDA device"
-            raise self._wrong(made.root.name, text)
+            raise self._wrong(what, text)
         shape = tuple(given.array.shape)
         if shape[max(0, len(shape) - len(port.shape)) :] != port.shape:
             expected = ", ".join(["...", *map(str, port.shape)])
             text = f"{port.name} has shape {shape}, expected ({expected})"
-            raise self._wrong(made.root.name, text)
+            raise self._wrong(what, text)
         return given
 
     def _parameters(self, made: Operation, parameters: Any) -> dict[str, Given]:
@@ -179,17 +183,17 @@ class Facade:
         if parameters is None:
             return {"parameters": Given(dynamics.parameter_values(), None)}
         if not isinstance(parameters, Mapping):
-            return {"parameters": self._checked(made, made.inputs[-1], parameters)}
+            return {"parameters": self._checked(made.root.name, made.inputs[-1], parameters)}
         # the defaults of those not given; names that there are not, or that have none, are errors
         values = dynamics.parameter_values(dict.fromkeys(parameters, 0.0))
         return {
             f"parameter {name!r}": self._checked(
-                made, Port(f"parameter {name!r}", ()), parameters.get(name, float(value))
+                made.root.name, Port(f"parameter {name!r}", ()), parameters.get(name, float(value))
             )
             for name, value in zip(dynamics.parameters, values, strict=True)
         }
 
-    def _common(self, made: Operation, given: Mapping[str, Given]) -> tuple[str, str | None]:
+    def _common(self, what: str, given: Mapping[str, Given]) -> tuple[str, str | None]:
         """The type and the device of all arrays; two of either are an error that names both."""
         found: list[str | None] = []
         for which, verb in (("dtype", "is"), ("device", "is on")):
@@ -199,7 +203,7 @@ class Facade:
                 if kind != own[0][1]:
                     first = f"{own[0][0]} {verb} {own[0][1]}"
                     text = f"{first} and {name} {verb} {kind}; give all of them in one of the two"
-                    raise self._wrong(made.root.name, text)
+                    raise self._wrong(what, text)
             found.append(own[0][1] if own else None)
         return found[0] or self._default(), found[1]
 
@@ -224,11 +228,12 @@ class Facade:
         plant = self.system.dynamics.free
         for frame in wrenches:
             plant.require_frame(frame)
-        rows = [wrenches.get(frame, [0.0] * 6) for frame in plant.frames]
-        given = [self._given(row) for row in rows]
-        dtype = next((x.dtype for x in given if x.dtype is not None), self._default())
-        device = next((x.device for x in given if x.device is not None), None)
-        return self._stacked([self._cast(x, dtype, device) for x in given], axis=-2)
+        given = {}
+        for frame in plant.frames:
+            port = Port(f"the wrench of {frame!r}", (6,))
+            given[port.name] = self._checked("wrenches", port, wrenches.get(frame, [0.0] * 6))
+        kind = self._common("wrenches", given)
+        return self._stacked([self._cast(x, *kind) for x in given.values()], axis=-2)
 
     def _wrong(self, what: str, text: str) -> ShapeError:
         return ShapeError(f"{self.system.name}.{what}: {text}")

@@ -54,7 +54,7 @@ class InertialFacade(Facade):
             ports = ((Port("logs", size),), (Port("inertia", size),))
             doc = "θ of the logarithms of the pseudo-inertia's factor"
             known[key] = own_operation(self.system, key, _physical, ports, doc)
-        given = self._checked(known[key], known[key].inputs[0], logs)
+        given = self._checked("inertia_of", known[key].inputs[0], logs)
         cast = self._cast(given, given.dtype or self._default(), given.device)
         return self._apply(known[key], [cast])[0]
 

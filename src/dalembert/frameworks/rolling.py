@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isqrt
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,9 @@ from dalembert.errors import SettingError
 from dalembert.formulations.registry import suggest
 from dalembert.frameworks.inertial import InertialFacade
 from dalembert.frameworks.step import GAIN, is_smooth, step_operation
+from dalembert.kernels import Port
+from dalembert.simulation.law import require_arguments
+from dalembert.simulation.torque import Samples
 from dalembert.systems.operation import Operation
 
 States = tuple[Any, ...]  # q and q̇, and the state of a controller
@@ -90,19 +94,20 @@ class RollingFacade(InertialFacade):
         besides those that are returned. Quaternions are to have length one. ``smoothing`` is
         needed where there is Coulomb friction.
         """
-        if not 1 <= every <= steps:
-            raise SettingError(f"steps={steps} and every={every}: need 1 <= every <= steps")
+        steps, every = _counts(steps, every)
         smooth = is_smooth(self.system, friction, smoothing)
+        if isinstance(tau, Samples):
+            raise SettingError(
+                "tau=Samples(…): give the torques of the steps, (steps, ..., nv), or a function of time"
+            )
+        tau = [0.0] * self.nv if tau is None else tau
         controller = tau if hasattr(tau, "law") else None
         made = step_operation(
             self.system, method, smooth, controller, inertia=self._inertia is not None
         )
         asked = controller is None and callable(tau)
-        if asked and getattr(tau, "digital", False):
-            raise SettingError(
-                f"{type(tau).__name__} keeps numbers of its own from sample to sample, which have no "
-                "gradient: give a function of (t, q, q̇), or simulate with control_dt="
-            )
+        if asked:
+            _require_plain(tau)
         given: dict[str, Any] = {"q": q, "qd": qd, "dt": dt, "t": 0.0}
         given |= {"width": [float(smoothing or 0.0)] * self.nv, "inertia": self._inertia}
         if controller is not None:
@@ -128,23 +133,24 @@ class RollingFacade(InertialFacade):
         if moving:
             given["tau"] = self._like(tau, given["tau"]).reshape((steps, *given["tau"].shape))
         elif callable(tau):
-            law = self._asked(made, tau, given["tau"], lead)
+            law = self._asked(tau, given["tau"], lead)
         length = min(every, isqrt(steps - 1) + 1)
         walk = Walk(made, list(given.values()), moving, every, steps // every, length, law)
         states = [self._spread(x, (*lead, x.shape[-1])) for _, x in pairs[: len(made.outputs)]]
         found = self._walk(walk, tuple(states))
         return found[0], found[1]
 
-    def _asked(self, made: Operation, tau: Any, like: Any, lead: tuple[int, ...]) -> Any:
+    def _asked(self, tau: Any, like: Any, lead: tuple[int, ...]) -> Any:
         """The user's function, whose answers are checked and spread over all states."""
-        port = next(port for port in made.inputs if port.name == "tau")
-        dtype = self._given(like).dtype
+        port = Port("what the function tau returned", (self.nv,))
+        states = self._given(like)._replace(array=None)
 
         def law(t: Any, q: Any, qd: Any) -> Any:
-            found = self._checked(made, port, tau(t, q, qd))
-            if found.dtype not in (None, dtype):
-                text = f"the function tau returned {found.dtype}, the states are {dtype}"
-                raise self._wrong("rollout", text)
+            found = self._checked("rollout", port, tau(t, q, qd))
+            self._common("rollout", {"the state": states, port.name: found})
+            shape = tuple(found.array.shape)
+            if np.broadcast_shapes(shape[:-1], lead) != lead:
+                raise self._wrong("rollout", f"{port.name} has shape {shape}, the states {lead}")
             return self._spread(self._like(found.array, like), (*lead, self.nv))
 
         return law
@@ -152,6 +158,10 @@ class RollingFacade(InertialFacade):
     def _gains(self, controller: Any, gains: Mapping[str, Any] | None) -> dict[str, Any]:
         """The constants of a controller, those of `gains` in place of its own."""
         known = {name: np.asarray(x, float).tolist() for name, x in controller.constants.items()}
+        if gains is not None and not isinstance(gains, Mapping):
+            raise SettingError(
+                f"gains= is a dictionary by name ({', '.join(known)}), not {gains!r}"
+            )
         for name in gains or {}:
             if name not in known:
                 said = suggest(name, list(known))
@@ -171,3 +181,27 @@ class RollingFacade(InertialFacade):
         """The torques of one step; a plain list of numbers stays one, without a type of its own."""
         given = self._given(tau)
         return given.array[0] if given.dtype is not None else given.array[0].tolist()
+
+
+def _counts(steps: Any, every: Any) -> tuple[int, int]:
+    """Whole numbers of steps, checked."""
+    try:
+        steps, every = index(steps), index(every)
+    except TypeError:
+        raise SettingError(
+            f"steps={steps!r} and every={every!r} must be whole numbers, known before anything is "
+            "compiled (static_argnums of jax.jit)"
+        ) from None
+    if not 1 <= every <= steps:
+        raise SettingError(f"steps={steps} and every={every}: need 1 <= every <= steps")
+    return steps, every
+
+
+def _require_plain(tau: Any) -> None:
+    """A function of (t, q, q̇) without a memory."""
+    if getattr(tau, "digital", False):
+        raise SettingError(
+            f"{type(tau).__name__} keeps numbers of its own from sample to sample, which have no "
+            "gradient: give a function of (t, q, q̇), or simulate with control_dt="
+        )
+    require_arguments("the function tau", tau, "t, q, qd")

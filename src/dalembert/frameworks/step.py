@@ -18,6 +18,7 @@ from dalembert.simulation.law import Controller, law_digest
 from dalembert.simulation.methods import FixedMethod, find
 from dalembert.simulation.plant import Plant
 from dalembert.simulation.step import Stepper
+from dalembert.systems.friction import require_smoothing
 from dalembert.systems.operation import Operation, own_operation
 from dalembert.systems.system import System
 
@@ -100,6 +101,7 @@ def is_smooth(system: System, friction: str, smoothing: Any) -> bool:
         raise SettingError(f"friction must be one of {', '.join(FRICTION)}, not {friction!r}")
     if None in system.dynamics.parameters.values():
         raise ParameterError(f"{system.name}: rollouts need a default for every parameter")
+    require_smoothing(smoothing)
     rubs = friction == "smooth" and bool(np.any(system.dynamics.bound().coulomb))
     if rubs and smoothing is None:
         raise SettingError(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.errors import SettingError
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
 from dalembert.kernels.program.trace import trace
 from dalembert.linalg.cholesky import cholesky_solve
@@ -23,6 +24,13 @@ def coulomb_of(system: System) -> np.ndarray:
     if None in made.parameters.values():
         return np.zeros((2, made.nv))
     return np.asarray(made.bound().coulomb, dtype=float)
+
+
+def require_smoothing(smoothing: Any) -> None:
+    """Raise for a width that is given and no velocity."""
+    numbers = isinstance(smoothing, int | float | np.generic)
+    if smoothing is not None and not (numbers and np.isfinite(smoothing) and smoothing > 0.0):
+        raise SettingError(f"smoothing must be a positive velocity, not {smoothing!r}")
 
 
 def smoothing_width(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import FormulationError, ParameterError, SettingError, UnknownNameError
+from dalembert.errors import FormulationError, ParameterError, UnknownNameError
 from dalembert.formulations.parts.drive import coulomb
 from dalembert.formulations.registry import suggest
 from dalembert.kernels.call.rollout import Rollout
@@ -22,7 +22,7 @@ from dalembert.kernels.cuda.device import DeviceRollout, on_device
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port, Program
 from dalembert.systems.dynamics import Dynamics
-from dalembert.systems.friction import smoothing_width
+from dalembert.systems.friction import require_smoothing, smoothing_width
 from dalembert.systems.tableau import TABLEAUX
 
 if TYPE_CHECKING:
@@ -207,8 +207,7 @@ def rollout(
     method, friction, smoothing = (choices[k] for k in ("method", "friction", "smoothing"))
     if friction not in FRICTION:
         raise UnknownNameError(f"no friction {friction!r}{suggest(friction, list(FRICTION))}")
-    if smoothing is not None and not (np.isfinite(smoothing) and smoothing > 0.0):
-        raise SettingError(f"smoothing must be a positive velocity, not {smoothing!r}")
+    require_smoothing(smoothing)
     controlled = choices["controlled"]
     made = _made(system, method, friction, controlled)
     device = on_device(state)
