@@ -17,6 +17,7 @@ from dalembert.errors import (
     UnknownNameError,
 )
 from dalembert.sweeps.design import design
+from dalembert.sweeps.varied import Varied
 from tests.sweeps import studies
 from tests.sweeps.studies import OVER, REDUCE, arm, same, settings
 
@@ -114,6 +115,23 @@ def test_reductions_are_those_of_the_trajectories():
     np.testing.assert_array_equal(found.fastest, abs(whole.qd).max(("time", "joint")))
     assert ((found.settling_time > 0.0) & (found.settling_time <= 0.02)).all()
     assert "time" not in found.sizes
+
+
+def test_single_precision_stays():
+    start = np.array([0.0, 0.1], dtype=np.float32)
+    found = dl.sweep(arm(), OVER, settings(q0=start))
+    double = dl.sweep(arm(), OVER, settings())
+    assert all(found[name].dtype == np.float32 for name in ("q", "qd", "tau", "work", "kinetic"))
+    assert 0.0 < float(abs(found.q - double.q).max()) < 1e-6
+    kept = dl.sweep(arm(), OVER, settings(q0=start), REDUCE)
+    assert kept.peak_torque.dtype == kept.last_q.dtype == np.float32
+
+
+def test_a_velocity_that_nobody_gives_is_left_to_simulate():
+    """A driven mechanism starts with the velocity of its drivers."""
+    rows = {"load": np.zeros(3)}
+    given = Varied(arm(), {"duration": 1.0}, ("load",)).inputs(rows)
+    assert "qd0" not in given and given["q0"].shape == (3, 2)
 
 
 def test_first_states_torques_and_their_entries_vary():

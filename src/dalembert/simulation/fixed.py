@@ -168,6 +168,7 @@ class FixedRun:
             self._by_stages(x, given, first, count)
             return
         for u0, u1 in self._pairs(x, given, own, first, count):
+            u0, u1 = (u.astype(x.dtype, copy=False) for u in (u0, u1))
             self.stepper.kernel(x, self.grid.dt, u0, u1, *given.values(), out=x)
 
     def _pairs(

@@ -164,6 +164,9 @@ def _simulate(
     if closed:
         setup.require_closed(plant, plant.without_basis(x0), given)
     facts = _facts(plant, controller, friction, given) | asked.facts(method)
+    if setup.is_single(start) and isinstance(method, FixedMethod) and plant.traces and not closed:
+        x0, given = x0.astype(np.float32), {k: v.astype(np.float32) for k, v in given.items()}
+        facts["precision"] = "float32"
     run = _run(plant, method, wanted, given, asked, friction)
     stored = None
     if checkpoint is not None:
@@ -275,10 +278,11 @@ def _gathered(
         tau = wanted.applied(times)
     else:
         tau = saved_torques(wanted, times, q, qd, len(plain.driving))
+    tau = tau.astype(states.dtype, copy=False)
     shapes = {name: value.shape[-1:] for name, value in given.items()}
     # λ by the default formulation, which has no pivots that could be wrong at a saved state
     kernel = _remembered((plain, "outputs"), lambda: outputs(plain, shapes))
-    t = times.reshape(-1, *[1] * (states.ndim - 2))
+    t = times.reshape(-1, *[1] * (states.ndim - 2)).astype(states.dtype)
     computed = kernel(seen, t, tau, *given.values())
     facts = {**facts, "status": record.status, "message": record.message}
     found = dataset(plain, times, seen, tau, computed, facts, record.final.get("events"))

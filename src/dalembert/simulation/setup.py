@@ -36,6 +36,12 @@ def start(system: System, q0: Any, qd0: Any) -> tuple[np.ndarray, np.ndarray]:
     return system.dynamics.normalised(q), qd
 
 
+def is_single(start: tuple[Any, Any]) -> bool:
+    """Whether a start is given in single precision, so that the run is made in it."""
+    given = [np.asarray(x).dtype for x in start if x is not None]
+    return bool(given) and all(dtype == np.float32 for dtype in given)
+
+
 def require_closed(plant: Plant, x: np.ndarray, given: Mapping[str, np.ndarray]) -> None:
     """A start off the constraints is an error; what is within rounding is put right by the run."""
     name = plant.system.name

@@ -12,6 +12,7 @@ import numpy as np
 
 from dalembert.errors import SettingError, ShapeError, UnknownNameError
 from dalembert.formulations.registry import suggest
+from dalembert.simulation.setup import is_single
 from dalembert.systems.system import System
 from dalembert.travel import Portable
 
@@ -40,6 +41,12 @@ class Varied(Portable):
         """The controller, None where there is none."""
         tau = self.given.get("tau")
         return tau if hasattr(tau, "law") else None
+
+    @property
+    def precision(self) -> type:
+        """That of the first states given, in which the runs are made."""
+        given = (self.given.get("q0"), self.given.get("qd0"))
+        return np.float32 if is_single(given) else np.float64
 
     @cached_property
     def places(self) -> dict[str, Place]:
@@ -75,8 +82,8 @@ class Varied(Portable):
         count = len(next(iter(rows.values())))
         made = dict(self.given)
         roles = {place.role for place in self.places.values()}
-        for role in ("q0", "qd0"):
-            made[role] = self._vector(role, rows, count)
+        for role in ("q0", *({"qd0"} & {*roles, *self.given})):
+            made[role] = self._vector(role, rows, count).astype(self.precision)
         for role in roles & {"tau", "controls"}:
             made[role] = self._vector(role, rows, count)
         if "parameters" in roles:
