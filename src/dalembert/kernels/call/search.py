@@ -16,6 +16,7 @@ from dalembert.kernels.llvm.search_loop import SYMBOL, loaded_search
 from dalembert.kernels.program.iteration import Iteration
 
 _ROWS_PER_THREAD = 64  # fewer are not worth a thread
+_AT_ONCE = 16384  # rows per thread in one call: between calls a user may stop
 
 
 class Effort(NamedTuple):
@@ -73,9 +74,13 @@ class SearchLoop:
             function(*places, *counts, effort.gain, effort.enough)
 
         threads = max(1, min(get_num_threads(), len(held) // _ROWS_PER_THREAD))
-        edges = np.linspace(0, len(held), threads + 1).astype(int).tolist()
+        parts = threads * -(-len(held) // (threads * _AT_ONCE))
+        edges = list(pairwise(np.linspace(0, len(held), parts + 1).astype(int).tolist()))
         if threads == 1:
-            part(0, len(held))
-        else:
-            with ThreadPoolExecutor(threads) as workers:
-                list(workers.map(part, *zip(*pairwise(edges), strict=True)))
+            for edge in edges:
+                part(*edge)
+            return
+        with ThreadPoolExecutor(threads) as workers:
+            for first_of in range(0, parts, threads):
+                now = edges[first_of : first_of + threads]
+                list(workers.map(part, *zip(*now, strict=True)))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # measured on seven arms: the fewest steps in all, those of starts that lead nowhere included
 GAIN, STEPS = 0.05, 16
 # singular postures are reached by a constant factor per step
-PATIENT = 48
+PATIENT, PATIENT_STARTS = 48, 100
 # what is out of reach has no zero to jump to: stronger damping goes downhill to the nearest posture
 # (starts, steps, gain): from several starts, as there are several hollows
 NEAREST = ((48, 60, 1.0), (1, 100, 10.0), (1, 100, 1.0))
@@ -107,7 +107,7 @@ class Hunt:
                 self.how._replace(chord=False),
                 1,
                 (
-                    Effort(self.restarts + 1, PATIENT, GAIN, there),
+                    Effort(min(self.restarts, PATIENT_STARTS) + 1, PATIENT, GAIN, there),
                     *(
                         Effort(min(starts, self.restarts + 1), steps, gain, there)
                         for starts, steps, gain in NEAREST

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from dalembert.errors import SettingError, ShapeError, UnknownNameError
 from dalembert.formulations.kinematics import reach
 from dalembert.formulations.registry import suggest
+
+AT_ONCE = 8192  # poses whose numbers a core's cache holds
 
 
 def poses_of(T: Any, task: str) -> np.ndarray:
@@ -30,23 +33,44 @@ def poses_of(T: Any, task: str) -> np.ndarray:
         full[..., :3, :3] = given
     if full is None:
         raise ShapeError(f"T must be poses (..., 4, 4) for the task {task!r}, not {given.shape}")
-    R = full[..., :3, :3]
-    if abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max(initial=0.0) > 1e-6:
+    if max(map(_unlike_rotations, columns_of(full)), default=0.0) > 1e-6:
         raise ShapeError("T has a rotation part that is no rotation: R Rᵀ is not the identity")
     return full
 
 
+def columns_of(T: np.ndarray) -> Iterator[np.ndarray]:
+    """Poses (..., 4, 4) as (16, n) numbers side by side, so many at a time as caches hold."""
+    rows = T.reshape(-1, 16)
+    for k in range(0, len(rows), AT_ONCE):
+        yield np.ascontiguousarray(rows[k : k + AT_ONCE].T)
+
+
+def _unlike_rotations(x: np.ndarray) -> float:
+    """The largest entry of R Rᵀ − 1."""
+    return max(
+        float(np.abs(sum(x[4 * i + k] * x[4 * j + k] for k in range(3)) - (i == j)).max())
+        for i in range(3)
+        for j in range(i, 3)
+    )
+
+
 def misses(here: np.ndarray, target: np.ndarray, task: str) -> np.ndarray:
     """The larger of the distance, m, and the angle, rad, between poses (..., 4, 4), of a task."""
+    apart = np.asarray(here - target, dtype=float)
+    found = [_missed(x * x, task) for x in columns_of(apart)]
+    return np.concatenate(found or [np.zeros(0)]).reshape(apart.shape[:-2])
+
+
+def _missed(x: np.ndarray, task: str) -> np.ndarray:
+    """The same from the squares (16, n) of the differences of poses."""
     found = []
     if task in ("pose", "position", "position_axis"):
-        found.append(np.linalg.norm(here[..., :3, 3] - target[..., :3, 3], axis=-1))
+        found.append(np.sqrt(x[3] + x[7] + x[11]))
     if task in ("pose", "orientation"):  # |R − R'|² = 8 sin²(θ/2)
-        apart = np.linalg.norm(here[..., :3, :3] - target[..., :3, :3], axis=(-2, -1))
-        found.append(2.0 * np.arcsin(np.minimum(apart / np.sqrt(8.0), 1.0)))
+        turned = sum(x[4 * i + j] for i in range(3) for j in range(3))
+        found.append(2.0 * np.arcsin(np.minimum(np.sqrt(turned / 8.0), 1.0)))
     if task in ("axis", "position_axis"):
-        apart = np.linalg.norm(here[..., :3, 2] - target[..., :3, 2], axis=-1)
-        found.append(2.0 * np.arcsin(np.minimum(0.5 * apart, 1.0)))
+        found.append(2.0 * np.arcsin(np.minimum(0.5 * np.sqrt(x[2] + x[6] + x[10]), 1.0)))
     return np.max(found, axis=0)
 
 
