@@ -141,6 +141,9 @@ REFUSED = {
     "time;link1_joint;link2_joint": ("0;0,5;2", "'0,5' is not a number; write decimals with a point"),
     "time,link1_joint ,link2_joint": ("0,1,2", "one row has no derivatives"),
     "time,link1_joint,link2_joint,tau_link1_joint": ("0,1,2,3\n1,1,2,3", "the torque of 'link2_joint'"),
+    "t ,link1_joint,link2_joint": ("0,1,2\n1,1e99,2", "line 3, column 'link1_joint' is 1e\\+99"),
+    "t  ,link1_joint,link2_joint": ("0,1,2\n1e-300,2,2\n1,1,1", "derivatives are beyond all bounds"),
+    "  t,link1_joint,link2_joint": ("0,1,2,3\n1,2,3", "rows have more cells; line 1 has 3 names"),
     "0,1,2": ("1,2,3", "line 1 must name the columns"),
     " time,link1_joint,link2_joint": ("0,1,2\n1,2,3,4", "line 1 has 3 names"),
 }  # fmt: skip
@@ -162,6 +165,14 @@ def test_files_that_are_none_are_refused(arm, tmp_path):
     (tmp_path / "head.csv").write_text("time,link1_joint,link2_joint\n")
     with pytest.raises(TrajectoryError, match="no rows below its names"):
         dl.read_log(tmp_path / "head.csv", arm)
+
+
+def test_files_as_other_programs_write_them_are_read(arm, tmp_path):
+    """A mark of the encoding, carriage returns, quotes, a comma at each end, blank lines below."""
+    rows = b'\xef\xbb\xbf"time","link1_joint",link2_joint,\r\n0,1,2,\r\n1,2,3,\r\n\r\n'
+    (tmp_path / "motion.csv").write_bytes(rows)
+    log = dl.read_log(tmp_path / "motion.csv", arm)
+    assert log.q.values.tolist() == [[1.0, 2.0], [2.0, 3.0]]
 
 
 def test_columns_of_others_can_be_ignored_or_renamed(arm, write):

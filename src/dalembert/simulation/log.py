@@ -13,7 +13,7 @@ from dalembert.simulation.limits import limit_fields
 from dalembert.simulation.log_closing import closed, completes, is_closed, require_closed
 from dalembert.simulation.log_columns import Columns, columns_of, followers_of
 from dalembert.simulation.log_rates import DEGREE, curve, rates
-from dalembert.simulation.log_table import FIRST, read_table, refuse_gaps
+from dalembert.simulation.log_table import FIRST, LARGEST, read_table, refuse_gaps
 from dalembert.simulation.provenance import carried
 from dalembert.simulation.result import labelled
 from dalembert.systems.system import System
@@ -163,8 +163,11 @@ def _motion(
             "one row has no derivatives; give more, or velocities and accelerations"
         )
     else:
-        made = rates(system, t, q, lowpass)
-        _take(made, given, t, lowpass)
+        with np.errstate(all="ignore"):  # of times that are next to nothing apart
+            made = rates(system, t, q, lowpass)
+            _take(made, given, t, lowpass)
+        if not all((np.abs(x) <= LARGEST).all() for x in made):
+            raise TrajectoryError("its derivatives are beyond all bounds; are its times right?")
         said = f"spline of degree {min(DEGREE, len(t) - 1)} through all rows"
     state = dict(zip(("q", "qd", "qdd"), made, strict=True))
     if given["tau"]:

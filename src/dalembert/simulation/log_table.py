@@ -15,6 +15,7 @@ from dalembert.errors import TrajectoryError
 from dalembert.text import short
 
 DELIMITERS = (",", ";", "\t")
+LARGEST = 1e60  # beyond which squares would overflow where nobody knows their line any more
 FIRST = 2  # the line of the first row; line 1 holds the names
 
 
@@ -27,18 +28,19 @@ def read_table(path: str | PathLike[str]) -> tuple[list[str], np.ndarray]:
     names, delimiter = _header(where)
     try:
         values = _rows(where, names, delimiter, float)
-    except ValueError as error:
+    except (ValueError, Warning) as error:
         raise _located(where, names, delimiter, error) from None
     filled = ~np.isnan(values).all(axis=1)
     last = int(np.flatnonzero(filled)[-1]) + 1 if filled.any() else 0  # blank lines at the end
     if not last:
         raise TrajectoryError(f"{where} has no rows below its names")
-    return names, values[:last]
+    used = [k for k, name in enumerate(names) if name or not np.isnan(values[:, k]).all()]
+    return [names[k] for k in used], values[:last, used]  # a comma too many makes an empty column
 
 
 def refuse_gaps(names: Sequence[str], values: np.ndarray) -> None:
-    """An error at the first number (rows, columns) that is missing or not finite."""
-    bad = ~np.isfinite(values)
+    """An error at the first number (rows, columns) that is missing, not finite, or no quantity."""
+    bad = ~(np.abs(values) <= LARGEST)  # NaN among them
     if bad.any():
         row, column = np.argwhere(bad)[0]
         found = values[row, column]
@@ -86,12 +88,13 @@ def _rows(path: Path, names: Sequence[str], delimiter: str, kind: Any) -> np.nda
     return table.to_numpy()
 
 
-def _located(path: Path, names: Sequence[str], delimiter: str, error: ValueError) -> Exception:
+def _located(path: Path, names: Sequence[str], delimiter: str, error: Exception) -> Exception:
     """What is wrong, at its line and column: a cell that is no number, or too many cells."""
     try:
         cells = _rows(path, names, delimiter, str)
     except (ValueError, Warning):
-        return TrajectoryError(f"{path}: {_shortened(error)}; line 1 has {len(names)} names")
+        said = "rows have more cells" if isinstance(error, Warning) else _shortened(error)
+        return TrajectoryError(f"{path}: {said}; line 1 has {len(names)} names")
     for row, line in enumerate(cells):
         for column, cell in enumerate(line):
             text = str(cell).strip()
