@@ -50,7 +50,7 @@ class JaxSystem(RollingFacade):
 
     def _walk(self, walk: Walk, state: States) -> States:
         def one(x: Any, at: Any) -> Any:
-            return tuple(call(walk.step, walk.inputs(at["k"], x, at.get("tau")))), None
+            return tuple(call(walk.step, walk.inputs(at.get("k"), x, at.get("tau")))), None
 
         # what a function of the user keeps is computed again too
         one = jax.checkpoint(one) if walk.law is not None else one
@@ -71,7 +71,7 @@ class JaxSystem(RollingFacade):
         # a state comes out of a step on as many devices as anything goes in
         state = tuple(alike([*state, *walk.given])[: len(state)])
         steps = walk.saves * walk.every
-        at = {"k": jnp.arange(steps, dtype=state[0].dtype)}
+        at = {"k": jnp.arange(steps, dtype=state[0].dtype)} if walk.timed else {}
         if walk.moving:
             at["tau"] = walk.given[walk.names.index("tau")][:steps]
         if walk.every == 1:

@@ -38,10 +38,16 @@ class Walk(NamedTuple):
         ports = self.step.inputs[len(self.step.outputs) :]
         return [port.name for port in ports if port.name != "t"]
 
+    @property
+    def timed(self) -> bool:
+        """Whether a step needs to know the time."""
+        return self.law is not None or any(port.name == "t" for port in self.step.inputs)
+
     def inputs(self, k: Any, x: States, tau: Any = None) -> list[Any]:
         """All inputs of step k from a state; `tau` are its torques where they were taken out."""
         now = dict(zip(self.names, self.given, strict=True))
-        now["t"] = now["dt"] * k
+        if self.timed:
+            now["t"] = now["dt"] * k
         if self.law is not None:
             now["tau"] = self.law(now["t"], *x)
         elif self.moving:

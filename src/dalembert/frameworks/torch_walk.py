@@ -31,10 +31,18 @@ class Sweep:
 
     def __init__(self, walk: Walk) -> None:
         self.walk, self.step = walk, op(walk.step)
+        self.timed, self.held = walk.timed, list(walk.given)
+        # the torques of each step, taken apart at once: asking for them one by one takes longer
+        self.turn = walk.names.index("tau") if walk.moving else None
+        self.turns = () if self.turn is None else walk.given[self.turn].unbind()
 
     def inputs(self, k: int, state: State) -> list[Any]:
         """All inputs of one step."""
-        return self.walk.inputs(k, tuple(state))
+        if self.timed:
+            return self.walk.inputs(k, tuple(state))
+        if self.turn is not None:
+            self.held[self.turn] = self.turns[k]
+        return [*state, *self.held]
 
     def forwards(self, state: State) -> tuple[list[State], dict[int, State]]:
         """The states to return, and those to begin again from."""
@@ -83,7 +91,7 @@ class Sweep:
             turns[k] = bar.sum_to_size(tau.shape[1:])
             return
         name, bar = ("dt", k * bar) if name == "t" else (name, bar)
-        sums[name] = sums[name] + bar if name in sums else bar
+        sums[name] = sums[name].add_(bar) if name in sums else bar
 
     def _whole(
         self, bars: State, sums: dict[str, Any], turns: dict[int, Any], asked: Sequence[bool]
