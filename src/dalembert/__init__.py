@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from dalembert.systems.counting import count_growth
     from dalembert.systems.lagrangian import Lagrangian
     from dalembert.systems.particles import Particles
+    from dalembert.systems.reaching.follow import PathWarning
     from dalembert.systems.robot import Robot
     from dalembert.systems.statics import equilibria, equilibrium, virtual_work
     from dalembert.systems.system import System
@@ -116,6 +117,7 @@ _PUBLIC = {
     "Parameter": "model",
     "ParameterError": "errors",
     "Particles": "systems.particles",
+    "PathWarning": "systems.reaching.follow",
     "Pfaffian": "constraints",
     "PlanarMechanism": "mechanisms",
     "Plane": "constraints",
@@ -189,6 +191,7 @@ __all__ = [
     "Parameter",
     "ParameterError",
     "Particles",
+    "PathWarning",
     "Pfaffian",
     "PlanarMechanism",
     "Plane",

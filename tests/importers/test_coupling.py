@@ -266,3 +266,20 @@ def test_letters_keep_who_follows_whom(arms):
     assert (twin.nq, twin.nv) == (robot.nq, robot.nv)
     q = RNG.normal(size=4)
     np.testing.assert_allclose(twin.mass_matrix(q), robot.mass_matrix(q), atol=1e-12)
+
+
+def test_limits_of_followers_hold_their_leader(arms):
+    """q_3 = −2 q_2 + 0.3 within ±π: q_2 within its own ±2π no longer suffices."""
+    robot, tree = arms
+    low, high = (0.3 - np.pi) / 2, (0.3 + np.pi) / 2
+    assert robot.lower[1] == pytest.approx(low) and robot.upper[1] == pytest.approx(high)
+    q, _, _ = robot.random_state(np.random.default_rng(1), 200)
+    whole = np.array([robot.model.expand(x) for x in q])
+    assert (whole >= tree.lower).all() and (whole <= tree.upper).all()
+    solved = robot.inverse_kinematics(robot.pose(q))
+    assert solved.found.all()
+    whole = np.array([robot.model.expand(x) for x in solved.q])
+    assert (whole >= tree.lower - 1e-12).all() and (whole <= tree.upper + 1e-12).all()
+    # numbers that leave no range are not taken at their word
+    far = couple(tree.model, {"elbow_joint": Follow("shoulder_lift_joint", 1.0, 100.0)})
+    np.testing.assert_array_equal(far.upper[1], tree.upper[1])

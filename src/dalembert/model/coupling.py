@@ -142,6 +142,32 @@ class CoupledModel(Frozen, Jointed):
         whole = self.tree.normalised((self.G_q @ q.T).T)
         return whole.T[self.own[0]].T
 
+    # limits: a joint that follows stands between its own, and so holds its leader
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Lower limits (nv,), those of joints that follow included."""
+        return self._allowed[0]
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper limits (nv,), those of joints that follow included."""
+        return self._allowed[1]
+
+    @cached_property
+    def _allowed(self) -> tuple[np.ndarray, np.ndarray]:
+        lower, upper = super().lower, super().upper
+        for joint in self.tree.joints:
+            k = int(np.argmax(np.abs(self.G[joint.v.start])))
+            ratio = self.G[joint.v.start, k]
+            if joint.name not in self.followers or ratio == 0.0:
+                continue
+            ends = (np.array([joint.lower[0], joint.upper[0]]) - self.offset[joint.q.start]) / ratio
+            low, high = max(lower[k], ends.min()), min(upper[k], ends.max())
+            if low < high:  # numbers that leave no range are not taken at their word
+                lower[k], upper[k] = low, high
+        return lower, upper
+
     # friction: every joint of the tree has one leader, so it is again a pair for each coordinate
 
     @property
