@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         is_holonomic,
         nonholonomic_trap,
     )
+    from dalembert.control import time_optimal
     from dalembert.errors import (
         CompileError,
         ConstraintError,
@@ -159,6 +160,7 @@ _PUBLIC = {
     "simulate": "simulation",
     "sweep": "sweeps",
     "symbolic_model": "zoo.letters",
+    "time_optimal": "control",
     "torch": "frameworks",
     "torques_along": "simulation",
     "virtual_work": "systems.statics",
@@ -234,6 +236,7 @@ __all__ = [
     "simulate",
     "sweep",
     "symbolic_model",
+    "time_optimal",
     "torch",
     "torques_along",
     "virtual_work",
@@ -246,7 +249,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
     value = getattr(import_module(f"dalembert.{_PUBLIC[name]}"), name)
-    if name in ("simulate", "sweep", "read_log"):
+    if name in ("simulate", "sweep", "read_log", "time_optimal"):
         import_module("dalembert.report.accessor")  # runs have `.dl`
     globals()[name] = value
     return value

@@ -147,6 +147,45 @@ def test_points_without_inertia_do_not_shake() -> None:
     assert np.count_nonzero(np.diff(signs[signs != 0.0])) <= 6
 
 
+def test_the_largest_speed_that_leaves_none_is_not_taken() -> None:
+    """At a point without inertia before the end, the largest ṡ would force a rest there for ever."""
+    points = np.random.default_rng(613).uniform(-2.0, 2.0, (4, 3))
+    tau, robot = [54.0, 54.0, 14.0], dl.load("elbow_3r")
+    fast = time_optimal(through(points, 5), robot, velocity=20.0, torque=tau, grid=50)
+    assert (fast.speed[1:-1] > 0.0).all()
+    fine = time_optimal(through(points, 5), robot, velocity=20.0, torque=tau, grid=800)
+    assert fast.duration == pytest.approx(fine.duration, rel=0.05)
+
+
+def test_a_path_that_turns_back_ends() -> None:
+    """Without a velocity limit and with q' = 0 in its middle, where the joint has to stop: 2 × 2 s."""
+    fast = time_optimal(through([[0.0], [1.0], [0.0]]), acceleration=1.0)
+    assert 4.0 < fast.duration < 4.05
+
+
+def test_momentum_carries_over_what_cannot_be_held() -> None:
+    """A pendulum with 9 N m passes 9.81 N m by its speed, and 4 N m do not get there from rest."""
+    robot, path = dl.load("pendulum"), through([[0.0], [np.pi]])
+    fast = time_optimal(path, robot, torque=9.0)
+    assert largest(fast) < 1.001
+    with pytest.raises(TrajectoryError, match=r"with ṡ = 0 at its start .* between 1\.\d+ and"):
+        time_optimal(path, robot, torque=4.0)
+
+
+def test_samples_are_labelled_like_a_run() -> None:
+    robot = dl.load("planar_2r")
+    fast = dl.time_optimal(through([[0.0, 0.5], [1.0, -0.5]]), robot, torque=30.0, velocity=3.0)
+    run = fast.sampled(0.01)
+    assert list(run.joint.values) == list(robot.dynamics.velocities)
+    np.testing.assert_allclose(run.q[-1], [1.0, -0.5], atol=1e-12)
+    np.testing.assert_allclose(run.tau, robot.inverse_dynamics(run.q, run.qd, run.qdd), atol=1e-9)
+    assert len(run.dl.plot(["q", "tau"]).axes) == 2
+    with pytest.raises(TrajectoryError, match="dt must be"):
+        fast.sampled(0.0)
+    with pytest.raises(TrajectoryError, match="need the system"):
+        time_optimal(through([[0.0], [1.0]]), velocity=1.0).sampled()
+
+
 def test_corners_are_stops() -> None:
     path = through([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]], degree=1)
     fast = time_optimal(path, acceleration=1.0)

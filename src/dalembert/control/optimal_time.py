@@ -15,8 +15,10 @@ from dalembert.systems.system import System
 
 INTERVALS = 100  # of a grid that is chosen here
 BETWEEN = 5e-4  # share by which limits may be passed inside its intervals
+INSIDE = 10  # points of each interval at which that is looked at
 IDLE = 0.02  # share of all limits that an interval leaves unused: its motion can be faster
-ROUNDS = 6  # of halving intervals
+IDLE_ROUNDS = 6  # of halving such intervals
+ROUNDS = 16  # of halving intervals in which limits are passed
 TURNS = 40  # of tangents for viscous friction
 SETTLED = 1e-9  # change of ṡ² from one to the next
 
@@ -54,9 +56,11 @@ def time_optimal(
             raise TrajectoryError(f"{name} must be a speed ṡ of at least 0, not {value!r}")
     points = _grid(path, INTERVALS if grid is None else grid)
     made = _solved(path, points, most, system, start, end)
-    for _ in range(ROUNDS if grid is None else 0):
-        used = np.max([x.max(axis=(1, 2)) for x in made.used(made.inner_times(4)).values()], axis=0)
-        wrong = (used > 1.0 + BETWEEN) | (used < 1.0 - IDLE)
+    for turn in range(ROUNDS if grid is None else 0):
+        used = np.max(
+            [x.max(axis=(1, 2)) for x in made.used(made.inner_times(INSIDE)).values()], axis=0
+        )
+        wrong = (used > 1.0 + BETWEEN) | ((used < 1.0 - IDLE) & (turn < IDLE_ROUNDS))
         if not wrong.any():
             break
         points = np.sort(np.concatenate([points, 0.5 * (points[1:] + points[:-1])[wrong]]))
@@ -121,17 +125,28 @@ def _speeds(
     limits: Rows, grid: np.ndarray, start: float, end: float, system: System | None
 ) -> np.ndarray:
     """ṡ² (N+1,) of the fastest motion."""
-    A, B, C = limits.lines(np.diff(grid))
-    sets = passed(A, B, C, end**2)
+    lines = limits.lines(np.diff(grid))
+    x = None
+    for whole in (False, True):
+        sets = passed(*lines, end**2, whole)
+        low, high = np.sqrt(np.maximum([sets.low[0], sets.high[0]], 0.0))
+        if sets.empty is None and low * (1.0 - 1e-9) <= start <= high * (1.0 + 1e-9):
+            x = fastest(*lines, sets, min(max(start**2, sets.low[0]), sets.high[0]))
+            break
     if sets.empty is not None:
-        raise TrajectoryError(_blamed(limits, (A, B, C), grid, sets, system))
-    low, high = np.sqrt(np.maximum([sets.low[0], sets.high[0]], 0.0))
-    if not low * (1.0 - 1e-9) <= start <= high * (1.0 + 1e-9):
+        raise TrajectoryError(_blamed(limits, lines, grid, sets, system))
+    if x is None:
         raise TrajectoryError(
             f"with ṡ = {start:g} at its start the path cannot be followed: between {low:.4g} and "
             f"{high:.4g} it can"
         )
-    return fastest(A, B, C, sets, min(max(start**2, sets.low[0]), sets.high[0]))
+    stuck = np.flatnonzero(x[1:] + x[:-1] <= 0.0)
+    if stuck.size:
+        raise TrajectoryError(
+            f"the motion comes to rest at s = {grid[stuck[0]]:.4g} and cannot go on with so few "
+            "intervals: give a larger grid"
+        )
+    return x
 
 
 def _blamed(

@@ -9,7 +9,7 @@ Backward from the end, the set [low, high] of x from which the rest of the path 
 from the start, the largest y in the next set. Solved for x, the lines are an upper bound that is
 concave in y and a lower bound that is convex in y, so that both sets follow from a minimum over the
 lines and four numbers of each interval: where the polygon of its lines begins and ends in y, and
-where its x is largest and least.
+where x + y is largest and x is least.
 """
 
 from __future__ import annotations
@@ -54,10 +54,15 @@ def solved(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> Bounds:
     )
 
 
-def passed(A: np.ndarray, B: np.ndarray, C: np.ndarray, end: float) -> Sets:
-    """The sets of x at all grid points, from x = end at the last; lines (N, m)."""
+def passed(A: np.ndarray, B: np.ndarray, C: np.ndarray, end: float, whole: bool = False) -> Sets:
+    """The sets of x at all grid points, from x = end at the last; lines (N, m).
+
+    Next to points without inertia, where m changes its sign, the largest x may leave only a small y,
+    even 0. Unless the `whole` sets are asked for, they end where x + y is largest: a speed that costs
+    more than it gains is not in them.
+    """
     bounds = solved(A, B, C)
-    first, last, largest, least = extent(A, B, C, bounds)
+    first, last, largest, least = extent(A, B, C, bounds, 0.0 if whole else 1.0)
     low, high = np.empty(len(A) + 1), np.empty(len(A) + 1)
     low[-1] = high[-1] = end
     lines = [padded(x, fill) for x, fill in zip(bounds, (0.0, FAR, 0.0, -FAR), strict=True)]
@@ -76,8 +81,10 @@ def fastest(A: np.ndarray, B: np.ndarray, C: np.ndarray, sets: Sets, start: floa
     return x
 
 
-def extent(A: np.ndarray, B: np.ndarray, C: np.ndarray, x: Bounds) -> tuple[np.ndarray, ...]:
-    """(first y, last y, y of the largest x, y of the least x) of each polygon, (N,) each.
+def extent(
+    A: np.ndarray, B: np.ndarray, C: np.ndarray, x: Bounds, weight: float
+) -> tuple[np.ndarray, ...]:
+    """(first y, last y, y of the largest x + weight y, y of the least x) of each polygon, (N,) each.
 
     `x` are the bounds of x by y; lines without x are bounds of y.
     """
@@ -88,7 +95,7 @@ def extent(A: np.ndarray, B: np.ndarray, C: np.ndarray, x: Bounds) -> tuple[np.n
     least = np.where(alone & (B < 0.0), y, -FAR).max(axis=1)
     last = _edge(x, most)
     first = -_edge(x._replace(upper_slope=-x.upper_slope, lower_slope=-x.lower_slope), -least)
-    largest = _top(x.upper_slope, x.upper, first, last)
+    largest = _top(x.upper_slope + weight, x.upper, first, last)
     return first, last, largest, _top(-x.lower_slope, -x.lower, first, last)
 
 
@@ -99,7 +106,9 @@ def _edge(x: Bounds, start: np.ndarray) -> np.ndarray:
     after at most as many steps as there are lines.
     """
     y, at, lines = start.copy(), np.arange(len(start)), x
-    while len(at):
+    for _ in range(x.upper.shape[1] + 1):
+        if not len(at):
+            break
         above, top = _lowest(lines.upper_slope, lines.upper, y[at])
         below, bottom = _lowest(-lines.lower_slope, -lines.lower, y[at])
         slope, gap = above + below, top + bottom  # upper − lower = slope y + gap
@@ -121,12 +130,14 @@ def _top(slope: np.ndarray, at: np.ndarray, first: np.ndarray, last: np.ndarray)
     y = np.where(rising[0] <= 0.0, first, last)
     going = np.flatnonzero((rising[0] > 0.0) & (falling[0] < 0.0) & (first < last))
     left, right = ([side[going] for side in line] for line in (rising, falling))
-    while len(going):
+    for _ in range(slope.shape[1] + 1):
+        if not len(going):
+            break
         crossing = (right[1] - left[1]) / (left[0] - right[0])
         y[going] = crossing
         new, height = _lowest(slope[going], at[going], crossing)
-        known = left[0] * crossing + left[1]
-        lower = new * crossing + height < known - 1e-13 * np.abs(known)
+        known, size = left[0] * crossing + left[1], np.abs(left[0] * crossing) + np.abs(left[1])
+        lower = new * crossing + height < known - ROUNDING * size
         up = new > 0.0
         left = [np.where(up, a, b)[lower] for a, b in zip((new, height), left, strict=True)]
         right = [np.where(up, b, a)[lower] for a, b in zip((new, height), right, strict=True)]
