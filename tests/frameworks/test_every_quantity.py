@@ -1,4 +1,8 @@
-"""Every quantity of six systems through each framework: values to the bit, slopes to rounding."""
+"""Every quantity of six systems through each framework: values to the bit, slopes to rounding.
+
+Slopes of the dynamics also against the library's analytical derivatives, and their second derivatives
+against differences, by PyTorch's gradgradcheck.
+"""
 
 import os
 
@@ -61,3 +65,37 @@ def test_values_and_slopes(framework, name):
         size = max(1.0, *(np.abs(term).max() for term in terms))
         total = sum((np.asarray(a) * b).sum() for a, b in zip(pulled, d, strict=True))
         assert total == pytest.approx(sum(map(np.sum, terms)), abs=1e-11 * size), quantity
+
+
+def at_random(name, rng):
+    """A state of one of the systems: q, q̇ and accelerations or torques."""
+    made = system(name)
+    q = made.integrate(made.neutral(), 0.4 * rng.normal(size=made.nv))
+    return made.neutral() if made.dynamics.rows else q, *rng.normal(size=(2, made.nv))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_slopes_along_the_manifold_are_the_analytical_derivatives(name):
+    """Quaternions moved by `integrate`, closed chains with their multipliers."""
+    from tests.frameworks.jax_here import jax
+
+    made = system(name)
+    there, (q, qd, x) = dl.jax(made), at_random(name, np.random.default_rng(4))
+    for quantity in ("inverse_dynamics", "forward_dynamics"):
+        dynamics = getattr(there, quantity)
+        moved = lambda s, v, a, f=dynamics: f(there.integrate(q, s), v, a)  # noqa: E731
+        slopes = getattr(made, f"{quantity}_derivatives")(q, qd, x)
+        for way in (jax.jacfwd, jax.jacrev):
+            found = jax.tree.leaves(jax.jit(way(moved, (0, 1, 2)))(np.zeros(made.nv), qd, x))
+            for a, b in zip(found, slopes, strict=True):
+                atol = 1e-12 * max(1.0, np.abs(b).max())
+                np.testing.assert_allclose(a, b, rtol=0, atol=atol, err_msg=quantity)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_second_derivatives_against_differences(name):
+    torch = pytest.importorskip("torch", reason="PyTorch is installed by make test-frameworks")
+    there = dl.torch(system(name))
+    for quantity in ("inverse_dynamics", "forward_dynamics"):
+        x = [torch.tensor(a, requires_grad=True) for a in at_random(name, np.random.default_rng(5))]
+        assert torch.autograd.gradgradcheck(getattr(there, quantity), x, fast_mode=True), quantity

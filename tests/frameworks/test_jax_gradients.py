@@ -99,6 +99,12 @@ def test_second_order_of_a_closed_chain_against_differences():
     near(H @ d, (4 * central[0] - central[1]) / 3, 1e-8)
 
 
+def test_steps_of_a_lagrangian_are_traced():
+    there, q, d = dl.jax(system("lagrangian")), np.array([0.4, 0.5]), np.array([0.1, -0.2])
+    near(jax.jit(there.integrate)(q, d), q + d, 0.0)
+    near(jax.jacfwd(there.difference)(q, d), -np.eye(2), 0.0)
+
+
 def test_only_what_is_linear_is_transposed(arm):
     q = jnp.ones(3)
     wrong = jax.linear_transpose(arm.gravity_torque, q)

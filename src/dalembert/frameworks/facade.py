@@ -22,6 +22,7 @@ from dalembert.systems.variant import Variant
 
 # methods that quantities of constrained systems share
 _HELPERS = ("_call", "_required", "_status_of", "_contact")
+_PLAIN = ("integrate", "difference")  # a Lagrangian adds numbers itself
 
 
 class Given(NamedTuple):
@@ -73,7 +74,7 @@ class Facade:
     def __getattr__(self, name: str) -> Any:
         system = self.__dict__["system"]
         if name in system.dynamics.catalogue or name in _HELPERS:
-            method = getattr(type(system), name, None)
+            method = None if name in _PLAIN else getattr(type(system), name, None)
             return partial(self.evaluate, name) if method is None else self._bound(method)
         value = getattr(system, name)
         if callable(value) and name != "_variant":
