@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
+import dalembert as dl
 from dalembert.kernels.program.complex_step import directional
 from dalembert.kernels.program.interpret import interpret
 from dalembert.systems.operation import operation
+from dalembert.zoo.constrained_planar import build_four_bar
+from tests.constraints.test_contact_friction import slider
 from tests.constraints.test_near_singular import ALONG, SYSTEMS, TORQUE
 from tests.frameworks.six import system
+from tests.systems.test_time_and_gyroscopic import everything
 
 SOLVED = [
     *(("ur5", "forward_dynamics", way) for way in ("articulated_body", "tree_factor")),
@@ -68,6 +72,38 @@ def test_derivatives_through_the_equations_are_those_of_the_solving(name, quanti
         assert np.abs(a - b).max() < 1e-12 * size
     total = sum((w * y).sum() for w, y in zip(weights, slopes, strict=True))
     assert abs(terms.sum() - total) < 1e-12 * size
+
+
+def test_time_wrenches_and_parameters_go_through_the_equations_too():
+    """A rod on a plane whose M, a and U change with time; a four-bar with open lengths under load."""
+    rod = dl.Holonomic(lambda q: 0.5 * (q @ q - 1.0), name="rod")
+    moving = dl.Constrained(dl.Lagrangian(*everything()), [rod], guess=[1.0, 0.0])
+    open_bar = build_four_bar(coupler=dl.Parameter("coupler", 0.9))
+    rng = np.random.default_rng(4)
+    for made, choices in ((moving, {"t": True}), (open_bar, {"tip_wrench": True})):
+        found = operation(made, made._variant("forward_dynamics", None, choices))
+        x, d = inputs_of(made, found, rng)
+        slopes = directional(found.program, x, d)
+        every = tuple(range(len(x)))
+        for a, b in zip(interpret(found.jvp(every).program, *x, *d), slopes, strict=True):
+            assert np.abs(a - b).max() < 1e-12 * np.abs(b).max()
+        w = [rng.normal(size=np.shape(y)) for y in slopes]
+        pulled = interpret(found.vjp(every).program, *x, *w)
+        total = sum((np.asarray(a) * b).sum() for a, b in zip(pulled, d, strict=True))
+        expected = sum((a * b).sum() for a, b in zip(w, slopes, strict=True))
+        assert abs(total - expected) < 1e-12 * max(np.abs(a).max() for a in pulled)
+
+
+def test_friction_of_contacts_goes_through_the_equations_too():
+    """A block on a floor that is tilted under it by its own weight's components."""
+    floor = dl.Sliding("to_z", dl.Plane(), mu=0.3, width=1e-3, name="floor")
+    made = dl.Constrained(slider(gravity=(1.0, 0.5, -9.81)), [floor])
+    found = operation(made, made._variant("forward_dynamics", None, {}))
+    rng = np.random.default_rng(6)
+    x, d = inputs_of(made, found, rng)
+    slopes = directional(found.program, x, d)
+    for a, b in zip(interpret(found.jvp((0, 1, 2)).program, *x, *d), slopes, strict=True):
+        assert np.abs(a - b).max() < 1e-11 * np.abs(b).max()
 
 
 def of_the_solving(found):

@@ -7,6 +7,7 @@ import dalembert as dl
 from tests.frameworks.jax_here import jax
 from tests.frameworks.six import system
 from tests.frameworks.test_jax_rollout import DT, central, near
+from tests.systems.test_time_and_gyroscopic import shaken_pendulum
 
 jnp = jax.numpy
 RNG = np.random.default_rng(9)
@@ -94,6 +95,16 @@ def test_parameters_may_be_the_same_for_all_states_or_one_for_each():
     assert each.shape == (3,)
     near(each.sum(), together, 1e-12)
     near(together, central(loss, [np.array(0.7)], [np.array(1.0)]), 1e-9)
+
+
+def test_systems_that_depend_on_time_are_counted_along():
+    """A pendulum on a shaken pivot: as by simulate, and the step moves the times of all others."""
+    made = dl.Lagrangian(*shaken_pendulum())
+    there, q, qd = dl.jax(made), np.array([0.3]), np.array([0.1])
+    run = dl.simulate(made, q, qd, duration=0.3, dt=DT, method="rk4", save_every=6)
+    near(there.rollout(q, qd, None, 30, DT, every=6)[0], run.q.values[1:], 1e-13)
+    loss = lambda dt: (there.rollout(q, qd, None, 30, dt, every=6)[0] ** 2).sum()  # noqa: E731
+    near(jax.grad(loss)(DT), central(loss, [np.array(DT)], [np.array(1.0)], 1e-5), 1e-8)
 
 
 def test_inertias_have_gradients_through_a_motion(arm):

@@ -10,6 +10,7 @@ torch = pytest.importorskip(
 )
 from dalembert.frameworks.rolling import Walk  # noqa: E402
 from dalembert.frameworks.torch_walk import Sweep, segments  # noqa: E402
+from tests.systems.test_time_and_gyroscopic import shaken_pendulum  # noqa: E402
 
 RNG = np.random.default_rng(8)
 
@@ -68,3 +69,13 @@ def test_states_are_kept_at_starts_of_segments_only(rod):
     sweep.walk, sweep.step = walk, type("Step", (), {"at_once": staticmethod(lambda x: x[0] + 1)})
     sweep.inputs = lambda k, state: [state]
     assert sweep.forwards(0) == ([7, 14], {3: 3, 6: 6, 10: 10, 13: 13})
+
+
+def test_the_step_moves_the_times_of_a_system_that_depends_on_time():
+    there = dl.torch(dl.Lagrangian(*shaken_pendulum()))
+    q, dt = torch.tensor([0.3], dtype=torch.float64), torch.tensor(1e-2, dtype=torch.float64)
+    run = dl.simulate(there.system, [0.3], [0.3], duration=0.2, dt=1e-2, method="rk4")
+    found = there.rollout(q, q, None, 20, dt)[0]
+    np.testing.assert_allclose(found, run.q.values[1:], rtol=0, atol=1e-13)
+    motion = lambda dt: there.rollout(q, q, None, 20, dt, every=5)  # noqa: E731
+    assert torch.autograd.gradcheck(motion, dt.requires_grad_())
