@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Sequence
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,16 @@ def read_table(path: str | PathLike[str]) -> tuple[list[str], np.ndarray]:
     Separated by commas, semicolons, tabs or blanks, whichever the line of names has.
     """
     where = Path(path)
-    names, delimiter = _header(where)
     try:
-        values = _rows(where, names, delimiter, float)
+        data = where.read_bytes()  # once: it may be a pipe
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TrajectoryError(f"{where} cannot be read: {reason}") from None
+    names, delimiter = _header(where, data)
+    try:
+        values = _rows(data, names, delimiter, float)
     except (ValueError, Warning) as error:
-        raise _located(where, names, delimiter, error) from None
+        raise _located(where, data, names, delimiter, error) from None
     filled = ~np.isnan(values).all(axis=1)
     last = int(np.flatnonzero(filled)[-1]) + 1 if filled.any() else 0  # blank lines at the end
     if not last:
@@ -48,13 +54,11 @@ def refuse_gaps(names: Sequence[str], values: np.ndarray) -> None:
         raise TrajectoryError(f"line {row + FIRST}, column {names[column]!r} {what}")
 
 
-def _header(path: Path) -> tuple[list[str], str]:
+def _header(path: Path, data: bytes) -> tuple[list[str], str]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            line = file.readline(1_000_000)
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise TrajectoryError(f"{path} cannot be read: {reason}") from None
+        line = data.partition(b"\n")[0].decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise TrajectoryError(f"{path} cannot be read: it is not text") from None
     line = line.lstrip("#%").strip("\r\n ")
     delimiter = max(DELIMITERS, key=line.count)
     if not line.count(delimiter) and len(line.split()) > 1:
@@ -67,13 +71,13 @@ def _header(path: Path) -> tuple[list[str], str]:
     return names, delimiter
 
 
-def _rows(path: Path, names: Sequence[str], delimiter: str, kind: Any) -> np.ndarray:
+def _rows(data: bytes, names: Sequence[str], delimiter: str, kind: Any) -> np.ndarray:
     import pandas
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", pandas.errors.ParserWarning)  # of rows cut short
         table = pandas.read_csv(
-            path,
+            BytesIO(data),
             sep=delimiter,
             header=None,
             names=range(len(names)),
@@ -88,10 +92,12 @@ def _rows(path: Path, names: Sequence[str], delimiter: str, kind: Any) -> np.nda
     return table.to_numpy()
 
 
-def _located(path: Path, names: Sequence[str], delimiter: str, error: Exception) -> Exception:
+def _located(
+    path: Path, data: bytes, names: Sequence[str], delimiter: str, error: Exception
+) -> Exception:
     """What is wrong, at its line and column: a cell that is no number, or too many cells."""
     try:
-        cells = _rows(path, names, delimiter, str)
+        cells = _rows(data, names, delimiter, str)
     except (ValueError, Warning):
         said = "rows have more cells" if isinstance(error, Warning) else _shortened(error)
         return TrajectoryError(f"{path}: {said}; line 1 has {len(names)} names")
