@@ -26,14 +26,11 @@ def test_from_points_to_torques(tmp_path, monkeypatch):
     )
     found = run_json("ik", PALLETISER, "--csv", "points.csv", "--deg", "--out", "postures.csv")
     robot = dl.load(str(PALLETISER))
-    names = ",".join(robot.coordinates)
     postures = np.loadtxt("postures.csv", delimiter=",", skiprows=1, ndmin=2)[:, 1:5]
     assert found is not None and postures.shape == (2, 4)
     np.testing.assert_allclose(robot.pose(postures)[:, :3, 3], [[1.2, 0.3, 0.9], [1.1, -0.4, 1.1]])
-    np.savetxt("way.csv", postures, delimiter=",", header=names, comments="")
-    run_json(
-        "path", PALLETISER, "--points", "way.csv", "--acceleration", "8", "--out", "motion.csv"
-    )
+    moved = ("--acceleration", "8", "--out", "motion.csv")
+    run_json("path", PALLETISER, "--points", "postures.csv", *moved)
     facts = run_json("inverse", PALLETISER, "--csv", "motion.csv", "--out", "torques.csv")
     assert facts["joints"] == list(robot.coordinates)
     assert facts["derivatives"].startswith("none")  # the file of `path` has them
@@ -42,3 +39,14 @@ def test_from_points_to_torques(tmp_path, monkeypatch):
     log = dl.read_log("motion.csv", robot)
     computed = dl.torques_along(robot, log)
     np.testing.assert_allclose(computed.tau, log.tau, rtol=1e-9, atol=1e-9)
+
+
+def test_a_posture_that_was_not_found_is_no_point_of_a_path(tmp_path, monkeypatch):
+    """What ik writes is what path reads, but for targets out of reach."""
+    monkeypatch.chdir(tmp_path)
+    Path("q.csv").write_text(
+        "pose,turn [rad],shoulder [rad],forearm_pitch [rad],wrist [rad],found\n"
+        "0,0,0.1,0.2,0,1\n1,0.1,0.1,0.2,0,0\n"
+    )
+    result = CliRunner().invoke(app, ["path", str(PALLETISER), "--points", "q.csv"])
+    assert "line 3: this posture was not found by ik" in result.output

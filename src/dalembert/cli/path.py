@@ -21,7 +21,7 @@ from dalembert.formulations.registry import suggest
 from dalembert.report.page import write_page
 from dalembert.report.runs import run_page
 from dalembert.simulation.log_columns import columns_of
-from dalembert.simulation.log_table import read_table, refuse_gaps
+from dalembert.simulation.log_table import FIRST, read_table, refuse_gaps
 from dalembert.spatial import matrix_from_quaternion, pose, rotation_from_rpy
 from dalembert.systems.robot import Robot
 from dalembert.text import file_name
@@ -100,6 +100,9 @@ def _positions(robot: Robot, names: list[str], values: np.ndarray, degrees: bool
     if columns.following:
         follower = next(iter(columns.following))
         raise TrajectoryError(f"joint {follower!r} follows others: leave its column out")
+    if "found" in names and not values[:, names.index("found")].all():
+        row = int(np.argmin(values[:, names.index("found")])) + FIRST
+        raise TrajectoryError(f"line {row}: this posture was not found by ik; leave it out")
     own = columns.entries["q"]
     missing = [name for k, name in enumerate(robot.coordinates) if k not in own]
     if missing:

@@ -30,6 +30,7 @@ UNITS = {
     "length": {"m": 1.0, "cm": 1e-2, "mm": 1e-3},
 }
 EFFORTS = {"angle": {"Nm": 1.0, "Nmm": 1e-3, "kNm": 1e3}, "length": {"N": 1.0, "kN": 1e3}}
+KEPT = ("pose", "found")  # what `dalembert ik` writes beside the joints
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 PER = {"q": "", "qd": "s", "qdd": "s2"}  # what stands below the line of a unit
 
@@ -97,7 +98,7 @@ def columns_of(
                     "leave one out"
                 )
             own[what] = column
-        elif others == "refuse":
+        elif others == "refuse" and key not in KEPT:
             raise TrajectoryError(_foreign(text, name, system))
     return found
 
