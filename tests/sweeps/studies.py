@@ -58,6 +58,14 @@ def failing(run):
     return found
 
 
+def interrupted(run):
+    """`counted`, but Ctrl-C is pressed at the fourth call."""
+    found = counted(run)
+    if calls() == 4:
+        signal.raise_signal(signal.SIGINT)
+    return found
+
+
 def dying(run):
     """`counted`, but the fourth call ends its process as `kill -9` does."""
     found = counted(run)

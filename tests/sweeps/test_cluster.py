@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.errors import SimulationError
 from tests.sweeps import studies
 from tests.sweeps.studies import arm, settings
 
@@ -44,7 +46,7 @@ def started(*command, **more):
         process.wait()
 
 
-def until(done, seconds=60.0):
+def until(done, seconds=300.0):
     """Wait for something that other processes bring about."""
     for _ in range(int(seconds / 0.05)):
         if done():
@@ -66,23 +68,36 @@ def _tasks(dask_scheduler):
     return list(dask_scheduler.tasks)
 
 
-def test_twenty_thousand_runs_on_four_workers_though_some_are_killed(tmp_path, monkeypatch):
-    monkeypatch.setenv("COUNTED", str(tmp_path / "counted"))
-    monkeypatch.setenv("HELD", str(tmp_path / "held"))
-    Path(os.environ["HELD"]).touch()
-    monkeypatch.setenv("DALEMBERT_NUM_THREADS", "1")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(p for p in sys.path if p))
-    store, file = tmp_path / "s.zarr", str(tmp_path / "scheduler.json")
+@contextmanager
+def cluster(folder, count):
+    """A scheduler, its workers, and a client of it."""
+    file = str(folder / "scheduler.json")
     dask = (sys.executable, "-m", "distributed.cli.dask_scheduler")
     worker = (sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", file)
     with ExitStack() as stack:
         options = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file)
-        stack.enter_context(started(*dask, *options))
+        scheduler = stack.enter_context(started(*dask, *options))
         until(Path(file).exists)
         options = ("--nthreads", "1", "--no-nanny", "--no-dashboard")
-        workers = [stack.enter_context(started(*worker, *options)) for _ in range(4)]
+        workers = [stack.enter_context(started(*worker, *options)) for _ in range(count)]
         client = stack.enter_context(distributed.Client(scheduler_file=file))
-        client.wait_for_workers(4)
+        client.wait_for_workers(count)
+        yield scheduler, workers, client
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    """What the processes of a cluster are started with."""
+    monkeypatch.setenv("COUNTED", str(tmp_path / "counted"))
+    monkeypatch.setenv("HELD", str(tmp_path / "held"))
+    (tmp_path / "held").touch()
+    monkeypatch.setenv("DALEMBERT_NUM_THREADS", "1")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(p for p in sys.path if p))
+
+
+def test_twenty_thousand_runs_on_four_workers_though_some_are_killed(tmp_path, environment):
+    store, study = tmp_path / "s.zarr", (arm(), GRID, settings(**RUN), {"speed": studies.held})
+    with cluster(tmp_path, 4) as (_, workers, client):
         address = client.scheduler.address
         with started(sys.executable, "-c", DRIVER, address, str(store)) as driver:
             until(lambda: finished(store) >= 6)
@@ -93,10 +108,24 @@ def test_twenty_thousand_runs_on_four_workers_though_some_are_killed(tmp_path, m
         until(lambda: not running(client))
         missing, before = 40 - finished(store), studies.calls()
         assert 20 <= missing <= 28
-        study = (arm(), GRID, settings(**RUN), {"speed": studies.held})
         found = dl.sweep(*study, store, chunk=CHUNK, client=client)
         assert studies.calls() - before == missing
     alone = dl.sweep(*study, chunk=CHUNK)
     assert found.sizes["run"] == 20_000 and not found.status.values.any()
     assert found.speed.values.tobytes() == alone.speed.values.tobytes()
     assert found["kd"].values.tobytes() == alone["kd"].values.tobytes()
+
+
+def test_a_scheduler_that_dies_is_said_and_gone_on_without(tmp_path, environment):
+    store, study = tmp_path / "s.zarr", (arm(), GRID, settings(**RUN), {"speed": studies.held})
+    with cluster(tmp_path, 1) as (scheduler, _, client):
+        with ThreadPoolExecutor(1) as pool:
+            sweep = pool.submit(dl.sweep, *study, store, chunk=CHUNK, client=client)
+            until(lambda: finished(store) >= 12)
+            scheduler.send_signal(signal.SIGKILL)
+            with pytest.raises(SimulationError, match="scheduler of the client was lost"):
+                sweep.result(300.0)
+        Path(os.environ["HELD"]).unlink()
+    missing, before = 40 - finished(store), studies.calls()
+    dl.sweep(*study, store, chunk=CHUNK)
+    assert missing >= 20 and studies.calls() - before == missing

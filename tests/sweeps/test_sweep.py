@@ -17,6 +17,7 @@ from dalembert.errors import (
     UnknownNameError,
 )
 from dalembert.sweeps.design import design
+from dalembert.sweeps.store import Zarr
 from dalembert.sweeps.varied import Varied
 from tests.sweeps import studies
 from tests.sweeps.studies import OVER, REDUCE, arm, same, settings
@@ -223,6 +224,31 @@ def test_what_is_done_is_not_computed_again(tmp_path, count):
     assert count() == 7 and same(found, again)
     whole = dl.sweep(arm(), OVER, settings(), {"speed": studies.counted}, chunk=2)
     np.testing.assert_array_equal(found.speed, whole.speed)
+
+
+def test_what_was_done_before_ctrl_c_is_kept(tmp_path, count):
+    given = (arm(), OVER, settings(), {"speed": studies.interrupted}, tmp_path / "s.zarr")
+    with pytest.raises(KeyboardInterrupt):
+        dl.sweep(*given, chunk=2)
+    dl.sweep(*given, chunk=2)
+    assert count() == 7
+
+
+def test_a_full_disk_is_said_and_gone_on_after(tmp_path, count, monkeypatch):
+    given = (arm(), OVER, settings(), {"speed": studies.counted}, tmp_path / "s.zarr")
+
+    def full(self, chunk):
+        if chunk.index == 3:
+            raise OSError(28, "No space left on device")
+        return write(self, chunk)
+
+    write = Zarr._write
+    with monkeypatch.context() as patched:
+        patched.setattr(Zarr, "_write", full)
+        with pytest.raises(SimulationError, match=r"s\.zarr' cannot be written: No space left"):
+            dl.sweep(*given, chunk=2)
+    dl.sweep(*given, chunk=2)
+    assert count() == 4 + 3
 
 
 def test_a_driver_that_was_killed_goes_on_where_it_was(tmp_path, count):

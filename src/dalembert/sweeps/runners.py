@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import pickle
+import signal
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -37,7 +38,7 @@ def beside(study: Study, missing: Sequence[int], processes: int) -> Iterator[Chu
     packed = _packed(study.work)
     while todo:
         context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(processes, context, set_num_threads, (threads,))
+        pool = ProcessPoolExecutor(processes, context, _begin, (threads,))
 
         def submit(index: int, pool: ProcessPoolExecutor = pool) -> Future[Chunk]:
             return pool.submit(compute, *packed, *study.piece(index))
@@ -76,6 +77,12 @@ def _through(
         todo.extendleft(sorted(waiting.values(), reverse=True))
 
 
+def _begin(threads: int) -> None:
+    """Of a process of ours: Ctrl-C is for the one that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    set_num_threads(threads)
+
+
 def _packed(work: Work) -> tuple[str, bytes]:
     """The work as it is sent with every chunk, and by what a worker knows it already."""
     sent = pickle.dumps(work)
@@ -93,7 +100,8 @@ def compute(key: str, sent: bytes, index: int, rows: Mapping[str, Any]) -> Chunk
 
 def by_client(study: Study, missing: Sequence[int], client: Any) -> Iterator[Chunk]:
     """On the workers of a `dask.distributed` client, which sends chunks of lost workers elsewhere."""
-    from distributed import as_completed
+    from distributed import CancelledError, as_completed
+    from distributed.comm import CommClosedError
 
     packed, todo = _packed(study.work), deque(missing)
 
@@ -101,11 +109,16 @@ def by_client(study: Study, missing: Sequence[int], client: Any) -> Iterator[Chu
         piece = study.piece(todo.popleft())
         return client.submit(compute, *packed, *piece, pure=False, retries=LOST)
 
-    workers = max(1, sum(client.nthreads().values()))
-    running = as_completed([submit() for _ in range(min(len(todo), AHEAD * workers))])
-    for future in running:
-        chunk = future.result()
-        future.release()
-        if todo:
-            running.add(submit())
-        yield chunk
+    try:
+        workers = max(1, sum(client.nthreads().values()))
+        running = as_completed([submit() for _ in range(min(len(todo), AHEAD * workers))])
+        for future in running:
+            chunk = future.result()
+            future.release()
+            if todo:
+                running.add(submit())
+            yield chunk
+    except (CommClosedError, CancelledError) as error:
+        raise SimulationError(
+            "the scheduler of the client was lost; with a store the same call goes on from there"
+        ) from error

@@ -136,6 +136,15 @@ class Zarr:
 
     def write(self, chunk: Chunk) -> None:
         """Keep a chunk: its arrays, its reasons, and last of all that it is done."""
+        try:
+            self._write(chunk)
+        except OSError as error:
+            raise SimulationError(
+                f"{str(self.path)!r} cannot be written: {error.strerror or error}; what is done "
+                "is in it, and the same call goes on from there"
+            ) from error
+
+    def _write(self, chunk: Chunk) -> None:
         rows = self.study.rows(chunk.index)
         own = slice(int(rows[0]), int(rows[-1]) + 1)
         for name, array in chunk.arrays.items():
