@@ -20,7 +20,8 @@ test: $(VENV)/.with-test  ## all tests and the doctests of src, warnings as erro
 	@$(BIN)/python -m pytest -q -n 2
 
 test-frameworks: $(LARGE)/.made  ## JAX and PyTorch in an environment of their own, every quantity
-	@DALEMBERT_FRAMEWORKS=all $(LARGE)/bin/python -m pytest -q -n 2 tests/frameworks
+	@DALEMBERT_FRAMEWORKS=all $(LARGE)/bin/python -m pytest -q -n 2 tests/frameworks \
+	    tests/test_examples.py -k "frameworks or _with_"
 
 quick: $(VENV)/.with-test  ## most tests in about a minute, kernels kept; left out: tests/markers.py
 	@DALEMBERT_TEST_CACHE=.kernels DALEMBERT_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 tests \
