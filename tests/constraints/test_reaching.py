@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 import dalembert as dl
+from dalembert.errors import SettingError
 
 # a crank and a rocker with a coupler between them, and a slide on top, as a file states it
 MJCF = """<mujoco><compiler angle="radian"/><worldbody>
@@ -58,6 +59,17 @@ def test_closed_chains_reach_what_they_can(name, frame):
     # two assemblies of the four-bar for a point of its coupler, eight of the three arms
     number = system.all_postures(T[:3], frame=frame, task="position").number
     assert (number == {"four_bar": 2, "parallel_3rr": 8}[name]).all()
+
+
+def test_goals_of_closed_chains():
+    """Three arms carry a point with two freedoms: nothing is left; manipulability is refused."""
+    system, frame = dl.load("parallel_3rr"), "tip_a"
+    q0 = system.neutral()
+    T = pose(system, q0, frame)[0]
+    near = system.inverse_kinematics(T, frame=frame, task="position", q0=q0 + 0.05, goal="near")
+    assert near.found and abs(system.residual(near.q)).max() <= 1e-9
+    with pytest.raises(SettingError, match="'manipulability' is for open chains"):
+        system.inverse_kinematics(T, frame=frame, goal="manipulability")
 
 
 def test_out_of_reach_is_the_nearest_closed_posture():

@@ -179,6 +179,17 @@ def test_bad_targets_are_named():
         robot.inverse_kinematics(T, tolerance=0.0)
     with pytest.raises(SettingError, match="restarts must be a whole number"):
         robot.inverse_kinematics(T, restarts=-1)
+    for weights in ([1.0, 1.0], [1.0, -1.0, 1.0], [np.nan] * 3):
+        with pytest.raises(ShapeError, match="'position' must be 3 positive numbers"):
+            robot.inverse_kinematics(T, task="position", weights=weights)
+    with pytest.raises(ShapeError, match=r"needs a path, poses \(\.\.\., n, 4, 4\)"):
+        robot.inverse_kinematics(T, continuous=True)
+    with pytest.raises(SettingError, match="leave out the weights"):
+        robot.inverse_kinematics(T[None], continuous=True, weights=np.ones(6))
+    many = np.broadcast_to(T, (4, 4, 4)).copy()
+    many[2, 1, 3] = np.inf
+    with pytest.raises(ShapeError, match=r"not finite, at \(2, 1, 3\)"):
+        robot.inverse_kinematics(many)
 
 
 def _nan():

@@ -11,7 +11,14 @@ from dalembert.systems.reaching.hunt import Hunt, Reached, start_of
 from dalembert.systems.reaching.on_device import reach_on_device
 from dalembert.systems.reaching.search import Search
 from dalembert.systems.reaching.several import Postures, all_postures, padded
-from dalembert.systems.reaching.targets import poses_of, require
+from dalembert.systems.reaching.targets import (
+    poses_of,
+    require,
+    require_manipulable,
+    require_path,
+    require_task,
+    weights_of,
+)
 from dalembert.systems.system import System
 
 
@@ -62,13 +69,17 @@ class InverseKinematics(System):
         (True, True)
         """
         require(tolerance, restarts, goal, q0, continuous)
+        require_task(task)
+        require_manipulable(goal, self.dynamics.rows, self.name)
         self.dynamics.require_frame(frame)
         how = Search(frame, task, limits, weights is not None, goal, hops=restarts > 0)
-        hunt = Hunt(self, how, tolerance, int(restarts), seed, weights, parameters)
+        heavy = weights_of(weights, task)
+        hunt = Hunt(self, how, tolerance, int(restarts), seed, heavy, parameters)
         if on_device([T]):
             return reach_on_device(hunt, T, q0, continuous)
         targets = poses_of(T, task)
         if continuous:
+            require_path(targets, weights)
             return follow(hunt, targets, q0)
         batch = targets.shape[:-2]
         flat, start = targets.reshape(-1, 4, 4), start_of(self, q0, batch, limits)

@@ -16,8 +16,7 @@ AT_ONCE = 8192  # poses whose numbers a core's cache holds
 
 def poses_of(T: Any, task: str) -> np.ndarray:
     """(..., 4, 4) poses; points (..., 3) and rotations (..., 3, 3) where the task needs no more."""
-    if task not in reach.TASKS:
-        raise UnknownNameError(f"there is no task {task!r}{suggest(task, list(reach.TASKS))}")
+    require_task(task)
     given = np.asarray(T, dtype=float)
     if not np.isfinite(given).all():
         where = np.argwhere(~np.isfinite(given))[0]
@@ -90,3 +89,39 @@ def require(
         raise SettingError(f"tolerance must be a positive number, m and rad, not {tolerance!r}")
     if restarts < 0 or int(restarts) != restarts:
         raise SettingError(f"restarts must be a whole number, not {restarts!r}")
+
+
+def require_task(task: str) -> None:
+    """A task by its name."""
+    if task not in reach.TASKS:
+        raise UnknownNameError(f"there is no task {task!r}{suggest(task, list(reach.TASKS))}")
+
+
+def weights_of(weights: Any, task: str) -> np.ndarray | None:
+    """(rows,) positive numbers, one for each coordinate of the task; None where none are given."""
+    if weights is None:
+        return None
+    rows = reach.Task("", task).rows
+    given = np.asarray(weights, dtype=float)
+    if given.shape != (rows,) or not (np.isfinite(given) & (given > 0.0)).all():
+        raise ShapeError(
+            f"weights of the task {task!r} must be {rows} positive numbers, not {weights!r}"
+        )
+    return given
+
+
+def require_path(targets: np.ndarray, weights: Any) -> None:
+    """What `continuous=True` needs."""
+    if targets.ndim < 3:
+        raise ShapeError("continuous=True needs a path, poses (..., n, 4, 4), not one target")
+    if weights is not None:
+        raise SettingError("continuous=True reaches every pose of a path: leave out the weights")
+
+
+def require_manipulable(goal: str | None, rows: int, name: str) -> None:
+    """A closed chain has no manipulability here."""
+    if goal == "manipulability" and rows:
+        raise SettingError(
+            f"{name} is held by constraints, and goal='manipulability' is for open chains; take "
+            "'near' or 'center'"
+        )
