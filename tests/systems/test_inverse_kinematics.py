@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, minimize
 
 import dalembert as dl
 from dalembert.errors import SettingError, ShapeError, UnknownNameError
@@ -340,3 +340,33 @@ def test_a_robot_travels_after_a_search():
     for system in (robot, closed):
         again = pickle.loads(pickle.dumps(system))
         assert again.coordinates == copy.deepcopy(system).coordinates
+
+
+def test_goals_end_where_an_optimiser_ends():
+    """With the pose as its constraint and from the same posture it finds nothing better nearby."""
+    robot = dl.load("panda")
+    T, middle = targets(robot, 3, seed=9), 0.5 * (robot.lower + robot.upper)
+    worth = {
+        "center": lambda q: -np.sum((q - middle) ** 2),
+        "manipulability": lambda q: 30.0 * robot.manipulability(q),
+    }
+    for goal, value in worth.items():
+        q, found = robot.inverse_kinematics(T, goal=goal)
+        assert found.all()
+        for x, target in zip(q, T, strict=True):
+
+            def missed(y, target=target):
+                here = robot.dynamics.pose(y, "tool")
+                turn = log_so3(target[:3, :3] @ here[:3, :3].T)
+                return np.concatenate([target[:3, 3] - here[:3, 3], turn])
+
+            best = minimize(
+                lambda y, value=value: -value(y),
+                x,
+                constraints={"type": "eq", "fun": missed},
+                bounds=list(zip(robot.lower, robot.upper, strict=True)),
+                method="SLSQP",
+                options={"ftol": 1e-9},
+            )
+            off = abs(missed(best.x)).max()
+            assert off > 1e-6 or value(x) >= -best.fun - 0.01 * abs(best.fun)

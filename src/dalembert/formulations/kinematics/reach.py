@@ -32,7 +32,9 @@ MEASURED = {
     "position_axis": "pose",
 }
 SHARE = 0.2  # of the way to the goal in one step
-CLIMB = 0.05  # rad² or m² along ∂ log w / ∂q in one step
+CLIMB = (
+    0.5  # rad² or m² along ∂ log w / ∂q in one step; measured on a Panda: all maxima in 100 steps
+)
 FLAT = 1e-6  # of w: below it the slope of log w is not followed further
 LEAST = 1e-14  # of λ: keeps the factor of a singular J Jᵀ finite
 OPPOSITE = 1e-12  # of cos²(θ/2): nearer to half a turn the chord has no direction

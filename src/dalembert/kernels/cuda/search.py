@@ -73,15 +73,11 @@ def _body(iteration: Iteration, scalar: Scalar, function: str) -> list[str]:
             return f"base[{k}]"
         return f"held[{k - base - work}]" if k < base + work + held else "gain"
 
-    step = statements(
-        reciprocals(iteration.stage), scalar, load, lambda k, x: f"after[{k}] = {x};",
-        f"{function}_sincos",
-    )  # fmt: skip
-    places = enumerate(slots(iteration.held))
-    taken = [
-        f"held[{k}] = {c_identifier(port.name)}[row * {port.size} + {place}];"
-        for k, (port, place) in places
-    ]
+    def store(k: int, x: str) -> str:
+        return f"after[{k}] = {x};"
+
+    program, turn = reciprocals(iteration.stage), f"{function}_sincos"
+    step = statements(program, scalar, load, store, turn)
     return [
         f"{T} base[{base}], held[{held}];",
         "long long row = -1;",
@@ -89,38 +85,62 @@ def _body(iteration: Iteration, scalar: Scalar, function: str) -> list[str]:
         "bool begin = false;",
         "#pragma unroll 1",
         "for (;;) {",
-        "    if (row < 0) {",
-        "        row = (long long)atomicAdd(next, 1ULL);",
-        "        if (row >= count) break;",
-        *(f"        {line}" for line in taken),
-        f"        base[{cost}] = {scalar.literal(float('inf'))};",
-        "        start = 0;",
-        "        begin = true;",
-        "    }",
-        "    if (begin) {",
-        f"        const long long place = (row * {STRIDES[0]} + start * {STRIDES[1]}LL) & mask;",
-        f"        const {T} *from = (start < given) ? first + row * {n} : pool + place * {n};",
-        *(f"        base[{k}] = from[{k}];" for k in range(n)),
-        *(f"        if (start == 0) base[{n + k}] = base[{k}];" for k in range(n)),
-        "        used = 0;",
-        "        begin = false;",
-        "    }",
+        *(f"    {line}" for line in (*_take(iteration, scalar, cost), *_begin(T, n))),
         f"    {T} after[{work}];",
         *(f"    {line}" for line in step),
         *(f"    base[{k}] = after[{k}];" for k in range(base)),
-        "    used++;",
-        f"    const bool arrived = base[{cost}] <= enough;",
-        "    if (arrived || used >= steps) {",
-        "        start++;",
-        "        begin = true;",
-        "        if (arrived || start >= starts) {",
+        *(f"    {line}" for line in _end(n, cost)),
+        "}",
+    ]
+
+
+def _take(iteration: Iteration, scalar: Scalar, cost: int) -> list[str]:
+    """The next row, where this thread has none."""
+    taken = [
+        f"held[{k}] = {c_identifier(port.name)}[row * {port.size} + {place}];"
+        for k, (port, place) in enumerate(slots(iteration.held))
+    ]
+    return [
+        "if (row < 0) {",
+        "    row = (long long)atomicAdd(next, 1ULL);",
+        "    if (row >= count) break;",
+        *(f"    {line}" for line in taken),
+        f"    base[{cost}] = {scalar.literal(float('inf'))};",
+        "    start = 0;",
+        "    begin = true;",
+        "}",
+    ]
+
+
+def _begin(T: str, n: int) -> list[str]:
+    """At the first point of the row, or at one of the pool."""
+    return [
+        "if (begin) {",
+        f"    const long long place = (row * {STRIDES[0]} + start * {STRIDES[1]}LL) & mask;",
+        f"    const {T} *from = (start < given) ? first + row * {n} : pool + place * {n};",
+        *(f"    base[{k}] = from[{k}];" for k in range(n)),
+        *(f"    if (start == 0) base[{n + k}] = base[{k}];" for k in range(n)),
+        "    used = 0;",
+        "    begin = false;",
+        "}",
+    ]
+
+
+def _end(n: int, cost: int) -> list[str]:
+    """What has arrived, or has no starts left, is written."""
+    return [
+        "used++;",
+        f"const bool arrived = base[{cost}] <= enough;",
+        "if (arrived || used >= steps) {",
+        "    start++;",
+        "    begin = true;",
+        "    if (arrived || start >= starts) {",
         *(
-            f"            ends[row * {n} + {k}] = arrived ? base[{k}] : base[{n + k}];"
+            f"        ends[row * {n} + {k}] = arrived ? base[{k}] : base[{n + k}];"
             for k in range(n)
         ),
-        f"            costs[row] = base[{cost}];",
-        "            row = -1;",
-        "        }",
+        f"        costs[row] = base[{cost}];",
+        "        row = -1;",
         "    }",
         "}",
     ]
