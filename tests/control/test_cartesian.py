@@ -1,5 +1,7 @@
 """Paths of the tool: geometry, rounded corners, and the joints that follow without jumps."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from dalembert.spatial import exp_se3, pose, rotation_x, rotation_y, rotation_z
 from dalembert.spatial.rotations import log_so3
 from dalembert.systems.reaching.targets import misses
 
+PALLETISER = Path(__file__).parents[1] / "robots" / "palletiser.urdf"
 SHARES = np.linspace(0.0, 1.0, 101)
 HOME = {
     "ur5": [0.0, -1.2, 1.4, -0.4, 1.2, 0.0],
@@ -153,12 +156,26 @@ def test_torque_limits_along_a_line_of_the_tool() -> None:
     assert max(x.max() for x in used.values()) < 1.001
 
 
-def test_joints_that_follow_others_are_no_obstacle() -> None:
+def test_an_arm_of_few_joints_follows_what_it_can() -> None:
     robot = dl.load("planar_2r")
     q0 = np.array([0.3, 0.9])
     path = CartesianPath.circle(robot.pose(q0), [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], 1.0)
     joints = path.joints(robot, q0)  # the first joint alone
     np.testing.assert_allclose(joints(1.0).q, [1.3, 0.9], atol=1e-6)
+
+
+def test_a_palletiser_with_followers_goes_there_and_back() -> None:
+    """Its tool stays level by joints that follow; a blend that turns back on itself is no corner."""
+    robot = dl.load(str(PALLETISER))
+    q0 = np.array([0.2, 0.3, 0.6, 0.1])
+    T = robot.pose(q0)
+    path = CartesianPath.lines([T, moved(T, [0.2, 0.3, 0.1]), T], blend=0.1)
+    joints = path.joints(robot, q0)
+    s = np.linspace(0.0, 1.0, 301)
+    assert misses(robot.pose(joints(s).q), path(s), "pose").max() < 2e-6
+    assert len(joints.corners) == 0
+    with pytest.raises(TrajectoryError, match="out of reach of palletiser"):
+        CartesianPath.line(T, moved(T, [0.2, 0.3, 0.1], 0.3)).joints(robot, q0)
 
 
 def test_the_edge_of_reach_is_said_with_its_place() -> None:

@@ -56,7 +56,8 @@ def followed(robot: Robot, path: CartesianPath, q0: Any, frame: str, tolerance: 
         except _Stopped as error:
             if stopped is None or error.s > stopped.s:
                 stopped = error
-    raise TrajectoryError(str(stopped))
+    hint = "" if q0 is None else " (without q0 other postures are tried)"
+    raise TrajectoryError(f"{stopped}{hint}")
 
 
 def _start(robot: Robot, first: np.ndarray, q0: Any, frame: str, seed: int) -> np.ndarray:

@@ -92,6 +92,8 @@ class Path:
         """Where q' jumps, so that the path can only be followed by stopping there."""
         before, after = self._sides(1)
         size = np.maximum(np.abs(before), np.abs(after)).max(axis=1)
+        # where q' is nothing but rounding there is no corner
+        size = np.maximum(size, 1e-3 * np.abs(self.at_ends(self.breaks).dq).max())
         return self.breaks[1:-1][np.abs(after - before).max(axis=1) > CORNER * size]
 
     def _sides(self, order: int) -> tuple[np.ndarray, np.ndarray]:
