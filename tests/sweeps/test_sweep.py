@@ -118,6 +118,14 @@ def test_reductions_are_those_of_the_trajectories():
     assert "time" not in found.sizes
 
 
+def test_a_name_that_a_result_has_is_refused_and_the_long_name_is_not():
+    own = {"kp": lambda run: run.qd.isel(time=-1, joint=0)}
+    with pytest.raises(SettingError, match=r"'kp'.*name of something in the result.*'gains.kp'"):
+        dl.sweep(arm(), {"kp": [1.0, 2.0]}, settings(), own)
+    found = dl.sweep(arm(), {"gains.kp": [1.0, 2.0]}, settings(), own)
+    assert found["gains.kp"].values.tolist() == [1.0, 2.0] and found.kp.dims == ("run",)
+
+
 def test_single_precision_stays():
     start = np.array([0.0, 0.1], dtype=np.float32)
     found = dl.sweep(arm(), OVER, settings(q0=start))

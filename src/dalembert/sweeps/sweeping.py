@@ -127,6 +127,7 @@ def _first(study: Study, kept: Memory | Zarr, missing: Sequence[int]) -> list[in
     while left and (isinstance(kept, Memory) or len(left) == study.chunks - len(failed)):
         done = study.work.run(*study.piece(left.pop(0)))
         if done.variables:
+            _require_names(study, done)
             kept.begin(done)
             for chunk in (*failed, done):
                 kept.write(chunk)
@@ -136,6 +137,18 @@ def _first(study: Study, kept: Memory | Zarr, missing: Sequence[int]) -> list[in
         reason = next(iter(failed[0].reasons.values()))
         raise SimulationError(f"no run of the sweep was possible; the first one: {reason}")
     return left
+
+
+def _require_names(study: Study, known: Chunk) -> None:
+    """What varies must not have the name of a result, beside which it is to stand."""
+    inner = {dim for kind in known.variables.values() for dim in kind.dims}
+    for name in study.design.columns:
+        if name in {"run", "status", "reason", *inner, *known.variables}:
+            role = study.work.varied.places[name].role
+            raise SettingError(
+                f"over={{{name!r}: …}} has the name of something in the result; write "
+                f"'{role}.{name}', or give the result another name"
+            )
 
 
 def _chunks(

@@ -49,7 +49,7 @@ def is_lazy(x: Any) -> bool:
 
 def is_labelled(x: Any) -> bool:
     """Whether it is an xarray.DataArray."""
-    return _package(x) == "xarray" and hasattr(x, "dims")
+    return _package(x) == "xarray" and hasattr(x, "dims") and hasattr(x, "name")
 
 
 def among(arrays: Sequence[Any]) -> bool:
