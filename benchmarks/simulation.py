@@ -80,7 +80,7 @@ def _ours(robot: dl.Robot, q0: np.ndarray, qd0: np.ndarray) -> Any:
     )
 
 
-def _twin(robot: dl.Robot) -> pin.Model:
+def pinocchio_model(robot: dl.Robot) -> pin.Model:
     """The same tree in Pinocchio, body by body."""
     model = pin.Model()
     model.gravity.linear = np.asarray(robot.model.gravity)
@@ -93,27 +93,34 @@ def _twin(robot: dl.Robot) -> pin.Model:
     return model
 
 
+def pinocchio_step(
+    model: pin.Model, data: pin.Data, q: np.ndarray, v: np.ndarray, tau: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(q, v) one step of RK4 later, the torque held."""
+    a1 = pin.aba(model, data, q, v, tau).copy()
+    v2 = v + 0.5 * DT * a1
+    a2 = pin.aba(model, data, q + 0.5 * DT * v, v2, tau).copy()
+    v3 = v + 0.5 * DT * a2
+    a3 = pin.aba(model, data, q + 0.5 * DT * v2, v3, tau).copy()
+    v4 = v + DT * a3
+    a4 = pin.aba(model, data, q + DT * v3, v4, tau)
+    q = q + DT / 6.0 * (v + 2.0 * v2 + 2.0 * v3 + v4)
+    return q, v + DT / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
+
+
 def _pinocchio(robot: dl.Robot, q0: np.ndarray, qd0: np.ndarray) -> np.ndarray:
-    model = _twin(robot)
+    model = pinocchio_model(robot)
     data, tau = model.createData(), np.zeros(model.nv)
     offset = np.concatenate([np.ravel(body.offset) for body in robot.model.bodies])
     ends = []
     for q, v in zip(q0 + offset, qd0, strict=True):
         for _ in range(STEPS):
-            a1 = pin.aba(model, data, q, v, tau).copy()
-            v2 = v + 0.5 * DT * a1
-            a2 = pin.aba(model, data, q + 0.5 * DT * v, v2, tau).copy()
-            v3 = v + 0.5 * DT * a2
-            a3 = pin.aba(model, data, q + 0.5 * DT * v2, v3, tau).copy()
-            v4 = v + DT * a3
-            a4 = pin.aba(model, data, q + DT * v3, v4, tau)
-            q = q + DT / 6.0 * (v + 2.0 * v2 + 2.0 * v3 + v4)
-            v = v + DT / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
+            q, v = pinocchio_step(model, data, q, v, tau)
         ends.append(q - offset)
     return np.array(ends)
 
 
-def _mujoco_model(robot: dl.Robot) -> mujoco.MjModel:
+def mujoco_model(robot: dl.Robot) -> mujoco.MjModel:
     spec = mujoco.MjSpec()
     spec.option.timestep, spec.option.integrator = DT, mujoco.mjtIntegrator.mjINT_RK4
     spec.option.gravity = np.asarray(robot.model.gravity)
@@ -134,7 +141,7 @@ def _mujoco_model(robot: dl.Robot) -> mujoco.MjModel:
 
 
 def _mujoco(robot: dl.Robot, q0: np.ndarray, qd0: np.ndarray) -> np.ndarray:
-    model = _mujoco_model(robot)
+    model = mujoco_model(robot)
     offset = np.concatenate([np.ravel(body.offset) for body in robot.model.bodies])
     data = [mujoco.MjData(model) for _ in range(dl.get_num_threads())]
     full = mujoco.mjtState.mjSTATE_FULLPHYSICS

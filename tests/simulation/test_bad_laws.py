@@ -102,6 +102,23 @@ def test_an_implicit_method_names_the_torque_and_not_stiffness(kind: str) -> Non
     assert run.attrs["status"] == "stalled" and float(run.time[-1]) > 0.1
 
 
+def test_a_law_is_not_blamed_for_a_motion_that_is_lost() -> None:
+    """It raises where it is asked about states that are no numbers, as steps are far too long."""
+
+    def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        if not np.isfinite(q).all():
+            raise ValueError("where is it?")
+        return np.zeros(1)
+
+    joint = {"type": "revolute", "name": "axle", "viscous": 1e5}
+    link = {"name": "w", "joint": joint, "mass": 1.0, "inertia": np.eye(3)}
+    robot = dl.Robot.from_links([link])
+    options = {"duration": 1.0, "dt": 0.01, "save_every": 50, "control_dt": 0.01}
+    with pytest.warns(dl.SimulationWarning, match="beyond all bounds, joint 'axle' fastest"):
+        run = dl.simulate(robot, [0.1], [1.0], law, **options)
+    assert run.attrs["status"] == "diverged"
+
+
 # laws that are compiled
 
 

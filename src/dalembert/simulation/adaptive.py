@@ -129,8 +129,8 @@ class AdaptiveRun:
         if not isinstance(self.torques, Sampled):
             return self._last
         q, qd, *_ = self.plant.parts(self.plant.left(y, t, self.given))
-        self._held = self.torques.at(t, q, qd)
-        change, dt = self.torques.changes(t), self.grid.dt
+        self._held, change = self.torques.until_change(t, q, qd)
+        dt = self.grid.dt
         steps = whole(change, dt)  # a sample at a saved time is at the very same number
         return min(self._last, change if steps is None else steps * dt)
 

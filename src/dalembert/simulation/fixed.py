@@ -75,9 +75,9 @@ class FixedRun:
         while k < end:
             t = k * self.grid.dt
             q, qd, *_ = self.stepper.plant.parts(self.observe({"x": x}))
-            held = Constant(torques.at(t, q, qd))
-            steps = min(end, round(torques.changes(t) / self.grid.dt)) - k
-            yield replace(self, torques=held), k, steps
+            held, change = torques.until_change(t, q, qd)
+            steps = min(end, round(change / self.grid.dt)) - k
+            yield FixedRun(self.stepper, Constant(held), self.given, self.grid), k, steps
             k += steps
 
     def _switch(self, before: np.ndarray, x: np.ndarray, first: int, count: int) -> None:

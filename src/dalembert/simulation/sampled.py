@@ -50,14 +50,15 @@ class Sampled:
 
     def at(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """The command that acts from t on; the sample that is due then is taken."""
-        moment = self.sampling.moment(self.sampling.latest(t))
+        return self.until_change(t, q, qd)[0]
+
+    def until_change(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, float]:
+        """(the command that acts from t on, when it samples or another one acts next)."""
+        number = self.sampling.latest(t)
+        moment = self.sampling.moment(number)
         if moment.takes == self.taken:
             self._take(t, q, qd)
-        return self._command(moment.acts)
-
-    def changes(self, t: float) -> float:
-        """The next time after t at which it samples or another command acts."""
-        return self.sampling.moment(self.sampling.latest(t) + 1).time
+        return self._command(moment.acts), self.sampling.moment(number + 1).time
 
     def applied(self, times: np.ndarray) -> np.ndarray:
         """(K, ..., n) commands that act from these times on, the last one at the end."""
@@ -70,12 +71,14 @@ class Sampled:
         return (found or self.samples[self.taken - 1]).command
 
     def _take(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
-        single = len(self.law.shape) == 1
-        if single and not (np.isfinite(q).all() and np.isfinite(qd).all()):
-            return  # the motion is lost already, and the law is not asked about it
-        truth = q, qd
+        truth, single = (q, qd), len(self.law.shape) == 1
         q, qd = self.sensors.read(q, qd)
-        command = self.law.at(t, q, qd)
+        try:
+            command = self.law.at(t, q, qd)
+        except Failed:
+            if single and not np.isfinite(np.concatenate(truth)).all():
+                return  # the motion is lost already, and the law is not to blame
+            raise
         if single and self.law.blamed:
             raise Failed(self.law.blamed, SimulationError(self.law.blamed))
         if self.stores:
