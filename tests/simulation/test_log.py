@@ -281,6 +281,16 @@ def test_a_platform_is_completed_from_its_legs(write):
     assert log.attrs["driven"] == ", ".join(legs)
 
 
+def test_bodies_whose_velocities_have_other_names_are_read_too(write):
+    """Bars in absolute coordinates: x, y, phi and vx, vy, omega."""
+    bars = dl.load("two_bars").compiled
+    rest = np.tile(bars.neutral(), (len(T), 1))
+    log = dl.read_log(write("time," + ",".join(bars.coordinates), [T, rest]), bars)
+    still = np.zeros(bars.nv)
+    tau, _ = bars.inverse_dynamics(bars.neutral(), still, still)
+    np.testing.assert_allclose(dl.torques_along(bars, log).tau.values[5], tau, atol=1e-9)
+
+
 def test_an_open_chain_is_driven_at_every_joint(arm, write):
     log = dl.read_log(write("time,link1_joint,link2_joint", [T, SWING]), arm)
     with pytest.raises(TrajectoryError, match="open chain"):

@@ -36,10 +36,11 @@ def torques_along(
         if quantity not in log:
             raise TrajectoryError(f"the log has no {quantity!r}; read it by read_log")
         motion[quantity] = np.asarray(log[quantity].values)
-    if list(log["joint"].values) != list(names.velocities):
+    own = names.coordinates if names.nq == names.nv else names.velocities
+    if list(log["joint"].values) != list(own):
         raise TrajectoryError(
             f"the log has the joints {', '.join(map(str, log['joint'].values))}, and {system.name} "
-            f"has {', '.join(names.velocities)}"
+            f"has {', '.join(own)}"
         )
     t = np.asarray(log["time"].values)
     tau = _torques(system, tuple(motion.values()), t, _drivers(system, log, actuators), given)
