@@ -7,12 +7,12 @@ moves those that are free as little as it can, and as smoothly as the path.
 
 from __future__ import annotations
 
-from math import factorial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.control.path import Path
+from dalembert.control.trajectory import on_pieces, spline_pieces
 from dalembert.errors import TrajectoryError
 from dalembert.spatial.rotations import log_so3
 from dalembert.systems.reaching.targets import misses
@@ -141,7 +141,7 @@ class _Track:
         """Halve the intervals in whose middles the spline leaves the path."""
         for _ in range(ROUNDS):
             middles = 0.5 * (self.at[1:] + self.at[:-1])
-            guess = self.spline(middles)
+            guess = on_pieces(self.at, self.coefficients(), middles)[0]
             targets = self.segment.poses(middles)
             away = misses(self.robot.pose(guess, self.frame), targets, "pose")
             self.deviation, wrong = float(away.max()), away > self.tolerance
@@ -163,19 +163,9 @@ class _Track:
             self.s(self.at[k]),
         )
 
-    @property
-    def spline(self) -> Any:
-        """Of fifth degree through the samples, its fifth derivative continuous next to the ends."""
-        from scipy.interpolate import make_interp_spline
-
-        return make_interp_spline(self.at, self.q, k=DEGREE)
-
     def coefficients(self) -> np.ndarray:
-        """Of the spline, (k−1, 6, n), about the begin of each interval."""
-        made = self.spline
-        return np.stack(
-            [made(self.at[:-1], nu=j) / factorial(j) for j in range(DEGREE + 1)], axis=1
-        )
+        """Of the spline through the samples, (k−1, 6, n), about the begin of each interval."""
+        return spline_pieces(self.at, self.q, DEGREE)
 
     def s(self, share: float) -> float:
         """Of the whole path."""

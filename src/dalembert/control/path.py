@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import factorial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.control.trajectory import horner, on_pieces
+from dalembert.control.trajectory import horner, on_pieces, sound_pieces, spline_pieces
 from dalembert.errors import TrajectoryError
 
 CORNER = 1e-4  # share of its size by which q' jumps where a path has a corner
@@ -38,14 +37,7 @@ class Path:
     deviation: float = 0.0
 
     def __post_init__(self) -> None:
-        breaks = np.asarray(self.breaks, dtype=float)
-        c = np.asarray(self.coefficients, dtype=float)
-        if c.ndim != 3 or breaks.shape != (c.shape[0] + 1,):
-            raise TrajectoryError(
-                f"breaks {breaks.shape} and coefficients {c.shape} do not fit: (m+1,) and (m, d+1, n)"
-            )
-        if not (np.isfinite(breaks).all() and np.isfinite(c).all() and (np.diff(breaks) > 0).all()):
-            raise TrajectoryError("breaks must increase, and all numbers must be finite")
+        breaks, c = sound_pieces(self.breaks, self.coefficients)
         object.__setattr__(self, "breaks", breaks)
         object.__setattr__(self, "coefficients", c)
 
@@ -115,8 +107,6 @@ def through(points: Any, degree: int = 3, s: Any = None, blend: float = 0.0) -> 
     >>> path(0.5).q
     array([1., 1.])
     """
-    from scipy.interpolate import make_interp_spline
-
     q = _points(points)
     if not (np.isfinite(blend) and blend >= 0.0):
         raise TrajectoryError(f"blend must be a length of at least 0, not {blend!r}")
@@ -130,9 +120,7 @@ def through(points: Any, degree: int = 3, s: Any = None, blend: float = 0.0) -> 
     if degree not in (1, 3, 5):
         raise TrajectoryError(f"degree must be 1, 3 or 5, not {degree!r}")
     degree = min(degree, len(q) - 1)
-    spline = make_interp_spline(at, q, k=degree)
-    c = np.stack([spline(at[:-1], nu=j) / factorial(j) for j in range(degree + 1)], axis=1)
-    return Path(at, c)
+    return Path(at, spline_pieces(at, q, degree))
 
 
 def _rounded(q: np.ndarray, blend: float) -> Path:

@@ -35,14 +35,7 @@ class Trajectory:
     coefficients: np.ndarray
 
     def __post_init__(self) -> None:
-        breaks = np.asarray(self.breaks, dtype=float)
-        c = np.asarray(self.coefficients, dtype=float)
-        if c.ndim != 3 or breaks.shape != (c.shape[0] + 1,):
-            raise TrajectoryError(
-                f"breaks {breaks.shape} and coefficients {c.shape} do not fit: (m+1,) and (m, d+1, n)"
-            )
-        if not (np.isfinite(breaks).all() and np.isfinite(c).all() and (np.diff(breaks) > 0).all()):
-            raise TrajectoryError("breaks must increase, and all numbers must be finite")
+        breaks, c = sound_pieces(self.breaks, self.coefficients)
         object.__setattr__(self, "breaks", breaks)
         object.__setattr__(self, "coefficients", c)
 
@@ -89,6 +82,30 @@ class Trajectory:
         return Trajectory(
             first + factor * (self.breaks - first), self.coefficients * powers[None, :, None]
         )
+
+
+def sound_pieces(breaks: Any, coefficients: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Breaks (m+1,) and coefficients (m, degree+1, n) of polynomials, or an error."""
+    breaks, c = np.asarray(breaks, dtype=float), np.asarray(coefficients, dtype=float)
+    if c.ndim != 3 or breaks.shape != (c.shape[0] + 1,):
+        raise TrajectoryError(
+            f"breaks {breaks.shape} and coefficients {c.shape} do not fit: (m+1,) and (m, d+1, n)"
+        )
+    if not (np.isfinite(breaks).all() and np.isfinite(c).all() and (np.diff(breaks) > 0).all()):
+        raise TrajectoryError("breaks must increase, and all numbers must be finite")
+    return breaks, c
+
+
+def spline_pieces(at: np.ndarray, points: np.ndarray, degree: int, ends: Any = None) -> np.ndarray:
+    """Coefficients (m−1, degree+1, n) between places (m,) of the spline through points (m, n).
+
+    `ends` are its conditions there as SciPy has them; without any it has no knots next to its ends.
+    """
+    from scipy.interpolate import make_interp_spline
+
+    spline = make_interp_spline(at, points, k=degree, bc_type=ends)
+    # its knots are among the places: Taylor's coefficients at the begin of each are the polynomial
+    return np.stack([spline(at[:-1], nu=j) / factorial(j) for j in range(degree + 1)], axis=1)
 
 
 def on_pieces(breaks: np.ndarray, c: np.ndarray, x: np.ndarray) -> tuple[Any, Any, Any]:
@@ -185,8 +202,6 @@ def via_points(points: Any, times: Sequence[float]) -> Trajectory:
     >>> via_points([[0.0], [1.0], [0.0]], [0.0, 1.0, 2.0])(1.0).q
     array([1.])
     """
-    from scipy.interpolate import make_interp_spline
-
     q, t = np.asarray(points, dtype=float), np.asarray(times, dtype=float)
     if q.ndim != 2 or t.shape != (len(q),) or len(q) < 2:
         raise TrajectoryError(
@@ -195,10 +210,7 @@ def via_points(points: Any, times: Sequence[float]) -> Trajectory:
     if not (np.isfinite(q).all() and np.isfinite(t).all() and (np.diff(t) > 0).all()):
         raise TrajectoryError("times must increase, and all numbers must be finite")
     rest = [(1, np.zeros(q.shape[1])), (2, np.zeros(q.shape[1]))]
-    spline = make_interp_spline(t, q, k=5, bc_type=(rest, rest))
-    # its knots are the times: Taylor's coefficients at the begin of each piece are the polynomial
-    c = np.stack([spline(t[:-1], nu=j) / factorial(j) for j in range(6)], axis=1)
-    return Trajectory(t, c)
+    return Trajectory(t, spline_pieces(t, q, 5, (rest, rest)))
 
 
 def _vector(q: Any, name: str) -> np.ndarray:
