@@ -61,9 +61,9 @@ def test_the_two_ways_agree(rod):
 
 
 def test_states_are_kept_at_starts_of_segments_only(rod):
-    walk = Walk(None, (), False, every=100, saves=1, length=10)
+    walk = Walk(None, (), (), False, every=100, saves=1, length=10)
     assert segments(walk) == [(k, k + 10) for k in range(0, 100, 10)]
-    walk = Walk(None, (), False, every=7, saves=2, length=3)
+    walk = Walk(None, (), (), False, every=7, saves=2, length=3)
     assert segments(walk) == [(0, 3), (3, 6), (6, 7), (7, 10), (10, 13), (13, 14)]
     sweep = Sweep.__new__(Sweep)
     sweep.walk, sweep.step = walk, type("Step", (), {"at_once": staticmethod(lambda x: x[0] + 1)})

@@ -77,7 +77,7 @@ class JaxSystem(RollingFacade):
         steps = walk.saves * walk.every
         at = {"k": jnp.arange(steps, dtype=state[0].dtype)} if walk.timed else {}
         if walk.moving:
-            at["tau"] = walk.given[walk.names.index("tau")][:steps]
+            at["tau"] = walk.given[0][:steps]
         if walk.every == 1:
             block = lambda x, at: (one(x, at)[0],) * 2  # noqa: E731
         else:

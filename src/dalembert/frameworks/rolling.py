@@ -25,34 +25,33 @@ class Walk(NamedTuple):
     """What is repeated: `steps` in saves of `every`, computed again from every `length`-th state."""
 
     step: Operation
-    given: Sequence[Any]  # its inputs besides the state and the time, in their order
+    names: tuple[str, ...]  # of its inputs besides the state and the time; torques first, if any
+    given: Sequence[Any]
     moving: bool  # whether the torques have an axis of steps
     every: int
     saves: int
     length: int
     law: Callable[..., Any] | None = None  # (t, q, q̇) → τ in place of torques, asked once a step
-
-    @property
-    def names(self) -> list[str]:
-        """Of what is given."""
-        ports = self.step.inputs[len(self.step.outputs) :]
-        return [port.name for port in ports if port.name != "t"]
+    clock: bool = False  # whether the time is an input of the step, before dt
 
     @property
     def timed(self) -> bool:
-        """Whether a step needs to know the time."""
-        return self.law is not None or any(port.name == "t" for port in self.step.inputs)
+        """Whether anybody asks for the time."""
+        return self.clock or self.law is not None
 
     def inputs(self, k: Any, x: States, tau: Any = None) -> list[Any]:
         """All inputs of step k from a state; `tau` are its torques where they were taken out."""
-        now = dict(zip(self.names, self.given, strict=True))
+        rest = list(self.given)
         if self.timed:
-            now["t"] = now["dt"] * k
-        if self.law is not None:
-            now["tau"] = self.law(now["t"], *x)
-        elif self.moving:
-            now["tau"] = now["tau"][k] if tau is None else tau
-        return [*x, *(now[port.name] for port in self.step.inputs[len(x) :])]
+            at = self.names.index("dt")
+            t = rest[at] * k
+            if self.clock:
+                rest.insert(at, t)
+            if self.law is not None:
+                rest[0] = self.law(t, *x)
+        if self.moving:
+            rest[0] = rest[0][k] if tau is None else tau
+        return [*x, *rest]
 
 
 class RollingFacade(InertialFacade):
@@ -141,7 +140,9 @@ class RollingFacade(InertialFacade):
         elif callable(tau):
             law = self._asked(tau, given["tau"], lead)
         length = min(every, isqrt(steps - 1) + 1)
-        walk = Walk(made, list(given.values()), moving, every, steps // every, length, law)
+        clock = any(port.name == "t" for port in made.inputs)
+        counted = (every, steps // every, length)
+        walk = Walk(made, tuple(given), list(given.values()), moving, *counted, law, clock)
         states = [self._spread(x, (*lead, x.shape[-1])) for _, x in pairs[: len(made.outputs)]]
         found = self._walk(walk, tuple(states))
         return found[0], found[1]

@@ -63,7 +63,7 @@ class Sweep:
         walk, count = self.walk, len(self.walk.step.outputs)
         ports = [port.name for port in walk.step.inputs]
         wanted = [name for name, yes in zip(walk.names, asked[count:], strict=True) if yes]
-        if "dt" in wanted and "t" in ports:
+        if walk.clock and "dt" in wanted:
             wanted.append("t")  # of step k, k dt
         pulled = op(walk.step.vjp((*range(count), *map(ports.index, wanted))))
         bars = [x.new_zeros(x.shape) for x in start(0)]
@@ -87,8 +87,7 @@ class Sweep:
     ) -> None:
         """What step k adds to the gradient of an input."""
         if name == "tau" and self.walk.moving:
-            tau = self.walk.given[self.walk.names.index("tau")]
-            turns[k] = bar.sum_to_size(tau.shape[1:])
+            turns[k] = bar.sum_to_size(self.walk.given[0].shape[1:])
             return
         name, bar = ("dt", k * bar) if name == "t" else (name, bar)
         sums[name] = sums[name].add_(bar) if name in sums else bar
