@@ -78,6 +78,7 @@ def test_what_is_out_of_reach_is_said_and_fails(poses):
     found = call("--target", "30,0,1", "--frame", "gripper", "--restarts", "5")
     assert found.exit_code == 1
     assert "not found: the nearest" in found.stdout and "0 found of 1 targets" in found.stdout
+    assert "1 of 1 targets not found, 0: out of reach" in found.stderr
 
 
 @pytest.mark.parametrize(

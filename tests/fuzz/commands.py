@@ -36,6 +36,18 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         **dict.fromkeys(("--q", "--qd", "--tau", "--tip-wrench"), NUMBERS),
         **{"--formulation": ("articulated_body", "solve", "x"), "--deg": (), "--json": ()},
     },
+    "ik": {
+        "--target": (*NUMBERS, "1e308,0,0"),
+        **{"--frame": (*WORDS, "base"), "--q": NUMBERS, "--out": (*PLACES, "q.csv")},
+        **{
+            "--csv": ("poses.csv", "arm.urdf", "nowhere.csv", "."),
+            "--restarts": ("3", "0", "-1", "x"),
+        },
+        **{"--tolerance": ("1e-9", "0", "nan", "inf"), "--seed": ("1", "-1", "x")},
+        **dict.fromkeys(
+            ("--position-only", "--all", "--path", "--no-limits", "--deg", "--json"), ()
+        ),
+    },
     "matrices": {"--q": NUMBERS, "--frame": (*WORDS, "base"), "--deg": (), "--json": ()},
     "count": {"--quantity": WORDS[1:], "--json": ()},
     "simulate": {
@@ -88,6 +100,8 @@ def case(rng: np.random.Generator) -> list[str]:
         words.append("run.nc" if command == "report" and rng.random() < 0.8 else subject)
     if command == "simulate" and rng.random() < 0.95:
         words += ["--duration", _pick(("0.02",) * 6 + ("0", "-1", "nan", "inf", "x"), rng)]
+    if command == "ik" and rng.random() < 0.8:
+        words += ["--target", _pick(("0.3,0.2,0", "0.3 0.2 0.1 0 0 1", "9,9,9"), rng)]
     if command == "equations":
         words += ["--simplify", "fast", "--timeout", "1"]
     for option, values in OPTIONS[command].items():
@@ -137,6 +151,7 @@ def _files() -> dict[str, bytes]:
         "broken.urdf": b"<robot name='x'><link",
         "m.toml": PLANAR.encode(),
         "run.nc": stored,
+        "poses.csv": b"x,y,z\n0.3,0.2,0\n0.2,0.1,0\n",
     }
 
 

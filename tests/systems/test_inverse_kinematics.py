@@ -179,6 +179,10 @@ def test_bad_targets_are_named():
         robot.inverse_kinematics(T, tolerance=0.0)
     with pytest.raises(SettingError, match="restarts must be a whole number"):
         robot.inverse_kinematics(T, restarts=-1)
+    with pytest.raises(SettingError, match="seed must be a whole number, zero or more, not -1"):
+        robot.inverse_kinematics(T, seed=-1)
+    huge = robot.inverse_kinematics([1e308, 0.0, 0.0], task="position", restarts=2)
+    assert not huge.found and np.isfinite(huge.q).all()
     for weights in ([1.0, 1.0], [1.0, -1.0, 1.0], [np.nan] * 3):
         with pytest.raises(ShapeError, match="'position' must be 3 positive numbers"):
             robot.inverse_kinematics(T, task="position", weights=weights)

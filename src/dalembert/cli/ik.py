@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import typer
 
-from dalembert.cli.commands import FAILURE
+from dalembert.cli.commands import FAILURE, complain
 from dalembert.cli.coordinates import coordinates, parse
 from dalembert.cli.output import console, number, print_json, say, show, table
 from dalembert.cli.simulate import require_writable
@@ -70,6 +70,10 @@ def ik(name: str, wanted: Wanted, as_json: bool) -> None:
     else:
         _show(system, frame, targets, answers, found, said, wanted)
     if not found.all():
+        lost = np.flatnonzero(~found)
+        listed = ", ".join(map(str, lost[:10])) + (", …" if len(lost) > 10 else "")
+        reason = "out of reach, or of the limits (--no-limits)"
+        complain(f"{len(lost):,} of {len(found):,} targets not found, {listed}: {reason}")
         raise typer.Exit(FAILURE)
 
 
@@ -223,13 +227,5 @@ def _show(
     say(screen, f"{count:,} {words} {len(found):,} targets")
     for sentence in said:
         say(screen, ("jump:", "red"), f" {sentence}")
-    lost = np.flatnonzero(~found)
-    if len(lost):
-        listed = ", ".join(map(str, lost[:10])) + (", …" if len(lost) > 10 else "")
-        say(
-            screen,
-            ("not found:", "red"),
-            f" {listed}; out of reach, or of the limits (--no-limits)",
-        )
     if wanted.out is not None:
         say(screen, f"written: {wanted.out}")

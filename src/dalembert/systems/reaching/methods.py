@@ -68,7 +68,7 @@ class InverseKinematics(System):
         >>> bool(found.all()), np.allclose(arm.pose(q), T, atol=1e-8)
         (True, True)
         """
-        require(tolerance, restarts, goal, q0, continuous)
+        require(tolerance, restarts, seed, goal, q0, continuous)
         require_task(task)
         require_manipulable(goal, self.dynamics.rows, self.name)
         self.dynamics.require_frame(frame)
@@ -113,7 +113,7 @@ class InverseKinematics(System):
         >>> int(number), np.allclose(arm.pose(q), arm.pose(q[0]), atol=1e-8)
         (8, True)
         """
-        require(tolerance, 0, None, None)
+        require(tolerance, 0, seed)
         self.dynamics.require_frame(frame)
         how = Search(frame, task, limits)
         hunt = Hunt(self, how, tolerance, 0, seed, None, parameters)

@@ -74,7 +74,12 @@ def _missed(x: np.ndarray, task: str) -> np.ndarray:
 
 
 def require(
-    tolerance: float, restarts: int, goal: str | None, q0: Any, continuous: bool = False
+    tolerance: float,
+    restarts: int,
+    seed: int,
+    goal: str | None = None,
+    q0: Any = None,
+    continuous: bool = False,
 ) -> None:
     """Settings of a search that make sense."""
     if goal is not None and goal not in reach.GOALS:
@@ -87,8 +92,9 @@ def require(
         raise SettingError("goal='near' needs q0, the posture to be near to")
     if not (np.isfinite(tolerance) and tolerance > 0.0):
         raise SettingError(f"tolerance must be a positive number, m and rad, not {tolerance!r}")
-    if restarts < 0 or int(restarts) != restarts:
-        raise SettingError(f"restarts must be a whole number, not {restarts!r}")
+    for name, value in (("restarts", restarts), ("seed", seed)):
+        if value < 0 or int(value) != value:
+            raise SettingError(f"{name} must be a whole number, zero or more, not {value!r}")
 
 
 def require_task(task: str) -> None:
