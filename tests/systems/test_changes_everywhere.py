@@ -202,6 +202,11 @@ GIVEN = {
     "gear_ratio": {"joint": {"gear_ratio": dl.Parameter("x", 5.0), "rotor_inertia": 0.1}},
     "stiffness": {"joint": {"stiffness": dl.Parameter("x", 5.0), "rest": 0.3}},
     "pitch": {"joint": {"type": "helical", "pitch": dl.Parameter("x", 0.3)}},
+    "axis": {"joint": {"axis": (dl.Parameter("x", 0.3), -0.5, -0.4)}},
+    "axis2": {
+        "joint": {"type": "universal", "axis": (0, 0, 1), "axis2": (1, dl.Parameter("x", 0.3), 0)}
+    },
+    "planar": {"joint": {"type": "planar", "axis": (dl.Parameter("x", 0.3), 0.2, 0.7)}},
     "frame": {"frame": pose(p=[dl.Parameter("x", 0.3), 0.0, 0.0])},
     "inertia": {"inertia": dl.Parameter("x", 0.3) * np.eye(3)},
 }
@@ -227,9 +232,11 @@ def test_a_parameter_stands_wherever_a_number_does(key):
         row = {**row, "inertia": 0.3 * np.eye(3)}
     plain = dl.Robot.from_links([numbers_for({**row, "joint": joint})])
     assert opened.named_parameters == {"x": GIVEN_VALUES[key]}
-    state = ([0.4], [0.5], [0.6])
+    state = [np.linspace(0.4, 0.6, plain.nv) + k for k in range(3)]
     a, b = (r.reference("inverse_dynamics", *state) for r in (opened, plain))
     np.testing.assert_allclose(a, b, **TIGHT)
+    at = {"x": 0.7 * opened.named_parameters["x"]}
+    assert abs(opened.inverse_dynamics(*state, parameters=at) - b).max() > 1e-3
 
 
 GIVEN_VALUES = {key: 5.0 if key in ("gear_ratio", "stiffness") else 0.3 for key in GIVEN}
@@ -256,10 +263,8 @@ def test_actuators_hold_parameters():
     assert stiff[0] == pytest.approx(5.0)
 
 
-def test_directions_and_limits_that_are_parameters_are_refused_with_a_way_out():
+def test_limits_that_are_parameters_are_refused_with_a_way_out():
     x = dl.Parameter("x", 0.1)
-    with pytest.raises(ModelError, match="turn the origin instead"):
-        dl.Robot.from_links([{"name": "a", "joint": {"axis": (x, 0, 1)}}])
     with pytest.raises(ModelError, match="limits are not in the equations"):
         dl.load("planar_2r").with_limits({"link1_joint": (x, 1.0)})
 

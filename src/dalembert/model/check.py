@@ -59,17 +59,12 @@ def number(value: Any, what: str) -> Any:
     return numbers(value, (), what)
 
 
-def direction(value: Any, what: str) -> np.ndarray:
-    """An axis (3,), not zero; it must be known as numbers."""
+def direction(value: Any, what: str) -> Any:
+    """An axis (3,), not zero as far as it is numbers."""
     axis = numbers(value, (3,), what)
-    if is_symbolic(axis):
-        raise ModelError(
-            f"{what} holds a parameter; a direction must be numbers (turn the origin instead: "
-            "origin_rpy may hold parameters)"
-        )
-    if np.linalg.norm(axis) < 1e-9:
+    if not is_symbolic(axis) and np.linalg.norm(axis) < 1e-9:
         raise ModelError(f"{what} is {axis}; it must be three numbers, not all zero")
-    return np.asarray(axis)
+    return axis
 
 
 def pose(value: Any, what: str) -> Any:

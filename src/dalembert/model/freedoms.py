@@ -11,7 +11,7 @@ from dalembert.errors import ModelError
 from dalembert.model.check import direction, is_one, number, numbers
 from dalembert.model.joint import KINDS, Chart, Factors, factors
 from dalembert.model.link import Joint
-from dalembert.spatial.arrays import Vector
+from dalembert.spatial.arrays import Vector, Vector3
 from dalembert.spatial.rotations import snap
 from dalembert.text import short
 
@@ -19,7 +19,7 @@ from dalembert.text import short
 class Freedom(NamedTuple):
     """One chart of a joint: its unit axis in the joint frame, and what is added to its q."""
 
-    axis: np.ndarray
+    axis: Vector3
     chart: Chart
     offset: Vector  # (nq,)
 
@@ -45,8 +45,10 @@ def freedoms(joint: Joint, label: str) -> list[Freedom]:
     return [Freedom(a, chart, x) for (a, chart), x in zip(pieces, offsets, strict=True)]
 
 
-def _unit(axis: Any, what: str) -> np.ndarray:
+def _unit(axis: Any, what: str) -> Vector3:
     given = direction(axis, what)
+    if is_symbolic(given):
+        return given / np.sqrt(given @ given)
     return snap(given / np.linalg.norm(given))
 
 

@@ -8,7 +8,7 @@ revolute ones with a massless link between them, so no recursion ever meets an S
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.model.frozen import Frozen
 from dalembert.spatial import quaternions
-from dalembert.spatial.arrays import Matrix, Scalar, Vector
+from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Vector3
 from dalembert.spatial.placement import Placement
 from dalembert.spatial.rotations import left_jacobian_inverse_so3, rotation_z
 from dalembert.spatial.se3 import bracket, exp_se3
@@ -174,20 +174,18 @@ def _dexp_inverse(
 REVOLUTE, PRISMATIC = Screw(), Screw(turn=0.0, slide=1.0)
 X, Y, Z = np.eye(3)
 
-Factors = list[tuple[np.ndarray, Chart]]
-Axis = Sequence[float] | np.ndarray
+Factors = list[tuple[Vector3, Chart]]
 
 
-def factors(kind: str, axis: Axis, axis2: Axis | None, pitch: Scalar) -> Factors:
+def factors(kind: str, axis: Vector3, axis2: Vector3 | None, pitch: Scalar) -> Factors:
     """The sequence of (axis in the joint frame, chart) that makes a joint of this kind.
 
     Order of coordinates: cylindrical (slide, turn), universal (about `axis`, then about `axis2`),
     planar (x, y, angle) in the plane normal to `axis`, free (position, quaternion).
     """
-    first = np.asarray(axis, dtype=float)
+    first = axis
     if kind == "universal":
-        second = Y if axis2 is None else np.asarray(axis2, dtype=float)
-        return [(first, REVOLUTE), (second, REVOLUTE)]
+        return [(first, REVOLUTE), (Y if axis2 is None else axis2, REVOLUTE)]
     if kind == "planar":
         frame = align(first)
         return [(frame[:, 0], PRISMATIC), (frame[:, 1], PRISMATIC), (first, REVOLUTE)]
@@ -221,15 +219,17 @@ KINDS = (
 )
 
 
-def align(axis: np.ndarray) -> np.ndarray:
+def align(axis: Vector3) -> Matrix3:
     """A rotation that takes z to the unit vector `axis`: the smallest one in the upper half space.
 
     >>> align(np.array([0.0, 1.0, 0.0])) @ Z
     array([0., 1., 0.])
     """
-    if axis[2] < 0.0:  # mirrored through half a turn about x, so that 1 + z never cancels
-        flip = np.array([1.0, -1.0, -1.0])
-        return flip[:, None] * align(flip * axis)
     x, y, z = axis
+    # mirrored through half a turn about x where z < 0, so that 1 + z never cancels
+    flip = np.where(z < 0.0, -1.0, 1.0)
+    y, z = flip * y, flip * z
     k = 1.0 / (1.0 + z)
-    return np.array([[1 - k * x * x, -k * x * y, x], [-k * x * y, 1 - k * y * y, y], [-x, -y, z]])
+    rows = [[1 - k * x * x, -k * x * y, x], [-k * x * y, 1 - k * y * y, y], [-x, -y, z]]
+    scaled = [rows[0], [flip * e for e in rows[1]], [flip * e for e in rows[2]]]
+    return np.stack([np.stack(row) for row in scaled])
