@@ -56,7 +56,8 @@ def _unlike_rotations(x: np.ndarray) -> float:
 def misses(here: np.ndarray, target: np.ndarray, task: str) -> np.ndarray:
     """The larger of the distance, m, and the angle, rad, between poses (..., 4, 4), of a task."""
     apart = np.asarray(here - target, dtype=float)
-    found = [_missed(x * x, task) for x in columns_of(apart)]
+    with np.errstate(over="ignore"):  # as far as that is far enough
+        found = [_missed(x * x, task) for x in columns_of(apart)]
     return np.concatenate(found or [np.zeros(0)]).reshape(apart.shape[:-2])
 
 
