@@ -73,8 +73,10 @@ class FixedRun:
             yield self, first, count
             return
         while k < end:
-            t = k * self.grid.dt
-            q, qd, *_ = self.stepper.plant.parts(self.observe({"x": x}))
+            t, seen = k * self.grid.dt, self.observe({"x": x})
+            q, qd, *_ = self.stepper.plant.parts(seen)
+            if self.stepper.method.remembers and torques.sampling.jumps(t):
+                x[...] = self.stepper.enter(seen, t, *self.given.values()).T
             held, change = torques.until_change(t, q, qd)
             steps = min(end, round(change / self.grid.dt)) - k
             yield FixedRun(self.stepper, Constant(held), self.given, self.grid), k, steps

@@ -80,6 +80,10 @@ class Sampling:
             return k
         return 2 * k + int(t - k * self.period >= rest - WHOLE * self.period)
 
+    def jumps(self, t: float) -> bool:
+        """Whether a command begins to act at t."""
+        return abs(t - self.moment(self.latest(t)).time) <= WHOLE * self.period
+
     def acting(self, times: np.ndarray) -> np.ndarray:
         """(K,) the samples whose commands act from these times on; negative where none does yet."""
         return np.array([self.moment(self.latest(t)).acts for t in times.tolist()], dtype=int)

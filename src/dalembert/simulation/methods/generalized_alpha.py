@@ -230,6 +230,7 @@ def generalized_alpha(rho: float = RHO) -> FixedMethod:
         projects=False,
         traces=False,
         by_slopes=False,
+        remembers=True,
     )
 
 

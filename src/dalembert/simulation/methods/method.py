@@ -64,6 +64,7 @@ class FixedMethod:
     traces: bool = True  # runs on symbols; otherwise it is called on numbers
     projects: bool = True  # its states are brought back to constraints after every step
     by_slopes: bool = True  # goes by the slopes of the plant, whatever formulation they are of
+    remembers: bool = False  # carries accelerations, which are others after a torque that jumps
 
     def __post_init__(self) -> None:
         require_named(self.name, self.order)
