@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog
 
 import dalembert as dl
@@ -136,6 +138,24 @@ def test_time_converges_with_the_grid() -> None:
     assert (steps > 0.0).all()
     order = np.log2(steps[0] / steps[-1]) / 2.0
     assert 0.7 < order < 1.3
+
+
+@given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from([1, 3, 5]), st.floats(-2.0, 2.0))
+@settings(max_examples=25, deadline=None)
+def test_limits_hold_and_some_are_met_on_any_path(
+    seed: int, points: int, degree: int, size: float
+) -> None:
+    """Whatever the shape and the size of the path: within limits, at rest at its ends, not slower."""
+    rng = np.random.default_rng(seed)
+    path = through(10.0**size * rng.uniform(-1.0, 1.0, (points, 3)), degree)
+    fast = time_optimal(path, velocity=[1.0, 2.0, 0.5], acceleration=[3.0, 1.0, 2.0])
+    assert largest(fast) < 1.001
+    t = np.linspace(0.0, fast.duration, 200)
+    assert (np.diff(fast.s(t)) > 0.0).all()
+    np.testing.assert_allclose(fast(t[[0, -1]]).q, path([0.0, 1.0]).q, rtol=1e-9, atol=1e-9)
+    used = np.max([x.max(axis=(1, 2)) for x in fast.used(fast.inner_times(3)).values()], axis=0)
+    share = np.diff(fast.breaks)[used > 0.9].sum() / fast.duration
+    assert share > 0.9
 
 
 def test_points_without_inertia_do_not_shake() -> None:

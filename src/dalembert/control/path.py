@@ -82,16 +82,12 @@ class Path:
     @cached_property
     def corners(self) -> np.ndarray:
         """Where q' jumps, so that the path can only be followed by stopping there."""
-        before, after = self._sides(1)
-        size = np.maximum(np.abs(before), np.abs(after)).max(axis=1)
+        ends = self.at_ends(self.breaks).dq
+        before, after = ends[:-1, 1], ends[1:, 0]
         # where q' is nothing but rounding there is no corner
-        size = np.maximum(size, 1e-3 * np.abs(self.at_ends(self.breaks).dq).max())
+        size = np.maximum(np.abs(before), np.abs(after)).max(axis=1)
+        size = np.maximum(size, 1e-3 * np.abs(ends).max())
         return self.breaks[1:-1][np.abs(after - before).max(axis=1) > CORNER * size]
-
-    def _sides(self, order: int) -> tuple[np.ndarray, np.ndarray]:
-        """A derivative before and after each inner break, (m−1, n)."""
-        ends = self.at_ends(self.breaks)[order]
-        return ends[:-1, 1], ends[1:, 0]
 
 
 def through(points: Any, degree: int = 3, s: Any = None, blend: float = 0.0) -> Path:
