@@ -79,6 +79,17 @@ def test_viscous_friction_is_exact_as_the_grid_grows_finer() -> None:
     assert largest(runs[0]) < 1.0 + 1e-6
 
 
+def test_what_can_be_held_can_be_followed_slowly_in_spite_of_friction() -> None:
+    """Torques a tenth above weight and Coulomb friction: friction grows with the speed from nothing."""
+    robot = dl.load("puma560")
+    path = through(np.random.default_rng(0).uniform(-1.5, 1.5, (4, 6)))
+    weight = np.abs(robot.gravity_torque(path(np.linspace(0.0, 1.0, 300)).q)).max(axis=0)
+    tau = 1.1 * (weight + np.abs(robot.dynamics.bound().coulomb).max(axis=0)) + 1.0
+    fast = time_optimal(path, robot, velocity=20.0, torque=tau)
+    assert largest(fast) < 1.001
+    assert {limit.kind for limit in fast.active} == {"torque"}
+
+
 def test_coulomb_friction_is_exact() -> None:
     """Speeding up with τ − T, braking with τ + T."""
     robot = wheel(coulomb=(1.0, -1.0))

@@ -20,6 +20,7 @@ IDLE = 0.02  # share of all limits that an interval leaves unused: its motion ca
 IDLE_ROUNDS = 6  # of halving such intervals
 ROUNDS = 16  # of halving intervals in which limits are passed
 TURNS = 40  # of tangents for viscous friction
+SLOWEST = 1e-6  # share of ṡ² at which they are tried
 SETTLED = 1e-9  # change of ṡ² from one to the next
 
 
@@ -115,10 +116,31 @@ def _solved(
     x = _speeds(limits, grid, start, end, system)
     for _ in range(TURNS if limits.f.any() else 0):
         before = x
-        x = _speeds(limits.tangent(np.stack([x[:-1], x[1:]], axis=1)), grid, start, end, system)
-        if np.abs(x - before).max() <= SETTLED * x.max():
+        x, slower = _with_friction(limits, grid, x, start, end, system)
+        if slower == 1.0 and np.abs(x - before).max() <= SETTLED * x.max():
             break
     return timed(path, grid, x, most, system)
+
+
+def _with_friction(
+    limits: Rows, grid: np.ndarray, x: np.ndarray, start: float, end: float, system: System | None
+) -> tuple[np.ndarray, float]:
+    """(ṡ² with tangents at a share of x, that share): 1, or what is small enough.
+
+    A tangent of √x is above it, most of all at rest: with one at too large an x not even a slow
+    motion is feasible. With one at a motion that is feasible, this motion stays so.
+    """
+    slower = 1.0
+    while True:
+        at = slower * x
+        at[0], at[-1] = start**2, end**2
+        try:
+            tangent = limits.tangent(np.stack([at[:-1], at[1:]], axis=1))
+            return _speeds(tangent, grid, start, end, system), slower
+        except TrajectoryError:
+            slower *= 0.25
+            if slower < SLOWEST:
+                raise
 
 
 def _speeds(
