@@ -6,6 +6,7 @@ import pytest
 
 from dalembert.errors import ImportFileError, UnknownNameError
 from dalembert.systems.robot import Robot
+from dalembert.zoo import load
 
 # Unit quaternions and inertias from geoms pass through MuJoCo's compiler: nothing is lost but bits.
 AGREEMENT = 1e-9
@@ -344,3 +345,21 @@ def test_weights_that_a_limited_drive_lifts_are_left_out():
     (left,) = Robot.from_mjcf(text.format('actuatorfrcrange="-1 1"')).notes.left_out
     assert (left.what, left.name) == ("actuatorgravcomp", "j")
     assert Robot.from_mjcf(text.format("")).notes.left_out == ()
+
+
+def test_limits_of_drives_are_effort_limits():
+    """A joint's own range, a servo's force, a motor's control times its gear; free where none is."""
+    link = '<geom type="capsule" size=".05" fromto="0 0 0 0 0 -.4"/>'
+    names, own = "abcd", {"a": 'actuatorfrcrange="-20 15"'}
+    opened = "".join(
+        f'<body pos="0 0 -.4"><joint name="{n}" axis="0 1 0" {own.get(n, "")}/>{link}'
+        for n in names
+    )
+    drives = """<motor joint="a" ctrlrange="-1 1" gear="50"/>
+      <position joint="b" kp="100" forcerange="-12 12" gear="2"/>
+      <motor joint="c" ctrlrange="-1 1" gear="30"/><motor joint="d"/>"""
+    world = f"<worldbody>{opened}{'</body>' * 4}</worldbody>"
+    robot = Robot.from_mjcf(f"<mujoco>{world}<actuator>{drives}</actuator></mujoco>")
+    assert robot.effort_limit.tolist() == [20.0, 24.0, 30.0, np.inf]
+    arm = load("ur5")
+    np.testing.assert_allclose(Robot.from_mjcf(arm.to_mjcf()).effort_limit, arm.effort_limit)

@@ -16,6 +16,7 @@ import numpy as np
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
 from dalembert.importers.mjcf_actuators import actuation
 from dalembert.importers.mjcf_compile import compiled
+from dalembert.importers.mjcf_efforts import with_efforts
 from dalembert.importers.mjcf_files import Trust, require_mujoco
 from dalembert.importers.mjcf_fluid import submerged
 from dalembert.importers.mjcf_limits import MAX_BODIES
@@ -80,7 +81,7 @@ def model_from_mjcf(
     if strict and (notes.warnings or notes.left_out):
         lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in notes.left_out]
         raise ImportFileError("; ".join([*notes.warnings, *lost]), document.file)
-    return replace(model, notes=notes, driven_by=driven)
+    return with_efforts(m, replace(model, notes=notes, driven_by=driven), bodies.joints)
 
 
 def _check_model(m: Any, heard: list[str], file: str | None) -> None:

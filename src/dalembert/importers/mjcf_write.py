@@ -169,7 +169,7 @@ def _joint(model: Model, body: Body, item: Placed, here: np.ndarray, forces: str
     limited = (
         f' range="{numbers(reach)}"' if np.isfinite(reach).all() and reach[0] < reach[1] else ""
     )
-    limited += joint_range(model, item.joint)
+    limited += joint_range(model, item.joint, item.info.effort_limit)
     return f'<joint name={name} type="{kind}" {axis}{limited}{driven}/>'
 
 

@@ -27,9 +27,14 @@ def actuator_lines(model: Model, quoted: Callable[[str], str]) -> list[str]:
     return ["  <actuator>", *lines, "  </actuator>"] if lines else []
 
 
-def joint_range(model: Model, joint: str) -> str:
-    """Limits of what all actuators exert on a joint, as attributes."""
+def joint_range(model: Model, joint: str, effort: float = np.inf) -> str:
+    """Limits of what all actuators exert on a joint, as attributes.
+
+    Without actuators, whose own limits say it, they are the joint's effort limit.
+    """
     found = model.driven_by.joint_ranges.get(joint)
+    if found is None and not model.driven_by.actuators and 0.0 < effort < np.inf:
+        found = (-effort, effort)
     return "" if found is None else " " + _range("actuatorfrc", found, f"joint {joint!r}")
 
 
