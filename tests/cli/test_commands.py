@@ -55,7 +55,7 @@ def test_help_names_every_command_and_has_examples():
     for command in ("zoo", "info", "inverse", "forward", "matrices", "bench", "demo"):
         assert command in shown
         assert "Usage" in run(command, "--help")
-    assert "Example: dalembert inverse" in run("inverse", "--help")
+    assert "Examples: dalembert inverse" in run("inverse", "--help")
 
 
 def test_zoo():

@@ -6,7 +6,7 @@ import pytest
 
 from dalembert.errors import CompileError
 from dalembert.kernels.cuda import nvrtc
-from dalembert.kernels.cuda.driver import Driver, _Room
+from dalembert.kernels.cuda.driver import Cards, _Room
 
 TEXT = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; }'
 
@@ -65,7 +65,7 @@ def test_wheels_and_toolkits_are_searched_the_newest_first(monkeypatch, tmp_path
 
 def test_without_a_driver_that_is_said(nowhere):
     with pytest.raises(CompileError, match="there is no CUDA driver here"):
-        Driver()
+        Cards()
 
 
 def test_arguments_of_a_launch_lie_eight_bytes_apart():

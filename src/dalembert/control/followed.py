@@ -16,6 +16,7 @@ from dalembert.control.trajectory import on_pieces, spline_pieces
 from dalembert.errors import TrajectoryError
 from dalembert.spatial.rotations import log_so3
 from dalembert.systems.reaching.targets import misses
+from dalembert.systems.tableau import TABLEAUX
 
 if TYPE_CHECKING:
     from dalembert.control.cartesian import CartesianPath, Segment
@@ -120,11 +121,11 @@ class _Track:
 
     def predicted(self, q: np.ndarray, share: float, step: float) -> np.ndarray:
         """q after a step along dq/dσ = J⁺ V, of fourth order."""
-        k1 = self.rate(q, share)
-        k2 = self.rate(q + 0.5 * step * k1, share + 0.5 * step)
-        k3 = self.rate(q + 0.5 * step * k2, share + 0.5 * step)
-        k4 = self.rate(q + step * k3, share + step)
-        return q + step / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+        slope, reach, moved = np.zeros_like(q), 0.0, np.zeros_like(q)
+        for ahead, weight in TABLEAUX["rk4"].rows:
+            slope = self.rate(q + reach * step * slope, share + reach * step)
+            moved, reach = moved + weight * slope, ahead
+        return q + step * moved
 
     def rate(self, q: np.ndarray, share: float) -> np.ndarray:
         """J⁺ V (n,)."""

@@ -49,8 +49,8 @@ class _Room(threading.local):
         self.places = (ctypes.c_void_p * size)(*range(first, first + 8 * size, 8))
 
 
-class Driver:
-    """The driver of this process."""
+class Cards:
+    """What the driver of this process does with its cards."""
 
     _room = _Room()
 
@@ -164,6 +164,6 @@ class Driver:
 
 
 @cache
-def driver() -> Driver:
+def driver() -> Cards:
     """The one driver of this process."""
-    return Driver()
+    return Cards()
