@@ -1,17 +1,62 @@
-"""JAX's transforms on a GPU, and arrays of many shapes."""
+"""JAX on a GPU against the CPU: values, gradients, transforms, shapes, motions, times.
+
+python -m benchmarks.gpu.check_jax [words …]
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+from functools import partial
 from typing import Any
 
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import dalembert as dl
-from benchmarks.gpu.checks import CARD, CPU, check, error, panda
+from benchmarks.gpu.checks import (
+    LIMIT,
+    QUANTITIES,
+    check,
+    error,
+    motion,
+    panda,
+    prepared,
+    run,
+    seconds,
+    squares,
+)
+
+jax.config.update("jax_enable_x64", True)
+CPU, CARD = jax.devices("cpu")[0], jax.devices()[0]
 
 
-@check("jax batch shapes and broadcasting float64")
+def compared(name: str, quantity: str, inputs: int, count: int, dtype: str) -> Any:
+    """Value and gradient by JAX on the card and on the CPU."""
+    system, state, value = prepared(name, quantity, inputs, count, dtype)
+    there = dl.jax(system)
+    both = jax.jit(
+        lambda *x: (
+            value(there, *x),
+            jax.grad(lambda *x: squares(value(there, *x)), tuple(range(inputs)))(*x),
+        )
+    )
+    found = both(*(jax.device_put(x, CARD) for x in state))
+    assert all(x.devices() == {CARD} for x in jax.tree.leaves(found))
+    expected = both(*(jax.device_put(x, CPU) for x in state))
+    return error(jax.tree.leaves(found), jax.tree.leaves(expected))
+
+
+for (name, quantity), inputs in QUANTITIES.items():
+    for dtype in LIMIT:
+        given = (name, quantity, inputs, 1001, dtype)
+        check(f"{name} {quantity} {dtype}")(partial(compared, *given))
+
+
+@check("batch shapes and broadcasting float64")
 def _() -> float:
     system, x = panda("float64", 6, 5, 4)
     there, worst = dl.jax(system), 0.0
@@ -36,7 +81,7 @@ def _() -> float:
     return max(worst, error(there.inverse_dynamics(*many), expected))
 
 
-@check("jax jit vmap grad hessian jacfwd scan checkpoint float64")
+@check("jit vmap grad hessian jacfwd scan checkpoint float64")
 def _() -> float:
     system, (q, *_) = panda("float64", 65)
     there = dl.jax(system)
@@ -59,7 +104,7 @@ def _() -> float:
     return worst
 
 
-@check("jax same results a hundred times, several programs at once float32")
+@check("same results a hundred times, several programs at once float32")
 def _() -> float:
     system, x = panda("float32", 4096)
     f = jax.jit(lambda q, qd, a: dl.jax(system).inverse_dynamics(q, qd, a) + q)
@@ -70,3 +115,72 @@ def _() -> float:
         worst = max(worst, error(found, first))
     assert worst == 0.0
     return error(first, system.inverse_dynamics(*x) + x[0])
+
+
+@check("rollout and its gradient float64")
+def _() -> float:
+    return _rolled("float64")
+
+
+@check("rollout and its gradient float32")
+def _() -> float:
+    return _rolled("float32")
+
+
+def _rolled(dtype: str) -> float:
+    system, q, qd, tau, options = motion(dtype, 70, 30)
+    there = dl.jax(system)
+    slope = jax.jit(jax.grad(lambda *x: squares(there.rollout(*x, **options, every=30)), (0, 1, 2)))
+    run = jax.jit(lambda *x: there.rollout(*x, **options))
+    results = []
+    for device in (CARD, CPU):
+        x = [jax.device_put(a, device) for a in (q, qd, tau)]
+        results.append((*run(*x), *slope(*x)))
+    return error(*results)
+
+
+@check("time rollout of 4096 Pandas, 200 steps, value and gradient float32")
+def _() -> Any:
+    system, q, qd, tau, options = motion("float32", 4096, 200)
+    there = dl.jax(system)
+    x = [jax.device_put(a, CARD) for a in (q, qd, tau)]
+    said = []
+    for every in (200, 1):
+        run = jax.jit(lambda *x, every=every: there.rollout(*x, **options, every=every))
+        loss = lambda *x, every=every: squares(  # noqa: E731
+            there.rollout(*x, **options, every=every)
+        )
+        both = jax.jit(jax.value_and_grad(loss, (0, 1, 2)))
+        times = [seconds(partial(f, *x), jax.block_until_ready) for f in (run, both)]
+        said.append(
+            f"every {every}: value {times[0] * 1e3:.2f} ms, with gradient {times[1] * 1e3:.2f}"
+        )
+    return 0.0, "; ".join(said)
+
+
+@check("time of values and vjps of dynamics float32")
+def _() -> Any:
+    return 0.0, "waited for, us: " + "; ".join(
+        f"{count} {quantity} " + " ".join(f"{1e6 * t:.0f}" for t in _two(quantity, count))
+        for count in (4096, 1 << 18)
+        for quantity in ("inverse_dynamics", "forward_dynamics")
+    )
+
+
+def _two(quantity: str, count: int) -> list[float]:
+    """Seconds of a value, and with its vjp."""
+    system, x = panda("float32", count)
+    f = jax.jit(getattr(dl.jax(system), quantity))
+
+    def pulled(*x: Any) -> Any:
+        y, back = jax.vjp(f, *x)
+        return y, back(jnp.ones_like(y))
+
+    given = [jax.device_put(a, CARD) for a in x]
+    both = (f, jax.jit(pulled))
+    return [seconds(partial(g, *given), jax.block_until_ready, 20) for g in both]
+
+
+if __name__ == "__main__":
+    print("JAX", jax.__version__, CARD, flush=True)
+    sys.exit(run())

@@ -1,18 +1,58 @@
-"""PyTorch's transforms on a GPU, tensors of many shapes, streams, captured graphs."""
+"""PyTorch on a GPU against the CPU: values, gradients, transforms, streams, graphs, motions, times.
+
+python -m benchmarks.gpu.check_torch [words …]
+"""
 
 from __future__ import annotations
 
+import gc
+import sys
 import threading
+import time
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 
 import dalembert as dl
-from benchmarks.gpu.check_frameworks import lagrangian
-from benchmarks.gpu.checks import DEVICE, check, error, panda
+from benchmarks.gpu.checks import (
+    DEVICE,
+    LIMIT,
+    QUANTITIES,
+    check,
+    error,
+    lagrangian,
+    motion,
+    panda,
+    prepared,
+    run,
+    seconds,
+    squares,
+)
 
 
-@check("torch batch shapes, strides, broadcasting float64")
+def compared(name: str, quantity: str, inputs: int, count: int, dtype: str) -> Any:
+    """Value and gradient by PyTorch on the card and on the CPU."""
+    system, state, value = prepared(name, quantity, inputs, count, dtype)
+    there = dl.torch(system)
+    results = []
+    for device in (DEVICE, "cpu"):
+        x = [torch.tensor(a, device=device, requires_grad=True) for a in state]
+        found = value(there, *x)
+        assert all(y.device.type == device for y in found)
+        squares(found).backward()
+        results.append([*found, *(a.grad for a in x)])
+    return error(*results)
+
+
+for (name, quantity), inputs in QUANTITIES.items():
+    for dtype in LIMIT:
+        given = (name, quantity, inputs, 1001, dtype)
+        check(f"{name} {quantity} {dtype}")(partial(compared, *given))
+
+
+@check("batch shapes, strides, broadcasting float64")
 def _() -> float:
     system, x = panda("float64", 6, 5, 4)
     there, worst = dl.torch(system), 0.0
@@ -32,7 +72,7 @@ def _() -> float:
     return worst
 
 
-@check("torch opcheck, compile, func float64")
+@check("opcheck, compile, func float64")
 def _() -> float:
     from dalembert.frameworks.torch_call import op
     from dalembert.systems.operation import operation
@@ -53,7 +93,7 @@ def _() -> float:
     return max(worst, error(second, host))
 
 
-@check("torch gradcheck gradgradcheck float64")
+@check("gradcheck gradgradcheck float64")
 def _() -> float:
     system, x = panda("float64", 2)
     t = [torch.tensor(a, device=DEVICE, requires_grad=True) for a in x]
@@ -65,14 +105,15 @@ def _() -> float:
     return 0.0
 
 
-@check("torch graph captured, also as the very first call float32")
+@check("graph captured, also as the very first call float32")
 def _() -> float:
     system, x = panda("float32", 500)
     there = dl.torch(system)
     t = [torch.tensor(a, device=DEVICE) for a in x]
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
-    with torch.cuda.graph(graph):
+    gc.collect()  # what is left of checks before, and of CUDA's, must not go while it records
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         out = there.coriolis_matrix(*t[:2])
     t[0].copy_(torch.tensor(x[1], device=DEVICE))
     out.fill_(float("nan"))
@@ -82,7 +123,7 @@ def _() -> float:
     return error(out, expected.astype("float32"))
 
 
-@check("torch graph of a training step float32")
+@check("graph of a training step float32")
 def _() -> float:
     system, x = panda("float32", 500)
     there = dl.torch(system)
@@ -107,7 +148,7 @@ def _() -> float:
     return error(q.grad, host.grad)
 
 
-@check("torch streams and threads float64")
+@check("streams and threads float64")
 def _() -> float:
     system, x = panda("float64", 20000)
     there, found = dl.torch(system), {}
@@ -130,7 +171,7 @@ def _() -> float:
     return max(error(found[i], expected) for i in range(4))
 
 
-@check("torch devices mixed are named")
+@check("devices mixed are named")
 def _() -> float:
     there = dl.torch(dl.load("planar_2r"))
     one = torch.ones(2, dtype=torch.float64)
@@ -142,10 +183,90 @@ def _() -> float:
     raise AssertionError("no error")
 
 
-@check("torch plain numbers and parameters follow float64")
+@check("plain numbers and parameters follow float64")
 def _() -> float:
     made = lagrangian()
     there, q = dl.torch(made), torch.tensor([0.3, 0.2], dtype=torch.float64, device=DEVICE)
     zero = np.zeros(2)
     found = there.forward_dynamics(q, [0.0, 0.0], zero)
     return error(found, made.forward_dynamics(q.cpu().numpy(), zero, zero))
+
+
+@check("rollout and its gradient float64")
+def _() -> float:
+    system, q, qd, tau, options = motion("float64", 70, 30)
+    there, results = dl.torch(system), []
+    for device in (DEVICE, "cpu"):
+        x = [torch.tensor(a, device=device, requires_grad=True) for a in (q, qd, tau)]
+        found = there.rollout(*x, **options, every=30)
+        squares(found).backward()
+        results.append([*found, *(a.grad for a in x)])
+    return error(*results)
+
+
+@check("time rollout of 4096 Pandas, 200 steps, value and gradient float32")
+def _() -> Any:
+    system, q, qd, tau, options = motion("float32", 4096, 200)
+    there = dl.torch(system)
+    x = [torch.tensor(a, device=DEVICE, requires_grad=True) for a in (q, qd, tau)]
+
+    def both() -> None:
+        for a in x:
+            a.grad = None
+        squares(there.rollout(*x, **options, every=200)).backward()
+
+    def value() -> None:
+        with torch.no_grad():
+            there.rollout(*x, **options, every=200)
+
+    wait = lambda _: torch.cuda.synchronize()  # noqa: E731
+    times = [seconds(f, wait, 3) for f in (value, both)]
+    return 0.0, f"value {times[0] * 1e3:.2f} ms, with gradient {times[1] * 1e3:.2f}"
+
+
+@check("time of values and vjps of dynamics float32")
+def _() -> Any:
+    return 0.0, "waited for, us: " + "; ".join(
+        f"{count} {quantity} " + " ".join(f"{1e6 * t:.0f}" for t in _two(quantity, count))
+        for count in (4096, 1 << 18)
+        for quantity in ("inverse_dynamics", "forward_dynamics")
+    )
+
+
+def _two(quantity: str, count: int) -> list[float]:
+    """Seconds of a value, and with its vjp."""
+    system, x = panda("float32", count)
+    tensors = [torch.tensor(a, device=DEVICE, requires_grad=True) for a in x]
+    plain, weights = [a.detach() for a in tensors], torch.ones_like(tensors[0])
+    g = getattr(dl.torch(system), quantity)
+    both = (
+        partial(g, *plain),
+        lambda: torch.autograd.grad(g(*tensors), tensors, weights),
+    )
+    return [seconds(call, lambda _: torch.cuda.synchronize(), 20) for call in both]
+
+
+@check("time of a call float32")
+def _() -> Any:
+    system, x = panda("float32", 64)
+    there = dl.torch(system)
+    plain = [torch.tensor(a, device=DEVICE) for a in x]
+    said = []
+    for what, given in (
+        ("plain", plain),
+        ("recorded", [a.clone().requires_grad_() for a in plain]),
+    ):
+        there.inverse_dynamics(*given)
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(500):
+            there.inverse_dynamics(*given)
+        issued = (time.perf_counter() - start) / 500
+        torch.cuda.synchronize()
+        said.append(f"{what} {1e6 * issued:.1f} us")
+    return 0.0, ", ".join(said)
+
+
+if __name__ == "__main__":
+    print("PyTorch", torch.__version__, DEVICE, flush=True)
+    sys.exit(run())

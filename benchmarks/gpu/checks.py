@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-
-import jax
 import numpy as np
-import torch
 
 import dalembert as dl
 
-jax.config.update("jax_enable_x64", True)
 DEVICE = os.environ.get("CHECK_DEVICE", "cuda")  # "cpu": to try this script itself
-CPU, CARD = jax.devices("cpu")[0], jax.devices()[0]
 LIMIT = {"float32": 3e-4, "float64": 1e-11}
 CHECKS: dict[str, Callable[[], Any]] = {}
 
@@ -45,9 +42,7 @@ def error(found: Any, expected: Any) -> float:
 def _leaves(tree: Any) -> list[np.ndarray]:
     if isinstance(tree, tuple | list):
         return [leaf for branch in tree for leaf in _leaves(branch)]
-    if isinstance(tree, torch.Tensor):
-        return [tree.detach().cpu().numpy()]
-    return [np.asarray(tree)]
+    return [tree.detach().cpu().numpy() if hasattr(tree, "detach") else np.asarray(tree)]
 
 
 def panda(dtype: str, *lead: int) -> tuple[Any, list[np.ndarray]]:
@@ -58,4 +53,89 @@ def panda(dtype: str, *lead: int) -> tuple[Any, list[np.ndarray]]:
 
 
 def squares(values: Any) -> Any:
+    """The sum of all squares."""
     return sum((x**2).sum() for x in values)
+
+
+def states(name: str, count: int, dtype: str) -> tuple[Any, list[np.ndarray]]:
+    """A system and q, q̇ and a third array of its states."""
+    rng = np.random.default_rng(0)
+    system = lagrangian() if name == "lagrangian" else dl.load(name)
+    if name == "four_bar":
+        q = np.stack([system.neutral()] * count)
+        qd = np.stack([system.project_velocity(a, rng.normal(size=system.nv)) for a in q])
+        state = [q, qd, rng.normal(size=qd.shape)]
+    else:
+        state = list(system.random_state(rng, count))
+    return system, [x.astype(dtype) for x in state]
+
+
+def lagrangian() -> Any:
+    """A pendulum in space by its energies, with three parameters."""
+    from dalembert.zoo import spherical_pendulum
+
+    given = (("m", 2.0), ("l", 0.7), ("g", 9.81))
+    return spherical_pendulum.build(*(dl.Parameter(*pair) for pair in given))
+
+
+QUANTITIES = {
+    ("panda", "inverse_dynamics"): 3,
+    ("panda", "forward_dynamics"): 3,
+    ("panda", "mass_matrix"): 1,
+    ("panda", "jacobian"): 1,
+    ("four_bar", "forward_dynamics"): 3,
+    ("lagrangian", "forward_dynamics"): 3,
+}
+
+
+def prepared(name: str, quantity: str, inputs: int, count: int, dtype: str) -> tuple[Any, Any, Any]:
+    """The system, its states, and the loss whose gradient is compared, of a facade and arrays."""
+    system, state = states(name, count, dtype)
+    given = {"frame": system.dynamics.frames[-1]} if quantity == "jacobian" else {}
+
+    def value(there: Any, *arrays: Any) -> Any:
+        found = getattr(there, quantity)(*arrays, **given)
+        return found if isinstance(found, tuple) else (found,)
+
+    return system, state[:inputs], value
+
+
+def motion(dtype: str, count: int, steps: int) -> Any:
+    """A Panda, its states and torques, and the options of a rollout."""
+    system, (q, qd, tau) = panda(dtype, count)
+    return system, q, 0.1 * qd, tau, {"steps": steps, "dt": 1e-3, "friction": "plain"}
+
+
+def seconds(call: Callable[[], Any], wait: Callable[[Any], Any], repeats: int = 5) -> float:
+    """The shortest of several runs after two others."""
+    wait(call()), wait(call())
+    best = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        wait(call())
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def run() -> int:
+    """Run the checks whose names have the words given, and say how many failed."""
+    failed = []
+    for name, function in CHECKS.items():
+        if not all(word in name for word in sys.argv[1:]):
+            continue
+        start = time.perf_counter()
+        try:
+            found = function()
+            worst, note = found if isinstance(found, tuple) else (found, "")
+            limit = next((limit for dtype, limit in LIMIT.items() if dtype in name), 0.0)
+            good = worst <= limit
+        except BaseException:
+            traceback.print_exc(limit=-6)
+            worst, note, good = np.nan, "", False
+        failed += [] if good else [name]
+        took = time.perf_counter() - start
+        print(
+            f"{'ok  ' if good else 'FAIL'} {worst:7.1e} {took:6.1f} s  {name}  {note}", flush=True
+        )
+    print(f"{len(failed)} failed: {failed}")
+    return bool(failed)

@@ -55,19 +55,22 @@ class JaxSystem(RollingFacade):
         def one(x: Any, at: Any) -> Any:
             return tuple(call(walk.step, walk.inputs(at.get("k"), x, at.get("tau")))), None
 
-        unrolled = 1 if walk.law is not None else _UNROLLED
+        def repeated(function: Any, x: Any, at: Any, length: int) -> Any:
+            several = 1 if walk.law is not None else min(_UNROLLED, length)
+            return jax.lax.scan(function, x, at, length, unroll=several)
+
         # what a function of the user keeps is computed again too
         one = jax.checkpoint(one) if walk.law is not None else one
 
         @partial(jax.checkpoint, static_argnums=2)
         def segment(x: Any, at: Any, length: int) -> Any:
-            return jax.lax.scan(one, x, at, length, unroll=min(unrolled, length))
+            return repeated(one, x, at, length)
 
         def block(x: Any, at: Any) -> Any:
             """`every` steps, in segments and what is left over."""
             whole, left = divmod(walk.every, walk.length)
             pieces = _folded({k: y[: whole * walk.length] for k, y in at.items()}, whole)
-            x, _ = jax.lax.scan(lambda x, u: segment(x, u, walk.length), x, pieces, whole)
+            x, _ = repeated(lambda x, u: segment(x, u, walk.length), x, pieces, whole)
             if left:
                 x, _ = segment(x, {k: y[-left:] for k, y in at.items()}, left)
             return x, x
@@ -81,8 +84,8 @@ class JaxSystem(RollingFacade):
         if walk.every == 1:
             block = lambda x, at: (one(x, at)[0],) * 2  # noqa: E731
         else:
-            unrolled, at = 1, _folded(at, walk.saves)
-        return jax.lax.scan(block, state, at, walk.saves, unroll=min(unrolled, walk.saves))[1]
+            at = _folded(at, walk.saves)
+        return (repeated if walk.every == 1 else jax.lax.scan)(block, state, at, walk.saves)[1]
 
 
 def _folded(arrays: dict[str, Any], count: int) -> dict[str, Any]:

@@ -17,8 +17,7 @@ import numpy as np
 
 from dalembert.forking import llvm_lock
 from dalembert.frameworks.on_cuda import spread
-from dalembert.frameworks.torch_cuda import TorchLaunch
-from dalembert.kernels.cuda.driver import driver
+from dalembert.frameworks.torch_cuda import TorchLaunch, unrecorded
 from dalembert.systems.operation import Operation
 
 _made: dict[str, Op] = {}
@@ -33,8 +32,9 @@ class Op:
         self.torch, self.operation, self.name = torch, operation, name
         self._ufunc: Any = None
         self._cuda: TorchLaunch | None = None
-        self.op = self._define()
-        self.plain, self.traced = _functions(self)
+        with unrecorded(torch):
+            self.op = self._define()
+            self.plain, self.traced = _functions(self)
         # what `apply` is where no transform of torch.func is active, which is asked before
         self.record = super(torch.autograd.Function, self.plain).apply  # type: ignore[misc]
 
@@ -73,7 +73,7 @@ class Op:
     def _launched(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The CUDA kernel on the current stream of the tensors' device."""
         if self._cuda is None:
-            with driver().outside_capture():
+            with unrecorded(self.torch):
                 self._cuda = TorchLaunch(spread(self.operation))
         return self._cuda(arrays, self.shapes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from math import prod
 from typing import Any, NamedTuple
 
@@ -19,6 +20,11 @@ class _Plan(NamedTuple):
     shapes: Sequence[tuple[int, ...]]  # of the results
     launch: Launch
     arranged: Callable[[Sequence[Any]], Sequence[Any]] | None  # copies, where there must be some
+
+
+def unrecorded(torch: Any) -> Any:
+    """For work of a first call that is no part of a graph which PyTorch may be recording."""
+    return driver().outside_capture() if torch.cuda.is_initialized() else nullcontext()
 
 
 class TorchLaunch:
