@@ -121,11 +121,13 @@ class _Track:
 
     def predicted(self, q: np.ndarray, share: float, step: float) -> np.ndarray:
         """q after a step along dq/dσ = J⁺ V, of fourth order."""
-        slope, reach, moved = np.zeros_like(q), 0.0, np.zeros_like(q)
-        for ahead, weight in TABLEAUX["rk4"].rows:
-            slope = self.rate(q + reach * step * slope, share + reach * step)
-            moved, reach = moved + weight * slope, ahead
-        return q + step * moved
+        tableau = TABLEAUX["rk4"]
+        slope, total = np.zeros_like(q), np.zeros_like(q)
+        reach = 0.0  # to the stage from the one before
+        for c, (following, weight) in zip(tableau.c, tableau.rows, strict=True):
+            slope = self.rate(q + step * reach * slope, share + step * c)
+            total, reach = total + weight * slope, following
+        return q + step * total
 
     def rate(self, q: np.ndarray, share: float) -> np.ndarray:
         """J⁺ V (n,)."""
