@@ -76,6 +76,7 @@ MARKED = {
         "sweeps/test_cluster.py",
         "sweeps/test_sweep.py::test_a_driver",
         "sweeps/test_sweep.py::test_processes",
+        "sweeps/test_sweep.py::test_functions_of_a_script",
         "test_travel.py::test_other_processes",
         "test_travel.py::test_workers",
         "cli/test_errors.py",

@@ -17,6 +17,7 @@ from dalembert.errors import (
     UnknownNameError,
 )
 from dalembert.sweeps.design import design
+from dalembert.sweeps.runners import compute
 from dalembert.sweeps.store import Zarr
 from dalembert.sweeps.varied import Varied
 from tests.sweeps import studies
@@ -316,3 +317,20 @@ def test_processes_give_the_same_bits_though_one_is_killed(tmp_path, count):
     alone = dl.sweep(arm(), OVER, settings(), {"speed": studies.counted}, chunk=2)
     np.testing.assert_array_equal(found.speed, alone.speed)
     np.testing.assert_array_equal(found.status, alone.status)
+
+
+def test_functions_of_a_script_reach_workers_that_cannot_import_it(tmp_path):
+    pytest.importorskip("cloudpickle")
+    text = (
+        "import sys, pathlib; from tests.sweeps.studies import *\n"
+        "from dalembert.sweeps.runners import _packed\n"
+        "from dalembert.sweeps.sweeping import made_study\n"
+        "def mine(run):\n    return abs(run.qd).max(('time', 'joint'))\n"
+        "study = made_study(arm(), OVER, settings(), mine, 'grid', None, 0, None)\n"
+        "pathlib.Path(sys.argv[1]).write_bytes(_packed(study.work)[1])\n"
+    )
+    path = tmp_path / "work"
+    subprocess.run([sys.executable, "-c", text, str(path)], cwd=ROOT, check=True)
+    rows = {name: np.array(values[:1]) for name, values in OVER.items()}
+    chunk = compute("key", path.read_bytes(), 0, rows)
+    assert chunk.arrays["mine"].shape == (1,) and not chunk.status.any()

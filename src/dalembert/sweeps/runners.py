@@ -84,8 +84,15 @@ def _begin(threads: int) -> None:
 
 
 def _packed(work: Work) -> tuple[str, bytes]:
-    """The work as it is sent with every chunk, and by what a worker knows it already."""
-    sent = pickle.dumps(work)
+    """The work as it is sent with every chunk, and by what a worker knows it already.
+
+    Functions of a script or a notebook, which a worker cannot import, go by value with cloudpickle.
+    """
+    try:
+        from cloudpickle import dumps
+    except ImportError:
+        from pickle import dumps
+    sent = dumps(work)
     return hashlib.sha256(sent).hexdigest(), sent
 
 
