@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dalembert.spatial.rotations import hat, log_so3
+from dalembert.spatial.ways import placed, straight, turn_between, turned
 
 RADIUS = 0.25  # m that count as much as a turn of one radian
 
@@ -35,7 +35,7 @@ class Straight:
     def way(self) -> np.ndarray:
         """p₁ − p₀ (3,), and the turn log(R₀ᵀ R₁) (3,) in the moving frame: (6,)."""
         way = self.goal[:3, 3] - self.start[:3, 3]
-        return np.concatenate([way, _turn(self.start, self.goal)])
+        return np.concatenate([way, turn_between(self.start, self.goal)])
 
     @property
     def length(self) -> float:
@@ -44,9 +44,7 @@ class Straight:
 
     def poses(self, share: np.ndarray) -> np.ndarray:
         """Poses (k, 4, 4)."""
-        way = self.way
-        R = self.start[:3, :3] @ turned(way[3:], share)
-        return placed(R, self.start[:3, 3] + share[:, None] * way[:3])
+        return straight(self.start, self.goal, share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +60,13 @@ class Arc:
     def length(self) -> float:
         """Way and turn together."""
         radius = np.linalg.norm(np.cross(unit(self.turn), self.start[:3, 3] - self.center))
-        way = [radius * np.linalg.norm(self.turn), 0.0, 0.0, *_turn(self.start, self.goal)]
+        way = [radius * np.linalg.norm(self.turn), 0.0, 0.0, *turn_between(self.start, self.goal)]
         return _length(np.array(way))
 
     def poses(self, share: np.ndarray) -> np.ndarray:
         """Poses (k, 4, 4)."""
         p = self.center + turned(self.turn, share) @ (self.start[:3, 3] - self.center)
-        return placed(self.start[:3, :3] @ turned(_turn(self.start, self.goal), share), p)
+        return placed(self.start[:3, :3] @ turned(turn_between(self.start, self.goal), share), p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,25 +119,6 @@ class Corner:
         way = ahead[:, None] * self.after[:3] - back[:, None] * self.before[:3]
         R = self.at[:3, :3] @ turned(-self.before[3:], back) @ turned(self.after[3:], ahead)
         return placed(R, self.at[:3, 3] + way)
-
-
-def turned(turn: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """exp(σ ŵ) (k, 3, 3) for one w (3,) and shares σ (k,)."""
-    angle = float(np.linalg.norm(turn))
-    K = hat(turn / angle if angle > 0.0 else turn)
-    phi = (share * angle)[:, None, None]
-    return np.eye(3) + np.sin(phi) * K + 2.0 * np.sin(0.5 * phi) ** 2 * (K @ K)
-
-
-def placed(R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Poses (k, 4, 4) of rotations (k, 3, 3) and positions (k, 3)."""
-    made = np.zeros((len(p), 4, 4))
-    made[:, :3, :3], made[:, :3, 3], made[:, 3, 3] = R, p, 1.0
-    return made
-
-
-def _turn(start: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    return log_so3(start[:3, :3].T @ goal[:3, :3])
 
 
 def _length(way: np.ndarray) -> float:

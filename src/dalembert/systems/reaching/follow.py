@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.kernels.call.search import Effort
-from dalembert.spatial.rotations import hat, log_so3
+from dalembert.spatial.ways import straight
 from dalembert.systems.reaching.hunt import GAIN, STEPS, Hunt, Reached, start_of
 from dalembert.systems.reaching.search import following_loop, kept
 from dalembert.systems.reaching.several import alike, ends_of
@@ -128,7 +128,7 @@ class _Path:
         """The posture at the end of the straight way to a pose, in small pieces; None if it breaks."""
         here = self.hunt.pose(last)
         for pieces in PIECES:
-            way = between(here, self.targets[k], pieces)
+            way = straight(here, self.targets[k], np.linspace(1.0 / pieces, 1.0, pieces))
             paths, good = self.sweep(way, last[None])
             if good.all():
                 return paths[0, -1]
@@ -170,17 +170,3 @@ class _Path:
         near = self.hunt.system.neutral() if last is None else last
         away = np.abs(self.hunt.system.difference(np.broadcast_to(near, q.shape), q)).max(axis=-1)
         return q[np.lexsort((away, -reached))[0]]
-
-
-def between(a: np.ndarray, b: np.ndarray, pieces: int) -> np.ndarray:
-    """(pieces, 4, 4) poses on the way from a to b, b the last: straight, turning evenly."""
-    s = np.linspace(1.0 / pieces, 1.0, pieces)[:, None]
-    turn = log_so3(b[:3, :3] @ a[:3, :3].T)
-    angle = np.sqrt(turn @ turn)
-    W = hat(turn / angle) if angle > 0.0 else np.zeros((3, 3))
-    sine, versine = np.sin(s * angle)[..., None], 1.0 - np.cos(s * angle)[..., None]
-    found = np.broadcast_to(np.eye(4), (pieces, 4, 4)).copy()
-    found[:, :3, :3] = (np.eye(3) + sine * W + versine * (W @ W)) @ a[:3, :3]
-    found[:, :3, 3] = (1.0 - s) * a[:3, 3] + s * b[:3, 3]
-    found[-1] = b
-    return found
