@@ -221,3 +221,26 @@ def test_without_a_posture_several_are_tried() -> None:
 def test_mistakes_are_said(make, message: str) -> None:
     with pytest.raises(TrajectoryError, match=message):
         make()
+
+
+def test_a_screw_that_hardly_turns_is_a_shift():
+    """Its axis is far away, and must not take the digits of the way with it."""
+    start = pose(rotation_x(0.3), [0.4, 0.1, 0.5])
+    for turn in (1e-6, 1e-10, 1e-15, 1e-17):
+        twist = np.array([0.1, 0.2, 0.0, turn, 0.0, turn])
+        found = CartesianPath.screw(start, twist, 2.0)(1.0)
+        np.testing.assert_allclose(found, exp_se3(2.0 * twist) @ start, atol=1e-15)
+
+
+def test_poses_in_float32_are_followed():
+    arm, q0 = dl.load("ur5"), np.array([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
+    start = arm.pose(q0).astype(np.float32)
+    goal = (arm.pose(q0) @ pose(p=[0.1, 0.0, 0.0])).astype(np.float32)
+    joints = CartesianPath.line(start, goal).joints(arm, q0)
+    np.testing.assert_allclose(arm.pose(joints(1.0).q), goal, atol=1e-6)
+
+
+def test_a_transposed_pose_is_no_pose():
+    T = pose(rotation_x(0.3), [0.4, 0.1, 0.5])
+    with pytest.raises(TrajectoryError, match="last row of goal"):
+        CartesianPath.line(pose(), T.T)

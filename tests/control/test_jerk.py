@@ -121,3 +121,8 @@ def test_ruckig_takes_the_same_time() -> None:
         peer = rk.Trajectory(len(q0))
         rk.Ruckig(len(q0)).calculate(asked, peer)
         assert jerk_limited(q0, q1, v, a, j).duration == pytest.approx(peer.duration, rel=1e-9)
+
+
+def test_a_motion_that_takes_no_time_is_said_to():
+    with pytest.raises(TrajectoryError, match="no time"):
+        jerk_limited([0.0], [0.0], 1.0, 2.0, 8.0, start_velocity=0.5, goal_velocity=0.5)

@@ -143,3 +143,15 @@ def test_what_does_not_fit_is_said() -> None:
         Adaptive(robot, [0.0, 0.0], 1.0, 1.0, 1.0, estimate=[1.0])
     with pytest.raises(fits, match="without constraints"):
         Adaptive(closed, closed.neutral(), 1.0, 1.0, 1.0)
+
+
+BALL = {"name": "ball", "mass": 1.0, "inertia": np.eye(3), "joint": {"type": "spherical"}}
+
+
+@pytest.mark.parametrize("law", ["PID", "PDGravity", "FeedForward", "SlidingMode"])
+def test_joints_of_several_degrees_are_refused_where_a_law_is_made(law):
+    robot = dl.Robot.from_links([BALL])
+    gains = {"SlidingMode": ("slope", "reach", "layer"), "PID": ("kp", "ki", "kd")}
+    given = dict.fromkeys(gains.get(law, ("kp", "kd")), 1.0)
+    with pytest.raises(dl.ModelError, match="spherical or free"):
+        getattr(dl.control, law)(robot, np.zeros(3), **given)

@@ -317,3 +317,11 @@ def test_toppra_takes_the_same_time() -> None:
             parametrizer="ParametrizeConstAccel",
         )
         assert fast.duration == pytest.approx(peer.compute_trajectory().duration, rel=1e-3)
+
+
+def test_a_limit_that_no_grid_keeps_is_told():
+    """Where q' and q'' vanish together, s̈ has no bound and the grid can only come near."""
+    cube = np.array([-0.125, 0.75, -1.5, 1.0])  # (s − ½)³
+    path = dl.control.Path(np.array([0.0, 1.0]), cube[None, :, None])
+    with pytest.warns(dl.PathWarning, match=r"acceleration of 'joint 1' is .* near s = 0\.5"):
+        time_optimal(path, acceleration=10.0)

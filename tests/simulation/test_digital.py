@@ -237,3 +237,17 @@ def test_a_loop_that_is_too_slow_is_said_to_be_unstable() -> None:
     law = PID([0.0], 0.0, 0.0, 1e4, 0.01)
     with pytest.warns(dl.SimulationWarning, match="may be unstable at control_dt = 0.01 s"):
         dl.simulate(wheel(), [0.0], [1.0], law, duration=1.0, dt=0.01, control_dt=0.01)
+
+
+def test_a_law_may_return_the_same_array_every_time():
+    own = np.zeros(2)
+
+    def law(t, q, qd):
+        own[:] = t
+        return own
+
+    timing = {"duration": 0.05, "control_dt": 0.01, "control_delay": 0.02}
+    run = dl.simulate(dl.load("planar_2r"), tau=law, **timing)
+    fresh = dl.simulate(dl.load("planar_2r"), tau=lambda t, q, qd: np.full(2, t), **timing)
+    assert np.array_equal(run.tau, fresh.tau) and np.array_equal(run.q, fresh.q)
+    assert np.array_equal(run.commanded[:, 0], run.tick)

@@ -323,3 +323,18 @@ def test_shapes_in_a_fluid_come_along():
     after = held.reference("generalized_forces", np.delete(q, 1), np.delete(qd, 1))
     np.testing.assert_allclose(after, np.delete(before, 1), **TIGHT)
     assert abs(before[0]) > 1.0
+
+
+def test_positions_of_quaternions_have_no_limits():
+    ball = {"name": "ball", "mass": 1.0, "inertia": np.eye(3)}
+    robot = dl.Robot.from_links([{**ball, "joint": {"name": "b", "type": "spherical"}}])
+    with pytest.raises(ModelError, match="joint 'b' turns freely"):
+        robot.with_limits({"b": (-1.0, 1.0)})
+    assert robot.with_limits({"b": None}, velocity={"b": 2.0}).velocity_limit.tolist() == [2.0] * 3
+
+
+def test_a_leader_is_no_faster_than_its_followers_may_be():
+    gripper = dl.Robot.from_urdf(URDF)
+    assert gripper.velocity_limit.tolist() == [1.0, np.inf]  # r may turn with 2 rad/s, at −2 l
+    quick = gripper.with_limits(velocity={"r": None})
+    assert quick.velocity_limit.tolist() == [2.0, np.inf]

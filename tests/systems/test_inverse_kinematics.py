@@ -374,3 +374,19 @@ def test_goals_end_where_an_optimiser_ends():
             )
             off = abs(missed(best.x)).max()
             assert off > 1e-6 or value(x) >= -best.fun - 0.01 * abs(best.fun)
+
+
+def test_poses_in_float32_have_the_nearest_rotation_as_their_target():
+    arm = dl.load("ur5")
+    T = arm.pose([0.3, -1.2, 1.4, -1.0, -1.5, 0.2]).astype(np.float32)
+    q, found = arm.inverse_kinematics(T)
+    assert found and abs(arm.pose(q) - T).max() < 1e-6
+
+
+def test_reflections_and_transposed_poses_are_refused():
+    arm = dl.load("ur5")
+    T = arm.pose([0.3, -1.2, 1.4, -1.0, -1.5, 0.2])
+    with pytest.raises(dl.ShapeError, match="determinant"):
+        arm.inverse_kinematics(T @ np.diag([-1.0, 1.0, 1.0, 1.0]))
+    with pytest.raises(dl.ShapeError, match="last row"):
+        arm.inverse_kinematics(T.T)

@@ -15,6 +15,7 @@ import numpy as np
 from dalembert.control.path import Path, blended
 from dalembert.control.segments import Arc, Corner, Screw, Segment, Straight, unit
 from dalembert.errors import TrajectoryError
+from dalembert.systems.reaching.targets import with_rotations
 
 if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
@@ -172,4 +173,6 @@ def _pose(pose: Any, name: str) -> np.ndarray:
         raise TrajectoryError(f"{name} must be a (4, 4) pose of finite numbers")
     if np.abs(T[:3, :3].T @ T[:3, :3] - np.eye(3)).max() > SAME or np.linalg.det(T[:3, :3]) < 0.0:
         raise TrajectoryError(f"{name} has no rotation in its upper left: it must be orthogonal")
-    return T
+    if np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]).max() > SAME:
+        raise TrajectoryError(f"the last row of {name} must be 0, 0, 0, 1: is it transposed?")
+    return with_rotations(T)

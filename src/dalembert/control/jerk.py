@@ -182,6 +182,10 @@ def _moving(
     given = list(zip((q1 - q0).tolist(), v0.tolist(), v1.tolist(), own, strict=True))
     found = [fastest(*row) for row in given]
     duration, timed = common(found, given)
+    if duration == 0.0:
+        raise TrajectoryError(
+            "start and goal are the same, with the same velocities: the motion would take no time"
+        )
     made = []
     for q, profile, (_, first, last, limit) in zip(q0, timed, given, strict=True):
         breaks, c = _pieces(first, last, profile, limit)

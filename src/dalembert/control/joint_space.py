@@ -25,16 +25,22 @@ def gain(value: Any, size: int, name: str) -> np.ndarray:
 
 def known(system: System) -> Dynamics:
     """What a controller knows of a system: no constraints, no Coulomb friction, parameters set."""
+    require_one_degree(system)
+    return system.dynamics.bound().free.without_coulomb()
+
+
+def require_one_degree(system: System) -> None:
+    """Configurations must have differences."""
     if system.nq != system.nv:
         raise ModelError(
             f"{system.name} has spherical or free joints, whose configurations have no difference; "
             "this controller needs joints of one degree"
         )
-    return system.dynamics.bound().free.without_coulomb()
 
 
 def tracked(system: System, target: Trajectory | Any) -> Trajectory:
     """The motion a controller of the system's joints follows; a posture (nv,) is held."""
+    require_one_degree(system)
     path = target if isinstance(target, Trajectory) else hold(target)
     if path.size != system.nv:
         raise ShapeError(f"the target has {path.size} joints, {system.name} has {system.nv}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from dalembert.control.path_limits import Most, Rows, most_of, rows
 from dalembert.control.reachable import Sets, fastest, passed
 from dalembert.control.timed_path import TimedPath, timed
 from dalembert.errors import ShapeError, TrajectoryError
+from dalembert.systems.reaching.follow import PathWarning
 from dalembert.systems.system import System
 
 INTERVALS = 100  # of a grid that is chosen here
@@ -58,15 +60,35 @@ def time_optimal(
     points = _grid(path, INTERVALS if grid is None else grid)
     made = _solved(path, points, most, system, start, end)
     for turn in range(ROUNDS if grid is None else 0):
-        used = np.max(
-            [x.max(axis=(1, 2)) for x in made.used(made.inner_times(INSIDE)).values()], axis=0
-        )
+        used = np.max([x.max(axis=(1, 2)) for x in _inside(made).values()], axis=0)
         wrong = (used > 1.0 + BETWEEN) | ((used < 1.0 - IDLE) & (turn < IDLE_ROUNDS))
         if not wrong.any():
             break
         points = np.sort(np.concatenate([points, 0.5 * (points[1:] + points[:-1])[wrong]]))
         made = _solved(path, points, most, system, start, end)
+    if grid is None:
+        _warn_beyond(made)
     return made
+
+
+def _inside(made: TimedPath) -> dict[str, np.ndarray]:
+    """|value| / limit (N, INSIDE, n) inside the intervals."""
+    return made.used(made.inner_times(INSIDE))
+
+
+def _warn_beyond(made: TimedPath) -> None:
+    """A limit that is passed however fine the grid is told, with its place."""
+    used = _inside(made)
+    kind = max(used, key=lambda name: float(used[name].max()))
+    k, _, j = np.unravel_index(np.argmax(used[kind]), used[kind].shape)
+    if (most := float(used[kind].max())) > 1.0 + 2.0 * BETWEEN:
+        warnings.warn(
+            f"the {kind} of {made.joints[j]!r} is {100.0 * (most - 1.0):.3g} % above its limit near "
+            f"s = {made.grid[k]:.4g}, however fine the grid: dq/ds may vanish there; give the path "
+            "by its length (through without s=), or in two parts",
+            PathWarning,
+            stacklevel=3,
+        )
 
 
 def _require(path: Any, system: System | None) -> None:

@@ -88,10 +88,11 @@ class Screw:
         angle = np.linalg.norm(w)
         R, shift = turned(w, share), share[:, None] * v
         if angle > 0.0:
-            # along the axis, and round a point of it
-            axis = w / angle
-            along, point = axis * (axis @ v), np.cross(w, v) / angle**2
-            shift = share[:, None] * along + point - R @ point
+            # ∫ exp(σ ŵ) v dσ; not by a point of the axis, which is far away where it hardly turns
+            axis, phi = w / angle, (share * angle)[:, None]
+            aside = np.cross(axis, v)
+            shift = shift + 2.0 * np.sin(0.5 * phi) ** 2 / angle * aside
+            shift = shift + (phi - np.sin(phi)) / angle * np.cross(axis, aside)
         return placed(R @ self.start[:3, :3], R @ self.start[:3, 3] + shift)
 
 

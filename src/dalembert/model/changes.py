@@ -171,6 +171,11 @@ def with_limits(
 def _limited(joint: JointInfo, so_far: JointInfo, what: str, value: Any) -> JointInfo:
     if what == "position":
         lower, upper = check.limits(value, joint.name)
+        if len(joint.lower) > joint.v.stop - joint.v.start and np.isfinite([lower, upper]).any():
+            raise ModelError(
+                f"joint {joint.name!r} turns freely, its position is a quaternion and has no lower and "
+                "upper limit; velocity and effort can be limited"
+            )
         return replace(so_far, lower=(lower,) * len(joint.lower), upper=(upper,) * len(joint.upper))
     limit = np.inf if value is None else check.limit(value, f"joint {joint.name!r}: {what} limit")
     if limit < 0.0:

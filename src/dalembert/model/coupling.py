@@ -154,6 +154,17 @@ class CoupledModel(Frozen, Jointed):
         """Upper limits (nv,), those of joints that follow included."""
         return self._allowed[1]
 
+    @property
+    def velocity_limit(self) -> np.ndarray:
+        """Largest speeds (nv,), so that joints that follow keep to theirs too."""
+        found = super().velocity_limit
+        for joint in self.tree.joints:
+            ratio = np.abs(self.G[joint.v.start])
+            k = int(np.argmax(ratio))
+            if joint.name in self.followers and ratio[k] > 0.0 and joint.velocity_limit > 0.0:
+                found[k] = min(found[k], joint.velocity_limit / ratio[k])
+        return found
+
     @cached_property
     def _allowed(self) -> tuple[np.ndarray, np.ndarray]:
         lower, upper = super().lower, super().upper

@@ -105,7 +105,7 @@ class Computed:
         if value.shape != self.shape:
             what = f"an array of shape {value.shape} at t = {t:g} s"
             raise self._failed(f"{what}; it must be {self.shape}")
-        value = np.asarray(value, dtype=float)
+        value = np.array(value, dtype=float)  # its own: the law may write into its array again
         if not self.blamed and not np.isfinite(value).all():
             state = np.concatenate([q, qd], axis=-1)
             self.blamed = not_finite(self.kind, self.names, t, value, state)

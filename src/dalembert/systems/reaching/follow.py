@@ -40,7 +40,7 @@ class Jump(NamedTuple):
 
 
 class PathWarning(UserWarning):
-    """A path of poses cannot be followed without a jump of the joints."""
+    """A path cannot be followed as asked: the joints jump, or a limit is passed."""
 
 
 class Followed(Reached):

@@ -11,6 +11,7 @@ from dalembert.errors import SettingError, ShapeError, UnknownNameError
 from dalembert.formulations.kinematics import reach
 from dalembert.formulations.registry import suggest
 
+ROUNDED = 1e-12  # R Rᵀ − 1 of rotations in double precision
 AT_ONCE = 8192  # poses whose numbers a core's cache holds
 
 
@@ -32,9 +33,28 @@ def poses_of(T: Any, task: str) -> np.ndarray:
         full[..., :3, :3] = given
     if full is None:
         raise ShapeError(f"T must be poses (..., 4, 4) for the task {task!r}, not {given.shape}")
-    if max(map(_unlike_rotations, columns_of(full)), default=0.0) > 1e-6:
-        raise ShapeError("T has a rotation part that is no rotation: R Rᵀ is not the identity")
-    return full
+    apart = max(map(_unlike_rotations, columns_of(full)), default=0.0)
+    if apart > 1e-6:
+        raise ShapeError(
+            "T has a rotation part that is no rotation: R Rᵀ is not the identity, or its determinant "
+            "is −1"
+        )
+    if max(map(_unlike_poses, columns_of(full)), default=0.0) > 1e-6:
+        raise ShapeError("the last row of T must be 0, 0, 0, 1: is it transposed?")
+    return full if apart < ROUNDED else with_rotations(full)
+
+
+def with_rotations(T: np.ndarray) -> np.ndarray:
+    """Poses (..., 4, 4), such as of numbers in float32, with the nearest rotations in them.
+
+    R ← R (3 − Rᵀ R) / 2 (Björck and Bowie 1971) squares the distance, which is small already.
+    """
+    R = T[..., :3, :3]
+    for _ in range(2):
+        R = 0.5 * R @ (3.0 * np.eye(3) - np.swapaxes(R, -1, -2) @ R)
+    made = T.copy()
+    made[..., :3, :3] = R
+    return made
 
 
 def columns_of(T: np.ndarray) -> Iterator[np.ndarray]:
@@ -45,12 +65,19 @@ def columns_of(T: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _unlike_rotations(x: np.ndarray) -> float:
-    """The largest entry of R Rᵀ − 1."""
-    return max(
+    """The largest entry of R Rᵀ − 1, and of det R − 1."""
+    apart = max(
         float(np.abs(sum(x[4 * i + k] * x[4 * j + k] for k in range(3)) - (i == j)).max())
         for i in range(3)
         for j in range(i, 3)
     )
+    cross = (x[5] * x[10] - x[6] * x[9], x[6] * x[8] - x[4] * x[10], x[4] * x[9] - x[5] * x[8])
+    return max(apart, float(np.abs(sum(x[k] * cross[k] for k in range(3)) - 1.0).max()))
+
+
+def _unlike_poses(x: np.ndarray) -> float:
+    """How far the last rows are from 0, 0, 0, 1."""
+    return float(np.abs(x[12:] - np.array([[0.0], [0.0], [0.0], [1.0]])).max())
 
 
 def misses(here: np.ndarray, target: np.ndarray, task: str) -> np.ndarray:
