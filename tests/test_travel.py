@@ -29,6 +29,10 @@ def off_circle(q):
     return 0.5 * (q @ q - 1.0)
 
 
+def pushed(t, q, qd):
+    return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+
 def turned(q, t):
     return q[:1] - t
 
@@ -115,6 +119,7 @@ def laws():
     disk = dl.load("rolling_disk")
     arms = dl.load("parallel_3rr")
     start = arms.neutral()[[0, 2]]
+    body = {"inertia": 5.0, "viscosity": 40.0, "stiffness": 200.0, "force": pushed}
     hybrid = control.Hybrid(closed, ["x"], [0.3], kp=25.0, kd=10.0, lam=[20.0])
     return {
         "ComputedTorque": control.ComputedTorque(robot, path, 100.0, 20.0, 5.0),
@@ -133,6 +138,9 @@ def laws():
         "LQR": control.LQR(robot, at, Q=1.0, R=0.1),
         "PID": control.PID(robot, at, 10.0, 1.0, 2.0),
         "Impedance": control.Impedance(dl.load("ur5"), np.eye(4), 400.0, 120.0),
+        "Admittance": control.Admittance(dl.load("ur5"), np.eye(4), 400.0, 40.0, **body),
+        "GaugeInvariant": control.GaugeInvariant(arms, ("theta1", "theta3"), start, 4.0, 4.0),
+        "CartesianPath": control.CartesianPath.screw(np.eye(4), [0, 0, 1, 0.1, 0, 0]),
         "Path": control.through([[0.0, 0.0], [1.0, 0.5]]),
         "TimedPath": control.time_optimal(
             control.through([[0.0, 0.0], [1.0, 0.5]]), velocity=1.0, acceleration=4.0

@@ -1,5 +1,6 @@
 """Small studies for the tests, and reductions that other processes find by name."""
 
+import hashlib
 import os
 import signal
 import time
@@ -31,15 +32,26 @@ def settings(**more):
 
 
 def counted(run):
-    """The largest speed; every call leaves a line in the file that the environment names."""
+    """The largest speed; every call leaves its mark in the file that the environment names."""
+    found = abs(run.qd).max("time")
     with open(os.environ["COUNTED"], "a") as stream:
-        stream.write(f"{run.sizes['sample']}\n")
-    return abs(run.qd).max("time")
+        stream.write(f"{mark(found.values)}\n")
+    return found
+
+
+def mark(rows):
+    """By what the results (runs, joints) of a chunk are known among those of others."""
+    return hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()[:16]
+
+
+def marks():
+    """Marks of all chunks that were computed, in the order in which they were."""
+    path = Path(os.environ["COUNTED"])
+    return path.read_text().splitlines() if path.exists() else []
 
 
 def calls():
-    path = Path(os.environ["COUNTED"])
-    return len(path.read_text().splitlines()) if path.exists() else 0
+    return len(marks())
 
 
 def held(run):

@@ -14,6 +14,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import SimulationError
+from dalembert.sweeps.runners import AHEAD
 from tests.sweeps import studies
 from tests.sweeps.studies import arm, settings
 
@@ -55,9 +56,13 @@ def until(done, seconds=300.0):
     raise TimeoutError
 
 
+def written(store):
+    """Which chunks the store says are done: a file of the mask for each."""
+    return {int(p.name) for p in (store / "chunk_done").glob("[0-9]*") if p.name.isdigit()}
+
+
 def finished(store):
-    """How many chunks the store says are done: a file of the mask for each."""
-    return len(list((store / "chunk_done").glob("[0-9]*")))
+    return len(written(store))
 
 
 def running(client):
@@ -96,24 +101,33 @@ def environment(tmp_path, monkeypatch):
 
 
 def test_twenty_thousand_runs_on_four_workers_though_some_are_killed(tmp_path, environment):
+    """A chunk that was written is never computed again; those in flight at a kill may be."""
     store, study = tmp_path / "s.zarr", (arm(), GRID, settings(**RUN), {"speed": studies.held})
     with cluster(tmp_path, 4) as (_, workers, client):
         address = client.scheduler.address
         with started(sys.executable, "-c", DRIVER, address, str(store)) as driver:
             until(lambda: finished(store) >= 6)
+            kept = written(store)  # when the worker is killed
             workers[0].send_signal(signal.SIGKILL)
             until(lambda: finished(store) >= 12)
             driver.send_signal(signal.SIGKILL)
         Path(os.environ["HELD"]).unlink()
         until(lambda: not running(client))
-        missing, before = 40 - finished(store), studies.calls()
-        assert 20 <= missing <= 28
+        safe, before = written(store), studies.calls()
+        assert kept < safe and 20 <= 40 - len(safe) <= 28
         found = dl.sweep(*study, store, chunk=CHUNK, client=client)
-        assert studies.calls() - before == missing
+        computed = studies.marks()
+        assert len(computed) - before == 40 - len(safe)
     alone = dl.sweep(*study, chunk=CHUNK)
     assert found.sizes["run"] == 20_000 and not found.status.values.any()
     assert found.speed.values.tobytes() == alone.speed.values.tobytes()
     assert found["kd"].values.tobytes() == alone["kd"].values.tobytes()
+    pieces = alone.speed.values.reshape(40, CHUNK, -1)
+    times = [computed.count(studies.mark(piece)) for piece in pieces]
+    assert sum(times) == len(computed)  # every mark is one of these chunks'
+    assert {times[k] for k in kept} == {1}  # written before the worker died: never again
+    assert all(1 <= n <= 3 for n in times)  # once, and again for each of two kills in flight
+    assert len(computed) <= 40 + 2 * AHEAD * 4
 
 
 def test_a_scheduler_that_dies_is_said_and_gone_on_without(tmp_path, environment):

@@ -59,6 +59,46 @@ def test_a_name_of_ones_own_for_the_joints_stays():
     assert ROBOT.bias(q, qd).dims == ("time", "axis")
 
 
+def test_joints_are_found_by_the_names_of_their_entries_wherever_they_lie():
+    q, qd = (x[:2] for x in STATES[:2])  # as many states as joints: shapes tell nothing
+    turned = [labelled(x, "axis").T for x in (q, qd)]
+    assert same(ROBOT.bias(*turned).transpose("time", "axis"), ROBOT.bias(q, qd))
+    beside = xarray.DataArray(q[:, ::-1], dims=("time", "j"), coords={"name": ("j", JOINTS[::-1])})
+    assert same(ROBOT.bias(beside, qd), ROBOT.bias(q, qd))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["shoulder", "elbow"], ["link2_joint", "elbow"], ["link2_joint", "link2_joint"]],
+)
+def test_joints_of_another_robot_are_refused(names):
+    with pytest.raises(ShapeError, match=r"planar_2r.bias: q names the entries of 'joint' .*link1"):
+        ROBOT.bias(labelled(STATES[0], labels=names), STATES[1])
+
+
+def test_parameters_of_another_robot_are_refused():
+    arm = symbolic_model("planar_2r")
+    q, qd, qdd = arm.random_state(np.random.default_rng(0))
+    names = list(arm.named_parameters)
+    values = xarray.DataArray(
+        np.linspace(1.0, 2.0, len(names)), dims="parameter", coords={"parameter": names}
+    )
+    expected = arm.inverse_dynamics(q, qd, qdd, parameters=values.values)
+    assert same(arm.inverse_dynamics(q, qd, qdd, parameters=values[::-1]), expected)
+    other = values.assign_coords(parameter=[f"his {name}" for name in names])
+    with pytest.raises(ShapeError, match="parameters names the entries of 'parameter'"):
+        arm.inverse_dynamics(q, qd, qdd, parameters=other)
+
+
+def test_coordinates_may_have_the_names_of_velocities():
+    chain = dl.load("cartesian_pendulum")
+    assert chain.dynamics.coordinates != chain.dynamics.velocities
+    q, qd, _ = chain.random_state(np.random.default_rng(0), 4)
+    for names in (chain.dynamics.velocities, chain.dynamics.coordinates):
+        given = [labelled(x, labels=list(names))[:, ::-1] for x in (q, qd)]
+        assert same(chain.kinetic_energy(*given), chain.kinetic_energy(q, qd))
+
+
 def test_every_kind_of_result_of_labelled_arrays():
     closed = dl.load("four_bar")
     q, qd, qdd = closed.random_state(np.random.default_rng(0), 4)
@@ -145,6 +185,19 @@ def test_dask_arrays_keep_precision_and_give_several_results():
     found = ROBOT.bias(mixed, STATES[1])
     assert found.dims == ("time", "joint") and found.chunks[0] == (5, 5, 5, 5)
     assert same(found, ROBOT.bias(*STATES[:2]))
+
+
+def test_plain_numbers_beside_single_precision_are_doubles_as_for_numpy():
+    single, plain = STATES[0].astype(np.float32), STATES[1].tolist()
+    found, expected = ROBOT.bias(chunked(single), plain), ROBOT.bias(single, plain)
+    assert found.dtype == expected.dtype == np.float64 and same(found, expected)
+
+
+def test_chunks_across_joints_and_no_states_at_all():
+    dask = pytest.importorskip("dask.array")
+    q, qd = (dask.from_array(x, chunks=(7, 1)) for x in STATES[:2])
+    assert same(ROBOT.bias(q, qd), ROBOT.bias(*STATES[:2]))
+    assert ROBOT.bias(q[:0], qd[:0]).compute().shape == (0, 2)
 
 
 def test_dask_arrays_of_closed_chains_are_refused_or_flagged_in_their_chunk():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dalembert.formulations.registry import Size
@@ -28,7 +29,7 @@ def _named(dynamics: Dynamics, name: str, sizes: Sequence[Size]) -> Named:
     for k, size in enumerate(sizes):
         axis = _axis(dynamics, size) or Axis(f"{name}_{k}", dynamics.shape((size,))[0])
         again = sum(other.labels == axis.labels != () for other in axes)
-        axes.append(Axis(f"{axis.name}_{again + 1}", axis.size, axis.labels) if again else axis)
+        axes.append(replace(axis, name=f"{axis.name}_{again + 1}") if again else axis)
     units = set(dynamics.units(name)) if name in ("q", "qd", "qdd", "tau") else set()
     one = {"units": next(iter(units))} if len(units) == 1 and units != {""} else {}
     return Named(name, tuple(axes), one)
@@ -48,4 +49,6 @@ def _axis(dynamics: Dynamics, size: Size) -> Axis | None:
     if size not in known:
         return None
     name, labels = known[str(size)]
-    return Axis(name, len(labels), tuple(labels))
+    # results of `simulate` name coordinates and velocities alike where there are as many of both
+    same = {"nq": dynamics.velocities, "nv": dynamics.coordinates} if along == "joint" else {}
+    return Axis(name, len(labels), tuple(labels), tuple(same.get(str(size), ())))

@@ -25,6 +25,7 @@ class Axis:
     name: str
     size: int
     labels: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()  # what the same entries may be called too, in the same order
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,8 @@ class Mapped:
     def _lazy(self, *arrays: Any) -> Any:
         import dask.array
 
-        single = {x.dtype for x in arrays if hasattr(x, "dtype")} == {np.dtype(np.float32)}
-        dtype = np.dtype(np.float32 if single else float)
-        given = [x if hasattr(x, "dtype") else np.asarray(x, dtype) for x in arrays]
+        given = [x if hasattr(x, "dtype") else np.asarray(x, float) for x in arrays]
+        dtype = np.dtype(np.float32 if all(x.dtype == np.float32 for x in given) else float)
         for named, x in zip(self.inputs, given, strict=True):
             self._require(named, x.shape, x.shape[max(0, x.ndim - len(named.axes)) :])
         inside = {axis.size for named in self.inputs for axis in named.axes}
@@ -147,9 +147,16 @@ class Mapped:
         dims = _dims(named, x)
         self._require(named, x.shape, tuple(x.sizes[d] for d in dims))
         for axis, dim in zip(named.axes, dims, strict=True):
-            there = x.indexes.get(dim)
-            if there is not None and set(there) == set(axis.labels):
-                x = x.sel({dim: list(axis.labels)})
+            for there in _entries(x, dim):
+                order = _order(there, axis)
+                if order is not None:
+                    x = x if order == sorted(order) else x.isel({dim: order})
+                    break
+                if _contradict(there, dim, axis):
+                    raise ShapeError(
+                        f"{self.what}: {named.name} names the entries of {dim!r} {there}, expected "
+                        f"{list(axis.labels)} in any order; rename them, or drop the names"
+                    )
         return x
 
     def _with_names(self, named: Named, x: Any, batch: list[Any], lengths: list[int]) -> Any:
@@ -177,11 +184,43 @@ def _core(named: Named) -> str:
 
 
 def _dims(named: Named, x: Any) -> list[Any]:
-    """Which dimensions of a DataArray are the axes of a state: those of their names, or the last."""
+    """Which dimensions of a DataArray are the axes of a state.
+
+    Those of their names, or those whose entries have the names of the system's, or the last.
+    """
     if not hasattr(x, "dims"):
         return []
     own = [axis.name for axis in named.axes]
-    return own if set(own) <= set(x.dims) else list(x.dims[len(x.dims) - len(own) :])
+    if set(own) <= set(x.dims):
+        return own
+    told = [[d for d in x.dims if any(_order(e, a) for e in _entries(x, d))] for a in named.axes]
+    if len(own) == 1 and len(told[0]) == 1:
+        return told[0]
+    return list(x.dims[len(x.dims) - len(own) :])
+
+
+def _entries(x: Any, dim: Any) -> list[list[Any]]:
+    """Names that coordinates give the entries of a dimension, its own coordinate first."""
+    along = [c.values.tolist() for key, c in x.coords.items() if c.dims == (dim,) and key != dim]
+    return [x[dim].values.tolist(), *along] if dim in x.coords else along
+
+
+def _order(there: list[Any], axis: Axis) -> list[int] | None:
+    """Where the entries of an axis are among these names; None where they are not its names."""
+    for own in (axis.labels, axis.aliases):
+        if len(there) == len(own) > 0 and set(there) == set(own):
+            return [there.index(name) for name in own]
+    return None
+
+
+def _contradict(there: list[Any], dim: Any, axis: Axis) -> bool:
+    """Whether names that are not the axis's own speak of other entries.
+
+    Some of its names, or texts along a dimension that has the axis's name; numbers, and texts along a
+    dimension with a name of one's own, only count.
+    """
+    words = dim == axis.name and all(isinstance(name, str) for name in there)
+    return bool(axis.labels) and (words or not set(there).isdisjoint((*axis.labels, *axis.aliases)))
 
 
 def _finished(named: Named, dims: Sequence[Any], x: Any) -> Any:
