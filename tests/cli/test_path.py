@@ -134,3 +134,9 @@ def test_mistakes_are_said_in_one_line(folder, names, rows, options, message):
     found = call(PALLETISER, "--points", "wrong.csv", *options)
     assert found.exit_code != 0
     assert message in found.stderr and found.stderr.count("\n") == 1
+
+
+def test_a_path_outside_the_joints_ranges_is_said_on_standard_error(folder):
+    save("far.csv", JOINTS, POINTS + np.array([10.0, 0.0, 0.0, 0.0]))
+    found = call(PALLETISER, "--points", "far.csv")
+    assert found.exit_code == 0 and "warning: the path takes 'turn' to 11.5" in found.stderr

@@ -138,9 +138,10 @@ def test_what_does_not_fit_is_said() -> None:
     with pytest.raises(dl.DalembertError, match="position_only=True"):
         OperationalSpace(robot, Line.quintic(np.eye(4), np.eye(4), 1.0), 1.0, 1.0)
     ball = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
-    law = PDGravity(dl.Robot.from_links([ball]), [0.0, 0.0, 0.0], 1.0, 1.0)
     with pytest.raises(dl.DalembertError, match="spherical or free joints"):
-        law.model  # noqa: B018
+        PDGravity(dl.Robot.from_links([ball]), [0.0, 0.0, 0.0], 1.0, 1.0)
+    with pytest.raises(dl.DalembertError, match="spherical or free joints"):
+        OperationalSpace(dl.Robot.from_links([ball]), np.eye(4), 1.0, 1.0, position_only=True)
 
 
 def test_an_edited_law_is_not_the_old_one() -> None:

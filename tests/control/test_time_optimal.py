@@ -79,6 +79,11 @@ def test_viscous_friction_is_exact_as_the_grid_grows_finer() -> None:
     assert largest(runs[0]) < 1.0 + 1e-6
 
 
+# random paths of the PUMA do not keep to the ranges of its joints
+anywhere = pytest.mark.filterwarnings("ignore:the path takes:dalembert.PathWarning")
+
+
+@anywhere
 def test_what_can_be_held_can_be_followed_slowly_in_spite_of_friction() -> None:
     """Torques a tenth above weight and Coulomb friction: friction grows with the speed from nothing."""
     robot = dl.load("puma560")
@@ -132,6 +137,7 @@ def test_it_is_the_optimum_of_a_linear_program() -> None:
     assert {limit.kind for limit in fast.active} == {"velocity", "acceleration", "torque"}
 
 
+@anywhere
 @pytest.mark.parametrize("seed", range(5))
 def test_torque_limits_hold_between_grid_points(seed: int) -> None:
     """With the friction of the PUMA's motors, on a grid ten times as fine."""
@@ -325,3 +331,13 @@ def test_a_limit_that_no_grid_keeps_is_told():
     path = dl.control.Path(np.array([0.0, 1.0]), cube[None, :, None])
     with pytest.warns(dl.PathWarning, match=r"acceleration of 'joint 1' is .* near s = 0\.5"):
         time_optimal(path, acceleration=10.0)
+
+
+def test_a_path_outside_the_joints_ranges_is_told():
+    """A spline may swing beyond way-points that are within them."""
+    arm = dl.load("planar_2r").with_limits({"link2_joint": (-1.0, 1.0)})
+    path = through([[0.0, 0.0], [0.3, 0.99], [0.9, 0.99], [1.2, 0.0]])
+    with pytest.warns(
+        dl.PathWarning, match=r"takes 'link2_joint' to 1\.\d+ at s = 0\.\d+, outside"
+    ):
+        time_optimal(path, arm, acceleration=10.0)

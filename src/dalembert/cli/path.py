@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 
 from dalembert.cli.along import quoted
 from dalembert.cli.coordinates import coordinates, parse, state
@@ -23,8 +25,9 @@ from dalembert.report.runs import run_page
 from dalembert.simulation.log_columns import columns_of
 from dalembert.simulation.log_table import FIRST, read_table, refuse_gaps
 from dalembert.spatial import matrix_from_quaternion, pose, rotation_from_rpy
+from dalembert.systems.reaching.follow import PathWarning
 from dalembert.systems.robot import Robot
-from dalembert.text import file_name
+from dalembert.text import file_name, visible
 
 KINDS = ("cubic", "quintic", "lines", "arc")
 DEGREES = {"cubic": 3, "quintic": 5, "lines": 1}
@@ -62,7 +65,11 @@ def path(name: str, options: Options, degrees: bool, as_json: bool) -> None:
         _limits(robot, kind, getattr(options, kind))
         for kind in ("velocity", "acceleration", "torque")
     )
-    fast = time_optimal(found, robot, velocity, acceleration, torque, options.grid)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", PathWarning)
+        fast = time_optimal(found, robot, velocity, acceleration, torque, options.grid)
+    for warning in told:
+        typer.echo(f"warning: {visible(str(warning.message))}", err=True)
     run = fast.sampled(options.dt)
     if options.out is not None:
         _write(run, options.out)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.control.joint_space import gain, known
+from dalembert.control.joint_space import gain, known, require_one_degree
 from dalembert.control.line import Line, Waypoint
 from dalembert.control.trajectory import hold
 from dalembert.errors import FormulationError
@@ -40,6 +40,7 @@ class OperationalSpace(Portable):
     regularisation: float = 0.0
 
     def __post_init__(self) -> None:
+        require_one_degree(self.robot)
         pose: Any = self.target
         if not hasattr(pose, "at"):
             object.__setattr__(self, "target", Line(pose, pose, hold([0.0])))

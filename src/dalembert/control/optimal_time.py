@@ -20,6 +20,7 @@ BETWEEN = 5e-4  # share by which limits may be passed inside its intervals
 INSIDE = 10  # points of each interval at which that is looked at
 IDLE = 0.02  # share of all limits that an interval leaves unused: its motion can be faster
 IDLE_ROUNDS = 6  # of halving such intervals
+OUTSIDE = 1e-6  # rad or m beyond a joint's range that is told
 ROUNDS = 16  # of halving intervals in which limits are passed
 TURNS = 40  # of tangents for viscous friction
 SLOWEST = 1e-6  # share of ṡ² at which they are tried
@@ -45,7 +46,8 @@ def time_optimal(
     more than 0.05 %, and none is left unused.
 
     Limits hold at both ends of each interval, with s̈ constant in it. The torque is exact: inertia,
-    velocity-product, gravity and friction terms along the path.
+    velocity-product, gravity and friction terms along the path. A path that leaves the ranges of the
+    joints, or a limit that no grid keeps, is told by a `PathWarning`.
 
     >>> from dalembert.control import through
     >>> fast = time_optimal(through([[0.0], [1.0]]), velocity=1.0, acceleration=4.0)
@@ -68,6 +70,7 @@ def time_optimal(
         made = _solved(path, points, most, system, start, end)
     if grid is None:
         _warn_beyond(made)
+    _warn_outside(made)
     return made
 
 
@@ -86,6 +89,23 @@ def _warn_beyond(made: TimedPath) -> None:
             f"the {kind} of {made.joints[j]!r} is {100.0 * (most - 1.0):.3g} % above its limit near "
             f"s = {made.grid[k]:.4g}, however fine the grid: dq/ds may vanish there; give the path "
             "by its length (through without s=), or in two parts",
+            PathWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_outside(made: TimedPath) -> None:
+    """A path that leaves the joints' ranges is told: no timing mends it."""
+    if made.system is None:
+        return
+    lower, upper = made.system.lower, made.system.upper
+    q = made.path(made.grid).q
+    over = np.maximum(q - upper, lower - q)
+    k, j = np.unravel_index(np.argmax(over), over.shape)
+    if over[k, j] > OUTSIDE:
+        warnings.warn(
+            f"the path takes {made.joints[j]!r} to {q[k, j]:.4g} at s = {made.grid[k]:.4g}, outside "
+            f"its limits {lower[j]:.4g} … {upper[j]:.4g}",
             PathWarning,
             stacklevel=3,
         )
