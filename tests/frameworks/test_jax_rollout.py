@@ -71,6 +71,17 @@ def test_memory_grows_with_the_root_of_the_steps(arm):
     assert kept < 3 * 2 * np.sqrt(steps) * 2 * q.size
 
 
+def test_what_xla_keeps_for_a_gradient_grows_so_too(arm):
+    """Segments that were unrolled together were computed again and kept all at once."""
+
+    def kept(steps):
+        last = lambda q: arm.rollout(q, q, q, steps, DT, every=steps)[0].sum()  # noqa: E731
+        compiled = jax.jit(jax.grad(last)).lower(np.zeros((64, 2))).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    assert kept(1024) < 3 * kept(128)  # √8 times as many states
+
+
 def test_closed_chains_stay_closed():
     made = system("four_bar")
     there, q = dl.jax(made), made.neutral()

@@ -70,7 +70,8 @@ class JaxSystem(RollingFacade):
             """`every` steps, in segments and what is left over."""
             whole, left = divmod(walk.every, walk.length)
             pieces = _folded({k: y[: whole * walk.length] for k, y in at.items()}, whole)
-            x, _ = repeated(lambda x, u: segment(x, u, walk.length), x, pieces, whole)
+            # one at a time: segments in one body of XLA's loop would all be kept at once
+            x, _ = jax.lax.scan(lambda x, u: segment(x, u, walk.length), x, pieces, whole)
             if left:
                 x, _ = segment(x, {k: y[-left:] for k, y in at.items()}, left)
             return x, x
