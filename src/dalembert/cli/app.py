@@ -251,13 +251,13 @@ def count(
     count(robot, quantity, plot, json)
 
 
-@app.command(epilog="Examples: dalembert report puma560; dalembert report run.nc --robot ur5")
+@app.command(epilog="Examples: dalembert report puma560; dalembert report study.zarr")
 def report(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="ROBOT|RUN.nc",
-            help="A robot of the zoo, a URDF or MJCF file, or a run stored as NetCDF.",
+            metavar="ROBOT|RUN.nc|STUDY.zarr",
+            help="A robot of the zoo, a URDF or MJCF file, a stored run, or the store of a sweep.",
             autocompletion=complete_robot,
         ),
     ],
@@ -267,11 +267,14 @@ def report(
     robot: Annotated[
         str | None, typer.Option(help="The robot of a run, if the zoo does not have it.")
     ] = None,
+    study: Annotated[
+        Path | None, typer.Option(help="The file of a sweep; default: the .toml beside its store.")
+    ] = None,
 ) -> None:
     """Write one page: the moving arm, plots, equations, agreement and operation counts."""
     from dalembert.cli.report import report
 
-    report(subject, out, robot)
+    report(subject, out, robot, study)
 
 
 @app.command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -12,12 +13,13 @@ from dalembert.errors import DalembertError
 from dalembert.report.page import system_page, write_page
 from dalembert.report.run_files import SUFFIXES, drawn_robot, open_run
 from dalembert.report.runs import run_page
+from dalembert.sweeps.recall import is_study, open_study
 from dalembert.text import file_name
 
 FOLDER = Path("out")
 
 
-def report(subject: str, out: Path | None, robot: str | None) -> None:
+def report(subject: str, out: Path | None, robot: str | None, study: Path | None) -> None:
     """Write the page and say where it is."""
     screen = console()
     path = out or FOLDER / f"{file_name(Path(subject).stem)}.html"
@@ -26,7 +28,11 @@ def report(subject: str, out: Path | None, robot: str | None) -> None:
         def progress(step: str) -> None:
             status.update(f"{step} …")
 
-        if Path(subject).suffix in SUFFIXES:
+        if is_study(subject):
+            text = _study(screen, Path(subject), study, progress)
+        elif study:
+            raise DalembertError(f"--study is for stores of sweeps, and {subject} is none")
+        elif Path(subject).suffix in SUFFIXES:
             run = open_run(Path(subject))
             shown, remark = drawn_robot(run, load_robot(robot) if robot else None)
             text = run_page(run, shown, progress=progress)
@@ -38,6 +44,20 @@ def report(subject: str, out: Path | None, robot: str | None) -> None:
             text = system_page(load(subject).compiled, progress=progress)
     write_page(text, path)
     name_page(screen, path, len(text))
+
+
+def _study(screen: Console, store: Path, file: Path | None, progress: Callable[[str], None]) -> str:
+    """The page of a sweep; runs move where its file is given, or lies beside the store."""
+    from dalembert.cli.sweep import made_from, read
+    from dalembert.report.studies import study_page
+
+    beside = store.with_suffix(".toml")
+    given = file or (beside if beside.is_file() else None)
+    if given is None:
+        say(screen, f"There is no {beside}: no run will move. Give --study to see motions.")
+    elif not given.is_file():
+        raise DalembertError(f"there is no file {given}")
+    return study_page(open_study(store), made_from(read(given)) if given else None, progress)
 
 
 def name_page(screen: Console, path: Path, size: int) -> None:

@@ -16,6 +16,7 @@ from dalembert.cli.subject import load
 from dalembert.errors import ImportFileError, SettingError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.importers.toml_read import parse_toml
+from dalembert.sweeps.study import Study
 from dalembert.sweeps.sweeping import made_study
 
 TABLES = ("over", "simulate", "controller", "payload")
@@ -64,6 +65,13 @@ def read(file: Path) -> dict[str, Any]:
     store = file.parent / said.get("store", f"{file.stem}.zarr")
     rest: dict[str, Any] = {key: said[key] for key in WORDS[2:] if key in said}
     return {"system": system, "over": over, "simulate": simulate, "store": store, **rest}
+
+
+def made_from(arguments: Mapping[str, Any]) -> Study:
+    """The study of what a file says."""
+    given = {"reduce": None, "design": "grid", "runs": None, "seed": 0, "chunk": None, **arguments}
+    del given["store"]
+    return made_study(**given)
 
 
 def _require(said: Mapping[str, Any], known: tuple[str, ...], file: Path, where: str) -> None:
@@ -116,9 +124,7 @@ def _client(scheduler: str) -> Any:
 
 def _plan(study: Mapping[str, Any], as_json: bool) -> None:
     """How many runs, bytes and seconds, from a few runs that are computed and thrown away."""
-    given = {"reduce": None, "design": "grid", "runs": None, "seed": 0, "chunk": None, **study}
-    del given["store"]
-    made = made_study(**given)
+    made = made_from(study)
     rows = made.design.rows(slice(min(TRIED, made.size, made.design.runs)))
     for _ in range(2):  # the first one compiles
         begin = time.perf_counter()

@@ -53,10 +53,16 @@ class RunAccessor:
     def report(
         self, path: str | PathLike[str], robot: Robot | None = None, sample: int = 0
     ) -> Path:
-        """Write the page of this run: 3-D view, time slider and all plots, in one file."""
-        from dalembert.report.page import write_page
+        """Write the page of this run, 3-D view, time slider and all plots, or of this study.
 
-        write_page(run_page(self._run, robot, sample), Path(path))
+        A study is what `dl.sweep` gives; `robot` and `sample` are for runs.
+        """
+        from dalembert.report.page import write_page
+        from dalembert.report.studies import study_page
+
+        found = self._run
+        is_study = "run" in found.dims and "study" in found.attrs
+        write_page(study_page(found) if is_study else run_page(found, robot, sample), Path(path))
         return Path(path)
 
     def _robot(self, robot: Robot | None) -> Robot:

@@ -132,14 +132,27 @@ def page(
     data: dict[str, Any],
     sections: Sequence[tuple[str, str, str]],
 ) -> str:
-    """The whole document; sections are (anchor, heading, HTML)."""
+    """The page of one motion; sections are (anchor, heading, HTML)."""
+    first = f'<section id="motion"><p>{html(lead)}</p>{stage(bool(data["scene"]))}</section>\n'
+    scripts = [asset("vendor/three.min.js")] if data["scene"] else []
+    scripts += [asset(f"assets/{name}") for name in SCRIPTS]
+    return document(title, source, first, data, sections, [*scripts, "perform(data);"])
+
+
+def document(
+    title: str,
+    source: str,
+    first: str,
+    data: dict[str, Any],
+    sections: Sequence[tuple[str, str, str]],
+    scripts: Sequence[str],
+) -> str:
+    """The whole document: what comes first, in HTML, and sections (anchor, heading, HTML)."""
     links = "".join(f'<a href="#{anchor}">{html(name)}</a>' for anchor, name, _ in sections)
     body = "".join(
         f'<section id="{anchor}"><h2>{html(name)}</h2>{content}</section>\n'
         for anchor, name, content in sections
     )
-    scripts = [asset("vendor/three.min.js")] if data["scene"] else []
-    scripts += [asset(f"assets/{name}") for name in SCRIPTS]
     from dalembert.version import __version__
 
     return (
@@ -149,24 +162,24 @@ def page(
         f"<title>{html(title)} – dalembert</title>\n<style>\n{style()}</style>\n"
         f'</head>\n<body>\n<header><h1>{html(title)}</h1><p class="faint">{html(source)}</p>'
         f'<nav><a href="#motion">Motion</a>{links}</nav></header>\n<main>\n'
-        f'<section id="motion"><p>{html(lead)}</p>{stage(data)}</section>\n{body}</main>\n'
+        f"{first}{body}</main>\n"
         f"<footer>Made by dalembert {__version__}. Units are SI and radians.</footer>\n"
         f'<script type="application/json" id="data">{html_data(data)}</script>\n'
-        + "".join(f"<script>\n{text}\n</script>\n" for text in (*scripts, "clock.begin();"))
+        + "".join(f"<script>\n{text}\n</script>\n" for text in scripts)
         + "</body>\n</html>\n"
     )
 
 
-def stage(data: dict[str, Any]) -> str:
+def stage(drawn: bool) -> str:
     """The picture with its controls, and the place of the plots."""
     view = '<div id="arm" aria-label="The mechanism in motion; drag to turn"></div>'
     tick = '<label><input type="checkbox" id="inertia"> inertia</label>'
     return (
         '<div class="stage"><div class="view box">'
-        + (view if data["scene"] else "")
+        + (view if drawn else "")
         + '<div class="controls"><button id="play" type="button">Play</button>'
         '<input type="range" id="time" aria-label="time"><output id="now"></output>'
-        + (tick if data["scene"] else "")
+        + (tick if drawn else "")
         + '</div></div><div id="charts"></div></div>'
     )
 

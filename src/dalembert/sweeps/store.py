@@ -85,12 +85,11 @@ class Zarr:
             raise SimulationError(
                 f"{str(self.path)!r} is there, but is no store of a sweep ({error}); name another"
             ) from None
-        for key, mine in json.loads(_text(self.study)).items():
-            if said.get(key) != mine:
-                raise SimulationError(
-                    f"{str(self.path)!r} holds another study: {key} was {said.get(key)!r}, now "
-                    f"{mine!r}; name another store, or delete it"
-                )
+        differs = difference(said, self.study)
+        if differs:
+            raise SimulationError(
+                f"{str(self.path)!r} holds another study: {differs}; name another store, or delete it"
+            )
 
     def missing(self) -> list[int]:
         """Numbers of the chunks that are not done."""
@@ -160,19 +159,24 @@ class Zarr:
 
     def dataset(self) -> xarray.Dataset:
         """All of it, opened lazily."""
-        import xarray
+        return opened(self.path)
 
-        options: dict[str, Any] = {"engine": "zarr", "consolidated": False, "mask_and_scale": False}
-        try:
-            found = xarray.open_dataset(self.path, chunks={}, **options)
-        except (ImportError, ValueError):  # without dask: read when it is looked at
-            found = xarray.open_dataset(self.path, **options)
-        reasons: dict[int, str] = {}
-        for path in sorted((self.path / STATUS).glob("reasons-*.json")):
-            reasons |= {int(k): text for k, text in json.loads(path.read_text()).items()}
-        order = json.loads(found.attrs.pop("order"))
-        names = [name for name in order if name in found.data_vars]
-        return with_reasons(found[names], reasons)
+
+def opened(path: Path) -> xarray.Dataset:
+    """What a store holds, read when it is looked at."""
+    import xarray
+
+    options: dict[str, Any] = {"engine": "zarr", "consolidated": False, "mask_and_scale": False}
+    try:
+        found = xarray.open_dataset(path, chunks={}, **options)
+    except (ImportError, ValueError):  # without dask
+        found = xarray.open_dataset(path, **options)
+    reasons: dict[int, str] = {}
+    for file in sorted((path / STATUS).glob("reasons-*.json")):
+        reasons |= {int(k): text for k, text in json.loads(file.read_text()).items()}
+    order = json.loads(found.attrs.pop("order"))
+    names = [name for name in order if name in found.data_vars]
+    return with_reasons(found[names], reasons)
 
 
 def with_reasons(found: xarray.Dataset, reasons: dict[int, str]) -> xarray.Dataset:
@@ -197,12 +201,21 @@ def _attributes(study: Study) -> dict[str, str]:
     return {
         "system": study.work.varied.system.name,
         "design": study.design.kind,
-        "study": _text(study),
+        "study": identity_text(study),
     }
 
 
-def _text(study: Study) -> str:
+def identity_text(study: Study) -> str:
+    """By what the results of a study are known."""
     return json.dumps(study.identity())
+
+
+def difference(said: dict[str, Any], study: Study) -> str:
+    """What of a stored identity is not the study's, in words; nothing where all is."""
+    for key, mine in json.loads(identity_text(study)).items():
+        if said.get(key) != mine:
+            return f"{key} was {said.get(key)!r}, now {mine!r}"
+    return ""
 
 
 def _empty(shape: tuple[int, ...], dtype: str) -> np.ndarray:

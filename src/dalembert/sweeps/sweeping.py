@@ -13,6 +13,7 @@ from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation import simulate as simulate_batch
 from dalembert.sweeps import runners
 from dalembert.sweeps.design import design as designed
+from dalembert.sweeps.recall import remember
 from dalembert.sweeps.reductions import chosen
 from dalembert.sweeps.store import Memory, Zarr
 from dalembert.sweeps.study import Chunk, Study, Work
@@ -69,6 +70,7 @@ def sweep(
         raise SettingError("give processes= or client=, not both")
     study = made_study(system, over, simulate, reduce, design, runs, seed, chunk)
     kept = Memory(study) if store is None else Zarr(study, store)
+    remember(study)
     missing = kept.missing()
     show = on_terminal() if progress is None else progress
     with progress_bar(f"sweep of {system.name}", show) as report:

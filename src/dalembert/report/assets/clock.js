@@ -1,12 +1,11 @@
 // One time for everything: the slider, the arm and the cursors of the plots.
 "use strict";
-const data = JSON.parse(document.getElementById("data").textContent);
+let data = JSON.parse(document.getElementById("data").textContent);
 const clock = (() => {
-  const listeners = [];
-  const end = data.t[data.t.length - 1], start = data.t[0];
+  let listeners = [], start = 0, end = 0;
   const slider = document.getElementById("time"), shown = document.getElementById("now");
   const button = document.getElementById("play");
-  let now = start, playing = false, last = null;
+  let now = 0, playing = false, turn = 0;
 
   function show() {
     slider.value = now;
@@ -17,24 +16,30 @@ const clock = (() => {
     now = Math.min(end, Math.max(start, time));
     show();
   }
-  function tick(stamp) {
-    if (!playing) return;
-    if (last !== null) set(now + (stamp - last) / 1000 > end ? start : now + (stamp - last) / 1000);
-    last = stamp;
-    requestAnimationFrame(tick);
-  }
   function play(wanted) {
+    const mine = ++turn; // a motion that is begun ends the one before
+    let last = null;
     playing = wanted;
-    last = null;
     button.textContent = playing ? "Pause" : "Play";
+    function tick(stamp) {
+      if (mine !== turn) return;
+      if (last !== null) set(now + (stamp - last) / 1000 > end ? start : now + (stamp - last) / 1000);
+      last = stamp;
+      requestAnimationFrame(tick);
+    }
     if (playing) requestAnimationFrame(tick);
   }
-  slider.min = start;
-  slider.max = end;
-  slider.step = (end - start) / 1000 || "any";
   slider.addEventListener("input", () => { play(false); set(Number(slider.value)); });
   button.addEventListener("click", () => play(!playing));
   return {
+    load() {
+      listeners = [];
+      now = start = data.t[0];
+      end = data.t[data.t.length - 1];
+      slider.min = start;
+      slider.max = end;
+      slider.step = (end - start) / 1000 || "any";
+    },
     listen(listener) { listeners.push(listener); listener(now); },
     seek(time) { play(false); set(time); },
     begin() {
@@ -55,4 +60,13 @@ function locate(times, time) {
   }
   const span = times[high] - times[low];
   return [low, high, span > 0 ? Math.min(1, Math.max(0, (time - times[low]) / span)) : 0];
+}
+
+// A motion on the stage, in place of the one before: times, curves and postures.
+function perform(motion) {
+  data = motion;
+  clock.load();
+  drawCharts();
+  drawArm();
+  clock.begin();
 }

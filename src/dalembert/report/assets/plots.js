@@ -102,4 +102,8 @@ function plot(chart, parent) {
   clock.listen(point);
 }
 
-data.charts.forEach((chart) => plot(chart, document.getElementById("charts")));
+function drawCharts() {
+  const place = document.getElementById("charts");
+  place.replaceChildren();
+  data.charts.forEach((chart) => plot(chart, place));
+}

@@ -1,8 +1,14 @@
 // The moving mechanism, drawn by three.js: parts are fixed to bodies, bodies follow the clock.
 "use strict";
-(() => {
+let clearArm = () => {};
+function drawArm() {
+  clearArm();
+  clearArm = () => {};
   const place = document.getElementById("arm"), scene = data.scene;
-  if (!place || !scene) return;
+  if (!place) return;
+  place.replaceChildren();
+  if (!scene) return;
+  const gone = new AbortController(), { signal } = gone;
   const vector = (a) => new THREE.Vector3(a[0], a[1], a[2]);
   const colour = (name) => new THREE.Color(getComputedStyle(document.documentElement).getPropertyValue(name).trim());
 
@@ -110,7 +116,7 @@
   function render() {
     if (waiting) return;
     waiting = true;
-    requestAnimationFrame(() => { waiting = false; renderer.render(world, camera); });
+    requestAnimationFrame(() => { waiting = false; if (!signal.aborted) renderer.render(world, camera); });
   }
   controls.addEventListener("change", render);
 
@@ -147,7 +153,7 @@
     grid.material.needsUpdate = true;
     render();
   }
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint, { signal });
 
   // the whole motion fits, whichever way the picture is narrow
   function fit() {
@@ -159,13 +165,23 @@
   }
   const radius = 0.5 * extent.length() + 2 * scene.radius;
   const half = (Math.PI / 360) * camera.fov, narrow = Math.atan(Math.tan(half) * Math.min(1, place.clientWidth / place.clientHeight));
-  camera.position.copy(centre).addScaledVector(direction, (0.86 * radius) / Math.sin(narrow));
+  const close = place.clientWidth > 1.2 * place.clientHeight ? 0.86 : 1.04; // wide pictures have room beside
+  camera.position.copy(centre).addScaledVector(direction, (close * radius) / Math.sin(narrow));
   camera.lookAt(centre);
-  new ResizeObserver(fit).observe(place);
+  const observer = new ResizeObserver(fit);
+  observer.observe(place);
   const inertia = document.getElementById("inertia");
-  inertia.addEventListener("change", () => { ellipsoids.forEach((mesh) => { mesh.visible = inertia.checked; }); render(); });
+  inertia.addEventListener("change", () => { ellipsoids.forEach((mesh) => { mesh.visible = inertia.checked; }); render(); }, { signal });
+  ellipsoids.forEach((mesh) => { mesh.visible = inertia.checked; });
+  clearArm = () => {
+    gone.abort();
+    observer.disconnect();
+    controls.dispose();
+    renderer.dispose();
+    renderer.forceContextLoss(); // browsers allow only a few of them
+  };
   paint();
   fit();
   controls.update();
   clock.listen(pose);
-})();
+}
