@@ -187,3 +187,19 @@ def test_a_law_that_reads_a_changed_global_is_not_the_old_one(monkeypatch) -> No
     monkeypatch.setattr(Push, "law", lambda *given: (2.0 * np.ones(1), np.zeros(0)))
     ends.append(float(dl.simulate(robot, [0.0], None, law, duration=0.1, dt=0.01).q[-1, 0]))
     assert ends[1] < 0.0 < ends[0] < ends[2]
+
+
+def test_a_frame_that_cannot_follow_a_task_is_said() -> None:
+    arm = dl.load("ur5")
+    with pytest.raises(dl.FormulationError, match="'forearm_link' moves in 2 of the task's 3"):
+        OperationalSpace(arm, np.eye(4), 1.0, 1.0, frame="forearm_link", position_only=True)
+
+
+def test_targets_and_gains_that_are_no_poses_or_numbers_are_said() -> None:
+    arm, reflected = dl.load("ur5"), np.diag([-1.0, 1.0, 1.0, 1.0])
+    with pytest.raises(dl.TrajectoryError, match="goal has no rotation"):
+        Line.quintic(np.eye(4), reflected, 1.0)
+    with pytest.raises(dl.ParameterError, match="kp must be finite"):
+        PDGravity(arm, np.zeros(6), np.full(6, np.nan), 1.0)
+    with pytest.raises(dl.ParameterError, match="q0 must be finite"):
+        dl.control.LQR(arm, np.full(6, np.nan), Q=1.0, R=1.0)

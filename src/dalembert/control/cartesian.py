@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.control.line import sound_pose
 from dalembert.control.path import Path, blended
 from dalembert.control.segments import Arc, Corner, Screw, Segment, Straight, unit
 from dalembert.errors import TrajectoryError
-from dalembert.systems.reaching.targets import with_rotations
 
 if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
@@ -44,14 +44,14 @@ class CartesianPath:
     @staticmethod
     def line(start: Any, goal: Any) -> CartesianPath:
         """A straight line from pose to pose (4, 4), turning about one axis."""
-        return CartesianPath((Straight(_pose(start, "start"), _pose(goal, "goal")),))
+        return CartesianPath((Straight(sound_pose(start, "start"), sound_pose(goal, "goal")),))
 
     @staticmethod
     def lines(poses: Any, blend: float = 0.0) -> CartesianPath:
         """Straight lines through poses (m, 4, 4), corners rounded from `blend` before to behind, m."""
         if len(poses) < 2 or not (np.isfinite(blend) and blend >= 0.0):
             raise TrajectoryError("lines need two poses or more, and a blend of at least 0 m")
-        at = [_pose(pose, f"pose {k}") for k, pose in enumerate(poses)]
+        at = [sound_pose(pose, f"pose {k}") for k, pose in enumerate(poses)]
         lines = [Straight(a, b) for a, b in pairwise(at)]
         made = CartesianPath(tuple(lines))
         return CartesianPath(tuple(_rounded(lines, blend))) if blend > 0.0 else made
@@ -62,7 +62,7 @@ class CartesianPath:
 
         The frame turns evenly from `start` to `goal`; of `via` only the position counts, (3,) will do.
         """
-        first, last = _pose(start, "start"), _pose(goal, "goal")
+        first, last = sound_pose(start, "start"), sound_pose(goal, "goal")
         middle = np.asarray(via, dtype=float)
         middle = middle[:3, 3] if middle.shape == (4, 4) else middle
         if middle.shape != (3,) or not np.isfinite(middle).all():
@@ -85,7 +85,7 @@ class CartesianPath:
         xi = np.asarray(twist, dtype=float) * angle
         if xi.shape != (6,) or not np.isfinite(xi).all():
             raise TrajectoryError("twist must be (6,) finite numbers, linear before angular")
-        return CartesianPath((Screw(_pose(start, "start"), xi),))
+        return CartesianPath((Screw(sound_pose(start, "start"), xi),))
 
     def __add__(self, other: CartesianPath) -> CartesianPath:
         end, begin = self(1.0), other(0.0)
@@ -165,14 +165,3 @@ def _vector(v: Any, name: str) -> np.ndarray:
     if v.shape != (3,) or not np.isfinite(v).all():
         raise TrajectoryError(f"{name} must be (3,) finite numbers")
     return v
-
-
-def _pose(pose: Any, name: str) -> np.ndarray:
-    T = np.asarray(pose, dtype=float)
-    if T.shape != (4, 4) or not np.isfinite(T).all():
-        raise TrajectoryError(f"{name} must be a (4, 4) pose of finite numbers")
-    if np.abs(T[:3, :3].T @ T[:3, :3] - np.eye(3)).max() > SAME or np.linalg.det(T[:3, :3]) < 0.0:
-        raise TrajectoryError(f"{name} has no rotation in its upper left: it must be orthogonal")
-    if np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]).max() > SAME:
-        raise TrajectoryError(f"the last row of {name} must be 0, 0, 0, 1: is it transposed?")
-    return with_rotations(T)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.control.trajectory import Trajectory, hold
-from dalembert.errors import ModelError, ShapeError
+from dalembert.errors import ModelError, ParameterError, ShapeError
 from dalembert.systems.system import Dynamics, System
 from dalembert.travel import Portable
 
@@ -18,8 +18,10 @@ from dalembert.travel import Portable
 def gain(value: Any, size: int, name: str) -> np.ndarray:
     """A gain as one number for each joint."""
     array = np.asarray(value, dtype=float)
-    if array.shape not in ((), (size,)) or not np.isfinite(array).all():
+    if array.shape not in ((), (size,)):
         raise ShapeError(f"{name} must be a number or have the shape ({size},), not {array.shape}")
+    if not np.isfinite(array).all():
+        raise ParameterError(f"{name} must be finite, not {array}")
     return np.broadcast_to(array, (size,)).copy()
 
 

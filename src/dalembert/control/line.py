@@ -11,6 +11,9 @@ import numpy as np
 from dalembert.control.trajectory import Trajectory, quintic, trapezoidal
 from dalembert.errors import TrajectoryError
 from dalembert.spatial.rotations import exp_so3, log_so3
+from dalembert.systems.reaching.targets import with_rotations
+
+RIGID = 1e-6  # how far a pose may be from a rigid motion, as numbers in float32 are
 
 
 class Waypoint(NamedTuple):
@@ -35,10 +38,7 @@ class Line:
 
     def __post_init__(self) -> None:
         for name in ("start", "goal"):
-            pose = np.asarray(getattr(self, name), dtype=float)
-            if pose.shape != (4, 4) or not np.isfinite(pose).all():
-                raise TrajectoryError(f"{name} must be a (4, 4) pose of finite numbers")
-            object.__setattr__(self, name, pose)
+            object.__setattr__(self, name, sound_pose(getattr(self, name), name))
         if self.timing.size != 1:
             raise TrajectoryError("timing must be a trajectory of one coordinate, from 0 to 1")
 
@@ -72,3 +72,15 @@ class Line:
         axis = R0 @ turn  # the turn keeps its own axis, so it is fixed in the world
         along = np.concatenate([way, axis])
         return Waypoint(constants["p0"] + s * way, R0 @ exp_so3(s * turn), ds * along, dds * along)
+
+
+def sound_pose(pose: Any, name: str) -> np.ndarray:
+    """A pose (4, 4) with the nearest rotation in it, or an error."""
+    T = np.asarray(pose, dtype=float)
+    if T.shape != (4, 4) or not np.isfinite(T).all():
+        raise TrajectoryError(f"{name} must be a (4, 4) pose of finite numbers")
+    if np.abs(T[:3, :3].T @ T[:3, :3] - np.eye(3)).max() > RIGID or np.linalg.det(T[:3, :3]) < 0.0:
+        raise TrajectoryError(f"{name} has no rotation in its upper left: it must be orthogonal")
+    if np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]).max() > RIGID:
+        raise TrajectoryError(f"the last row of {name} must be 0, 0, 0, 1: is it transposed?")
+    return with_rotations(T)

@@ -56,8 +56,10 @@ class LQR:
 
     def __post_init__(self) -> None:
         q0 = np.asarray(self.q0, dtype=float)
-        if q0.shape != (self.system.nq,) or not np.isfinite(q0).all():
+        if q0.shape != (self.system.nq,):
             raise ShapeError(f"q0 must have the shape ({self.system.nq},), not {q0.shape}")
+        if not np.isfinite(q0).all():
+            raise ParameterError(f"q0 must be finite, not {q0}")
         found = linearised(self.system, q0, drives(self.system, self.driven))
         size, inputs = found.B.shape
         Q, R = weights(self.Q, size, "Q"), weights(self.R, inputs, "R")

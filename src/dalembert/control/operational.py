@@ -50,8 +50,20 @@ class OperationalSpace(Portable):
                 "coordinates of a task; take position_only=True"
             )
         self.robot.dynamics.require_frame(self.frame)
+        self._require_full_task()
         for name in ("kp", "kd"):
             object.__setattr__(self, name, gain(getattr(self, name), self.rows, name))
+
+    def _require_full_task(self) -> None:
+        """Λ must exist at some posture: the frame can move in all directions of the task there."""
+        q = np.random.default_rng(0).uniform(-1.0, 1.0, self.robot.nq)
+        J = self.model.compute("jacobian", q=q, frame=self.frame, expressed_in="world")[: self.rows]
+        rank = int(np.linalg.matrix_rank(J))
+        if rank < self.rows and not self.regularisation:
+            raise FormulationError(
+                f"{self.frame!r} moves in {rank} of the task's {self.rows} directions in any posture "
+                f"of {self.robot.name}: take another frame, position_only=True or regularisation="
+            )
 
     @property
     def rows(self) -> int:
