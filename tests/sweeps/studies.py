@@ -39,6 +39,11 @@ def counted(run):
     return found
 
 
+def fastest_of(run, joint):
+    """The largest speed of one joint."""
+    return abs(run.qd.isel(joint=joint)).max("time")
+
+
 def mark(rows):
     """By what the results (runs, joints) of a chunk are known among those of others."""
     return hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()[:16]

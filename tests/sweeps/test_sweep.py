@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,15 @@ def test_spread_designs_fill_their_intervals_and_are_the_same_again(kind):
         ({"simulate": {"durations": 1.0}}, SettingError, "did you mean 'duration'"),
         ({"reduce": "peak"}, UnknownNameError, "no reduction 'peak'"),
         ({"reduce": lambda run: 1.0}, SettingError, "a row for each"),
+        ({"over": {"kp": [1.0], "gains.kp": [2.0]}}, SettingError, "'kp' and as 'gains.kp'"),
+        ({"over": {"q0.joint1": [1.0], "q0": [[0, 0]]}}, SettingError, "'q0.joint1' and as 'q0'"),
+        ({"over": {"tau": [[0.0, 0.0]]}}, SettingError, "varies tau, but simulate= gives it as PD"),
+        (
+            {"over": {"load": [[1.0], [2.0]]}},
+            ShapeError,
+            r"'load'.*shape \(1,\), expected a number",
+        ),
+        ({"over": {"q0": [0.1, 0.2]}}, ShapeError, r"q0 of robot has the shape \(1,\), expected"),
         ({"processes": 0}, SettingError, "positive whole number"),
         ({"chunk": 0}, SettingError, "positive whole number"),
     ],
@@ -135,6 +145,8 @@ def test_single_precision_stays():
     assert 0.0 < float(abs(found.q - double.q).max()) < 1e-6
     kept = dl.sweep(arm(), OVER, settings(q0=start), REDUCE)
     assert kept.peak_torque.dtype == kept.last_q.dtype == np.float32
+    varied = {"q0": np.array([[0.0, 0.1], [0.2, 0.1]], dtype=np.float32)}
+    assert dl.sweep(arm(), varied, settings(q0=None), "last_state").last_q.dtype == np.float32
 
 
 def test_a_velocity_that_nobody_gives_is_left_to_simulate():
@@ -277,19 +289,29 @@ def test_a_driver_that_was_killed_goes_on_where_it_was(tmp_path, count):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"over": {**OVER, "kp": [50.0, 81.0]}}, "design"),
+        ({"over": {"load": OVER["load"], "kp": [50.0, 81.0]}}, "design"),
         ({"simulate": settings(dt=1e-3)}, "simulate"),
         ({"simulate": settings(q0=[0.0, 0.2])}, "start"),
         ({"reduce": ["work"]}, "reduce"),
         ({"chunk": 4}, "chunk"),
         ({"system": None}, "model"),
+        ({"simulate": settings(q0=np.float32([0.0, 0.1]))}, "start"),
+        ({"simulate": settings(q0=None, qd0=[0.0, 0.1])}, "start"),
+        ({"simulate": settings(parameters={"friction": 0.1 + 1e-12})}, "parameters"),
+        ({"reduce": {"speed": partial(studies.fastest_of, joint=1)}}, "reduce"),
+        ({"version": "0.0.1"}, "dalembert"),
     ],
 )
-def test_a_store_of_another_study_is_refused_with_what_differs(tmp_path, change, what):
-    given = {"system": arm(), "over": OVER, "simulate": settings(), "reduce": REDUCE, **BY_SIX}
+def test_a_store_of_another_study_is_refused_with_what_differs(tmp_path, monkeypatch, change, what):
+    reduce = {"speed": partial(studies.fastest_of, joint=0)}
+    over = {name: OVER[name] for name in ("load", "kp")}
+    given = {"system": arm(), "over": over, "simulate": settings(), "reduce": reduce, **BY_SIX}
     dl.sweep(**given, store=tmp_path / "s.zarr")
     if "system" in change:
         change = {"system": arm().with_gravity((0, -1.62, 0))}
+    if "version" in change:
+        monkeypatch.setattr("dalembert.sweeps.study.__version__", change["version"])
+        change = {}
     with pytest.raises(SimulationError, match=f"holds another study: {what} was"):
         dl.sweep(**given | change, store=tmp_path / "s.zarr")
 

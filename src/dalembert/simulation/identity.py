@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import types
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,9 @@ class _Reader:
             return "module", value.__name__
         if isinstance(value, types.MethodType):
             return "method", self.facts(value.__func__, deep), self.facts(value.__self__, deep)
+        if isinstance(value, partial):
+            given = (value.func, value.args, value.keywords)
+            return "partial", [self.facts(part, deep) for part in given]
         if isinstance(value, types.FunctionType):
             return "function", [self.facts(part, deep) for part in _parts(value)]
         return self._object(value, deep)
@@ -85,7 +89,11 @@ class _Reader:
             return "system", content
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         code = getattr(type(value).__call__, "__code__", None) if callable(value) else None
-        state = getattr(value, "__dict__", {})
+        if hasattr(value, "__array__") and code is None:
+            return "array of", kind, self.facts(np.asarray(value), deep)
+        slots = (name for owner in type(value).__mro__ for name in getattr(owner, "__slots__", ()))
+        state = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        state |= getattr(value, "__dict__", {})
         return "object", kind, self.facts(code, deep), self.facts(dict(state), deep)
 
 

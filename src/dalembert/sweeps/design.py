@@ -72,7 +72,8 @@ def design(
 def _values(name: str, given: Any) -> np.ndarray:
     """Values (count, ...) of one name."""
     try:
-        value = np.atleast_1d(np.asarray(given, dtype=float))
+        single = getattr(given, "dtype", None) == np.float32  # which q0 hands on to its runs
+        value = np.atleast_1d(np.asarray(given, dtype=np.float32 if single else float))
     except (TypeError, ValueError):
         raise SettingError(f"over={{{name!r}: …}} must be numbers, not {given!r}") from None
     if not len(value) or not np.isfinite(value).all():
@@ -100,6 +101,8 @@ def _spread(
         else:
             low, high = found
             columns[name] = low + (high - low) * part.reshape(len(part), *low.shape)
+        if not np.isfinite(columns[name]).all():
+            raise SettingError(f"over={{{name!r}: …}} gives values that are not finite")
     return columns
 
 

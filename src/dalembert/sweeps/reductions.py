@@ -17,25 +17,30 @@ BAND = 0.02  # of the way a joint has gone: inside it has settled
 
 
 def peak_torque(run: xarray.Dataset) -> Any:
-    """The largest |τ| of every joint, N m or N."""
+    """The largest |τ| of every joint at the saved times, N m or N."""
     return abs(run.tau).max("time", skipna=False)
 
 
 def peak_velocity(run: xarray.Dataset) -> Any:
-    """The largest |q̇| of every joint."""
+    """The largest |q̇| of every joint at the saved times."""
     return abs(run.qd).max("time", skipna=False)
 
 
 def settling_time(run: xarray.Dataset) -> Any:
-    """When the last coordinate comes within 2 % of its whole travel of where it ends, and stays, s."""
+    """When the last coordinate comes within 2 % of its whole travel of where it ends, and stays, s.
+
+    What moves by less than √ε has not moved: how rounding ends says nothing.
+    """
     import xarray
 
     along = run.q.dims[-1]
     off = abs(run.q - run.q.isel(time=-1))
-    outside = (off > BAND * off.max("time")).any(along)
-    late = xarray.where(outside, run.time, 0.0).max("time")
-    # from the last saved state outside the band to the next one
-    return late + (outside.any("time") * (run.time[1] - run.time[0]).item())
+    least = float(np.sqrt(np.finfo(run.q.dtype).eps)) * np.maximum(abs(run.q.isel(time=-1)), 1.0)
+    travel = off.max("time")
+    outside = ((off > BAND * travel) & (travel > least)).any(along)
+    # from the last saved state outside the band to the next one; nothing is outside at the end
+    following = run.time.shift(time=-1, fill_value=run.time[-1].item())
+    return xarray.where(outside, following, 0.0).max("time")
 
 
 def work(run: xarray.Dataset) -> Any:
@@ -103,7 +108,7 @@ def reduced(run: xarray.Dataset, how: Mapping[str, Callable[[Any], Any]]) -> xar
     for name, function in how.items():
         made = function(run)
         if isinstance(made, xarray.Dataset):
-            found |= {str(key): value for key, value in made.data_vars.items()}
+            found |= {str(key): _array(str(key), x, run) for key, x in made.data_vars.items()}
         elif isinstance(made, Mapping):
             found |= {str(key): _array(str(key), value, run) for key, value in made.items()}
         else:

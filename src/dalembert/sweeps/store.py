@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import SimulationError
-from dalembert.sweeps.study import MEANINGS, Chunk, Study, Variable
+from dalembert.errors import SettingError, SimulationError
+from dalembert.sweeps.study import MEANINGS, Chunk, Study, Variable, unknown
 
 if TYPE_CHECKING:
     import xarray
@@ -47,8 +49,9 @@ class Memory:
     def write(self, chunk: Chunk) -> None:
         """Keep a chunk."""
         rows = self.study.rows(chunk.index)
+        _require_labels(chunk, self.known.coordinates if self.known else {})
         for name, array in chunk.arrays.items():
-            self.arrays[name][rows] = _fitted(array, self.arrays[name].shape[1:])
+            self.arrays[name][rows] = _alike(name, array, self.arrays[name])
         self.status[rows] = chunk.status
         self.reasons |= {int(rows[k]): text for k, text in chunk.reasons.items()}
 
@@ -91,6 +94,12 @@ class Zarr:
                 f"{str(self.path)!r} holds another study: {differs}; name another store, or delete it"
             )
 
+    @cached_property
+    def _labels(self) -> dict[str, list[Any]]:
+        """Names of the entries of every dimension, as the store has them."""
+        found = self.dataset()
+        return {str(name): index.tolist() for name, index in found.indexes.items()}
+
     def missing(self) -> list[int]:
         """Numbers of the chunks that are not done."""
         if self._group is None:
@@ -129,7 +138,7 @@ class Zarr:
             shape=(rows, *kind.shape),
             chunks=(min(size, rows), *(max(1, n) for n in kind.shape)),
             dtype=kind.dtype,
-            fill_value=_unknown(kind.dtype),
+            fill_value=unknown(kind.dtype),
             attributes=attributes,
         )
 
@@ -146,8 +155,9 @@ class Zarr:
     def _write(self, chunk: Chunk) -> None:
         rows = self.study.rows(chunk.index)
         own = slice(int(rows[0]), int(rows[-1]) + 1)
+        _require_labels(chunk, self._labels)
         for name, array in chunk.arrays.items():
-            self._group[name][own] = _fitted(array, self._group[name].shape[1:])
+            self._group[name][own] = _alike(name, array, self._group[name])
         self._group[STATUS][own] = chunk.status
         if chunk.reasons:
             reasons = {int(rows[k]): text for k, text in chunk.reasons.items()}
@@ -219,22 +229,27 @@ def difference(said: dict[str, Any], study: Study) -> str:
 
 
 def _empty(shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    return np.full(shape, _unknown(dtype), dtype)
+    return np.full(shape, unknown(dtype), dtype)
 
 
-def _fitted(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Rows (n, *shape); those of runs that all ended early are shorter, and filled up."""
-    if array.shape[1:] == shape:
-        return array
-    full = _empty((len(array), *shape), array.dtype.str)
-    full[(slice(None), *(slice(n) for n in array.shape[1:]))] = array
-    return full
+def _alike(name: str, array: np.ndarray, kept: Any) -> np.ndarray:
+    """Rows (n, ...) that fit the array in which they are kept."""
+    if array.shape[1:] != kept.shape[1:] or not np.can_cast(array.dtype, kept.dtype):
+        raise SettingError(
+            f"the reduction {name!r} gave {kept.dtype}{kept.shape[1:]} for each of the first runs, "
+            f"{array.dtype}{array.shape[1:]} for later ones; it must be the same for all"
+        )
+    return array
 
 
-def _unknown(dtype: str) -> Any:
-    """What stands where nothing is known yet."""
-    kind = np.dtype(dtype).kind
-    return np.nan if kind == "f" else -1 if kind == "i" else 0
+def _require_labels(chunk: Chunk, known: Mapping[str, list[Any]]) -> None:
+    """The entries of a dimension have the names that those of the first runs have."""
+    for dim, names in chunk.coordinates.items():
+        if names != known.get(dim, names):
+            raise SettingError(
+                f"a reduction names the entries of {dim!r} {known[dim]} for the first runs, {names} "
+                "for later ones; they must be the same for all"
+            )
 
 
 def _replace(path: Path, text: str) -> None:

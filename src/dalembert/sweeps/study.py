@@ -89,7 +89,9 @@ class Work(Portable):
             halves = (slice(count // 2), slice(count // 2, count))
             return _joined(*(self._run({k: x[half] for k, x in rows.items()}) for half in halves))
         status, reasons = _diverged(run)
-        return reduced(run, self.reduce), status, reasons
+        kept = reduced(run, self.reduce)
+        # of a motion that diverged its beginning is true, a number made of all of it is not
+        return _emptied(kept, status != OK) if self.reduce and reasons else kept, status, reasons
 
     def trajectories(self, rows: Rows) -> xarray.Dataset:
         """These runs, as `simulate` gives a batch, NaN where all have ended early."""
@@ -136,8 +138,8 @@ class Study:
             "model": system.dynamics.content,
             "runs": self.design.runs,
             "design": {name: digest(column) for name, column in self.design.columns.items()},
-            "start": digest(*(given[k] for k in ("q0", "qd0") if given.get(k) is not None)),
-            "parameters": repr(given.get("parameters")),
+            "start": {k: _start(given[k]) for k in ("q0", "qd0") if given.get(k) is not None},
+            "parameters": _said(given.get("parameters")),
             "tau": _said(given.get("tau")) if law is None else _law(system, law),
             "gains": {} if law is None else {k: digest(v) for k, v in law.constants.items()},
             "simulate": {k: _said(v) for k, v in sorted(asked.items())},
@@ -148,6 +150,11 @@ class Study:
     def piece(self, index: int) -> tuple[int, dict[str, np.ndarray]]:
         """What is computed of a chunk: its number, and its rows of the design."""
         return index, self.design.rows(self.rows(index))
+
+
+def _start(value: Any) -> str:
+    """A first state with its precision, which is that of the runs."""
+    return f"{np.asarray(value).dtype} {digest(value)}"
 
 
 def _law(system: System, law: Any) -> str:
@@ -176,6 +183,20 @@ def _diverged(run: xarray.Dataset) -> tuple[np.ndarray, dict[int, str]]:
     return np.where(lost, DIVERGED, OK).astype(np.int8), reasons
 
 
+def unknown(dtype: Any) -> Any:
+    """What stands where nothing is known: NaN, −1 of whole numbers, otherwise 0."""
+    kind = np.dtype(dtype).kind
+    return np.dtype(dtype).type(np.nan if kind in "fc" else -1 if kind == "i" else 0)
+
+
+def _emptied(kept: xarray.Dataset, lost: np.ndarray) -> xarray.Dataset:
+    """The same with nothing known of the runs that were lost (samples,)."""
+    import xarray
+
+    fine = xarray.DataArray(~lost, dims="sample")
+    return kept.assign({k: x.where(fine, unknown(x.dtype)) for k, x in kept.data_vars.items()})
+
+
 def _joined(first: Any, second: Any) -> Any:
     """Two halves of a chunk as one; of a half without results the entries are NaN."""
     import xarray
@@ -186,7 +207,7 @@ def _joined(first: Any, second: Any) -> Any:
     if known is None:
         return None, np.concatenate([s, t]), reasons
     parts = [
-        x if x is not None else xarray.full_like(known.isel(sample=[0] * len(n)), np.nan, float)
+        x if x is not None else _emptied(known.isel(sample=[0] * len(n)), n != OK)
         for x, n in ((a, s), (b, t))
     ]
     plain = [x.drop_vars("sample", errors="ignore") for x in parts]

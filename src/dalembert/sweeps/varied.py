@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -42,16 +43,21 @@ class Varied(Portable):
         tau = self.given.get("tau")
         return tau if hasattr(tau, "law") else None
 
-    @property
-    def precision(self) -> type:
-        """That of the first states given, in which the runs are made."""
-        given = (self.given.get("q0"), self.given.get("qd0"))
-        return np.float32 if is_single(given) else np.float64
+    def _precision(self, rows: Mapping[str, np.ndarray]) -> type:
+        """That of the first states, given or varied as a whole, in which the runs are made."""
+        q0, qd0 = (rows.get(name, self.given.get(name)) for name in ("q0", "qd0"))
+        return np.float32 if is_single((q0, qd0)) else np.float64
 
     @cached_property
     def places(self) -> dict[str, Place]:
         """Where every name goes; a name that the study does not have is an error."""
-        return {name: self._place(name) for name in self.names}
+        places = {name: self._place(name) for name in self.names}
+        for (a, x), (b, y) in combinations(places.items(), 2):
+            if x.role == y.role and (x.entry == y.entry or None in (x.entry, y.entry)):
+                raise SettingError(
+                    f"over= varies the same thing as {a!r} and as {b!r}; name it once"
+                )
+        return places
 
     def _place(self, name: str) -> Place:
         head, _, rest = name.partition(".")
@@ -83,7 +89,7 @@ class Varied(Portable):
         made = dict(self.given)
         roles = {place.role for place in self.places.values()}
         for role in ("q0", *({"qd0"} & {*roles, *self.given})):
-            made[role] = self._vector(role, rows, count).astype(self.precision)
+            made[role] = self._vector(role, rows, count).astype(self._precision(rows))
         for role in roles & {"tau", "controls"}:
             made[role] = self._vector(role, rows, count)
         if "parameters" in roles:
@@ -106,17 +112,17 @@ class Varied(Portable):
         """(count, n) of a first state, torques or controls; single entries may vary by name."""
         names, own = self._entries(role), self._own(role, rows)
         plain = self.system.neutral() if role == "q0" else np.zeros(len(names))
-        base = own.pop(None, self.given.get(role))
-        base = plain if base is None else base
-        if own and (callable(base) or hasattr(base, "law") or isinstance(base, Mapping)):
+        given = self.given.get(role)
+        if own and (callable(given) or hasattr(given, "law") or isinstance(given, Mapping)):
             raise SettingError(
-                f"over= varies {role}, but simulate= gives it as {type(base).__name__}"
+                f"over= varies {role}, but simulate= gives it as {type(given).__name__}"
             )
-        base = np.asarray(base, dtype=float)
-        if base.shape not in ((len(names),), (count, len(names))):
+        base = np.asarray(own.pop(None, plain if given is None else given), dtype=float)
+        each = base.shape[1:] if len(base) == count and base.ndim > 1 else base.shape
+        if each != (len(names),):
             raise ShapeError(
-                f"{role} of {self.system.name} has the shape {base.shape[-1:]}, expected "
-                f"({len(names)},) for each run"
+                f"{role} of {self.system.name} has the shape {each}, expected ({len(names)},) "
+                "for each run"
             )
         found = np.array(np.broadcast_to(base, (count, len(names))))
         for entry, values in own.items():
@@ -125,7 +131,7 @@ class Varied(Portable):
                     f"over={{'{role}.{entry}': …}}: there is no such entry"
                     f"{suggest(str(entry), list(names))}"
                 )
-            found[:, names.index(str(entry))] = values
+            found[:, names.index(str(entry))] = _numbers(f"{role}.{entry}", values)
         return found
 
     def _parameters(self, rows: Mapping[str, np.ndarray], count: int) -> np.ndarray:
@@ -138,7 +144,7 @@ class Varied(Portable):
         vector = self.system.dynamics.parameter_values({**dict(base or {}), **placeholders})
         found = np.array(np.broadcast_to(vector, (count, len(names))))
         for name, values in own.items():
-            found[:, names.index(str(name))] = values
+            found[:, names.index(str(name))] = _numbers(str(name), values)
         return found
 
     def _with_gains(self, rows: Mapping[str, np.ndarray], count: int) -> Any:
@@ -158,3 +164,12 @@ class Varied(Portable):
         object.__setattr__(law, "lanes", np.concatenate(parts, axis=1))
         object.__setattr__(law, "varied_from", self.law)
         return law
+
+
+def _numbers(name: str, values: np.ndarray) -> np.ndarray:
+    """One number (count,) for each run."""
+    if values.ndim != 1:
+        raise ShapeError(
+            f"over={{{name!r}: …}}: each value has the shape {values.shape[1:]}, expected a number"
+        )
+    return values
