@@ -3,8 +3,8 @@
     python -m benchmarks.gpu.check_frameworks [words …]   # only checks whose names have all the words
 
 Every check prints one line; the last line of each process says how many failed. Errors are relative to
-the largest entry. CHECK_DEVICE=cpu tries the checks themselves where there is no GPU. PyTorch records
-graphs in a way that calls of any other thread spoil, so that JAX's threads are not to be there.
+the largest entry. CHECK_DEVICE=cpu tries the checks themselves where there is no GPU. In a process with
+JAX at work PyTorch's recording of graphs has failed, and JAX after it.
 """
 
 from __future__ import annotations

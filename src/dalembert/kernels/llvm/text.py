@@ -54,7 +54,8 @@ class Vector:
 
     def literal(self, value: float) -> str:
         """A number, exactly: LLVM spells both precisions by the bits of a double."""
-        exact = float(np.dtype(self.dtype).type(value))
+        with np.errstate(over="ignore"):  # infinite where float32 ends, as its arithmetic is
+            exact = float(np.dtype(self.dtype).type(value))
         return "0x" + struct.pack(">d", exact).hex().upper()
 
     def splat(self, value: float) -> str:
