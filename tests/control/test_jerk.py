@@ -126,3 +126,8 @@ def test_ruckig_takes_the_same_time() -> None:
 def test_a_motion_that_takes_no_time_is_said_to():
     with pytest.raises(TrajectoryError, match="no time"):
         jerk_limited([0.0], [0.0], 1.0, 2.0, 8.0, start_velocity=0.5, goal_velocity=0.5)
+
+
+def test_batches_that_do_not_fit_are_said():
+    with pytest.raises(TrajectoryError, match="do not fit"):
+        jerk_limited_duration(np.zeros((2, 3)), np.zeros((4, 3)), 1.0, 2.0, 8.0)

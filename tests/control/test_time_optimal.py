@@ -341,3 +341,15 @@ def test_a_path_outside_the_joints_ranges_is_told():
         dl.PathWarning, match=r"takes 'link2_joint' to 1\.\d+ at s = 0\.\d+, outside"
     ):
         time_optimal(path, arm, acceleration=10.0)
+
+
+def test_friction_next_to_rest_keeps_the_torque_within_its_limit():
+    """Viscous friction grows like √s there, faster than the intervals' inner points show."""
+    rod = {"name": "rod", "mass": 9.0, "com": [0.0, 0.0, 0.0], "inertia": np.zeros((3, 3))}
+    slide = {"name": "slide", "type": "prismatic", "axis": [0, 0, 1], "viscous": 30.0}
+    robot = dl.Robot.from_links([{**rod, "joint": slide}])
+    for middle, goal in ((0.2, 1.0), (1.0, 1.2)):
+        path = through([[0.0], [middle], [goal]], s=[0.0, 0.5, 1.0])
+        fast = time_optimal(path, robot, torque=150.0)
+        near = np.geomspace(1e-6, fast.duration, 3000)[:-1]
+        assert fast.used(near)["torque"].max() < 1.001

@@ -64,7 +64,10 @@ def jerk_limited_duration(
     >>> jerk_limited_duration([[0.0], [0.0]], [[1.0], [2.0]], 1.0, 2.0, 8.0)
     array([1.75, 2.75])
     """
-    way = np.abs(np.asarray(goal, dtype=float) - np.asarray(start, dtype=float))
+    try:
+        way = np.abs(np.asarray(goal, dtype=float) - np.asarray(start, dtype=float))
+    except ValueError as error:
+        raise TrajectoryError(f"start and goal do not fit together: {error}") from None
     if way.ndim < 1 or not np.isfinite(way).all():
         raise TrajectoryError("start and goal must be (..., n) finite numbers")
     return rest_to_rest(way, limits_of(way.shape[-1], velocity, acceleration, jerk))[1].max(axis=-1)
