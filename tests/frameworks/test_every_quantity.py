@@ -63,6 +63,7 @@ def test_values_and_slopes(framework, name):
             np.testing.assert_array_equal(np.asarray(a), b, err_msg=quantity)
         terms = [a * b for a, b in zip(w, directional(f.program, x, d), strict=True)]
         back = [np.asarray(a) * b for a, b in zip(pulled, d, strict=True)]
+        # ⟨w, J d⟩ = ⟨Jᵀ w, d⟩: either sum is known to the rounding of its own largest term
         size = max(1.0, *(np.abs(term).max() for term in (*terms, *back)))
         total = sum(map(np.sum, back))
         assert total == pytest.approx(sum(map(np.sum, terms)), abs=1e-11 * size), quantity
