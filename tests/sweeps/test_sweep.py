@@ -85,6 +85,8 @@ def test_spread_designs_fill_their_intervals_and_are_the_same_again(kind):
             r"'load'.*shape \(1,\), expected a number",
         ),
         ({"over": {"q0": [0.1, 0.2]}}, ShapeError, r"q0 of robot has the shape \(1,\), expected"),
+        ({"simulate": settings(tau=np.ones((3, 2)))}, ShapeError, "'tau'.*row for each run.*over="),
+        ({"simulate": settings(parameters={"load": np.ones(3)})}, ShapeError, "'parameters'.*row"),
         ({"processes": 0}, SettingError, "positive whole number"),
         ({"chunk": 0}, SettingError, "positive whole number"),
     ],

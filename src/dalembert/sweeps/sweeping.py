@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from dalembert.errors import SettingError, SimulationError
+import numpy as np
+
+from dalembert.errors import SettingError, ShapeError, SimulationError
 from dalembert.formulations.registry import suggest
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation import simulate as simulate_batch
@@ -100,11 +102,26 @@ def made_study(
             )
     if "duration" not in simulate:
         raise SettingError("simulate={…} needs a duration, in seconds")
+    _require_one_for_all(simulate)
     planned = designed(over, design, runs, seed)
     varied = Varied(system, dict(simulate), tuple(planned.columns))
     varied.inputs(planned.rows([0]))  # whatever is wrong with names and shapes is said now
     work = Work(varied, chosen(reduce))
     return Study(work, planned, _size(work, chunk))
+
+
+def _require_one_for_all(simulate: Mapping[str, Any]) -> None:
+    """What `simulate` gives is the same in all runs: rows of its own would repeat in every chunk."""
+    for name in ("q0", "qd0", "tau", "controls", "parameters"):
+        value = simulate.get(name)
+        rows = np.ndim(value) > 1
+        if name == "parameters" and isinstance(value, Mapping):
+            rows = any(np.ndim(x) > 0 for x in value.values())
+        if rows:
+            raise ShapeError(
+                f"simulate={{{name!r}: …}} has a row for each run; what varies goes into over=, with "
+                'design="list" row by row'
+            )
 
 
 def _size(work: Work, chunk: int | None) -> int:
