@@ -113,7 +113,7 @@ def made_study(
 def _require_one_for_all(simulate: Mapping[str, Any]) -> None:
     """What `simulate` gives is the same in all runs: rows of its own would repeat in every chunk."""
     for name in ("q0", "qd0", "tau", "controls", "parameters"):
-        value = simulate.get(name)
+        value: Any = simulate.get(name)
         rows = np.ndim(value) > 1
         if name == "parameters" and isinstance(value, Mapping):
             rows = any(np.ndim(x) > 0 for x in value.values())
