@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     import xarray
 
 LISTED = 200  # failed runs in the table
+HISTOGRAMS = (
+    '<p class="faint">Grey: all runs that ended well; colour: the selected ones. Each is as high '
+    'as its largest bar.</p><div id="histograms"></div>'
+)
 NO_STUDY = (
     "No run has a motion here, because the store alone does not say how to simulate: give the file "
     "of the study (--study study.toml), or call dl.sweep again as before, which computes nothing "
@@ -66,7 +70,7 @@ def study_page(
     lead = _lead(found, status, len(drawn), len(moved), study is not None, left)
     name = str(found.attrs.get("system", "a system"))
     sections = [
-        ("distributions", "Distributions", '<div id="histograms"></div>'),
+        ("distributions", "Distributions", HISTOGRAMS),
         ("runs", "Selected runs", '<div id="table"></div>'),
         ("failures", "Runs that failed", _failures(reasons, labels, every)),
         ("origin", "Where it comes from", _origin(found)),

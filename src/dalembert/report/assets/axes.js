@@ -10,7 +10,8 @@ const columns = study.columns.map((column, index) => {
   let low = Math.min(...fine), high = Math.max(...fine);
   if (!(low <= high)) [low, high] = [0, 1];
   if (low === high) { const slack = 0.5 * Math.abs(low) || 0.5; low -= slack; high += slack; }
-  const log = low > 0 && high > 1000 * low, [from, to] = log ? [Math.log(low), Math.log(high)] : [low, high];
+  const middle = fine.toSorted((a, b) => a - b)[fine.length >> 1];
+  const log = low > 0 && high > 1000 * low && middle < 0.1 * high, [from, to] = log ? [Math.log(low), Math.log(high)] : [low, high];
   return {
     ...column, index, low, high, brush: null,
     label: column.entry ? `${column.name} ${column.entry}` : column.name,
@@ -76,12 +77,19 @@ const axes = (() => {
     }
     pen.stroke();
   }
-  function band(run) {
+  function band(run, colours) {
     const v = colourBy.values[run.k];
-    if (run.failed || v === null) return hue("--bad");
-    return hue(`--s${Math.min(BANDS - 1, Math.floor(BANDS * colourBy.share(v)))}`);
+    if (run.failed || v === null) return colours[BANDS];
+    return colours[Math.min(BANDS - 1, Math.floor(BANDS * colourBy.share(v)))];
   }
+  let waiting = false;
   function paint() {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; strokes(); });
+  }
+  function strokes() {
+    const colours = [...Array(BANDS).keys()].map((k) => hue(`--s${k}`)).concat(hue("--bad"));
     const ratio = devicePixelRatio || 1, thick = runs.length > 400 ? 0.8 : 1.3;
     canvas.width = width * ratio;
     canvas.height = (foot + FOOT) * ratio;
@@ -93,9 +101,9 @@ const axes = (() => {
     pen.strokeStyle = hue("--floor");
     pen.globalAlpha = 0.35;
     for (const run of runs) if (!run.chosen) trace(run);
-    pen.globalAlpha = runs.length > 400 ? 0.5 : 0.85;
+    pen.globalAlpha = runs.length > 400 ? 0.28 : 0.85;
     for (const failed of [true, false])
-      for (const run of runs) if (run.chosen && run.failed === failed) { pen.strokeStyle = band(run); trace(run); }
+      for (const run of runs) if (run.chosen && run.failed === failed) { pen.strokeStyle = band(run, colours); trace(run); }
     pen.globalAlpha = 1;
     if (picked) {
       pen.lineWidth = 6; pen.strokeStyle = hue("--box"); trace(picked);

@@ -27,14 +27,15 @@ function histogram(column, parent) {
     for (const run of several) { const v = column.values[run.k]; if (v !== null) found[place(v)]++; }
     return found;
   };
-  const every = count(runs), most = Math.max(1, ...every), step = wide / BINS;
+  const every = count(runs), step = wide / BINS;
   const bars = [every, every].map((counts, layer) => counts.map((_, k) =>
     svg("rect", { x: left + k * step + 0.5, width: step - 1, class: layer ? "own" : "all" }, picture)));
   svg("line", { x1: left, x2: left + wide, y1: tall, y2: tall, class: "zero" }, picture);
   for (const [v, label] of column.marks())
     svg("text", { x: left + wide * column.share(v), y: tall + 15, "text-anchor": "middle" }, picture).textContent = label;
+  // each layer by its own largest bar: shapes compare, however few runs are selected
   const fill = (layer, counts) => counts.forEach((n, k) => {
-    const height = (n / most) * (tall - 4);
+    const height = (n / Math.max(1, ...counts)) * (tall - 4);
     bars[layer][k].setAttribute("y", tall - height);
     bars[layer][k].setAttribute("height", height);
   });
@@ -50,9 +51,10 @@ function histogram(column, parent) {
 }
 
 function tableOfRuns(place) {
-  const several = selection.runs(), shown = several.slice(0, SHOWN);
+  const several = selection.runs(), moves = (run) => !!study.motions[run.run];
+  const shown = [...several.filter(moves), ...several.filter((run) => !moves(run))].slice(0, SHOWN);
   place.replaceChildren();
-  if (several.length > SHOWN) element("p", `The first ${SHOWN} of ${several.length.toLocaleString("en")} selected runs.`, place, "faint");
+  if (several.length > SHOWN) element("p", `${SHOWN} of ${several.length.toLocaleString("en")} selected runs, those with a motion first.`, place, "faint");
   if (!several.length) element("p", "No run is selected.", place, "faint");
   const box = element("div", null, place, "wide box"), made = element("table", null, box);
   const head = element("tr", null, element("thead", null, made));
@@ -71,7 +73,14 @@ function tableOfRuns(place) {
 let current = null;
 function marked() {
   for (const button of document.querySelectorAll("button.run"))
-    button.closest("tr").classList.toggle("picked", current !== null && Number(button.dataset.run) === current.run);
+    button.closest("tr")?.classList.toggle("picked", current !== null && Number(button.dataset.run) === current.run);
+}
+
+// The run with a motion whose given values are nearest, as shares of their axes.
+function nearby(run) {
+  const given = columns.filter((column) => column.varied);
+  const far = (other) => given.reduce((sum, c) => sum + (c.share(c.values[run.k]) - c.share(c.values[other.k])) ** 2, 0);
+  return runs.filter((other) => study.motions[other.run]).reduce((best, other) => (best && far(best) <= far(other) ? best : other), null);
 }
 
 // Show a run: its line, its values, and its motion if the page has it.
@@ -81,8 +90,10 @@ function pick(run) {
   marked();
   const motion = study.motions[run.run], reason = study.reasons[run.run];
   const given = columns.filter((c) => c.varied).map((c) => `${c.label} ${digits(c.values[run.k])}`).join(", ");
-  const why = reason ? ` Failed: ${reason}.` : "", none = motion ? "" : " This page has no motion of it.";
-  document.getElementById("picked").textContent = `Run ${run.run}: ${given}.${why}${none}`;
+  const why = reason ? ` Failed: ${reason}.` : "", none = motion ? "" : " This page has no motion of it. ";
+  const said = document.getElementById("picked"), like = motion ? null : nearby(run);
+  said.textContent = `Run ${run.run}: ${given}.${why}${none}`;
+  if (like) element("button", `See the most similar run that has one, ${like.run}.`, said, "run").dataset.run = like.run;
   document.getElementById("stage").hidden = !motion;
   if (motion) perform(motion);
 }

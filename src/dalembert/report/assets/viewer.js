@@ -163,10 +163,15 @@ function drawArm() {
     camera.updateProjectionMatrix();
     render();
   }
-  const radius = 0.5 * extent.length() + 2 * scene.radius;
-  const half = (Math.PI / 360) * camera.fov, narrow = Math.atan(Math.tan(half) * Math.min(1, place.clientWidth / place.clientHeight));
-  const close = place.clientWidth > 1.2 * place.clientHeight ? 0.86 : 1.04; // wide pictures have room beside
-  camera.position.copy(centre).addScaledVector(direction, (close * radius) / Math.sin(narrow));
+  const tangent = Math.tan((Math.PI / 360) * camera.fov), aspect = place.clientWidth / place.clientHeight || 1;
+  const right = new THREE.Vector3().crossVectors(up, direction).normalize(), above = new THREE.Vector3().crossVectors(direction, right);
+  let away = 0;
+  for (const i of [-1, 1]) for (const j of [-1, 1]) for (const k of [-1, 1]) {
+    const corner = new THREE.Vector3(i, j, k).multiply(extent.clone().multiplyScalar(0.5).addScalar(2 * scene.radius));
+    const across = Math.max(Math.abs(corner.dot(right)) / aspect, Math.abs(corner.dot(above)));
+    away = Math.max(away, corner.dot(direction) + across / tangent);
+  }
+  camera.position.copy(centre).addScaledVector(direction, 1.03 * away);
   camera.lookAt(centre);
   const observer = new ResizeObserver(fit);
   observer.observe(place);
