@@ -26,7 +26,7 @@ GRID = {
     "kp": np.linspace(40.0, 100.0, 8),
     "kd": np.linspace(5.0, 20.0, 5),
 }  # 20,000 runs
-CHUNK, RUN = 500, {"duration": 0.01, "dt": 1e-3, "save_every": 5}
+CHUNK, RUN = 500, {"duration": 4e-3, "dt": 1e-3, "save_every": 2}
 DRIVER = """
 import sys, distributed, dalembert as dl
 from tests.sweeps.studies import *
@@ -73,6 +73,14 @@ def _tasks(dask_scheduler):
     return list(dask_scheduler.tasks)
 
 
+def _waiting(dask_worker):
+    return len(dask_worker.state.ready)
+
+
+def _known(dask_worker):
+    return len(dask_worker.state.tasks)
+
+
 @contextmanager
 def cluster(folder, count):
     """A scheduler, its workers, and a client of it."""
@@ -111,8 +119,9 @@ def test_twenty_thousand_runs_on_four_workers_though_some_are_killed(tmp_path, e
             workers[0].send_signal(signal.SIGKILL)
             until(lambda: finished(store) >= 12)
             driver.send_signal(signal.SIGKILL)
-        Path(os.environ["HELD"]).unlink()
-        until(lambda: not running(client))
+        until(lambda: not running(client) and not any(client.run(_waiting).values()))
+        Path(os.environ["HELD"]).unlink()  # what nobody waits for any more is not begun
+        until(lambda: not any(client.run(_known).values()))
         safe, before = written(store), studies.calls()
         assert kept < safe and 20 <= 40 - len(safe) <= 28
         found = dl.sweep(*study, store, chunk=CHUNK, client=client)
