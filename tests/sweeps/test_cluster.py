@@ -73,12 +73,8 @@ def _tasks(dask_scheduler):
     return list(dask_scheduler.tasks)
 
 
-def _waiting(dask_worker):
-    return len(dask_worker.state.ready)
-
-
-def _known(dask_worker):
-    return len(dask_worker.state.tasks)
+def _busy(dask_worker):
+    return len(dask_worker.state.ready) + len(dask_worker.state.executing)
 
 
 @contextmanager
@@ -119,9 +115,8 @@ def test_twenty_thousand_runs_on_four_workers_though_some_are_killed(tmp_path, e
             workers[0].send_signal(signal.SIGKILL)
             until(lambda: finished(store) >= 12)
             driver.send_signal(signal.SIGKILL)
-        until(lambda: not running(client) and not any(client.run(_waiting).values()))
-        Path(os.environ["HELD"]).unlink()  # what nobody waits for any more is not begun
-        until(lambda: not any(client.run(_known).values()))
+        Path(os.environ["HELD"]).unlink()
+        until(lambda: not running(client) and not any(client.run(_busy).values()))
         safe, before = written(store), studies.calls()
         assert kept < safe and 20 <= 40 - len(safe) <= 28
         found = dl.sweep(*study, store, chunk=CHUNK, client=client)
