@@ -82,3 +82,35 @@ def test_arms_that_can_move_at_the_target_are_refused():
         dl.load("panda").all_postures(np.eye(4))
     with pytest.raises(SettingError, match="infinitely many postures"):
         dl.load("ur5").all_postures(np.eye(4), task="axis")
+
+
+INERTIA = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+JOINT = '<joint name="{0}" type="{1}"><parent link="{2}"/><child link="{3}"/><axis xyz="0 0 1"/>'
+HALF = f"""<robot name="half"><link name="base"/><link name="tip"/>
+  <link name="upper">{INERTIA}</link>
+  <link name="fore">{INERTIA}</link><link name="hand">{INERTIA}</link>
+  {JOINT.format("shoulder", "continuous", "base", "upper")}</joint>
+  {JOINT.format("elbow", "continuous", "upper", "fore")}<origin xyz="1 0 0"/></joint>
+  {JOINT.format("wrist", "continuous", "fore", "hand")}<origin xyz="0.7 0 0"/>
+    <mimic joint="elbow" multiplier="0.5"/></joint>
+  {JOINT.format("end", "fixed", "hand", "tip")}<origin xyz="0.5 0 0"/></joint>
+</robot>"""
+
+
+@pytest.mark.parametrize("q", [[0.3, 4.0], [2.0, -4.5]])
+def test_a_joint_that_is_followed_at_half_its_rate_is_not_turned_back(q):
+    """A whole turn of the elbow turns the wrist by half of one: that is another posture."""
+    arm = dl.Robot.from_urdf(HALF)
+    goal = arm.pose(q, frame="tip")[:3, 3]
+    found, number = arm.all_postures(goal, frame="tip", task="position")
+    assert number == 4
+    np.testing.assert_allclose(arm.pose(found, frame="tip")[..., :3, 3] - goal, 0.0, atol=1e-8)
+
+
+def test_without_a_start_angles_are_within_half_a_turn():
+    ur5 = dl.load("ur5")
+    arm = ur5.with_limits(dict.fromkeys(ur5.dynamics.velocities))
+    T = arm.pose(np.random.default_rng(3).uniform(-3.0, 3.0, (400, 6)))
+    q, found = arm.inverse_kinematics(T)
+    assert found.all() and np.abs(q).max() <= np.pi
+    np.testing.assert_allclose(arm.pose(q), T, atol=1e-8)

@@ -20,12 +20,14 @@ from dalembert.systems.reaching.search import (
     kept,
     limits_of,
     on_gpu,
+    plain_entries,
     relaxing_loop,
     search_loop,
 )
 from dalembert.systems.reaching.targets import misses
 
 if TYPE_CHECKING:
+    from dalembert.systems.dynamics import Dynamics
     from dalembert.systems.system import System
 
 # measured on seven arms: the fewest steps in all, those of starts that lead nowhere included
@@ -148,6 +150,30 @@ class Hunt:
         given = np.ones(1) if self.weights is None else np.asarray(self.weights, dtype=float)
         return float(np.min(given[given > 0.0], initial=1.0)) ** 2
 
+    @cached_property
+    def turning(self) -> np.ndarray:
+        """(nv,) the angles that a whole turn leads back to the same posture."""
+        known = self.system.__dict__.setdefault("_turning", {})
+        key = self.values.tobytes()
+        if key not in known:
+            known.clear()
+            known[key] = whole_turns(self.system.dynamics.bound(self.values), self.pool()[0])
+        return known[key]
+
+    def turned_back(self, q: np.ndarray) -> np.ndarray:
+        """q (n, nq) with angles within ±π where that is the same posture and the limits allow it."""
+        q, limits = q.copy(), limits_of(self.system.dynamics) if self.how.limits else None
+        bounds = {}
+        if limits is not None:
+            pairs = zip(limits.lower, limits.upper, strict=True)
+            bounds = dict(zip(limits.entries, pairs, strict=True))
+        for k, v in plain_entries(self.system.dynamics):
+            if self.turning[v]:
+                lower, upper = bounds.get(k, (-np.inf, np.inf))
+                back = np.mod(q[:, k] + np.pi, 2.0 * np.pi) - np.pi
+                q[:, k] = np.where((back >= lower) & (back <= upper), back, q[:, k])
+        return q
+
     def pool(self, number: int = 0) -> np.ndarray:
         """(a power of two, nq) random postures, other ones than a user's of the same seed."""
         size = max(LEAST_POOL, 1 << int(self.restarts).bit_length())
@@ -188,6 +214,27 @@ class Hunt:
             return self.system._evaluate("manipulability", (q,), None, self.parameters, **view)
         step = self.system.difference(q, np.broadcast_to(posture, q.shape))
         return -np.sum(step * step, axis=-1)
+
+
+def whole_turns(dynamics: Dynamics, q: np.ndarray) -> np.ndarray:
+    """(nv,) whether a whole turn of an angle moves nothing.
+
+    That of a screw does, and that of an angle which others follow at a rate of their own.
+    """
+    found, here = np.zeros(dynamics.nv, dtype=bool), stands(dynamics, q)
+    for k, v in plain_entries(dynamics):
+        if dynamics.kinds.v[v] == "angle":
+            moved = q.copy()
+            moved[k] += 2.0 * np.pi
+            off = np.abs(stands(dynamics, moved) - here)
+            found[v] = (off <= 1e-9 * (1.0 + np.abs(here))).all()
+    return found
+
+
+def stands(dynamics: Dynamics, q: np.ndarray) -> np.ndarray:
+    """Where all frames are, and how far the constraints are from being met, as one row."""
+    poses = dynamics.poses(q).values()
+    return np.concatenate([*map(np.ravel, poses), np.ravel(dynamics.closing(q)[0])])
 
 
 def anywhere(system: System, rng: np.random.Generator, size: int, limits: bool) -> np.ndarray:

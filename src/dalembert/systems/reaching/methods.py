@@ -88,6 +88,8 @@ class InverseKinematics(System):
             which = found.nonzero()[0]
             near = None if start is None else start[which]
             q[which] = hunt.relaxed(flat[which], q[which], near)
+        elif start is None:
+            q = hunt.turned_back(q)
         return Reached(q.reshape(*batch, self.nq), found.reshape(batch))
 
     def all_postures(

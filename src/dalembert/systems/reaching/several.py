@@ -10,7 +10,7 @@ from dalembert.errors import SettingError
 from dalembert.formulations.kinematics import reach
 from dalembert.kernels.call.search import Effort
 from dalembert.systems.reaching.hunt import GAIN, STEPS, Hunt, anywhere
-from dalembert.systems.reaching.search import limits_of, plain_entries, task_of
+from dalembert.systems.reaching.search import task_of
 
 SAME = 1e-5  # rad or m between postures that are one
 OFTEN = 4  # times that each posture was met before no other is looked for
@@ -67,7 +67,7 @@ def merged(
     hunt: Hunt, q: np.ndarray, hits: np.ndarray, ends: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Postures and how often each was met, with further ends (m, nq)."""
-    ends = turned_back(hunt, ends)
+    ends = hunt.turned_back(ends)
     for k in range(len(q)):
         same = alike(hunt, q[k], ends)
         hits[k] += same.sum()
@@ -82,26 +82,8 @@ def merged(
 def alike(hunt: Hunt, q: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Whether postures (m, nq) are the posture q, whole turns apart or not."""
     step = hunt.system.difference(np.broadcast_to(q, others.shape), others)
-    angle = np.array([kind == "angle" for kind in hunt.system.kinds.v])
-    step = np.where(angle, np.mod(step + np.pi, 2.0 * np.pi) - np.pi, step)
+    step = np.where(hunt.turning, np.mod(step + np.pi, 2.0 * np.pi) - np.pi, step)
     return np.abs(step).max(axis=-1, initial=0.0) < SAME
-
-
-def turned_back(hunt: Hunt, q: np.ndarray) -> np.ndarray:
-    """q with angles within ±π where the limits allow it."""
-    q, limits = q.copy(), limits_of(hunt.system.dynamics) if hunt.how.limits else None
-    bounds = (
-        {}
-        if limits is None
-        else dict(zip(limits.entries, zip(limits.lower, limits.upper, strict=True), strict=True))
-    )
-    for k, v in plain_entries(hunt.system.dynamics):
-        if hunt.system.kinds.v[v] == "angle":
-            lower, upper = bounds.get(k, (-np.inf, np.inf))
-            back = np.mod(q[:, k] + np.pi, 2.0 * np.pi) - np.pi
-            inside = (back >= lower) & (back <= upper)
-            q[:, k] = np.where(inside, back, q[:, k])
-    return q
 
 
 def padded(found: list[np.ndarray], nq: int) -> Postures:
