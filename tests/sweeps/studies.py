@@ -60,9 +60,9 @@ def calls():
 
 
 def held(run):
-    """`counted`, but from the twentieth call on it waits as long as the file HELD is there."""
+    """`counted`, but from the thirtieth call on it waits as long as the file HELD is there."""
     found = counted(run)
-    while calls() >= 20 and os.path.exists(os.environ["HELD"]):
+    while calls() >= 30 and os.path.exists(os.environ["HELD"]):
         time.sleep(0.01)
     return found
 
