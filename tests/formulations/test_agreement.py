@@ -3,6 +3,7 @@
 The list is data: a formulation added to the catalogue is compared here by itself.
 """
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -72,6 +73,11 @@ def test_zoo(name):
 def test_random_mechanisms(seed):
     rng = np.random.default_rng(seed)
     compare(Robot(random_model(rng, n=int(rng.integers(1, 7)))), rng)
+
+
+def test_a_wrench_on_the_base_moves_nothing():
+    model = dl.load("elbow_3r").model
+    compare(Robot(replace(model, tool="base")), np.random.default_rng(4))
 
 
 @pytest.mark.parametrize("name", ["puma560", "stanford"])

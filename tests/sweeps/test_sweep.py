@@ -1,6 +1,7 @@
 """Studies: designs, what is kept, and that nothing is lost and nothing computed twice."""
 
 import json
+import signal
 import subprocess
 import sys
 from functools import partial
@@ -251,8 +252,12 @@ def test_what_is_done_is_not_computed_again(tmp_path, count):
 
 def test_what_was_done_before_ctrl_c_is_kept(tmp_path, count):
     given = (arm(), OVER, settings(), {"speed": studies.interrupted}, tmp_path / "s.zarr")
-    with pytest.raises(KeyboardInterrupt):
-        dl.sweep(*given, chunk=2)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            dl.sweep(*given, chunk=2)
+    finally:
+        signal.signal(signal.SIGINT, before)
     dl.sweep(*given, chunk=2)
     assert count() == 7
 

@@ -49,8 +49,8 @@ def forward_dynamics(
         np.concatenate(inertial_wrench(body, moving[i].a, moving[i].U))
         for i, body in enumerate(model.bodies)
     ]
-    if tip_wrench is not None:
-        tool = model.frame(model.tool)
+    tool = model.frame(model.tool)
+    if tip_wrench is not None and tool.body >= 0:  # what presses on the base moves nothing
         pressed = np.concatenate(tool.placement.force_to_parent(split(tip_wrench)))
         biases[tool.body] = biases[tool.body] + pressed
     return _answered(model, placed, biases, tau - resisting(model, q, qd))
