@@ -28,6 +28,7 @@ from benchmarks.gpu.checks import (
     run,
     seconds,
     squares,
+    told,
 )
 
 jax.config.update("jax_enable_x64", True)
@@ -160,11 +161,7 @@ def _() -> Any:
 
 @check("time of values and vjps of dynamics float32")
 def _() -> Any:
-    return 0.0, "waited for, us: " + "; ".join(
-        f"{count} {quantity} " + " ".join(f"{1e6 * t:.0f}" for t in _two(quantity, count))
-        for count in (4096, 1 << 18)
-        for quantity in ("inverse_dynamics", "forward_dynamics")
-    )
+    return 0.0, told(_two)
 
 
 def _two(quantity: str, count: int) -> list[float]:

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -139,3 +139,12 @@ def run() -> int:
         )
     print(f"{len(failed)} failed: {failed}")
     return bool(failed)
+
+
+def told(seconds_of: Callable[[str, int], Sequence[float]]) -> str:
+    """Times of both dynamics, for few states and for many, by `seconds_of(quantity, count)`."""
+    return "waited for, us: " + "; ".join(
+        f"{count} {quantity} " + " ".join(f"{1e6 * t:.0f}" for t in seconds_of(quantity, count))
+        for count in (4096, 1 << 18)
+        for quantity in ("inverse_dynamics", "forward_dynamics")
+    )
