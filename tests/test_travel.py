@@ -258,12 +258,18 @@ def test_other_processes_give_the_same_bits_and_compile_nothing(how, tmp_path, m
         (closed.inverse_dynamics, held),
     ]
     here, _ = work(jobs)
+    if how == "spawn":  # what an earlier test left in this process is not in the folder yet
+        elsewhere(how, jobs)
+    there, compiled = elsewhere(how, jobs)
+    assert compiled == 0
+    assert bits(there) == bits(here)
+
+
+def elsewhere(how, jobs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads
         with multiprocessing.get_context(how).Pool(1) as pool:
-            there, compiled = pool.apply(work, (jobs,))
-    assert compiled == 0
-    assert bits(there) == bits(here)
+            return pool.apply(work, (jobs,))
 
 
 def jobs_with_a_lambda():

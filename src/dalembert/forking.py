@@ -1,7 +1,8 @@
 """Forking while other threads import, trace and compile: the child has their locks, but not them.
 
 A fork waits until no thread traces for a kernel or is in LLVM and none is importing what kernels
-need, so that the child finds all of them as they are between two uses. The locks of cached
+need, so that the child finds all of them as they are between two uses. Python runs other threads
+once more after that, and an import may begin there: the child begins it anew. The locks of cached
 properties (Python 3.11 has one for each, common to all objects) guard nothing that could be half
 done: the child gets new ones.
 
@@ -40,18 +41,33 @@ def _before() -> None:
 
 
 def _importing() -> list[str]:
-    """Names of our modules that another thread is importing just now: it holds their locks."""
+    """Names of our modules that another thread is importing just now."""
+    return [name for name in _held_by_others() if name.partition(".")[0] in _OURS]
+
+
+def _held_by_others() -> list[str]:
+    """Names of modules whose locks another thread has: it imports them."""
     locks = [(name, reference()) for name, reference in list(_imports._module_locks.items())]
-    return [
-        name
-        for name, lock in locks
-        if name.partition(".")[0] in _OURS
-        and getattr(lock, "owner", None) not in (None, get_ident())
-    ]
+    return [name for name, lock in locks if getattr(lock, "owner", None) not in (None, get_ident())]
+
+
+def _begin_imports_anew() -> None:
+    """Take away the locks of threads that are not here, and what they had imported by half.
+
+    A module of a stranger stays as it is: it may be the program itself, which nobody wants twice.
+    """
+    for name in _held_by_others():
+        _imports._module_locks.pop(name, None)
+        spec = getattr(sys.modules.get(name), "__spec__", None)
+        root = name.partition(".")[0]
+        known = root in (*_OURS, "numpy") or root in sys.stdlib_module_names
+        if known and getattr(spec, "_initializing", False):
+            sys.modules.pop(name, None)
 
 
 def _in_child() -> None:
     llvm_lock.release()
+    _begin_imports_anew()
     # not imported here: another thread of the parent may have been importing it
     cached_property = getattr(sys.modules.get("functools"), "cached_property", None)
     for name, module in list(sys.modules.items()):

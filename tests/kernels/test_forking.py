@@ -131,3 +131,48 @@ def test_a_fork_waits_for_an_import_of_ours_in_another_thread():
         [sys.executable, "-W", "ignore", "-c", IMPORTING], capture_output=True, text=True
     )
     assert done.stdout.strip() == "0", done.stderr
+
+
+BEGUN = """
+import os, sys, threading
+
+entered, leave = threading.Event(), threading.Event()
+
+def import_slowly():
+    asked.wait()
+    with _bootstrap._ModuleLockManager("dalembert.kernels"):
+        with _bootstrap._ModuleLockManager("json"):
+            sys.modules["json"] = half
+            entered.set()
+            leave.wait()
+
+def others_run_once_more():
+    asked.set()
+    entered.wait()
+
+asked = threading.Event()
+os.register_at_fork(before=others_run_once_more)  # runs after the package's own, the last to wait
+import types
+from importlib import _bootstrap
+import dalembert
+
+half = types.ModuleType("json")
+half.__spec__ = types.SimpleNamespace(_initializing=True)
+for name in [name for name in sys.modules if name.partition(".")[0] == "json"]:
+    del sys.modules[name]
+threading.Thread(target=import_slowly).start()
+pid = os.fork()
+if not pid:
+    import json
+    import dalembert.kernels
+    os._exit(0 if json.dumps([1]) == "[1]" else 1)
+leave.set()
+print(os.waitpid(pid, 0)[1])
+"""
+
+
+def test_an_import_that_begins_between_the_waiting_and_the_fork_is_begun_anew():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", BEGUN], capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout.strip() == "0", done.stderr
