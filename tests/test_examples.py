@@ -19,7 +19,7 @@ def test_example(script):
     if script.stem.endswith("_with_torch") and find_spec("torch") is None:
         pytest.skip("PyTorch is gigabytes: make test-frameworks installs it and runs this")
     run = subprocess.run(
-        [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, timeout=600
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip()

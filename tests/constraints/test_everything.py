@@ -158,8 +158,8 @@ def test_c_source_is_the_kernel(name, tmp_path):
     source.write_text(closed.source("forward_dynamics") + main)
     program = tmp_path / "closed"
     compiler = os.environ.get("CC", "cc")
-    subprocess.run([compiler, "-O1", "-o", program, source, "-lm"], check=True, timeout=60)
-    printed = subprocess.run([program], check=True, capture_output=True, text=True, timeout=60)
+    subprocess.run([compiler, "-O1", "-o", program, source, "-lm"], check=True, timeout=600)
+    printed = subprocess.run([program], check=True, capture_output=True, text=True, timeout=600)
     expected = np.concatenate(closed.forward_dynamics(*given))
     np.testing.assert_allclose(
         [float(x) for x in printed.stdout.split()], expected, rtol=1e-9, atol=1e-10

@@ -131,7 +131,7 @@ def run_browser(tmp_path, *arguments):
     command = [executable(), *FLAGS, f"--user-data-dir={profile}", *arguments]
     environment = {**os.environ, "HOME": str(tmp_path)}
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=True, env=environment
+        command, capture_output=True, text=True, timeout=600, check=True, env=environment
     ).stdout
 
 
