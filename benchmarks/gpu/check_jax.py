@@ -18,9 +18,8 @@ import numpy as np
 
 import dalembert as dl
 from benchmarks.gpu.checks import (
-    LIMIT,
-    QUANTITIES,
     check,
+    check_quantities,
     error,
     motion,
     panda,
@@ -51,10 +50,7 @@ def compared(name: str, quantity: str, inputs: int, count: int, dtype: str) -> A
     return error(jax.tree.leaves(found), jax.tree.leaves(expected))
 
 
-for (name, quantity), inputs in QUANTITIES.items():
-    for dtype in LIMIT:
-        given = (name, quantity, inputs, 1001, dtype)
-        check(f"{name} {quantity} {dtype}")(partial(compared, *given))
+check_quantities(compared)
 
 
 @check("batch shapes and broadcasting float64")

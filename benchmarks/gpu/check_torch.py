@@ -18,9 +18,8 @@ import torch
 import dalembert as dl
 from benchmarks.gpu.checks import (
     DEVICE,
-    LIMIT,
-    QUANTITIES,
     check,
+    check_quantities,
     error,
     lagrangian,
     motion,
@@ -47,10 +46,7 @@ def compared(name: str, quantity: str, inputs: int, count: int, dtype: str) -> A
     return error(*results)
 
 
-for (name, quantity), inputs in QUANTITIES.items():
-    for dtype in LIMIT:
-        given = (name, quantity, inputs, 1001, dtype)
-        check(f"{name} {quantity} {dtype}")(partial(compared, *given))
+check_quantities(compared)
 
 
 @check("batch shapes, strides, broadcasting float64")

@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,14 @@ def prepared(name: str, quantity: str, inputs: int, count: int, dtype: str) -> t
         return found if isinstance(found, tuple) else (found,)
 
     return system, state[:inputs], value
+
+
+def check_quantities(compared: Callable[..., float]) -> None:
+    """A check by `compared(name, quantity, inputs, count, dtype)` for each, in both precisions."""
+    for (name, quantity), inputs in QUANTITIES.items():
+        for dtype in LIMIT:
+            given = (name, quantity, inputs, 1001, dtype)
+            check(f"{name} {quantity} {dtype}")(partial(compared, *given))
 
 
 def motion(dtype: str, count: int, steps: int) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.control.trajectory import horner, on_pieces, sound_pieces, spline_pieces
+from dalembert.control.trajectory import Pieces, horner, on_pieces, spline_pieces
 from dalembert.errors import TrajectoryError
 
 CORNER = 1e-4  # share of its size by which q' jumps where a path has a corner
@@ -25,26 +25,14 @@ class PathPoint(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class Path(Pieces):
     """q(s) = Σ c_j (s − s_k)^j on s_k ≤ s ≤ s_{k+1}.
 
     `breaks` (m+1,), `coefficients` (m, degree+1, n), the constant one first. `deviation` is how far,
     m and rad, the tool leaves the Cartesian path that it was made from; 0 for a path of the joints.
     """
 
-    breaks: np.ndarray
-    coefficients: np.ndarray
     deviation: float = 0.0
-
-    def __post_init__(self) -> None:
-        breaks, c = sound_pieces(self.breaks, self.coefficients)
-        object.__setattr__(self, "breaks", breaks)
-        object.__setattr__(self, "coefficients", c)
-
-    @property
-    def size(self) -> int:
-        """Number of coordinates."""
-        return self.coefficients.shape[2]
 
     def __call__(self, s: Any) -> PathPoint:
         """The points at s (...); where pieces meet, of the later piece.

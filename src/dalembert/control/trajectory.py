@@ -25,11 +25,8 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
-    """q(t) = Σ c_j (t − t_k)^j on t_k ≤ t < t_{k+1}; at rest in its end points outside.
-
-    `breaks` (m+1,) in s, `coefficients` (m, degree+1, n), the constant one first.
-    """
+class Pieces:
+    """Polynomials one behind the other: `breaks` (m+1,), `coefficients` (m, degree+1, n)."""
 
     breaks: np.ndarray
     coefficients: np.ndarray
@@ -43,6 +40,14 @@ class Trajectory:
     def size(self) -> int:
         """Number of coordinates."""
         return self.coefficients.shape[2]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory(Pieces):
+    """q(t) = Σ c_j (t − t_k)^j on t_k ≤ t < t_{k+1}; at rest in its end points outside.
+
+    `breaks` (m+1,) in s, `coefficients` (m, degree+1, n), the constant one first.
+    """
 
     @property
     def duration(self) -> float:

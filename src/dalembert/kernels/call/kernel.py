@@ -14,12 +14,12 @@ from dalembert.forking import llvm_lock
 from dalembert.kernels.call.check import Check
 from dalembert.kernels.call.confirm import Reference, enabled
 from dalembert.kernels.call.gufunc import make_ufunc, signature
-from dalembert.kernels.call.objects import linked
+from dalembert.kernels.call.objects import linked, linked_text
 from dalembert.kernels.call.settings import settings_address
 from dalembert.kernels.call.sources import source_digest
 from dalembert.kernels.llvm.handler import KNOWN, handler
 from dalembert.kernels.llvm.handler import SYMBOL as HANDLER
-from dalembert.kernels.llvm.load import Loaded, pack
+from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import Target, native
 from dalembert.kernels.program.program import Port, Program
 from dalembert.progress import on_terminal, progress_bar
@@ -62,14 +62,13 @@ class _Code:
         known = dict(zip(KNOWN, (loaded["dalembert_loop"], settings_address()), strict=True))
         size = np.dtype(dtype).itemsize
 
-        def compiled() -> bytes:
-            from dalembert.kernels.llvm.codegen import emitted, module
+        def written() -> str:
+            from dalembert.kernels.llvm.codegen import module
 
-            text = handler(inputs, outputs, size, self._target)
-            return pack([emitted(module(text, self._target), self._target)])
+            return module(handler(inputs, outputs, size, self._target), self._target)
 
-        key = f"handler\n{signature(inputs, outputs)}\n{self.cache_key(dtype)}"
-        found = linked(key, (HANDLER,), compiled, known)
+        facts = (signature(inputs, outputs), self.cache_key(dtype))
+        found = linked_text(facts, (HANDLER,), written, self._target, known)
         return found[HANDLER], (loaded, found)
 
     def _compile(self, dtype: str) -> bytes:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dalembert.errors import CompileError
 from dalembert.forking import llvm_lock
 from dalembert.kernels.call import cache
-from dalembert.kernels.call.sources import as_imported, remember
-from dalembert.kernels.llvm.load import Loaded, load
+from dalembert.kernels.call.sources import as_imported, remember, source_digest
+from dalembert.kernels.llvm.load import Loaded, load, pack
+from dalembert.kernels.llvm.target import Target
 
 
 def linked(
@@ -30,6 +31,28 @@ def linked(
                 cache.put(key, code)
         remember()
         return found
+
+
+def linked_text(
+    facts: Sequence[str],
+    symbols: Sequence[str],
+    written: Callable[[], str],
+    target: Target,
+    known: Mapping[str, int] | None = None,
+) -> Loaded:
+    """The functions of a module in LLVM assembly; `facts` say all that decides its text.
+
+    The machine, LLVM and the sources of this package, on which it depends too, are added here.
+    """
+    import llvmlite
+
+    def compiled() -> bytes:
+        from dalembert.kernels.llvm.codegen import emitted
+
+        return pack([emitted(written(), target)])
+
+    parts = (*symbols, *facts, repr(target), llvmlite.__version__, source_digest())
+    return linked("\n".join(parts), symbols, compiled, known)
 
 
 def _linked(

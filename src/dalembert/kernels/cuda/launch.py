@@ -9,14 +9,12 @@ from math import prod
 import numpy as np
 
 from dalembert.forking import llvm_lock
-from dalembert.kernels.call.objects import linked
-from dalembert.kernels.call.sources import source_digest
+from dalembert.kernels.call.objects import linked_text
 from dalembert.kernels.cuda.driver import SMALL, Loaded, driver
 from dalembert.kernels.cuda.nvrtc import machine_code
 from dalembert.kernels.cuda.source import CudaSource
 from dalembert.kernels.cuda.spread import AXES, spread_source
 from dalembert.kernels.llvm.launch import KNOWN, SYMBOL, launcher
-from dalembert.kernels.llvm.load import pack
 from dalembert.kernels.llvm.target import native
 from dalembert.kernels.program.program import Program
 
@@ -63,15 +61,14 @@ class SpreadKernel:
         ports = self.program.inputs, self.program.outputs
         size = np.dtype(dtype).itemsize
 
-        def compiled() -> bytes:
-            from dalembert.kernels.llvm.codegen import emitted, module
+        def written() -> str:
+            from dalembert.kernels.llvm.codegen import module
 
-            text = launcher(*ports, size, loaded.threads, SMALL)
-            return pack([emitted(module(text, target), target)])
+            return module(launcher(*ports, size, loaded.threads, SMALL), target)
 
         shapes = [[port.shape for port in side] for side in ports]
-        facts = (shapes, size, loaded.threads, SMALL, repr(target), source_digest())
-        found = linked(f"launcher\n{facts}", (SYMBOL,), compiled, known)
+        facts = (repr((shapes, size, loaded.threads, SMALL)),)
+        found = linked_text(facts, (SYMBOL,), written, target, known)
         return found[SYMBOL], (self, found)
 
     def planned(self, dtype: str, device: int, axes: Sequence[Axis]) -> Launch:

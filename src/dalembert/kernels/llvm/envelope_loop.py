@@ -17,10 +17,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from dalembert.kernels.call.objects import linked
-from dalembert.kernels.call.sources import source_digest
-from dalembert.kernels.llvm.codegen import emitted, module
-from dalembert.kernels.llvm.load import Loaded, pack
+from dalembert.kernels.call.objects import linked_text
+from dalembert.kernels.llvm.codegen import module
+from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import Target, native
 from dalembert.kernels.llvm.text import Text, Vector
 
@@ -31,12 +30,9 @@ _STAGE = ("first", "last", "top", "bottom", "low", "high")
 
 def loaded_envelopes(lines: int, target: Target | None = None) -> Loaded:
     """Both functions for this many lines a stage, compiled or from the cache on disk."""
-    import llvmlite
-
     target = target or native()
-    parts = (BACKWARD, FORWARD, str(lines), repr(target), llvmlite.__version__, source_digest())
     written = partial(envelope_ir, lines, target)
-    return linked("\n".join(parts), [BACKWARD, FORWARD], lambda: pack([emitted(written(), target)]))
+    return linked_text((str(lines),), (BACKWARD, FORWARD), written, target)
 
 
 def envelope_ir(lines: int, target: Target) -> str:

@@ -13,11 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from dalembert.kernels.call.objects import linked
-from dalembert.kernels.call.sources import source_digest
+from dalembert.kernels.call.objects import linked_text
 from dalembert.kernels.llvm.body import body
-from dalembert.kernels.llvm.codegen import emitted, module
-from dalembert.kernels.llvm.load import Loaded, pack
+from dalembert.kernels.llvm.codegen import module
+from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.stack import (
     MOST_ON_STACK,
     Block,
@@ -38,13 +37,9 @@ SYMBOL = "dalembert_rollout"
 
 def loaded_rollout(iteration: Iteration, dtype: str, target: Target | None = None) -> Loaded:
     """The function, compiled or from the cache on disk."""
-    import llvmlite
-
     target = target or native()
-    parts = (iteration.stage.digest, iteration.finish.digest, repr(iteration.table), dtype)
-    key = "\n".join((*parts, repr(target), llvmlite.__version__, source_digest(), SYMBOL))
-    written = partial(rollout_ir, iteration, dtype, target)
-    return linked(key, [SYMBOL], lambda: pack([emitted(written(), target)]))
+    facts = (iteration.stage.digest, iteration.finish.digest, repr(iteration.table), dtype)
+    return linked_text(facts, (SYMBOL,), partial(rollout_ir, iteration, dtype, target), target)
 
 
 def rollout_ir(iteration: Iteration, dtype: str, target: Target) -> str:

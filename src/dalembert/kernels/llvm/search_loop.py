@@ -16,11 +16,10 @@ from __future__ import annotations
 from functools import partial
 
 from dalembert.errors import CompileError
-from dalembert.kernels.call.objects import linked
-from dalembert.kernels.call.sources import source_digest
+from dalembert.kernels.call.objects import linked_text
 from dalembert.kernels.llvm.body import body
-from dalembert.kernels.llvm.codegen import emitted, module
-from dalembert.kernels.llvm.load import Loaded, pack
+from dalembert.kernels.llvm.codegen import module
+from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.stack import (
     MOST_ON_STACK,
     Block,
@@ -40,13 +39,9 @@ SYMBOL = "dalembert_search"
 
 def loaded_search(iteration: Iteration, dtype: str, target: Target | None = None) -> Loaded:
     """The function, compiled or from the cache on disk."""
-    import llvmlite
-
     target = target or native()
-    parts = (iteration.stage.digest, dtype, repr(target), llvmlite.__version__)
-    key = "\n".join((*parts, source_digest(), SYMBOL))
     written = partial(search_ir, iteration, dtype, target)
-    return linked(key, [SYMBOL], lambda: pack([emitted(written(), target)]))
+    return linked_text((iteration.stage.digest, dtype), (SYMBOL,), written, target)
 
 
 def search_ir(iteration: Iteration, dtype: str, target: Target) -> str:
