@@ -69,6 +69,15 @@ def suggest(name: object, names: Sequence[str]) -> str:
     return f"{hint} There are: {', '.join(names)}" if hint else f"; there are: {', '.join(names)}"
 
 
+def csv_cell(name: str) -> str:
+    """A name as one cell of a CSV file.
+
+    >>> csv_cell('joint "a", left')
+    '"joint ""a"", left"'
+    """
+    return f'"{name.replace(chr(34), chr(34) * 2)}"' if set(name) & set(',"') else name
+
+
 def visible(text: object) -> str:
     """One line for terminals and messages: what they would obey or cannot show is spelled out.
 

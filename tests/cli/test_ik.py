@@ -1,5 +1,6 @@
 """`dalembert ik`: postures from a pose or from a file of poses, tried on a palletiser."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -72,6 +73,22 @@ def test_a_file_of_poses_becomes_a_file_of_joints(palletiser, poses):
     rows = np.loadtxt("q.csv", delimiter=",", skiprows=1)[:, 1:5]
     here = palletiser.pose(rows, "gripper")
     np.testing.assert_allclose(here[:, :3, 3], T[:, :3, 3], atol=1e-9)
+
+
+def test_a_joint_may_have_any_name_in_the_file_of_joints(poses):
+    """Quotes and commas of a name end no cell: `read_log` reads what `ik` has written."""
+    text = PALLETISER.read_text(encoding="utf-8")
+    named = text.replace('name="turn"', "name='a \"turn\", left'")
+    assert named != text
+    Path("named.urdf").write_text(named, encoding="utf-8")
+    found = call("--csv", "poses.csv", "--frame", "gripper", "--out", "q.csv", robot="named.urdf")
+    assert found.exit_code == 0, found.output
+    with open("q.csv", encoding="utf-8", newline="") as file:
+        head = next(csv.reader(file))
+    assert head[1] == 'a "turn", left [rad]' and len(head) == 6
+    robot = dl.load("named.urdf")
+    log = dl.read_log("q.csv", robot, others="ignore")
+    np.testing.assert_allclose(robot.pose(log.q.values, "gripper"), poses[1], atol=1e-7)
 
 
 def test_what_is_out_of_reach_is_said_and_fails(poses):

@@ -9,20 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.cli.coordinates import WRENCH, coordinates, parse
-from dalembert.cli.output import console, number, print_json, say, show, table
+from dalembert.cli.output import console, number, print_json, say, show, table, write_csv
 from dalembert.cli.report import FOLDER, name_page
 from dalembert.cli.simulate import require_writable, write
 from dalembert.cli.subject import load
 from dalembert.errors import SettingError
-from dalembert.progress import on_terminal, progress_bar
 from dalembert.report.page import write_page
 from dalembert.report.runs import run_page
 from dalembert.simulation.along import peaks, torques_along
 from dalembert.simulation.log import read_log
 from dalembert.systems.system import System
 from dalembert.text import file_name, visible
-
-CHUNK = 50_000  # rows written at a time
 
 
 @dataclass(frozen=True)
@@ -111,20 +108,7 @@ def _write(run: Any, path: Path) -> None:
     head = [f"tau_{n} [{u}]" if u else f"tau_{n}" for n, u in zip(names, units, strict=True)]
     times = run.time.values + run.attrs["start_time"]
     rows = np.column_stack([times, run.tau.values])
-    forms = ["%.16g", *["%.12g"] * len(names)]
-    try:
-        with path.open("w", encoding="utf-8") as file, progress_bar("writing", on_terminal()) as on:
-            file.write(",".join(["time [s]", *(quoted(x) for x in head)]) + "\n")
-            for start in range(0, len(rows), CHUNK):
-                np.savetxt(file, rows[start : start + CHUNK], fmt=forms, delimiter=",")
-                on(start / len(rows))
-    except OSError as error:
-        raise SettingError(f"--out {path} cannot be written: {error.strerror}") from None
-
-
-def quoted(name: str) -> str:
-    """A name as a cell of a CSV file."""
-    return f'"{name.replace(chr(34), chr(34) * 2)}"' if set(name) & set(',"') else name
+    write_csv(path, ["time [s]", *head], rows, ["%.16g", *["%.12g"] * len(names)])
 
 
 def _page(system: System, run: Any, motion: Motion) -> Path:

@@ -13,7 +13,7 @@ import typer
 
 from dalembert.cli.commands import FAILURE, complain
 from dalembert.cli.coordinates import coordinates, parse
-from dalembert.cli.output import console, number, print_json, say, show, table
+from dalembert.cli.output import console, number, print_json, say, show, table, write_csv
 from dalembert.cli.simulate import require_writable
 from dalembert.cli.subject import load
 from dalembert.errors import FormulationError, SettingError, TrajectoryError
@@ -174,13 +174,10 @@ def _write(
     units = [(entry.name, entry.unit("q")) for entry in coordinates(system, "q")]
     head = [first, *(f"{n} [{u}]" if u else n for n, u in units), "found"]
     number_of = targets.times if targets.times is not None else np.arange(len(answers))
-    rows = [
-        [f"{float(at):.16g}", *(f"{x:.16g}" for x in q), str(int(ok))]
-        for at, postures, ok in zip(number_of, answers, found, strict=True)
-        for q in postures
-    ]
-    quoted = [f'"{x}"' if "," in x else x for x in head]
-    path.write_text("\n".join(",".join(row) for row in [quoted, *rows]) + "\n", encoding="utf-8")
+    counts = [len(postures) for postures in answers]
+    each = [np.repeat(x, counts)[:, None] for x in (number_of, found)]
+    rows = np.hstack([each[0], np.concatenate(answers), each[1]])
+    write_csv(path, head, rows, [*["%.16g"] * (len(head) - 1), "%d"])
 
 
 def _facts(

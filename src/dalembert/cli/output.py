@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dalembert.text import visible
+from dalembert.errors import SettingError
+from dalembert.progress import on_terminal, progress_bar
+from dalembert.text import csv_cell, visible
 
 PIPE_WIDTH, WIDEST = 120, 10_000
+CHUNK = 50_000  # rows written at a time
 
 
 def console() -> Console:
@@ -127,3 +131,15 @@ def _plain(data: Any) -> Any:
     if isinstance(data, float) and not math.isfinite(data):
         return None
     return data
+
+
+def write_csv(path: Path, head: Sequence[str], rows: np.ndarray, forms: Sequence[str]) -> None:
+    """A line of names, then rows (n, columns), each column in its form, ``%.16g`` say."""
+    try:
+        with path.open("w", encoding="utf-8") as file, progress_bar("writing", on_terminal()) as on:
+            file.write(",".join(map(csv_cell, head)) + "\n")
+            for start in range(0, len(rows), CHUNK):
+                np.savetxt(file, rows[start : start + CHUNK], fmt=list(forms), delimiter=",")
+                on(start / len(rows))
+    except OSError as error:
+        raise SettingError(f"--out {path} cannot be written: {error.strerror}") from None

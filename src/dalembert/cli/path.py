@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import typer
 
-from dalembert.cli.along import quoted
 from dalembert.cli.coordinates import coordinates, parse, state
-from dalembert.cli.output import console, print_json, say, show, table
+from dalembert.cli.output import console, print_json, say, show, table, write_csv
 from dalembert.cli.report import FOLDER, name_page
 from dalembert.cli.simulate import require_writable, write
 from dalembert.cli.subject import load
@@ -186,12 +185,7 @@ def _write(run: Any, out: Path) -> None:
         units = units if len(units) == len(joints) else units * len(joints)
         head += [f"{before}{joint} [{unit}]" for joint, unit in zip(joints, units, strict=True)]
         columns += list(field.values.T)
-    rows = np.column_stack(columns)
-    names = ",".join(map(quoted, head))
-    try:
-        np.savetxt(out, rows, "%.16g", ",", header=names, comments="", encoding="utf-8")
-    except OSError as error:
-        raise SettingError(f"--out {out} cannot be written: {error.strerror}") from None
+    write_csv(out, head, np.column_stack(columns), ["%.16g"] * len(head))
 
 
 def _page(robot: Robot, run: Any, options: Options) -> Path:
