@@ -72,5 +72,9 @@ class SimulationError(DalembertError, RuntimeError):
     """A run that cannot be started or gone on with; the message says why and what to do."""
 
 
+class IdentificationError(DalembertError, ValueError):
+    """A log from which nothing trustworthy can be identified: what is wrong, which joint, and why."""
+
+
 class TrajectoryError(DalembertError, ValueError):
     """A motion that cannot be made within its limits, or is not well described."""
