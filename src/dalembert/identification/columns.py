@@ -1,0 +1,235 @@
+"""The equations of motion as columns that multiply what is unknown: W x = y.
+
+x holds ten inertial numbers of every body, then friction and rotors of every joint. Where all joints
+move on their own there is an equation for each velocity,
+
+    Y(q, q̇, q̈) θ + F(q̇, q̈) f = τ − e(q, q̇),
+
+with e the torques of springs, tendons, drag and lifted weights, which are taken as known. Joints that
+follow others give Gᵀ of their tree's rows, closed chains Nᵀ of them with q̇ = N ẋ: the forces of the
+constraints fall out, whatever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import IdentificationError
+from dalembert.formulations.derivatives.inertial import PER_BODY, with_inertial_parameters
+from dalembert.formulations.registry import suggest
+from dalembert.identification.friction_columns import FRICTION, KINDS, Motion, drive_values
+from dalembert.identification.random_motion import random_record
+from dalembert.identification.record import Record
+from dalembert.systems.system import System
+
+STRIBECK = 0.1  # rad/s or m/s: where Stribeck's part is down to 1/e, unless told
+_TRIED = 8  # random motions by which it is seen which columns act on which equation
+_ZERO = 1e-13  # of the largest entry: rounding of a column that does not act
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What multiplies the unknowns x (p,) of a system; `columns_of` makes it."""
+
+    system: System
+    names: tuple[str, ...]  # (p,) 'link:m' …, then 'joint:viscous', 'joint:coulomb', …
+    inertial: int  # how many are inertial: the first
+    kinds: tuple[str, ...]  # of friction and rotor, each with a column for every joint of the tree
+    values: np.ndarray  # (p,) prior
+    free: np.ndarray  # (p,) bool: which are unknown; the others keep their values
+    independent: tuple[str, ...] | None = None  # velocities that a closed chain's equations are of
+    widths: np.ndarray | None = None  # (nv,) of Coulomb's sign; None takes the record's rate noise
+    stribeck: np.ndarray | None = None  # (nv,) Stribeck's velocities; None is `STRIBECK`
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the equations: velocities, the independent ones of a closed chain."""
+        if not self.system.dynamics.rows:
+            return self.system.dynamics.velocities
+        return self.independent or self.system.independent  # type: ignore[attr-defined]  # of closed chains
+
+    @property
+    def model(self) -> Any:
+        """The robot's model with numbers for all parameters."""
+        return self.system.robot.dynamics.bound().description  # type: ignore[union-attr]  # columns_of asked for it
+
+    def with_widths(self, widths: Any, stribeck: Any = None) -> Columns:
+        """The same with Coulomb's sign rising over `widths` (nv,), rad/s or m/s; 0: plain sign."""
+        made = [
+            None if x is None else np.broadcast_to(np.asarray(x, float), (self.system.nv,))
+            for x in (widths, stribeck)
+        ]
+        return replace(self, widths=made[0], stribeck=made[1])
+
+    def with_values(self, x: Any) -> Columns:
+        """The same with other values x (p,): those that are held, and by which load is reckoned."""
+        return replace(self, values=np.asarray(x, dtype=float))
+
+    def evaluate(self, record: Record) -> np.ndarray:
+        """W (n, rows, p) of a record's n samples."""
+        Y = self.system.regressor(record.q, record.qd, record.qdd)  # type: ignore[attr-defined]  # of systems with bodies
+        W = np.concatenate([Y, self._of_joints(record, Y)], axis=-1)
+        return self._projected(record, W)
+
+    def measured(self, record: Record) -> np.ndarray:
+        """y (n, rows): torques less those of springs, tendons and drag.
+
+        A torque that was not measured (NaN) is that of a joint nobody drives: zero.
+        """
+        tau = np.nan_to_num(record.tau, nan=0.0)
+        if self._bare is not None:
+            tau = tau - self._bare.inverse_dynamics(record.q, record.qd, record.qdd)
+        return self._projected(record, tau[..., None])[..., 0]
+
+    @cached_property
+    def acts(self) -> np.ndarray:
+        """(rows, p) bool: whether a column is ever anything but zero in an equation."""
+        record = random_record(self.system, np.random.default_rng(0), _TRIED)
+        Y = np.abs(self.system.regressor(record.q, record.qd, record.qdd)).max(axis=0)  # type: ignore[attr-defined]  # of systems with bodies
+        jointed = np.tile(self._leaders.T != 0.0, len(self.kinds))
+        acts = np.concatenate([_ZERO * Y.max(initial=0.0) < Y, jointed], axis=-1)
+        if not self.system.dynamics.rows:
+            return acts
+        return np.repeat(acts.any(axis=0, keepdims=True), len(self.rows), axis=0)
+
+    @property
+    def _leaders(self) -> np.ndarray:
+        """G (joints of the tree, nv): q̇ of all joints from q̇ of those that follow nobody."""
+        return getattr(self.model, "G", np.eye(self.system.nv))
+
+    @cached_property
+    def _bare(self) -> Any:
+        """The robot without inertias, friction and rotors: springs and the like are left, or None."""
+        model, robot = self.model, self.system.robot
+        if not model.elements or robot is None:
+            return None
+        none = np.zeros(model.tree.nv)
+        drive = type(model.drive)(none, none, none, none)
+        tree = replace(model.tree, drive=drive)
+        whole = tree if model is model.tree else replace(model, tree=tree)
+        return type(robot)(with_inertial_parameters(whole, np.zeros(self.inertial)))
+
+    def _of_joints(self, record: Record, Y: np.ndarray) -> np.ndarray:
+        """Columns (n, nv, kinds · joints) of friction and rotors."""
+        G = self._leaders
+        widths = record.rate_noise if self.widths is None else self.widths
+        slow = np.full(self.system.nv, STRIBECK) if self.stribeck is None else self.stribeck
+        load = np.zeros((1, 1))
+        if "load" in self.kinds:
+            load = (Y @ self.values[: self.inertial]) @ G.T
+        motion = Motion(
+            record.qd @ G.T, record.qdd @ G.T, np.abs(G) @ widths, np.abs(G) @ slow, load
+        )
+        parts = [G.T * KINDS[kind](motion)[:, None, :] for kind in self.kinds]
+        return np.concatenate([np.zeros((len(Y), self.system.nv, 0)), *parts], axis=-1)
+
+    def _projected(self, record: Record, rows: np.ndarray) -> np.ndarray:
+        """Nᵀ (n, nv, k) → (n, rows, k); the rows themselves where nothing is closed."""
+        if not self.system.dynamics.rows:
+            return rows
+        made = self.system.reduced(  # type: ignore[attr-defined]  # of closed chains
+            record.q, record.qd, self.independent, **self._at(record)
+        )
+        return np.swapaxes(made.N, -1, -2) @ rows
+
+    def _at(self, record: Record) -> dict[str, np.ndarray]:
+        return {"t": record.t} if self.system.dynamics.moving else {}
+
+
+def columns_of(
+    system: System,
+    friction: Sequence[str] = ("viscous", "coulomb", "offset"),
+    rotor: bool = True,
+    links: Sequence[str] | None = None,
+    independent: Sequence[str] | None = None,
+) -> Columns:
+    """Columns of a robot, or of a closed chain of one.
+
+    `friction` are kinds of `friction_columns.FRICTION`. What the system has of other kinds stays as
+    it is. With `links` only the ten inertial numbers of these are unknown. `independent` names the
+    velocities that a closed chain's equations are of.
+
+    >>> import dalembert as dl
+    >>> made = columns_of(dl.load("planar_2r"), friction=["viscous"], rotor=False)
+    >>> made.inertial, made.names[-1], made.rows
+    (20, 'link2_joint:viscous', ('link1_joint', 'link2_joint'))
+    """
+    robot = _require_bodies(system)
+    asked = _kinds(friction, rotor)
+    model = robot.dynamics.bound().description
+    known = drive_values(model.drive)
+    kinds = tuple(kind for kind in KINDS if kind in asked or known[kind].any())
+    joints = model.tree.velocities
+    names = robot.parameter_names + tuple(f"{j}:{kind}" for kind in kinds for j in joints)
+    values = np.concatenate([robot.parameters, *(known[kind] for kind in kinds)])
+    chosen = None if independent is None else tuple(independent)
+    free = _free(model, kinds, asked, links)
+    return Columns(system, names, len(robot.parameters), kinds, values, free, chosen)
+
+
+def _require_bodies(system: System) -> Any:
+    robot = system.robot
+    if robot is None or robot.dynamics.velocities != system.dynamics.velocities:
+        raise IdentificationError(
+            f"{system.name} has no links in joint coordinates whose inertias could be identified: "
+            "describe it as a robot (dl.Robot.from_urdf, …), or as one that closes its loops "
+            "(dl.Constrained)"
+        )
+    if system.dynamics.rubbing:
+        raise IdentificationError(
+            f"{system.name}: friction at its contacts grows with constraint forces, so its torques "
+            "are not linear in the unknown; set the contacts' friction to zero"
+        )
+    return robot
+
+
+def _kinds(friction: Sequence[str], rotor: bool) -> set[str]:
+    if isinstance(friction, str):
+        friction = (friction,)
+    for kind in friction:
+        if kind not in FRICTION:
+            hint = suggest(str(kind), list(FRICTION))
+            raise IdentificationError(
+                f"friction has no kind {kind!r}{hint}; kinds are {', '.join(FRICTION)}"
+            )
+    return {*friction, *(["rotor"] if rotor else [])}
+
+
+def _free(
+    model: Any, kinds: tuple[str, ...], asked: set[str], links: Sequence[str] | None
+) -> np.ndarray:
+    """(p,) bool: inertias of links, and friction and rotors of the joints a motor can drive.
+
+    Bodies that only join two axes of one joint have no inertia of their own, and a free joint has
+    neither friction nor rotor.
+    """
+    inertial = np.zeros((len(model.bodies), PER_BODY), dtype=bool)
+    for k in _bodies(model, links):
+        inertial[k] = True
+    jointed = np.ones(model.tree.nv, dtype=bool)
+    for joint in model.tree.joints:
+        if joint.kind == "free":
+            jointed[joint.v] = False
+    open_kinds = asked if links is None else set()
+    parts = [jointed & (kind in open_kinds) for kind in kinds]
+    return np.concatenate([inertial.ravel(), *parts])
+
+
+def _bodies(model: Any, links: Sequence[str] | None) -> list[int]:
+    """Which bodies are links, or those of the given names."""
+    real = [joint.bodies[-1] for joint in model.tree.joints]
+    if links is None:
+        return real
+    names = {model.bodies[k].name: k for k in real}
+    for link in [links] if isinstance(links, str) else links:
+        if link not in names:
+            raise IdentificationError(
+                f"{model.name} has no moving link {link!r}{suggest(str(link), list(names))}; "
+                f"links fixed to one another count as one: {', '.join(names)}"
+            )
+    return [names[link] for link in ([links] if isinstance(links, str) else links)]
