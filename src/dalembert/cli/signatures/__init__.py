@@ -1,0 +1,1 @@
+"""Signatures of the commands, one file for each subject."""
