@@ -53,7 +53,7 @@ class Columns:
             return self.system.dynamics.velocities
         return self.independent or self.system.independent  # type: ignore[attr-defined]  # of closed chains
 
-    @property
+    @cached_property
     def model(self) -> Any:
         """The robot's model with numbers for all parameters."""
         return self.system.robot.dynamics.bound().description  # type: ignore[union-attr]  # columns_of asked for it
@@ -72,8 +72,15 @@ class Columns:
 
     def evaluate(self, record: Record) -> np.ndarray:
         """W (n, rows, p) of a record's n samples."""
-        Y = self.system.regressor(record.q, record.qd, record.qdd)  # type: ignore[attr-defined]  # of systems with bodies
-        W = np.concatenate([Y, self._of_joints(record, Y)], axis=-1)
+        W = np.zeros((len(record.t), self.system.nv, len(self.names)))
+        Y = W[:, :, : self.inertial]
+        self.system.regressor(record.q, record.qd, record.qdd, out=Y)  # type: ignore[attr-defined]  # of systems with bodies
+        leader, ratio = self._leaders
+        joints = np.arange(len(leader))
+        motion, at = self._motion(record, Y), self.inertial
+        for kind in self.kinds:
+            W[:, leader, at + joints] = ratio * KINDS[kind](motion)
+            at += len(joints)
         return self._projected(record, W)
 
     def measured(self, record: Record) -> np.ndarray:
@@ -91,16 +98,21 @@ class Columns:
         """(rows, p) bool: whether a column is ever anything but zero in an equation."""
         record = random_record(self.system, np.random.default_rng(0), _TRIED)
         Y = np.abs(self.system.regressor(record.q, record.qd, record.qdd)).max(axis=0)  # type: ignore[attr-defined]  # of systems with bodies
-        jointed = np.tile(self._leaders.T != 0.0, len(self.kinds))
+        leader, _ = self._leaders
+        jointed = np.tile(np.arange(self.system.nv)[:, None] == leader, len(self.kinds))
         acts = np.concatenate([_ZERO * Y.max(initial=0.0) < Y, jointed], axis=-1)
         if not self.system.dynamics.rows:
             return acts
         return np.repeat(acts.any(axis=0, keepdims=True), len(self.rows), axis=0)
 
-    @property
-    def _leaders(self) -> np.ndarray:
-        """G (joints of the tree, nv): q̇ of all joints from q̇ of those that follow nobody."""
-        return getattr(self.model, "G", np.eye(self.system.nv))
+    @cached_property
+    def _leaders(self) -> tuple[np.ndarray, np.ndarray]:
+        """For every joint of the tree the velocity it moves with, and by which factor."""
+        G = getattr(self.model, "G", None)
+        if G is None:
+            return np.arange(self.system.nv), np.ones(self.system.nv)
+        leader = np.abs(G).argmax(axis=1)
+        return leader, G[np.arange(len(G)), leader]
 
     @cached_property
     def _bare(self) -> Any:
@@ -114,19 +126,22 @@ class Columns:
         whole = tree if model is model.tree else replace(model, tree=tree)
         return type(robot)(with_inertial_parameters(whole, np.zeros(self.inertial)))
 
-    def _of_joints(self, record: Record, Y: np.ndarray) -> np.ndarray:
-        """Columns (n, nv, kinds · joints) of friction and rotors."""
-        G = self._leaders
+    def _motion(self, record: Record, Y: np.ndarray) -> Motion:
+        """What the columns of friction and rotors are functions of, for every joint of the tree."""
+        leader, ratio = self._leaders
         widths = record.rate_noise if self.widths is None else self.widths
         slow = np.full(self.system.nv, STRIBECK) if self.stribeck is None else self.stribeck
         load = np.zeros((1, 1))
         if "load" in self.kinds:
-            load = (Y @ self.values[: self.inertial]) @ G.T
-        motion = Motion(
-            record.qd @ G.T, record.qdd @ G.T, np.abs(G) @ widths, np.abs(G) @ slow, load
+            load = (Y @ self.values[: self.inertial])[:, leader]
+        far = np.abs(ratio)
+        return Motion(
+            record.qd[:, leader] * ratio,
+            record.qdd[:, leader] * ratio,
+            widths[leader] * far,
+            slow[leader] * far,
+            load,
         )
-        parts = [G.T * KINDS[kind](motion)[:, None, :] for kind in self.kinds]
-        return np.concatenate([np.zeros((len(Y), self.system.nv, 0)), *parts], axis=-1)
 
     def _projected(self, record: Record, rows: np.ndarray) -> np.ndarray:
         """Nᵀ (n, nv, k) → (n, rows, k); the rows themselves where nothing is closed."""

@@ -10,6 +10,7 @@ from dalembert.systems.system import System
 
 SPREAD = 1.0  # rad or m around the reference posture, for closed chains
 SPEED, PUSH = 2.0, 5.0  # deviations of q̇ and q̈, so that no term of the equations is small
+SLOWEST = -2.0  # power of ten: some states are so much slower, where Stribeck's friction shows
 
 
 def random_record(system: System, rng: np.random.Generator, n: int) -> Record:
@@ -26,7 +27,7 @@ def random_record(system: System, rng: np.random.Generator, n: int) -> Record:
         q, qd, qdd = _closed(system, rng, n)
     else:
         q, qd, qdd = system.random_state(rng, n, within_limits=False)
-        qd, qdd = SPEED * qd, PUSH * qdd
+        qd, qdd = _paces(rng, n) * qd, PUSH * qdd
     none = np.zeros(system.nv)
     return Record(np.zeros(n), q, qd, qdd, np.zeros((n, system.nv)), none, none)
 
@@ -35,9 +36,14 @@ def _closed(system: System, rng: np.random.Generator, n: int) -> tuple[np.ndarra
     steps = rng.uniform(-SPREAD, SPREAD, (n, system.nv))
     near = system.integrate(np.broadcast_to(system.neutral(), (n, system.nq)), steps)
     q = np.stack([_assembled(system, x) for x in near])
-    qd = system.project_velocity(q, SPEED * rng.normal(size=(n, system.nv)))  # type: ignore[attr-defined]  # of closed chains
+    qd = system.project_velocity(q, _paces(rng, n) * rng.normal(size=(n, system.nv)))  # type: ignore[attr-defined]  # of closed chains
     qdd, _ = system.forward_dynamics(q, qd, PUSH * rng.normal(size=(n, system.nv)))
     return q, qd, qdd
+
+
+def _paces(rng: np.random.Generator, n: int) -> np.ndarray:
+    """(n, 1) factors of velocities: half of the states are fast, the others of all speeds."""
+    return SPEED * 10.0 ** (SLOWEST * np.maximum(0.0, rng.uniform(-1.0, 1.0, (n, 1))))
 
 
 def _assembled(system: System, guess: np.ndarray) -> np.ndarray:
