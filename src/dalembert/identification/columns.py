@@ -77,21 +77,25 @@ class Columns:
         self.system.regressor(record.q, record.qd, record.qdd, out=Y)  # type: ignore[attr-defined]  # of systems with bodies
         leader, ratio = self._leaders
         joints = np.arange(len(leader))
-        motion, at = self._motion(record, Y), self.inertial
+        motion, at = self.motion(record, Y), self.inertial
         for kind in self.kinds:
             W[:, leader, at + joints] = ratio * KINDS[kind](motion)
             at += len(joints)
         return self._projected(record, W)
 
     def measured(self, record: Record) -> np.ndarray:
-        """y (n, rows): torques less those of springs, tendons and drag.
+        """y (n, rows): the torques that the columns explain."""
+        return self._projected(record, self.torques(record)[..., None])[..., 0]
+
+    def torques(self, record: Record) -> np.ndarray:
+        """τ − e (n, nv): torques less those of springs, tendons and drag, of every joint.
 
         A torque that was not measured (NaN) is that of a joint nobody drives: zero.
         """
         tau = np.nan_to_num(record.tau, nan=0.0)
-        if self._bare is not None:
-            tau = tau - self._bare.inverse_dynamics(record.q, record.qd, record.qdd)
-        return self._projected(record, tau[..., None])[..., 0]
+        if self._bare is None:
+            return tau
+        return tau - self._bare.inverse_dynamics(record.q, record.qd, record.qdd)
 
     @cached_property
     def acts(self) -> np.ndarray:
@@ -126,8 +130,8 @@ class Columns:
         whole = tree if model is model.tree else replace(model, tree=tree)
         return type(robot)(with_inertial_parameters(whole, np.zeros(self.inertial)))
 
-    def _motion(self, record: Record, Y: np.ndarray) -> Motion:
-        """What the columns of friction and rotors are functions of, for every joint of the tree."""
+    def motion(self, record: Record, Y: np.ndarray) -> Motion:
+        """What friction and rotors depend on, for every joint of the tree; Y (n, nv, inertial)."""
         leader, ratio = self._leaders
         widths = record.rate_noise if self.widths is None else self.widths
         slow = np.full(self.system.nv, STRIBECK) if self.stribeck is None else self.stribeck
