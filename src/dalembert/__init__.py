@@ -66,6 +66,8 @@ if TYPE_CHECKING:
         UnknownNameError,
     )
     from dalembert.frameworks import jax, torch
+    from dalembert.identification.fit import Fit
+    from dalembert.identification.identify import identify
     from dalembert.kernels import get_num_threads, set_num_threads
     from dalembert.kernels.functions import compile as compile
     from dalembert.kernels.functions import compile_function
@@ -105,6 +107,7 @@ _PUBLIC = {
     "Driver": "constraints",
     "Ellipsoid": "constraints",
     "EquationError": "errors",
+    "Fit": "identification.fit",
     "FormulationError": "errors",
     "Holonomic": "constraints",
     "IdentificationError": "errors",
@@ -152,6 +155,7 @@ _PUBLIC = {
     "equilibrium": "systems.statics",
     "get_num_threads": "kernels",
     "growth_vector": "constraints",
+    "identify": "identification.identify",
     "is_holonomic": "constraints",
     "jax": "frameworks",
     "load": "zoo",
@@ -181,6 +185,7 @@ __all__ = [
     "Driver",
     "Ellipsoid",
     "EquationError",
+    "Fit",
     "FormulationError",
     "Holonomic",
     "IdentificationError",
@@ -229,6 +234,7 @@ __all__ = [
     "formulations",
     "get_num_threads",
     "growth_vector",
+    "identify",
     "is_holonomic",
     "jax",
     "load",

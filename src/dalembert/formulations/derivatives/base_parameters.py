@@ -62,12 +62,22 @@ def moments(model: Model) -> np.ndarray:
 
 def transformation(model: Model) -> np.ndarray:
     """T (all, all) with φ = T θ."""
-    return np.kron(np.eye(len(model.bodies)), _change(silver_tensor))
+    return to_moments(len(model.bodies))
 
 
 def back_transformation(model: Model) -> np.ndarray:
     """T⁻¹ with θ = T⁻¹ φ."""
-    return np.kron(np.eye(len(model.bodies)), _change(from_silver_tensor))
+    return from_moments(len(model.bodies))
+
+
+def to_moments(bodies: int) -> np.ndarray:
+    """T (10 bodies, 10 bodies) with φ = T θ."""
+    return np.kron(np.eye(bodies), _change(silver_tensor))
+
+
+def from_moments(bodies: int) -> np.ndarray:
+    """T⁻¹ (10 bodies, 10 bodies) with θ = T⁻¹ φ."""
+    return np.kron(np.eye(bodies), _change(from_silver_tensor))
 
 
 def _change(convert: Callable[[Matrix3], Matrix3]) -> np.ndarray:
@@ -84,14 +94,27 @@ def _change(convert: Callable[[Matrix3], Matrix3]) -> np.ndarray:
 def grouping(model: Model, seed: int = 0) -> Grouping:
     """The base parameters of a model (with numbers for its parameters), from random motions."""
     Y = _stacked(model, np.random.default_rng(seed)) @ back_transformation(model)
-    order = [PER_BODY * i + NAMES.index(name) for i in range(len(model.bodies)) for name in _ORDER]
+    return grouped(Y, moment_names(model), asking_order(len(model.bodies)))
+
+
+def moment_names(model: Model) -> tuple[str, ...]:
+    """``link:m, link:mx, …, link:Szz`` for every entry of `moments`."""
+    return tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
+
+
+def asking_order(bodies: int) -> list[int]:
+    """Positions in φ in the order in which they are asked for, from the base outward."""
+    return [PER_BODY * i + NAMES.index(name) for i in range(bodies) for name in _ORDER]
+
+
+def grouped(Y: np.ndarray, names: tuple[str, ...], order: list[int]) -> Grouping:
+    """The first independent columns of Y (rows, all) in that order, and what the others add to them."""
     kept, rest = _independent(Y, order)
     G = np.zeros((len(kept), Y.shape[1]))
     G[range(len(kept)), kept] = 1.0
     if kept and rest:
         found = np.linalg.lstsq(Y[:, kept], Y[:, rest], rcond=None)[0]
         G[:, rest] = np.where(abs(found) < _INDEPENDENT, 0.0, found)
-    names = tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
     return Grouping(names, tuple(kept), G)
 
 
@@ -109,7 +132,7 @@ def _stacked(model: Model, rng: np.random.Generator) -> np.ndarray:
 def _independent(Y: np.ndarray, order: list[int]) -> tuple[list[int], list[int]]:
     """Columns in order that no combination of earlier ones makes, by Gram–Schmidt done twice."""
     basis = np.zeros((Y.shape[0], 0))
-    scale = np.linalg.norm(Y, axis=0).max()
+    scale = np.linalg.norm(Y, axis=0).max(initial=0.0)
     kept, rest = [], []
     for k in order:
         column = Y[:, k]

@@ -1,0 +1,148 @@
+"""The equations of a log, filtered and thinned out block by block, and their triangles.
+
+Columns and torques go through the same symmetric low-pass filter (parallel filtering, Gautier 1997),
+so the equations hold as before, noise faster than the motion is gone, and what is left of it is
+nearly white at the lower rate. A block of samples is turned into columns, filtered and dropped before
+the next one: all columns of all samples are never in memory, only the rows that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dalembert.identification.base import Base
+from dalembert.identification.columns import Columns
+from dalembert.identification.record import Record
+from dalembert.kernels import get_num_threads
+from dalembert.model.frozen import Frozen
+
+BLOCK = 256  # samples whose columns are made at once: they stay in the cache
+SPAN = 8  # the filter's length in steps of the thinned rows
+PASS = 0.8  # of half the thinned rate is let through
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Frozen):
+    """What is left of the equations: for each of them the columns of base parameters that it holds."""
+
+    places: tuple[np.ndarray, ...]  # of each equation: positions (k,) among the base parameters
+    W: tuple[np.ndarray, ...]  # of each equation (m, k)
+    y: np.ndarray  # (m, equations)
+    stretch: np.ndarray  # (m,) number of the record a row is from
+    size: int  # of base parameters
+    thinning: int  # samples per row
+
+    def residuals(self, beta: np.ndarray) -> np.ndarray:
+        """y − W β (m, equations)."""
+        found = [W @ beta[k] for W, k in zip(self.W, self.places, strict=True)]
+        return self.y - np.stack(found, axis=1)
+
+
+def step_of(records: Sequence[Record]) -> int:
+    """Samples per row: as many as leave what is slower than the records' filter as it was."""
+    found = [
+        PASS * record.rate / (2.0 * getattr(record, "cutoff", record.rate)) for record in records
+    ]
+    return max(1, int(min(found)))
+
+
+def low_pass(step: int) -> np.ndarray:
+    """The filter's taps (8 step,), symmetric with sum one; a single 1 where nothing is thinned."""
+    if step == 1:
+        return np.ones(1)
+    from scipy.signal import firwin
+
+    return firwin(SPAN * step, PASS / step)
+
+
+def thinned(columns: Columns, base: Base, records: Sequence[Record], step: int) -> Rows:
+    """Filtered rows of the records, one for every `step` samples; each record keeps its own ends."""
+    places = tuple(np.flatnonzero(row) for row in base.acts)
+    W: list[list[np.ndarray]] = [[] for _ in places]
+    y, stretch = [], []
+    for number, record in enumerate(records):
+        own, measured = _one(columns, base, record, step, places)
+        for all_of, part in zip(W, own, strict=True):
+            all_of.append(part)
+        y.append(measured)
+        stretch.append(np.full(len(measured), number))
+    joined = tuple(np.concatenate(parts) for parts in W)
+    return Rows(places, joined, np.concatenate(y), np.concatenate(stretch), len(base.names), step)
+
+
+def _one(
+    columns: Columns, base: Base, record: Record, step: int, places: Sequence[np.ndarray]
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """(W of each equation (m, k), y (m, equations)) of one record."""
+    h = low_pass(step)
+    count = max(0, (len(record.t) - len(h)) // step + 1)
+    per = max(1, BLOCK // step)
+    width = per * step
+    before = (len(h) - 1) // step  # rows that began before a block and still reach into it
+    H = _band(h, step, per, before, width)
+    starts = range(0, len(record.t), width)
+    W = [np.zeros((per * len(starts) + before, len(k))) for k in places]
+    y = np.zeros((per * len(starts) + before, len(places)))
+
+    def part(start: int) -> tuple[list[np.ndarray], np.ndarray]:
+        piece = cut(record, slice(start, start + width))
+        made, right = columns.evaluate(piece), columns.measured(piece)
+        right = right - made[..., ~columns.free] @ columns.values[~columns.free]
+        weights = H[:, : len(right)]
+        flat = (weights @ made.reshape(len(made), -1)).reshape(len(H), *made.shape[1:])
+        own = [flat[:, j] @ base.back[:, k] for j, k in enumerate(places)]
+        return own, weights @ right
+
+    for start, (own, right) in zip(starts, _threaded(part, starts), strict=True):
+        first = start // step  # of the rows kept with `before` empty ones ahead
+        for all_of, added in zip(W, own, strict=True):
+            all_of[first : first + len(H)] += added
+        y[first : first + len(H)] += right
+    return [part[before : before + count] for part in W], y[before : before + count]
+
+
+def _band(h: np.ndarray, step: int, per: int, before: int, width: int) -> np.ndarray:
+    """(before + per, width): the weight of a block's samples in the rows they reach into."""
+    H = np.zeros((before + per, width))
+    for row in range(before + per):
+        first = (row - before) * step  # where the row's window begins in the block
+        low, high = max(first, 0), min(first + len(h), width)
+        H[row, low:high] = h[low - first : high - first]
+    return H
+
+
+def _threaded(work: object, items: Sequence[int]) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+    """Results in order; blocks go to threads, as NumPy and our kernels let others run meanwhile."""
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        yield from pool.map(work, items)  # type: ignore[arg-type]  # a function of one item
+
+
+def cut(record: Record, part: slice) -> Record:
+    """The samples of a record that are in `part`."""
+    return replace(
+        record,
+        t=record.t[part],
+        q=record.q[part],
+        qd=record.qd[part],
+        qdd=record.qdd[part],
+        tau=record.tau[part],
+    )
+
+
+def triangle(W: np.ndarray, y: np.ndarray, block: int = 1024) -> np.ndarray:
+    """R (k + 1, k + 1) with RᵀR = [W y]ᵀ[W y], by QR of blocks below what was found so far."""
+    rows = np.concatenate([W, y[:, None]], axis=1)
+    R = np.zeros((0, rows.shape[1]))
+    for start in range(0, len(rows), block):
+        R = upper(np.concatenate([R, rows[start : start + block]]))
+    missing = rows.shape[1] - len(R)
+    return np.concatenate([R, np.zeros((missing, rows.shape[1]))])
+
+
+def upper(rows: np.ndarray) -> np.ndarray:
+    """The triangle R of rows = Q R."""
+    return np.asarray(np.linalg.qr(rows, mode="r"))

@@ -1,0 +1,182 @@
+"""What came of a fit: the robot, its base parameters with deviations, and how well it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import UnknownNameError
+from dalembert.formulations.registry import suggest
+from dalembert.identification.base import Base
+from dalembert.identification.columns import Columns
+from dalembert.identification.least_squares import Estimate
+from dalembert.identification.prediction import measured, predicted
+from dalembert.identification.record import Record
+from dalembert.identification.unseen import unseen
+from dalembert.model.frozen import Frozen
+from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+MODELS = ("prior", "unconstrained", "consistent")
+
+
+@dataclass(frozen=True, eq=False)
+class Fit(Frozen):
+    """A model fitted to a log by `dalembert.identify`, and everything one may ask about it.
+
+    `robot` is the result: the system with the consistent inertias, friction and rotors. The three
+    models that are compared are ``"prior"``, ``"unconstrained"`` (base parameters by least squares)
+    and ``"consistent"`` (the robot).
+    """
+
+    robot: System
+    prior: System
+    columns: Columns  # what multiplies the unknown x, with the widths of friction that were found
+    grouping: Base  # β = G x
+    estimate: Estimate  # β, its covariance, the whitened problem
+    values: Mapping[str, np.ndarray]  # x (p,) of each model, names as `columns.names`
+    records: tuple[Record, ...]
+    held_out: tuple[Record, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    said: tuple[str, ...] = ()  # what was done, in order
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> pandas.DataFrame:
+        """Base parameters: value, standard deviation, the prior's value, whether the log shows it."""
+        import pandas
+
+        prior = self.grouping.matrix @ self.columns.values
+        hidden = {name for name, _ in self.unseen}
+        columns = {
+            "value": self.estimate.beta,
+            "std": self.deviations,
+            "prior": prior,
+            "seen": [name not in hidden for name in self.grouping.names],
+        }
+        return pandas.DataFrame(columns, index=pandas.Index(self.grouping.names, name="parameter"))
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """(base, base) of the base parameters; infinite where the log shows nothing of one."""
+        return self.estimate.covariance
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """(base,) standard deviations of the base parameters."""
+        return np.sqrt(np.diag(self.estimate.covariance))
+
+    @property
+    def explained(self) -> Mapping[str, str]:
+        """Each base parameter as the combination of inertias, friction and rotors that it is."""
+        return dict(zip(self.grouping.names, self.grouping.explained, strict=True))
+
+    @property
+    def condition(self) -> float:
+        """Condition number of the weighted base columns, each of unit length."""
+        return self.estimate.condition
+
+    @cached_property
+    def unseen(self) -> tuple[tuple[str, str], ...]:
+        """(base parameter, why) for each that this log does not show."""
+        return unseen(self.grouping, self.estimate, self.columns, self.records)
+
+    @property
+    def friction(self) -> pandas.DataFrame:
+        """Friction and rotor of every joint as the robot has them, and standard deviations.
+
+        A deviation is NaN where the number is only known together with others.
+        """
+        import pandas
+
+        own = dict(zip(self.grouping.explained, self.deviations, strict=True))
+        found: dict[str, dict[str, float]] = {}
+        x = self.values.get("consistent", self.values["unconstrained"])
+        for name, value in zip(self.columns.names, x, strict=True):
+            joint, _, kind = name.rpartition(":")
+            if kind in self.columns.kinds:
+                found.setdefault(kind, {})[joint] = value
+                found.setdefault(f"{kind} std", {})[joint] = own.get(name, np.nan)
+        return pandas.DataFrame(found).rename_axis("joint")
+
+    def predict(self, q: Any, qd: Any, qdd: Any, model: str = "consistent") -> np.ndarray:
+        """Torques (n, equations) that a model needs for motions q (n, nq), q̇, q̈ (n, nv)."""
+        q, qd, qdd = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, qd, qdd))
+        none = np.zeros(self.prior.nv)
+        record = Record(np.arange(len(q)) * 1.0, q, qd, qdd, np.zeros_like(qd), none, none)
+        return predicted(self.columns, [record], [self._x(model)])[0][0]
+
+    def errors(self, normalised: bool = False) -> pandas.DataFrame:
+        """RMS of measured less predicted torque, N m or N, per joint and data, of every model.
+
+        `torque` is the RMS of the measured torque about its mean; `normalised` divides by it.
+        """
+        import pandas
+
+        parts = {"fit": self.records, "held_out": self.held_out}
+        tables = {name: self._errors(records) for name, records in parts.items() if records}
+        made = pandas.concat(tables, names=["data", "joint"])
+        return _normalised(made) if normalised else made
+
+    def test(self, log: Any, normalised: bool = False) -> pandas.DataFrame:
+        """The same errors on another log, a Dataset, a path or several of them."""
+        from dalembert.identification.logs import records_of
+
+        made = self._errors(records_of(self.prior, log, self.settings.get("cutoff")))
+        return _normalised(made) if normalised else made
+
+    @cached_property
+    def residuals(self) -> xarray.Dataset:
+        """Measured less predicted torque over time, of every model, on fitted and held-out data."""
+        import xarray
+
+        records = (*self.records, *self.held_out)
+        found = predicted(self.columns, records, list(self.values.values()))
+        y = np.concatenate([measured(self.columns, r) for r in records])
+        data = np.repeat(
+            ["fit"] * len(self.records) + ["held_out"] * len(self.held_out),
+            [len(r.t) for r in records],
+        )
+        stretch = np.repeat(np.arange(len(records)), [len(r.t) for r in records])
+        fields: dict[str, Any] = {"measured": (("time", "equation"), y)}
+        for k, model in enumerate(self.values):
+            fields[model] = (("time", "equation"), y - np.concatenate([each[k] for each in found]))
+        coordinates = {
+            "time": np.concatenate([r.t for r in records]),
+            "equation": list(self.columns.rows),
+            "data": ("time", data),
+            "stretch": ("time", stretch),
+        }
+        return xarray.Dataset(fields, coordinates)
+
+    def _x(self, model: str) -> np.ndarray:
+        if model not in self.values:
+            raise UnknownNameError(
+                f"no model {model!r}{suggest(str(model), list(self.values))}; there are "
+                f"{', '.join(self.values)}"
+            )
+        return self.values[model]
+
+    def _errors(self, records: Sequence[Record]) -> pandas.DataFrame:
+        import pandas
+
+        y = np.concatenate([measured(self.columns, r) for r in records])
+        found = predicted(self.columns, records, list(self.values.values()))
+        table = {"torque": y.std(axis=0)}
+        for k, model in enumerate(self.values):
+            left = y - np.concatenate([each[k] for each in found])
+            table[model] = np.sqrt(np.mean(left**2, axis=0))
+        made = pandas.DataFrame(table, index=pandas.Index(self.columns.rows, name="joint"))
+        made.loc["all"] = np.sqrt((made**2).mean())
+        return made
+
+
+def _normalised(table: pandas.DataFrame) -> pandas.DataFrame:
+    return table.drop(columns="torque").div(table["torque"], axis=0)

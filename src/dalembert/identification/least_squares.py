@@ -1,0 +1,170 @@
+"""Weighted least squares of the thinned equations, with deviations that hold for coloured leftovers.
+
+Each equation has a noise of its own. It is first taken from a fit of the equation alone, then from
+what the common fit leaves (two-step weighted least squares, Gautier 1997), in which
+
+    |A β − b|² = Σ_j |W_j β − y_j|² / σ_j²,    cov β = (AᵀA)⁻¹
+
+where leftovers are independent. Where they are not, the sandwich of Newey and West (1987) is larger,
+and is taken. Directions of β that the log does not show keep the prior's value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalembert.identification.accumulate import Rows, triangle, upper
+from dalembert.model.frozen import Frozen
+
+STEPS = 4  # of weights: they settle in two or three
+FAINT = 1e-10  # of the largest: a column of rounding only
+MEMORY = 200  # rows: the longest correlation that is looked for
+SEEN = 1.0  # deviations by which a whole torque's worth of a direction must show
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate(Frozen):
+    """β with its covariance, and the whitened problem |A β − b|² that it solves."""
+
+    beta: np.ndarray  # (base,)
+    covariance: np.ndarray  # (base, base)
+    noise: np.ndarray  # (equations,) deviation of a thinned row's leftover
+    A: np.ndarray  # (base, base) upper triangle, noise of unit variance
+    b: np.ndarray  # (base,)
+    blind: np.ndarray  # (base, unseen) directions of β that the log does not show, orthonormal
+    condition: float  # of A with columns of unit length, in the directions that are seen
+    count: int  # rows
+
+
+def estimate(rows: Rows, prior: np.ndarray) -> Estimate:
+    """The weighted fit; `prior` (base,) is kept where the log shows nothing."""
+    triangles = [triangle(W, y) for W, y in zip(rows.W, rows.y.T, strict=True)]
+    noise = _alone(triangles, len(rows.y))
+    for _ in range(STEPS):
+        A, b = whitened(triangles, rows.places, noise, rows.size)
+        found = _solution(A, b, prior)
+        noise = noise * _spread(triangles, rows, noise, found.beta, found.inverse)
+    A, b = whitened(triangles, rows.places, noise, rows.size)
+    found = _solution(A, b, prior)
+    covariance = _sandwich(rows, noise, found.beta, found.inverse)
+    return Estimate(
+        found.beta,
+        covariance + found.unknown,
+        noise,
+        A,
+        b,
+        found.blind,
+        found.condition,
+        rows.y.size,
+    )
+
+
+def whitened(
+    triangles: Sequence[np.ndarray], places: Sequence[np.ndarray], noise: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(A (size, size) upper triangle, b (size,)): the rows of all equations by their noise."""
+    stacked = []
+    for R, where, sigma in zip(triangles, places, noise, strict=True):
+        wide = np.zeros((len(R), size + 1))
+        wide[:, where], wide[:, size] = R[:, :-1], R[:, -1]
+        stacked.append(wide / sigma)
+    R = upper(np.concatenate([*stacked, np.zeros((size + 1, size + 1))]))
+    return R[:size, :size], R[:size, size]
+
+
+@dataclass(frozen=True, eq=False)
+class _Solution:
+    beta: np.ndarray
+    inverse: np.ndarray  # (AᵀA)⁻¹ on what is seen
+    unknown: np.ndarray  # covariance of what is not: a torque's worth
+    blind: np.ndarray
+    condition: float
+
+
+def _solution(A: np.ndarray, b: np.ndarray, prior: np.ndarray) -> _Solution:
+    """min |A β − b| on the directions seen, the prior on the others.
+
+    Columns are scaled so that one unit of each parameter is worth the whole torque; a direction whose
+    unit changes the torques by less than the noise is not seen.
+    """
+    size = np.linalg.norm(A, axis=0)
+    there = size > FAINT * size.max(initial=0.0)
+    scale = np.where(there, np.linalg.norm(b) / np.where(there, size, 1.0), 0.0)
+    U, s, Vt = np.linalg.svd(A * scale)
+    seen = s > max(SEEN, FAINT * s.max(initial=0.0))
+    wanted = U.T @ (b - A @ prior)
+    beta = prior + scale * (Vt[seen].T @ (wanted[seen] / s[seen]))
+    half = scale[:, None] * (Vt[seen].T / s[seen])
+    dark = scale[:, None] * Vt[~seen].T
+    unknown = dark @ dark.T
+    unknown[~there, ~there] = np.inf
+    blind = np.concatenate([dark[:, np.any(dark, axis=0)], np.eye(len(b))[:, ~there]], axis=1)
+    if blind.size:
+        blind = np.linalg.qr(blind / np.maximum(np.linalg.norm(blind, axis=0), 1e-300))[0]
+    condition = float(s[seen].max() / s[seen].min()) if seen.any() else np.inf
+    return _Solution(beta, half @ half.T, unknown, blind, condition)
+
+
+def _alone(triangles: Sequence[np.ndarray], count: int) -> np.ndarray:
+    """(equations,) deviation that each equation leaves when fitted by itself."""
+    found = []
+    for R in triangles:
+        rank = np.linalg.matrix_rank(R[:-1, :-1]) if len(R) > 1 else 0
+        found.append(abs(R[-1, -1]) / np.sqrt(max(1, count - rank)))
+    least = 1e-12 * max([abs(R[:, -1]).max() for R in triangles], default=1.0)
+    return np.maximum(found, max(least, 1e-300))
+
+
+def _spread(
+    triangles: Sequence[np.ndarray],
+    rows: Rows,
+    noise: np.ndarray,
+    beta: np.ndarray,
+    inverse: np.ndarray,
+) -> np.ndarray:
+    """(equations,) deviation of the whitened leftovers, each less the freedoms it pays for.
+
+    An equation pays for Σ_i a_i cov a_iᵀ of the parameters, a_i its whitened rows.
+    """
+    found = []
+    for R, where, sigma in zip(triangles, rows.places, noise, strict=True):
+        W, y = R[:, :-1] / sigma, R[:, -1] / sigma
+        misfit = np.sum((y - W @ beta[where]) ** 2)
+        paid = np.sum((W @ inverse[np.ix_(where, where)]) * W)
+        found.append(np.sqrt(misfit / max(1.0, len(rows.y) - paid)))
+    return np.maximum(found, 1e-12)
+
+
+def _sandwich(rows: Rows, noise: np.ndarray, beta: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """Covariance (base, base): (AᵀA)⁻¹, widened where leftovers go together in time."""
+    left = rows.residuals(beta) / noise
+    scores, lags = np.zeros((len(left), rows.size)), _lags(left)
+    for j, (W, where) in enumerate(zip(rows.W, rows.places, strict=True)):
+        scores[:, where] += W * (left[:, j] / noise[j])[:, None]
+    middle = sum(_together(scores[rows.stretch == k], lags) for k in np.unique(rows.stretch))
+    wide = inverse @ middle @ inverse
+    plain, robust = np.diag(inverse), np.diag(wide)
+    grow = np.sqrt(np.maximum(plain, robust) / np.where(plain > 0.0, plain, 1.0))
+    return grow[:, None] * inverse * grow
+
+
+def _together(scores: np.ndarray, lags: int) -> np.ndarray:
+    """Σ_l (1 − |l|/(L + 1)) Σ_t s_t s_{t+l}ᵀ: squares of the sums over every L + 1 rows, by L + 1."""
+    none = np.zeros((lags + 1, scores.shape[1]))
+    total = np.cumsum(np.concatenate([none, scores, none[1:]]), axis=0)
+    sums = total[lags + 1 :] - total[: -lags - 1]
+    return sums.T @ sums / (lags + 1)
+
+
+def _lags(left: np.ndarray) -> int:
+    """How many rows leftovers remember: twice the first lag at which their correlation is chance."""
+    count = len(left)
+    most = max(1, min(count // 10, MEMORY))
+    spectrum = np.fft.rfft(left - left.mean(axis=0), 2 * count, axis=0)
+    found = np.fft.irfft(abs(spectrum) ** 2, axis=0)[:most]
+    correlation = found / np.maximum(found[0], 1e-300)
+    chance = np.all(correlation < 2.0 / np.sqrt(count), axis=1)
+    return 2 * (int(np.argmax(chance)) if chance.any() else most)
