@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -36,9 +37,13 @@ html_copy_source = False
 html_show_copyright = False
 templates_path: list[str] = []
 exclude_patterns = ["_build"]
+MATHML = "http://www.w3.org/1998/Math/MathML"
+ACCENTS = {"˙": "˙", "¨": "¨", "^": "ˆ", "~": "˜", "¯": "¯"}  # of LaTeX's commands, and as drawn
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_class_signature = "mixed"
+
+ElementTree.register_namespace("", MATHML)
 
 
 def plain_docstring(
@@ -65,14 +70,24 @@ def escaped_line(line: str) -> str:
 
 
 def mathml(text: str, display: str) -> str:
-    """MathML of a formula; dots above letters are accents, which stay close to them."""
-    accents = "&#x000A8;|&#x002D9;|&#x0005E;|&#x000AF;"
-    letter = rf"(?:<mrow>)?<m\w+>[^<]*</m\w+>(?:</mrow>)?<mo[^>]*>(?:{accents})"
-    made = re.sub(f"<mover>(?={letter})", '<mover accent="true">', convert(text, display=display))
+    """MathML of a formula, with accents close to their letters."""
+    made = accented(convert(text, display=display))
     # a little room around sines
     word = r"<mi>(?:sin|cos|tan|exp|log)</mi>"
     room = r'<mspace width="0.17em"/>\1<mspace width="0.17em"/>'
     return re.sub(rf"(<msup>{word}.*?</msup>|(?<!<msup>){word})", room, made)
+
+
+def accented(text: str) -> str:
+    """Dots, bars and hats as accents of their letters; browsers draw other signs as limits."""
+    root = ElementTree.fromstring(text)
+    for over in root.iter(f"{{{MATHML}}}mover"):
+        sign = over[-1]
+        if sign.text in ACCENTS:
+            sign.text = ACCENTS[sign.text]
+            sign.set("stretchy", "false")
+            over.set("accent", "true")
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def lines(text: str) -> list[str]:

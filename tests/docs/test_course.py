@@ -29,6 +29,15 @@ def test_a_chapter_runs(path):
     assert [part.text for part in shown if re.search(r"(?<!=)\bFalse\b", part.text)] == []
 
 
+def test_accents_of_formulas_are_accents_over_any_letter():
+    """Bold letters, nested accents, and the hat of a letter, which is no caret."""
+    made = conf.mathml(
+        r"\dot\omega + \hat z + \dot{\mathbf q} + \widehat{\dot\omega} + \vec r", "inline"
+    )
+    assert made.count('<mover accent="true">') == 5
+    assert "^" not in made and "ˆ" in made
+
+
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_ends_with_things_to_try(path):
     ending = path.read_text(encoding="utf-8").rpartition("\n## ")[2]

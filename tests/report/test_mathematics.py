@@ -5,6 +5,8 @@ import sympy
 
 import dalembert as dl
 from dalembert.report.mathematics import MOST, _folded, equations_html, lettered, rounded
+from dalembert.report.page import style
+from dalembert.symbolic.marks import dotted
 
 
 def test_small_robots_are_written_in_the_letters_of_their_source():
@@ -45,3 +47,24 @@ def test_what_cannot_be_written_says_why():
     html = equations_html(dl.Robot.from_links([ball]))
     assert html
     assert "Traceback" not in html
+
+
+def test_dots_stand_clear_of_their_letters(open_page, tmp_path):
+    """Browsers set an accent onto the top of its letter: a dot over V touched the serifs."""
+    path = tmp_path / "equations.html"
+    letters = "".join(
+        f"<math>{dotted(f'<mi>{x}</mi>', dot)}</math>" for x in "ωqVθ" for dot in "˙¨"
+    )
+    path.write_text(
+        f"<!doctype html><meta charset='utf-8'><style>{style()}</style>{letters}", "utf-8"
+    )
+    gaps = open_page(path).evaluate(
+        """[...document.querySelectorAll("mover")].map((over) => {
+        const [letter, dot] = [...over.children].map((part) => part.getBoundingClientRect());
+        const free = parseFloat(getComputedStyle(over.children[1]).paddingBottom);
+        return [(letter.top - dot.bottom + free) / parseFloat(getComputedStyle(over).fontSize),
+                dot.height - free];
+        })"""
+    )
+    assert len(gaps) == 8
+    assert all(0.06 < gap < 0.2 and height > 0 for gap, height in gaps)

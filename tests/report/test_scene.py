@@ -103,3 +103,33 @@ def test_parameters_take_their_defaults():
     robot = dl.Robot.from_dh(rows, convention="standard")
     made = scene(robot, np.zeros(1), np.zeros((1, 1)))
     np.testing.assert_allclose(made["way"][0], [0.7, 0, 0], atol=1e-5)
+
+
+BOX = {"mass": 1.0, "inertia": np.eye(3)}
+HIP = np.eye(4) + 0.3 * np.eye(4)[:, :1] @ np.eye(4)[3:]
+LEG = {"name": "leg", "parent": "torso", "joint": {"type": "revolute", "origin": HIP}}
+FLOATING = {
+    "free": [{"name": "torso", "joint": {"type": "free"}, **BOX}],
+    "slides": [
+        {"name": "x", "joint": {"type": "prismatic", "axis": (1, 0, 0)}},
+        {"name": "z", "parent": "x", "joint": {"type": "prismatic", "axis": (0, 0, 1)}},
+        {"name": "torso", "parent": "z", "joint": {"type": "continuous", "axis": (0, 1, 0)}, **BOX},
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", FLOATING)
+def test_nothing_ties_a_floating_robot_to_the_world_and_a_fall_does_not_swell_it(kind):
+    robot = dl.Robot.from_links([*FLOATING[kind], {**LEG, **BOX}])
+    fall = np.stack([robot.neutral(), robot.neutral()])
+    fall[1, 2 if kind == "free" else 1] = -5.0
+    made = scene(robot, np.array([0.0, 1.0]), fall)
+    still = scene(robot, np.zeros(1), fall[:1])
+    assert made["sliders"] == []
+    torso = made["bodies"].index("torso")
+    # a base would be fixed to the world, a link towards the torso to what carries it
+    assert {part["body"] for part in made["parts"]} == {torso, torso + 1}
+    assert made["radius"] == pytest.approx(still["radius"])
+    assert (made["follow"], still["follow"]) == (torso, -1)
+    drawn = skeleton(robot, fall[1])
+    assert max(np.ptp(path, axis=0).max() for path in drawn.paths) < 0.5

@@ -22,6 +22,7 @@ from dalembert.report.motion import SampledMotion, move
 from dalembert.report.run_charts import run_charts
 from dalembert.report.scene import scene
 from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
+from dalembert.symbolic.page import FORMULAS
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 from dalembert.text import html, html_data
@@ -189,7 +190,7 @@ def style() -> str:
     font = (files("dalembert.report") / "vendor/stix-math.woff2").read_bytes()
     source = f"data:font/woff2;base64,{b64encode(font).decode()}"
     face = f'@font-face {{ font-family: "STIX formulas"; src: url("{source}") format("woff2"); }}\n'
-    return face + asset("assets/page.css")
+    return face + asset("assets/page.css") + FORMULAS
 
 
 def asset(name: str) -> str:

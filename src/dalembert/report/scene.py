@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from dalembert.model import Model
-from dalembert.model.joint import Ball, Free
+from dalembert.model.joint import Ball
 from dalembert.model.model import Body
-from dalembert.report.skeleton import ORIGIN, Z, between_axes, body_poses, ends, numbers_of
+from dalembert.report.skeleton import ORIGIN, Z, adrift, between_axes, body_poses, ends, numbers_of
 from dalembert.systems.robot import Robot
 
 SLENDER = 0.029  # radius of a link over the size of the mechanism
+FAR = 2.0  # sizes of a robot that travels, beyond which the viewer goes along
 
 
 def scene(robot: Robot, t: np.ndarray, q: np.ndarray) -> dict[str, Any]:
@@ -26,10 +27,12 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray) -> dict[str, Any]:
     tool = model.frame(model.tool)
     carried = poses[:, tool.body] if tool.body >= 0 else np.broadcast_to(np.eye(4), (len(q), 4, 4))
     way = carried[:, :3, :3] @ np.asarray(tool.translation, float) + carried[:, :3, 3]
-    corners = np.concatenate([_corners(model, poses), way, _base(model)[0][None]])
-    size = max(float(np.ptp(corners, axis=0).max()), 1e-3)
+    corners = np.concatenate([_corners(model, poses), way[:, None]], axis=1)
+    root, own = _seen(model, poses, corners)
+    size = max(float(np.ptp(own, axis=0).max()), 1e-3)
     radius = SLENDER * size
     turns = _quaternions(poses[..., :3, :3])
+    everywhere = corners.reshape(-1, 3)
     return {
         "t": _plain(t),
         "poses": _plain(np.concatenate([poses[..., :3, 3], turns], axis=-1).reshape(len(q), -1)),
@@ -38,20 +41,42 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray) -> dict[str, Any]:
         "sliders": _sliders(model, radius),
         "ellipsoids": [found for i in range(len(model.bodies)) if (found := ellipsoid(model, i))],
         "way": _plain(way),
-        "low": _plain(corners.min(axis=0)),
-        "high": _plain(corners.max(axis=0)),
+        "follow": root,
+        "low": _plain(own.min(axis=0)),
+        "high": _plain(own.max(axis=0)),
+        "floor": _plain(np.stack([everywhere.min(axis=0), everywhere.max(axis=0)])),
         "radius": radius,
         "gravity": _plain(np.asarray(model.gravity, dtype=float)),
     }
 
 
 def _corners(model: Model, poses: np.ndarray) -> np.ndarray:
-    """(points, 3) of all joints and tips at all instants, in the world."""
-    found = [poses[:, :, :3, 3].reshape(-1, 3)]
+    """(frames, points, 3) of all joints and tips, and of the base where something stands on it."""
+    loose = adrift(model)
+    seen = [i for i, body in enumerate(model.bodies) if i not in loose or float(body.mass) > 0.0]
+    found = [poses[:, seen][:, :, :3, 3]]
     for i in range(len(model.bodies)):
         for path in ends(model, i):
-            found.append(poses[:, i, :3, :3] @ path[-1] + poses[:, i, :3, 3])
-    return np.concatenate(found)
+            found.append((poses[:, i, :3, :3] @ path[-1] + poses[:, i, :3, 3])[:, None])
+    if {i for i, body in enumerate(model.bodies) if body.parent < 0} - loose:
+        found.append(np.broadcast_to(_base(model)[0], (len(poses), 1, 3)))
+    return np.concatenate(found, axis=1)
+
+
+def _seen(model: Model, poses: np.ndarray, corners: np.ndarray) -> tuple[int, np.ndarray]:
+    """The body that the viewer goes along with (−1: none), and points (n, 3) that stay in view.
+
+    A robot that travels far beyond its own size would be a dot in a picture of its whole way; points
+    are then seen from its base.
+    """
+    loose = sorted(adrift(model))
+    whole = corners.reshape(-1, 3)
+    if len([body for body in model.bodies if body.parent < 0]) > 1 or not loose:
+        return -1, whole
+    root = loose[-1]
+    own = (corners - poses[:, [root]][:, :, :3, 3]).reshape(-1, 3)
+    far = np.ptp(whole, axis=0).max() > FAR * np.ptp(own, axis=0).max()
+    return (root, own) if far else (-1, whole)
 
 
 def ellipsoid(model: Model, index: int) -> dict[str, Any] | None:
@@ -76,21 +101,24 @@ def ellipsoid(model: Model, index: int) -> dict[str, Any] | None:
 
 def _parts(model: Model, radius: float) -> list[dict[str, Any]]:
     parts = []
-    roots = [body for body in model.bodies if body.parent < 0]
-    if len(roots) == 1 and not isinstance(roots[0].chart, Free):
+    roots = [i for i, body in enumerate(model.bodies) if body.parent < 0]
+    loose = adrift(model)
+    if len(roots) == 1 and roots[0] not in loose:
         foot, along = _base(model)
         parts.append(_part("drum", -1, foot - 0.3 * radius * along, foot, 2.4 * radius))
     for i, body in enumerate(model.bodies):
         depth = len(model.supports[i]) - 1
         r = thickness(radius, depth)
         # several chains from the ground have no link between them
-        if not isinstance(body.chart, Free) and (body.parent >= 0 or len(roots) == 1):
+        if i not in loose and (body.parent >= 0 or len(roots) == 1):
             for a, b in pairwise(_path(model, body)):
                 parts.append(_part("link", body.parent, a, b, r))
         for path in ends(model, i):
             beyond = thickness(radius, depth + 1)
             parts += [_part("link", i, a, b, beyond) for a, b in pairwise(path)]
-        if isinstance(body.chart, Ball | Free):
+        if i in loose and float(body.mass) == 0.0:
+            continue
+        if i in loose or isinstance(body.chart, Ball):
             parts.append(_part("ball", i, ORIGIN, ORIGIN, 1.7 * r))
             continue
         slides = not np.asarray(body.subspace, dtype=float)[3:6].any()
@@ -121,6 +149,7 @@ def _path(model: Model, body: Body) -> np.ndarray:
 
 def _sliders(model: Model, radius: float) -> list[dict[str, Any]]:
     """Rods between a sliding joint's zero and where it is now."""
+    loose = adrift(model)
     return [
         {
             "parent": body.parent,
@@ -129,7 +158,7 @@ def _sliders(model: Model, radius: float) -> list[dict[str, Any]]:
             "r": 0.8 * thickness(radius, len(model.supports[i]) - 1),
         }
         for i, body in enumerate(model.bodies)
-        if not isinstance(body.chart, Free) and np.asarray(body.subspace, float)[:3].any()
+        if i not in loose and np.asarray(body.subspace, float)[:3].any()
     ]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalembert.model import Model
+from dalembert.model.joint import Free
 from dalembert.systems.robot import Robot
 
 ORIGIN, Z = np.zeros(3), np.eye(3)[2]
@@ -31,10 +32,12 @@ def skeleton(robot: Robot, q: np.ndarray) -> Skeleton:
     origins, axes = poses[:, :3, 3], poses[:, :3, 2]
     base, tool = robot.pose(q, frame="base"), robot.pose(q, frame="tool")
     paths, depths = [], []
+    loose = adrift(model)
     for i, body in enumerate(model.bodies):
-        parent = poses[body.parent] if body.parent >= 0 else base
-        paths.append(between_axes(parent[:3, 3], parent[:3, 2], origins[i], axes[i]))
-        depths.append(len(model.supports[i]) - 1)
+        if i not in loose:
+            parent = poses[body.parent] if body.parent >= 0 else base
+            paths.append(between_axes(parent[:3, 3], parent[:3, 2], origins[i], axes[i]))
+            depths.append(len(model.supports[i]) - 1)
         for path in ends(model, i):
             paths.append(path @ poses[i, :3, :3].T + origins[i])
             depths.append(len(model.supports[i]))
@@ -46,6 +49,29 @@ def numbers_of(robot: Robot) -> Model:
     """The model with the defaults of its parameters in place."""
     model = robot.model
     return model.bind(model.parameter_values()) if model.parameters else model
+
+
+def adrift(model: Model) -> set[int]:
+    """Bodies that nothing holds in the world: on free joints, or on several that make up one.
+
+    Those are slides without mass and without limits, and the joints behind them: files of planar
+    robots give the base a slide along x, one along z and a hinge.
+    """
+    found: set[int] = set()
+    for i, body in enumerate(model.bodies):
+        held = body.parent >= 0 and body.parent not in found
+        weightless = float(body.mass) == 0.0
+        slides = not np.asarray(body.subspace, dtype=float)[3:6].any()
+        through = slides and weightless and _unlimited(model, i)
+        behind = body.parent in found and float(model.bodies[body.parent].mass) == 0.0
+        if isinstance(body.chart, Free) or (not held and (through or behind)):
+            found.add(i)
+    return found
+
+
+def _unlimited(model: Model, body: int) -> bool:
+    joint = model.tree.joint_of(body)
+    return not np.isfinite([*joint.lower, *joint.upper]).any()
 
 
 def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:

@@ -191,8 +191,8 @@ class MathML:
 
 
 def dotted(letter: str, dots: str = "˙") -> str:
-    """A letter of MathML with one dot above it, or more."""
-    return f'<mover>{letter}<mo stretchy="false" lspace="0" rspace="0">{dots}</mo></mover>'
+    """A letter of MathML with one dot above it, or more; `page.FORMULAS` keeps them apart."""
+    return f'<mover accent="true">{letter}<mo stretchy="false">{dots}</mo></mover>'
 
 
 def join(items: Sequence[str], marks: Marks) -> str:

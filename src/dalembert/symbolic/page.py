@@ -6,6 +6,17 @@ from collections.abc import Collection, Sequence
 
 from dalembert.symbolic.marks import dotted
 
+# of formulas on any page; browsers set an accent onto its letter, where a dot touches the serifs
+FORMULAS = """
+math[display="block"] { display: block math; margin: 0; text-align: left; width: max-content; }
+mtable.matrix { border-left: 1.5px solid; border-right: 1.5px solid; border-radius: 7px;
+  padding: .1em .35em; margin-left: .2em; }
+mtable.matrix mtd { padding: .28em .6em; text-align: center; }
+mtable.lines mtd { padding: .22em .25em; text-align: left; vertical-align: baseline; }
+mtable.lines mtd:first-child { text-align: right; white-space: nowrap; }
+mover[accent="true"] > mo:last-child { padding-bottom: .1em; }
+"""
+
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2430; --paper: #fbfbf9; --box: #ffffff;
   --line: #dcdfe4; --faint: #667085; --accent: #2456a6; }
@@ -22,13 +33,7 @@ p { color: var(--faint); margin: .4rem 0; }
   padding: 1rem 1.25rem; overflow-x: auto; }
 math { font-size: 1.12rem; font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math",
   "Libertinus Math", math, serif; }
-math[display="block"] { display: block math; margin: 0; text-align: left; width: max-content; }
 .head math { font-size: 1.2rem; }
-mtable.matrix { border-left: 1.5px solid; border-right: 1.5px solid; border-radius: 7px;
-  padding: .1em .35em; margin-left: .2em; }
-mtable.matrix mtd { padding: .28em .6em; text-align: center; }
-mtable.lines mtd { padding: .22em .25em; text-align: left; vertical-align: baseline; }
-mtable.lines mtd:first-child { text-align: right; white-space: nowrap; }
 """
 
 _OPEN, _CLOSE = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
@@ -68,6 +73,6 @@ def page(
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{title}</title>\n<style>{_STYLE}{FORMULAS}</style>\n</head>\n<body>\n"
         f'<h1>{title}</h1>\n<p class="head">{motion(keys)}</p>\n{remark}\n{body}</body>\n</html>\n'
     )

@@ -41,11 +41,12 @@ function drawArm() {
   if (aside.length() < 1e-6) aside.set(1, 0, 0);
   const direction = aside.normalize().addScaledVector(up, 0.34).normalize();
 
-  const floor = Math.min(low.dot(up), high.dot(up)) - scene.radius * (flat ? 2.5 : 0);
+  const floor = Math.min(...scene.floor.map((corner) => vector(corner).dot(up))) - scene.radius * (flat ? 2.5 : 0);
   const ground = new THREE.Group();
   ground.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), up);
   ground.position.copy(centre).addScaledVector(up, floor - centre.dot(up));
   world.add(ground);
+  const home = ground.position.clone();
   const cell = 10 ** Math.round(Math.log10(size / 4));
   const grid = new THREE.GridHelper(cell * Math.ceil((2.6 * size) / cell), Math.ceil((2.6 * size) / cell));
   grid.material.transparent = true;
@@ -72,7 +73,7 @@ function drawArm() {
   for (const kind of ["link", "drum", "rail", "tip", "ball"])
     materials[kind] = new THREE.MeshStandardMaterial({ roughness: 0.55, metalness: 0.08 });
   const trail = new THREE.MeshStandardMaterial({ roughness: 0.8 });
-  const glass = new THREE.MeshStandardMaterial({ transparent: true, opacity: 0.38, roughness: 0.4, depthWrite: false });
+  const rim = new THREE.MeshStandardMaterial({ roughness: 0.6 }), glasses = [];
 
   const bodies = scene.bodies.map(() => { const body = new THREE.Group(); world.add(body); return body; });
   const owner = (index) => (index < 0 ? world : bodies[index]);
@@ -100,14 +101,29 @@ function drawArm() {
     const tube = new THREE.TubeGeometry(new THREE.CatmullRomCurve3(corners), 2 * corners.length, 0.17 * scene.radius, 8);
     world.add(new THREE.Mesh(tube, trail));
   }
+  // three rims and a breath of glass, the thinner the larger: a light link with a large inertia must not hide the robot
   const ellipsoids = scene.ellipsoids.map((one) => {
-    const mesh = new THREE.Mesh(new THREE.SphereGeometry(1, 32, 20), glass);
-    mesh.scale.set(...one.axes.map((a) => Math.max(a, 1e-4 * size)));
-    mesh.position.copy(vector(one.centre));
-    mesh.quaternion.set(...one.turn);
-    mesh.visible = false;
-    owner(one.body).add(mesh);
-    return mesh;
+    const group = new THREE.Group(), axes = one.axes.map((a) => Math.max(a, 1e-3 * size));
+    const share = Math.min(1, Math.max(0.3, (0.2 * size) / Math.max(...axes)));
+    const glass = new THREE.MeshStandardMaterial({ transparent: true, opacity: 0.2 * share, roughness: 0.4, depthWrite: false });
+    glasses.push(glass);
+    const ball = new THREE.Mesh(new THREE.SphereGeometry(1, 48, 32), glass);
+    ball.scale.set(...axes);
+    group.add(ball);
+    for (const [i, j] of [[0, 1], [1, 2], [2, 0]]) {
+      const points = Array.from({ length: 48 }, (_, k) => {
+        const point = [0, 0, 0], angle = (2 * Math.PI * k) / 48;
+        point[i] = axes[i] * Math.cos(angle);
+        point[j] = axes[j] * Math.sin(angle);
+        return vector(point);
+      });
+      group.add(new THREE.Mesh(new THREE.TubeGeometry(new THREE.CatmullRomCurve3(points, true), 96, 0.1 * scene.radius * share, 6, true), rim));
+    }
+    group.position.copy(vector(one.centre));
+    group.quaternion.set(...one.turn);
+    group.visible = false;
+    owner(one.body).add(group);
+    return group;
   });
 
   const controls = new THREE.OrbitControls(camera, renderer.domElement);
@@ -120,6 +136,18 @@ function drawArm() {
   }
   controls.addEventListener("change", render);
 
+  // a robot that travels stays in view: camera, lamp and floor go along with it
+  const seen = new THREE.Vector3(), across = new THREE.Vector3();
+  function follow() {
+    if (scene.follow < 0) return;
+    const moved = bodies[scene.follow].position.clone().sub(seen);
+    seen.add(moved);
+    for (const one of [camera.position, controls.target, lamp.position, lamp.target.position]) one.add(moved);
+    // by whole cells, so that the grid stands still
+    across.copy(seen).addScaledVector(up, -seen.dot(up)).applyQuaternion(ground.quaternion.clone().invert());
+    across.set(cell * Math.round(across.x / cell), 0, cell * Math.round(across.z / cell)).applyQuaternion(ground.quaternion);
+    ground.position.copy(home).add(across);
+  }
   const from = new THREE.Quaternion(), to = new THREE.Quaternion(), a = new THREE.Vector3(), b = new THREE.Vector3();
   function pose(time) {
     const [i, j, s] = locate(scene.t, time), p = scene.poses[i], n = scene.poses[j];
@@ -141,13 +169,14 @@ function drawArm() {
       if (mesh.visible) mesh.quaternion.setFromUnitVectors(Y, b.divideScalar(length));
       mesh.scale.set(1, Math.max(length, 1e-6), 1);
     }
+    follow();
     render();
   }
 
   function paint() {
     for (const kind in materials) materials[kind].color = colour(`--${kind === "ball" ? "drum" : kind}`);
     trail.color = colour("--tip");
-    glass.color = colour("--c2");
+    for (const glass of [rim, ...glasses]) glass.color = colour("--c2");
     grid.material.color = colour("--floor");
     grid.material.vertexColors = false;
     grid.material.needsUpdate = true;
@@ -176,8 +205,9 @@ function drawArm() {
   const observer = new ResizeObserver(fit);
   observer.observe(place);
   const inertia = document.getElementById("inertia");
-  inertia.addEventListener("change", () => { ellipsoids.forEach((mesh) => { mesh.visible = inertia.checked; }); render(); }, { signal });
-  ellipsoids.forEach((mesh) => { mesh.visible = inertia.checked; });
+  const weigh = () => { ellipsoids.forEach((one) => { one.visible = inertia.checked; }); render(); };
+  inertia.addEventListener("change", weigh, { signal });
+  weigh();
   clearArm = () => {
     gone.abort();
     observer.disconnect();
