@@ -25,6 +25,7 @@ class Record(Frozen):
     resolution: np.ndarray  # (nv,)
     rate_noise: np.ndarray  # (nv,) of q̇
     said: tuple[str, ...] = ()
+    cutoff: float = np.inf  # Hz of the filter q went through; what is faster is not to be trusted
 
     @property
     def rate(self) -> float:

@@ -12,6 +12,7 @@ from dalembert.systems.system import System
 
 DEGREE = 5  # of the spline; q̈ then is of fourth order in the step
 ORDER = 4  # of Butterworth's filter, run forward and backward
+FEWEST = 28  # rows that a filter needs
 GAPS = 20  # times as many even steps as rows: beyond that the times are too uneven to filter
 STEP = 1e-6  # of the difference that turns rates of quaternions into velocities
 
@@ -55,31 +56,52 @@ def _filtered(t: np.ndarray, x: np.ndarray, lowpass: float) -> tuple[np.ndarray,
             "filter needs rows in them, or leave lowpass out"
         )
     even = np.linspace(t[0], t[-1], count)
+    if count < FEWEST:
+        raise TrajectoryError(f"{len(t)} rows are too few for a filter; leave lowpass out")
     sections = butter(ORDER, lowpass, fs=1.0 / step, output="sos")
-    try:
-        return even, sosfiltfilt(sections, _spline(t, x)(even), axis=0)
-    except ValueError:
-        raise TrajectoryError(
-            f"{len(t)} rows are too few for a filter; leave lowpass out"
-        ) from None
+    added, near = (min(count - 1, max(12, round(k / (step * lowpass)))) for k in (8.0, 0.5))
+    x = _spline(t, x)(even) if is_uneven(t, even) else x
+    longer = np.vstack([_beyond(x[::-1], added, near)[::-1], x, _beyond(x, added, near)])
+    return even, sosfiltfilt(sections, longer, axis=0, padlen=0)[added : added + count]
+
+
+def is_uneven(t: np.ndarray, even: np.ndarray) -> bool:
+    """Whether stamps are off even ones by more than rounding leaves."""
+    return len(t) != len(even) or bool(np.abs(t - even).max() > 1e-6 * (even[1] - even[0]))
+
+
+def _beyond(x: np.ndarray, added: int, near: int) -> np.ndarray:
+    """Rows (added, columns) that go on behind x with its value, slope and curvature at the end.
+
+    The motion turned about its end, −x(−s), plus twice the even part of the cubic through the last
+    `near` rows: without the curvature, q̈ of a filtered motion would go to zero at its ends.
+    """
+    last = np.arange(1 - near, 1) / near
+    fitted = np.linalg.lstsq(np.vander(last, 4, increasing=True), x[-near:], rcond=None)[0]
+    s = np.arange(1, added + 1)[:, None] / near
+    return 2.0 * (fitted[0] + fitted[2] * s**2) - x[-1 - added : -1][::-1]
 
 
 def rates(
     system: System, t: np.ndarray, q: np.ndarray, lowpass: float | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(q, q̇, q̈) (rows, ·) from positions alone."""
-    shape = curve(t, _continuous(system, q), lowpass)
+    shape = curve(t, continuous(system, q), lowpass)
     if system.nq == system.nv:
         return (q if lowpass is None else shape(t)), shape(t, 1), shape(t, 2)
     here, rate = np.asarray(system.dynamics.normalised(shape(t))), shape(t, 1)
-    # q̇ of a manifold: how fast the step from here to there grows
-    ends = [system.dynamics.normalised(here + s * rate) for s in (STEP, -STEP)]
-    ahead, back = (system.difference(here, np.asarray(end)) for end in ends)
-    qd = (ahead - back) / (2.0 * STEP)
+    qd = manifold_rates(system, here, rate)
     return here, qd, _spline(t, qd)(t, 1)
 
 
-def _continuous(system: System, q: np.ndarray) -> np.ndarray:
+def manifold_rates(system: System, q: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """q̇ (rows, nv) where the coordinates q (rows, nq) change at `rate`: how fast the step grows."""
+    ends = [system.dynamics.normalised(q + s * rate) for s in (STEP, -STEP)]
+    ahead, back = (system.difference(q, np.asarray(end)) for end in ends)
+    return np.asarray((ahead - back) / (2.0 * STEP))
+
+
+def continuous(system: System, q: np.ndarray) -> np.ndarray:
     """q with quaternions of either sign made one curve: ±(x, y, z, w) are the same rotation."""
     kinds, found, k = system.kinds.q, q.copy(), 0
     while k < len(kinds):

@@ -1,0 +1,135 @@
+"""How noisy recorded positions are: the encoder's step, the floor of the spectrum, and the cut-off."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dalembert.simulation.log_rates import ORDER, curve
+
+WINDOW = ("kaiser", 24.0)  # side lobes of −170 dB: a motion of 1 rad must not hide noise of 1e-8
+LONGEST = 40.0  # s of one segment of the spectrum
+FLOOR = (0.2, 0.4)  # of the rate: where only noise is left
+BLOCKS = 24  # parts of that band; the median over them does not see a line of the drives
+BAND = 40  # frequencies, at least, over which power is averaged before it is called motion
+SEEN = 4.0  # times the floor of noise from which power is motion
+LATTICE = 0.1  # of a step that differences of positions may be off multiples of it
+CERTAIN = (
+    100.0  # times as much as noise counts what a filter takes of the motion: it never averages out
+)
+LOWEST = (
+    20.0  # periods of a cut-off that a log must hold: filters spoil a period or two at its ends
+)
+HIGHEST = 0.4  # of the rate, above which a filter would do nothing
+EPS = float(np.finfo(float).eps)
+
+
+class Spectrum(NamedTuple):
+    """Power of positions over frequency, and where its floor is."""
+
+    f: np.ndarray  # (m,) Hz
+    power: np.ndarray  # (m, n) units² per Hz
+    floor: np.ndarray  # (n,) of white noise
+    lines: np.ndarray  # (n,) units², power that the encoder's step may have at any frequency
+    rate: float  # Hz
+    duration: float  # s
+
+
+def spectrum(x: np.ndarray, rate: float, step: np.ndarray | float = 0.0) -> Spectrum:
+    """One-sided power density of x (rows, n), even in time; the floor is that of its upper part.
+
+    Rounding to an encoder's `step` (n,) is white noise of step²/12 where several steps pass between
+    two rows; slower than that it is a comb of lines that may lie anywhere, and nothing weaker than
+    all of them together counts as motion.
+    """
+    from scipy.signal import welch
+
+    count = min(len(x), max(256, int(LONGEST * rate)))
+    f, power = welch(x, rate, window=WINDOW, nperseg=count, detrend="linear", axis=0)
+    band = power[(f >= FLOOR[0] * rate) & (f <= FLOOR[1] * rate)]
+    parts = np.array_split(band, max(1, min(BLOCKS, len(band) // 16)))
+    floor = np.median([part.mean(axis=0) for part in parts], axis=0)
+    rounding = np.broadcast_to(np.asarray(step, float) ** 2 / 12.0, floor.shape)
+    lag = max(1, round(0.05 * rate))
+    speed = np.median(np.abs(x[lag:] - x[:-lag]), axis=0) * rate / lag
+    lines = np.where(speed < rate * np.asarray(step), 1.5 * rounding, 0.0)
+    return Spectrum(f, power, np.maximum(floor, 2.0 * rounding / rate), lines, rate, len(x) / rate)
+
+
+def best_cutoff(found: Spectrum) -> float:
+    """Hz at which q̈ is best: noise let through and motion taken away are least together.
+
+    With |H|² = 1/(1 + (tan πf/r / tan πf_c/r)⁸) of both passes, summed over joints that move, each
+    beside its own power of q̈: Σ (2πf)⁴ (c (1 − H)² (S − S_n) + H² S_n), c for what is certain.
+    Returns half the rate where nothing is to be gained by a filter.
+    """
+    f, rate, moving = found.f, found.rate, moves(found)
+    if not moving.any():
+        return 0.5 * rate
+    weight = (2.0 * np.pi * f) ** 4
+    signal = np.where(above(found), weight[:, None] * (found.power - found.floor), 0.0)[:, moving]
+    size = signal.sum(axis=0)
+    tails, noise = (signal / size).sum(axis=1), (found.floor[moving] / size).sum()
+    lowest = LOWEST / found.duration
+    tried = np.geomspace(min(lowest, 0.1 * rate), HIGHEST * rate, 80)
+    warped = np.tan(np.pi * np.minimum(f / rate, 0.499))
+    gains = (1.0 / (1.0 + (warped / np.tan(np.pi * c / rate)) ** (2 * ORDER)) for c in tried)
+    lost = [CERTAIN * float(tails @ (1.0 - g) ** 2) + noise * float(weight @ g**2) for g in gains]
+    best = int(np.argmin(lost))
+    return 0.5 * rate if best == len(tried) - 1 else float(tried[best])
+
+
+def above(found: Spectrum) -> np.ndarray:
+    """(m, n) where there is more than noise: bands whose mean power is four times the floor.
+
+    A band has forty frequencies, of which the window leaves seven independent, or a tenth of its
+    own frequency where that is more.
+    """
+    edges = [0]
+    while (after := edges[-1] + max(BAND, edges[-1] // 10)) < len(found.f) - BAND // 2:
+        edges.append(after)
+    sizes = np.diff([*edges, len(found.f)])
+    mean = np.add.reduceat(found.power, edges, axis=0) / sizes[:, None]
+    faster = np.cumsum(found.power[::-1], axis=0)[::-1] * (found.f[1] - found.f[0])
+    return np.repeat(mean > SEEN * found.floor, sizes, axis=0) & (faster >= found.lines)
+
+
+def moves(found: Spectrum) -> np.ndarray:
+    """(n,) whether there is more than noise in each position."""
+    return np.asarray(above(found).any(axis=0))
+
+
+def step_of(x: np.ndarray) -> float:
+    """The step of which all numbers x (n,) are multiples, up to an offset; 0 where there is none.
+
+    >>> step_of(np.round(np.sin(np.linspace(0, 9, 500)) / 0.001) * 0.001 + 0.2).__round__(9)
+    0.001
+    """
+    values = np.unique(x)
+    gaps = np.diff(values)
+    gaps = gaps[gaps > 64.0 * EPS * max(float(np.abs(values).max(initial=0.0)), 1e-300)]
+    if len(gaps) < 8:
+        return 0.0
+    for share in (0.0, 0.02, 0.1, 0.5):  # a few outliers may lie between the steps
+        step = float(np.quantile(gaps, share, method="lower"))
+        few = gaps[gaps < 100.5 * step]
+        step = float(few.sum() / np.maximum(np.round(few / step), 1.0).sum())
+        few = gaps[gaps < 1000.5 * step]
+        off = np.abs(few / step - np.round(few / step))
+        if len(few) >= 8 and np.mean(off < LATTICE) > 0.95:
+            return step
+    return 0.0
+
+
+def rate_gain(rate: float, cutoff: float, order: int = 1) -> float:
+    """Standard deviation of a derivative of white noise of deviation 1, through filter and spline.
+
+    That of the sum of squares of the response to one sample.
+    """
+    filtered = cutoff < HIGHEST * rate
+    half = int(8.0 * rate / cutoff) + 32 if filtered else 64
+    t, x = np.arange(-half, half + 1) / rate, np.zeros(2 * half + 1)
+    x[half] = 1.0
+    shape = curve(t, x[:, None], cutoff if filtered else None)
+    return float(np.linalg.norm(shape(t, order)))

@@ -1,0 +1,96 @@
+"""Recorded tables made usable: rows that are missing, repeated or stamped too coarsely.
+
+Nothing is made up in silence: every function returns what it did as lines of text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.errors import TrajectoryError
+
+BRIDGED = 5  # rows in a row that a column may miss and still be interpolated
+COARSE = 0.2  # share of repeated stamps, with other numbers, from which the clock is too coarse
+
+
+def repaired(t: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """(t (n,), x (n, k), what was done): finite numbers at times that increase.
+
+    Rows without a time are dropped; up to five missing numbers of a column in a row are
+    interpolated, and rows that miss more are dropped. Of rows with the same time the first stays,
+    unless the clock is coarse: then rows spread evenly over its tick. Time that runs backward is an
+    error.
+    """
+    said: list[str] = []
+    timed = np.isfinite(t)
+    if not timed.all():
+        said.append(f"{np.sum(~timed)} rows without a time left out")
+        t, x = t[timed], x[timed]
+    back = np.diff(t) < 0.0
+    if back.any():
+        row = int(np.argmax(back)) + 1
+        raise TrajectoryError(
+            f"time jumps back from {t[row - 1]:.9g} to {t[row]:.9g} at row {row + 1} of {len(t)}: "
+            f"{np.sum(back)} such jumps; sort the rows, or cut the log where its clock was set anew"
+        )
+    t, x = _without_repeats(t, x, said)
+    return *_without_gaps(t, x, said), said
+
+
+def _without_repeats(
+    t: np.ndarray, x: np.ndarray, said: list[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows at times that increase strictly."""
+    again = np.append(False, np.diff(t) == 0.0)
+    if not again.any():
+        return t, x
+    other = again.copy()
+    other[1:] &= (x[1:] != x[:-1]).any(axis=1) & np.isfinite(x[1:]).all(axis=1)
+    if np.mean(other) > COARSE:
+        ticks, place, count = np.unique(t, return_inverse=True, return_counts=True)
+        if len(ticks) > 2:
+            tick = float(np.median(np.diff(ticks)))
+            said.append(
+                f"{np.sum(again)} of {len(t)} stamps repeat the one before, though the rows differ: "
+                f"the clock ticks every {tick:.6g} s, rows are spread evenly over its ticks"
+            )
+            rows = np.arange(len(t))
+            even = np.polynomial.Polynomial.fit(rows, t, 1)(rows)
+            if np.abs(t - even).max() < 1.5 * tick:
+                return even, x
+            within = rows - np.flatnonzero(~again)[place]
+            return t + tick * within / count[place], x
+    first = np.sum(again[1 : 1 + int(np.argmin(np.append(again[1:], False)))])
+    start = f", {first} of them at the start" if first else ""
+    said.append(f"{np.sum(again)} rows with the time of the row before left out{start}")
+    return t[~again], x[~again]
+
+
+def _without_gaps(t: np.ndarray, x: np.ndarray, said: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of finite numbers: short gaps of a column interpolated, rows that miss more dropped."""
+    missing = ~np.isfinite(x)
+    if not missing.any():
+        return t, x
+    filled, bridged = x.copy(), 0
+    for k in np.flatnonzero(missing.any(axis=0)):
+        short = missing[:, k] & (_run_lengths(missing[:, k]) <= BRIDGED)
+        known = ~missing[:, k]
+        if not known.any():
+            continue
+        ends = np.flatnonzero(known)[[0, -1]]
+        short[: ends[0]] = short[ends[1] :] = False  # nothing is known beyond the first and last
+        filled[short, k] = np.interp(t[short], t[known], x[known, k])
+        bridged += int(short.sum())
+    if bridged:
+        said.append(f"{bridged} missing numbers interpolated, at most {BRIDGED} in a row")
+    whole = np.isfinite(filled).all(axis=1)
+    if not whole.all():
+        said.append(f"{np.sum(~whole)} rows with missing numbers left out")
+    return t[whole], filled[whole]
+
+
+def _run_lengths(flags: np.ndarray) -> np.ndarray:
+    """(n,) how long the run of equal flags is that each belongs to."""
+    starts = np.flatnonzero(np.append(True, flags[1:] != flags[:-1]))
+    lengths = np.diff(np.append(starts, len(flags)))
+    return np.repeat(lengths, lengths)
