@@ -141,3 +141,12 @@ def test_what_cannot_be_identified_is_refused_in_words():
         columns_of(dl.load("planar_2r"), friction=["viscos"])
     with pytest.raises(IdentificationError, match="no links in joint coordinates"):
         columns_of(dl.load("pendulum_constrained"))
+
+
+def test_a_closed_chain_of_another_robot_keeps_its_constraints():
+    closed = dl.load("four_bar")
+    heavy = closed.robot.with_parameters(2.0 * closed.robot.parameters)
+    other = closed.with_robot(heavy)
+    q = closed.neutral()
+    assert other.constraints == closed.constraints
+    np.testing.assert_allclose(other.mass_matrix(q), 2.0 * closed.mass_matrix(q))

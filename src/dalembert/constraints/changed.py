@@ -24,6 +24,17 @@ class Changed:
         """This closed chain with a body fixed to a frame: `Robot.with_payload`."""
         return _around(self, lambda s: s.with_payload(mass, *args, **given))
 
+    def with_robot(self: Any, robot: Any) -> Constrained:
+        """This closed chain of another robot of the same joints, with other inertias say.
+
+        >>> import dalembert as dl
+        >>> linkage = dl.load("four_bar")
+        >>> heavy = linkage.robot.with_parameters(2.0 * linkage.robot.parameters)
+        >>> linkage.with_robot(heavy).robot == heavy
+        True
+        """
+        return _around(self, lambda s: robot if s.robot is s else s.with_robot(robot))
+
     def with_gravity(self: Any, gravity: Any) -> Constrained:
         """This closed chain where bodies fall with `gravity` (3,), m/s²."""
         return _around(self, lambda s: s.with_gravity(gravity))

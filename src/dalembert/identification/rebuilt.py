@@ -19,6 +19,7 @@ def with_values(columns: Columns, x: np.ndarray) -> System:
     A drive holds no Stribeck friction and none by load: these are left out.
     """
     system, model = columns.system, columns.model
+    robot: Any = system.robot
     joints, k = model.tree.nv, columns.inertial
     found = {kind: x[k + joints * i : k + joints * (i + 1)] for i, kind in enumerate(columns.kinds)}
     own = model.drive
@@ -33,4 +34,5 @@ def with_values(columns: Columns, x: np.ndarray) -> System:
     made: Any = with_inertial_parameters(model, x[:k])
     tree = replace(made.tree, drive=drive)
     whole = tree if made.tree is made else replace(made, tree=tree)
-    return type(system)(whole)
+    fitted = type(robot)(whole)
+    return fitted if robot is system else system.with_robot(fitted)  # type: ignore[attr-defined]  # of closed chains
