@@ -7,12 +7,15 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import IdentificationError
+from dalembert.identification.base import base_of
 from dalembert.identification.columns import columns_of
-from dalembert.identification.power import energy_columns, energy_rows
+from dalembert.identification.least_squares import estimate
+from dalembert.identification.power import balances, energy_columns, energy_rows
 from dalembert.identification.record import Record
 from dalembert.model.model import Drive
 from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model, with_elements
+from tests.identification.logs import other_robot, with_drive
 
 
 def waved(system, n, duration=2.0, seed=0):
@@ -102,3 +105,15 @@ def test_what_power_cannot_see_is_refused_in_words():
         energy_rows(columns_of(robot, friction=["load"]), waved(robot, 50), 10)
     with pytest.raises(IdentificationError, match="longer than the record"):
         energy_rows(columns_of(robot), waved(robot, 50), 60)
+
+
+def test_the_fit_takes_balances_as_it_takes_torques():
+    """Base parameters of a robot with other inertias and friction, those held as they are."""
+    prior = dl.load("planar_2r")
+    truth = with_drive(other_robot(prior, seed=2), [0.3, 0.2], [0.0, 0.0])
+    columns = columns_of(prior, friction=["viscous"])
+    base = base_of(columns)
+    record = replace(waved(truth, 8001, 8.0), qdd=np.full((8001, 2), np.nan))
+    found = estimate(balances(columns, base, [record], 4), base.matrix @ columns.values)
+    true = base.matrix @ columns_of(truth, friction=["viscous"]).values
+    np.testing.assert_allclose(found.beta, true, atol=1e-5)

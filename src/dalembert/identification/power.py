@@ -13,16 +13,21 @@ the trapezoidal rule is of fourth order where the motion is smooth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dalembert.errors import IdentificationError
+from dalembert.identification.accumulate import Rows, cut
+from dalembert.identification.base import Base
 from dalembert.identification.columns import Columns
 from dalembert.identification.friction_columns import KINDS
 from dalembert.identification.record import Record
 
 BLOCK = 8192  # samples whose columns are made at once
+SPAN = 8  # a window's length in steps of the records' filter
+LEAST = 40  # samples of a window, for integrals to 1e-5 of it
 
 
 def window(width: int, dt: float) -> tuple[np.ndarray, np.ndarray]:
@@ -39,6 +44,28 @@ def window(width: int, dt: float) -> tuple[np.ndarray, np.ndarray]:
     return phi * dt, slope * dt
 
 
+def balances(columns: Columns, base: Base, records: Sequence[Record], step: int) -> Rows:
+    """The balance of energy of all records as one equation, in base parameters, for the fit.
+
+    Windows are `SPAN` steps long; a record that is shorter is left out.
+    """
+    width, known = max(LEAST, SPAN * step), ~np.asarray(columns.free)
+    W, y, stretch = [], [], []
+    for number, record in enumerate(records):
+        if len(record.t) <= width:
+            continue
+        made, right = energy_rows(columns, record, width)
+        W.append(made[:, 0] @ base.back)
+        y.append(right - made[..., known] @ columns.values[known])
+        stretch.append(np.full(len(right), number))
+    if not W:
+        raise IdentificationError(
+            f"no record is as long as a window of {width} samples: take method='inverse_dynamics'"
+        )
+    rows = np.concatenate(y), np.concatenate(stretch), len(base.names), width // 2
+    return Rows((np.arange(len(base.names)),), (np.concatenate(W),), *rows)
+
+
 def energy_columns(columns: Columns, record: Record) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(E (n, p), P (n, p), y (n,)): y = dE/dt x + P x, energies in J and powers in W per unknown."""
     _require_balance(columns)
@@ -50,7 +77,7 @@ def energy_columns(columns: Columns, record: Record) -> tuple[np.ndarray, np.nda
     E[:, : columns.inertial] = kinetic + robot.derivative(
         "potential_energy", (record.q,), "inertia"
     )
-    still = Record(**{**vars(record), "qdd": np.zeros_like(record.qd)})  # to show that none is used
+    still = replace(record, qdd=np.zeros_like(record.qd))  # to show that none is used
     motion, at = columns.motion(still, np.zeros((n, system.nv, columns.inertial))), columns.inertial
     for kind in columns.kinds:
         own = slice(at, at + motion.qd.shape[1])
@@ -101,9 +128,7 @@ def _parts(record: Record, width: int, hop: int) -> Iterator[Record]:
     per = max(1, BLOCK // hop)
     for first in range(0, count, per):
         last = min(first + per, count) - 1
-        own = slice(first * hop, last * hop + width + 1)
-        sampled = {k: getattr(record, k)[own] for k in ("t", "q", "qd", "qdd", "tau")}
-        yield Record(**{**vars(record), **sampled})
+        yield cut(record, slice(first * hop, last * hop + width + 1))
 
 
 def _require_balance(columns: Columns) -> None:
