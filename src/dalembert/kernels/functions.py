@@ -60,8 +60,11 @@ class CompiledFunction(Portable):
         """The CUDA kernels; ``.report()`` has their registers, spills and launch."""
         return DeviceKernel(self.program, self.program.name)
 
-    def source(self, target: str = "c", dtype: str = "float64", layout: str = "row") -> str:
-        """C99 (``"c"``, its header ``"h"``) or CUDA (``"cuda"``) that compiles on its own."""
+    def source(self, target: str = "c", dtype: str = "float64", layout: str = "row") -> Any:
+        """C99 (``"c"``, its header ``"h"``) or CUDA (``"cuda"``) that compiles on its own.
+
+        ``"wasm"`` gives no text but the bytes of a WebAssembly module.
+        """
         from dalembert.kernels.source import source
 
         return source(self.program, target, dtype=dtype, layout=layout)

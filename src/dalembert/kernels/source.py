@@ -1,4 +1,4 @@
-"""A program as source text for another machine."""
+"""A program for another machine: as source text, or as the bytes of a WebAssembly module."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dalembert.errors import UnknownNameError
 from dalembert.kernels.c.source import c_header, c_source
 from dalembert.kernels.cuda.source import cuda_source
 from dalembert.kernels.program.program import Program
+from dalembert.kernels.wasm.module import require_float64, wasm_module
 
-TARGETS = ("c", "h", "cuda")
+TARGETS = ("c", "h", "cuda", "wasm")
 
 
 def source(
@@ -21,14 +22,20 @@ def source(
     layout: str = "row",
     about: Sequence[str] = (),
     units: Mapping[str, str] | None = None,
-) -> str:
-    """Text that compiles on its own: C99, its header, or a CUDA kernel of one state per thread."""
+) -> str | bytes:
+    """Text that compiles on its own: C99, its header, or a CUDA kernel of one state per thread.
+
+    "wasm" is no text but the bytes of a module.
+    """
     if target == "c":
         return c_source(program, name, dtype, about, units)
     if target == "h":
         return c_header(program, name, dtype, about, units)
     if target == "cuda":
         return cuda_source(program, name, dtype, layout, about, units).text
+    if target == "wasm":
+        require_float64(dtype, layout)
+        return wasm_module({name or program.name: program}, {"about": list(about)}, units)
     near = get_close_matches(str(target), TARGETS, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise UnknownNameError(f"target={target!r} is unknown{hint} There are: {', '.join(TARGETS)}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dalembert.kernels import Program
     from dalembert.systems.system import System
 
-TARGETS = ("c", "cuda", "casadi")
+TARGETS = ("c", "cuda", "wasm", "casadi")
 # what the numbers of a port are; ports of other names speak for themselves
 UNITS = {
     "q": "rad or m, quaternions x, y, z, w",
@@ -45,7 +45,7 @@ UNITS = {
 
 def source_text(
     owner: str, variant: Variant, program: Program, target: str, dtype: str, layout: str
-) -> str:
+) -> Any:
     """The program of a variant as C, its header or CUDA, with what it is on top."""
     from dalembert.kernels.source import source
 
@@ -71,8 +71,8 @@ def export(
 ) -> list[Path]:
     """Write a quantity into a folder, and return the files; none is written outside of it.
 
-    "c" makes a .c and a .h file, "cuda" a .cu file with one state per thread, "casadi" a function that
-    `casadi.Function.load` reads.
+    "c" makes a .c and a .h file, "cuda" a .cu file with one state per thread, "wasm" a WebAssembly
+    module, "casadi" a function that `casadi.Function.load` reads.
     """
     if target not in TARGETS:
         raise UnknownNameError(f"target={target!r} is unknown{suggest(target, list(TARGETS))}")
@@ -80,7 +80,8 @@ def export(
     if target == "casadi":
         function = system.casadi_function(quantity, formulation, **choices)
         return _written(Path(folder), {f"{stem}.casadi": lambda path: function.save(str(path))})
-    endings = {"c": {"c": "c", "h": "h"}, "cuda": {"cuda": "cu"}}[target]
+    kinds = {"c": {"c": "c", "h": "h"}, "cuda": {"cuda": "cu"}, "wasm": {"wasm": "wasm"}}
+    endings = kinds[target]
     made = {
         f"{stem}.{ending}": system.source(quantity, kind, dtype, formulation, layout, **choices)
         for kind, ending in endings.items()
@@ -88,8 +89,8 @@ def export(
     return _written(Path(folder), {name: partial(_write, text) for name, text in made.items()})
 
 
-def _write(text: str, path: Path) -> None:
-    path.write_text(text, encoding="ascii")
+def _write(made: str | bytes, path: Path) -> None:
+    path.write_bytes(made if isinstance(made, bytes) else made.encode("ascii"))
 
 
 def _written(folder: Path, writers: Mapping[str, Callable[[Path], Any]]) -> list[Path]:

@@ -8,7 +8,7 @@ summed up. In a vector space both are q and q̇ themselves; where q turns on a g
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -161,10 +161,10 @@ METHODS = tuple(_METHODS)
 def iteration(
     dynamics: Dynamics, method: str, friction: str = "smooth", controlled: bool = False
 ) -> Iteration:
-    """What one step of a method repeats, for a system with numbers for its parameters."""
+    """What one step of a method repeats; parameters that are still open are held values."""
     if method not in _METHODS:
         raise UnknownNameError(f"there is no method {method!r}{suggest(method, list(METHODS))}")
-    smooth = friction == "smooth" and bool(np.any(dynamics.coulomb))
+    smooth = friction == "smooth" and bool(np.any(dynamics.bound().coulomb))
     stages, fused = Stages(dynamics, smooth, controlled), _METHODS[method]
     driven = dynamics.driven_by
     sizes = {"q": dynamics.nq, "qd": dynamics.nv, "step": dynamics.nv, "w": len(driven.active)}
@@ -175,9 +175,11 @@ def iteration(
     work = tuple((Port(name, (sizes[kind],)), begins[kind]) for name, kind in of.items())
     given = len(driven.actuators) if controlled else dynamics.nv
     held = (Port("tau", (given,)), *([Port("width", (dynamics.nv,))] if smooth else []))
+    if dynamics.parameters:
+        held = (*held, Port("parameters", (len(dynamics.parameters),)))
     ports = (*base, *(port for port, _ in work))
     inputs = (*ports, *held, *(Port(name, ()) for name in fused.scalars))
-    stage, finish = (partial(function, stages) for function in (fused.stage, fused.finish))
+    stage, finish = partial(_bound_stage, fused.stage, stages), partial(fused.finish, stages)
     return Iteration(
         base=base,
         work=work,
@@ -187,6 +189,15 @@ def iteration(
         finish=_traced(finish, ports, list(states), f"{method}_finish"),
         plain=(stage, finish),
     )
+
+
+def _bound_stage(
+    stage: Callable[..., Any], stages: Stages, parameters: Any = None, **values: Any
+) -> tuple[Any, ...]:
+    """A stage with these values of the parameters."""
+    if parameters is not None:
+        stages = replace(stages, dynamics=stages.dynamics.bind(parameters))
+    return stage(stages, **values)
 
 
 def _traced(
@@ -235,23 +246,31 @@ def rollout(
 
 def _made(system: System, method: str, friction: str, controlled: bool) -> Rollout:
     def make() -> Rollout:
-        dynamics = system.dynamics
-        if dynamics.rows or not dynamics.traces:
-            raise FormulationError(
-                f"{system.name} is held by constraints, which a rollout does not keep; "
-                f"use dl.simulate(…, method={method!r})"
-            )
-        if dynamics.moving:
-            raise FormulationError(
-                f"{system.name} depends on time, which a rollout does not count; "
-                f"use dl.simulate(…, method={method!r})"
-            )
-        if None in dynamics.parameters.values():
-            raise ParameterError(f"{system.name}: rollouts need a value for every parameter")
-        dynamics.require_regular()
-        return Rollout(iteration(dynamics.bound(), method, friction, controlled))
+        return Rollout(rollout_iteration(system, method, friction, controlled))
 
     return _kept(system, "_rollouts", (method, friction, controlled), make)
+
+
+def rollout_iteration(
+    system: System, method: str, friction: str, controlled: bool, open_parameters: bool = False
+) -> Iteration:
+    """The iteration of a system that rollouts can move; parameters at their defaults, or open."""
+    dynamics = system.dynamics
+    if dynamics.rows or not dynamics.traces:
+        raise FormulationError(
+            f"{system.name} is held by constraints, which a rollout does not keep; "
+            f"use dl.simulate(…, method={method!r})"
+        )
+    if dynamics.moving:
+        raise FormulationError(
+            f"{system.name} depends on time, which a rollout does not count; "
+            f"use dl.simulate(…, method={method!r})"
+        )
+    if None in dynamics.parameters.values():
+        raise ParameterError(f"{system.name}: rollouts need a value for every parameter")
+    dynamics.require_regular()
+    seen = dynamics if open_parameters else dynamics.bound()
+    return iteration(seen, method, friction, controlled)
 
 
 def _kept(system: System, where: str, key: Any, make: Callable[[], Any]) -> Any:

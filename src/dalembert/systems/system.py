@@ -14,22 +14,19 @@ import numpy as np
 
 from dalembert.model.jointed import Kinds
 from dalembert.systems import rollouts
-from dalembert.systems.actuated import Actuated
 from dalembert.systems.dynamics import Dynamics, Rows
 from dalembert.systems.evaluator import Parameters
-from dalembert.systems.export import source_text
+from dalembert.systems.exported import Exported
 from dalembert.systems.limits import between
 
 if TYPE_CHECKING:
-    import casadi
-
     from dalembert.symbolic.equations import Equations
     from dalembert.systems.robot import Robot
 
 __all__ = ["Dynamics", "Rows", "System", "dynamics"]
 
 
-class System(Actuated):
+class System(Exported):
     """A robot, a Lagrangian, a closed chain: M q̈ + h + Aᵀλ = τ + ψ, evaluated compiled."""
 
     @property
@@ -165,43 +162,7 @@ class System(Actuated):
         """q̈ (..., nv) under forces; with constraints, (q̈, λ)."""
         return self._evaluate("forward_dynamics", (q, qd, tau))
 
-    # any quantity, for other machines and other libraries
-
-    def source(
-        self,
-        quantity: str,
-        target: str = "c",
-        dtype: str = "float64",
-        formulation: str | None = None,
-        layout: str = "row",
-        **choices: Any,
-    ) -> str:
-        """A quantity as text that compiles on its own.
-
-        ``target="c"`` is C99 with nothing but <math.h>, ``"h"`` the header that goes with it, and
-        ``"cuda"`` a kernel with one state per thread; there `layout` says how batches lie: "row"
-        (states, entries) or "column" (entries, states). `choices` are those of `kernel`.
-
-        >>> import dalembert as dl
-        >>> "void dalembert_pendulum_bias(" in dl.load("pendulum").source("bias")
-        True
-        """
-        variant = self._variant(quantity, formulation, choices)
-        program = self._program(variant)
-        return source_text(self.dynamics.name, variant, program, target, dtype, layout)
-
-    def casadi_function(
-        self, quantity: str, formulation: str | None = None, **choices: Any
-    ) -> casadi.Function:
-        """A quantity as a `casadi.Function`, simplified, for optimal control.
-
-        >>> import dalembert as dl
-        >>> dl.load("pendulum").casadi_function("inverse_dynamics")
-        Function(inverse_dynamics:(q,qd,qdd)->(tau) SXFunction)
-        """
-        from dalembert.kernels.program.to_casadi import to_casadi
-
-        return to_casadi(self.program(quantity, formulation, **choices), quantity)
+    # any quantity, for readers
 
     def equations(
         self,

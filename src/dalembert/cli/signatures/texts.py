@@ -53,13 +53,13 @@ def equations(
 def export(
     robot: Name,
     quantity: Annotated[str, typer.Option(help="What to export.")] = "inverse_dynamics",
-    target: Annotated[str, typer.Option(help="c, cuda or casadi.")] = "c",
+    target: Annotated[str, typer.Option(help="c, cuda, wasm or casadi.")] = "c",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("out"),
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
     layout: Annotated[str, typer.Option(help="row or column, for CUDA.")] = "row",
     formulation: Chosen = None,
 ) -> None:
-    """Write a quantity as C, CUDA or a CasADi function that stands on its own."""
+    """Write a quantity as C, CUDA, WebAssembly or a CasADi function that stands on its own."""
     from dalembert.cli.export import export
 
     export(robot, quantity, target, out, dtype, layout, formulation)

@@ -13,15 +13,15 @@ from dalembert.kernels.llvm.text import Text, Vector
 
 ACCURACY = {"float64": 2e-15, "float32": 1.5e-7}
 LIMIT = {"float64": 1e12, "float32": 1e5}
-_TWO_OVER_PI = 0.6366197723675814
+TWO_OVER_PI = 0.6366197723675814
 _HALF_PI = {
     "float64": (1.5707963267948966, 6.123233995736766e-17),
     "float32": (1.5707963705062866, -4.371138828673793e-08),
 }
 # Adding 1.5 · 2^(mantissa bits) rounds to an integer and leaves it in the low bits.
-_MAGIC = {"float64": 6755399441055744.0, "float32": 12582912.0}
+MAGIC = {"float64": 6755399441055744.0, "float32": 12582912.0}
 # sin r = r + r³ (s0 + s1 r² + …),  cos r = 1 + r² (c0 + c1 r² + …)
-_SIN = {
+SINE = {
     "float64": (
         -0.16666666666666655,
         0.008333333333328002,
@@ -32,7 +32,7 @@ _SIN = {
     ),
     "float32": (-0.16666650176313713, 0.008331951010304671, -0.00019492135803101648),
 }
-_COS = {
+COSINE = {
     "float64": (
         -0.4999999999999948,
         0.04166666666650301,
@@ -94,8 +94,8 @@ def _reduce_fast(t: Text, v: Vector, x: str) -> tuple[str, str]:
             f"call {v.type} @llvm.fma.{v.suffix}({v.type} {a}, {v.type} {b}, {v.type} {c})"
         )
 
-    magic = v.splat(_MAGIC[v.dtype])
-    scaled = t.let(f"fmul contract {v.type} {x}, {v.splat(_TWO_OVER_PI)}")
+    magic = v.splat(MAGIC[v.dtype])
+    scaled = t.let(f"fmul contract {v.type} {x}, {v.splat(TWO_OVER_PI)}")
     shifted = t.let(f"fadd contract {v.type} {scaled}, {magic}")
     k = t.let(f"fsub {v.type} {shifted}, {magic}")
     r = x
@@ -121,8 +121,8 @@ def pair(t: Text, v: Vector, r: str, k: str) -> tuple[str, str]:
     """Emit both polynomials and the choice by quadrant: sin and cos of k π/2 + r."""
     z = t.let(f"fmul contract {v.type} {r}, {r}")
     cube = t.let(f"fmul contract {v.type} {r}, {z}")
-    sine = _plus(t, v, r, cube, _polynomial(t, v, z, _SIN[v.dtype]))
-    cosine = _plus(t, v, v.splat(1.0), z, _polynomial(t, v, z, _COS[v.dtype]))
+    sine = _plus(t, v, r, cube, _polynomial(t, v, z, SINE[v.dtype]))
+    cosine = _plus(t, v, v.splat(1.0), z, _polynomial(t, v, z, COSINE[v.dtype]))
     low = t.let(f"and {v.integers} {k}, {v.splat_int(1)}")
     odd = t.let(f"icmp ne {v.integers} {low}, {v.splat_int(0)}")
     choose = f"select {v.mask} {odd}, {v.type}"
@@ -164,9 +164,9 @@ def _cold(v: Vector) -> str:
         wide = x if v.size == 8 else t.let(f"fpext float {x} to double")
         sine, cosine = (t.let(f"call double @{name}(double {wide})") for name in ("sin", "cos"))
         angle = t.let(f"call double @atan2(double {sine}, double {cosine})")
-        scaled = t.let(f"fmul double {angle}, {d.literal(_TWO_OVER_PI)}")
-        shifted = t.let(f"fadd double {scaled}, {d.literal(_MAGIC['float64'])}")
-        k = t.let(f"fsub double {shifted}, {d.literal(_MAGIC['float64'])}")
+        scaled = t.let(f"fmul double {angle}, {d.literal(TWO_OVER_PI)}")
+        shifted = t.let(f"fadd double {scaled}, {d.literal(MAGIC['float64'])}")
+        k = t.let(f"fsub double {shifted}, {d.literal(MAGIC['float64'])}")
         whole = t.let(f"fmul double {k}, {half_pi}")
         r = t.let(f"fsub double {angle}, {whole}")
         bits = t.let(f"bitcast double {shifted} to i64")

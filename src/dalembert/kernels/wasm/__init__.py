@@ -1,0 +1,1 @@
+"""Programs as WebAssembly modules, for browsers and whatever else runs them."""

@@ -1,0 +1,134 @@
+"""A program as functions of pointers: of one state, of two states, and of a batch of them.
+
+    name(inputs…, outputs…)              addresses of float64 arrays, row-major
+    name_batch(n, inputs…, outputs…)     of n states behind each other, two of them at a time
+
+A program that is too long for one function is cut into parts, as for the CPU; what one part leaves for
+later ones waits in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dalembert.kernels.program.program import Port, Program
+from dalembert.kernels.program.segments import Part, framed
+from dalembert.kernels.wasm.binary import I32, Body, unsigned
+from dalembert.kernels.wasm.body import Arrays, written
+from dalembert.kernels.wasm.code import Function, Library, simd
+from dalembert.kernels.wasm.lanes import ONE, PAIR, Lanes
+
+LONG, LONGEST = 20_000, 5_000  # operations of a program that is cut, and of one part
+
+
+class Memory:
+    """Addresses given out one after the other."""
+
+    def __init__(self, first: int) -> None:
+        self.end = first
+
+    def take(self, count: int, size: int = 8) -> int:
+        """The address of so many numbers of that many bytes each."""
+        at = -(-self.end // size) * size
+        self.end = at + count * size
+        return at
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The pointers of a program's ports as parameters, and where it keeps what crosses parts."""
+
+    program: Program
+    lanes: Lanes
+    frame: int  # where slots beyond inputs and outputs lie
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return (*self.program.inputs, *self.program.outputs)
+
+    @property
+    def entries(self) -> list[tuple[int, int, int]]:
+        """(Parameter, place in its row, length of the row) of every slot."""
+        listed = enumerate(self.ports)
+        return [(i, place, port.size) for i, port in listed for place in range(port.size)]
+
+    def arrays(self) -> Arrays:
+        """How slots are read and written."""
+        entries, size = self.entries, 8 * self.lanes.width
+
+        def load(k: int) -> bytes:
+            if k >= len(entries):
+                offset = unsigned(self.frame + size * (k - len(entries)))
+                return b"\x41\x00" + (b"\x2b\x03" if size == 8 else simd(0) + b"\x04") + offset
+            parameter, place, row = entries[k]
+            here, offset = b"\x20" + unsigned(parameter), unsigned(8 * place)
+            if size == 8:
+                return here + b"\x2b\x03" + offset
+            if row == 1:
+                return here + simd(0) + b"\x03" + offset
+            other = unsigned(8 * (place + row))
+            first = here + simd(0x0A) + b"\x03" + offset
+            return here + first + simd(0x57) + b"\x03" + other + b"\x01"
+
+        def store(k: int) -> list[tuple[bytes, bytes]]:
+            if k >= len(entries):
+                offset = unsigned(self.frame + size * (k - len(entries)))
+                return [
+                    (b"\x41\x00", (b"\x39\x03" if size == 8 else simd(0x0B) + b"\x04") + offset)
+                ]
+            parameter, place, row = entries[k]
+            here = b"\x20" + unsigned(parameter)
+            if size == 8:
+                return [(here, b"\x39\x03" + unsigned(8 * place))]
+            return [
+                (here, simd(0x5B) + b"\x03" + unsigned(8 * (place + row * i)) + bytes([i]))
+                for i in (0, 1)
+            ]
+
+        return Arrays(load, store)
+
+
+def add_kernel(library: Library, name: str, program: Program, memory: Memory) -> None:
+    """The function of one state."""
+    _add(library, name, program, ONE, memory)
+
+
+def add_batch(library: Library, name: str, program: Program, memory: Memory) -> None:
+    """`name_batch` for the kernel of that name, which is there."""
+    pair = f"{name}_pair"
+    _add(library, pair, program, PAIR, memory)
+    ports = (*program.inputs, *program.outputs)
+    f = Function(library, f"{name}_batch", "i" * (1 + len(ports)), "")
+    n, *pointers = f.arguments
+    with f.repeat(lambda: n > 1):
+        f.run(pair, *pointers)
+        for pointer, port in zip(pointers, ports, strict=True):
+            f.set(pointer, pointer + 16 * port.size)
+        f.set(n, n - 2)
+    with f.when(n > 0):
+        f.run(name, *pointers)
+    library.add(f.returning())
+
+
+def _add(library: Library, name: str, program: Program, lanes: Lanes, memory: Memory) -> None:
+    cut = framed(program, LONG, LONGEST)
+    crossing = cut.slots - sum(p.size for p in (*program.inputs, *program.outputs))
+    frame = memory.take(crossing, 8 * lanes.width)
+    arguments = Arguments(program, lanes, frame)
+    count = len(arguments.ports)
+    if len(cut.parts) == 1:
+        library.add(_body(library, name, cut.parts[0], arguments))
+        return
+    f = Function(library, name, "i" * count, "")
+    for i, part in enumerate(cut.parts):
+        library.add(_body(library, f"{name} part {i}", part, arguments))
+        f.run(f"{name} part {i}", *f.arguments)
+    library.add(f.returning())
+
+
+def _body(library: Library, name: str, part: Part, arguments: Arguments) -> Body:
+    count = len(arguments.ports)
+    variables, code = written(
+        part.program, part.places, arguments.lanes, library, arguments.arrays(), count
+    )
+    return Body(name, (I32,) * count, (), variables, code)

@@ -1,0 +1,72 @@
+"""An iteration as a function: the steps of a method, state after state in the same place.
+
+    name(steps, dt, base…, held…)     i32, f64, and addresses of float64 arrays
+
+The base values (q, q̇) are read, moved by so many steps of dt, and left where they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dalembert.kernels.program.iteration import Iteration
+from dalembert.kernels.program.program import Port
+from dalembert.kernels.wasm.binary import I32, Body
+from dalembert.kernels.wasm.code import Function, Library, Value, constant
+from dalembert.kernels.wasm.kernel import Memory, add_kernel
+
+
+def add_rollout(library: Library, name: str, iteration: Iteration, memory: Memory) -> None:
+    """The function, and those of a stage and of the end of a step."""
+    stage, finish = f"{name} stage", f"{name} finish"
+    add_kernel(library, stage, iteration.stage, memory)
+    add_kernel(library, finish, iteration.finish, memory)
+    library.add(_Loop(library, name, iteration, memory).written(stage, finish))
+
+
+class _Loop:
+    def __init__(self, library: Library, name: str, iteration: Iteration, memory: Memory) -> None:
+        self.iteration = iteration
+        count = len(iteration.base) + len(iteration.held)
+        self.f = Function(library, name, "id" + "i" * count, "")
+        self.steps, self.dt, *pointers = self.f.arguments
+        self.base = pointers[: len(iteration.base)]
+        self.held = pointers[len(iteration.base) :]
+        work = [port for port, _ in iteration.work]
+        self.work, self.after = (self._places(work, memory) for _ in range(2))
+        self.moved = self._places(iteration.base, memory)
+        self.scalars = [constant(memory.take(1), I32) for _ in iteration.table[0]]
+
+    def _places(self, ports: Sequence[Port], memory: Memory) -> list[Value]:
+        return [constant(memory.take(port.size), I32) for port in ports]
+
+    def written(self, stage: str, finish: str) -> Body:
+        f, iteration = self.f, self.iteration
+        with f.repeat(lambda: self.steps > 0):
+            self._begin()
+            now, then = self.work, self.after
+            for row in iteration.table:
+                for place, factor in zip(self.scalars, row, strict=True):
+                    f.code += place.code + (self.dt * factor).code + b"\x39\x03\x00"
+                f.run(stage, *self.base, *now, *self.held, *self.scalars, *then)
+                now, then = then, now
+            f.run(finish, *self.base, *now, *self.moved)
+            for port, base, moved in zip(iteration.base, self.base, self.moved, strict=True):
+                self._copy(base, moved, port)
+            f.set(self.steps, self.steps - 1)
+        return f.returning()
+
+    def _begin(self) -> None:
+        """Working values start from base values, or from zero."""
+        names = [port.name for port in self.iteration.base]
+        for (port, source), place in zip(self.iteration.work, self.work, strict=True):
+            if source is None:  # memory.fill
+                size = constant(8 * port.size, I32).code
+                self.f.code += place.code + b"\x41\x00" + size + b"\xfc\x0b\x00"
+            else:
+                self._copy(place, self.base[names.index(source)], port)
+
+    def _copy(self, target: Value, source: Value, port: Port) -> None:
+        """memory.copy of one port."""
+        size = constant(8 * port.size, I32).code
+        self.f.code += target.code + source.code + size + b"\xfc\x0a\x00\x00"

@@ -1,0 +1,146 @@
+"""Sine and cosine in WebAssembly, which has no fused multiply-add: of one number, or of two lanes.
+
+x = k π/2 + r, with k the nearest integer and π/2 in three parts: the first two have 33 bits, so that
+their products with k are exact up to LIMIT. Angles beyond are multiplied with as many bits of 2/π as
+it takes (Payne and Hanek 1983), in integers. The polynomials in r are those of the CPU's kernels.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from dalembert.kernels.llvm.sincos import COSINE, MAGIC, SINE, TWO_OVER_PI
+from dalembert.kernels.wasm.binary import F64, I32, I64, V128, Body
+from dalembert.kernels.wasm.code import (
+    Function,
+    Library,
+    Value,
+    choose,
+    constant,
+    load,
+    one,
+    polynomial,
+    simd,
+)
+
+LIMIT = 1.6e6  # k below 2^20
+_HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
+_BITS = 1152  # of 2/π, enough for the largest exponent
+TABLE_AT = 16  # where they lie in memory
+_LOW = 0xFFFFFFFF
+
+
+def table() -> bytes:
+    """⌊2^_BITS 2/π⌋, the lowest byte first, and zeros above."""
+    more = 1 << (_BITS + 64)
+    # Machin: π/4 = 4 arccot 5 − arccot 239
+    pi = 4 * (4 * _arccot(5, more) - _arccot(239, more))
+    return ((1 << (2 * _BITS + 65)) // pi).to_bytes(_BITS // 8 + 16, "little")
+
+
+def _arccot(x: int, unit: int) -> int:
+    total, term, n = 0, unit // x, 1
+    while term:
+        total += term // n if n % 4 == 1 else -(term // n)
+        term, n = term // (x * x), n + 2
+    return total
+
+
+def reduce_huge(library: Library) -> Body:
+    """(r, k mod 4 and more) of a large x; NaN where it is not finite.
+
+    With x = m 2^e, the fraction of x 2/π comes from 128 bits W of 2^e 2/π below the weight 4:
+    (m W mod 2^128) is x 2/π mod 4, of which the upper half is enough.
+    """
+    f = Function(library, "reduce_huge", "d", "dl")
+    (x,) = f.arguments
+    bits = f.let(one("bits", x))
+    exponent = f.let((bits >> 52) & 2047)
+    m = f.let((bits & ((1 << 52) - 1)) | (1 << 52))
+    s = f.let(constant(_BITS + 949, I64) - exponent)  # the lowest bit of W in the table
+    s = f.let(choose(exponent.same(2047), constant(0, I64), s))
+    at, shift = one("to_i32", s >> 3), s & 7
+    words = [f.let(load(at, I64, TABLE_AT + 8 * i)) for i in range(3)]
+    low, high = (
+        f.let((a >> shift) | ((b << 1) << (constant(63, I64) - shift))) for a, b in pairwise(words)
+    )
+    m0, m1, l0, l1 = m & _LOW, m >> 32, low & _LOW, low >> 32
+    u = f.let(m1 * l0 + ((m0 * l0) >> 32))
+    v = f.let(m0 * l1 + (u & _LOW))
+    product = f.let(m * high + m1 * l1 + (u >> 32) + (v >> 32))
+    k = f.let((product >> 62) + ((product >> 61) & 1))
+    r = f.let(one("from_i64", product << 2) * (2.0**-65 * 3.141592653589793))
+    f.set(r, choose(exponent.same(2047), x - x, r))
+    negative = f.let(bits < 0)
+    return f.returning(choose(negative, -r, r), choose(negative, constant(0, I64) - k, k))
+
+
+def sincos(library: Library) -> Body:
+    """(sin x, cos x)."""
+    f = Function(library, "sincos", "d", "dd")
+    (x,) = f.arguments
+    shifted = f.let(x * TWO_OVER_PI + MAGIC["float64"])
+    k = f.let(shifted - MAGIC["float64"])
+    r = f.let(_reduced(x, k))
+    bits = f.let(one("bits", shifted))
+    with f.when(one("eqz", one("abs", x) <= LIMIT)):  # NaN too
+        exact, quadrant = f.calls("reduce_huge", [x], "dl")
+        f.set(r, exact)
+        f.set(bits, quadrant)
+    sine, cosine = (f.let(value) for value in _polynomials(f, r))
+    odd = f.let(one("to_i32", bits & 1))
+
+    def turned(value: Value, quadrant: Value) -> Value:
+        """Negated where the quadrant's second bit is set, by moving that bit onto the sign."""
+        sign = (quadrant << 62) & (-1 << 63)
+        return one("from_bits", one("bits", value) ^ sign)
+
+    return f.returning(
+        turned(choose(odd, cosine, sine), bits), turned(choose(odd, sine, cosine), bits + 1)
+    )
+
+
+def _reduced(x: Value, k: Value) -> Value:
+    for part in _HALF_PI:
+        x = x - k * part
+    return x
+
+
+def _polynomials(f: Function, r: Value) -> tuple[Value, Value]:
+    """sin r and cos r for |r| <= π/4."""
+    z = f.let(r * r)
+    sine, cosine = (polynomial(z, c["float64"]) for c in (SINE, COSINE))
+    return r + r * z * sine, 1.0 + z * cosine
+
+
+def sincos_pair(library: Library) -> Body:
+    """The same of two lanes; where one of them is huge, of one after the other."""
+    f = Function(library, "sincos_pair", "v", "vv")
+    (x,) = f.arguments
+    near = x.then(simd(0xEC)).then(simd(0x4B), LIMIT)  # |x| <= LIMIT in each lane
+    with f.when(near.then(simd(0x4D)).then(simd(0x53), type=I32)):  # not so in any of them
+        lanes = [f.calls("sincos", [lane(x, i)], "dd") for i in (0, 1)]
+        f.leave(*(joined(a, b) for a, b in zip(*lanes, strict=True)))
+    shifted = f.let(x * TWO_OVER_PI + MAGIC["float64"])
+    r = f.let(_reduced(x, f.let(shifted - MAGIC["float64"])))
+    sine, cosine = (f.let(value) for value in _polynomials(f, r))
+    one_, top = (constant(n, I64).then(simd(0x12), type=V128) for n in (1, -1 << 63))
+    # the last bit of k in every bit of its lane: 0 − (k & 1)
+    odd = f.let(constant(0, I64).then(simd(0x12), type=V128).then(simd(0xD1), shifted & one_))
+
+    def turned(values: tuple[Value, Value], quadrant: Value) -> Value:
+        moved = quadrant.then(simd(0xCB), constant(62, I32))
+        return values[0].then(simd(0x52), values[1], odd) ^ (moved & top)
+
+    after = shifted.then(simd(0xCE), one_)
+    return f.returning(turned((cosine, sine), shifted), turned((sine, cosine), after))
+
+
+def lane(x: Value, i: int) -> Value:
+    """One of the two numbers."""
+    return x.then(simd(0x21) + bytes([i]), type=F64)
+
+
+def joined(first: Value, second: Value) -> Value:
+    """Two numbers as lanes."""
+    return first.then(simd(0x14), type=V128).then(simd(0x22) + b"\x01", second)

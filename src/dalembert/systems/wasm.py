@@ -1,0 +1,107 @@
+"""Quantities of a system, and its motion, as one WebAssembly module that describes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import DalembertError
+from dalembert.kernels.program.program import Program
+from dalembert.systems.export import UNITS
+from dalembert.systems.friction import LEAST_WIDTH, smoothing_width
+from dalembert.systems.rollouts import rollout_iteration
+from dalembert.text import short
+
+if TYPE_CHECKING:
+    from dalembert.kernels.program.iteration import Iteration
+    from dalembert.systems.system import System
+
+ROLLOUT = "rollout"  # what is no quantity: steps of a method
+_UNITS = {
+    **UNITS,
+    "width": "rad/s or m/s, over which Coulomb friction rises",
+    "w": "activations of the actuators",
+    "dt": "s",
+}
+Entry = Mapping[str, Any] | Program
+
+
+def wasm_of(
+    system: System, functions: Sequence[str] | Mapping[str, Entry], batch: bool = True
+) -> bytes:
+    """`System.wasm`: a function for every entry."""
+    from dalembert.kernels.wasm.module import wasm_module
+
+    named = [functions] if isinstance(functions, str) else functions
+    entries = named if isinstance(named, Mapping) else {name: {} for name in named}
+    made: dict[str, Program | Iteration] = {}
+    notes: dict[str, dict[str, Any]] = {}
+    for name, entry in entries.items():
+        if isinstance(entry, Program):
+            made[name], notes[name] = entry, {}
+        elif isinstance(entry, Mapping):
+            choices = {"quantity": name, **entry}
+            find = _rollout if choices["quantity"] == ROLLOUT else _quantity
+            made[name], notes[name] = find(system, **choices)
+        else:
+            raise DalembertError(
+                f"{name}: {short(entry)} must be choices, such as {{'frame': 'tool'}}, or a Program"
+            )
+    return wasm_module(made, description(system), _UNITS, notes, batch)
+
+
+def _quantity(
+    system: System, quantity: str, formulation: str | None = None, **choices: Any
+) -> tuple[Program, dict[str, Any]]:
+    variant = system._variant(quantity, formulation, choices)
+    way = variant.formulation
+    note = {
+        "quantity": quantity,
+        "formulation": way.name,
+        "summary": variant.quantity.summary,
+        **({"choices": dict(variant.static)} if variant.static else {}),
+    }
+    return system._program(variant), note
+
+
+def _rollout(
+    system: System,
+    quantity: str,
+    method: str = "rk4",
+    friction: str = "smooth",
+    controls: bool = False,
+) -> tuple[Iteration, dict[str, Any]]:
+    """Steps of a method, the named parameters being inputs; `controls` in place of torques."""
+    made = rollout_iteration(system, method, friction, controls, open_parameters=True)
+    note: dict[str, Any] = {"method": method, "summary": f"steps of {method}, in place"}
+    if any(port.name == "width" for port in made.held):
+        # width = max(least, rise · dt), as in `rollout`
+        rise = smoothing_width(system, system.neutral(), 1.0)
+        note["smoothing"] = {"least": LEAST_WIDTH, "rise": rise.tolist()}
+    if controls:
+        note["controls"] = [actuator.name for actuator in system.dynamics.driven_by.actuators]
+    return made, note
+
+
+def description(system: System) -> dict[str, Any]:
+    """What a page has to know of a system, as JSON: names, units, limits (null where none), frames."""
+    seen = system.dynamics
+    return {
+        "name": seen.name,
+        "coordinates": list(seen.coordinates),
+        "velocities": list(seen.velocities),
+        "units": {of: list(seen.units(of)) for of in ("q", "qd", "qdd", "tau")},
+        "neutral": np.asarray(seen.neutral(), dtype=float).tolist(),
+        "limits": {
+            name: _finite(getattr(seen, name))
+            for name in ("lower", "upper", "velocity_limit", "effort_limit")
+        },
+        "parameters": dict(seen.parameters),
+        "frames": list(seen.frames),
+    }
+
+
+def _finite(limits: np.ndarray) -> list[float | None]:
+    return [float(x) if np.isfinite(x) else None for x in limits]
