@@ -43,6 +43,7 @@ MARKED = {
         "kernels/test_segments.py",
         "kernels/test_sincos.py::test_accuracy",
         "kernels/test_stack.py",
+        "kernels/test_wasm_systems.py",
         "mechanisms/test_conversion.py",
         "mechanisms/test_integrators.py",
         "mechanisms/test_kinds.py::test_derivatives_along_a_motion",

@@ -216,8 +216,6 @@ def rollout(
 ) -> tuple[np.ndarray, ...]:
     """`System.rollout`: (q, qd, tau), or controls in place of tau and activations behind them."""
     method, friction, smoothing = (choices[k] for k in ("method", "friction", "smoothing"))
-    if friction not in FRICTION:
-        raise UnknownNameError(f"no friction {friction!r}{suggest(friction, list(FRICTION))}")
     require_smoothing(smoothing)
     controlled = choices["controlled"]
     made = _made(system, method, friction, controlled)
@@ -255,6 +253,8 @@ def rollout_iteration(
     system: System, method: str, friction: str, controlled: bool, open_parameters: bool = False
 ) -> Iteration:
     """The iteration of a system that rollouts can move; parameters at their defaults, or open."""
+    if friction not in FRICTION:
+        raise UnknownNameError(f"no friction {friction!r}{suggest(friction, list(FRICTION))}")
     dynamics = system.dynamics
     if dynamics.rows or not dynamics.traces:
         raise FormulationError(

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, UnknownNameError
 from dalembert.kernels.program.program import Program
 from dalembert.systems.export import UNITS
 from dalembert.systems.friction import LEAST_WIDTH, smoothing_width
 from dalembert.systems.rollouts import rollout_iteration
-from dalembert.text import short
+from dalembert.text import short, suggest
 
 if TYPE_CHECKING:
     from dalembert.kernels.program.iteration import Iteration
@@ -25,6 +25,7 @@ _UNITS = {
     "w": "activations of the actuators",
     "dt": "s",
 }
+_STEPS = {"method": "rk4", "friction": "smooth", "controls": False}
 Entry = Mapping[str, Any] | Program
 
 
@@ -66,14 +67,12 @@ def _quantity(
     return system._program(variant), note
 
 
-def _rollout(
-    system: System,
-    quantity: str,
-    method: str = "rk4",
-    friction: str = "smooth",
-    controls: bool = False,
-) -> tuple[Iteration, dict[str, Any]]:
+def _rollout(system: System, quantity: str, **choices: Any) -> tuple[Iteration, dict[str, Any]]:
     """Steps of a method, the named parameters being inputs; `controls` in place of torques."""
+    for name in choices:
+        if name not in _STEPS:
+            raise UnknownNameError(f"{quantity} takes no {name!r}{suggest(name, list(_STEPS))}")
+    method, friction, controls = {**_STEPS, **choices}.values()
     made = rollout_iteration(system, method, friction, controls, open_parameters=True)
     note: dict[str, Any] = {"method": method, "summary": f"steps of {method}, in place"}
     if any(port.name == "width" for port in made.held):

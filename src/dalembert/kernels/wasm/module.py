@@ -108,8 +108,9 @@ class _Places:
                 "state": list(map(self._input, given.base)),
                 "inputs": inputs,
             }
+        inputs = [self._input(port) for port in given.inputs]
         outputs = [self._said(port, self._memory.take(port.size)) for port in given.outputs]
-        return {"inputs": [self._input(port) for port in given.inputs], "outputs": outputs}
+        return {"inputs": inputs, "outputs": outputs}
 
     def _input(self, port: Port) -> dict[str, Any]:
         if port not in self._inputs:

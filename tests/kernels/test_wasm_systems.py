@@ -1,0 +1,215 @@
+"""Quantities of systems as WebAssembly beside the library's own numbers."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dalembert as dl
+from dalembert.cli.app import app
+from dalembert.errors import DalembertError
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.wasm.module import description, wasm_module
+from tests.kernels.wasm import Loaded
+
+ZOO = (
+    *("pendulum", "rp", "elbow_3r", "ur5", "particle", "spherical_pendulum", "four_bar"),
+    *("slider_crank", "chaplygin_sleigh", "rolling_disk", "arm_on_sphere"),
+)
+STATES = 4
+SEED = {"elbow_3r": 3}  # not near a singular posture, which multiplies every rounding
+# tasks of more coordinates than joints, constraints without a frame or without friction
+NOT_EVERYWHERE = ("operational_space", "operational_position", "wrench", "contact_friction")
+
+
+def programs(system):
+    """Every quantity of the catalogue; choices that must be made are the first there is."""
+    seen = system.dynamics
+    for name, quantity in seen.catalogue.items():
+        choices = {}
+        if "constraint" in quantity.static:
+            there = seen.options("constraint") if name == "wrench" else seen.contact_names
+            if not there:
+                continue
+            choices["constraint"] = seen.options("constraint")[0]
+        try:
+            yield name, system.program(name, **choices)
+        except DalembertError:
+            assert name in NOT_EVERYWHERE
+
+
+def states(system, program, rng):
+    """Random inputs; from the third state on, angles of up to 1e15."""
+    for port in program.inputs:
+        x = rng.normal(size=(STATES, *port.shape))
+        if port.name == "q":
+            x = system.random_state(rng, STATES)[0].copy()
+            turning = np.array(system.kinds.q) == "angle"
+            x[2:, turning] *= 10.0 ** rng.uniform(3, 15, (STATES - 2, turning.sum()))
+        yield x
+
+
+def same(found, expected, what):
+    """To 1e-12 of the largest number of a result, or of one where that is smaller."""
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(np.isfinite(found), finite, err_msg=what)
+    axes = tuple(range(1, expected.ndim))
+    size = np.abs(np.where(finite, expected, 0.0)).max(axis=axes, keepdims=True, initial=1.0)
+    with np.errstate(invalid="ignore"):
+        error = np.abs(np.where(finite, found - expected, 0.0)) / size
+    assert error.max(initial=0.0) < 1e-12, f"{what}: {error.max()}"
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_quantity(name):
+    """All in one module; `interpret` is what kernels of the CPU are compared with, too."""
+    system = dl.load(name).compiled
+    made = dict(programs(system))
+    loaded, rng = Loaded(wasm_module(made)), np.random.default_rng(SEED.get(name, 0))
+    for quantity, program in made.items():
+        arrays = list(states(system, program, rng))
+        expected = interpret(program, *arrays)
+        many = loaded.many(quantity, *arrays)
+        one = loaded.one(quantity, *(x[-1] for x in arrays))
+        for port, x, y, z in zip(program.outputs, many, expected, one, strict=True):
+            if port.name == "axes":  # of an ellipsoid, each of either sign
+                x = x * np.sign(np.sum(x * y, axis=-2, keepdims=True))
+            same(x, y, f"{quantity} {port.name}")
+            if port.name != "axes":
+                same(z[None], y[-1:], f"{quantity} {port.name}, one state")
+
+
+def test_beside_the_compiled_kernels():
+    robot, rng = dl.load("ur5"), np.random.default_rng(1)
+    names = ["inverse_dynamics", "forward_dynamics", "mass_matrix", "pose"]
+    loaded = Loaded(robot.wasm(names))
+    for name in names:
+        arrays = list(states(robot, robot.program(name), rng))
+        (found,), expected = loaded.many(name, *arrays), robot.evaluate(name, *arrays)
+        assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+
+
+def test_choices_have_names_of_their_own():
+    robot = dl.load("ur5")
+    loaded = Loaded(
+        robot.wasm(
+            {
+                "hand": {"quantity": "pose", "frame": "wrist_3_link"},
+                "holding": {"quantity": "inverse_dynamics", "tip_wrench": True},
+                "craig": {"quantity": "inverse_dynamics", "formulation": "craig"},
+            }
+        )
+    )
+    q, qd, qdd = robot.random_state(np.random.default_rng(2))
+    wrench = np.arange(6.0)
+    np.testing.assert_allclose(loaded.one("hand", q)[0], robot.pose(q, "wrist_3_link"), atol=1e-14)
+    held = robot.inverse_dynamics(q, qd, qdd, tip_wrench=wrench)
+    np.testing.assert_allclose(loaded.one("holding", q, qd, qdd, wrench)[0], held, rtol=1e-12)
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    np.testing.assert_allclose(loaded.one("craig", q, qd, qdd)[0], tau, rtol=1e-12)
+    assert loaded.said["functions"]["hand"]["choices"] == {"frame": "wrist_3_link"}
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+def test_rollout(method):
+    """The steps of `rollout`, with friction."""
+    robot = dl.load("puma560")
+    content = robot.wasm({"rollout": {"method": method}, "kinetic_energy": {}}, batch=False)
+    loaded = Loaded(content)
+    q, qd, tau = robot.random_state(np.random.default_rng(3))
+    values = {"q": q, "qd": qd, "tau": tau, "width": np.full(6, 0.05)}
+    found = loaded.roll("rollout", 50, 1e-3, **values)
+    expected = robot.rollout(q, qd, tau, steps=50, dt=1e-3, method=method, smoothing=0.05)
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y[-1], rtol=1e-11, atol=1e-12)
+    # the same places: the energy of where it is now
+    energy = loaded.said["functions"]["kinetic_energy"]
+    loaded.run("kinetic_energy", *(p["at"] for p in (*energy["inputs"], *energy["outputs"])))
+    K = loaded.read(energy["outputs"][0]["at"], ())
+    np.testing.assert_allclose(K, robot.kinetic_energy(*found), rtol=1e-12)
+
+
+def test_rollout_on_a_group():
+    """A ball joint: q is a quaternion, and stages start from zero."""
+    ball = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "com": (0.1, 0, -0.4)}
+    robot = dl.Robot.from_links([{**ball, "inertia": np.diag([0.6, 0.5, 0.2])}])
+    q, qd, tau = robot.random_state(np.random.default_rng(4))
+    found = Loaded(robot.wasm(["rollout"])).roll("rollout", 20, 1e-2, q=q, qd=qd, tau=tau)
+    for x, y in zip(found, robot.rollout(q, qd, tau, steps=20, dt=1e-2), strict=True):
+        np.testing.assert_allclose(x, y[-1], rtol=1e-11, atol=1e-12)
+
+
+def test_parameters_are_inputs():
+    """Also of the rollout: with other values it is the rollout of the robot that has them."""
+
+    def arm(mass, rub):
+        joint = {"type": "revolute", "axis": (0, 1, 0), "coulomb": rub, "viscous": 0.1}
+        link = {"name": "arm", "joint": joint, "mass": mass, "com": (0.5, 0, 0)}
+        return dl.Robot.from_links([{**link, "inertia": 0.1 * np.eye(3)}])
+
+    robot = arm(dl.Parameter("m", 1.0), dl.Parameter("rub", 0.2))
+    loaded = Loaded(robot.wasm(["inverse_dynamics", "rollout"]))
+    assert loaded.said["parameters"] == {"m": 1.0, "rub": 0.2}
+    values, (q, qd, tau) = np.array([2.5, 0.4]), np.array([[0.3], [2.0], [0.7]])
+    np.testing.assert_allclose(
+        loaded.one("inverse_dynamics", q, qd, tau, values)[0],
+        arm(*values).inverse_dynamics(q, qd, tau),
+        rtol=1e-13,
+    )
+    given = {"q": q, "qd": qd, "tau": tau, "width": [0.1], "parameters": values}
+    found = loaded.roll("rollout", 100, 1e-2, **given)
+    expected = arm(*values).rollout(q, qd, tau, steps=100, dt=1e-2, smoothing=0.1)
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y[-1], rtol=1e-11)
+
+
+def test_the_description_says_what_a_page_needs():
+    robot = dl.load("panda")
+    said = description(robot.source("inverse_dynamics", target="wasm"))
+    assert said["name"] == "panda" and said["format"] == 1
+    assert said["coordinates"] == list(robot.coordinates)
+    assert said["limits"]["upper"] == robot.upper.tolist()
+    ports = said["functions"]["inverse_dynamics"]["inputs"]
+    assert [(p["name"], p["shape"]) for p in ports] == [("q", [7]), ("qd", [7]), ("qdd", [7])]
+    places = [p["at"] for p in (*ports, *said["functions"]["inverse_dynamics"]["outputs"])]
+    assert len({*places}) == 4 and max(places) + 56 <= said["heap"]
+    # no limit is null: JSON has no infinity
+    free = description(dl.load("pendulum").source("bias", target="wasm"))
+    assert None in free["limits"]["upper"] and "Infinity" not in json.dumps(free)
+
+
+def test_the_same_bytes_of_another_robot_object():
+    assert dl.load("ur5").wasm(["bias", "pose"]) == dl.load("ur5").wasm(["bias", "pose"])
+
+
+def test_bad_requests_are_refused():
+    robot = dl.load("planar_2r")
+    with pytest.raises(dl.UnknownNameError, match="inverse_dynamic"):
+        robot.wasm(["inverse_dynamic"])
+    with pytest.raises(dl.CompileError, match="float64"):
+        robot.source("bias", "wasm", "float32")
+    with pytest.raises(DalembertError, match="must be choices"):
+        robot.wasm({"pose": "tool"})
+    with pytest.raises(dl.FormulationError, match="held by constraints"):
+        dl.load("four_bar").wasm(["rollout"])
+    with pytest.raises(dl.UnknownNameError, match="no method"):
+        robot.wasm({"rollout": {"method": "rk5"}})
+    with pytest.raises(DalembertError):
+        robot.wasm({"rollout": {"methode": "rk4"}})
+
+
+def test_command_writes_the_module(tmp_path):
+    asked = [
+        "export",
+        "planar_2r",
+        "--quantity",
+        "bias",
+        "--target",
+        "wasm",
+        "--out",
+        str(tmp_path),
+    ]
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    content = (tmp_path / "planar_2r_bias.wasm").read_bytes()
+    assert content == dl.load("planar_2r").source("bias", target="wasm")
