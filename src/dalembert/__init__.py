@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         UnknownNameError,
     )
     from dalembert.frameworks import jax, torch
+    from dalembert.identification.exciting import Excitation, excitation
     from dalembert.identification.fit import Fit
     from dalembert.identification.identify import identify
     from dalembert.kernels import get_num_threads, set_num_threads
@@ -108,6 +109,7 @@ _PUBLIC = {
     "Ellipsoid": "constraints",
     "EquationError": "errors",
     "Fit": "identification.fit",
+    "Excitation": "identification.exciting",
     "FormulationError": "errors",
     "Holonomic": "constraints",
     "IdentificationError": "errors",
@@ -153,6 +155,7 @@ _PUBLIC = {
     "count_growth": "systems.counting",
     "equilibria": "systems.statics",
     "equilibrium": "systems.statics",
+    "excitation": "identification.exciting",
     "get_num_threads": "kernels",
     "growth_vector": "constraints",
     "identify": "identification.identify",
@@ -185,6 +188,7 @@ __all__ = [
     "Driver",
     "Ellipsoid",
     "EquationError",
+    "Excitation",
     "Fit",
     "FormulationError",
     "Holonomic",
@@ -231,6 +235,7 @@ __all__ = [
     "count_growth",
     "equilibria",
     "equilibrium",
+    "excitation",
     "formulations",
     "get_num_threads",
     "growth_vector",
@@ -258,7 +263,7 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
     value = getattr(import_module(f"dalembert.{_PUBLIC[name]}"), name)
-    if name in ("simulate", "sweep", "read_log", "time_optimal"):
+    if name in ("simulate", "sweep", "read_log", "time_optimal", "excitation"):
         import_module("dalembert.report.accessor")  # runs have `.dl`
     globals()[name] = value
     return value

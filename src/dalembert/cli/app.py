@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from dalembert.cli.commands import Commands, PlainCommand
 from dalembert.cli.options import TRUSTED
-from dalembert.cli.signatures import motion, showing, state, texts
+from dalembert.cli.signatures import identification, motion, showing, state, texts
 
 
 def version(wanted: bool) -> None:
@@ -54,7 +54,7 @@ def root(
     TRUSTED[:] = trust or []
 
 
-for part in (state, showing, motion, texts):
+for part in (state, showing, motion, identification, texts):
     app.registered_commands += part.commands.registered_commands
 
 for registered in app.registered_commands:

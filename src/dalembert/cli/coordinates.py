@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -72,3 +73,13 @@ def _number(piece: str, option: str) -> float:
     if not math.isfinite(value):
         raise ShapeError(f"{option}: {piece!r} is not a finite number")
     return value
+
+
+def joint_limits(robot: System, kind: str, text: str | None) -> Any:
+    """One number for all joints, or one for each; None where nothing is given."""
+    if text is None:
+        return None
+    names = [coordinate.name for coordinate in coordinates(robot, "qd")]
+    count = len(text.replace(",", " ").split())
+    found = parse(text, f"--{kind}", robot.name, ["all joints"] if count == 1 else names)
+    return float(found[0]) if count == 1 else found

@@ -6,7 +6,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from dalembert.errors import SettingError
-from dalembert.progress import on_terminal, progress_bar
-from dalembert.text import csv_cell, visible
+from dalembert.simulation.log_write import write_table
+from dalembert.text import visible
 
 PIPE_WIDTH, WIDEST = 120, 10_000
-CHUNK = 50_000  # rows written at a time
 
 
 def console() -> Console:
@@ -135,11 +135,14 @@ def _plain(data: Any) -> Any:
 
 def write_csv(path: Path, head: Sequence[str], rows: np.ndarray, forms: Sequence[str]) -> None:
     """A line of names, then rows (n, columns), each column in its form, ``%.16g`` say."""
+    with writing(path):
+        write_table(path, head, rows, forms)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """A file of --out that cannot be written is an error in one line."""
     try:
-        with path.open("w", encoding="utf-8") as file, progress_bar("writing", on_terminal()) as on:
-            file.write(",".join(map(csv_cell, head)) + "\n")
-            for start in range(0, len(rows), CHUNK):
-                np.savetxt(file, rows[start : start + CHUNK], fmt=list(forms), delimiter=",")
-                on(start / len(rows))
+        yield
     except OSError as error:
         raise SettingError(f"--out {path} cannot be written: {error.strerror}") from None

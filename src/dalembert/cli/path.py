@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import typer
 
-from dalembert.cli.coordinates import coordinates, parse, state
-from dalembert.cli.output import console, print_json, say, show, table, write_csv
+from dalembert.cli.coordinates import joint_limits, state
+from dalembert.cli.output import console, print_json, say, show, table, writing
 from dalembert.cli.report import FOLDER, name_page
 from dalembert.cli.simulate import require_writable, write
 from dalembert.cli.subject import load
@@ -23,6 +23,7 @@ from dalembert.report.page import write_page
 from dalembert.report.runs import run_page
 from dalembert.simulation.log_columns import columns_of
 from dalembert.simulation.log_table import FIRST, read_table, refuse_gaps
+from dalembert.simulation.log_write import write_log
 from dalembert.spatial import matrix_from_quaternion, pose, rotation_from_rpy
 from dalembert.systems.reaching.follow import PathWarning
 from dalembert.systems.robot import Robot
@@ -61,7 +62,7 @@ def path(name: str, options: Options, degrees: bool, as_json: bool) -> None:
         require_writable(options.out, SUFFIXES)
     found = _found(robot, options, degrees)
     velocity, acceleration, torque = (
-        _limits(robot, kind, getattr(options, kind))
+        joint_limits(robot, kind, getattr(options, kind))
         for kind in ("velocity", "acceleration", "torque")
     )
     with warnings.catch_warnings(record=True) as told:
@@ -71,7 +72,7 @@ def path(name: str, options: Options, degrees: bool, as_json: bool) -> None:
         typer.echo(f"warning: {visible(str(warning.message))}", err=True)
     run = fast.sampled(options.dt)
     if options.out is not None:
-        _write(run, options.out)
+        write_motion(run, options.out)
     page = _page(robot, run, options) if options.report else None
     if as_json:
         print_json(_facts(fast, found, options, page))
@@ -162,30 +163,13 @@ def _of_poses(robot: Robot, poses: np.ndarray, options: Options, degrees: bool) 
     return way.joints(robot, q0, options.frame)
 
 
-def _limits(robot: Robot, kind: str, text: str | None) -> Any:
-    """One number for all joints, or one for each; None where nothing is given."""
-    if text is None:
-        return None
-    names = [coordinate.name for coordinate in coordinates(robot, "qd")]
-    count = len(text.replace(",", " ").split())
-    found = parse(text, f"--{kind}", robot.name, ["all joints"] if count == 1 else names)
-    return float(found[0]) if count == 1 else found
-
-
-def _write(run: Any, out: Path) -> None:
+def write_motion(run: Any, out: Path) -> None:
     """A table that `read_log` understands, or all of it as netCDF or Zarr."""
     if out.suffix != ".csv":
         write(run, out)
         return
-    head, columns = ["time [s]"], [run.time.values]
-    for quantity, before in (("q", ""), ("qd", "qd_"), ("qdd", "qdd_"), ("tau", "tau_")):
-        field = run[quantity]
-        units = str(field.attrs["units"]).split(", ")
-        joints = [str(x) for x in run.joint.values]
-        units = units if len(units) == len(joints) else units * len(joints)
-        head += [f"{before}{joint} [{unit}]" for joint, unit in zip(joints, units, strict=True)]
-        columns += list(field.values.T)
-    write_csv(out, head, np.column_stack(columns), ["%.16g"] * len(head))
+    with writing(out):
+        write_log(run, out)
 
 
 def _page(robot: Robot, run: Any, options: Options) -> Path:

@@ -2,6 +2,7 @@
 
 from dalembert.control.adaptive import Adaptive
 from dalembert.control.cartesian import CartesianPath
+from dalembert.control.fourier import Fourier, fourier
 from dalembert.control.gauge_invariant import GaugeInvariant, geometric_gains
 from dalembert.control.hybrid import Hybrid, HybridVelocity
 from dalembert.control.impedance import Admittance, Impedance
@@ -27,6 +28,7 @@ __all__ = [
     "CartesianPath",
     "ComputedTorque",
     "FeedForward",
+    "Fourier",
     "GaugeInvariant",
     "Hybrid",
     "HybridVelocity",
@@ -39,6 +41,7 @@ __all__ = [
     "SlidingMode",
     "TimedPath",
     "Trajectory",
+    "fourier",
     "geometric_gains",
     "hold",
     "jerk_limited",

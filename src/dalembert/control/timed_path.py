@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.control.path import Path
 from dalembert.control.path_limits import Most
+from dalembert.control.sampled import sampled
 from dalembert.control.trajectory import Point, Trajectory, on_traced_pieces
 from dalembert.errors import TrajectoryError
 from dalembert.systems.system import System
@@ -85,18 +86,9 @@ class TimedPath(Trajectory):
 
         ``.dl.plot()`` and ``.dl.report("page.html")`` show it.
         """
-        from dalembert.simulation.along import torques_along
-        from dalembert.simulation.result import labelled
-
         if self.system is None:
             raise TrajectoryError("samples need the system that moves: time_optimal(path, system)")
-        if not (np.isfinite(dt) and dt > 0.0):
-            raise TrajectoryError(f"dt must be a positive number of seconds, not {dt!r}")
-        first, last = self.breaks[0], self.breaks[-1]
-        t = np.append(np.arange(first, last - 1e-9 * dt, dt), last)
-        motion = dict(zip(("q", "qd", "qdd"), self(t), strict=True))
-        names = {"system": self.system.name, "derivatives": "of the path, exactly"}
-        return torques_along(self.system, labelled(self.system.dynamics, t, motion, names))
+        return sampled(self, self.system, dt)
 
     def used(self, t: Any) -> dict[str, np.ndarray]:
         """|value| / limit (..., n) of velocity, acceleration and torque; 1 where a limit is met."""

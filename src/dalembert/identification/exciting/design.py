@@ -1,0 +1,171 @@
+"""`excitation`: the settings checked, the problem made, searched, certified."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import SettingError, ShapeError
+from dalembert.identification.exciting.basis import Basis
+from dalembert.identification.exciting.certify import certified, fine_count, ranges
+from dalembert.identification.exciting.columns import base_columns
+from dalembert.identification.exciting.interior import Effort
+from dalembert.identification.exciting.limits import Limits, limits_of
+from dalembert.identification.exciting.objective import OBJECTIVES, Objective
+from dalembert.identification.exciting.problem import Problem
+from dalembert.identification.exciting.result import Excitation
+from dalembert.identification.exciting.search import progress_of, search
+from dalembert.identification.exciting.workspace import workspace_of
+from dalembert.progress import on_terminal, progress_bar
+from dalembert.systems.robot import Robot
+from dalembert.text import suggest
+
+HARMONICS, PERIOD = 5, 10.0  # Swevers 1997: five harmonics of 0.1 Hz
+SAMPLES = 20  # of a period, for each harmonic
+NOISE = 0.01  # of the torque limits
+WIDTH = 0.02  # of the velocity limits: where Coulomb's sign has risen
+REACH = 0.5  # m: the margin of distances is a share of it
+
+
+def excitation(
+    robot: Robot,
+    duration: float,
+    *,
+    harmonics: int = HARMONICS,
+    periods: int | None = None,
+    objective: str = "condition",
+    scaled: bool = True,
+    friction: Sequence[str] = ("viscous", "coulomb", "offset"),
+    rotor: bool = True,
+    links: Sequence[str] | None = None,
+    noise: Any = None,
+    position: Any = None,
+    velocity: Any = None,
+    acceleration: Any = None,
+    torque: Any = None,
+    workspace: Mapping[str, Any] | None = None,
+    start: Any = None,
+    margin: float = 0.02,
+    budget: int = 2000,
+    seed: int = 0,
+    time_limit: float | None = None,
+) -> Excitation:
+    """A periodic motion of `duration` seconds that shows what `identify` asks for, within limits.
+
+    Joints move in Fourier series of `harmonics` of the period, which is `duration` / `periods`, by
+    default about 10 s; every period begins and ends at rest, at the posture `start` (n,) where one is
+    given. `objective` is the "condition" number of the base columns, rows divided by the `noise` of
+    their torque (N m or N; default: 1 % of the torque limits) and columns of unit length unless
+    `scaled` is False; or the "information", log det AᵀA. `friction`, `rotor` and `links` say what is
+    to be identified, as in `identify`.
+
+    Limits are the robot's own unless given: `position` (lower, upper), `velocity`, `acceleration`,
+    `torque`, each a number or one for each joint. A `margin` of every range stays free.
+    `workspace` keeps points of the robot away from things, m in the world's frame: ``above`` a
+    height z, ``inside`` a box (lower corner, upper corner), ``planes`` [(normal, distance), …] with
+    n·p ≥ distance, ``spheres`` [(centre, radius), …] outside of which they stay; for the origins of
+    ``frames`` (default: all that move) and ``points`` {frame: [(x, y, z), …]} in frames, at a
+    ``clearance``. Self-collision is not looked at.
+
+    The search makes `budget` evaluations and finds the same again with the same `seed`; a
+    `time_limit`, s, ends it earlier.
+
+    >>> import dalembert as dl
+    >>> motion = dl.excitation(dl.load("planar_2r"), 10, velocity=2.0, torque=60.0, budget=100)
+    >>> motion.condition < 20 and bool((motion.limits.margin > 0).all())
+    True
+    """
+    _check(duration, harmonics, periods, objective, margin, budget, time_limit)
+    limits, said = limits_of(robot, position, velocity, acceleration, torque)
+    plain = type(robot)(robot.dynamics.bound().without_coulomb().description)
+    count = max(1, round(duration / PERIOD)) if periods is None else periods
+    basis = Basis(duration / count, count, harmonics, robot.nv, _start(robot, start))
+    columns = base_columns(plain, friction, rotor, links, WIDTH * limits.velocity)
+    judge = Objective(objective, scaled, _noise(robot, noise, limits))
+    space = workspace_of(plain, workspace)
+    whole = Problem(plain, basis, columns, judge, limits, space, SAMPLES * harmonics)
+    effort = Effort(budget, _stop(time_limit))
+    with progress_bar("exciting", on_terminal()) as report:
+        progress_of(effort, report)
+        z, _ = search(_within(whole, margin), effort, seed)
+    z, pull = certified(whole, z)
+    if pull:
+        said.append(f"made smaller by {100.0 * pull:g} %, to fit between the samples too")
+    fine = basis.shapes(fine_count(whole))
+    quality = whole.quality(z, fine)
+    settings = {"objective": objective, "scaled": scaled, "noise": judge.noise, "seed": seed}
+    return Excitation(
+        robot=robot,
+        trajectory=basis.trajectory(z.reshape(-1, robot.nv)),
+        condition=quality.condition,
+        information=quality.information,
+        ranges=tuple(ranges(whole, z, fine)),
+        problem=whole,
+        z=z,
+        evaluations=effort.spent,
+        settings=settings,
+        said=tuple(said),
+    )
+
+
+def _within(problem: Problem, margin: float) -> Problem:
+    """The same problem with a share of all limits left free."""
+    space = problem.workspace
+    if space is not None:
+        space = replace(space, clearance=space.clearance + margin * REACH)
+    return replace(problem, limits=problem.limits.tightened(margin), workspace=space)
+
+
+def _check(
+    duration: float,
+    harmonics: int,
+    periods: int | None,
+    objective: str,
+    margin: float,
+    budget: int,
+    time_limit: float | None,
+) -> None:
+    """Settings that make no sense are errors."""
+    if objective not in OBJECTIVES:
+        raise SettingError(f"objective={objective!r} is none{suggest(objective, OBJECTIVES)}")
+    for name, value in (("duration", duration), ("time_limit", time_limit)):
+        if value is not None and not (np.isfinite(value) and value > 0.0):
+            raise SettingError(f"{name}={value!r} must be a positive number of seconds")
+    for name, count, least in (
+        ("harmonics", harmonics, 2),
+        ("periods", 1 if periods is None else periods, 1),
+        ("budget", budget, 1),
+    ):
+        if count != int(count) or count < least:
+            raise SettingError(f"{name}={count!r} must be a whole number of at least {least}")
+    if not 0.0 <= margin < 0.5:
+        raise SettingError(f"margin={margin!r} must be a share of at least 0 and below 0.5")
+
+
+def _start(robot: Robot, start: Any) -> np.ndarray | None:
+    if start is None:
+        return None
+    q = np.asarray(start, dtype=float)
+    if q.shape != (robot.nv,) or not np.isfinite(q).all():
+        raise ShapeError(f"start must be {robot.nv} positions of the joints, not {q.shape}")
+    return q
+
+
+def _noise(robot: Robot, noise: Any, limits: Limits) -> np.ndarray:
+    """(n,) standard deviation of the measured torques."""
+    if noise is None:
+        most = 0.5 * (limits.most - limits.least)
+        return np.where(np.isfinite(most), NOISE * most, 1.0)
+    given = np.asarray(noise, dtype=float)
+    if given.shape not in ((), (robot.nv,)) or not (np.isfinite(given) & (given > 0.0)).all():
+        raise SettingError(f"noise must be a positive number or {robot.nv} of them, not {noise!r}")
+    return np.broadcast_to(given, (robot.nv,)).copy()
+
+
+def _stop(time_limit: float | None) -> Any:
+    end = np.inf if time_limit is None else time.monotonic() + time_limit
+    return lambda: time.monotonic() > end

@@ -1,0 +1,164 @@
+"""A motion as a vector z, how good it is, and how far it is from its limits.
+
+Limits enter by a logarithmic barrier, −Σ log(upper − r) − Σ log(r − lower) over all samples. Its
+curvature is known: of q, q̇, q̈, which are linear in z, exactly; of torques and distances by their
+slopes (Gauss and Newton).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from dalembert.identification.exciting.basis import Basis
+from dalembert.identification.exciting.columns import BaseColumns
+from dalembert.identification.exciting.limits import Limits
+from dalembert.identification.exciting.objective import Objective, Quality
+from dalembert.identification.exciting.workspace import Workspace
+from dalembert.systems.robot import Robot
+
+CHUNK = 2**25  # bytes of columns at a time
+Motion = tuple[np.ndarray, np.ndarray, np.ndarray]  # q, q̇, q̈, each (..., samples, n)
+
+
+class Barrier(NamedTuple):
+    """Value, slope (z,) and curvature (z, z); the value is infinite outside of the limits."""
+
+    value: float
+    slope: np.ndarray
+    curvature: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """All that a search needs; z (size · n,) is flat, the basis' functions of a joint together last."""
+
+    robot: Robot  # without Coulomb friction
+    basis: Basis
+    columns: BaseColumns
+    objective: Objective
+    limits: Limits
+    workspace: Workspace | None
+    samples: int
+
+    @cached_property
+    def shapes(self) -> np.ndarray:
+        """(3, samples, size)."""
+        return self.basis.shapes(self.samples)
+
+    @property
+    def size(self) -> int:
+        """Length of z."""
+        return self.shapes.shape[2] * self.basis.joints
+
+    def motion(self, z: np.ndarray, shapes: np.ndarray | None = None) -> Motion:
+        """q, q̇, q̈ (..., samples, n) of z (..., size · n)."""
+        z = z.reshape(*z.shape[:-1], -1, self.basis.joints)
+        q, qd, qdd = (x @ z for x in (self.shapes if shapes is None else shapes))
+        return q + self.basis.offset, qd, qdd
+
+    def quality(self, z: np.ndarray, shapes: np.ndarray | None = None) -> Quality:
+        """Condition and information."""
+        return self.objective.quality(self.objective.weighted(self.columns(self.motion(z, shapes))))
+
+    def rough(self, z: np.ndarray) -> np.ndarray:
+        """The smoothest objective of many z (k, size · n), infinite outside of the limits."""
+        bytes_each = 8 * self.samples * self.basis.joints * len(self.columns.base.names)
+        chunk = max(1, CHUNK // bytes_each)
+        found = np.full(len(z), np.inf)
+        for start in range(0, len(z), chunk):
+            part = slice(start, start + chunk)
+            motion = self.motion(z[part])
+            inside = self.inside(motion)
+            W = self.columns([x[inside] for x in motion])
+            found[part][inside] = self.objective.rough(self.objective.weighted(W))
+        return found
+
+    def inside(self, motion: Motion) -> np.ndarray:
+        """Whether motions (..., samples, n) keep to all limits: (...)."""
+        rows = zip(self.rows(motion), self.bounds, strict=True)
+        kept = [((r > low) & (r < high)).all(axis=(-1, -2)) for r, (low, high) in rows]
+        return np.logical_and.reduce(kept)
+
+    def rows(self, motion: Motion) -> list[np.ndarray]:
+        """What is limited, each (..., samples, rows): q, q̇, q̈, τ and distances."""
+        found = [*motion, self.robot.inverse_dynamics(*motion)]
+        return found if self.workspace is None else [*found, self.workspace.distances(motion[0])]
+
+    @cached_property
+    def bounds(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(lower, upper) of each."""
+        found = list(self.limits.bounds())
+        if self.workspace is not None:
+            low = np.full(len(self.workspace.names), self.workspace.clearance)
+            found.append((low, np.full_like(low, np.inf)))
+        return found
+
+    def value(self, z: np.ndarray, p: float) -> tuple[float, np.ndarray]:
+        """f_p and its slope by z; infinite where a parameter is not seen."""
+        motion = self.motion(z)
+        f, by_A = self.objective.slope(self.objective.weighted(self.columns(motion)), p)
+        if by_A is None:
+            return np.inf, np.zeros_like(z)
+        weights = by_A.reshape(self.samples, self.basis.joints, -1)
+        slopes = self.columns.pulled(motion, weights / self.objective.noise[:, None])
+        return f, sum(b.T @ x for b, x in zip(self.shapes, slopes, strict=True)).ravel()
+
+    def height(self, z: np.ndarray) -> float:
+        """The barrier alone, per sample."""
+        total, motion = 0.0, self.motion(z)
+        for r, (low, high) in zip(motion, self.bounds, strict=False):
+            total += _height(r, low, high)  # cheap ones first
+        if np.isfinite(total):
+            for r, (low, high) in zip(self.rows(motion)[3:], self.bounds[3:], strict=True):
+                total += _height(r, low, high)
+        return total / self.samples
+
+    def barrier(self, z: np.ndarray) -> Barrier:
+        """The barrier per sample, with slope and curvature, at a z inside of the limits."""
+        motion, n = self.motion(z), self.basis.joints
+        size = self.shapes.shape[2]
+        slope = np.zeros((size, n))
+        curvature = np.zeros((size, n, size, n))
+        rows = self.rows(motion)
+        total = 0.0
+        for order, (r, (low, high)) in enumerate(zip(rows, self.bounds, strict=True)):
+            total += _height(r, low, high)
+            push, stiff = 1.0 / (high - r) - 1.0 / (r - low), (high - r) ** -2 + (r - low) ** -2
+            if order < 3:
+                shape = self.shapes[order]
+                slope += shape.T @ push
+                for j in range(n):
+                    curvature[:, j, :, j] += shape.T @ (stiff[:, j, None] * shape)
+                continue
+            J = self._slopes(motion, order)
+            slope += (push.ravel() @ J).reshape(size, n)
+            J *= np.sqrt(stiff).reshape(-1, 1)
+            curvature += (J.T @ J).reshape(curvature.shape)
+        made = curvature.reshape(self.size, self.size)
+        return Barrier(total / self.samples, slope.ravel() / self.samples, made / self.samples)
+
+    def _slopes(self, motion: Motion, order: int) -> np.ndarray:
+        """(samples · rows, z): of torques, or of distances."""
+        if order == 3:
+            by_q, by_qd, *_ = self.robot.inverse_dynamics_derivatives(*motion)
+            parts = [by_q, by_qd, self.robot.mass_matrix(motion[0])]
+        else:
+            assert self.workspace is not None
+            parts = [self.workspace.slopes(motion[0])]
+        J = sum(
+            shape[:, None, :, None] * part[:, :, None, :]
+            for shape, part in zip(self.shapes, parts, strict=False)
+        )
+        return np.asarray(J).reshape(-1, self.size)
+
+
+def _height(r: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+    """−Σ log(high − r) − Σ log(r − low) of finite bounds; infinite outside of them."""
+    if not ((r > low).all() and (r < high).all()):
+        return np.inf
+    above, below = np.isfinite(high), np.isfinite(low)
+    return -float(np.log((high - r)[..., above]).sum() + np.log((r - low)[..., below]).sum())

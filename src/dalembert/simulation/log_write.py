@@ -1,0 +1,42 @@
+"""Motions into files: the table that `read_log` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalembert.progress import on_terminal, progress_bar
+from dalembert.text import csv_cell
+
+if TYPE_CHECKING:
+    import xarray
+
+CHUNK = 50_000  # rows written at a time
+PREFIXES = {"q": "", "qd": "qd_", "qdd": "qdd_", "tau": "tau_"}
+
+
+def write_log(run: xarray.Dataset, path: Path) -> None:
+    """Times and q, q̇, q̈, τ where the run has them, all digits, as CSV with names and units."""
+    head, columns = ["time [s]"], [run.time.values]
+    for quantity, before in PREFIXES.items():
+        if quantity not in run:
+            continue
+        field = run[quantity]
+        units = str(field.attrs["units"]).split(", ")
+        joints = [str(x) for x in run.joint.values]
+        units = units if len(units) == len(joints) else units * len(joints)
+        head += [f"{before}{joint} [{unit}]" for joint, unit in zip(joints, units, strict=True)]
+        columns += list(field.values.T)
+    write_table(path, head, np.column_stack(columns), ["%.16g"] * len(head))
+
+
+def write_table(path: Path, head: Sequence[str], rows: np.ndarray, forms: Sequence[str]) -> None:
+    """A line of names, then rows (n, columns), each column in its form, ``%.16g`` say."""
+    with path.open("w", encoding="utf-8") as file, progress_bar("writing", on_terminal()) as report:
+        file.write(",".join(map(csv_cell, head)) + "\n")
+        for start in range(0, len(rows), CHUNK):
+            np.savetxt(file, rows[start : start + CHUNK], fmt=list(forms), delimiter=",")
+            report(start / len(rows))
