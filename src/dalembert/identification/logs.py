@@ -10,41 +10,48 @@ import numpy as np
 
 from dalembert.errors import IdentificationError, SettingError
 from dalembert.identification.accumulate import cut
+from dalembert.identification.preparing import prepare
 from dalembert.identification.record import Record
-from dalembert.simulation.log_rates import rates
 from dalembert.systems.system import System
 
+ENOUGH = 40_000  # samples by which a filter is chosen
 
-def records_of(system: System, log: Any, cutoff: float | None = None) -> tuple[Record, ...]:
-    """Records of a Dataset, of a path to a file, of a Record, or of several of these."""
-    if isinstance(log, Record):
-        return (log,)
+
+def logs_of(system: System, log: Any) -> tuple[Any, ...]:
+    """Datasets or Records of whatever was given: one of them, a path, or several of these."""
     if isinstance(log, str | PathLike):
         from dalembert.simulation.log import read_log
 
-        log = read_log(log, system)
-    if isinstance(log, Sequence):
-        return tuple(record for each in log for record in records_of(system, each, cutoff))
-    if not hasattr(log, "data_vars"):
+        return (read_log(log, system),)
+    if isinstance(log, list | tuple):
+        return tuple(each for one in log for each in logs_of(system, one))
+    if not isinstance(log, Record) and not hasattr(log, "data_vars"):
         raise IdentificationError(
             f"a log is an xarray.Dataset (dl.read_log, dl.simulate), a path, or a list of them, "
             f"not {type(log).__name__}"
         )
-    return _plain(system, log, cutoff)
+    return (log,)
 
 
-def _plain(system: System, log: Any, cutoff: float | None) -> tuple[Record, ...]:
-    """A Dataset with rates from its positions where it has none."""
-    for name in ("q", "tau"):
-        if name not in log:
-            raise IdentificationError(f"the log has no {name!r}; dl.read_log gives it")
-    t, q, tau = (np.asarray(log[name].values, dtype=float) for name in ("time", "q", "tau"))
-    if "qd" in log and "qdd" in log:
-        qd, qdd = (np.asarray(log[name].values, dtype=float) for name in ("qd", "qdd"))
-    else:
-        q, qd, qdd = rates(system, t, q, cutoff or 10.0)
-    none = np.zeros(system.nv)
-    return (Record(t, q, qd, qdd, tau, none, none),)
+def records_of(system: System, log: Any, cutoff: float | None = None) -> tuple[Record, ...]:
+    """Records of logs of any kind; `cutoff`, Hz, for those that are not records yet."""
+    found: list[Record] = []
+    for one in logs_of(system, log):
+        found += [one] if isinstance(one, Record) else prepare(system, one, cutoff)
+    return tuple(found)
+
+
+def part_of(logs: Sequence[Any], held_out: Any) -> tuple[Any, ...]:
+    """The beginning of the longest log, without what is held out: enough to choose a filter by."""
+    longest = max(logs, key=_rows)
+    if isinstance(longest, Record):
+        return (longest,)
+    share = 1.0 - held_out if isinstance(held_out, float | int) and len(logs) == 1 else 1.0
+    return (longest.isel(time=slice(0, min(ENOUGH, int(share * _rows(longest))))),)
+
+
+def _rows(log: Any) -> int:
+    return len(log.t) if isinstance(log, Record) else int(log.sizes["time"])
 
 
 def split(

@@ -1,0 +1,104 @@
+"""Outliers, the filter's cut-off and the widths of friction: chosen by how torques are predicted."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.identification.accumulate import low_pass
+from dalembert.identification.base import base_of
+from dalembert.identification.columns import columns_of
+from dalembert.identification.logs import part_of, records_of, split
+from dalembert.identification.outliers import spikes_of
+from dalembert.identification.tuning import choose_cutoff
+from tests.identification.logs import CLEAN, REAL, other_robot, ugly_log
+from tests.identification.motions import driven, fourier_record, numbers
+
+
+@pytest.fixture(scope="module")
+def arm():
+    columns = columns_of(dl.load("planar_2r"))
+    return columns, base_of(columns), numbers(columns)
+
+
+@pytest.mark.parametrize("step", [2, 3, 10])
+def test_the_filter_leaves_white_noise_white(step):
+    """Its shifts by whole steps are orthogonal, and a constant comes through."""
+    h = low_pass(step)
+    shifts = [h[k * step :] @ h[: len(h) - k * step] for k in range(4)]
+    np.testing.assert_allclose(shifts, [1.0, 0.0, 0.0, 0.0], atol=2e-3)
+    assert h.sum() == pytest.approx(np.sqrt(step), rel=3e-3)
+
+
+def test_five_percent_of_wrong_torques_change_nothing(arm):
+    columns, base, x = arm
+    record = driven(columns, fourier_record(columns.system, rate=400.0), x, noise=0.05)
+    rng = np.random.default_rng(1)
+    wrong = rng.random(record.tau.shape) < 0.05
+    spoiled = replace(record, tau=np.where(wrong, record.tau + 100.0, record.tau))
+    truth = base.matrix @ x
+    fits = {
+        "clean": dl.identify(columns.system, record, held_out=None),
+        "robust": dl.identify(columns.system, spoiled, held_out=None),
+        "plain": dl.identify(columns.system, spoiled, held_out=None, robust=False),
+    }
+    off = {k: abs(f.base["value"] - truth) / fits["clean"].base["std"] for k, f in fits.items()}
+    assert off["robust"].max() < 4.0
+    assert off["plain"].max() > 20.0
+    assert "taken as not measured" in " ".join(fits["robust"].said)
+
+
+def test_normal_noise_has_no_outliers():
+    left = np.random.default_rng(2).normal(size=(20_000, 3))
+    assert not spikes_of([left])[0].any()
+
+
+def test_a_jump_of_the_leftover_is_no_outlier():
+    """A model that is wrong leaves steps that last; they are no reason to forget torques."""
+    left = 0.1 * np.random.default_rng(4).normal(size=(2000, 2))
+    left[500:] += 50.0
+    assert abs(spikes_of([left])[0]).max() < 1.0
+
+
+def test_the_cut_off_is_lowered_where_joints_are_elastic():
+    """Friction's jumps twist elastic joints: as motion of rigid bodies they would be torques."""
+    prior = dl.load("planar_2r")
+    columns = columns_of(prior)
+    base = base_of(columns)
+    for ugly, lowered in ((REAL, True), (replace(CLEAN, bits=16), False)):
+        made = ugly_log(prior, ugly, robot=other_robot(prior))
+        found = choose_cutoff(columns, base, lambda c, log=made.log: records_of(prior, log, c))
+        assert (found is not None) == lowered
+
+
+def test_friction_that_rises_slowly_is_seen(arm):
+    columns, _, x = arm
+    slow = columns.with_widths([0.15, 0.0])
+    record = driven(slow, fourier_record(columns.system, rate=400.0), x, noise=0.01)
+    found = dl.identify(columns.system, record)
+    assert 0.05 < found.columns.widths[0] < 0.3 and found.columns.widths[1] < 0.02
+    errors = found.errors().loc["held_out"]["unconstrained"]
+    assert errors.max() < 0.02
+
+
+def test_what_is_held_out_is_the_last_of_the_time(arm):
+    record = fourier_record(arm[0].system)
+    fitted, held = split(arm[0].system, (record, record), 0.75, None)
+    assert [len(r.t) for r in fitted] == [1000]
+    assert [len(r.t) for r in held] == [1000, 2000]
+    assert held[0].t[0] > fitted[0].t[-1]
+    with pytest.raises(dl.SettingError, match="held_out"):
+        split(arm[0].system, (record,), 1.5, None)
+    assert split(arm[0].system, (record,), None, None) == ((record,), ())
+
+
+def test_a_filter_is_chosen_without_what_is_held_out():
+    made = ugly_log("planar_2r", CLEAN)
+    (some,) = part_of((made.log,), 0.25)
+    assert some.sizes["time"] == int(0.75 * made.log.sizes["time"])
+
+
+def test_what_is_no_log_is_refused(arm):
+    with pytest.raises(dl.IdentificationError, match="not ndarray"):
+        dl.identify(arm[0].system, np.zeros((10, 2)))
