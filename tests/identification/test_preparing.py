@@ -238,5 +238,5 @@ def test_logs_without_what_a_fit_needs_are_refused(arm, kind):
 def test_time_that_runs_backward_is_named(arm):
     t = T.copy()
     t[6000:] -= 3.0
-    with pytest.raises(TrajectoryError, match=r"time jumps back from 5\.999 to 3 at row 6001"):
+    with pytest.raises(TrajectoryError, match=r"time jumps back from 5\.999 to 3 s at row 6001"):
         prepare(arm, plain().assign_coords(time=t))

@@ -23,6 +23,7 @@ from dalembert.report.page import write_page
 from dalembert.report.runs import run_page
 from dalembert.simulation.log_columns import columns_of
 from dalembert.simulation.log_table import FIRST, read_table, refuse_gaps
+from dalembert.simulation.log_units import Units
 from dalembert.simulation.log_write import write_log
 from dalembert.spatial import matrix_from_quaternion, pose, rotation_from_rpy
 from dalembert.systems.reaching.follow import PathWarning
@@ -103,7 +104,7 @@ def _found(robot: Robot, options: Options, degrees: bool) -> JointPath:
 
 def _positions(robot: Robot, names: list[str], values: np.ndarray, degrees: bool) -> np.ndarray:
     """Way-points (m, nq) by the names of joints."""
-    columns = columns_of(names, robot, degrees)
+    columns = columns_of(names, robot, Units(degrees))
     if columns.following:
         follower = next(iter(columns.following))
         raise TrajectoryError(f"joint {follower!r} follows others: leave its column out")

@@ -53,7 +53,7 @@ def prepare(
     """
     t, q, tau, qd = _arrays(system, log)
     said = str(log.attrs.get("preparation", "")).splitlines()
-    t, x, done = repaired(t, np.hstack([q, tau] if qd is None else [q, tau, qd]))
+    t, x, _, done = repaired(t, np.hstack([q, tau] if qd is None else [q, tau, qd]))
     _require_rows(log, t, "whole rows")
     resolution = np.array([step_of(x[:, k]) for k in range(q.shape[1])])
     shift = np.broadcast_to(np.asarray(delay, float), (tau.shape[1],))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from os import PathLike
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +11,11 @@ from dalembert.errors import TrajectoryError
 from dalembert.simulation.limits import limit_fields
 from dalembert.simulation.log_closing import closed, completes, is_closed, require_closed
 from dalembert.simulation.log_columns import Columns, columns_of, followers_of
-from dalembert.simulation.log_rates import DEGREE, curve, rates
-from dalembert.simulation.log_table import FIRST, LARGEST, read_table, refuse_gaps
+from dalembert.simulation.log_motion import motion, resampled, stacked
+from dalembert.simulation.log_motor import joint_side
+from dalembert.simulation.log_rows import Rows, rows_of, trimmed
+from dalembert.simulation.log_sources import Source, table_of
+from dalembert.simulation.log_units import units_of
 from dalembert.simulation.provenance import carried
 from dalembert.simulation.result import labelled
 from dalembert.systems.system import System
@@ -22,28 +24,46 @@ if TYPE_CHECKING:
     import xarray
 
 FOLLOWS = 1e-2  # rad or m that a recorded joint may be off the joint it follows
-Given = Mapping[str, Mapping[int, np.ndarray]]  # columns in SI units, by quantity and entry
-EPOCH = 1e6  # s: later than that, times are stamps of a clock
 
 
 def read_log(
-    path: str | PathLike[str],
+    path: Source,
     system: System,
     degrees: bool = False,
     dt: float | None = None,
     lowpass: float | None = None,
-    columns: Mapping[str, str] | None = None,
-    others: str = "refuse",
+    columns: Mapping[str, Any] | Sequence[str] | None = None,
+    others: str | None = None,
+    *,
+    units: Mapping[str, str | float] | None = None,
+    gear: Any = None,
+    torque_constant: Any = None,
+    motor: Sequence[str] | None = None,
+    gaps: str | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+    rate: float | None = None,
 ) -> xarray.Dataset:
-    """q, qd and qdd over time, and tau where the file has torques: an `xarray.Dataset`.
+    """q, qd and qdd over time, and tau where there are torques: an `xarray.Dataset`.
 
-    The first line of the file names its columns: a time, and joints of the system in any order.
-    A bare name, or with ``q``, ``pos`` or ``position`` before or behind it, is a position; ``qd``,
-    ``vel``, ``velocity``; ``qdd``, ``acc``, ``acceleration``; ``tau``, ``torque``, ``effort`` are the
-    others. Units are SI and radians; ``degrees=True`` reads angles in degrees, and a unit in brackets,
-    ``elbow [deg]``, holds for its column. `columns` maps names of the file to those understood here.
-    Columns of nobody are refused, or ignored with ``others="ignore"``. Without times, rows are `dt`
-    apart, s.
+    `path` is a file (CSV, Parquet, NumPy's .npy and .npz, netCDF, Zarr), a pandas DataFrame, an
+    `xarray.Dataset`, an array, or a mapping of names to arrays. A column is a joint's name, alone or
+    with ``q``, ``pos``, ``position``: a position; with ``qd``, ``vel``, ``velocity``; ``qdd``,
+    ``acc``, ``acceleration``; ``tau``, ``torque``, ``effort``: the others. Or it has a number, from 0
+    or from 1: ``q1``, ``position[0]``, ``tau_J_3``, ``panda_joint3.effort``. `columns` maps names of
+    the file to those understood here, or a quantity to a pattern, ``{"tau": "load_{}"}``, with {} or
+    * for number or joint; or it is the list of names of a plain array. Columns of nobody are refused
+    (others="refuse"), ignored ("ignore"), or, by default, ignored where all positions and torques are
+    there. Without times, rows are `dt` apart, s.
+
+    SI units and radians; ``degrees=True`` reads angles in degrees; `units` states others,
+    ``{"q": "deg", "tau": "mA"}``, and a unit in brackets, ``elbow [deg]``, holds for its column. With
+    `torque_constant`, N m/A, torques are currents; with `gear`, one for each joint or a matrix G of
+    θ = G q, all of it, or the quantities in `motor`, was measured at the motors.
+
+    `start` and `stop`, s, trim; `rate`, Hz, resamples. A log with torques is a recording: rows that
+    are missing or repeated are repaired (gaps="repair"); a planned motion is refused with them
+    ("refuse"). The attribute `preparation` says line by line what was done.
 
     Velocities and accelerations that are missing are derivatives of the spline of fifth degree
     through all rows, at even or uneven times; nothing is smoothed, unless `lowpass`, Hz, asks for
@@ -52,148 +72,109 @@ def read_log(
     which is the attribute `start_time`.
 
     >>> import numpy as np, dalembert as dl
-    >>> from pathlib import Path
-    >>> from tempfile import mkdtemp
-    >>> file = Path(mkdtemp()) / "swing.csv"
     >>> t = np.linspace(0, 1, 101)
-    >>> rows = np.column_stack([t, np.sin(t)])
-    >>> np.savetxt(file, rows, delimiter=",", header="time,link1_joint", comments="")
-    >>> log = dl.read_log(file, dl.load("pendulum"))
+    >>> log = dl.read_log({"time": t, "link1_joint": np.sin(t)}, dl.load("pendulum"))
     >>> bool(abs(log.qd.values[:, 0] - np.cos(t)).max() < 1e-8)
     True
+    >>> motor = {"t": t, "pos_1": 50 * np.sin(t), "current_1": np.cos(t)}
+    >>> log = dl.read_log(motor, dl.load("pendulum"), gear=50, torque_constant=0.1)
+    >>> log.tau.values[0].round(9), print(log.attrs["preparation"])
+    q: pos_1; tau: current_1
+    torques are currents times 0.1 N m/A
+    q, qd, qdd, tau taken from the motors to the joints, gears 50
+    (array([5.]), None)
     """
-    header, values = read_table(path)
+    by_name = columns if isinstance(columns, Mapping) else None
+    table = table_of(path, None if columns is None or by_name is not None else list(columns))
     try:
-        found = columns_of(header, system, degrees, columns, others)
-        used = found.used()
-        refuse_gaps([c.name for c in used], values[:, [c.place for c in used]])
-        t, start = _times(found, values, dt)
-        given = _quantities(found, values)
+        stated = units_of(degrees, units, torque_constant is not None)
+        found = columns_of(table.names, system, stated, by_name, others)
+        rows = trimmed(rows_of(table, found, dt, gaps), start, stop)
+        _check_followers(found, rows, system)
+        given, moved = joint_side(_quantities(found, rows), system, gear, torque_constant, motor)
         _require_all(given, system)
-        _check_followers(found, values, system)
-        q = _positions(given["q"], system, t)
-        state, said = _motion(given, q, system, t, lowpass)
+        recorded = [x for x in given if len(given[x]) == (system.nq if x == "q" else system.nv)]
+        q, t = _positions(given["q"], system, rows), rows.t
+        said = [_described(found), *rows.said, *moved]
+        if rate is not None:
+            t, q, given, told = resampled(given, q, system, t, rate)
+            said.append(told)
+        state, derived = motion(given, q, system, t, lowpass)
     except TrajectoryError as error:
-        raise TrajectoryError(f"{path}: {error}") from None
-    attributes: dict[str, Any] = {"system": system.name, "source": str(path), "derivatives": said}
-    attributes |= {"start_time": start, **carried(system, None)}
+        raise TrajectoryError(f"{table.source}: {error}") from None
+    attributes: dict[str, Any] = {"system": system.name, "source": table.source}
+    attributes |= {"derivatives": derived, "start_time": rows.start, **carried(system, None)}
+    attributes |= {"preparation": "\n".join(said), "recorded": ", ".join(recorded)}
     if len(given["q"]) < system.nq:
         attributes["driven"] = ", ".join(system.dynamics.coordinates[k] for k in given["q"])
     made = labelled(system.dynamics, t, state, attributes)
     return made.assign(limit_fields(system))
 
 
-def _times(found: Columns, values: np.ndarray, dt: float | None) -> tuple[np.ndarray, float]:
-    """(times (rows,), the first stamp where they are of a clock)."""
-    if found.time is None:
-        if dt is None:
-            raise TrajectoryError("no column is called 'time'; add one, or give dt= (--dt), s")
-        if not (np.isfinite(dt) and dt > 0.0):
-            raise TrajectoryError(f"dt={dt!r} must be a positive number of seconds")
-        return dt * np.arange(len(values)), 0.0
-    t = values[:, found.time.place]
-    late = np.diff(t) <= 0.0
-    if late.any():
-        row = int(np.argmax(late)) + 1
-        raise TrajectoryError(
-            f"line {row + FIRST}, column {found.time.name!r}: time {t[row]:.9g} does not come after "
-            f"{t[row - 1]:.9g}"
-        )
-    start = t[0] if abs(t[0]) * found.time.factor > EPOCH else 0.0
-    return (t - start) * found.time.factor, float(start * found.time.factor)
-
-
-def _quantities(found: Columns, values: np.ndarray) -> Given:
+def _quantities(found: Columns, rows: Rows) -> dict[str, dict[int, np.ndarray]]:
     """The columns of each quantity in SI units, by their entry."""
     return {
-        quantity: {k: values[:, c.place] * c.factor for k, c in sorted(own.items())}
+        quantity: {k: rows.columns[c.place] * c.factor for k, c in sorted(own.items())}
         for quantity, own in found.entries.items()
     }
 
 
-def _require_all(given: Given, system: System) -> None:
-    """An error that names the positions which are missing, and torques where some are there."""
-    names = {"q": system.dynamics.coordinates, "tau": system.dynamics.velocities}
-    for quantity, what in (("q", "position"), ("tau", "torque")):
-        own = given[quantity]
-        missing = [name for k, name in enumerate(names[quantity]) if k not in own]
-        completed = own and quantity == "q" and completes(system, own)
-        if missing and (own or quantity == "q") and not completed:
-            raise TrajectoryError(f"no column is the {what} of {', '.join(map(repr, missing))}")
+def _require_all(given: dict[str, dict[int, np.ndarray]], system: System) -> None:
+    """An error that names the positions which are missing, and torques where some are there.
+
+    Joints of a closed chain without a torque are passive.
+    """
+    own, names = given["q"], system.dynamics.coordinates
+    missing = [name for k, name in enumerate(names) if k not in own]
+    if missing and not (own and completes(system, own)):
+        raise TrajectoryError(f"no column is the position of {', '.join(map(repr, missing))}")
+    tau, names = given["tau"], system.dynamics.velocities
+    missing = [name for k, name in enumerate(names) if k not in tau]
+    if tau and missing and not is_closed(system):
+        raise TrajectoryError(f"no column is the torque of {', '.join(map(repr, missing))}")
+    if tau:
+        none = np.zeros_like(next(iter(tau.values())))
+        given["tau"] = {k: tau.get(k, none) for k in range(len(names))}
 
 
-def _positions(given: Mapping[int, np.ndarray], system: System, t: np.ndarray) -> np.ndarray:
+def _positions(given: Mapping[int, np.ndarray], system: System, rows: Rows) -> np.ndarray:
     """q (rows, nq); of closed chains checked, or completed where joints are missing."""
     if len(given) < system.nq:
-        return closed(system, given, t)
-    q = _stacked(given)
+        return closed(system, given, rows.t, rows.row)
+    q = stacked(given)
     if is_closed(system):
-        require_closed(system, np.asarray(system.dynamics.normalised(q)), t)
+        require_closed(system, np.asarray(system.dynamics.normalised(q)), rows.t, rows.row)
     return q
 
 
-def _check_followers(found: Columns, values: np.ndarray, system: System) -> None:
+def _check_followers(found: Columns, rows: Rows, system: System) -> None:
     """Recorded joints that follow others must be where these take them."""
     for name, column in found.following.items():
         follow = followers_of(system)[name]
-        leader = found.entries["q"][system.dynamics.coordinates.index(follow.leader)]
-        led = follow.multiplier * values[:, leader.place] * leader.factor + follow.offset
-        off = np.abs(values[:, column.place] * column.factor - led)
+        leader = found.entries["q"].get(system.dynamics.coordinates.index(follow.leader))
+        if leader is None:
+            continue  # what is missing is named later
+        led = follow.multiplier * rows.columns[leader.place] * leader.factor + follow.offset
+        off = np.abs(rows.columns[column.place] * column.factor - led)
         if off.max() > FOLLOWS:
             row = int(np.argmax(off > FOLLOWS))
             raise TrajectoryError(
-                f"line {row + FIRST}, column {column.name!r}: {name!r} follows {follow.leader!r} and "
+                f"{rows.row(row)}, column {column.name!r}: {name!r} follows {follow.leader!r} and "
                 f"should be at {led[row] / column.factor:.6g} there, off by {off[row]:.2g} rad or m"
             )
 
 
-def _motion(
-    given: Given, q: np.ndarray, system: System, t: np.ndarray, lowpass: float | None
-) -> tuple[dict[str, np.ndarray], str]:
-    """Arrays of q, qd, qdd and, where there is one, tau; and how the missing ones were found."""
-    complete = len(given["qd"]) == len(given["qdd"]) == system.nv
-    if complete and lowpass is None:
-        made = (
-            np.asarray(system.dynamics.normalised(q)),
-            *map(_stacked, (given["qd"], given["qdd"])),
-        )
-        said = "none: velocities and accelerations are the file's"
-    elif len(t) < 2:
-        raise TrajectoryError(
-            "one row has no derivatives; give more, or velocities and accelerations"
-        )
-    else:
-        with np.errstate(all="ignore"):  # of times that are next to nothing apart
-            made = rates(system, t, q, lowpass)
-            _take(made, given, t, lowpass)
-        if not all((np.abs(x) <= LARGEST).all() for x in made):
-            raise TrajectoryError("its derivatives are beyond all bounds; are its times right?")
-        said = f"spline of degree {min(DEGREE, len(t) - 1)} through all rows"
-    state = dict(zip(("q", "qd", "qdd"), made, strict=True))
-    if given["tau"]:
-        tau = _stacked(given["tau"])
-        state["tau"] = tau if lowpass is None else curve(t, tau, lowpass)(t)
-    filtered = "" if lowpass is None else f" that a zero-phase filter of {lowpass:g} Hz has left"
-    return state, said + filtered
-
-
-def _take(
-    made: tuple[np.ndarray, ...],
-    given: Given,
-    t: np.ndarray,
-    lowpass: float | None,
-) -> None:
-    """Put the file's own velocities and accelerations in; q̈ of given velocities is their slope."""
-    _, qd, qdd = made
-    if given["qd"]:
-        own, columns = list(given["qd"]), _stacked(given["qd"])
-        shape = curve(t, columns, lowpass)
-        qd[:, own] = columns if lowpass is None else shape(t)
-        qdd[:, own] = shape(t, 1)
-    if given["qdd"]:
-        columns = _stacked(given["qdd"])
-        qdd[:, list(given["qdd"])] = columns if lowpass is None else curve(t, columns, lowpass)(t)
-
-
-def _stacked(columns: Mapping[int, np.ndarray]) -> np.ndarray:
-    return np.column_stack(list(columns.values()))
+def _described(found: Columns) -> str:
+    """Which columns were taken for what, in one line."""
+    parts = []
+    for quantity, own in found.entries.items():
+        names = [own[k].name for k in sorted(own)]
+        if names:
+            few = names if len(names) < 3 else [names[0], "…", names[-1]]
+            factors = {own[k].factor for k in own} - {1.0}
+            times = f" × {', '.join(f'{x:.6g}' for x in sorted(factors))}" if factors else ""
+            parts.append(f"{quantity}: {' '.join(few)}{times}")
+    if found.ignored:
+        few = [*found.ignored[:4], *(["…"] if len(found.ignored) > 4 else [])]
+        parts.append(f"{len(found.ignored)} columns ignored: {', '.join(few)}")
+    return "; ".join(parts)

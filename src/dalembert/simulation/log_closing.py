@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import DalembertError, TrajectoryError
 from dalembert.progress import on_terminal, progress_bar
-from dalembert.simulation.log_table import FIRST
+from dalembert.simulation.log_table import line
 from dalembert.systems.closing import close
 from dalembert.systems.system import System
 
@@ -17,7 +17,12 @@ CLOSED = 1e-9  # of h, m and rad, at which a posture counts as closed
 RECORDED = 1e-2  # of h that a recorded posture may be off
 
 
-def closed(system: Any, given: Mapping[int, np.ndarray], t: np.ndarray) -> np.ndarray:
+def closed(
+    system: Any,
+    given: Mapping[int, np.ndarray],
+    t: np.ndarray,
+    row_in_words: Callable[[int], str] = line,
+) -> np.ndarray:
     """q (rows, nq) with the given columns, the others by Newton's method from row to row.
 
     Row by row, so that the mechanism stays on the branch it is on; the first row starts at its
@@ -39,7 +44,7 @@ def closed(system: Any, given: Mapping[int, np.ndarray], t: np.ndarray) -> np.nd
                 left = np.inf
             if not left <= CLOSED:
                 raise TrajectoryError(
-                    f"line {row + FIRST}: no posture of {system.name} near the last one closes its "
+                    f"{row_in_words(row)}: no posture of {system.name} near the last one closes its "
                     f"loops with {', '.join(map(repr, names))} there"
                 )
             found[row] = q
@@ -63,14 +68,16 @@ def _near(system: Any, q: np.ndarray, free: list[int], t: float) -> tuple[np.nda
     return close(q, rows, move)
 
 
-def require_closed(system: Any, q: np.ndarray, t: np.ndarray) -> None:
+def require_closed(
+    system: Any, q: np.ndarray, t: np.ndarray, row_in_words: Callable[[int], str] = line
+) -> None:
     """An error at the first recorded posture that tears the loops apart."""
     h = np.abs(system.residual(q, t))
     off = h.max(axis=-1, initial=0.0)
     if (off > RECORDED).any():
         row = int(np.argmax(off > RECORDED))
         raise TrajectoryError(
-            f"line {row + FIRST}: this posture misses the constraints of {system.name} by "
+            f"{row_in_words(row)}: this posture misses the constraints of {system.name} by "
             f"{off[row]:.2g}; leave the columns of passive joints out and they are computed"
         )
 

@@ -7,15 +7,15 @@ accelerations and torques need their word. ``shoulder [deg]`` states a unit, ``t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import pi
 from typing import Any, NamedTuple
 
 from dalembert.errors import TrajectoryError, UnknownNameError
-from dalembert.formulations.registry import suggest
+from dalembert.simulation.log_numbered import SLOT, by_pattern, chosen, groups, key_of
+from dalembert.simulation.log_units import SI, Units, split_unit
 from dalembert.systems.system import System
-from dalembert.text import short, visible
+from dalembert.text import short, suggest, visible
 
 # words before or behind a joint's name; a bare name is a position
 WORDS = {
@@ -24,15 +24,10 @@ WORDS = {
     "qdd": ("qdd", "ddq", "acc", "accel", "acceleration"),
     "tau": ("tau", "torque", "effort", "force"),
 }
+MOTORS = (*WORDS["tau"], "current", "cur")  # of torques that are currents
 TIME = ("time", "t", "timestamp", "stamp", "seconds")
-UNITS = {
-    "angle": {"rad": 1.0, "deg": pi / 180.0, "°": pi / 180.0},
-    "length": {"m": 1.0, "cm": 1e-2, "mm": 1e-3},
-}
-EFFORTS = {"angle": {"Nm": 1.0, "Nmm": 1e-3, "kNm": 1e3}, "length": {"N": 1.0, "kN": 1e3}}
 KEPT = ("pose", "found")  # what `dalembert ik` writes beside the joints
-SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-PER = {"q": "", "qd": "s", "qdd": "s2"}  # what stands below the line of a unit
+CLOCK = re.compile(r"(?:^|.*_)(?:time|timestamp|stamp|t|secs?|seconds)(?:_(s|ms|us|ns))?")
 
 
 class Column(NamedTuple):
@@ -50,6 +45,8 @@ class Columns:
     time: Column | None = None
     entries: dict[str, dict[int, Column]] = field(default_factory=lambda: {k: {} for k in WORDS})
     following: dict[str, Column] = field(default_factory=dict)  # positions, by joint
+    time_stated: bool = False  # whether a unit of time is stated
+    ignored: tuple[str, ...] = ()
 
     def used(self) -> list[Column]:
         """All of them, in the order of the file."""
@@ -67,40 +64,150 @@ def followers_of(system: System) -> Mapping[str, Any]:
 def columns_of(
     header: Sequence[str],
     system: System,
-    degrees: bool = False,
-    renamed: Mapping[str, str] | None = None,
-    others: str = "refuse",
+    units: Units = SI,
+    columns: Mapping[str, Any] | None = None,
+    others: str | None = "refuse",
 ) -> Columns:
     """The columns that belong to a system's joints; one that belongs to none is refused or ignored.
 
-    `renamed` maps names of the file to those that are understood.
+    `columns` maps names of the file to those that are understood, or quantities to patterns. With
+    others=None columns of nobody are ignored where positions and torques of all joints are there.
     """
-    if others not in ("refuse", "ignore"):
+    if others not in ("refuse", "ignore", None):
         raise UnknownNameError(f"others={others!r} must be 'refuse' or 'ignore'")
-    names = _renamed(header, renamed or {})
-    known, found = _known(system), Columns()
-    for place, text in enumerate(names):
-        name, unit = _unit(text)
-        key = _key(name)
-        if key in TIME and key not in known:
-            if found.time is not None:
-                raise TrajectoryError(f"columns {found.time.name!r} and {text!r} are both times")
-            found.time = Column(place, header[place], _factor(SECONDS, unit, text))
-        elif key in known:
-            quantity, what, kind = known[key]
-            column = Column(place, header[place], _scale(quantity, kind, unit, degrees, text))
-            own: dict[Any, Column] = (
-                found.following if isinstance(what, str) else found.entries[quantity]
+    renamed, patterns = _told_apart(header, columns or {})
+    search = _Search(header, _renamed(header, renamed), system, units)
+    search.by_patterns(patterns)
+    search.by_names(patterns)
+    search.by_numbers()
+    search.by_clock()
+    search.settle(others)
+    return search.found
+
+
+class _Search:
+    """Columns on their way to their owners: `left` are those that nobody has taken yet."""
+
+    def __init__(
+        self, header: Sequence[str], texts: Sequence[str], system: System, units: Units
+    ) -> None:
+        self.header, self.texts, self.system, self.units = header, texts, system, units
+        told = [split_unit(text) for text in texts]
+        self.unit = [unit for _, unit in told]
+        self.left = {place: name for place, (name, _) in enumerate(told)}
+        self.found = Columns()
+
+    def take(self, quantity: str, entry: int | str, kind: str, place: int) -> None:
+        """A column is an entry of a quantity, or the position of a joint that follows others."""
+        text, found = self.texts[place], self.found
+        factor = self.units.factor(quantity, kind, self.unit[place], text)
+        own: dict[Any, Column] = (
+            found.following if isinstance(entry, str) else found.entries[quantity]
+        )
+        if entry in own:
+            raise TrajectoryError(
+                f"columns {own[entry].name!r} and {text!r} say the same of {self.system.name}; "
+                "leave one out"
             )
-            if what in own:
-                raise TrajectoryError(
-                    f"columns {own[what].name!r} and {text!r} say the same of {system.name}; "
-                    "leave one out"
-                )
-            own[what] = column
-        elif others == "refuse" and key not in KEPT:
-            raise TrajectoryError(_foreign(text, name, system))
-    return found
+        own[entry] = Column(place, self.header[place], factor)
+        self.left.pop(place, None)
+
+    def take_time(self, place: int, unit: str | None) -> None:
+        text, found = self.texts[place], self.found
+        if found.time is not None:
+            raise TrajectoryError(f"columns {found.time.name!r} and {text!r} are both times")
+        factor = self.units.factor("time", "time", unit, text)
+        found.time = Column(place, self.header[place], factor)
+        found.time_stated = unit is not None or "time" in self.units.stated
+        self.left.pop(place, None)
+
+    def by_patterns(self, patterns: Mapping[str, Any]) -> None:
+        """Columns that the caller chose."""
+        for quantity, pattern in patterns.items():
+            if quantity == "time":
+                place = by_pattern("time", pattern, self.left, ("time",), self.header)[0]
+                self.take_time(place, self.unit[place])
+                continue
+            entries, kinds = _entries(self.system, quantity)
+            for k, place in by_pattern(quantity, pattern, self.left, entries, self.header).items():
+                self.take(quantity, k, kinds[k], place)
+
+    def by_names(self, settled: Container[str]) -> None:
+        """Columns called by the joint, with or without a word; `settled` quantities are chosen."""
+        known = _known(self.system, self.units.currents)
+        for place, name in list(self.left.items()):
+            key = key_of(name)
+            if key in TIME and key not in known:
+                if "time" not in settled:
+                    self.take_time(place, self.unit[place])
+            elif key in known and known[key][0] not in settled:
+                self.take(*known[key], place)
+
+    def by_numbers(self) -> None:
+        """Columns by number, of quantities of which none has been found by name."""
+        for quantity in WORDS:
+            if self.found.entries[quantity] or not self.left:
+                continue
+            entries, kinds = _entries(self.system, quantity)
+            styles = groups(self.left, entries)
+            if quantity == "tau" and self.units.currents:
+                for group in styles:
+                    group.quantity = "tau" if group.quantity == "current" else group.quantity
+            places = chosen(styles, quantity, entries, self.header)
+            if quantity == "tau" and not places and not self.units.currents:
+                _refuse_currents(chosen(styles, "current", entries, self.header), self.header)
+            for k, place in places.items():
+                self.take(quantity, k, kinds[k], place)
+
+    def by_clock(self) -> None:
+        """A time by its last word, header.stamp or time_ms, where no column is called time."""
+        if self.found.time is None:
+            for place, name in list(self.left.items()):
+                match = CLOCK.fullmatch(key_of(name))
+                if match is not None:
+                    self.take_time(place, self.unit[place] or match[1])
+
+    def settle(self, others: str | None) -> None:
+        """Columns of nobody: refused, or ignored and remembered."""
+        found, system = self.found, self.system
+        foreign = {place: name for place, name in self.left.items() if key_of(name) not in KEPT}
+        whole = len(found.entries["tau"]) == system.nv and len(found.entries["q"]) == system.nq
+        if foreign and (others == "refuse" or (others is None and not whole)):
+            place, name = next(iter(foreign.items()))
+            raise TrajectoryError(_foreign(self.texts[place], name, system))
+        found.ignored = tuple(self.header[place] for place in foreign)
+
+
+def _refuse_currents(places: Mapping[int, int], header: Sequence[str]) -> None:
+    if places:
+        raise TrajectoryError(
+            f"column {header[places[0]]!r} and those like it are currents; give torque_constant=, "
+            "N m/A, and gear= where that is the motor's"
+        )
+
+
+def _told_apart(
+    header: Sequence[str], columns: Mapping[str, Any]
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """(names of the file → names understood, quantities → patterns)."""
+    renamed, patterns = {}, {}
+    for name, value in columns.items():
+        pattern = not isinstance(value, str) or SLOT in value or "*" in value
+        if name in (*WORDS, "time") and (pattern or (name not in header and value in header)):
+            patterns[name] = value
+        elif not isinstance(value, str):
+            raise UnknownNameError(f"columns: {name!r} is no quantity{suggest(name, list(WORDS))}")
+        else:
+            renamed[name] = value
+    return renamed, patterns
+
+
+def _entries(system: System, quantity: str) -> tuple[tuple[str, ...], Sequence[str]]:
+    """(names, kinds) of the entries of a quantity."""
+    made = system.dynamics
+    if quantity == "q":
+        return tuple(made.coordinates), made.kinds.q
+    return tuple(made.velocities), made.kinds.v
 
 
 def _renamed(header: Sequence[str], renamed: Mapping[str, str]) -> list[str]:
@@ -112,7 +219,7 @@ def _renamed(header: Sequence[str], renamed: Mapping[str, str]) -> list[str]:
     return [str(renamed.get(name, name)) for name in header]
 
 
-def _known(system: System) -> dict[str, tuple[str, Any, str]]:
+def _known(system: System, currents: bool) -> dict[str, tuple[str, Any, str]]:
     """Key of a column → (quantity, its entry or the joint that follows, kind of that entry).
 
     A spelling that two joints would share is nobody's; a bare name always is its own joint's.
@@ -121,21 +228,19 @@ def _known(system: System) -> dict[str, tuple[str, Any, str]]:
     found: dict[str, tuple[str, Any, str]] = {}
     shared: set[str] = set()
     for name, what in named:
-        for key in _spellings(what[0], name):
+        words = MOTORS if currents and what[0] == "tau" else WORDS[what[0]]
+        for key in _spellings(words, name):
             if found.setdefault(key, what) != what:
                 shared.add(key)
     found = {key: what for key, what in found.items() if key not in shared}
-    return found | {_key(name): what for name, what in named if what[0] == "q"}
+    return found | {key_of(name): what for name, what in named if what[0] == "q"}
 
 
 def _named(system: System) -> list[tuple[str, tuple[str, Any, str]]]:
     """(name, (quantity, entry or joint, kind)) of everything a file may say."""
-    made = system.dynamics
     found: list[tuple[str, tuple[str, Any, str]]] = []
     for quantity in WORDS:
-        place = quantity == "q"
-        entries = made.coordinates if place else made.velocities
-        kinds = made.kinds.q if place else made.kinds.v
+        entries, kinds = _entries(system, quantity)
         found += [(name, (quantity, k, kinds[k])) for k, name in enumerate(entries)]
     for name in followers_of(system):
         tree = system.robot.model.tree  # type: ignore[union-attr]  # only robots have followers
@@ -143,40 +248,9 @@ def _named(system: System) -> list[tuple[str, tuple[str, Any, str]]]:
     return found
 
 
-def _spellings(quantity: str, name: str) -> set[str]:
-    pairs = ((f"{word}_{name}", f"{name}_{word}") for word in WORDS[quantity] if word)
-    return {_key(text) for pair in pairs for text in pair}
-
-
-def _key(name: str) -> str:
-    """Letters and numbers of a name, its parts joined by one sign."""
-    return re.sub(r"[\s_.\-/:]+", "_", name.strip().casefold()).strip("_")
-
-
-def _unit(text: str) -> tuple[str, str | None]:
-    """(name, unit in brackets behind it); a number in brackets is part of the name."""
-    found = re.fullmatch(r"(.+?)\s*[\[(]([^\[\]()]*[^\d\s\[\]()][^\[\]()]*)[\])]\s*", text)
-    return (text, None) if found is None else (found[1], found[2])
-
-
-def _scale(quantity: str, kind: str, unit: str | None, degrees: bool, text: str) -> float:
-    """By what a column's numbers are multiplied."""
-    if unit is None:
-        return pi / 180.0 if degrees and kind == "angle" and quantity != "tau" else 1.0
-    plain = re.sub(r"[\s·*^]", "", unit).replace("²", "2")
-    if quantity == "tau":
-        return _factor(EFFORTS.get(kind, {"1": 1.0}), plain, text)
-    below = PER[quantity]
-    known = UNITS.get(kind, {"1": 1.0})
-    return _factor({f"{u}/{below}" if below else u: x for u, x in known.items()}, plain, text)
-
-
-def _factor(known: Mapping[str, float], unit: str | None, text: str) -> float:
-    if unit is None:
-        return 1.0
-    if unit not in known:
-        raise TrajectoryError(f"column {text!r}: unit {unit!r} is none of {', '.join(known)}")
-    return known[unit]
+def _spellings(words: Sequence[str], name: str) -> set[str]:
+    pairs = ((f"{word}_{name}", f"{name}_{word}") for word in words if word)
+    return {key_of(text) for pair in pairs for text in pair}
 
 
 def _foreign(text: str, name: str, system: System) -> str:

@@ -5,6 +5,8 @@ Nothing is made up in silence: every function returns what it did as lines of te
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dalembert.errors import TrajectoryError
@@ -13,37 +15,48 @@ BRIDGED = 5  # rows in a row that a column may miss and still be interpolated
 COARSE = 0.2  # share of repeated stamps, with other numbers, from which the clock is too coarse
 
 
-def repaired(t: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """(t (n,), x (n, k), what was done): finite numbers at times that increase.
+class Repaired(NamedTuple):
+    """Finite numbers at times that increase, and how they came about."""
+
+    t: np.ndarray  # (n,)
+    x: np.ndarray  # (n, k)
+    rows: np.ndarray  # (n,) which of the rows that were given
+    said: list[str]
+
+
+def repaired(t: np.ndarray, x: np.ndarray) -> Repaired:
+    """Rows t (n,), x (n, k) without what cannot be used.
 
     Rows without a time are dropped; up to five missing numbers of a column in a row are
     interpolated, and rows that miss more are dropped. Of rows with the same time the first stays,
     unless the clock is coarse: then rows spread evenly over its tick. Time that runs backward is an
     error.
     """
-    said: list[str] = []
-    timed = np.isfinite(t)
-    if not timed.all():
-        said.append(f"{np.sum(~timed)} rows without a time left out")
-        t, x = t[timed], x[timed]
-    back = np.diff(t) < 0.0
+    rows = np.flatnonzero(np.isfinite(t))
+    made = Repaired(t[rows], x[rows], rows, [])
+    if len(rows) < len(t):
+        made.said.append(f"{len(t) - len(rows)} rows without a time left out")
+    back = np.diff(made.t) < 0.0
     if back.any():
         row = int(np.argmax(back)) + 1
         raise TrajectoryError(
-            f"time jumps back from {t[row - 1]:.9g} to {t[row]:.9g} at row {row + 1} of {len(t)}: "
-            f"{np.sum(back)} such jumps; sort the rows, or cut the log where its clock was set anew"
+            f"time jumps back from {made.t[row - 1]:.9g} to {made.t[row]:.9g} s at row {row + 1} of "
+            f"{len(made.t)}, {np.sum(back)} such jumps in all; sort the rows, or cut the log where "
+            "its clock was set anew"
         )
-    t, x = _without_repeats(t, x, said)
-    return *_without_gaps(t, x, said), said
+    return _without_gaps(_without_repeats(made))
 
 
-def _without_repeats(
-    t: np.ndarray, x: np.ndarray, said: list[str]
-) -> tuple[np.ndarray, np.ndarray]:
+def _kept(made: Repaired, keep: np.ndarray, x: np.ndarray) -> Repaired:
+    return Repaired(made.t[keep], x[keep], made.rows[keep], made.said)
+
+
+def _without_repeats(made: Repaired) -> Repaired:
     """Rows at times that increase strictly."""
+    t, x, said = made.t, made.x, made.said
     again = np.append(False, np.diff(t) == 0.0)
     if not again.any():
-        return t, x
+        return made
     other = again.copy()
     other[1:] &= (x[1:] != x[:-1]).any(axis=1) & np.isfinite(x[1:]).all(axis=1)
     if np.mean(other) > COARSE:
@@ -57,20 +70,21 @@ def _without_repeats(
             rows = np.arange(len(t))
             even = np.polynomial.Polynomial.fit(rows, t, 1)(rows)
             if np.abs(t - even).max() < 1.5 * tick:
-                return even, x
+                return made._replace(t=even)
             within = rows - np.flatnonzero(~again)[place]
-            return t + tick * within / count[place], x
+            return made._replace(t=t + tick * within / count[place])
     first = np.sum(again[1 : 1 + int(np.argmin(np.append(again[1:], False)))])
     start = f", {first} of them at the start" if first else ""
     said.append(f"{np.sum(again)} rows with the time of the row before left out{start}")
-    return t[~again], x[~again]
+    return _kept(made, ~again, x)
 
 
-def _without_gaps(t: np.ndarray, x: np.ndarray, said: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def _without_gaps(made: Repaired) -> Repaired:
     """Rows of finite numbers: short gaps of a column interpolated, rows that miss more dropped."""
+    t, x, said = made.t, made.x, made.said
     missing = ~np.isfinite(x)
     if not missing.any():
-        return t, x
+        return made
     filled, bridged = x.copy(), 0
     for k in np.flatnonzero(missing.any(axis=0)):
         short = missing[:, k] & (_run_lengths(missing[:, k]) <= BRIDGED)
@@ -86,7 +100,7 @@ def _without_gaps(t: np.ndarray, x: np.ndarray, said: list[str]) -> tuple[np.nda
     whole = np.isfinite(filled).all(axis=1)
     if not whole.all():
         said.append(f"{np.sum(~whole)} rows with missing numbers left out")
-    return t[whole], filled[whole]
+    return _kept(made, whole, filled)
 
 
 def _run_lengths(flags: np.ndarray) -> np.ndarray:

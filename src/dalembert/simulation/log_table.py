@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,29 @@ from dalembert.text import short
 
 DELIMITERS = (",", ";", "\t")
 LARGEST = 1e60  # beyond which squares would overflow where nobody knows their line any more
+MISSING = ("na", "n/a", "null", "none", "<na>", "#n/a")  # words for a number that is not there
 FIRST = 2  # the line of the first row; line 1 holds the names
+
+
+class Table(NamedTuple):
+    """Columns of numbers with names, from wherever they came; what is missing is NaN."""
+
+    names: list[str]
+    values: np.ndarray  # (rows, columns)
+    source: str  # what errors call it
+    faults: Mapping[int, str] = MappingProxyType({})  # of columns that hold something else
+    word: str = "row"  # in messages
+    first: int = 1  # the number of the first row
+
+    def row(self, k: int) -> str:
+        """Where row k is, in words."""
+        return f"{self.word} {k + self.first}"
+
+    def refuse_faults(self, used: Sequence[int]) -> None:
+        """An error at the first column in use that holds something else than numbers."""
+        for place in used:
+            if place in self.faults:
+                raise TrajectoryError(self.faults[place])
 
 
 def read_table(path: str | PathLike[str]) -> tuple[list[str], np.ndarray]:
@@ -25,6 +48,14 @@ def read_table(path: str | PathLike[str]) -> tuple[list[str], np.ndarray]:
 
     Separated by commas, semicolons, tabs or blanks, whichever the line of names has.
     """
+    table = read_csv(path)
+    for fault in table.faults.values():
+        raise TrajectoryError(f"{table.source}, {fault}")
+    return table.names, table.values
+
+
+def read_csv(path: str | PathLike[str]) -> Table:
+    """The table of a text file; columns that hold words are NaN, and their faults say where."""
     where = Path(path)
     try:
         data = where.read_bytes()  # once: it may be a pipe
@@ -32,26 +63,37 @@ def read_table(path: str | PathLike[str]) -> tuple[list[str], np.ndarray]:
         reason = getattr(error, "strerror", None) or error
         raise TrajectoryError(f"{where} cannot be read: {reason}") from None
     names, delimiter = _header(where, data)
+    faults: dict[int, str] = {}
     try:
         values = _rows(data, names, delimiter, float)
     except (ValueError, Warning) as error:
-        raise _located(where, data, names, delimiter, error) from None
+        values, faults = _with_words(where, data, names, delimiter, error)
     filled = ~np.isnan(values).all(axis=1)
     last = int(np.flatnonzero(filled)[-1]) + 1 if filled.any() else 0  # blank lines at the end
-    if not last:
+    if not last and not faults:
         raise TrajectoryError(f"{where} has no rows below its names")
-    used = [k for k, name in enumerate(names) if name or not np.isnan(values[:, k]).all()]
-    return [names[k] for k in used], values[:last, used]  # a comma too many makes an empty column
+    # a comma too many makes an empty column
+    used = [k for k, x in enumerate(names) if x or k in faults or not np.isnan(values[:, k]).all()]
+    faults = {used.index(k): said for k, said in faults.items()}
+    kept = [names[k] for k in used]
+    return Table(kept, values[:last, used], str(where), faults, "line", FIRST)
 
 
-def refuse_gaps(names: Sequence[str], values: np.ndarray) -> None:
+def line(row: int) -> str:
+    """Where a row of a text file is, in words."""
+    return f"line {row + FIRST}"
+
+
+def refuse_gaps(
+    names: Sequence[str], values: np.ndarray, row_in_words: Callable[[int], str] = line
+) -> None:
     """An error at the first number (rows, columns) that is missing, not finite, or no quantity."""
     bad = ~(np.abs(values) <= LARGEST)  # NaN among them
     if bad.any():
         row, column = np.argwhere(bad)[0]
         found = values[row, column]
         what = "is empty or not a number" if np.isnan(found) else f"is {found}"
-        raise TrajectoryError(f"line {row + FIRST}, column {names[column]!r} {what}")
+        raise TrajectoryError(f"{row_in_words(row)}, column {names[column]!r} {what}")
 
 
 def _header(path: Path, data: bytes) -> tuple[list[str], str]:
@@ -92,25 +134,30 @@ def _rows(data: bytes, names: Sequence[str], delimiter: str, kind: Any) -> np.nd
     return table.to_numpy()
 
 
-def _located(
+def _with_words(
     path: Path, data: bytes, names: Sequence[str], delimiter: str, error: Exception
-) -> Exception:
-    """What is wrong, at its line and column: a cell that is no number, or too many cells."""
+) -> tuple[np.ndarray, dict[int, str]]:
+    """(numbers, faults by column): the first cell of each that is no number; too many are an error."""
+    import pandas
+
     try:
-        cells = _rows(data, names, delimiter, str)
+        cells = pandas.DataFrame(_rows(data, names, delimiter, str))
     except (ValueError, Warning):
         said = "rows have more cells" if isinstance(error, Warning) else _shortened(error)
-        return TrajectoryError(f"{path}: {said}; line 1 has {len(names)} names")
-    for row, line in enumerate(cells):
-        for column, cell in enumerate(line):
-            text = str(cell).strip()
-            if text and not _is_number(text):
+        raise TrajectoryError(f"{path}: {said}; line 1 has {len(names)} names") from None
+    values, faults = np.full(cells.shape, np.nan), {}
+    for k in range(cells.shape[1]):
+        values[:, k] = pandas.to_numeric(cells[k], errors="coerce")
+        for row in np.flatnonzero(np.isnan(values[:, k])):
+            text = str(cells[k][row]).strip()
+            if text and not _is_number(text) and text.casefold() not in MISSING:
                 hint = "; write decimals with a point" if "," in text else ""
-                return TrajectoryError(
-                    f"{path}, line {row + FIRST}, column {names[column]!r}: {short(text)} is not a "
-                    f"number{hint}"
-                )
-    return TrajectoryError(f"{path}: {_shortened(error)}")
+                place = f"line {row + FIRST}, column {names[k]!r}"
+                faults[k] = f"{place}: {short(text)} is not a number{hint}"
+                break
+    if not faults:
+        raise TrajectoryError(f"{path}: {_shortened(error)}")
+    return values, faults
 
 
 def _shortened(error: Exception) -> str:
