@@ -10,7 +10,9 @@ from dalembert.identification.base import base_of
 from dalembert.identification.columns import columns_of
 from dalembert.identification.identify import identify
 from dalembert.identification.least_squares import estimate
+from dalembert.identification.pseudo_inertias import pseudo_inertias
 from tests.formulations.mechanisms import random_model, seeds
+from tests.identification.logs import other_robot
 from tests.identification.motions import driven, fourier_record, numbers
 
 
@@ -58,7 +60,7 @@ def test_rows_thinned_by_blocks_are_those_of_one_convolution(puma, step):
 def test_without_noise_the_truth_is_found(puma):
     columns, base, x = puma
     record = driven(columns, fourier_record(columns.system), x)
-    found = identify(columns.system, record)
+    found = identify(columns.system, record, consistent=False)
     truth = base.matrix @ x
     np.testing.assert_allclose(found.base["value"], truth, atol=1e-9 * abs(truth).max())
     assert found.errors()["unconstrained"].max() < 1e-9 * abs(record.tau).max()
@@ -100,7 +102,7 @@ def test_a_joint_that_never_moves_is_named_and_keeps_the_prior():
     columns = columns_of(arm)
     x = numbers(columns)
     record = driven(columns, fourier_record(arm, still=(1,)), x, noise=1e-3)
-    found = identify(arm, record)
+    found = identify(arm, record, consistent=False)
     reasons = dict(found.unseen)
     assert "link2_joint never moves" in reasons["link2_joint:viscous"]
     table = found.base
@@ -114,7 +116,8 @@ def test_only_the_named_link_is_asked_for(puma):
     robot = puma[0].system
     columns = columns_of(robot, links=["link6"])
     x = numbers(columns)
-    found = identify(robot, driven(columns, fourier_record(robot), x), links=["link6"])
+    record = driven(columns, fourier_record(robot), x)
+    found = identify(robot, record, links=["link6"], consistent=False)
     assert {name.partition(":")[0] for name in found.base.index} == {"link6"}
     np.testing.assert_allclose(found.base["value"], found.grouping.matrix @ x, atol=1e-9)
     others = ~columns.free
@@ -124,7 +127,7 @@ def test_only_the_named_link_is_asked_for(puma):
 def test_predictions_are_the_columns_times_the_models(puma):
     columns, _, x = puma
     record = driven(columns, fourier_record(columns.system), x, noise=0.1)
-    found = identify(columns.system, record, held_out=0.5)
+    found = identify(columns.system, record, held_out=0.5, consistent=False)
     tau = found.predict(record.q, record.qd, record.qdd, "unconstrained")
     np.testing.assert_allclose(tau, columns.evaluate(record) @ found.values["unconstrained"])
     assert [len(r.t) for r in (*found.records, *found.held_out)] == [1000, 1000]
@@ -139,6 +142,23 @@ def test_predictions_are_the_columns_times_the_models(puma):
         found.predict(record.q, record.qd, record.qdd, "consistant")
 
 
+def test_the_robot_is_real_and_predicts_as_the_truth():
+    """Without noise, and with truth that real bodies have, all models but the prior are the truth."""
+    prior = dl.load("puma560")
+    columns = columns_of(prior)
+    x = numbers(columns)
+    x[: columns.inertial] = other_robot(prior).parameters
+    record = driven(columns, fourier_record(prior), x)
+    found = identify(prior, record)
+    errors = found.errors(normalised=True).loc["held_out"]
+    assert errors["unconstrained"].max() < 1e-9
+    assert errors["consistent"].max() < 1e-4 < errors["prior"].min()
+    tau = found.robot.inverse_dynamics(record.q, record.qd, record.qdd)
+    np.testing.assert_allclose(tau, found.predict(record.q, record.qd, record.qdd), atol=1e-9)
+    P = pseudo_inertias(found.values["consistent"][: columns.inertial])
+    assert np.linalg.eigvalsh(P).min() > 0.0
+
+
 @settings(max_examples=6, deadline=None)
 @given(seed=seeds)
 def test_base_parameters_of_random_trees_are_found(seed):
@@ -147,7 +167,7 @@ def test_base_parameters_of_random_trees_are_found(seed):
     columns = columns_of(robot)
     x = numbers(columns, seed)
     record = driven(columns, fourier_record(robot, seed), x)
-    found = identify(robot, record, held_out=None)
+    found = identify(robot, record, held_out=None, consistent=False)
     truth = found.grouping.matrix @ x
     seen = found.base["seen"].to_numpy()
     error = (found.base["value"] - truth).to_numpy()

@@ -129,7 +129,8 @@ class Fit(Frozen):
         """The same errors on another log, a Dataset, a path or several of them."""
         from dalembert.identification.logs import records_of
 
-        made = self._errors(records_of(self.prior, log, self.settings.get("cutoff")))
+        given = self.settings.get("cutoff used"), self.settings.get("delay", 0.0)
+        made = self._errors(records_of(self.prior, log, *given))
         return _normalised(made) if normalised else made
 
     @cached_property

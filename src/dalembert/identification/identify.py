@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from dalembert.errors import UnknownNameError
+from dalembert.formulations.registry import suggest
 from dalembert.identification.base import base_of
 from dalembert.identification.columns import columns_of
 from dalembert.identification.fit import Fit
 from dalembert.identification.logs import logs_of, part_of, records_of, split
-from dalembert.identification.outliers import cleaned
+from dalembert.identification.real_bodies import real_bodies
 from dalembert.identification.rebuilt import with_values
-from dalembert.identification.solving import solve
-from dalembert.identification.tuning import choose_cutoff, choose_widths, with_noise_widths
+from dalembert.identification.refining import refined
+from dalembert.identification.shapes import Shape
+from dalembert.identification.solving import METHODS
+from dalembert.identification.tuning import choose_cutoff, with_noise_widths
 from dalembert.systems.system import System
 
 
@@ -26,38 +28,77 @@ def identify(
     friction: Sequence[str] = ("viscous", "coulomb", "offset"),
     rotor: bool = True,
     links: Sequence[str] | None = None,
+    method: str = "inverse_dynamics",
     robust: bool = True,
     cutoff: float | None = None,
+    delay: float = 0.0,
+    consistent: bool = True,
+    total_mass: float | None = None,
+    shapes: Mapping[str, Shape] | None = None,
+    distance: str = "entropic",
 ) -> Fit:
     """The system's inertias, friction and rotors from a log of its motion and torques.
 
     `log` is an `xarray.Dataset` as `read_log` and `simulate` make it, a path, or a list of them. The
-    last `held_out` of its time, or another log, is kept for judging the fit. `friction` names the
-    kinds of friction that are asked for; with `links` only these links' inertias are. `robust` takes
-    single torques far off their neighbours as not measured. `cutoff`, Hz, is the filter's for
-    positions; where it is None it is chosen by their spectrum, and lowered as long as that predicts
-    the torques better.
+    last `held_out` of its time, or another log, is kept for judging the fit.
+
+    `friction` names the kinds that are asked for, of viscous, coulomb, offset, stribeck and load;
+    with `links` only these links' inertias are unknown. The equations are those of
+    ``"inverse_dynamics"``, or with ``method="power"`` the balance of energy, which needs no
+    accelerations. `robust` takes single torques far off their neighbours as not measured.
+
+    `cutoff`, Hz, is the filter's for positions; where it is None it is chosen by their spectrum, and
+    lowered as long as that predicts the torques better. `delay`, s, is by how much torques in the log
+    come after their motion.
+
+    ``fit.robot`` has inertias that real bodies can have, near the system's own in the `distance`
+    ("entropic" or "geodesic") where the log shows nothing; `total_mass`, kg, and `shapes`, in which a
+    link's mass lies, are kept. With ``consistent=False`` it has those of least squares.
     """
+    if method not in METHODS:
+        raise UnknownNameError(
+            f"method={method!r}{suggest(str(method), list(METHODS))} must be one of "
+            f"{', '.join(map(repr, METHODS))}"
+        )
     settings = {
         "held_out": held_out if isinstance(held_out, float | int | None) else "a log",
         "friction": tuple(friction),
         "rotor": rotor,
         "links": None if links is None else tuple(links),
+        "method": method,
         "robust": robust,
         "cutoff": cutoff,
+        "delay": delay,
+        "consistent": consistent,
+        "total_mass": total_mass,
+        "shapes": None if shapes is None else dict(shapes),
+        "distance": distance,
     }
     logs = logs_of(system, log)
     columns = columns_of(system, friction, rotor, links)
     base = base_of(columns)
     if cutoff is None:
         some = part_of(logs, held_out)
-        cutoff = choose_cutoff(columns, base, lambda c: records_of(system, some, c))
-    fitted, held = split(system, records_of(system, logs, cutoff), held_out, cutoff)
+        cutoff = choose_cutoff(columns, base, lambda c: records_of(system, some, c, delay))
+    records = records_of(system, logs, cutoff, delay)
+    fitted, held = split(system, records, held_out, cutoff, delay)
     columns = with_noise_widths(columns, fitted)
-    fitted, said = cleaned(columns, base, fitted) if robust else (fitted, [])
-    columns = choose_widths(columns, base, fitted)
-    found, x = solve(columns, base, fitted)
-    values = {"prior": np.asarray(columns.values), "unconstrained": x}
+    found, said = refined(columns, base, fitted, method, robust)
+    columns, values = found.columns, {"prior": columns.values, "unconstrained": found.x}
+    if consistent:
+        real = real_bodies(columns, base, found.estimate, shapes, total_mass, distance)
+        values["consistent"], said = real.x, [*said, *real.said]
+    robot = with_values(columns, list(values.values())[-1])
     done = tuple(dict.fromkeys([line for record in fitted for line in record.said] + said))
-    robot = with_values(columns, x)
-    return Fit(robot, system, columns, base, found, values, fitted, held, settings, done)
+    return Fit(
+        robot,
+        system,
+        columns,
+        base,
+        found.estimate,
+        values,
+        found.records,
+        held,
+        settings | {"cutoff used": cutoff},
+        done,
+    )

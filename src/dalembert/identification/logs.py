@@ -33,11 +33,13 @@ def logs_of(system: System, log: Any) -> tuple[Any, ...]:
     return (log,)
 
 
-def records_of(system: System, log: Any, cutoff: float | None = None) -> tuple[Record, ...]:
-    """Records of logs of any kind; `cutoff`, Hz, for those that are not records yet."""
+def records_of(
+    system: System, log: Any, cutoff: float | None = None, delay: float = 0.0
+) -> tuple[Record, ...]:
+    """Records of logs of any kind; `cutoff`, Hz, and `delay`, s, of those that are none yet."""
     found: list[Record] = []
     for one in logs_of(system, log):
-        found += [one] if isinstance(one, Record) else prepare(system, one, cutoff)
+        found += [one] if isinstance(one, Record) else prepare(system, one, cutoff, delay)
     return tuple(found)
 
 
@@ -55,13 +57,17 @@ def _rows(log: Any) -> int:
 
 
 def split(
-    system: System, records: tuple[Record, ...], held_out: Any, cutoff: float | None
+    system: System,
+    records: tuple[Record, ...],
+    held_out: Any,
+    cutoff: float | None = None,
+    delay: float = 0.0,
 ) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
     """(records to fit, records held out): the last part of the time, another log, or nothing."""
     if held_out is None:
         return records, ()
     if not isinstance(held_out, int | float | np.generic):
-        return records, records_of(system, held_out, cutoff)
+        return records, records_of(system, held_out, cutoff, delay)
     share = float(held_out)
     if not 0.0 <= share < 1.0:
         raise SettingError(

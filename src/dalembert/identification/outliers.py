@@ -12,42 +12,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from dalembert.identification.base import Base
-from dalembert.identification.columns import Columns
 from dalembert.identification.record import Record
-from dalembert.identification.solving import leftovers, plain, solve
 
-ROUNDS = 3  # of looking for spikes
 WINDOW = 11  # samples of the running median
 FAR = 6.0  # robust standard deviations; normal noise goes beyond twice in 10⁹
 PER_DEVIATION = 1.4826  # of the median of |normal noise|
 
 
-def cleaned(
-    columns: Columns, base: Base, records: Sequence[Record]
-) -> tuple[tuple[Record, ...], list[str]]:
-    """(records with spikes of torque replaced by what is usual around them, what was done).
+def without_spikes(
+    records: Sequence[Record], left: Sequence[np.ndarray]
+) -> tuple[tuple[Record, ...], np.ndarray]:
+    """(records whose spikes of torque are what is usual around them, how many there were (nv,)).
 
-    Spikes spoil the fit by which they are seen, so they are looked for again after they are gone.
+    `left` (n, nv) are the torques of each record less what a fit explains of them.
     """
-    if not plain(columns):
-        return tuple(records), []
-    made, count = tuple(records), np.zeros(0)
-    for _ in range(ROUNDS):
-        _, x = solve(columns, base, made)
-        spikes = spikes_of(leftovers(columns, records, x))
-        before, count = count, np.sum([np.count_nonzero(s, axis=0) for s in spikes], axis=0)
-        if not count.any():
-            return tuple(records), []
-        if np.array_equal(before, count):
-            break
-        made = tuple(replace(r, tau=r.tau - s) for r, s in zip(records, spikes, strict=True))
-    total = sum(len(record.t) for record in records)
-    named = [f"{n} of {name}" for n, name in zip(count, columns.rows, strict=True) if n]
-    return made, [
-        f"torques far off their neighbours taken as not measured, of {total} each: "
-        f"{', '.join(named)}"
-    ]
+    spikes = spikes_of(left)
+    count = np.sum([np.count_nonzero(s, axis=0) for s in spikes], axis=0)
+    if not count.any():
+        return tuple(records), count
+    return tuple(replace(r, tau=r.tau - s) for r, s in zip(records, spikes, strict=True)), count
 
 
 def spikes_of(left: Sequence[np.ndarray]) -> list[np.ndarray]:

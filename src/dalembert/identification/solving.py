@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.identification.accumulate import step_of, thinned
+from dalembert.identification.accumulate import Rows, step_of, thinned
 from dalembert.identification.base import Base
 from dalembert.identification.columns import Columns
 from dalembert.identification.least_squares import Estimate, estimate
+from dalembert.identification.power import balances
 from dalembert.identification.prediction import measured, predicted
 from dalembert.identification.record import Record
 
+# the equations that are fitted, by the name of the method
+METHODS: Mapping[str, Callable[[Columns, Base, Sequence[Record], int], Rows]] = {
+    "inverse_dynamics": thinned,
+    "power": balances,
+}
 
-def solve(columns: Columns, base: Base, records: Sequence[Record]) -> tuple[Estimate, np.ndarray]:
-    """(the estimate of β, x (p,) with that β nearest to the columns' own values)."""
+
+class Solved(NamedTuple):
+    """A linear fit: of what, and what was found."""
+
+    columns: Columns
+    records: tuple[Record, ...]
+    estimate: Estimate
+    x: np.ndarray  # (p,) with the β found, nearest to the columns' own values
+
+
+def solve(
+    columns: Columns, base: Base, records: Sequence[Record], method: str = "inverse_dynamics"
+) -> Solved:
+    """The weighted fit of the records' equations."""
     prior = np.asarray(columns.values)
-    found = estimate(thinned(columns, base, records, step_of(records)), base.matrix @ prior)
-    return found, base.full(found.beta, prior)
+    rows = METHODS[method](columns, base, records, step_of(records))
+    found = estimate(rows, base.matrix @ prior)
+    return Solved(columns, tuple(records), found, base.full(found.beta, prior))
 
 
 def leftovers(columns: Columns, records: Sequence[Record], x: np.ndarray) -> list[np.ndarray]:

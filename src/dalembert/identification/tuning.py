@@ -16,7 +16,7 @@ from dalembert.identification.base import Base
 from dalembert.identification.columns import Columns
 from dalembert.identification.friction_columns import expected_sign
 from dalembert.identification.record import Record
-from dalembert.identification.solving import leftovers, plain, solve
+from dalembert.identification.solving import Solved, leftovers, plain, solve
 
 LOWER = 0.5  # from one cut-off that is tried to the next
 LOWEST = 10.0  # periods of the cut-off in the log
@@ -52,34 +52,34 @@ def choose_cutoff(columns: Columns, base: Base, prepared: Prepared) -> float | N
 def misfit(columns: Columns, base: Base, records: Sequence[Record]) -> float:
     """Mean logarithm, over the equations, of the RMS by which the fit misses unfiltered torques."""
     columns = with_noise_widths(columns, records)
-    _, x = solve(columns, base, records)
-    left = leftovers(columns, records, x)
+    left = leftovers(columns, records, solve(columns, base, records).x)
     mean = np.mean(np.concatenate(left) ** 2, axis=0)
     return float(0.5 * np.mean(np.log(np.maximum(mean, 1e-300))))
 
 
-def choose_widths(columns: Columns, base: Base, records: Sequence[Record]) -> Columns:
+def choose_widths(found: Solved, left: Sequence[np.ndarray]) -> Columns:
     """Columns whose Coulomb friction rises over the widths at which torques are missed least.
 
-    What a fit leaves of each joint's torque, its Coulomb friction put back, is fitted by friction of
-    every width alone.
+    What the fit leaves of each joint's torque, its Coulomb friction put back, is fitted by friction
+    of every width alone. `left` (n, equations) of each record; the same columns where none is better.
     """
+    columns, x = found.columns, found.x
     widths = columns.widths
     if "coulomb" not in columns.kinds or widths is None or not plain(columns):
         return columns
-    _, x = solve(columns, base, records)
-    rest = np.concatenate(leftovers(columns, records, x))
-    qd = np.concatenate([record.qd for record in records])
+    rest = np.concatenate(list(left))
+    qd = np.concatenate([record.qd for record in found.records])
     first = columns.inertial + len(widths) * columns.kinds.index("coulomb")
     chosen = np.array(widths)
     for j in np.flatnonzero(columns.free[first : first + len(widths)]):
         wanted = rest[:, j] + x[first + j] * expected_sign(qd[:, j], widths[j])
         wider = [share * abs(qd[:, j]).max() for share in WIDTHS]
         tried = [widths[j], *(w for w in wider if w > widths[j])]
-        found = [_friction_misfit(qd[:, j], wanted, w) for w in tried]
-        if min(found) < found[0] * (1.0 - BETTER):
-            chosen[j] = tried[int(np.argmin(found))]
-    return columns.with_widths(chosen, columns.stribeck)
+        missed = [_friction_misfit(qd[:, j], wanted, w) for w in tried]
+        if min(missed) < missed[0] * (1.0 - BETTER):
+            chosen[j] = tried[int(np.argmin(missed))]
+    same = np.array_equal(chosen, widths)
+    return columns if same else columns.with_widths(chosen, columns.stribeck)
 
 
 def _friction_misfit(qd: np.ndarray, left: np.ndarray, width: float) -> float:
