@@ -20,7 +20,7 @@ from dalembert.identification.record import Record
 from dalembert.kernels import get_num_threads
 from dalembert.model.frozen import Frozen
 
-BLOCK = 512  # samples whose columns are made at once: they stay in the cache
+BLOCK = 1024  # samples whose columns are made at once: they stay in the cache
 SPAN = 8  # the filter's length in steps of the thinned rows
 ROLL_OFF = 0.5  # of the filter, as a share of its band
 THROUGH = 10.0  # times the band of the motion: torques are products of it, and friction jumps
@@ -85,40 +85,60 @@ def _one(
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """(W of each equation (m, k), y (m, equations)) of one record."""
     h = low_pass(step)
+    H = _band(h, step)
+    width = H.shape[1]
+    size = width * max(1, BLOCK // width)
     count = max(0, (len(record.t) - len(h)) // step + 1)
-    per = max(1, BLOCK // step)
-    width = per * step
-    before = (len(h) - 1) // step  # rows that began before a block and still reach into it
-    H = _band(h, step, per, before, width)
-    starts = range(0, len(record.t), width)
-    W = [np.zeros((per * len(starts) + before, len(k))) for k in places]
-    y = np.zeros((per * len(starts) + before, len(places)))
+    starts = range(0, len(record.t), size)
+    total = size // step * len(starts) + len(H)
+    W, y = [np.zeros((total, len(k))) for k in places], np.zeros((total, len(places)))
 
     def part(start: int) -> tuple[list[np.ndarray], np.ndarray]:
-        piece = cut(record, slice(start, start + width))
+        piece = cut(record, slice(start, start + size))
         made, right = columns.evaluate(piece), columns.measured(piece)
         right = right - made[..., ~columns.free] @ columns.values[~columns.free]
-        weights = H[:, : len(right)]
-        flat = (weights @ made.reshape(len(made), -1)).reshape(len(H), *made.shape[1:])
-        own = [flat[:, j] @ base.back[:, k] for j, k in enumerate(places)]
-        return own, weights @ right
+        flat = _filtered(H, made, step)
+        return [flat[:, j] @ base.back[:, k] for j, k in enumerate(places)], _filtered(
+            H, right, step
+        )
 
     for start, (own, right) in zip(starts, _threaded(part, starts), strict=True):
-        first = start // step  # of the rows kept with `before` empty ones ahead
+        rows = slice(start // step, start // step + len(right))
         for all_of, added in zip(W, own, strict=True):
-            all_of[first : first + len(H)] += added
-        y[first : first + len(H)] += right
-    return [part[before : before + count] for part in W], y[before : before + count]
+            all_of[rows] += added
+        y[rows] += right
+    kept = slice(len(H) - width // step, len(H) - width // step + count)
+    return [each[kept] for each in W], y[kept]
 
 
-def _band(h: np.ndarray, step: int, per: int, before: int, width: int) -> np.ndarray:
-    """(before + per, width): the weight of a block's samples in the rows they reach into."""
-    H = np.zeros((before + per, width))
+def _band(h: np.ndarray, step: int) -> np.ndarray:
+    """(rows, samples): the weights of some samples in the rows they reach into.
+
+    Those that begin among the samples, after those that began before and still reach into them.
+    """
+    per = SPAN
+    before = (len(h) - 1) // step
+    H = np.zeros((before + per, per * step))
     for row in range(before + per):
-        first = (row - before) * step  # where the row's window begins in the block
-        low, high = max(first, 0), min(first + len(h), width)
+        first = (row - before) * step  # where the row's window begins
+        low, high = max(first, 0), min(first + len(h), per * step)
         H[row, low:high] = h[low - first : high - first]
     return H
+
+
+def _filtered(H: np.ndarray, x: np.ndarray, step: int) -> np.ndarray:
+    """Rows (·, ...) that samples x (n, ...) reach into, tile by tile of the band."""
+    width = H.shape[1]
+    tiles = -(-len(x) // width)
+    flat = x.reshape(len(x), -1)
+    if tiles * width > len(x):
+        flat = np.concatenate([flat, np.zeros((tiles * width - len(x), flat.shape[1]))])
+    parts = H @ flat.reshape(tiles, width, -1)
+    per = width // step
+    found = np.zeros((tiles * per + len(H) - per, flat.shape[1]))
+    for k, each in enumerate(parts):
+        found[k * per : k * per + len(H)] += each
+    return found.reshape(-1, *x.shape[1:])
 
 
 def _threaded(work: object, items: Sequence[int]) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:

@@ -15,6 +15,8 @@ import numpy as np
 from dalembert.identification.record import Record
 
 WINDOW = 11  # samples of the running median
+LITTLE = 1e-3  # of the sum of squared leftovers: spikes below that change nothing
+ENOUGH = 20_000  # samples by which the level of noise is judged
 FAR = 6.0  # robust standard deviations; normal noise goes beyond twice in 10⁹
 PER_DEVIATION = 1.4826  # of the median of |normal noise|
 
@@ -24,24 +26,52 @@ def without_spikes(
 ) -> tuple[tuple[Record, ...], np.ndarray]:
     """(records whose spikes of torque are what is usual around them, how many there were (nv,)).
 
-    `left` (n, nv) are the torques of each record less what a fit explains of them.
+    `left` (n, nv) are the torques of each record less what a fit explains of them. Spikes that make
+    up next to nothing of that are left where they are.
     """
     spikes = spikes_of(left)
     count = np.sum([np.count_nonzero(s, axis=0) for s in spikes], axis=0)
-    if not count.any():
-        return tuple(records), count
-    return tuple(replace(r, tau=r.tau - s) for r, s in zip(records, spikes, strict=True)), count
+    share = sum(np.sum(s**2, axis=0) for s in spikes)
+    matter = share > LITTLE * sum(np.sum(x**2, axis=0) for x in left)
+    if not matter.any():
+        return tuple(records), np.zeros_like(count)
+    made = [replace(r, tau=r.tau - s * matter) for r, s in zip(records, spikes, strict=True)]
+    return tuple(made), count * matter
 
 
 def spikes_of(left: Sequence[np.ndarray]) -> list[np.ndarray]:
     """By how much each leftover (n, nv) is off its running median where that is far, else 0."""
-    apart = [x - _median(x) for x in left]
-    level = PER_DEVIATION * np.median(np.abs(np.concatenate(apart)), axis=0)
-    most = np.where(level > 0.0, FAR * level, np.inf)
-    return [np.where(np.abs(x) > most, x, 0.0) for x in apart]
+    most = FAR * _level(left)
+    most = np.where(most > 0.0, most, np.inf)
+    found = [np.zeros_like(x) for x in left]
+    for x, spikes in zip(left, found, strict=True):
+        for j in range(x.shape[1]):
+            row = _suspects(x[:, j], 0.5 * most[j])
+            apart = x[row, j] - _median(x[:, j], row)
+            spikes[row, j] = np.where(np.abs(apart) > most[j], apart, 0.0)
+    return found
 
 
-def _median(x: np.ndarray) -> np.ndarray:
-    from scipy.ndimage import median_filter
+def _level(left: Sequence[np.ndarray]) -> np.ndarray:
+    """(nv,) robust standard deviation of leftovers about their running medians, from some rows."""
+    apart = []
+    for x in left:
+        row = np.linspace(0, len(x) - 1, min(len(x), ENOUGH)).astype(int)
+        apart.append(np.stack([y[row] - _median(y, row) for y in x.T], axis=1))
+    return np.asarray(PER_DEVIATION * np.median(np.abs(np.concatenate(apart)), axis=0))
 
-    return np.asarray(median_filter(x, size=(min(WINDOW, len(x)), 1), mode="mirror"))
+
+def _suspects(x: np.ndarray, far: float) -> np.ndarray:
+    """Rows that are more than `far` off the mean of those around them; few, where all is well."""
+    width = min(WINDOW, len(x))
+    whole = len(x) // width * width
+    means = np.repeat(x[:whole].reshape(-1, width).mean(axis=1), width)
+    means = np.concatenate([means, np.full(len(x) - whole, means[-1])])
+    return np.flatnonzero(np.abs(x - means) > far)
+
+
+def _median(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The median of x (n,) in the window about each of the rows; ends are mirrored."""
+    at = np.abs(rows[:, None] + np.arange(WINDOW) - WINDOW // 2)
+    last = len(x) - 1
+    return np.asarray(np.median(x[np.maximum(last - np.abs(last - at), 0)], axis=1))
