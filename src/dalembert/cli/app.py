@@ -42,7 +42,7 @@ def root(
         list[str] | None,
         typer.Option(
             metavar="FOLDER",
-            help="A folder beside an MJCF file's own, from which it may open files; repeatable.",
+            help="A folder beside a robot file's own, from which it may open files; repeatable.",
             show_default=False,
         ),
     ] = None,

@@ -17,9 +17,10 @@ from dalembert.errors import ImportFileError, ModelError, UnknownNameError
 from dalembert.importers.mjcf_actuators import actuation
 from dalembert.importers.mjcf_compile import compiled
 from dalembert.importers.mjcf_efforts import with_efforts
-from dalembert.importers.mjcf_files import Trust, require_mujoco
+from dalembert.importers.mjcf_files import Roots, Trust, require_mujoco
 from dalembert.importers.mjcf_fluid import submerged
 from dalembert.importers.mjcf_limits import MAX_BODIES
+from dalembert.importers.mjcf_looks import looks_of
 from dalembert.importers.mjcf_notes import report
 from dalembert.importers.mjcf_physics import JointForces, disabled
 from dalembert.importers.mjcf_tendons import Tendons
@@ -77,6 +78,7 @@ def model_from_mjcf(
         left_out=(*notes.left_out, *forces),
         ignored=(*notes.ignored, *dropped.ignored()),
         meshes=tuple(dropped.meshes(mujoco, m, bodies.names)),
+        looks=looks_of(mujoco, m, bodies.names, dropped, Roots.of(document.path, trust)),
     )
     if strict and (notes.warnings or notes.left_out):
         lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in notes.left_out]

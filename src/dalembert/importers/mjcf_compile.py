@@ -13,6 +13,7 @@ from xml.sax.saxutils import quoteattr
 from dalembert.errors import ImportFileError
 from dalembert.importers.mjcf_files import Roots, Trust, read_parts
 from dalembert.importers.mjcf_limits import check_limits
+from dalembert.importers.mjcf_looks import colours_of_materials
 from dalembert.importers.mjcf_reduce import Dropped, reduce_spec, reduce_xml
 from dalembert.importers.xml_read import Document, Element
 
@@ -23,6 +24,8 @@ def compiled(
     """The mjModel, MuJoCo's warnings, and what was dropped before it saw the file."""
     roots = Roots.of(document.path, trust)
     parts = read_parts(document, roots)
+    for part in parts:
+        colours_of_materials(part.root)
     dropped = reduce_xml(mujoco, parts, roots)
     check_limits([part.root for part in parts])
     text, elements = written(parts[0].root)

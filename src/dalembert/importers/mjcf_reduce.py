@@ -22,6 +22,7 @@ from dalembert.importers.mjcf_files import MAX_ASSET, Part, Roots
 from dalembert.importers.mjcf_plugins import drop_plugins
 from dalembert.importers.xml_read import Element, shown
 from dalembert.model.notes import LeftOut, Mesh
+from dalembert.spatial.quaternions import conjugate, matrix_from_quaternion
 
 _PICTURES = frozenset({"texture", "material", "skin", "tuple", "text"})
 _SECTIONS = ("sensor", "contact")
@@ -41,6 +42,23 @@ class Asset:
     written: str = ""  # name with meshdir before it
 
 
+@dataclass(frozen=True)
+class FromFile:
+    """How a mesh stands in the model: the points of its file scaled, then turned and shifted."""
+
+    scale: tuple[float, ...]
+    shift: np.ndarray
+    turn: np.ndarray  # quaternion (x, y, z, w)
+
+    @classmethod
+    def of(cls, shape: Any) -> FromFile:
+        """s Rᵀ (x − p), with the reference pose R, p of the asset and its scale s."""
+        scale = np.array(shape.scale, dtype=float)
+        turn = conjugate(np.roll(np.array(shape.refquat, dtype=float), -1))
+        shift = -scale * (matrix_from_quaternion(turn) @ np.array(shape.refpos, dtype=float))
+        return cls(tuple(float(x) for x in scale), shift, turn)
+
+
 @dataclass
 class Dropped:
     """What was taken out, and the files of shapes by the word that stands for them in the XML."""
@@ -49,6 +67,7 @@ class Dropped:
     forces: Counter[str] = field(default_factory=Counter)  # elements that push, by plugin
     assets: dict[str, Asset] = field(default_factory=dict)
     shapes: dict[str, Asset] = field(default_factory=dict)  # meshes by their name in the model
+    scales: dict[str, FromFile] = field(default_factory=dict)  # of the same
 
     def plugins(self, found: tuple[Counter[str], int]) -> None:
         """Remember which plugins push, and how many elements of plugins are gone."""
@@ -132,6 +151,7 @@ def reduce_spec(spec: Any, parts: Sequence[Part], dropped: Dropped, roots: Roots
             continue
         if asset.element.tag == "mesh":
             dropped.shapes[shape.name] = asset
+            dropped.scales[shape.name] = FromFile.of(shape)
         if shape.name in needed:
             shape.file = str(_readable(asset, roots))
             continue

@@ -2,7 +2,7 @@
 
 Coordinates come depth first, siblings in the order of the file. Links on fixed joints are merged
 into the link that carries them; all of them stay as named frames. A joint with <mimic> has no
-coordinate of its own. Meshes are never opened.
+coordinate of its own. Meshes are never opened here: notes keep how the robot looks.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
+from dalembert.importers.mjcf_files import Roots, Trust
 from dalembert.importers.urdf_extras import read_meshes, rotor_data, spring_data
 from dalembert.importers.urdf_log import Log
+from dalembert.importers.urdf_looks import looks_of
 from dalembert.importers.urdf_loops import LOOP_PARTS, Loops
 from dalembert.importers.urdf_motors import motors
 from dalembert.importers.urdf_parts import UrdfJoint, UrdfLink, read_joint, read_link
@@ -40,10 +42,12 @@ def model_from_urdf(
     strict: bool = False,
     loops: str = "ignore",
     kinds: Mapping[str, str] | None = None,
+    trust: Trust = None,
 ) -> Model | CoupledModel:
     """A model from a path or text; see `Robot.from_urdf`.
 
     With `loops` "ignore", a warning says so; `kinds` are types of joints instead of the file's.
+    `trust` names folders with meshes for who draws the robot; nothing is opened here.
     """
     if base not in ("fixed", "free"):
         raise ModelError(f"base={base!r} must be 'fixed' or 'free'")
@@ -83,6 +87,7 @@ def model_from_urdf(
         warnings=tuple(log.warnings),
         equalities=tuple(closing.found),
         meshes=meshes,
+        looks=looks_of(robot, links, Roots.of(document.path, trust)),
         left_out=tuple(closing.left_out),
     )
     return model.with_notes(_settled(notes, loops, strict, document.file))

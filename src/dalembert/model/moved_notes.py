@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dalembert.model.looks import Look
 from dalembert.model.moved import Moved
 from dalembert.model.notes import Equality, LeftOut, Notes
 
@@ -35,6 +36,7 @@ def notes_of(parts: Sequence[Moved], locked: tuple[str, ...] = ()) -> Notes:
             for part in parts
             for mesh in part.model.notes.meshes
         ),
+        looks=tuple(look for part in parts for look in _looks(part)),
         left_out=(*(x for notes in each for x in notes.left_out), *lost),
     )
 
@@ -55,6 +57,16 @@ def _equalities(part: Moved) -> list[Equality]:
             first, second = (None if x is None else part.rename(x) for x in (e.first, e.second))
             found.append(replace(e, name=part.rename(e.name), first=first, second=second))
     return found
+
+
+def _looks(part: Moved) -> list[Look]:
+    """Shapes on links that are still there, under their new names; those of the world are gone."""
+    there = {name for name, frame in part.model.frames.items() if frame.body in part.places}
+    return [
+        replace(look, link=part.rename(look.link))
+        for look in part.model.notes.looks
+        if look.link in there and look.link is not None
+    ]
 
 
 def _postures(part: Moved) -> tuple[tuple[str, tuple[float, ...]], ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+
+from dalembert.model.looks import Look
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Notes:
     ] = ()  # q (nq,) by name: "reference", keyframes
     meshes: tuple[Mesh, ...] = ()
     left_out: tuple[LeftOut, ...] = ()  # what the motion would need and the model does not have
+    looks: tuple[Look, ...] = field(default=(), repr=False)  # shapes for who draws the robot
 
     @property
     def left_open(self) -> tuple[str, ...]:

@@ -17,19 +17,22 @@ from dalembert.errors import DalembertError
 from dalembert.report import agreement
 from dalembert.report.charts import Plot, motion_charts
 from dalembert.report.facts import describe
+from dalembert.report.looks import Looks, looks_of
 from dalembert.report.mathematics import equations_html
 from dalembert.report.motion import SampledMotion, move
 from dalembert.report.run_charts import run_charts
 from dalembert.report.scene import scene
 from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
+from dalembert.report.skeleton import numbers_of
 from dalembert.symbolic.page import FORMULAS
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 from dalembert.text import html, html_data
 
 SAMPLES = 361  # of the curves and postures on a page
+POSES, FEWEST = 12_000, 61  # of bodies at all instants; the viewer goes from one to the next
 SECONDS, SLOW, SEED = 2.0, 0.3, 5  # of a system let go: time, share of a random velocity
-SCRIPTS = ("clock.js", "plots.js", "viewer.js")
+SCRIPTS = ("clock.js", "plots.js", "shapes.js", "viewer.js")
 # nothing may be fetched, from anywhere
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -66,7 +69,7 @@ def robot_page(
     charts = motion_charts(robot, motion)
     lead = "A smooth motion through three postures, at rest at both ends."
     return page(
-        title, facts["citation"] or "", lead, moving(robot, motion.t, motion.q, charts), sections
+        title, facts["citation"] or "", lead, performed(robot, motion.t, motion.q, charts), sections
     )
 
 
@@ -91,7 +94,7 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
         ("counts", "Operation counts", counts_html(system)),
     ]
     lead = f"Let go with a small velocity; {len(run['time']):,} instants over {SECONDS:g} s."
-    shown = moving(system.robot, run["time"].values, run["q"].values, charts)
+    shown = performed(system.robot, run["time"].values, run["q"].values, charts)
     return page(facts["title"] or system.name, facts["citation"] or "", lead, shown, sections)
 
 
@@ -107,15 +110,29 @@ def let_go(system: System) -> Any:
     return dalembert.simulate(system, q, qd, duration=SECONDS, dt=0.01, progress=False)
 
 
-def moving(
+def performed(
     robot: Robot | None, t: np.ndarray, q: np.ndarray | None, charts: Sequence[Plot]
+) -> dict[str, Any]:
+    """The data of a page of one motion: the moving part, and how the robot looks."""
+    looks = None if robot is None else looks_of(numbers_of(robot))
+    return {**moving(robot, t, q, charts, looks), "looks": None if looks is None else looks.plain()}
+
+
+def moving(
+    robot: Robot | None,
+    t: np.ndarray,
+    q: np.ndarray | None,
+    charts: Sequence[Plot],
+    looks: Looks | None = None,
 ) -> dict[str, Any]:
     """The data of the moving part: at most `SAMPLES` instants of curves and postures."""
     chosen = np.unique(np.linspace(0, len(t) - 1, min(SAMPLES, len(t))).round().astype(int))
     times = [float(f"{x:.7g}") for x in t[chosen]]
     shape = None
     if robot is not None and q is not None and np.isfinite(q).all(axis=1).any():
-        shape = scene(robot, t[chosen], _held(q)[chosen])
+        few = min(len(chosen), max(FEWEST, POSES // max(1, len(robot.model.bodies))))
+        frames = chosen[np.linspace(0, len(chosen) - 1, few).round().astype(int)]
+        shape = scene(robot, t[frames], _held(q)[frames], looks)
     return {"t": times, "charts": [chart.plain(chosen) for chart in charts], "scene": shape}
 
 
@@ -134,7 +151,9 @@ def page(
     sections: Sequence[tuple[str, str, str]],
 ) -> str:
     """The page of one motion; sections are (anchor, heading, HTML)."""
-    first = f'<section id="motion"><p>{html(lead)}</p>{stage(bool(data["scene"]))}</section>\n'
+    first = (
+        f'<section id="motion"><p>{html(lead)}</p>{stage(data["scene"], data["looks"])}</section>\n'
+    )
     scripts = [asset("vendor/three.min.js")] if data["scene"] else []
     scripts += [asset(f"assets/{name}") for name in SCRIPTS]
     return document(title, source, first, data, sections, [*scripts, "perform(data);"])
@@ -171,17 +190,22 @@ def document(
     )
 
 
-def stage(drawn: bool) -> str:
+def stage(drawn: Any, looks: dict[str, Any] | None) -> str:
     """The picture with its controls, and the place of the plots."""
     view = '<div id="arm" aria-label="The mechanism in motion; drag to turn"></div>'
     tick = '<label><input type="checkbox" id="inertia"> inertia</label>'
+    if looks:
+        tick = '<label><input type="checkbox" id="skeleton"> skeleton</label>' + tick
+    said = "".join(f"<li>{html(note)}</li>" for note in looks["notes"]) if drawn and looks else ""
     return (
         '<div class="stage"><div class="view box">'
         + (view if drawn else "")
         + '<div class="controls"><button id="play" type="button">Play</button>'
         '<input type="range" id="time" aria-label="time"><output id="now"></output>'
         + (tick if drawn else "")
-        + '</div></div><div id="charts"></div></div>'
+        + "</div>"
+        + (f'<ul class="said faint">{said}</ul>' if said else "")
+        + '</div><div id="charts"></div></div>'
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ParameterError
-from dalembert.report.page import SAMPLES, moving, page
+from dalembert.report.page import SAMPLES, page, performed
 from dalembert.report.peaks import peaks_html
 from dalembert.report.run_charts import one_sample, run_charts
 from dalembert.report.run_files import check_run, drawn_robot
@@ -58,4 +58,4 @@ def run_page(
     if "effort_limit" in run and "tau" in run:
         sections.insert(0, ("peaks", "Peaks beside limits", peaks_html(one)))
     kind = "Motion" if "derivatives" in run.attrs else "Run"  # of a file, or simulated
-    return page(f"{kind} of {name}", "", lead, moving(robot, t, q, charts), sections)
+    return page(f"{kind} of {name}", "", lead, performed(robot, t, q, charts), sections)

@@ -10,6 +10,7 @@ import numpy as np
 from dalembert.model import Model
 from dalembert.model.joint import Ball
 from dalembert.model.model import Body
+from dalembert.report.looks import Looks, extremes
 from dalembert.report.skeleton import ORIGIN, Z, adrift, between_axes, body_poses, ends, numbers_of
 from dalembert.systems.robot import Robot
 
@@ -17,17 +18,18 @@ SLENDER = 0.029  # radius of a link over the size of the mechanism
 FAR = 2.0  # sizes of a robot that travels, beyond which the viewer goes along
 
 
-def scene(robot: Robot, t: np.ndarray, q: np.ndarray) -> dict[str, Any]:
-    """Everything the viewer draws: times (frames,) in s, configurations (frames, nq).
+def scene(robot: Robot, t: np.ndarray, q: np.ndarray, looks: Looks | None = None) -> dict[str, Any]:
+    """What the viewer moves: times (frames,) in s, configurations (frames, nq).
 
-    Parts are capsules and cylinders from `a` to `b` in the frame of a body (−1: the world).
+    Parts are capsules and cylinders from `a` to `b` in the frame of a body (−1: the world). The
+    robot's own shapes count for what must be in view.
     """
     model = numbers_of(robot)
     poses = np.stack([body_poses(robot, one) for one in q])
     tool = model.frame(model.tool)
     carried = poses[:, tool.body] if tool.body >= 0 else np.broadcast_to(np.eye(4), (len(q), 4, 4))
     way = carried[:, :3, :3] @ np.asarray(tool.translation, float) + carried[:, :3, 3]
-    corners = np.concatenate([_corners(model, poses), way[:, None]], axis=1)
+    corners = np.concatenate([_corners(model, poses, looks), way[:, None]], axis=1)
     root, own = _seen(model, poses, corners)
     size = max(float(np.ptp(own, axis=0).max()), 1e-3)
     radius = SLENDER * size
@@ -44,20 +46,24 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray) -> dict[str, Any]:
         "follow": root,
         "low": _plain(own.min(axis=0)),
         "high": _plain(own.max(axis=0)),
+        "outside": _plain(extremes(own)),
         "floor": _plain(np.stack([everywhere.min(axis=0), everywhere.max(axis=0)])),
         "radius": radius,
         "gravity": _plain(np.asarray(model.gravity, dtype=float)),
     }
 
 
-def _corners(model: Model, poses: np.ndarray) -> np.ndarray:
-    """(frames, points, 3) of all joints and tips, and of the base where something stands on it."""
+def _corners(model: Model, poses: np.ndarray, looks: Looks | None) -> np.ndarray:
+    """(frames, points, 3) of all joints, tips and shapes, and of the base under what stands on it."""
     loose = adrift(model)
     seen = [i for i, body in enumerate(model.bodies) if i not in loose or float(body.mass) > 0.0]
     found = [poses[:, seen][:, :, :3, 3]]
     for i in range(len(model.bodies)):
         for path in ends(model, i):
             found.append((poses[:, i, :3, :3] @ path[-1] + poses[:, i, :3, 3])[:, None])
+    for i, box in looks.corners.items() if looks is not None else ():
+        if i >= 0:
+            found.append(poses[:, i, None, :3, 3] + box @ poses[:, i, :3, :3].swapaxes(1, 2))
     if {i for i, body in enumerate(model.bodies) if body.parent < 0} - loose:
         found.append(np.broadcast_to(_base(model)[0], (len(poses), 1, 3)))
     return np.concatenate(found, axis=1)

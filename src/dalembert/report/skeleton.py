@@ -11,6 +11,7 @@ from dalembert.model.joint import Free
 from dalembert.systems.robot import Robot
 
 ORIGIN, Z = np.zeros(3), np.eye(3)[2]
+DETOUR = 1.5  # lengths of the straight way that a link may go along an axis
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ def between_axes(p: np.ndarray, u: np.ndarray, r: np.ndarray, v: np.ndarray) -> 
     """The corners on the way from p on the axis u, over the common normal, to r on the axis v.
 
     The feet p + s u and r + t v of the normal solve s − t u·v = u·d, s u·v − t = v·d, d = r − p.
-    Between parallel axes the normal starts at p.
+    Between parallel axes the normal starts at p; between nearly parallel ones it may lie far off,
+    and the way is straight.
 
     >>> between_axes(np.zeros(3), np.eye(3)[2], np.array([1.0, 2.0, 3.0]), np.eye(3)[1])
     array([[0., 0., 0.], [0., 0., 3.], [1., 0., 3.], [1., 2., 3.]])
@@ -120,7 +122,8 @@ def between_axes(p: np.ndarray, u: np.ndarray, r: np.ndarray, v: np.ndarray) -> 
         feet = [r - (v @ d) * v]
     else:
         s, t = np.linalg.solve([[1.0, -c], [c, -1.0]], [u @ d, v @ d])
-        feet = [p + s * u, r + t * v]
+        near = max(abs(s), abs(t)) < DETOUR * np.linalg.norm(d)
+        feet = [p + s * u, r + t * v] if near else []
     corners = [p]
     for point in (*feet, r):
         if np.linalg.norm(point - corners[-1]) > 1e-9:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.report.looks import looks_of
 from dalembert.report.page import SCRIPTS, asset, document, stage
 from dalembert.report.sections import table
+from dalembert.report.skeleton import numbers_of
 from dalembert.report.study_columns import DRAWN, Column, chosen, columns, extremes
 from dalembert.report.study_motions import MOTIONS, motions
 from dalembert.sweeps.recall import require_same, study_of
@@ -61,6 +63,7 @@ def study_page(
         "runs": labels[drawn].tolist(),
         "status": status[drawn].tolist(),
         "columns": [_plain(column, drawn) for column in every],
+        "looks": _looks(study),
         "motions": {str(run): motion for run, motion in moved.items()},
         "reasons": {str(run): text for run, text in reasons if run in shown},
     }
@@ -75,7 +78,9 @@ def study_page(
         ("failures", "Runs that failed", _failures(reasons, labels, every)),
         ("origin", "Where it comes from", _origin(found)),
     ]
-    return document(f"Study of {name}", "", _first(lead, scenes), data, sections, scripts)
+    return document(
+        f"Study of {name}", "", _first(lead, scenes, data["looks"]), data, sections, scripts
+    )
 
 
 def _moved(
@@ -136,7 +141,14 @@ def _lead(
     return lines
 
 
-def _first(lead: list[str], scenes: bool) -> str:
+def _looks(study: Study | None) -> dict[str, Any] | None:
+    """How the robot of the study looks: once, for all of its motions."""
+    robot = None if study is None else study.work.varied.system.robot
+    looks = None if robot is None else looks_of(numbers_of(robot))
+    return None if looks is None else looks.plain()
+
+
+def _first(lead: list[str], scenes: bool, looks: dict[str, Any] | None) -> str:
     """Axes with the selection, and the stage of the motion."""
     said = "".join(f"<p>{html(line)}</p>" for line in lead)
     return (
@@ -148,7 +160,7 @@ def _first(lead: list[str], scenes: bool) -> str:
         '<p class="faint">Drag along an axis to select runs, click it to let go; click a line, or a '
         "row of a table, to see that run.</p></section>\n"
         '<section id="motion"><h2>Motion</h2><p id="picked" aria-live="polite"></p>'
-        f'<div id="stage">{stage(scenes)}</div></section>\n'
+        f'<div id="stage">{stage(scenes, looks)}</div></section>\n'
     )
 
 

@@ -127,6 +127,7 @@ class RobotBuilders:
         gravity: Any = None,
         name: str | None = None,
         strict: bool = False,
+        trust: Trust = None,
     ) -> Self:
         """A tree from a URDF, a path or the text itself.
 
@@ -134,7 +135,9 @@ class RobotBuilders:
         the others are held at `posture` (name → rad or m, default 0). The tool is the frame of the
         link `tip`: by default one called "tool", or the last link. Joints with <mimic> follow and
         have no coordinate. `notes` says what was merged, ignored and doubtful; `strict` turns the
-        doubtful into an error.
+        doubtful into an error. Meshes are opened only when the robot is drawn: those in the folder
+        or package of the file, and below the paths that `trust` names (from that folder, or
+        absolute).
 
         >>> import dalembert as dl
         >>> text = '''<robot name="pendulum"><link name="base"/>
@@ -156,6 +159,7 @@ class RobotBuilders:
             gravity=gravity,
             name=name,
             strict=strict,
+            trust=trust,
         )
         return cls(model)
 

@@ -125,9 +125,9 @@ def load(
     `Robot.from_urdf` and `Robot.from_mjcf`. A file that closes chains gives a `Constrained` system,
     put together from the `keyframe` of that name (default: its first one, else the reference
     posture); ``loops="ignore"`` gives the tree alone. Loops may also stand in a file of their own,
-    ``robot.loops.toml`` beside ``robot.urdf``, or the TOML or YAML that `loops` names. An MJCF
-    opens files outside its own folder only below the paths that `trust` names, from that folder or
-    absolute.
+    ``robot.loops.toml`` beside ``robot.urdf``, or the TOML or YAML that `loops` names. Files
+    outside a robot's own folder are opened only below the paths that `trust` names, from that
+    folder or absolute.
 
     >>> load("planar_2r").nv
     2
@@ -149,8 +149,7 @@ def _from_file(
     """What a file describes, closed by its own loops and by those of a file beside it."""
     document = read_xml(path)
     mjcf = document.root.tag == "mujoco"
-    if mjcf:
-        options["trust"] = trust
+    options["trust"] = trust
     if loops == "ignore":
         read = Robot.from_mjcf if mjcf else Robot.from_urdf
         return read(path, **options)

@@ -63,10 +63,11 @@ function drawArm() {
     .addScaledVector(new THREE.Vector3().crossVectors(up, direction), -1.1 * size);
   lamp.target.position.copy(centre);
   lamp.castShadow = true;
-  lamp.shadow.mapSize.set(1024, 1024);
+  lamp.shadow.mapSize.set(2048, 2048);
   Object.assign(lamp.shadow.camera, { left: -1.6 * size, right: 1.6 * size, top: 1.6 * size, bottom: -1.6 * size, near: 0.1 * size, far: 8 * size });
   lamp.shadow.radius = 4;
-  lamp.shadow.bias = -0.002;
+  lamp.shadow.bias = -0.0005;
+  lamp.shadow.normalBias = 0.006 * size;
   world.add(lamp, lamp.target);
 
   const materials = {};
@@ -88,7 +89,11 @@ function drawArm() {
     if (length > 1e-9) mesh.quaternion.setFromUnitVectors(Y, along.normalize());
     mesh.castShadow = mesh.receiveShadow = true;
     owner(part.body).add(mesh);
+    bones.push([mesh, part.body]);
   }
+  const bones = [], dressed = looks && drawLooks(owner);
+  const inertia = document.getElementById("inertia"), inside = document.getElementById("skeleton");
+  const bare = (body) => !dressed || inside.checked || looks.bare.includes(body); // its skeleton is seen
   scene.parts.forEach(solid);
   const rods = scene.sliders.map((slider) => {
     const mesh = new THREE.Mesh(new THREE.CylinderGeometry(slider.r, slider.r, 1, 28), materials.link);
@@ -98,7 +103,7 @@ function drawArm() {
   });
   const corners = scene.way.map(vector).filter((p, k, all) => k === 0 || p.distanceTo(all[k - 1]) > 1e-4 * size);
   if (corners.length > 2) {
-    const tube = new THREE.TubeGeometry(new THREE.CatmullRomCurve3(corners), 2 * corners.length, 0.17 * scene.radius, 8);
+    const tube = new THREE.TubeGeometry(new THREE.CatmullRomCurve3(corners), 2 * corners.length, 0.13 * scene.radius, 8);
     world.add(new THREE.Mesh(tube, trail));
   }
   // three rims and a breath of glass, the thinner the larger: a light link with a large inertia must not hide the robot
@@ -164,9 +169,9 @@ function drawArm() {
       if (slider.parent >= 0) bodies[slider.parent].localToWorld(a);
       b.copy(bodies[slider.child].position).sub(a);
       const length = b.length();
-      mesh.visible = length > 1e-6;
+      mesh.visible = length > 1e-6 && bare(slider.child);
       mesh.position.copy(a).addScaledVector(b, 0.5);
-      if (mesh.visible) mesh.quaternion.setFromUnitVectors(Y, b.divideScalar(length));
+      if (length > 1e-6) mesh.quaternion.setFromUnitVectors(Y, b.divideScalar(length));
       mesh.scale.set(1, Math.max(length, 1e-6), 1);
     }
     follow();
@@ -176,6 +181,7 @@ function drawArm() {
   function paint() {
     for (const kind in materials) materials[kind].color = colour(`--${kind === "ball" ? "drum" : kind}`);
     trail.color = colour("--tip");
+    if (dressed) dressed.paint(colour("--link"));
     for (const glass of [rim, ...glasses]) glass.color = colour("--c2");
     grid.material.color = colour("--floor");
     grid.material.vertexColors = false;
@@ -194,20 +200,34 @@ function drawArm() {
   }
   const tangent = Math.tan((Math.PI / 360) * camera.fov), aspect = place.clientWidth / place.clientHeight || 1;
   const right = new THREE.Vector3().crossVectors(up, direction).normalize(), above = new THREE.Vector3().crossVectors(direction, right);
+  // as near as all of the motion allows, and the middle of what is seen in the middle of the picture
+  const outside = scene.outside.map((p) => vector(p).sub(centre)), margin = 1.5 * scene.radius, middle = new THREE.Vector3();
   let away = 0;
-  for (const i of [-1, 1]) for (const j of [-1, 1]) for (const k of [-1, 1]) {
-    const corner = new THREE.Vector3(i, j, k).multiply(extent.clone().multiplyScalar(0.5).addScalar(2 * scene.radius));
-    const across = Math.max(Math.abs(corner.dot(right)) / aspect, Math.abs(corner.dot(above)));
-    away = Math.max(away, corner.dot(direction) + across / tangent);
+  for (let turn = 0; turn < 4; turn++) {
+    const span = (along) => { const found = outside.map((p) => p.clone().sub(middle).dot(along)); return [Math.min(...found), Math.max(...found)]; };
+    for (const along of [right, above]) { const [least, most] = span(along); middle.addScaledVector(along, (least + most) / 2); }
   }
-  camera.position.copy(centre).addScaledVector(direction, 1.03 * away);
+  for (const p of outside) {
+    p.sub(middle);
+    const wide = Math.max((Math.abs(p.dot(right)) + margin) / aspect, Math.abs(p.dot(above)) + margin);
+    away = Math.max(away, p.dot(direction) + wide / tangent);
+  }
+  centre.add(middle);
+  controls.target.copy(centre);
+  camera.position.copy(centre).addScaledVector(direction, 1.02 * away);
   camera.lookAt(centre);
   const observer = new ResizeObserver(fit);
   observer.observe(place);
-  const inertia = document.getElementById("inertia");
-  const weigh = () => { ellipsoids.forEach((one) => { one.visible = inertia.checked; }); render(); };
-  inertia.addEventListener("change", weigh, { signal });
-  weigh();
+  // what is inside shows through the robot's own shapes
+  function dress() {
+    ellipsoids.forEach((one) => { one.visible = inertia.checked; });
+    bones.forEach(([mesh, body]) => { mesh.visible = bare(body); });
+    rods.forEach(({ mesh, slider }) => { mesh.visible = bare(slider.child); });
+    if (dressed) dressed.fade(inside.checked ? 0.22 : inertia.checked ? 0.4 : 1);
+    render();
+  }
+  for (const box of [inertia, inside]) if (box) box.addEventListener("change", dress, { signal });
+  dress();
   clearArm = () => {
     gone.abort();
     observer.disconnect();

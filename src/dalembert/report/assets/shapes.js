@@ -1,0 +1,97 @@
+// The robot as its file shows it: boxes, round shapes and meshes, in the colours of their materials.
+"use strict";
+const looks = data.looks || null; // of the page; motions that come later on the stage share them
+const CREASE = Math.cos((35 * Math.PI) / 180); // faces that meet at a larger angle have an edge between them
+
+function bytes(text) {
+  const found = atob(text), made = new Uint8Array(found.length);
+  for (let k = 0; k < found.length; k++) made[k] = found.charCodeAt(k);
+  return made.buffer;
+}
+
+// Points and indices of a mesh: 16 bits across its box.
+function unpack(mesh) {
+  const steps = new Uint16Array(bytes(mesh.points)), packed = bytes(mesh.triangles);
+  const points = Float32Array.from(steps, (s, k) => mesh.low[k % 3] + (mesh.span[k % 3] * s) / 65535);
+  return { points, index: mesh.wide ? new Uint32Array(packed) : new Uint16Array(packed) };
+}
+
+// Area-weighted normals of triangles; at a corner those of its neighbours count that lie nearly in one plane with it.
+function meshGeometry({ points, index }) {
+  const count = index.length / 3, normals = new Float32Array(3 * count), units = new Float32Array(3 * count);
+  for (let f = 0; f < count; f++) {
+    const [a, b, c] = [3 * index[3 * f], 3 * index[3 * f + 1], 3 * index[3 * f + 2]];
+    const u = [0, 1, 2].map((k) => points[b + k] - points[a + k]), v = [0, 1, 2].map((k) => points[c + k] - points[a + k]);
+    const n = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]], size = Math.hypot(...n) || 1;
+    for (let k = 0; k < 3; k++) { normals[3 * f + k] = n[k]; units[3 * f + k] = n[k] / size; }
+  }
+  const start = new Uint32Array(points.length / 3 + 1), faces = new Uint32Array(index.length);
+  for (const p of index) start[p + 1]++;
+  for (let p = 0; p + 1 < start.length; p++) start[p + 1] += start[p];
+  const next = start.slice();
+  index.forEach((p, k) => { faces[next[p]++] = Math.floor(k / 3); });
+  const place = new Float32Array(3 * index.length), shade = new Float32Array(3 * index.length);
+  index.forEach((p, k) => {
+    const f = 3 * Math.floor(k / 3), sum = [0, 0, 0];
+    for (let i = start[p]; i < start[p + 1]; i++) {
+      const g = 3 * faces[i];
+      if (units[f] * units[g] + units[f + 1] * units[g + 1] + units[f + 2] * units[g + 2] < CREASE) continue;
+      for (let j = 0; j < 3; j++) sum[j] += normals[g + j];
+    }
+    const size = Math.hypot(...sum) || 1;
+    for (let j = 0; j < 3; j++) { place[3 * k + j] = points[3 * p + j]; shade[3 * k + j] = sum[j] / size; }
+  });
+  const made = new THREE.BufferGeometry(), Attribute = new THREE.SphereGeometry(1, 3, 2).getAttribute("position").constructor;
+  made.setAttribute("position", new Attribute(place, 3));
+  made.setAttribute("normal", new Attribute(shade, 3));
+  return made;
+}
+
+function boxGeometry([x, y, z]) {
+  const points = [], index = [];
+  for (let k = 0; k < 8; k++) points.push((((k >> 2) & 1) - 0.5) * x, (((k >> 1) & 1) - 0.5) * y, ((k & 1) - 0.5) * z);
+  for (const [a, b, c, d] of [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]) index.push(a, b, c, a, c, d);
+  return meshGeometry({ points, index });
+}
+
+// Geometry of a shape that is no mesh; round ones stand along y here and along z in files.
+function plainGeometry({ kind, size }) {
+  if (kind === "box") return boxGeometry(size);
+  if (kind === "cylinder") return new THREE.CylinderGeometry(size[0], size[0], size[1], 40).rotateX(Math.PI / 2);
+  if (kind === "capsule") return new THREE.CapsuleGeometry(size[0], size[1], 10, 32).rotateX(Math.PI / 2);
+  const ball = new THREE.SphereGeometry(1, 40, 26);
+  return kind === "sphere" ? ball.scale(size[0], size[0], size[0]) : ball.scale(...size);
+}
+
+// Put the shapes on their bodies; `fade` makes all of them see-through, `paint` gives those without a colour the page's.
+function drawLooks(owner) {
+  const meshes = [], materials = new Map();
+  function material(colour) {
+    const key = JSON.stringify(colour);
+    if (!materials.has(key)) {
+      const made = new THREE.MeshStandardMaterial({ roughness: 0.6, metalness: 0.05, side: 2 });
+      if (colour) made.color.setRGB(...colour.slice(0, 3).map((c) => Math.max(c, 0.04)), "srgb");
+      materials.set(key, { made, colour, opacity: colour ? colour[3] : 1 });
+    }
+    return materials.get(key).made;
+  }
+  for (const shape of looks.shapes) {
+    if (shape.mesh !== undefined) meshes[shape.mesh] ??= meshGeometry(unpack(looks.meshes[shape.mesh]));
+    const solid = new THREE.Mesh(shape.mesh === undefined ? plainGeometry(shape) : meshes[shape.mesh], material(shape.colour));
+    solid.position.set(...shape.pose.slice(0, 3));
+    solid.quaternion.set(...shape.pose.slice(3));
+    solid.castShadow = solid.receiveShadow = true;
+    owner(shape.body).add(solid);
+  }
+  return {
+    fade(share) {
+      for (const { made, opacity } of materials.values()) {
+        made.opacity = share * opacity;
+        made.transparent = made.opacity < 1;
+        made.depthWrite = share === 1;
+        made.needsUpdate = true;
+      }
+    },
+    paint(plain) { for (const { made, colour } of materials.values()) if (!colour) made.color = plain; },
+  };
+}
