@@ -64,6 +64,17 @@ class Consistent(Frozen):
         """Whether no real bodies fit as well as noise lets truth: beyond χ²(rank) in 999 of 1000."""
         return self.rise > float(chdtri(max(self.rank, 1), 1e-3))
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What speaks against the fit, in sentences."""
+        if not self.conflict:
+            return ()
+        return (
+            f"no real bodies explain the torques as well as least squares does: |A x − b|² is "
+            f"{self.rise:.3g} above the least, of which noise explains {self.allowed:.3g}; something "
+            "else acts on the machine, or units, signs or the order of columns are wrong",
+        )
+
 
 def consistent(
     A: np.ndarray,
@@ -129,7 +140,10 @@ def _path(
         return tried[0]
     above, below = tried[fits - 1], tried[fits]
     for _ in range(4):  # log γ to a 16th of a decade
-        middle = solve(problem, above, float(np.sqrt(above.gamma * below.gamma)))
+        try:
+            middle = solve(problem, above, float(np.sqrt(above.gamma * below.gamma)))
+        except ConvergenceError:
+            break
         above, below = (above, middle) if middle.misfit <= bound else (middle, below)
     return below
 

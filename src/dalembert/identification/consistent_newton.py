@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
-from scipy.optimize import nnls
 
 from dalembert.errors import ConvergenceError
 from dalembert.formulations.derivatives.inertial import PER_BODY
+from dalembert.identification.constrained_step import constrained_step
 from dalembert.identification.distances import Distance, next_dual
 from dalembert.identification.pseudo_inertias import (
     TO_THETA,
@@ -178,7 +177,10 @@ class Problem:
 
 def solve(problem: Problem, state: State, gamma: float, halvings: int = 8) -> State:
     """The solution for γ from that of another γ, by one between where that is too far."""
-    found = _newton(problem, state, gamma)
+    try:
+        found = _newton(problem, state, gamma)
+    except np.linalg.LinAlgError:  # rounding took a matrix out of the cone
+        found = np.inf
     if isinstance(found, State):
         return found
     if not halvings or not np.isfinite(state.gamma):
@@ -200,7 +202,7 @@ def _newton(problem: Problem, state: State, gamma: float) -> State | float:
     for count in range(1, limit + 1):
         s, T, expected, multipliers = _step(problem, x, Z, gamma)
         new, found, alpha = _along(problem, x, T @ s, value, expected, gamma)
-        if count == 1 and not first and alpha < TOO_FAR:
+        if count == 1 and not first and alpha < TOO_FAR and expected > 1e-12 * abs(value):
             return expected
         X, S = problem.whitened(x), as_matrices(s[: problem.size].reshape(-1, PER_BODY))
         Z = next_dual(X, Z, S, problem.whitened(new), gamma, alpha)
@@ -272,27 +274,3 @@ def _kernel(E: np.ndarray) -> np.ndarray:
         return np.eye(E.shape[1])
     Q, _ = np.linalg.qr(E.T, mode="complete")
     return Q[:, len(E) :]
-
-
-def constrained_step(
-    M: np.ndarray, c: np.ndarray, G: np.ndarray, h: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """y (n,) of least |M y − c| with G y ≥ h, and the multipliers of the rows.
-
-    With M = Q R and z = R y − Qᵀ c: least |z| with (G R⁻¹) z ≥ h', whose dual is a least-squares
-    problem in non-negative multipliers (Lawson and Hanson 1974, ch. 23).
-    """
-    Q, R, order = qr(M, mode="economic", pivoting=True)
-    right = Q.T @ c
-    back = np.empty_like(order)
-    back[order] = np.arange(len(order))
-    y = solve_triangular(R, right)
-    short = h - G[:, order] @ y
-    if not len(h) or short.max() <= 0.0:
-        return y[back], np.zeros(len(h))
-    F = solve_triangular(R, G[:, order].T, trans="T").T
-    length = np.linalg.norm(F, axis=1)
-    F, short = F / length[:, None], short / length
-    v = np.linalg.lstsq(F, short, rcond=None)[0]
-    u = nnls(F.T, v)[0]
-    return (y + solve_triangular(R, F.T @ u))[back], u / length

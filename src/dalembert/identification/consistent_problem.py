@@ -18,6 +18,10 @@ from dalembert.identification.pseudo_inertias import (
 )
 from dalembert.text import suggest
 
+EXACT = (
+    1e8  # |b|, of unit noise: torques known to more than eight digits are taken as known to eight
+)
+
 
 def problem_of(
     data: tuple[np.ndarray, np.ndarray],
@@ -36,6 +40,8 @@ def problem_of(
             f"distance={distance!r} is unknown{suggest(distance, tuple(DISTANCES))}"
         )
     A, b = _checked(*data, prior, links)
+    exact = max(1.0, np.linalg.norm(b) / EXACT)
+    A, b = A / exact, b / exact
     inertial, open_ = PER_BODY * len(links), free.copy()
     x0 = prior.copy()
     x0[:inertial], said = admissible(prior[:inertial], links)

@@ -22,6 +22,7 @@ Local = tuple[np.ndarray, np.ndarray, np.ndarray]  # G, B, w, each (n, 4, 4)
 
 _LEAST = 0.01  # least curvature that a step of Newton's method is told of
 _NEAR = 1e8  # X½ Z X½ is kept within γ over and γ times this
+_ROUNDING = 1e-14  # of the largest: an eigenvalue of which nothing is known
 
 
 class Distance(Protocol):
@@ -42,7 +43,7 @@ class Entropic:
     def value(self, X: np.ndarray) -> float:
         """D summed over bodies."""
         eigenvalues = np.linalg.eigvalsh(X)
-        if not (eigenvalues > 0.0).all():
+        if not inside(eigenvalues):
             return np.inf
         return float(np.sum(eigenvalues - np.log(eigenvalues) - 1.0))
 
@@ -59,7 +60,7 @@ class Geodesic:
     def value(self, X: np.ndarray) -> float:
         """D summed over bodies."""
         eigenvalues = np.linalg.eigvalsh(X)
-        if not (eigenvalues > 0.0).all():
+        if not inside(eigenvalues):
             return np.inf
         return 0.5 * float(np.sum(np.log(eigenvalues) ** 2))
 
@@ -85,11 +86,17 @@ class Geodesic:
 DISTANCES: Mapping[str, Distance] = {"entropic": Entropic(), "geodesic": Geodesic()}
 
 
+def inside(eigenvalues: np.ndarray) -> bool:
+    """Whether eigenvalues (n, 4), rising, are positive beyond rounding."""
+    return bool((eigenvalues[:, 0] > _ROUNDING * eigenvalues[:, -1]).all())
+
+
 def scaling(X: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """G (n, 4, 4), v (n, 4) with G⁻¹ X G⁻ᵀ = Gᵀ Z G = diag(v)."""
-    L, K = np.linalg.cholesky(X), np.linalg.cholesky(Z)
-    _, v, Vt = np.linalg.svd(K.swapaxes(-1, -2) @ L)
-    return L @ Vt.swapaxes(-1, -2) / np.sqrt(v)[:, None, :], v
+    L = np.linalg.cholesky(X)
+    squares, V = np.linalg.eigh(L.swapaxes(-1, -2) @ Z @ L)
+    v = np.sqrt(np.maximum(squares, _ROUNDING * squares[:, -1:]))
+    return L @ V / np.sqrt(v)[:, None, :], v
 
 
 def next_dual(

@@ -13,6 +13,7 @@ from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.identification.base import Base
 from dalembert.identification.columns import Columns
+from dalembert.identification.consistent import Consistent
 from dalembert.identification.least_squares import Estimate
 from dalembert.identification.prediction import measured, predicted
 from dalembert.identification.record import Record
@@ -47,6 +48,7 @@ class Fit(Frozen):
     settings: Mapping[str, Any] = field(default_factory=dict)
     said: tuple[str, ...] = ()  # what was done, in order
     warnings: tuple[str, ...] = ()
+    real: Consistent | None = None  # how the consistent inertias were found, and what holds them
 
     @property
     def base(self) -> pandas.DataFrame:

@@ -85,6 +85,7 @@ def identify(
     columns = with_noise_widths(columns, fitted)
     found, said = refined(columns, base, fitted, method, robust)
     columns, values = found.columns, {"prior": columns.values, "unconstrained": found.x}
+    real = None
     if consistent:
         real = real_bodies(columns, base, found.estimate, shapes, total_mass, distance)
         values["consistent"], said = real.x, [*said, *real.said]
@@ -101,4 +102,6 @@ def identify(
         held,
         settings | {"cutoff used": cutoff},
         done,
+        () if real is None else real.doubts,
+        real,
     )

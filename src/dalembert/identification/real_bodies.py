@@ -14,9 +14,8 @@ from dalembert.identification.base import Base
 from dalembert.identification.columns import Columns
 from dalembert.identification.consistent import Consistent, consistent
 from dalembert.identification.least_squares import Estimate
-from dalembert.identification.shapes import Shape, seen_from
+from dalembert.identification.shapes import Box, Ellipsoid, Shape, seen_from
 
-CLEAREST = 1e5  # torque over noise, at most
 SIGNED = ("offset",)  # kinds of friction that may be negative
 
 
@@ -34,12 +33,9 @@ def real_bodies(
     """
     links = [name.rpartition(":")[0] for name in columns.names[: columns.inertial : PER_BODY]]
     kinds = [name.rpartition(":")[2] for name in columns.names[columns.inertial :]]
-    # torques without noise are taken as if they had some: nothing is gained beyond that
-    clear = np.linalg.norm(found.b) / np.sqrt(max(found.count, 1))
-    scale = min(1.0, CLEAREST / max(clear, 1e-300))
     return consistent(
-        scale * found.A @ base.matrix,
-        scale * found.b,
+        found.A @ base.matrix,
+        found.b,
         columns.values,
         links,
         names=columns.names,
@@ -58,6 +54,10 @@ def _forms(columns: Columns, shapes: Mapping[str, Any], links: list[str]) -> dic
         if link not in links or link not in frames:
             raise IdentificationError(
                 f"shapes: there is no moving link {link!r}{suggest(str(link), links)}"
+            )
+        if not isinstance(shape, Box | Ellipsoid):
+            raise IdentificationError(
+                f"shapes: link {link!r} needs a Box or an Ellipsoid, not {type(shape).__name__}"
             )
         place = frames[link]
         pose = np.eye(4)
