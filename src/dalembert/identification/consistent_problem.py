@@ -18,9 +18,7 @@ from dalembert.identification.pseudo_inertias import (
 )
 from dalembert.text import suggest
 
-EXACT = (
-    1e8  # |b|, of unit noise: torques known to more than eight digits are taken as known to eight
-)
+EXACT = 1e10  # |b| of unit noise: torques known to more than ten digits are taken as known to ten
 
 
 def problem_of(
