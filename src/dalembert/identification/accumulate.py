@@ -156,6 +156,7 @@ def cut(record: Record, part: slice) -> Record:
         qd=record.qd[part],
         qdd=record.qdd[part],
         tau=record.tau[part],
+        raw=None if record.raw is None else record.raw[part],
     )
 
 

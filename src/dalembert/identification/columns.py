@@ -22,7 +22,13 @@ import numpy as np
 from dalembert.errors import IdentificationError
 from dalembert.formulations.derivatives.inertial import PER_BODY, with_inertial_parameters
 from dalembert.formulations.registry import suggest
-from dalembert.identification.friction_columns import FRICTION, KINDS, Motion, drive_values
+from dalembert.identification.friction_columns import (
+    FRICTION,
+    KINDS,
+    Motion,
+    drive_values,
+    expected_sign,
+)
 from dalembert.identification.random_motion import random_record
 from dalembert.identification.record import Record
 from dalembert.systems.system import System
@@ -72,6 +78,10 @@ class Columns:
 
     def evaluate(self, record: Record) -> np.ndarray:
         """W (n, rows, p) of a record's n samples."""
+        return self._projected(record, self.of_joints(record))
+
+    def of_joints(self, record: Record) -> np.ndarray:
+        """The columns (n, nv, p) in the torques of all joints, loops not closed."""
         W = np.zeros((len(record.t), self.system.nv, len(self.names)))
         Y = W[:, :, : self.inertial]
         self.system.regressor(record.q, record.qd, record.qdd, out=Y)  # type: ignore[attr-defined]  # of systems with bodies
@@ -81,7 +91,7 @@ class Columns:
         for kind in self.kinds:
             W[:, leader, at + joints] = ratio * KINDS[kind](motion)
             at += len(joints)
-        return self._projected(record, W)
+        return W
 
     def measured(self, record: Record) -> np.ndarray:
         """y (n, rows): the torques that the columns explain."""
@@ -117,6 +127,22 @@ class Columns:
             return np.arange(self.system.nv), np.ones(self.system.nv)
         leader = np.abs(G).argmax(axis=1)
         return leader, G[np.arange(len(G)), leader]
+
+    def doubt(self, record: Record, x: np.ndarray) -> np.ndarray:
+        """Variance (n, nv) of x's Coulomb friction where noise hides the sign of a velocity.
+
+        A sign that is expected to be s has the variance 1 − s².
+        """
+        found = np.zeros((len(record.t), self.system.nv))
+        if "coulomb" not in self.kinds:
+            return found
+        leader, ratio = self._leaders
+        m = self.motion(record, np.zeros((len(record.t), self.system.nv, self.inertial)))
+        at = self.inertial + len(leader) * self.kinds.index("coulomb")
+        size = ratio * x[at : at + len(leader)]
+        for j, k in enumerate(leader):
+            found[:, k] += size[j] ** 2 * (1.0 - expected_sign(m.qd[:, j], m.widths[j]) ** 2)
+        return found
 
     @cached_property
     def _bare(self) -> Any:

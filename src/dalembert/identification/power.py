@@ -26,8 +26,8 @@ from dalembert.identification.friction_columns import KINDS
 from dalembert.identification.record import Record
 
 BLOCK = 8192  # samples whose columns are made at once
-SPAN = 8  # a window's length in steps of the records' filter
-LEAST = 40  # samples of a window, for integrals to 1e-5 of it
+PERIODS = 1.2  # of the records' cut-off frequency that a window lasts
+LEAST = 16  # samples of a window
 
 
 def window(width: int, dt: float) -> tuple[np.ndarray, np.ndarray]:
@@ -44,12 +44,13 @@ def window(width: int, dt: float) -> tuple[np.ndarray, np.ndarray]:
     return phi * dt, slope * dt
 
 
-def balances(columns: Columns, base: Base, records: Sequence[Record], step: int) -> Rows:
+def balances(columns: Columns, base: Base, records: Sequence[Record]) -> Rows:
     """The balance of energy of all records as one equation, in base parameters, for the fit.
 
-    Windows are `SPAN` steps long; a record that is shorter is left out.
+    Windows last for `PERIODS` of the records' cut-off; a record that is shorter is left out.
     """
-    width, known = max(LEAST, SPAN * step), ~np.asarray(columns.free)
+    width = max(LEAST, *(round(PERIODS * record.rate / record.cutoff) for record in records))
+    known = ~np.asarray(columns.free)
     W, y, stretch = [], [], []
     for number, record in enumerate(records):
         if len(record.t) <= width:

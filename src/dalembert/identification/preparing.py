@@ -53,18 +53,17 @@ def prepare(
     """
     t, q, tau, qd = _arrays(system, log)
     said = str(log.attrs.get("preparation", "")).splitlines()
-    parts = [q, tau] if qd is None else [q, tau, qd]
-    t, x, _, done = repaired(t, np.hstack(parts), q.shape[1])
+    t, x, _, done = repaired(t, np.hstack([q, tau] if qd is None else [q, tau, qd]))
     _require_rows(log, t, "whole rows")
     resolution = np.array([step_of(x[:, k]) for k in range(q.shape[1])])
     shift = np.broadcast_to(np.asarray(delay, float), (tau.shape[1],))
-    pieces, lost = stretches(system, t, x, shift, qd is not None)
+    parts, lost = stretches(system, t, x, shift, qd is not None)
     said += done + lost + _of_delay(shift)
-    longest = max(pieces, key=lambda s: len(s.t))
+    longest = max(parts, key=lambda s: len(s.t))
     rate = rate_of(longest.t)
     noise = spectrum(longest.q, rate, resolution)
     cutoff, why = _cutoff(cutoff, noise)
-    made = [_record(system, s, cutoff, noise, resolution, (*said, *s.said, why)) for s in pieces]
+    made = [_record(system, s, cutoff, noise, resolution, (*said, *s.said, why)) for s in parts]
     found = tuple(record for record in made if record is not None)
     if not found:
         raise IdentificationError(
@@ -163,9 +162,8 @@ def _record(
     steps = np.abs(per * resolution).max(axis=1, initial=0.0)
     t = np.linspace(part.t[0], part.t[-1], len(part.t))[inner]
     said = (*said, f"{ends / rate:.3g} s cut off at both ends, where a filter rings")
-    return Record(
-        t, q[inner], qd[inner], qdd[inner], part.tau[inner], steps, rate_noise, said, cutoff
-    )
+    moved = (t, q[inner], qd[inner], qdd[inner], part.tau[inner])
+    return Record(*moved, steps, rate_noise, said, cutoff, part.q[inner])
 
 
 def _take_recorded(

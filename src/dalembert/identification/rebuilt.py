@@ -18,21 +18,33 @@ def with_values(columns: Columns, x: np.ndarray) -> System:
 
     A drive holds no Stribeck friction and none by load: these are left out.
     """
-    system, model = columns.system, columns.model
-    robot: Any = system.robot
-    joints, k = model.tree.nv, columns.inertial
+    made: Any = with_inertial_parameters(columns.model, x[: columns.inertial])
+    return around(columns.system, with_drive(made, drive_of(columns, x)))
+
+
+def drive_of(columns: Columns, x: np.ndarray) -> Drive:
+    """Friction and rotors of x (p,), the system's own where they are not among the columns."""
+    own = columns.model.drive
+    joints, k = columns.model.tree.nv, columns.inertial
     found = {kind: x[k + joints * i : k + joints * (i + 1)] for i, kind in enumerate(columns.kinds)}
-    own = model.drive
     coulomb = found.get("coulomb", (own.coulomb_positive - own.coulomb_negative) / 2.0)
     offset = found.get("offset", (own.coulomb_positive + own.coulomb_negative) / 2.0)
-    drive = Drive(
+    return Drive(
         found.get("viscous", own.viscous),
         offset + coulomb,
         offset - coulomb,
         found.get("rotor", own.rotor),
     )
-    made: Any = with_inertial_parameters(model, x[:k])
-    tree = replace(made.tree, drive=drive)
-    whole = tree if made.tree is made else replace(made, tree=tree)
-    fitted = type(robot)(whole)
-    return fitted if robot is system else system.with_robot(fitted)  # type: ignore[attr-defined]  # of closed chains
+
+
+def with_drive(model: Any, drive: Drive) -> Any:
+    """The model with other drives, (joints of its tree,)."""
+    tree = replace(model.tree, drive=drive)
+    return tree if model.tree is model else replace(model, tree=tree)
+
+
+def around(system: System, model: Any) -> System:
+    """The robot of a model, or the closed chain that the system makes of it."""
+    robot: Any = system.robot
+    made = type(robot)(model)
+    return made if robot is system else system.with_robot(made)  # type: ignore[attr-defined]  # of closed chains

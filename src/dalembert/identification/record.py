@@ -26,6 +26,7 @@ class Record(Frozen):
     rate_noise: np.ndarray  # (nv,) of q̇
     said: tuple[str, ...] = ()
     cutoff: float = np.inf  # Hz of the filter q went through; what is faster is not to be trusted
+    raw: np.ndarray | None = None  # (n, nq) q before the filter, where there was one
 
     @property
     def rate(self) -> float:

@@ -16,8 +16,10 @@ from dalembert.identification.prediction import measured, predicted
 from dalembert.identification.record import Record
 
 # the equations that are fitted, by the name of the method
-METHODS: Mapping[str, Callable[[Columns, Base, Sequence[Record], int], Rows]] = {
-    "inverse_dynamics": thinned,
+METHODS: Mapping[str, Callable[[Columns, Base, Sequence[Record]], Rows]] = {
+    "inverse_dynamics": lambda columns, base, records: thinned(
+        columns, base, records, step_of(records)
+    ),
     "power": balances,
 }
 
@@ -36,7 +38,7 @@ def solve(
 ) -> Solved:
     """The weighted fit of the records' equations."""
     prior = np.asarray(columns.values)
-    rows = METHODS[method](columns, base, records, step_of(records))
+    rows = METHODS[method](columns, base, records)
     found = estimate(rows, base.matrix @ prior)
     return Solved(columns, tuple(records), found, base.full(found.beta, prior))
 

@@ -1,0 +1,160 @@
+"""Simulated windows against measured positions: slopes, truth, and where it beats accelerations."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.errors import IdentificationError
+from dalembert.identification.accumulate import step_of, thinned
+from dalembert.identification.base import base_of
+from dalembert.identification.columns import columns_of
+from dalembert.identification.least_squares import estimate
+from dalembert.identification.preparing import prepare
+from dalembert.identification.real_bodies import real_bodies
+from dalembert.identification.record import Record
+from dalembert.identification.shooting import Shooter, between
+from dalembert.identification.simulation_error import by_simulation, noise_of
+from dalembert.simulation.result import labelled
+from tests.identification.logs import fourier, other_robot, with_drive
+
+RUBBING = ("viscous", "coulomb")
+
+
+def true_robot(prior, motion, t, coulomb=0.05, seed=3):
+    """Other inertias, and friction in proportion to the torques of the motion."""
+    other = other_robot(prior, seed)
+    none = np.zeros(prior.nv)
+    q, qd, qdd = motion(t)
+    peak = np.abs(with_drive(other, none, none).inverse_dynamics(q, qd, qdd)).max(axis=0)
+    return with_drive(other, 0.05 * peak / np.abs(qd).max(axis=0), coulomb * peak)
+
+
+def exact(robot, motion, t):
+    q, qd, qdd = motion(t)
+    none = np.zeros(robot.nv)
+    return Record(t, q, qd, qdd, robot.inverse_dynamics(q, qd, qdd), none, none)
+
+
+def test_slopes_of_windows_are_those_of_the_simulated_motion():
+    robot = dl.load("planar_2r")
+    columns = columns_of(robot, friction=RUBBING)
+    base = base_of(columns)
+    x = columns.values + 0.1 * ~columns.acts.all(axis=0)
+    shooter = Shooter(columns, base)
+    record = exact(robot, fourier(robot, 2, 3.0), np.arange(0.0, 1.0, 0.02))
+    windows = shooter.windows(record, x, 12, 3)
+    shot, small = shooter.shoot(x, windows), 1e-6
+    for k in range(len(base.names)):
+        step = small * base.back[:, k]
+        ahead, behind = (shooter.shoot(x + s * step, windows).q for s in (1, -1))
+        np.testing.assert_allclose((ahead - behind) / (2 * small), shot.by_base[..., k], atol=1e-8)
+    for k in range(2):
+        step = np.zeros((3, 2))
+        step[:, k] = small
+        ahead, behind = (
+            shooter.shoot(x, windows._replace(qd=windows.qd + s * step)).q for s in (1, -1)
+        )
+        slope = shot.by_state[..., 2 + k]
+        np.testing.assert_allclose((ahead - behind) / (2 * small), slope, atol=1e-8)
+    pushed = np.array(windows.tau)
+    pushed[0, :, :, 1] += small
+    moved = shooter.shoot(x, windows._replace(tau=pushed)).q - shot.q
+    np.testing.assert_allclose(moved / small, shot.by_tau[..., 1], atol=1e-6)
+
+
+def test_torques_between_samples_are_smooth_or_held():
+    tau = np.sin(np.arange(0.0, 3.0, 0.1))[:, None]
+    middle = np.arange(0.0, 3.0, 0.1)[:, None] + 0.1 * np.array([0.25, 0.75])
+    assert np.abs(between(tau, 2, False)[3:-4, :, 0] - np.sin(middle)[3:-4]).max() < 1e-5
+    assert (between(tau, 2, True)[:, :, 0] == tau).all()
+
+
+def test_noise_is_told_from_motion():
+    rng = np.random.default_rng(0)
+    t = np.arange(0.0, 10.0, 0.01)
+    robot = dl.load("planar_2r")
+    clean = exact(robot, fourier(robot, 0), t)
+    noisy = replace(
+        clean,
+        q=clean.q + 1e-3 * rng.normal(size=clean.q.shape),
+        tau=clean.tau + 0.1 * rng.normal(size=clean.tau.shape),
+    )
+    found = noise_of([noisy])
+    np.testing.assert_allclose(found.q, 1e-3, rtol=0.1)
+    np.testing.assert_allclose(found.tau, 0.1, rtol=0.1)
+
+
+def test_an_arm_is_found_from_far_away_without_velocities_or_accelerations():
+    """Noise-free, from the prior's numbers; velocities only begin the windows, and are wrong."""
+    prior = dl.load("planar_2r")
+    t, motion = np.arange(0.0, 10.0, 0.005), fourier(prior, 1)
+    truth = true_robot(prior, motion, t, coulomb=0.0)
+    record = exact(truth, motion, t)
+    wrong = replace(record, qd=0.9 * record.qd, qdd=np.zeros_like(record.qd))
+    columns = columns_of(prior, friction=["viscous"], rotor=False)
+    base = base_of(columns)
+    found = by_simulation(columns, base, [wrong], np.array(columns.values))
+    true = base.matrix @ columns_of(truth, friction=["viscous"], rotor=False).values
+    np.testing.assert_allclose(found.estimate.beta, true, atol=1e-4)
+    assert found.misfits[-1] < 1e-3 * found.misfits[0]
+
+
+def noisy_fits(name, noise, rate, period, duration, seeds):
+    """(errors in deviations, RMS error) of both routes, one row per seed."""
+    prior = dl.load(name)
+    t, motion = np.arange(0.0, duration, 1.0 / rate), fourier(prior, 1, period)
+    truth = true_robot(prior, motion, t)
+    clean = exact(truth, motion, t)
+    columns = columns_of(prior, friction=RUBBING, rotor=False)
+    base = base_of(columns)
+    true = base.matrix @ columns_of(truth, friction=RUBBING, rotor=False).values
+
+    def bodies(found, x):
+        return real_bodies(columns.with_values(x), base, found).x
+
+    found = []
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        q = clean.q + noise * rng.normal(size=clean.q.shape)
+        tau = clean.tau * 1.0
+        tau += 0.003 * np.abs(tau).max(axis=0) * rng.normal(size=tau.shape)
+        log = labelled(prior.dynamics, t, {"q": q, "tau": tau}, {})
+        records = prepare(prior, log)
+        columns = columns.with_widths(records[0].rate_noise)
+        plain = estimate(
+            thinned(columns, base, records, step_of(records)), base.matrix @ columns.values
+        )
+        start = bodies(plain, columns.values)
+        made = by_simulation(columns, base, records, start, real=bodies)
+        found.append(
+            [(e.beta - true, np.sqrt(np.diag(e.covariance))) for e in (plain, made.estimate)]
+        )
+    return np.array(found)  # (seeds, route, (error, deviation), base)
+
+
+@pytest.mark.parametrize("name", ["planar_2r", "elbow_3r"])
+def test_very_noisy_positions_are_used_better_than_by_accelerations(name):
+    """50 samples per second and 5 mrad of noise: a motion of 1.7 Hz shows little of its q̈."""
+    found = noisy_fits(name, 5e-3, 50.0, 3.0, 20.0, 2)
+    error = np.sqrt((found[:, :, 0] ** 2).mean(axis=0))  # (route, base)
+    assert np.median(error[1] / error[0]) < 0.75
+    z = found[:, 1, 0] / found[:, 1, 1]
+    assert np.abs(z).max() < 3.5 and np.sqrt((z**2).mean()) < 1.4
+
+
+def test_seven_joints_are_found_within_their_deviations():
+    found = noisy_fits("panda", 2e-4, 100.0, 4.0, 5.0, 1)
+    z = found[0, 1, 0] / found[0, 1, 1]
+    assert (np.abs(z) < 3.0).mean() > 0.97
+
+
+def test_quaternions_are_refused_in_words():
+    from dalembert.systems.robot import Robot
+    from tests.formulations.mechanisms import random_model
+
+    robot = Robot(random_model(np.random.default_rng(0), kinds=("spherical",), n=1))
+    columns = columns_of(robot)
+    with pytest.raises(IdentificationError, match="quaternions"):
+        Shooter(columns, base_of(columns))
