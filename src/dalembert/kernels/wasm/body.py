@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dalembert.kernels.program.program import Op, Program
-from dalembert.kernels.wasm.binary import unsigned
-from dalembert.kernels.wasm.code import Library, constant
+from dalembert.kernels.wasm.binary import V128, unsigned
+from dalembert.kernels.wasm.code import Library, constant, simd
 from dalembert.kernels.wasm.lanes import Lanes
 from dalembert.kernels.wasm.mathematics import NAMES
 
@@ -59,6 +59,7 @@ def written(
 ) -> Written:
     """(Locals by type, code) of a function with so many parameters; results go to `places`."""
     writer = _Writer(program, lanes, library, arrays)
+    writer.turn()
     for place, k in sorted(zip(places, program.results.tolist(), strict=True), key=lambda x: x[1]):
         writer.result(k, place)
     return writer.encoded(parameters)
@@ -108,7 +109,7 @@ class _Writer:
         if number in self.there:
             return [Variable(_GET, number), change]
         if op in (Op.SIN, Op.COS):
-            return [*self._sincos(self.a[k], number), change]
+            return [*self._sincos([self.a[k]]), Variable(_GET, number), change]
         kept: list[Task] = [Variable(_TEE, number)] if self.uses[k] > 1 else []
         return [*self._computed(k, op), *kept, change]
 
@@ -118,12 +119,41 @@ class _Writer:
             return len(self.ops) + 2 * self.a[k] + (self.ops[k] == Op.COS)
         return k
 
-    def _sincos(self, angle: int, wanted: int) -> list[Task]:
-        sine = len(self.ops) + 2 * angle
-        both = [Variable(_SET, sine + 1), Variable(_SET, sine), Variable(_GET, wanted)]
-        if wanted == sine:
-            both[1:] = [Variable(_TEE, sine)]
-        return [Wanted(angle), self.library.call(f"sincos{self.lanes.suffix}"), *both]
+    def turn(self) -> None:
+        """On one state, sine and cosine of angles that need no others: two at a time, first of all."""
+        if self.lanes.width == 1:
+            angles = self._first_angles()
+            for i in range(0, len(angles), 2):
+                self._do(self._sincos(angles[i : i + 2]))
+
+    def _first_angles(self) -> list[int]:
+        """Arguments of sin and cos that have neither below them, in their order."""
+        turned: list[bool] = []  # whether there is one at or below a value
+        angles: dict[int, None] = {}
+        for op, a, b in zip(self.ops, self.a, self.b, strict=True):
+            leaf = op in (Op.CONST, Op.INPUT)
+            below = not leaf and (turned[a] or (b >= 0 and turned[b]))
+            if op in (Op.SIN, Op.COS) and not below:
+                angles[a] = None
+            turned.append(below or op in (Op.SIN, Op.COS))
+        return list(angles)
+
+    def _sincos(self, angles: list[int]) -> list[Task]:
+        """Variables of sine and cosine of one or two angles; lanes are already vectors."""
+        n, call = len(self.ops), self.library.call("sincos")
+        sine = n + 2 * angles[0]
+        if self.lanes.width == 2:
+            return [Wanted(angles[0]), call, Variable(_SET, sine + 1), Variable(_SET, sine)]
+        given: list[Task] = [Wanted(angles[0]), simd(0x14)]
+        if len(angles) == 2:
+            given += [Wanted(angles[1]), simd(0x22) + b"\x01"]
+        both = sine + 2 * n  # sines and cosines as vectors
+        tasks: list[Task] = [*given, call, Variable(_SET, both + 1), Variable(_SET, both)]
+        for i, angle in enumerate(angles):
+            for which in (0, 1):
+                one = n + 2 * angle + which
+                tasks += [Variable(_GET, both + which), simd(0x21) + bytes([i]), Variable(_SET, one)]
+        return tasks
 
     def _computed(self, k: int, op: Op) -> list[Task]:
         a, b, lanes = self.a[k], self.b[k], self.lanes
@@ -140,6 +170,8 @@ class _Writer:
         return [*tasks, lanes.simple[op]]
 
     def _type(self, number: int) -> bytes:
+        if number >= 3 * len(self.ops):
+            return V128
         of_truth = number < len(self.ops) and self.ops[number] in _TRUTHS
         return self.lanes.truth if of_truth else self.lanes.type
 

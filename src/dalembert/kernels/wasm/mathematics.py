@@ -23,7 +23,7 @@ from dalembert.kernels.wasm.code import (
     polynomial,
     two,
 )
-from dalembert.kernels.wasm.sincos import joined, lane, reduce_huge, sincos, sincos_pair
+from dalembert.kernels.wasm.sincos import joined, lane, reduce_huge, sincos
 
 INF, NAN = math.inf, math.nan
 _LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
@@ -145,8 +145,8 @@ def _atanh(f: Function, x: Value) -> Value:
 
 
 def _tan(f: Function, x: Value) -> Value:
-    sine, cosine = f.calls("sincos", [x], "dd")
-    return sine / cosine
+    sine, cosine = f.calls("sincos", [joined(x, x)], "vv")
+    return lane(sine / cosine, 0)
 
 
 def _atan(f: Function, x: Value) -> Value:
@@ -291,7 +291,6 @@ def _pair(op: Op, library: Library) -> Body:
 KNOWN: dict[str, Callable[[Library], Body]] = {
     "reduce_huge": reduce_huge,
     "sincos": sincos,
-    "sincos_pair": sincos_pair,
     **{NAMES[op]: partial(_scalar, op) for op in _FUNCTIONS},
     **{f"{NAMES[op]}_pair": partial(_pair, op) for op in _FUNCTIONS},
 }

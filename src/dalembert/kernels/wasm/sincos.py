@@ -1,4 +1,4 @@
-"""Sine and cosine in WebAssembly, which has no fused multiply-add: of one number, or of two lanes.
+"""Sine and cosine in WebAssembly, which has no fused multiply-add: of two angles at a time.
 
 x = k π/2 + r, with k the nearest integer and π/2 in three parts: the first two have 33 bits, so that
 their products with k are exact up to LIMIT. Angles beyond are multiplied with as many bits of 2/π as
@@ -27,6 +27,7 @@ LIMIT = 1.6e6  # k below 2^20
 _HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
 _BITS = 1152  # of 2/π, enough for the largest exponent
 TABLE_AT = 16  # where they lie in memory
+_LEAST = 1043  # exponent of LIMIT and less
 _LOW = 0xFFFFFFFF
 
 
@@ -56,6 +57,8 @@ def reduce_huge(library: Library) -> Body:
     (x,) = f.arguments
     bits = f.let(one("bits", x))
     exponent = f.let((bits >> 52) & 2047)
+    huge = constant(_LEAST, I64)
+    f.set(exponent, choose(exponent < huge, huge, exponent))  # asked also for lanes that are not
     m = f.let((bits & ((1 << 52) - 1)) | (1 << 52))
     s = f.let(constant(_BITS + 949, I64) - exponent)  # the lowest bit of W in the table
     s = f.let(choose(exponent.same(2047), constant(0, I64), s))
@@ -75,31 +78,6 @@ def reduce_huge(library: Library) -> Body:
     return f.returning(choose(negative, -r, r), choose(negative, constant(0, I64) - k, k))
 
 
-def sincos(library: Library) -> Body:
-    """(sin x, cos x)."""
-    f = Function(library, "sincos", "d", "dd")
-    (x,) = f.arguments
-    shifted = f.let(x * TWO_OVER_PI + MAGIC["float64"])
-    k = f.let(shifted - MAGIC["float64"])
-    r = f.let(_reduced(x, k))
-    bits = f.let(one("bits", shifted))
-    with f.when(one("eqz", one("abs", x) <= LIMIT)):  # NaN too
-        exact, quadrant = f.calls("reduce_huge", [x], "dl")
-        f.set(r, exact)
-        f.set(bits, quadrant)
-    sine, cosine = (f.let(value) for value in _polynomials(f, r))
-    odd = f.let(one("to_i32", bits & 1))
-
-    def turned(value: Value, quadrant: Value) -> Value:
-        """Negated where the quadrant's second bit is set, by moving that bit onto the sign."""
-        sign = (quadrant << 62) & (-1 << 63)
-        return one("from_bits", one("bits", value) ^ sign)
-
-    return f.returning(
-        turned(choose(odd, cosine, sine), bits), turned(choose(odd, sine, cosine), bits + 1)
-    )
-
-
 def _reduced(x: Value, k: Value) -> Value:
     for part in _HALF_PI:
         x = x - k * part
@@ -113,27 +91,36 @@ def _polynomials(f: Function, r: Value) -> tuple[Value, Value]:
     return r + r * z * sine, 1.0 + z * cosine
 
 
-def sincos_pair(library: Library) -> Body:
-    """The same of two lanes; where one of them is huge, of one after the other."""
-    f = Function(library, "sincos_pair", "v", "vv")
+def sincos(library: Library) -> Body:
+    """(sin x, cos x) of two angles; one that is huge is reduced by itself."""
+    f = Function(library, "sincos", "v", "vv")
     (x,) = f.arguments
-    near = x.then(simd(0xEC)).then(simd(0x4B), LIMIT)  # |x| <= LIMIT in each lane
-    with f.when(near.then(simd(0x4D)).then(simd(0x53), type=I32)):  # not so in any of them
-        lanes = [f.calls("sincos", [lane(x, i)], "dd") for i in (0, 1)]
-        f.leave(*(joined(a, b) for a, b in zip(*lanes, strict=True)))
     shifted = f.let(x * TWO_OVER_PI + MAGIC["float64"])
     r = f.let(_reduced(x, f.let(shifted - MAGIC["float64"])))
+    near = f.let(x.then(simd(0xEC)).then(simd(0x4B), LIMIT))  # |x| <= LIMIT in each lane
+    with f.when(near.then(simd(0x4D)).then(simd(0x53), type=I32)):  # not so in one of them
+        (r0, k0), (r1, k1) = (f.calls("reduce_huge", [lane(x, i)], "dl") for i in (0, 1))
+        f.set(r, _chosen(near, r, joined(r0, r1)))
+        ks = k0.then(simd(0x12), type=V128).then(simd(0x1E) + b"\x01", k1)
+        f.set(shifted, _chosen(near, shifted, ks))
     sine, cosine = (f.let(value) for value in _polynomials(f, r))
     one_, top = (constant(n, I64).then(simd(0x12), type=V128) for n in (1, -1 << 63))
     # the last bit of k in every bit of its lane: 0 − (k & 1)
     odd = f.let(constant(0, I64).then(simd(0x12), type=V128).then(simd(0xD1), shifted & one_))
 
-    def turned(values: tuple[Value, Value], quadrant: Value) -> Value:
-        moved = quadrant.then(simd(0xCB), constant(62, I32))
-        return values[0].then(simd(0x52), values[1], odd) ^ (moved & top)
+    def turned(value: Value, quadrant: Value) -> Value:
+        """Negated where the quadrant's second bit is set, by moving that bit onto the sign."""
+        return value ^ (quadrant.then(simd(0xCB), constant(62, I32)) & top)
 
     after = shifted.then(simd(0xCE), one_)
-    return f.returning(turned((cosine, sine), shifted), turned((sine, cosine), after))
+    return f.returning(
+        turned(_chosen(odd, cosine, sine), shifted), turned(_chosen(odd, sine, cosine), after)
+    )
+
+
+def _chosen(mask: Value, x: Value, y: Value) -> Value:
+    """x where the bits of the mask are set, y where not."""
+    return x.then(simd(0x52), y, mask)
 
 
 def lane(x: Value, i: int) -> Value:
