@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from dalembert.kernels.program.program import Op, Program
 from dalembert.kernels.wasm.binary import V128, unsigned
-from dalembert.kernels.wasm.code import Library, constant, simd
+from dalembert.kernels.wasm.code import simd
 from dalembert.kernels.wasm.lanes import Lanes
+from dalembert.kernels.wasm.library import Library
 from dalembert.kernels.wasm.mathematics import NAMES
 
 _OF_TRUTHS = frozenset({Op.NOT, Op.AND, Op.OR})
@@ -152,13 +153,18 @@ class _Writer:
         for i, angle in enumerate(angles):
             for which in (0, 1):
                 one = n + 2 * angle + which
-                tasks += [Variable(_GET, both + which), simd(0x21) + bytes([i]), Variable(_SET, one)]
+                tasks += [
+                    Variable(_GET, both + which),
+                    simd(0x21) + bytes([i]),
+                    Variable(_SET, one),
+                ]
         return tasks
 
     def _computed(self, k: int, op: Op) -> list[Task]:
         a, b, lanes = self.a[k], self.b[k], self.lanes
         if op == Op.CONST:
-            return [constant(float(self.program.constants[a]), lanes.type).code]
+            value = float(self.program.constants[a])
+            return [self.library.memory.constant(value, lanes.type).code]
         if op == Op.INPUT:
             return [self.arrays.load(a)]
         if op == Op.SELECT0:

@@ -1,17 +1,14 @@
-"""Functions of WebAssembly written as formulas: a `Value` is the code that leaves it on the stack.
+"""Formulas of WebAssembly: a `Value` is the code that leaves a number on the stack.
 
-Values are pure, so an expression may be used where it stands; `let` computes it once into a local
-variable. A `Library` numbers functions when they are first called, and makes those that it knows.
+Values are pure, so an expression may be used where it stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
-from dalembert.kernels.wasm.binary import F64, I32, I64, V128, Body, real, signed, unsigned
+from dalembert.kernels.wasm.binary import F64, I32, I64, V128, real, signed, unsigned
 
 Number = int | float
 
@@ -174,128 +171,10 @@ def load(address: Value, type: bytes = F64, offset: int = 0) -> Value:
     return address.then(instruction + b"\x00" + unsigned(offset), type=type)
 
 
-def polynomial(z: Value, coefficients: tuple[float, ...]) -> Value:
+def polynomial(z: Value, coefficients: Sequence[Value | float]) -> Value:
     """Σ cᵢ zⁱ."""
-    found: Value | float = coefficients[-1]
+    found = coefficients[-1]
     for coefficient in coefficients[-2::-1]:
         found = z * found + coefficient
     assert isinstance(found, Value)
     return found
-
-
-class Library:
-    """Functions in the order in which they were first called; `known` ones are made on demand."""
-
-    def __init__(self, known: Mapping[str, Callable[[Library], Body]]) -> None:
-        self._known = known
-        self._numbers: dict[str, int] = {}
-        self._bodies: dict[str, Body] = {}
-
-    def number(self, name: str) -> int:
-        """The index of a function, which is made now if it was not there."""
-        if name not in self._numbers:
-            self._numbers[name] = len(self._numbers)
-            if name in self._known:
-                self._bodies[name] = self._known[name](self)
-        return self._numbers[name]
-
-    def has(self, name: str) -> bool:
-        """Whether a function was called."""
-        return name in self._numbers
-
-    def call(self, name: str) -> bytes:
-        """The instruction that calls a function."""
-        return b"\x10" + unsigned(self.number(name))
-
-    def add(self, body: Body) -> None:
-        """A function that others may have called already."""
-        self.number(body.name)
-        self._bodies[body.name] = body
-
-    @property
-    def bodies(self) -> list[Body]:
-        """All functions by their numbers."""
-        return [self._bodies[name] for name in self._numbers]
-
-
-class Function:
-    """A function while it is written."""
-
-    def __init__(
-        self, library: Library, name: str, parameters: str = "d", results: str = "d"
-    ) -> None:
-        self.library, self.name = library, name
-        self.types = [TYPES[letter] for letter in parameters]
-        self.results = tuple(TYPES[letter] for letter in results)
-        self.count = len(self.types)
-        self.code = bytearray()
-
-    @property
-    def arguments(self) -> list[Value]:
-        """The parameters."""
-        return [self._get(k) for k in range(self.count)]
-
-    def _get(self, k: int) -> Value:
-        return Value(b"\x20" + unsigned(k), self.types[k])
-
-    def let(self, value: Value) -> Value:
-        """A new variable with this value."""
-        self.types.append(value.type)
-        variable = self._get(len(self.types) - 1)
-        self.set(variable, value)
-        return variable
-
-    def set(self, variable: Value, value: Value | Number) -> None:
-        """Give a variable another value."""
-        self.code += variable._like(value).code + b"\x21" + variable.code[1:]
-
-    def call(self, name: str, *arguments: Value) -> Value:
-        """The result of another function of one result, a float64."""
-        return Value(b"".join(x.code for x in arguments) + self.library.call(name), F64)
-
-    def calls(self, name: str, arguments: list[Value], results: str) -> list[Value]:
-        """Variables with the results of a function of several."""
-        self.code += b"".join(x.code for x in arguments) + self.library.call(name)
-        first = len(self.types)
-        self.types += [TYPES[letter] for letter in results]
-        for k in reversed(range(first, len(self.types))):
-            self.code += b"\x21" + unsigned(k)
-        return [self._get(k) for k in range(first, len(self.types))]
-
-    def run(self, name: str, *arguments: Value) -> None:
-        """Call a function without results."""
-        self.code += b"".join(x.code for x in arguments) + self.library.call(name)
-
-    @contextmanager
-    def when(self, condition: Value) -> Iterator[None]:
-        """What follows only where the condition, an i32, holds."""
-        self.code += condition.code + b"\x04\x40"
-        yield
-        self.code += b"\x0b"
-
-    @contextmanager
-    def repeat(self, condition: Callable[[], Value]) -> Iterator[None]:
-        """What follows, as long as the condition holds before it."""
-        self.code += b"\x02\x40\x03\x40" + condition().code + b"\x45\x0d\x01"
-        yield
-        self.code += b"\x0c\x00\x0b\x0b"
-
-    def leave(self, *values: Value | Number) -> None:
-        """Return these values now."""
-        self._push(values)
-        self.code += b"\x0f"
-
-    def _push(self, values: tuple[Value | Number, ...]) -> None:
-        for value, kind in zip(values, self.results, strict=True):
-            self.code += (value if isinstance(value, Value) else constant(value, kind)).code
-
-    def returning(self, *values: Value | Number) -> Body:
-        """The function, with what it returns at its end."""
-        self._push(values)
-        own = self.types[self.count :]
-        parameters = tuple(self.types[: self.count])
-        groups = tuple((len(list(run)), kind) for kind, run in groupby(own))
-        return Body(self.name, parameters, self.results, groups, bytes(self.code))
-
-
-TYPES = {"i": I32, "l": I64, "d": F64, "v": V128}

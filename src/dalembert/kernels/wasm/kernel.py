@@ -15,23 +15,11 @@ from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.program.segments import Part, framed
 from dalembert.kernels.wasm.binary import I32, Body, unsigned
 from dalembert.kernels.wasm.body import Arrays, written
-from dalembert.kernels.wasm.code import Function, Library, simd
+from dalembert.kernels.wasm.code import simd
 from dalembert.kernels.wasm.lanes import ONE, PAIR, Lanes
+from dalembert.kernels.wasm.library import Function, Library
 
 LONG, LONGEST = 20_000, 5_000  # operations of a program that is cut, and of one part
-
-
-class Memory:
-    """Addresses given out one after the other."""
-
-    def __init__(self, first: int) -> None:
-        self.end = first
-
-    def take(self, count: int, size: int = 8) -> int:
-        """The address of so many numbers of that many bytes each."""
-        at = -(-self.end // size) * size
-        self.end = at + count * size
-        return at
 
 
 @dataclass(frozen=True)
@@ -88,15 +76,15 @@ class Arguments:
         return Arrays(load, store)
 
 
-def add_kernel(library: Library, name: str, program: Program, memory: Memory) -> None:
+def add_kernel(library: Library, name: str, program: Program) -> None:
     """The function of one state."""
-    _add(library, name, program, ONE, memory)
+    _add(library, name, program, ONE)
 
 
-def add_batch(library: Library, name: str, program: Program, memory: Memory) -> None:
+def add_batch(library: Library, name: str, program: Program) -> None:
     """`name_batch` for the kernel of that name, which is there."""
     pair = f"{name}_pair"
-    _add(library, pair, program, PAIR, memory)
+    _add(library, pair, program, PAIR)
     ports = (*program.inputs, *program.outputs)
     f = Function(library, f"{name}_batch", "i" * (1 + len(ports)), "")
     n, *pointers = f.arguments
@@ -110,10 +98,10 @@ def add_batch(library: Library, name: str, program: Program, memory: Memory) -> 
     library.add(f.returning())
 
 
-def _add(library: Library, name: str, program: Program, lanes: Lanes, memory: Memory) -> None:
+def _add(library: Library, name: str, program: Program, lanes: Lanes) -> None:
     cut = framed(program, LONG, LONGEST)
     crossing = cut.slots - sum(p.size for p in (*program.inputs, *program.outputs))
-    frame = memory.take(crossing, 8 * lanes.width)
+    frame = library.memory.take(crossing, 8 * lanes.width)
     arguments = Arguments(program, lanes, frame)
     count = len(arguments.ports)
     if len(cut.parts) == 1:

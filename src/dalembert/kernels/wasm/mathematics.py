@@ -13,16 +13,8 @@ from functools import partial
 from dalembert.kernels.llvm import libm
 from dalembert.kernels.program.program import BINARY, Op
 from dalembert.kernels.wasm.binary import Body
-from dalembert.kernels.wasm.code import (
-    Function,
-    Library,
-    Value,
-    choose,
-    constant,
-    one,
-    polynomial,
-    two,
-)
+from dalembert.kernels.wasm.code import Value, choose, constant, one, polynomial, two
+from dalembert.kernels.wasm.library import Function, Library
 from dalembert.kernels.wasm.sincos import joined, lane, reduce_huge, sincos
 
 INF, NAN = math.inf, math.nan

@@ -16,8 +16,8 @@ from dalembert.errors import CompileError
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.wasm.binary import PAGE, custom_section, module
-from dalembert.kernels.wasm.code import Library
-from dalembert.kernels.wasm.kernel import Memory, add_batch, add_kernel
+from dalembert.kernels.wasm.kernel import add_batch, add_kernel
+from dalembert.kernels.wasm.library import Library, Memory
 from dalembert.kernels.wasm.mathematics import KNOWN
 from dalembert.kernels.wasm.rollout import add_rollout
 from dalembert.kernels.wasm.sincos import TABLE_AT, table
@@ -45,7 +45,8 @@ def wasm_module(
     >>> description(made)["functions"]["product"]["inputs"]
     [{'name': 'x', 'shape': [2], 'at': 192}]
     """
-    library, memory = Library(KNOWN), Memory(_FIRST)
+    memory = Memory(_FIRST)
+    library = Library(KNOWN, memory)
     places = _Places(memory, units or {})
     said: dict[str, Any] = {}
     exported: dict[str, str] = {}
@@ -55,19 +56,20 @@ def wasm_module(
         exported[name] = own
         said[name] = {**(notes or {}).get(name, {}), **places.of(given)}
         if isinstance(given, Iteration):
-            add_rollout(library, own, given, memory)
+            add_rollout(library, own, given)
             continue
-        add_kernel(library, own, given, memory)
+        add_kernel(library, own, given)
         if batch:
-            add_batch(library, own, given, memory)
+            add_batch(library, own, given)
             _require_new(f"{name}_batch", exported)
             exported[f"{name}_batch"] = f"{own}_batch"
             said[name]["batch"] = f"{name}_batch"
     heap = memory.take(0, 16)
     whole = {"format": FORMAT, **(about or {}), "heap": heap, "functions": said}
     told = json.dumps(whole, separators=(",", ":"), allow_nan=False).encode()
-    data = [(TABLE_AT, table())] if library.has("reduce_huge") else []
-    return module(library.bodies, exported, -(-heap // PAGE), data, [(SECTION, told)])
+    if library.has("reduce_huge"):
+        memory.put(TABLE_AT, table())
+    return module(library.bodies, exported, -(-heap // PAGE), memory.data, [(SECTION, told)])
 
 
 def require_float64(dtype: str, layout: str) -> None:

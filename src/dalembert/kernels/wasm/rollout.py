@@ -12,33 +12,34 @@ from collections.abc import Sequence
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port
 from dalembert.kernels.wasm.binary import I32, Body
-from dalembert.kernels.wasm.code import Function, Library, Value, constant
-from dalembert.kernels.wasm.kernel import Memory, add_kernel
+from dalembert.kernels.wasm.code import Value, constant
+from dalembert.kernels.wasm.kernel import add_kernel
+from dalembert.kernels.wasm.library import Function, Library
 
 
-def add_rollout(library: Library, name: str, iteration: Iteration, memory: Memory) -> None:
+def add_rollout(library: Library, name: str, iteration: Iteration) -> None:
     """The function, and those of a stage and of the end of a step."""
     stage, finish = f"{name} stage", f"{name} finish"
-    add_kernel(library, stage, iteration.stage, memory)
-    add_kernel(library, finish, iteration.finish, memory)
-    library.add(_Loop(library, name, iteration, memory).written(stage, finish))
+    add_kernel(library, stage, iteration.stage)
+    add_kernel(library, finish, iteration.finish)
+    library.add(_Loop(library, name, iteration).written(stage, finish))
 
 
 class _Loop:
-    def __init__(self, library: Library, name: str, iteration: Iteration, memory: Memory) -> None:
-        self.iteration = iteration
+    def __init__(self, library: Library, name: str, iteration: Iteration) -> None:
+        self.iteration, self.memory = iteration, library.memory
         count = len(iteration.base) + len(iteration.held)
         self.f = Function(library, name, "id" + "i" * count, "")
         self.steps, self.dt, *pointers = self.f.arguments
         self.base = pointers[: len(iteration.base)]
         self.held = pointers[len(iteration.base) :]
         work = [port for port, _ in iteration.work]
-        self.work, self.after = (self._places(work, memory) for _ in range(2))
-        self.moved = self._places(iteration.base, memory)
-        self.scalars = [constant(memory.take(1), I32) for _ in iteration.table[0]]
+        self.work, self.after = (self._places(work) for _ in range(2))
+        self.moved = self._places(iteration.base)
+        self.scalars = [constant(self.memory.take(1), I32) for _ in iteration.table[0]]
 
-    def _places(self, ports: Sequence[Port], memory: Memory) -> list[Value]:
-        return [constant(memory.take(port.size), I32) for port in ports]
+    def _places(self, ports: Sequence[Port]) -> list[Value]:
+        return [constant(self.memory.take(port.size), I32) for port in ports]
 
     def written(self, stage: str, finish: str) -> Body:
         f, iteration = self.f, self.iteration

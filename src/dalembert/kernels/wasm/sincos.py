@@ -11,17 +11,8 @@ from itertools import pairwise
 
 from dalembert.kernels.llvm.sincos import COSINE, MAGIC, SINE, TWO_OVER_PI
 from dalembert.kernels.wasm.binary import F64, I32, I64, V128, Body
-from dalembert.kernels.wasm.code import (
-    Function,
-    Library,
-    Value,
-    choose,
-    constant,
-    load,
-    one,
-    polynomial,
-    simd,
-)
+from dalembert.kernels.wasm.code import Value, choose, constant, load, one, polynomial, simd
+from dalembert.kernels.wasm.library import Function, Library
 
 LIMIT = 1.6e6  # k below 2^20
 _HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
@@ -78,32 +69,29 @@ def reduce_huge(library: Library) -> Body:
     return f.returning(choose(negative, -r, r), choose(negative, constant(0, I64) - k, k))
 
 
-def _reduced(x: Value, k: Value) -> Value:
-    for part in _HALF_PI:
-        x = x - k * part
-    return x
-
-
-def _polynomials(f: Function, r: Value) -> tuple[Value, Value]:
-    """sin r and cos r for |r| <= π/4."""
-    z = f.let(r * r)
-    sine, cosine = (polynomial(z, c["float64"]) for c in (SINE, COSINE))
-    return r + r * z * sine, 1.0 + z * cosine
-
-
 def sincos(library: Library) -> Body:
     """(sin x, cos x) of two angles; one that is huge is reduced by itself."""
     f = Function(library, "sincos", "v", "vv")
     (x,) = f.arguments
-    shifted = f.let(x * TWO_OVER_PI + MAGIC["float64"])
-    r = f.let(_reduced(x, f.let(shifted - MAGIC["float64"])))
-    near = f.let(x.then(simd(0xEC)).then(simd(0x4B), LIMIT))  # |x| <= LIMIT in each lane
+
+    def number(value: float) -> Value:
+        return library.memory.constant(value, V128)
+
+    magic = f.let(number(MAGIC["float64"]))
+    shifted = f.let(x * number(TWO_OVER_PI) + magic)
+    k = f.let(shifted - magic)
+    r = f.let(x - k * number(_HALF_PI[0]) - k * number(_HALF_PI[1]) - k * number(_HALF_PI[2]))
+    near = f.let(x.then(simd(0xEC)).then(simd(0x4B), number(LIMIT)))  # |x| <= LIMIT in each lane
     with f.when(near.then(simd(0x4D)).then(simd(0x53), type=I32)):  # not so in one of them
         (r0, k0), (r1, k1) = (f.calls("reduce_huge", [lane(x, i)], "dl") for i in (0, 1))
         f.set(r, _chosen(near, r, joined(r0, r1)))
         ks = k0.then(simd(0x12), type=V128).then(simd(0x1E) + b"\x01", k1)
         f.set(shifted, _chosen(near, shifted, ks))
-    sine, cosine = (f.let(value) for value in _polynomials(f, r))
+    z = f.let(r * r)
+    sine, cosine = (
+        polynomial(z, [number(c) for c in series["float64"]]) for series in (SINE, COSINE)
+    )
+    sine, cosine = f.let(r + r * z * sine), f.let(number(1.0) + z * cosine)
     one_, top = (constant(n, I64).then(simd(0x12), type=V128) for n in (1, -1 << 63))
     # the last bit of k in every bit of its lane: 0 − (k & 1)
     odd = f.let(constant(0, I64).then(simd(0x12), type=V128).then(simd(0xD1), shifted & one_))
