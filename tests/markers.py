@@ -97,6 +97,7 @@ MARKED = {
     "browser": (
         "report/test_mathematics.py",
         "report/test_page.py",
+        "report/test_page_kernels.py::test_in_a_browser",
         "report/test_scene.py",
         "symbolic/test_printing.py",
     ),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import DalembertError, UnknownNameError
-from dalembert.kernels.program.program import Program
+from dalembert.kernels.program.program import Port, Program
+from dalembert.systems.evaluator import traced
 from dalembert.systems.export import UNITS
 from dalembert.systems.friction import LEAST_WIDTH, smoothing_width
 from dalembert.systems.rollouts import rollout_iteration
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from dalembert.kernels.program.iteration import Iteration
     from dalembert.systems.system import System
 
-ROLLOUT = "rollout"  # what is no quantity: steps of a method
 _UNITS = {
     **UNITS,
     "width": "rad/s or m/s, over which Coulomb friction rises",
@@ -44,7 +44,7 @@ def wasm_of(
             made[name], notes[name] = entry, {}
         elif isinstance(entry, Mapping):
             choices = {"quantity": name, **entry}
-            find = _rollout if choices["quantity"] == ROLLOUT else _quantity
+            find = _OTHERS.get(choices["quantity"], _quantity)
             made[name], notes[name] = find(system, **choices)
         else:
             raise DalembertError(
@@ -82,6 +82,27 @@ def _rollout(system: System, quantity: str, **choices: Any) -> tuple[Iteration, 
     if controls:
         note["controls"] = [actuator.name for actuator in system.dynamics.driven_by.actuators]
     return made, note
+
+
+def _poses(system: System, quantity: str) -> tuple[Program, dict[str, Any]]:
+    """Poses of all frames in one function, T (frames, 4, 4)."""
+    seen = system.dynamics
+    if not seen.frames:
+        raise seen.no_frames()
+
+    def function(q: Any, parameters: Any = None) -> dict[str, Any]:
+        placed = (seen if parameters is None else seen.bind(parameters)).poses(q)
+        return {"T": np.stack([placed[frame] for frame in seen.frames])}
+
+    open_ = [Port("parameters", (len(seen.parameters),))] if seen.parameters else []
+    made = traced(function, [Port("q", (seen.nq,)), *open_], quantity)
+    return made, {"frames": list(seen.frames), "summary": "poses of all frames in the world"}
+
+
+_OTHERS: dict[str, Callable[..., tuple[Any, dict[str, Any]]]] = {
+    "rollout": _rollout,
+    "poses": _poses,
+}
 
 
 def description(system: System) -> dict[str, Any]:

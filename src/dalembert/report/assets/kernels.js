@@ -1,0 +1,118 @@
+// The programs of a system, as WebAssembly inside the page: see `System.wasm`.
+"use strict";
+class Kernels {
+  // From the bytes of a module in base64, as a page carries them.
+  static async fromBase64(text) {
+    const module = await WebAssembly.compile(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
+    return new Kernels(module, await WebAssembly.instantiate(module));
+  }
+
+  constructor(module, instance) {
+    const [section] = WebAssembly.Module.customSections(module, "dalembert");
+    if (!section) throw new Error("this WebAssembly module is none of dalembert's");
+    this.about = JSON.parse(new TextDecoder().decode(section));
+    if (this.about.format !== 1) throw new Error(`the module's format ${this.about.format} is not known here`);
+    const { memory, ...exported } = instance.exports;
+    const view = (port) => new Float64Array(memory.buffer, port.at, port.shape.reduce((n, m) => n * m, 1));
+    const views = (ports) => Object.assign(Object.create(null), Object.fromEntries(ports.map((port) => [port.name, view(port)])));
+    this.functions = new Map();
+    for (const [name, said] of Object.entries(this.about.functions)) {
+      const { state = [], inputs, outputs = [] } = said, ports = [...state, ...inputs, ...outputs];
+      const places = [...(said.numbers ?? []).map(() => 0), ...ports.map((port) => port.at)];
+      this.functions.set(name, { said, places, run: exported[name], inputs: views([...state, ...inputs]), outputs: views(outputs) });
+    }
+    this.reset();
+  }
+
+  // All inputs zero, the neutral posture, and parameters at their defaults.
+  reset() {
+    for (const { inputs } of this.functions.values()) {
+      for (const [name, view] of Object.entries(inputs)) {
+        view.fill(0);
+        if (name === "q") view.set(this.about.neutral);
+        if (name === "parameters") view.set(Object.values(this.about.parameters).map((value) => value ?? 0));
+      }
+    }
+  }
+
+  find(name) {
+    const found = this.functions.get(name);
+    if (!found) throw new Error(`there is no function '${name}'; there are: ${[...this.functions.keys()].join(", ")}`);
+    return found;
+  }
+
+  write(name, inputs, given) {
+    for (const key in given) {
+      const view = inputs[key], values = given[key];
+      if (!view) throw new Error(`${name} has no input '${key}'; it has: ${Object.keys(inputs).join(", ")}`);
+      if (values.length !== view.length) throw new Error(`${name}: '${key}' has ${view.length} numbers, not ${values.length}`);
+      if (values !== view) view.set(values);
+    }
+  }
+
+  // Outputs as arrays in the module's memory, the same ones every time; inputs not given stay as they are,
+  // and those of one name are shared by all functions. Nothing is allocated.
+  call(name, given) {
+    const found = this.find(name);
+    this.write(name, found.inputs, given);
+    found.run.apply(null, found.places);
+    return found.outputs;
+  }
+
+  // The state (q, qd) after so many steps of dt, in the same place.
+  roll(name, steps, dt, given) {
+    const found = this.find(name);
+    this.write(name, found.inputs, given);
+    found.places[0] = steps;
+    found.places[1] = dt;
+    found.run.apply(null, found.places);
+    return found.inputs;
+  }
+}
+
+// A system let go: whole steps as time goes by, under the torques in `state.tau`.
+class Motion {
+  constructor(kernels, dt = 1e-3) {
+    this.kernels = kernels;
+    this.name = kernels.functions.has("rollout") ? "rollout" : "step"; // closed chains step one by one
+    this.found = kernels.find(this.name);
+    this.state = this.found.inputs;
+    this.dt = dt;
+    const { smoothing } = this.found.said;
+    if (smoothing) this.state.width.set(smoothing.rise.map((rise) => Math.max(smoothing.least, rise * dt)));
+    this.count = this.left = 0;
+  }
+
+  get time() {
+    return this.count * this.dt;
+  }
+
+  // Move on by some seconds; a page that was asleep does not catch up with more than `most` steps.
+  advance(seconds, most = 1000) {
+    this.left += seconds;
+    const due = Math.floor(this.left / this.dt + 1e-9), steps = Math.min(due, most);
+    this.left = steps < due ? 0 : this.left - steps * this.dt;
+    this.step(steps);
+  }
+
+  step(steps) {
+    if (this.name === "rollout") this.kernels.roll(this.name, steps, this.dt);
+    else for (let k = 0; k < steps; k++) this.single();
+    this.count += steps;
+  }
+
+  single() {
+    const { outputs } = this.found, { q, qd, t, dt } = this.state;
+    dt[0] = this.dt;
+    if (t) t[0] = this.time;
+    this.kernels.call(this.name);
+    q.set(outputs.q_next);
+    qd.set(outputs.qd_next);
+  }
+
+  // Kinetic and potential energy where it is now, J.
+  energy() {
+    const kinetic = this.kernels.call("kinetic_energy").K[0];
+    return kinetic + this.kernels.call("potential_energy").U[0];
+  }
+}

@@ -1,0 +1,32 @@
+"""What a page computes: the quantities and the motion of a system as one WebAssembly module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalembert.frameworks.step import step_operation
+from dalembert.systems.system import System
+
+# quantities that a page shows; a system has those of its catalogue
+QUANTITIES = (
+    *("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity_torque"),
+    *("kinetic_energy", "potential_energy", "manipulability"),
+)
+
+
+def page_kernels(system: System, tool: str | None = None) -> bytes:
+    """Dynamics, energies, poses of all frames, and steps: `rollout`, or `step` under constraints.
+
+    `tool` is a frame whose Jacobian comes along.
+    """
+    seen = system.dynamics
+    wanted: dict[str, Any] = {name: {} for name in QUANTITIES if name in seen.catalogue}
+    if seen.frames:
+        wanted["poses"] = {}
+    if tool is not None:
+        wanted["jacobian"] = {"frame": tool, "expressed_in": "world"}
+    if seen.rows or seen.moving:
+        wanted["step"] = step_operation(system, "rk4", smooth=False).program
+    else:
+        wanted["rollout"] = {"method": "rk4"}
+    return system.wasm(wanted, batch=False)
