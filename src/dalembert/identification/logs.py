@@ -14,7 +14,7 @@ from dalembert.identification.preparing import prepare
 from dalembert.identification.record import Record
 from dalembert.systems.system import System
 
-ENOUGH = 40_000  # samples by which a filter is chosen
+ENOUGH = 30_000  # samples by which a filter is chosen
 
 
 def logs_of(system: System, log: Any) -> tuple[Any, ...]:

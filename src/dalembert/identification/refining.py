@@ -14,7 +14,7 @@ from dalembert.identification.record import Record
 from dalembert.identification.solving import Solved, leftovers, plain, solve
 from dalembert.identification.tuning import choose_widths
 
-ENOUGH = 60_000  # samples by which friction, and what is usual, is decided
+ENOUGH = 30_000  # samples by which friction, and what is usual, is decided
 ROUNDS = 3  # of looking for spikes: they spoil the fit by which they are seen
 
 

@@ -33,20 +33,23 @@ def with_noise_widths(columns: Columns, records: Sequence[Record]) -> Columns:
 
 
 def choose_cutoff(columns: Columns, base: Base, prepared: Prepared) -> float | None:
-    """Hz by which torques are predicted best; None where the spectrum's own choice is."""
+    """Hz by which torques are predicted best: the spectrum's own choice, or half of it, or …
+
+    None where nothing is to be filtered.
+    """
     records = prepared(None)
-    first = min(record.cutoff for record in records)
+    chosen = min(record.cutoff for record in records)
+    fastest = 0.5 * min(record.rate for record in records)
     duration = max(record.t[-1] - record.t[0] for record in records)
-    if not np.isfinite(first):
+    if not np.isfinite(chosen):
         return None
-    chosen, best = None, misfit(columns, base, records)
-    tried = LOWER * min(first, 0.5 * min(record.rate for record in records))
+    best, tried = misfit(columns, base, records), LOWER * min(chosen, fastest)
     while tried > LOWEST / duration:
         found = misfit(columns, base, prepared(tried))
         if found > best - WORTH:
             break
         chosen, best, tried = tried, found, LOWER * tried
-    return chosen
+    return chosen if chosen < fastest else None
 
 
 def misfit(columns: Columns, base: Base, records: Sequence[Record]) -> float:
