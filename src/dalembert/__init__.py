@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     )
     from dalembert.frameworks import jax, torch
     from dalembert.identification.exciting import Excitation, excitation
+    from dalembert.identification.findings import IdentificationWarning
     from dalembert.identification.fit import Fit
     from dalembert.identification.identify import identify
     from dalembert.kernels import get_num_threads, set_num_threads
@@ -113,6 +114,7 @@ _PUBLIC = {
     "FormulationError": "errors",
     "Holonomic": "constraints",
     "IdentificationError": "errors",
+    "IdentificationWarning": "identification.findings",
     "ImportFileError": "errors",
     "InertiaError": "errors",
     "Joint": "model",
@@ -193,6 +195,7 @@ __all__ = [
     "FormulationError",
     "Holonomic",
     "IdentificationError",
+    "IdentificationWarning",
     "ImportFileError",
     "InertiaError",
     "Joint",

@@ -9,6 +9,8 @@ from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.identification.base import base_of
 from dalembert.identification.columns import columns_of
+from dalembert.identification.evidence import evidence
+from dalembert.identification.findings import judged, require_known
 from dalembert.identification.fit import Fit
 from dalembert.identification.logs import logs_of, part_of, records_of, split
 from dalembert.identification.real_bodies import real_bodies
@@ -36,6 +38,7 @@ def identify(
     total_mass: float | None = None,
     shapes: Mapping[str, Shape] | None = None,
     distance: str = "entropic",
+    doubts: str = "refuse",
 ) -> Fit:
     """The system's inertias, friction and rotors from a log of its motion and torques.
 
@@ -54,6 +57,9 @@ def identify(
     ``fit.robot`` has inertias that real bodies can have, near the system's own in the `distance`
     ("entropic" or "geodesic") where the log shows nothing; `total_mass`, kg, and `shapes`, in which a
     link's mass lies, are kept. With ``consistent=False`` it has those of least squares.
+
+    A log that cannot be of this robot as it says (units, signs, exchanged columns, gravity, delay) is
+    refused with the evidence; ``doubts="warn"`` fits it all the same and says so in `Fit.warnings`.
     """
     if method not in METHODS:
         raise UnknownNameError(
@@ -73,7 +79,9 @@ def identify(
         "total_mass": total_mass,
         "shapes": None if shapes is None else dict(shapes),
         "distance": distance,
+        "doubts": doubts,
     }
+    require_known(doubts)
     logs = logs_of(system, log)
     columns = columns_of(system, friction, rotor, links)
     base = base_of(columns)
@@ -83,6 +91,7 @@ def identify(
     records = records_of(system, logs, cutoff, delay)
     fitted, held = split(system, records, held_out, cutoff, delay)
     columns = with_noise_widths(columns, fitted)
+    warned = judged(evidence(system, logs, fitted, columns), doubts)
     found, said = refined(columns, base, fitted, method, robust)
     columns, values = found.columns, {"prior": columns.values, "unconstrained": found.x}
     real = None
@@ -102,6 +111,6 @@ def identify(
         held,
         settings | {"cutoff used": cutoff},
         done,
-        () if real is None else real.doubts,
+        warned + (() if real is None else tuple(real.doubts)),
         real,
     )

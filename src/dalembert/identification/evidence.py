@@ -1,0 +1,203 @@
+"""What speaks against a log before it is fitted: units, signs, columns, delays, another robot.
+
+Signals are looked at first (`signals`), then small fits (`misfit`, `doubts`, `delay`), then the prior's
+own torques, which tell what no fit can: all torques reversed, or all in another unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalembert.identification.delay import Delay, delay_of
+from dalembert.identification.doubts import Look, Story, badness, best_story, correlations
+from dalembert.identification.findings import Finding
+from dalembert.identification.gravity_story import gravity_story
+from dalembert.identification.misfit import Moments, looked_at, white_noise
+from dalembert.identification.record import Record
+from dalembert.identification.signals import signal_findings
+
+SUSPECT = 0.08  # unexplained share of a torque from which stories are told
+TURNS = 8.0 * np.pi  # rad in one joint: that, too
+POOR = 0.25  # from which a joint is named
+BAD = 0.35  # from which it is wrong where the joint alone could be explained
+APART = 3.0  # times better it is explained alone than together with the others
+LATE = 1.4  # misfit now over misfit without delay, from which it is said
+TOO_LATE, LONG = 10.0, 0.03  # and from which, with so many seconds, the fit is refused
+ALIKE = 0.8  # correlation from which measured and prior torques are of one shape
+FAR, STRANGE = 30.0, 5.0  # factors between them that are units, or a prior far off
+DRIVING, BACKWARD = -0.05, -0.1  # of a joint's mean |power|: friction that gives energy
+
+
+def evidence(
+    system: Any, logs: Sequence[Any], records: Sequence[Record], columns: Any
+) -> tuple[Finding, ...]:
+    """All that is found in a log, before it is fitted; `logs` are what the records were made of."""
+    first = tuple(signal_findings(system, logs, records))
+    if any(found.wrong for found in first):
+        return first  # what comes of such numbers means nothing
+    record = looked_at(records)
+    if record.t.size * len(columns.rows) <= int(columns.free.sum()):
+        says = f"{record.t.size} samples are too few for {int(columns.free.sum())} unknown numbers"
+        return (*first, Finding(says, wrong=True))
+    look = Look(system, columns, record, white_noise(records))
+    late = delay_of(columns, records, look.moments)
+    by_delay = tuple(_of_delay(late))
+    if any(found.wrong for found in by_delay):
+        return first + by_delay
+    told = tuple(_of_misfit(look))
+    return first + by_delay + told + (() if told else tuple(_of_prior(look)))
+
+
+def _of_delay(late: Delay) -> Iterator[Finding]:
+    gain = late.now / max(late.without, 1e-300)
+    if gain > LATE:
+        word = "lag behind" if late.seconds > 0.0 else "come before"
+        says = (
+            f"the torques {word} the motion by {abs(late.seconds) * 1e3:.1f} ms: shifted by that, "
+            f"the misfit is {gain**0.5:.2g} times smaller; give delay={late.seconds:.4g}"
+        )
+        yield Finding(says, wrong=gain > TOO_LATE and abs(late.seconds) > LONG)
+
+
+def _of_misfit(look: Look) -> Iterator[Finding]:
+    """What one set of numbers for all joints leaves unexplained, and the story that explains it."""
+    shares, alone = look.moments.unexplained, look.moments.alone
+    if (shares.max() > SUSPECT or _turns(look)) and (told := _told(look)) is not None:
+        yield told
+        return
+    every = float(np.median(shares)) > 0.5
+    for row, share, own in zip(look.columns.rows, shares, alone, strict=True):
+        against = share > BAD and share > APART * own
+        if against or share > POOR:
+            yield Finding(_unexplained(row, share, own, against or every), against or every, row)
+
+
+def _turns(look: Look) -> bool:
+    """Whether positions go round and round, as angles in degrees seem to."""
+    plain = look.system.nq == look.system.nv
+    return plain and bool((np.ptp(look.record.q, axis=0) > TURNS).any())
+
+
+def _told(look: Look) -> Finding | None:
+    """The story that explains what the log as it is does not."""
+    now, worst = look.moments.unexplained, int(np.argmax(look.moments.unexplained))
+    joint, other, found = "", "", best_story(look)
+    pointed = None
+    if found is None or found[1].unexplained.max() > SUSPECT:
+        pointed = gravity_story(look)
+    if found is not None and (
+        pointed is None or badness(found[1].unexplained) < badness(pointed[1].unexplained)
+    ):
+        story, made = found
+        joint, says, other = story.joint, story.says, _exchanged(look, story, made)
+    elif pointed is not None:
+        says, made = pointed
+    else:
+        return None
+    says += (
+        f": with that undone, {made.unexplained[worst]:.1%} of the torque of "
+        f"{look.columns.rows[worst]!r} stays unexplained, where it is {now[worst]:.0%} now"
+    )
+    return Finding(says + other, wrong=True, joint=joint)
+
+
+def _exchanged(look: Look, story: Story, made: Moments) -> str:
+    pair = correlations(look, story, made)
+    if pair is None or story.pair is None:
+        return ""
+    i, j = (look.system.dynamics.velocities[k] for k in story.pair)
+    return (
+        f"; the torque recorded for {j!r} correlates with the column of {i!r}: {pair[0]:.2f}, "
+        f"against {pair[1]:.2f} with its own"
+    )
+
+
+def _unexplained(row: str, share: float, own: float, wrong: bool) -> str:
+    says = f"{share:.0%} of the torque of {row!r} is explained by no inertia and friction of this robot"
+    if wrong:
+        says += (
+            f" that the other joints agree with ({own:.0%} if they need not): is it a log of another "
+            "robot, or are axes, zeros or gravity other than the model's?"
+        )
+    return says
+
+
+def _of_prior(look: Look) -> Iterator[Finding]:
+    """Torques of the prior beside those measured: sign and size of all of them."""
+    scale, alike = _beside_prior(look)
+    weight = look.moments.spread**2
+    names, backward = look.columns.rows, _friction_drives(look)
+    if (weight * alike).sum() < -0.5 * weight.sum():
+        cause = (
+            "they have the wrong sign, for friction would drive the joints"
+            if backward.mean() < 0.0
+            else "gravity points elsewhere, or axes are counted the other way"
+        )
+        says = f"the torques are opposite to those of the prior robot: {cause}"
+        yield Finding(f"{says} ({_listed(names, 'correlation', alike)})", wrong=True)
+        return
+    for name, share, similar in zip(names, backward, alike, strict=True):
+        if share < DRIVING:
+            says = (
+                f"friction of {name!r} would drive it, with {-share:.0%} of its power: is the sign of "
+                "its torque wrong, or its torque late?"
+            )
+            yield Finding(says, wrong=bool(share < BACKWARD and similar < 0.3), joint=name)
+    strong = np.abs(alike) > ALIKE
+    if strong.any():
+        yield from _of_scale(names, scale, strong, weight)
+
+
+def _of_scale(
+    names: Sequence[str], scale: np.ndarray, strong: np.ndarray, weight: np.ndarray
+) -> Iterator[Finding]:
+    size = np.abs(np.where(strong, scale, 1.0))
+    middle = float(np.exp((weight * np.log(size))[strong].sum() / weight[strong].sum()))
+    far = max(middle, 1.0 / middle)
+    if far > STRANGE:
+        word = "larger" if middle > 1.0 else "smaller"
+        says = (
+            f"the torques are about {far:.3g} times {word} than those of the prior robot "
+            f"({_listed(names, 'factor', np.where(strong, scale, np.nan))}): are they in N m, on the "
+            "side of the joint (gear ratio, torque constant)? Or has the prior no real masses?"
+        )
+        yield Finding(says, wrong=far > FAR)
+
+
+def _beside_prior(look: Look) -> tuple[np.ndarray, np.ndarray]:
+    """(factor, correlation) (rows,) of measured torques on the prior's rigid ones, friction apart."""
+    columns, record = look.columns, look.record
+    W, y = columns.evaluate(record), columns.measured(record)
+    rigid = W[:, :, : columns.inertial] @ columns.values[: columns.inertial]
+    found = []
+    for j in range(y.shape[1]):
+        other = np.column_stack([W[:, j, columns.inertial :], np.ones(len(y))])
+        other = other[:, np.abs(other).max(axis=0) > 0.0]
+        basis = np.linalg.qr(other / np.linalg.norm(other, axis=0))[0]
+        a, b = (x - basis @ (basis.T @ x) for x in (rigid[:, j], y[:, j]))
+        size = a @ a
+        seen = size > 1e-6 * max(rigid[:, j] @ rigid[:, j], 1e-300) and b @ b > 0.0
+        found.append((a @ b / size, a @ b / np.sqrt(size * (b @ b))) if seen else (1.0, 0.0))
+    scale, alike = np.array(found).T
+    return scale, alike
+
+
+def _friction_drives(look: Look) -> np.ndarray:
+    """(rows,) mean power of viscous and Coulomb friction over that of |τ q̇|; below 0 it drives."""
+    names = [n for n, free in zip(look.columns.names, look.columns.free, strict=True) if free]
+    rubbing = np.array([n.endswith((":viscous", ":coulomb", ":stribeck")) for n in names])
+    if not rubbing.any() or len(look.columns.rows) != look.system.nv:
+        return np.zeros(len(look.columns.rows))
+    torque = look.equations.W[:, :, rubbing] @ look.moments.shared[rubbing]
+    qd = look.record.qd
+    power = np.abs(look.record.tau * qd).mean(axis=0)
+    taken = (torque * qd).mean(axis=0)
+    return np.divide(taken, power, out=np.zeros_like(taken), where=power > 0.0)
+
+
+def _listed(names: Sequence[str], what: str, values: np.ndarray) -> str:
+    shown = [f"{n} {x:.3g}" for n, x in zip(names, values, strict=True) if np.isfinite(x)]
+    return f"{what} of {', '.join(shown)}"

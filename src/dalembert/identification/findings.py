@@ -1,0 +1,45 @@
+"""What is found in a log: sentences with the joint and the evidence, and what they mean for a fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dalembert.errors import IdentificationError, SettingError
+
+DOUBTS = ("refuse", "warn")
+
+
+class IdentificationWarning(UserWarning):
+    """A log shows less than it could, or something else than it should."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that speaks against a log; `wrong` where a fit of it would be wrong."""
+
+    says: str
+    wrong: bool = False
+    joint: str = ""  # "" where it is of the whole log
+
+
+def require_known(doubts: str) -> None:
+    """An error for anything but what `judged` knows."""
+    if doubts not in DOUBTS:
+        raise SettingError(f"doubts={doubts!r} must be one of {', '.join(map(repr, DOUBTS))}")
+
+
+def judged(findings: Iterable[Finding], doubts: str = "refuse") -> tuple[str, ...]:
+    """The sentences as warnings; an error with all that make a fit wrong, unless doubts="warn"."""
+    every = tuple(findings)
+    wrong = [found.says for found in every if found.wrong]
+    if wrong and doubts == "refuse":
+        listed = wrong[0] if len(wrong) == 1 else "".join(f"\n- {says}" for says in wrong)
+        raise IdentificationError(
+            f"a fit of this log would be wrong: {listed}\n(doubts='warn', --doubts warn, fits it "
+            "all the same)"
+        )
+    for found in every:
+        warnings.warn(found.says, IdentificationWarning, stacklevel=3)
+    return tuple(found.says for found in sorted(every, key=lambda found: not found.wrong))

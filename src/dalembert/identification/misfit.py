@@ -1,0 +1,171 @@
+"""How much of the torques some numbers can explain: a small fit, made again for every doubt.
+
+Of a few hundred samples only the moments Wᵀ W, Wᵀ y, yᵀ y are kept, per equation. All equations share
+one x; its weights are found from what it leaves, so that one joint that contradicts the others stands
+alone with its misfit. Each equation is also fitted on its own, which it is easily even where all is
+wrong: only what both say together means something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.identification.record import Record
+
+SAMPLES = 400  # of a log that are looked at
+LONGEST, TURN = 0.08, 0.4  # s and rad of a mean: motions of one radian per second are still there
+OUTLIER = 7.0  # times the median deviation from the median
+UNSEEN = 1e-10  # in WᵀW of columns of unit length: less shows nothing
+ROUNDS = 4  # of weights
+LEAST = 0.01  # of the torque: a smaller misfit gives no more weight
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """WᵀW (rows, p, p), Wᵀy (rows, p) and yᵀy (rows,), of n samples."""
+
+    gram: np.ndarray
+    cross: np.ndarray
+    power: np.ndarray
+    spread: np.ndarray  # (rows,) standard deviation of the torques, known ones with them
+    noise: np.ndarray  # (rows,) standard deviation of what no motion makes, in y
+    count: int
+
+    @cached_property
+    def shared(self) -> np.ndarray:
+        """x (p,) of all equations together, each weighted by what x leaves of it."""
+        seen = self.spread > 0.0
+        scale = np.where(seen, self.spread, 1.0)
+        weight = np.where(seen, 1.0 / scale, 0.0)
+        for _ in range(ROUNDS):
+            x = _solved(
+                np.einsum("j,jkl->kl", weight**2, self.gram),
+                np.einsum("j,jk->k", weight**2, self.cross),
+            )
+            left = np.maximum(self.left(x), LEAST * scale)
+            weight = np.where(seen, 1.0 / left, 0.0)
+        return x
+
+    def left(self, x: np.ndarray) -> np.ndarray:
+        """(rows,) root mean square of y − W x."""
+        squares = self.power - 2.0 * self.cross @ x + np.einsum("k,jkl,l->j", x, self.gram, x)
+        return np.sqrt(np.maximum(squares, 0.0) / self.count)
+
+    @cached_property
+    def unexplained(self) -> np.ndarray:
+        """(rows,) share of the torques' deviation that one x for all leaves, noise apart."""
+        return self._share(self.left(self.shared))
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """(rows,) the same where every equation may have an x of its own."""
+        own = [_solved(g, c) for g, c in zip(self.gram, self.cross, strict=True)]
+        return self._share(np.array([self.left(x)[j] for j, x in enumerate(own)]))
+
+    def _share(self, left: np.ndarray) -> np.ndarray:
+        beyond = np.sqrt(np.maximum(left**2 - self.noise**2, 0.0))
+        known = np.sqrt(np.maximum(self.spread**2 - self.noise**2, 0.0))
+        return np.divide(beyond, known, out=np.zeros_like(beyond), where=known > 0.5 * self.noise)
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """W x = y of some samples."""
+
+    W: np.ndarray  # (n, rows, free)
+    y: np.ndarray  # (n, rows): torques less what is known already
+    spread: np.ndarray  # (rows,) standard deviation of the torques
+
+
+def equations(columns: Any, record: Record) -> Equations:
+    """The equations of a record, in what is free of its columns."""
+    W, y = columns.evaluate(record), columns.measured(record)
+    known = W[:, :, ~columns.free] @ columns.values[~columns.free]
+    return Equations(W[:, :, columns.free], y - known, y.std(axis=0))
+
+
+def moments(made: Equations, noise: np.ndarray) -> Moments:
+    """Of columns and torques; `noise` (rows,)."""
+    by_row = np.ascontiguousarray(made.W.transpose(1, 0, 2))  # (rows, n, p)
+    return _of_torques(np.stack([block.T @ block for block in by_row]), by_row, made, noise)
+
+
+def with_torques(before: Moments, made: Equations, noise: np.ndarray) -> Moments:
+    """The same columns with other torques."""
+    return _of_torques(before.gram, made.W.transpose(1, 0, 2), made, noise)
+
+
+def _of_torques(
+    gram: np.ndarray, by_row: np.ndarray, made: Equations, noise: np.ndarray
+) -> Moments:
+    y = made.y
+    return Moments(gram, _cross(by_row, y), (y**2).sum(axis=0), made.spread, noise, len(y))
+
+
+def _cross(by_row: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.stack([block.T @ y[:, j] for j, block in enumerate(by_row)])
+
+
+def _solved(gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
+    """x with gram x = cross; directions that nothing shows stay near zero."""
+    length = np.sqrt(np.diag(gram))
+    scale = np.where(length > 0.0, length, 1.0)
+    unit = gram / np.outer(scale, scale) + UNSEEN * np.eye(len(gram))
+    return np.asarray(np.linalg.solve(unit, cross / scale) / scale)
+
+
+def looked_at(records: Sequence[Record], shift: int = 0, margin: int = 0) -> Record:
+    """A few samples, spread evenly over all records, with the torques `shift` samples later.
+
+    Each is a mean over a short bell, so that ripples, jerks at reversals and noise do not count. None
+    is nearer than `margin` samples to the ends of a record.
+    """
+    bell = _bell(records)
+    offsets = np.arange(len(bell)) - len(bell) // 2
+    margin = max(margin, abs(shift)) + len(bell) // 2
+    ends = [max(len(record.t) - 2 * margin, 0) for record in records]
+    chosen = np.unique(np.linspace(0, sum(ends) - 1, min(SAMPLES, sum(ends))).round().astype(int))
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in ("t", "q", "qd", "qdd", "tau")}
+    for record, begin, end in zip(records, np.cumsum([0, *ends]), ends, strict=False):
+        own = chosen[(chosen >= begin) & (chosen < begin + end)] - begin + margin
+        for name, found in parts.items():
+            near = getattr(record, name)[own[:, None] + offsets + shift * (name == "tau")]
+            near = _sane(near) if name == "tau" else near
+            found.append(np.einsum("k,nk...->n...", bell, near))
+    joined: Any = {name: np.concatenate(found) for name, found in parts.items()}
+    return replace(records[0], **joined)
+
+
+def _sane(near: np.ndarray) -> np.ndarray:
+    """Samples (n, window, nv) with those far off their neighbours brought back to them."""
+    middle = np.median(near, axis=1, keepdims=True)
+    far = OUTLIER * np.median(np.abs(near - middle), axis=1, keepdims=True)
+    return np.clip(near, middle - far, middle + far) if near.shape[1] >= 5 else near
+
+
+def _bell(records: Sequence[Record]) -> np.ndarray:
+    """Weights (odd,) of a mean over a time in which the motion hardly changes."""
+    qd, qdd = (
+        np.concatenate([np.abs(getattr(r, x)).ravel()[:: 1 + r.qd.size // 10_000] for r in records])
+        for x in ("qd", "qdd")
+    )
+    pace = float(np.median(qdd)) / max(float(np.median(qd)), 1e-12)  # 1/s
+    length = min(LONGEST, TURN / max(pace, 1e-12)) * records[0].rate
+    half = int(min(length / 2.0, min(len(r.t) for r in records) / 10.0))
+    bell = 1.0 + np.cos(np.pi * np.arange(-half, half + 1) / (half + 1.0))
+    return np.asarray(bell / bell.sum())
+
+
+def white_noise(records: Sequence[Record]) -> np.ndarray:
+    """(nv,) standard deviation of noise in torques as `looked_at`, new in every sample of the log.
+
+    The median of |τ₊ − 2τ + τ₋| is that of noise alone: motions are smooth.
+    """
+    several = [np.abs(np.diff(r.tau, n=2, axis=0)) for r in records]
+    middle = np.median(np.nan_to_num(np.concatenate(several)), axis=0)
+    return np.asarray(middle / (0.6745 * np.sqrt(6.0)) * np.linalg.norm(_bell(records)))
