@@ -149,6 +149,21 @@ def test_foreign_bytes_are_refused():
         description(b"\0asm\1\0\0\0\x00\xff")
 
 
+def test_broken_modules_are_refused_in_words():
+    """Cut anywhere, or with any byte changed."""
+    whole = wasm_module({"f": trace(lambda x: 2.0 * x, {"x": ()})})
+    rng, refused = np.random.default_rng(5), 0
+    for k in range(len(whole)):
+        changed = bytearray(whole)
+        changed[k] = rng.integers(256)
+        for broken in (whole[:k], bytes(changed)):
+            try:
+                description(broken)
+            except dl.CompileError:
+                refused += 1
+    assert refused > len(whole)
+
+
 def test_a_compiled_function_as_a_module():
     length = dl.compile_function(lambda x: np.sqrt(x @ x), {"x": 3}, name="length")
     loaded = Loaded(length.source("wasm"))

@@ -19,6 +19,7 @@ ZOO = (
 )
 STATES = 4
 SEED = {"elbow_3r": 3}  # not near a singular posture, which multiplies every rounding
+OF_CONTACT = ("arm_on_sphere",)  # of which only what others do not have
 # tasks of more coordinates than joints, constraints without a frame or without friction
 NOT_EVERYWHERE = ("operational_space", "operational_position", "wrench", "contact_friction")
 
@@ -27,6 +28,8 @@ def programs(system):
     """Every quantity of the catalogue; choices that must be made are the first there is."""
     seen = system.dynamics
     for name, quantity in seen.catalogue.items():
+        if system.name in OF_CONTACT and not name.startswith(("contact", "wrench")):
+            continue
         choices = {}
         if "constraint" in quantity.static:
             there = seen.options("constraint") if name == "wrench" else seen.contact_names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalembert.errors import FormulationError
 from dalembert.frameworks.step import step_operation
 from dalembert.systems.system import System
 
@@ -19,7 +20,12 @@ def page_kernels(system: System, tool: str | None = None) -> bytes:
 
     `tool` is a frame whose Jacobian comes along.
     """
+    system = system.compiled
     seen = system.dynamics
+    if not seen.traces:
+        raise FormulationError(
+            f"{seen.name} is solved sparsely, on numbers: its page cannot compute its motion"
+        )
     wanted: dict[str, Any] = {name: {} for name in QUANTITIES if name in seen.catalogue}
     if seen.frames:
         wanted["poses"] = {}

@@ -35,6 +35,7 @@ def wasm_of(
     """`System.wasm`: a function for every entry."""
     from dalembert.kernels.wasm.module import wasm_module
 
+    system = system.compiled
     named = [functions] if isinstance(functions, str) else functions
     entries = named if isinstance(named, Mapping) else {name: {} for name in named}
     made: dict[str, Program | Iteration] = {}

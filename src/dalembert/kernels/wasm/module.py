@@ -129,4 +129,10 @@ def description(content: bytes) -> dict[str, Any]:
     found = custom_section(content, SECTION)
     if found is None:
         raise CompileError("this WebAssembly module is none of dalembert's")
-    return json.loads(found)
+    try:
+        said = json.loads(found)
+    except ValueError as error:
+        raise CompileError(f"the module's description is broken: {error}") from None
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise CompileError(f"the module's description is not of format {FORMAT}")
+    return said
