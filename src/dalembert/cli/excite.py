@@ -110,7 +110,7 @@ def _show(found: Excitation, options: Options) -> None:
     say(
         screen,
         f"{len(found.parameters)} base parameters, period {motion.period:g} s, "
-        f"{motion.harmonics} harmonics, {found.evaluations:,} evaluations",
+        f"{motion.harmonics} harmonics",
     )
     for sentence in found.said:
         say(screen, sentence)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dalembert.errors import TrajectoryError
 from dalembert.identification.exciting.problem import Problem
 
 FINEST = 2000  # points of a period, at least
@@ -73,9 +74,13 @@ def certified(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, float]:
     still = problem.basis.standing(problem.basis.Z[0] @ own)
     for pull in (0.0, *PULLS):
         tried = (still + (1.0 - pull) * (own - still)).ravel()
-        if all(r.margin > 0.0 for r in ranges(problem, tried, fine)):
+        worst = min(ranges(problem, tried, fine), key=lambda r: r.margin)
+        if worst.margin > 0.0:
             return tried, float(pull)
-    raise AssertionError("a motion inside of its limits leaves them between its samples")
+    raise TrajectoryError(
+        f"{problem.robot.name}: between its samples the motion passes the {worst.kind} limit of "
+        f"{worst.joint!r}; give a larger margin="
+    )
 
 
 def fine_count(problem: Problem) -> int:

@@ -92,21 +92,27 @@ def excitation(
     with progress_bar("exciting", on_terminal()) as report:
         progress_of(effort, report)
         z, _ = search(_within(whole, margin), effort, seed)
-    z, pull = certified(whole, z)
+    return _finished(robot, whole, z, {"seed": seed, "margin": margin, "budget": budget}, said)
+
+
+def _finished(
+    robot: Robot, problem: Problem, z: np.ndarray, settings: dict[str, Any], said: list[str]
+) -> Excitation:
+    """The motion within its limits everywhere, and what it promises."""
+    z, pull = certified(problem, z)
     if pull:
         said.append(f"made smaller by {100.0 * pull:g} %, to fit between the samples too")
-    fine = basis.shapes(fine_count(whole))
-    quality = whole.quality(z, fine)
-    settings = {"objective": objective, "scaled": scaled, "noise": judge.noise, "seed": seed}
+    fine, judge = problem.basis.shapes(fine_count(problem)), problem.objective
+    quality = problem.quality(z, fine)
+    settings |= {"objective": judge.kind, "scaled": judge.scaled, "noise": judge.noise}
     return Excitation(
         robot=robot,
-        trajectory=basis.trajectory(z.reshape(-1, robot.nv)),
+        trajectory=problem.basis.trajectory(z.reshape(-1, robot.nv)),
         condition=quality.condition,
         information=quality.information,
-        ranges=tuple(ranges(whole, z, fine)),
-        problem=whole,
+        ranges=tuple(ranges(problem, z, fine)),
+        problem=problem,
         z=z,
-        evaluations=effort.spent,
         settings=settings,
         said=tuple(said),
     )

@@ -14,8 +14,8 @@ import numpy as np
 from dalembert.identification.exciting.problem import Barrier, Problem
 
 # (sharpness p, weight μ of the barrier) of the stages
-STAGES = tuple((2.0**k, 0.1 * 0.3**k) for k in range(6))
-STEPS = 60  # of a stage, at most
+STAGES = tuple((2.0**k, 0.1 * 0.3**k) for k in range(1, 6))
+FEWEST, STEPS = 15, 60  # of a stage; fewer where little is left for all of them
 ENOUGH = 1e-6  # of f + μ b that a step promises
 HALVINGS = 20
 ARMIJO, DAMPED = 1e-4, 0.2
@@ -43,11 +43,12 @@ class Effort:
 
 @dataclass
 class Place:
-    """Where the descent is: z, f and its slope, the barrier, and H."""
+    """Where the descent is: z, f and its slope, height and slopes of the barrier, and H."""
 
     z: np.ndarray
     f: float
     slope: np.ndarray
+    height: float
     barrier: Barrier
     H: np.ndarray
     fresh: bool = True
@@ -55,11 +56,12 @@ class Place:
 
 def descend(problem: Problem, z: np.ndarray, effort: Effort) -> np.ndarray:
     """A better z, from one inside of the limits."""
+    steps = min(STEPS, max(FEWEST, effort.left // len(STAGES)))
     for p, mu in STAGES:
         f, slope = problem.value(z, p)
         H = 1e-2 * max(1.0, float(np.linalg.norm(slope))) * np.eye(len(z))
-        here = Place(z, f, slope, problem.barrier(z), H)
-        for _ in range(STEPS):
+        here = Place(z, f, slope, problem.height(z), problem.barrier(z), H)
+        for _ in range(steps):
             if effort.over or not _step(problem, here, p, mu, effort):
                 break
         z = here.z
@@ -75,7 +77,7 @@ def _step(problem: Problem, here: Place, p: float, mu: float, effort: Effort) ->
     promised = float(gradient @ d)
     if -promised < ENOUGH:
         return False
-    before, length = here.f + mu * here.barrier.value, 1.0
+    before, length = here.f + mu * here.height, 1.0
     for _ in range(HALVINGS):
         z = here.z + length * d
         height = problem.height(z)
@@ -84,7 +86,7 @@ def _step(problem: Problem, here: Place, p: float, mu: float, effort: Effort) ->
             effort.pay()
             if f + mu * height <= before + ARMIJO * length * promised:
                 _update(here, z - here.z, slope - here.slope)
-                here.z, here.f, here.slope = z, f, slope
+                here.z, here.f, here.slope, here.height = z, f, slope, height
                 here.barrier = problem.barrier(z)
                 return True
         length *= 0.5

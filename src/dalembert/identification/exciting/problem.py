@@ -20,14 +20,14 @@ from dalembert.identification.exciting.objective import Objective, Quality
 from dalembert.identification.exciting.workspace import Workspace
 from dalembert.systems.robot import Robot
 
+NEAR = 6.0  # stiffness times the square of half the range; 2 in the middle
 CHUNK = 2**25  # bytes of columns at a time
 Motion = tuple[np.ndarray, np.ndarray, np.ndarray]  # q, q̇, q̈, each (..., samples, n)
 
 
 class Barrier(NamedTuple):
-    """Value, slope (z,) and curvature (z, z); the value is infinite outside of the limits."""
+    """Slope (z,) and curvature (z, z) of the barrier."""
 
-    value: float
     slope: np.ndarray
     curvature: np.ndarray
 
@@ -108,7 +108,7 @@ class Problem:
         return f, sum(b.T @ x for b, x in zip(self.shapes, slopes, strict=True)).ravel()
 
     def height(self, z: np.ndarray) -> float:
-        """The barrier alone, per sample."""
+        """The barrier, per sample; infinite outside of the limits."""
         total, motion = 0.0, self.motion(z)
         for r, (low, high) in zip(motion, self.bounds, strict=False):
             total += _height(r, low, high)  # cheap ones first
@@ -118,15 +118,12 @@ class Problem:
         return total / self.samples
 
     def barrier(self, z: np.ndarray) -> Barrier:
-        """The barrier per sample, with slope and curvature, at a z inside of the limits."""
+        """Slope and curvature of the barrier, per sample, at a z inside of the limits."""
         motion, n = self.motion(z), self.basis.joints
         size = self.shapes.shape[2]
         slope = np.zeros((size, n))
         curvature = np.zeros((size, n, size, n))
-        rows = self.rows(motion)
-        total = 0.0
-        for order, (r, (low, high)) in enumerate(zip(rows, self.bounds, strict=True)):
-            total += _height(r, low, high)
+        for order, (r, (low, high)) in enumerate(zip(self.rows(motion), self.bounds, strict=True)):
             push, stiff = 1.0 / (high - r) - 1.0 / (r - low), (high - r) ** -2 + (r - low) ** -2
             if order < 3:
                 shape = self.shapes[order]
@@ -134,26 +131,32 @@ class Problem:
                 for j in range(n):
                     curvature[:, j, :, j] += shape.T @ (stiff[:, j, None] * shape)
                 continue
-            J = self._slopes(motion, order)
-            slope += (push.ravel() @ J).reshape(size, n)
-            J *= np.sqrt(stiff).reshape(-1, 1)
+            parts = self._slopes(motion, order)
+            for shape, part in zip(self.shapes, parts, strict=False):
+                slope += shape.T @ (push[:, None, :] @ part)[:, 0]
+            J = self._near(parts, stiff, high - low)
             curvature += (J.T @ J).reshape(curvature.shape)
         made = curvature.reshape(self.size, self.size)
-        return Barrier(total / self.samples, slope.ravel() / self.samples, made / self.samples)
+        return Barrier(slope.ravel() / self.samples, made / self.samples)
 
-    def _slopes(self, motion: Motion, order: int) -> np.ndarray:
-        """(samples · rows, z): of torques, or of distances."""
+    def _slopes(self, motion: Motion, order: int) -> list[np.ndarray]:
+        """By q, q̇ and q̈, each (samples, rows, n): of torques, or of distances, which have only q."""
         if order == 3:
             by_q, by_qd, *_ = self.robot.inverse_dynamics_derivatives(*motion)
-            parts = [by_q, by_qd, self.robot.mass_matrix(motion[0])]
-        else:
-            assert self.workspace is not None
-            parts = [self.workspace.slopes(motion[0])]
+            return [by_q, by_qd, self.robot.mass_matrix(motion[0])]
+        assert self.workspace is not None
+        return [self.workspace.slopes(motion[0])]
+
+    def _near(self, parts: list[np.ndarray], stiff: np.ndarray, span: np.ndarray) -> np.ndarray:
+        """√stiffness · slope by z (near, size · n) of what is near its limits, where it is stiff."""
+        half = np.where(np.isfinite(span), 0.5 * span, 1.0)
+        sample, row = np.nonzero(stiff * half**2 > NEAR)
         J = sum(
-            shape[:, None, :, None] * part[:, :, None, :]
+            shape[sample][:, :, None] * part[sample, row][:, None, :]
             for shape, part in zip(self.shapes, parts, strict=False)
         )
-        return np.asarray(J).reshape(-1, self.size)
+        weights = np.sqrt(stiff[sample, row])
+        return np.asarray(J).reshape(len(sample), self.size) * weights[:, None]
 
 
 def _height(r: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:

@@ -41,7 +41,6 @@ class Excitation(Frozen):
     ranges: tuple[Range, ...]
     problem: Problem = field(repr=False)
     z: np.ndarray = field(repr=False)  # coordinates of the motion in the problem's basis
-    evaluations: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     said: tuple[str, ...] = ()
 
