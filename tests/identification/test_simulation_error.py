@@ -1,5 +1,6 @@
 """Simulated windows against measured positions: slopes, truth, and where it beats accelerations."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -157,4 +158,29 @@ def test_quaternions_are_refused_in_words():
     robot = Robot(random_model(np.random.default_rng(0), kinds=("spherical",), n=1))
     columns = columns_of(robot)
     with pytest.raises(IdentificationError, match="quaternions"):
+        Shooter(columns, base_of(columns))
+
+
+def test_identify_goes_on_from_accelerations_to_simulation():
+    prior = dl.load("planar_2r")
+    t, motion = np.arange(0.0, 12.0, 0.02), fourier(prior, 1, 3.0)
+    clean = exact(true_robot(prior, motion, t), motion, t)
+    rng = np.random.default_rng(0)
+    q = clean.q + 5e-3 * rng.normal(size=clean.q.shape)
+    log = labelled(prior.dynamics, t, {"q": q, "tau": clean.tau}, {})
+    held = labelled(prior.dynamics, t, {"q": clean.q, "tau": clean.tau}, {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a log this noisy
+        fits = [
+            dl.identify(prior, log, held_out=held, rotor=False, method=method)
+            for method in ("inverse_dynamics", "simulation")
+        ]
+    assert "simulated motion" in " ".join(fits[1].said)
+    errors = [fit.errors().loc["held_out"].loc["all", "consistent"] for fit in fits]
+    assert errors[1] < 0.8 * errors[0]
+
+
+def test_loops_are_refused_in_words():
+    columns = columns_of(dl.load("four_bar"))
+    with pytest.raises(IdentificationError, match="loops hold them together"):
         Shooter(columns, base_of(columns))

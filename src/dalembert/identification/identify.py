@@ -17,6 +17,7 @@ from dalembert.identification.real_bodies import real_bodies
 from dalembert.identification.rebuilt import with_values
 from dalembert.identification.refining import refined
 from dalembert.identification.shapes import Shape
+from dalembert.identification.simulation_error import simulated
 from dalembert.identification.solving import METHODS
 from dalembert.identification.tuning import choose_cutoff, with_noise_widths
 from dalembert.systems.system import System
@@ -48,7 +49,9 @@ def identify(
     `friction` names the kinds that are asked for, of viscous, coulomb, offset, stribeck and load;
     with `links` only these links' inertias are unknown. The equations are those of
     ``"inverse_dynamics"``, or with ``method="power"`` the balance of energy, which needs no
-    accelerations. `robust` takes single torques far off their neighbours as not measured.
+    accelerations; ``"simulation"`` then goes on until short simulated motions meet the measured
+    positions, which is better where these are coarse or noisy. `robust` takes single torques far off
+    their neighbours as not measured.
 
     `cutoff`, Hz, is the filter's for positions; where it is None it is chosen by their spectrum, and
     lowered as long as that predicts the torques better. `delay`, s, is by how much torques in the log
@@ -61,10 +64,11 @@ def identify(
     A log that cannot be of this robot as it says (units, signs, exchanged columns, gravity, delay) is
     refused with the evidence; ``doubts="warn"`` fits it all the same and says so in `Fit.warnings`.
     """
-    if method not in METHODS:
+    methods = (*METHODS, "simulation")
+    if method not in methods:
         raise UnknownNameError(
-            f"method={method!r}{suggest(str(method), list(METHODS))} must be one of "
-            f"{', '.join(map(repr, METHODS))}"
+            f"method={method!r}{suggest(str(method), list(methods))} must be one of "
+            f"{', '.join(map(repr, methods))}"
         )
     settings = {
         "held_out": held_out if isinstance(held_out, float | int | None) else "a log",
@@ -92,7 +96,11 @@ def identify(
     fitted, held = split(system, records, held_out, cutoff, delay)
     columns = with_noise_widths(columns, fitted)
     warned = judged(evidence(system, logs, fitted, columns), doubts)
-    found, said = refined(columns, base, fitted, method, robust)
+    linear = method if method in METHODS else "inverse_dynamics"
+    found, said = refined(columns, base, fitted, linear, robust)
+    if method == "simulation":
+        found, more = simulated(found, base, consistent)
+        said = [*said, *more]
     columns, values = found.columns, {"prior": columns.values, "unconstrained": found.x}
     real = None
     if consistent:

@@ -81,6 +81,11 @@ class Shooter:
     def __post_init__(self) -> None:
         """Refuse what is not simulated here."""
         system = self.columns.system
+        if system.dynamics.rows:
+            raise IdentificationError(
+                f"{system.name}: states at the begin of windows cannot be fitted one by one where "
+                "loops hold them together; take method='inverse_dynamics' or 'power'"
+            )
         if system.nq != system.nv:
             raise IdentificationError(
                 f"{system.name}: the simulation error is for joints of one coordinate each, and "

@@ -30,15 +30,18 @@ from dalembert.identification.accumulate import Rows
 from dalembert.identification.base import Base
 from dalembert.identification.columns import Columns
 from dalembert.identification.least_squares import Estimate, estimate
+from dalembert.identification.real_bodies import real_bodies
 from dalembert.identification.record import Record
 from dalembert.identification.shooting import Shooter, Shot, Windows
+from dalembert.identification.solving import Solved
 
 Real = Callable[[Estimate, np.ndarray], np.ndarray]
 
-LENGTH = 0.8  # s of a window
+LENGTHS = (0.8, 0.4, 0.2, 0.1)  # s of a window: the longest that the first fit can follow
+FOLLOWS = 4.0  # times the noise that its motion may be off
 LEAST = 6  # samples of a window
 MOST = 300  # windows in all
-ROUNDS, SETTLED = 12, 1e-4  # of Gauss and Newton; change of the misfit that ends them
+ROUNDS, SETTLED = 12, 1e-3  # of Gauss and Newton; change of the misfit that ends them
 HALVINGS = 6  # of a round's step, until the misfit falls
 FARTHEST = 1e6  # rad or m, and slopes: a motion beyond has run away
 NOISELESS = 1e-7  # of a signal's range: noise that is assumed at least
@@ -51,6 +54,7 @@ class Refined:
     x: np.ndarray  # (p,) of the motion that fits best
     estimate: Estimate  # β by one step more without demands on bodies, and its whitened problem
     misfits: tuple[float, ...]  # RMS of q̂ − q of every round, beside its noise
+    length: float  # s of the windows
 
 
 class Noise(NamedTuple):
@@ -74,30 +78,26 @@ def by_simulation(
     base: Base,
     records: Sequence[Record],
     start: np.ndarray,
-    length: float = LENGTH,
+    length: float | None = None,
     held: bool = False,
     real: Real | None = None,
 ) -> Refined:
     """x (p,) and β that make simulated windows of `length` s meet the measured positions.
 
-    Positions are compared as they were before a filter, as their noise is taken as white.
-    `start` (p,) is a fit by another route. Torques are smooth between samples, or
-    `held` from one to the next, as a digital drive gives them. `real` (estimate, x) → x of bodies
-    that are real ones, near to the estimate and to x, keeps the simulated ones real; then `start`
-    must be, too. Without it only β counts, and a fit of unreal bodies may run away.
+    The length is by default the longest over which the first fit still predicts the motion.
+
+    Positions are compared as they were before a filter, as their noise is taken as white. `start`
+    (p,) is a fit by another route. Torques are smooth between samples, or `held` from one to the
+    next, as a digital drive gives them. `real` (estimate, x) gives x' of real bodies near to the
+    estimate and to x, and so keeps the simulated ones real, if `start` is; without it only β counts.
     """
     records = [each if each.raw is None else replace(each, q=each.raw) for each in records]
     shooter, noise = Shooter(columns, base), noise_of(records)
-    windows, most = [], max(1, MOST // len(records))
-    for record in records:
-        steps = max(LEAST, round(length * record.rate))
-        if len(record.t) > steps:
-            windows.append(shooter.windows(record, start, steps, most, held))
-    if not windows:
-        raise IdentificationError(
-            f"no record is as long as a window of {LEAST} samples: take method='inverse_dynamics'"
-        )
-    now = _round(shooter, start, windows, noise)
+    for tried in LENGTHS if length is None else (length,):
+        windows = _windows(shooter, records, start, tried, held)
+        now = _round(shooter, start, windows, noise)
+        if now.cost < FOLLOWS:
+            break
     misfits = [now.cost]
     for _ in range(ROUNDS):
         better = _step(shooter, now, noise, real)
@@ -112,7 +112,24 @@ def by_simulation(
             f"{columns.system.name} runs away when it is simulated with the first fit; take "
             "method='inverse_dynamics', or a better prior"
         )
-    return Refined(now.x, estimate(now.rows, base.matrix @ now.x), tuple(misfits))
+    return Refined(now.x, estimate(now.rows, base.matrix @ now.x), tuple(misfits), tried)
+
+
+def simulated(found: Solved, base: Base, real: bool = True) -> tuple[Solved, list[str]]:
+    """A linear fit made better by simulation error, and what to say of it; see `by_simulation`."""
+    columns = found.columns
+
+    def bodies(estimate: Estimate, x: np.ndarray) -> np.ndarray:
+        return real_bodies(columns.with_values(x), base, estimate).x
+
+    start, hook = (bodies(found.estimate, columns.values), bodies) if real else (found.x, None)
+    made = by_simulation(columns, base, found.records, start, real=hook)
+    said = (
+        f"simulated motion of windows of {made.length:g} s: off by {made.misfits[0]:.3g} of its noise "
+        f"at first, by {made.misfits[-1]:.3g} after {len(made.misfits) - 1} rounds"
+    )
+    x = base.full(made.estimate.beta, columns.values)
+    return Solved(columns, found.records, made.estimate, x), [said]
 
 
 def noise_of(records: Sequence[Record]) -> Noise:
@@ -131,6 +148,22 @@ def noise_of(records: Sequence[Record]) -> Noise:
         )
 
     return Noise(of("q"), of("tau"))
+
+
+def _windows(
+    shooter: Shooter, records: Sequence[Record], x: np.ndarray, length: float, held: bool
+) -> list[Windows]:
+    """Windows of all records that are long enough for one."""
+    found, most = [], max(1, MOST // len(records))
+    for record in records:
+        steps = max(LEAST, round(length * record.rate))
+        if len(record.t) > steps:
+            found.append(shooter.windows(record, x, steps, most, held))
+    if not found:
+        raise IdentificationError(
+            f"no record is as long as a window of {length:g} s: take method='inverse_dynamics'"
+        )
+    return found
 
 
 def _round(shooter: Shooter, x: np.ndarray, windows: list[Windows], noise: Noise) -> _Round:
