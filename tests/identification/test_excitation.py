@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.linalg import qr
 
 import dalembert as dl
 from dalembert.errors import SettingError, ShapeError, TrajectoryError, UnknownNameError
 from dalembert.identification.exciting.certify import certified
-from dalembert.identification.exciting.search import _batch, allowed_postures
+from dalembert.identification.exciting.search import allowed_postures, random_motions
 from tests.oracles.pinocchio_twin import twin
 
 ROBOTS = Path(__file__).parents[1] / "robots"
@@ -87,12 +88,25 @@ def test_the_condition_is_that_of_the_base_regressor(ur5):
     assert found.information == pytest.approx(information, rel=1e-6)
 
 
+def test_other_base_columns_have_another_condition_and_the_same_torques(ur5):
+    """Columns of the ten inertial numbers themselves, picked by QR with pivoting."""
+    rng = np.random.default_rng(0)
+    states = [s * rng.uniform(-1.0, 1.0, (100, 6)) for s in (3.0, 2.0, 5.0)]
+    picked = np.sort(qr(ur5.regressor(*states).reshape(600, -1), pivoting=True)[2][:36])
+    asked = {"friction": (), "rotor": False, "scaled": False, "noise": 1.0, "budget": 40}
+    found = dl.excitation(ur5, 10, combinations=np.eye(60)[:, picked], **asked)
+    W = ur5.regressor(*found(np.arange(0.0, 10.0, 0.005))).reshape(-1, 60)
+    assert found.condition == pytest.approx(np.linalg.cond(W[:, picked]), rel=1e-6)
+    beta = found.deviations()["prior"].to_numpy()
+    np.testing.assert_allclose(W[:, picked] @ beta, W @ ur5.parameters, atol=1e-9)
+
+
 @pytest.mark.parametrize("objective", ["condition", "information"])
 def test_it_is_far_better_than_random_motions(ur5, objective):
     found = dl.excitation(ur5, 10, objective=objective, budget=300, seed=1)
     rng = np.random.default_rng(5)
     centres = allowed_postures(found.problem, rng)
-    z, rough = _batch(found.problem, centres, 20, rng)
+    z, rough = random_motions(found.problem, centres, 20, rng)
     random = [found.problem.quality(x) for x in z[np.isfinite(rough)]]
     if objective == "condition":
         assert found.condition < 0.5 * np.median([x.condition for x in random])
@@ -228,6 +242,8 @@ def test_what_a_notebook_shows_is_harmless(motion):
         ("ur5", {"start": [9.0] * 6}, TrajectoryError, "the start: joint 'elbow_joint'"),
         ("ur5", {"objective": "cond"}, SettingError, "did you mean 'condition'"),
         ("ur5", {"friction": ["load"]}, UnknownNameError, "viscous, coulomb, offset"),
+        ("ur5", {"combinations": np.eye(3)}, ShapeError, "as many as there are base parameters"),
+        ("ur5", {"combinations": np.ones((84, 58))}, SettingError, "dependent"),
         ("ur5", {"harmonics": 1}, SettingError, "at least 2"),
         ("ur5", {"margin": 0.7}, SettingError, "margin"),
         ("ur5", {"noise": -1.0}, SettingError, "noise"),

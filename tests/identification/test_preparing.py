@@ -145,12 +145,27 @@ def test_repeated_rows_at_the_start_are_left_out(arm):
     assert any("7 of them at the start" in line for line in record.said)
 
 
+def test_rows_that_hold_old_numbers_while_the_motion_goes_on_are_left_out(arm):
+    """The first rows of many recordings, and lost packets: a jump would follow them."""
+    log = plain()
+    for name in ("q", "tau"):
+        values = log[name].values
+        values[:12] = values[0]
+        values[5000:5004] = values[4999]
+    (record,) = prepare(arm, log)
+    assert errors(record)[2] < 1e-3 and errors(record)[3] < 1e-3
+    assert any("16 rows that hold the numbers of the row before" in line for line in record.said)
+    twice = plain(T[::2]).isel(time=np.repeat(np.arange(len(T) // 2), 2)).assign_coords(time=T)
+    (record,) = prepare(arm, twice)  # a log faster than what it records
+    assert errors(record)[2] < 5e-3
+
+
 def test_a_standing_start_is_kept(arm):
     """Two seconds of rest before the motion are data like any other."""
     t = np.arange(0.0, 10.0, 1.0 / RATE)
     begun = np.maximum(t - 2.0, 0.0)
     q = 0.4 * begun[:, None] ** 3 * np.exp(-begun)[:, None] * [1.0, -0.5]
-    (record,) = prepare(arm, log_of(t, rounded(q), q))
+    (record,) = prepare(arm, log_of(t, rounded(q), rounded(q)))
     assert record.t[0] < 1.2 and np.abs(record.qd[record.t < 1.5]).max() < 1e-3
 
 

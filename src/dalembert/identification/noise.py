@@ -10,10 +10,12 @@ from dalembert.simulation.log_rates import ORDER, curve
 
 WINDOW = ("kaiser", 24.0)  # side lobes of −170 dB: a motion of 1 rad must not hide noise of 1e-8
 LONGEST = 40.0  # s of one segment of the spectrum
+SEGMENTS = 8  # of the spectrum, at most
 FLOOR = (0.2, 0.4)  # of the rate: where only noise is left
 BLOCKS = 24  # parts of that band; the median over them does not see a line of the drives
 BAND = 40  # frequencies, at least, over which power is averaged before it is called motion
 SEEN = 4.0  # times the floor of noise from which power is motion
+ENOUGH = 40_000  # positions that show the step of an encoder
 LATTICE = 0.1  # of a step that differences of positions may be off multiples of it
 CERTAIN = (
     100.0  # times as much as noise counts what a filter takes of the motion: it never averages out
@@ -43,10 +45,7 @@ def spectrum(x: np.ndarray, rate: float, step: np.ndarray | float = 0.0) -> Spec
     two rows; slower than that it is a comb of lines that may lie anywhere, and nothing weaker than
     all of them together counts as motion.
     """
-    from scipy.signal import welch
-
-    count = min(len(x), max(256, int(LONGEST * rate)))
-    f, power = welch(x, rate, window=WINDOW, nperseg=count, detrend="linear", axis=0)
+    f, power = _periodogram(x, rate)
     band = power[(f >= FLOOR[0] * rate) & (f <= FLOOR[1] * rate)]
     parts = np.array_split(band, max(1, min(BLOCKS, len(band) // 16)))
     floor = np.median([part.mean(axis=0) for part in parts], axis=0)
@@ -55,6 +54,25 @@ def spectrum(x: np.ndarray, rate: float, step: np.ndarray | float = 0.0) -> Spec
     speed = np.median(np.abs(x[lag:] - x[:-lag]), axis=0) * rate / lag
     lines = np.where(speed < rate * np.asarray(step), 1.5 * rounding, 0.0)
     return Spectrum(f, power, np.maximum(floor, 2.0 * rounding / rate), lines, rate, len(x) / rate)
+
+
+def _periodogram(x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """(f (m,), power (m, n)): the mean over segments spread over the log, each without its line."""
+    from scipy.fft import next_fast_len, rfft
+    from scipy.signal import get_window
+
+    count = min(len(x), max(256, int(LONGEST * rate)))
+    count = next(k for k in range(count, 0, -1) if next_fast_len(k, real=True) == k)
+    parts = max(1, min(SEGMENTS, 2 * len(x) // count - 1))
+    window, s = get_window(WINDOW, count), np.linspace(-1.0, 1.0, count)[:, None]
+    power = np.zeros((count // 2 + 1, x.shape[1]))
+    for start in np.linspace(0, len(x) - count, parts).astype(int):
+        part = x[start : start + count]
+        part = part - part.mean(axis=0)
+        part -= s * ((s * part).sum(axis=0) / (s * s).sum())
+        power += np.abs(rfft(part * window[:, None], axis=0)) ** 2
+    f = np.arange(len(power)) * (rate / count)
+    return f, power * (2.0 / (parts * rate * (window**2).sum()))
 
 
 def best_cutoff(found: Spectrum) -> float:
@@ -73,8 +91,8 @@ def best_cutoff(found: Spectrum) -> float:
     tails, noise = (signal / size).sum(axis=1), (found.floor[moving] / size).sum()
     lowest = LOWEST / found.duration
     tried = np.geomspace(min(lowest, 0.1 * rate), HIGHEST * rate, 80)
-    warped = np.tan(np.pi * np.minimum(f / rate, 0.499))
-    gains = (1.0 / (1.0 + (warped / np.tan(np.pi * c / rate)) ** (2 * ORDER)) for c in tried)
+    warped = np.tan(np.pi * np.minimum(f / rate, 0.499)) ** (2 * ORDER)
+    gains = (1.0 / (1.0 + warped / np.tan(np.pi * c / rate) ** (2 * ORDER)) for c in tried)
     lost = [CERTAIN * float(tails @ (1.0 - g) ** 2) + noise * float(weight @ g**2) for g in gains]
     best = int(np.argmin(lost))
     return 0.5 * rate if best == len(tried) - 1 else float(tried[best])
@@ -106,7 +124,7 @@ def step_of(x: np.ndarray) -> float:
     >>> step_of(np.round(np.sin(np.linspace(0, 9, 500)) / 0.001) * 0.001 + 0.2).__round__(9)
     0.001
     """
-    values = np.unique(x)
+    values = np.unique(x[:: max(1, len(x) // ENOUGH)])
     gaps = np.diff(values)
     gaps = gaps[gaps > 64.0 * EPS * max(float(np.abs(values).max(initial=0.0)), 1e-300)]
     if len(gaps) < 8:

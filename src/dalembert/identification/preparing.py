@@ -53,17 +53,18 @@ def prepare(
     """
     t, q, tau, qd = _arrays(system, log)
     said = str(log.attrs.get("preparation", "")).splitlines()
-    t, x, _, done = repaired(t, np.hstack([q, tau] if qd is None else [q, tau, qd]))
+    parts = [q, tau] if qd is None else [q, tau, qd]
+    t, x, _, done = repaired(t, np.hstack(parts), q.shape[1])
     _require_rows(log, t, "whole rows")
     resolution = np.array([step_of(x[:, k]) for k in range(q.shape[1])])
     shift = np.broadcast_to(np.asarray(delay, float), (tau.shape[1],))
-    parts, lost = stretches(system, t, x, shift, qd is not None)
+    pieces, lost = stretches(system, t, x, shift, qd is not None)
     said += done + lost + _of_delay(shift)
-    longest = max(parts, key=lambda s: len(s.t))
+    longest = max(pieces, key=lambda s: len(s.t))
     rate = rate_of(longest.t)
     noise = spectrum(longest.q, rate, resolution)
     cutoff, why = _cutoff(cutoff, noise)
-    made = [_record(system, s, cutoff, noise, resolution, (*said, *s.said, why)) for s in parts]
+    made = [_record(system, s, cutoff, noise, resolution, (*said, *s.said, why)) for s in pieces]
     found = tuple(record for record in made if record is not None)
     if not found:
         raise IdentificationError(

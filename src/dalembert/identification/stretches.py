@@ -14,6 +14,7 @@ from dalembert.systems.system import System
 GAP = 5.5  # usual steps between rows: a longer pause ends a stretch
 EVEN = 0.02  # of a step that stamps may be off an even rate and count as even
 JITTER = 0.5  # of the noise: even times that leave less than that are the true ones
+PROBED = 20_000  # rows by which stamps are judged
 SHORTEST = 50  # rows of a stretch
 
 
@@ -128,15 +129,19 @@ def _straightened(t: np.ndarray, step: float) -> np.ndarray | None:
 def _smoother(straight: np.ndarray, t: np.ndarray, q: np.ndarray, grid: np.ndarray) -> bool:
     """Whether positions have much less noise at straightened times than at stamped ones."""
     rate = rate_of(grid)
-    floors = [spectrum(curve(at, q)(grid), rate) for at in (straight, t)]
+    start = max(0, (len(t) - PROBED) // 2)  # a part in the middle tells
+    own = slice(start, start + PROBED)
+    inside = grid[(grid >= t[own][0]) & (grid <= t[own][-1])]
+    floors = [spectrum(curve(at[own], q[own])(inside), rate) for at in (straight, t)]
     moving = moves(floors[0])
     ratio = floors[0].floor[moving] / np.maximum(floors[1].floor[moving], 1e-300)
     return bool(moving.any() and np.median(ratio) < JITTER**2)
 
 
 def _line(slots: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """The even times nearest to t, at these slots."""
-    return np.polynomial.Polynomial.fit(slots, t, 1)(slots)
+    """The even times nearest to t, at these slots: the line of least squares."""
+    s, middle = slots - slots.mean(), t.mean()
+    return middle + s * (s @ (t - middle) / (s @ s))
 
 
 def _shifted(t: np.ndarray, tau: np.ndarray, at: np.ndarray, shift: np.ndarray) -> np.ndarray:

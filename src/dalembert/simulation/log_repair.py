@@ -14,6 +14,8 @@ from dalembert.errors import TrajectoryError
 BRIDGED = 5  # rows in a row that a column may miss and still be interpolated
 COARSE = 0.2  # share of repeated stamps, with other numbers, from which the clock is too coarse
 
+AHEAD = 6  # rows by which the pace of a motion is told
+
 
 class Repaired(NamedTuple):
     """Finite numbers at times that increase, and how they came about."""
@@ -24,18 +26,18 @@ class Repaired(NamedTuple):
     said: list[str]
 
 
-def repaired(t: np.ndarray, x: np.ndarray) -> Repaired:
-    """Rows t (n,), x (n, k) without what cannot be used.
+def repaired(t: np.ndarray, x: np.ndarray, positions: int = 0) -> Repaired:
+    """Rows t (n,), x (n, k) without what cannot be used; the first columns are `positions`.
 
-    Rows without a time are dropped; up to five missing numbers of a column in a row are
-    interpolated, and rows that miss more are dropped. Of rows with the same time the first stays,
-    unless the clock is coarse: then rows spread evenly over its tick. Time that runs backward is an
-    error.
+    Rows without a time are dropped, and so are rows that repeat the last one while the motion went
+    on. Up to five missing numbers of a column in a row are interpolated, and rows that miss more are
+    dropped. Of rows with the same time the first stays, unless the clock is coarse: then rows spread
+    evenly over its tick. Time that runs backward is an error.
     """
-    rows = np.flatnonzero(np.isfinite(t))
-    made = Repaired(t[rows], x[rows], rows, [])
-    if len(rows) < len(t):
-        made.said.append(f"{len(t) - len(rows)} rows without a time left out")
+    made, timed = Repaired(t, x, np.arange(len(t)), []), np.isfinite(t)
+    if not timed.all():
+        made = _kept(made, timed, x)
+        made.said.append(f"{np.sum(~timed)} rows without a time left out")
     back = np.diff(made.t) < 0.0
     if back.any():
         row = int(np.argmax(back)) + 1
@@ -44,7 +46,7 @@ def repaired(t: np.ndarray, x: np.ndarray) -> Repaired:
             f"{len(made.t)}, {np.sum(back)} such jumps in all; sort the rows, or cut the log where "
             "its clock was set anew"
         )
-    return _without_gaps(_without_repeats(made))
+    return _without_gaps(_without_stale(_without_repeats(made), positions))
 
 
 def _kept(made: Repaired, keep: np.ndarray, x: np.ndarray) -> Repaired:
@@ -77,6 +79,40 @@ def _without_repeats(made: Repaired) -> Repaired:
     start = f", {first} of them at the start" if first else ""
     said.append(f"{np.sum(again)} rows with the time of the row before left out{start}")
     return _kept(made, ~again, x)
+
+
+def _without_stale(made: Repaired, positions: int) -> Repaired:
+    """Rows without copies of the row before them that hide a motion.
+
+    After a run of m equal rows a motion that went on jumps by m + 1 of the steps that follow; one
+    that rests begins slowly, or moves by steps of its encoder.
+    """
+    x, q = made.x, made.x[:, :positions]
+    equal = np.append(False, (x[1:] == x[:-1]).all(axis=1))
+    if not positions or not equal.any():
+        return made
+    ends = np.flatnonzero(equal & ~np.append(equal[1:], True))  # last rows of runs, not of the log
+    run = _run_lengths(equal)[ends]
+    after = np.minimum(ends + 1 + AHEAD, len(x) - 1)
+    steps = np.nan_to_num(np.abs(np.diff(q, axis=0)))
+    least = np.where(steps > 0.0, steps, np.inf).min(axis=0, initial=np.inf)
+    jump = np.abs(q[ends + 1] - q[ends])
+    pace = np.abs(q[after] - q[ends + 1]) / np.maximum(after - ends - 1, 1)[:, None]
+    scale = np.maximum(steps.mean(axis=0), 1e-300)
+    hidden = (jump / scale).sum(axis=1) > 0.6 * (run + 1) * (pace / scale).sum(axis=1)
+    hidden &= (jump > 3.0 * least).any(axis=1)
+    stale = np.zeros(len(x), bool)
+    for end, length in zip(ends[hidden], run[hidden], strict=True):
+        stale[end - length + 1 : end + 1] = True
+    if len(x) > 1 and stale[1]:
+        stale[0] = True  # nobody knows which of the first rows was true
+    if stale.any():
+        made.said.append(
+            f"{np.sum(stale)} rows that hold the numbers of the row before while the motion went on "
+            "left out"
+        )
+        made = _kept(made, ~stale, x)
+    return made
 
 
 def _without_gaps(made: Repaired) -> Repaired:

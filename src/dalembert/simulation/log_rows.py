@@ -43,7 +43,9 @@ def rows_of(table: Table, found: Columns, dt: float | None, gaps: str | None) ->
     if not repair:
         refuse_gaps([c.name for c in used], table.values[:, [c.place for c in used]], table.row)
     t, start, said = _times(table, found, dt)
+    first = [own.place for own in found.entries["q"].values()]
     others = [c for c in used if found.time is None or c.place != found.time.place]
+    others.sort(key=lambda c: c.place not in first)  # positions first
     x = table.values[:, [c.place for c in others]]
     if not repair:
         _refuse_repeats(table, found, t)
@@ -55,7 +57,7 @@ def rows_of(table: Table, found: Columns, dt: float | None, gaps: str | None) ->
         row, column = np.argwhere(huge)[0]
         name = others[column].name
         raise TrajectoryError(f"{table.row(row)}, column {name!r} is {x[row, column]}")
-    made = repaired(t, x)
+    made = repaired(t, x, len(first))
     if not len(made.t):
         raise TrajectoryError("no row has a time and a number for every joint")
     columns = {c.place: made.x[:, k] for k, c in enumerate(others)}

@@ -7,13 +7,14 @@ that a motion has a slope.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from dalembert.errors import UnknownNameError
+from dalembert.errors import SettingError, ShapeError, UnknownNameError
 from dalembert.identification.base import Base, base_of
 from dalembert.identification.columns import Columns, columns_of
 from dalembert.kernels import Kernel, Port
@@ -28,6 +29,7 @@ SMOOTH = {
     "offset": lambda v, a, width: 0.0 * v + 1.0,
     "rotor": lambda v, a, width: a,
 }
+DEPENDENT = 1e10  # condition number of combinations that are no base
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +43,12 @@ class BaseColumns:
 
     def __call__(self, motion: Sequence[np.ndarray]) -> np.ndarray:
         """W (..., n, p) of q, q̇, q̈ (..., n)."""
-        return self.robot.call(self._kernels[0], "base columns", list(motion))
+        return self.robot.call(self._kernels[0], "base columns", [*motion, self.width])
 
     def pulled(self, motion: Sequence[np.ndarray], weights: np.ndarray) -> Any:
         """Σ weights · ∂W by q, q̇ and q̈, each (..., n); weights (..., n, p)."""
-        return self.robot.call(self._kernels[1], "slopes of the columns", [*motion, weights])
+        given = [*motion, self.width, weights]
+        return self.robot.call(self._kernels[1], "slopes of the columns", given)
 
     @cached_property
     def _kernels(self) -> tuple[Kernel, Kernel]:
@@ -55,15 +58,17 @@ class BaseColumns:
     @property
     def _operation(self) -> Operation:
         n, p = self.robot.nv, len(self.base.names)
-        key = ("base_columns", self.columns.kinds, tuple(self.width), self.base.names)
-        ports = (tuple(Port(x, (n,)) for x in ("q", "qd", "qdd")), (Port("W", (n, p)),))
+        back = sha256(self.base.back.tobytes()).hexdigest()  # which combinations
+        key = ("base_columns", self.columns.kinds, back)
+        inputs = tuple(Port(x, (n,)) for x in ("q", "qd", "qdd", "width"))
+        ports = (inputs, (Port("W", (n, p)),))
         doc = "base columns W of τ = W β"
         return own_operation(self.robot, key, self._function, ports, doc)
 
-    def _function(self, q: Any, qd: Any, qdd: Any) -> dict[str, Any]:
+    def _function(self, q: Any, qd: Any, qdd: Any, width: Any) -> dict[str, Any]:
         """Traceable: all columns, then those of the base."""
         G = getattr(self.columns.model, "G", np.eye(self.robot.nv))  # (joints of the tree, n)
-        v, a, width = G @ qd, G @ qdd, np.abs(G) @ self.width
+        v, a, width = G @ qd, G @ qdd, np.abs(G) @ width
         parts = [self.robot.dynamics.compute("regressor", q=q, qd=qd, qdd=qdd)]
         parts += [G.T * SMOOTH[kind](v, a, width) for kind in self.columns.kinds]
         return {"W": np.concatenate(parts, axis=-1) @ self.base.back}
@@ -75,8 +80,9 @@ def base_columns(
     rotor: bool,
     links: Sequence[str] | None,
     width: np.ndarray,
+    combinations: Any = None,
 ) -> BaseColumns:
-    """The columns of what is to be identified."""
+    """The columns of what is to be identified; `combinations` (all, p) of them, or the usual base."""
     friction = (friction,) if isinstance(friction, str) else tuple(friction)
     known = [kind for kind in SMOOTH if kind != "rotor"]
     for kind in friction:
@@ -86,4 +92,23 @@ def base_columns(
                 f"{suggest(kind, known)}"
             )
     columns = columns_of(robot, friction, rotor, links)
-    return BaseColumns(robot, columns, base_of(columns), width)
+    base = base_of(columns)
+    if combinations is not None:
+        base = _recombined(base, np.asarray(combinations, dtype=float), columns.names)
+    return BaseColumns(robot, columns, base, width)
+
+
+def _recombined(base: Base, back: np.ndarray, names: tuple[str, ...]) -> Base:
+    """The base whose columns are W back: W = W back (G back)⁻¹ G, so β = (G back)⁻¹ G x."""
+    shape = (len(names), len(base.names))
+    if back.shape != shape:
+        raise ShapeError(
+            f"combinations must be {shape}: a row for each of the columns {names[0]} … {names[-1]}, "
+            f"and as many as there are base parameters; not {back.shape}"
+        )
+    mixed = base.matrix @ back
+    if np.linalg.cond(mixed) > DEPENDENT:
+        raise SettingError("combinations: their columns are dependent, or not a base")
+    own = tuple(f"combination {k + 1}" for k in range(shape[1]))
+    G = np.linalg.solve(mixed, base.matrix)
+    return replace(base, names=own, explained=own, matrix=G, back=back)

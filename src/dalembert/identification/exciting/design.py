@@ -42,6 +42,7 @@ def excitation(
     friction: Sequence[str] = ("viscous", "coulomb", "offset"),
     rotor: bool = True,
     links: Sequence[str] | None = None,
+    combinations: Any = None,
     noise: Any = None,
     position: Any = None,
     velocity: Any = None,
@@ -61,7 +62,8 @@ def excitation(
     given. `objective` is the "condition" number of the base columns, rows divided by the `noise` of
     their torque (N m or N; default: 1 % of the torque limits) and columns of unit length unless
     `scaled` is False; or the "information", log det AᵀA. `friction`, `rotor` and `links` say what is
-    to be identified, as in `identify`.
+    to be identified, as in `identify`. A condition number depends on which base columns are taken:
+    `combinations` (all, p) are others, as W @ combinations with W the columns of `identify`.
 
     Limits are the robot's own unless given: `position` (lower, upper), `velocity`, `acceleration`,
     `torque`, each a number or one for each joint. A `margin` of every range stays free.
@@ -84,7 +86,7 @@ def excitation(
     plain = type(robot)(robot.dynamics.bound().without_coulomb().description)
     count = max(1, round(duration / PERIOD)) if periods is None else periods
     basis = Basis(duration / count, count, harmonics, robot.nv, _start(robot, start))
-    columns = base_columns(plain, friction, rotor, links, WIDTH * limits.velocity)
+    columns = base_columns(plain, friction, rotor, links, WIDTH * limits.velocity, combinations)
     judge = Objective(objective, scaled, _noise(robot, noise, limits))
     space = workspace_of(plain, workspace)
     whole = Problem(plain, basis, columns, judge, limits, space, SAMPLES * harmonics)

@@ -16,8 +16,8 @@ from dalembert.identification.exciting.problem import Problem
 POSTURES = 4096  # tried for one that keeps to all limits at rest
 CENTRES = 16  # of them, those furthest from their limits
 SIZES = 0.8 * 0.6 ** np.arange(12)  # of random motions, in shares of the limits
-FEWEST = 16  # random motions of a batch
-SHARE = 0.1  # of the budget for random motions
+FEWEST, MOST, SHARE = 16, 256, 0.1  # random motions of a batch: that share of the budget
+TRIED = 4  # of a batch, the best, from which descents begin
 KINDS = ("position", "velocity", "acceleration", "torque", "distance")
 
 
@@ -88,17 +88,17 @@ def _starts(
     problem: Problem, centres: np.ndarray, effort: Effort, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
     """Random motions inside of the limits, the best of a batch first; batch after batch."""
-    count = max(FEWEST, int(SHARE * effort.left))
+    count = min(MOST, max(FEWEST, int(SHARE * effort.left)))
     while True:
-        z, found = _batch(problem, centres, count, rng)
+        z, found = random_motions(problem, centres, count, rng)
         effort.pay(count)
         order = np.argsort(found, kind="stable")
         if not np.isfinite(found[order[0]]):
             return
-        yield from (z[k] for k in order[:4] if np.isfinite(found[k]))
+        yield from (z[k] for k in order[:TRIED] if np.isfinite(found[k]))
 
 
-def _batch(
+def random_motions(
     problem: Problem, centres: np.ndarray, count: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """(z (count, size), rough objective): each as large as its limits allow."""
