@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from dalembert.identification.findings import IdentificationWarning
     from dalembert.identification.fit import Fit
     from dalembert.identification.identify import identify
+    from dalembert.identification.shapes import WithinBox, WithinEllipsoid
     from dalembert.kernels import get_num_threads, set_num_threads
     from dalembert.kernels.functions import compile as compile
     from dalembert.kernels.functions import compile_function
@@ -152,6 +153,8 @@ _PUBLIC = {
     "Touching": "constraints",
     "TrajectoryError": "errors",
     "UnknownNameError": "errors",
+    "WithinBox": "identification.shapes",
+    "WithinEllipsoid": "identification.shapes",
     "compile": "kernels.functions",
     "compile_function": "kernels.functions",
     "count_growth": "systems.counting",
@@ -233,6 +236,8 @@ __all__ = [
     "Touching",
     "TrajectoryError",
     "UnknownNameError",
+    "WithinBox",
+    "WithinEllipsoid",
     "compile_function",
     "control",
     "count_growth",

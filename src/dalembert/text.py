@@ -205,5 +205,17 @@ def xml_attribute(name: str) -> str:
     return quoteattr(name)
 
 
+def xml_comment(text: object) -> str:
+    """Text as one line of a comment in XML, which it cannot end.
+
+    >>> xml_comment("a --> <b>")
+    '<!-- a - -> <b> -->'
+    """
+    line = " ".join(visible(text).split())
+    while "--" in line:
+        line = line.replace("--", "- -")
+    return f"<!-- {line} -->"
+
+
 def _digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

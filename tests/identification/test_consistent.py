@@ -11,7 +11,7 @@ from dalembert.formulations.derivatives.inertial import log_cholesky_parameters,
 from dalembert.identification.consistent import consistent
 from dalembert.identification.distances import DISTANCES
 from dalembert.identification.pseudo_inertias import admissible, inertias, pseudo_inertias
-from dalembert.identification.shapes import Box, Ellipsoid, seen_from
+from dalembert.identification.shapes import WithinBox, WithinEllipsoid, seen_from
 
 ARM = dl.load("panda")
 LINKS = tuple(body.name for body in ARM.model.bodies)
@@ -179,8 +179,8 @@ def test_total_mass_is_kept_exactly_and_shapes_hold_the_mass():
     b = A @ truth + rng.normal(size=30)
     pose = dl.spatial.pose(dl.spatial.rotation_y(0.4), [0.1, 0.0, 0.05])
     shapes = {
-        "a": seen_from(Box([-0.05] * 3, [0.05] * 3).forms(), pose),
-        "b": Ellipsoid([0.1, 0.1, 0.3], center=[0.0, 0.02, 0.0]).forms(),
+        "a": seen_from(WithinBox([-0.05] * 3, [0.05] * 3).forms(), pose),
+        "b": WithinEllipsoid([0.1, 0.1, 0.3], center=[0.0, 0.02, 0.0]).forms(),
     }
     found = consistent(A, b, prior, ["a", "b"], total_mass=6.5, shapes=shapes)
     P = pseudo_inertias(found.x)
@@ -255,7 +255,7 @@ def test_what_cannot_be_asked_is_refused_by_name():
     with pytest.raises(dl.IdentificationError, match="entropic"):
         consistent(A, prior, prior, ["a"], distance="entropy")
     with pytest.raises(dl.IdentificationError, match="'b' is no moving link"):
-        consistent(A, prior, prior, ["a"], shapes={"b": Ellipsoid([1, 1, 1]).forms()})
+        consistent(A, prior, prior, ["a"], shapes={"b": WithinEllipsoid([1, 1, 1]).forms()})
     with pytest.raises(dl.IdentificationError, match="total_mass=-1"):
         consistent(A, prior, prior, ["a"], total_mass=-1.0)
     with pytest.raises(dl.IdentificationError, match="ten numbers"):
@@ -264,6 +264,6 @@ def test_what_cannot_be_asked_is_refused_by_name():
         consistent(A * np.nan, prior, prior, ["a"])
     with pytest.raises(dl.IdentificationError, match="do not match"):
         consistent(A[:, :9], prior, prior, ["a"])
-    for make in (lambda: Box([0, 0, 0], [1, 0, 1]), lambda: Ellipsoid([1, -1, 1])):
+    for make in (lambda: WithinBox([0, 0, 0], [1, 0, 1]), lambda: WithinEllipsoid([1, -1, 1])):
         with pytest.raises(dl.IdentificationError):
             make()

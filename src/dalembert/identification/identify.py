@@ -13,6 +13,7 @@ from dalembert.identification.evidence import evidence
 from dalembert.identification.findings import judged, require_known
 from dalembert.identification.fit import Fit
 from dalembert.identification.logs import logs_of, part_of, records_of, split
+from dalembert.identification.provenance import sentences, with_provenance
 from dalembert.identification.real_bodies import real_bodies
 from dalembert.identification.rebuilt import with_values
 from dalembert.identification.refining import refined
@@ -59,7 +60,8 @@ def identify(
 
     ``fit.robot`` has inertias that real bodies can have, near the system's own in the `distance`
     ("entropic" or "geodesic") where the log shows nothing; `total_mass`, kg, and `shapes`, in which a
-    link's mass lies, are kept. With ``consistent=False`` it has those of least squares.
+    link's mass lies (`WithinBox`, `WithinEllipsoid` by name of the link), are kept. With
+    ``consistent=False`` it has those of least squares.
 
     A log that cannot be of this robot as it says (units, signs, exchanged columns, gravity, delay) is
     refused with the evidence; ``doubts="warn"`` fits it all the same and says so in `Fit.warnings`.
@@ -106,8 +108,11 @@ def identify(
     if consistent:
         real = real_bodies(columns, base, found.estimate, shapes, total_mass, distance)
         values["consistent"], said = real.x, [*said, *real.said]
-    robot = with_values(columns, list(values.values())[-1])
     done = tuple(dict.fromkeys([line for record in fitted for line in record.said] + said))
+    settings["cutoff used"] = cutoff
+    x = list(values.values())[-1]
+    lines = sentences(columns, settings, found.estimate.noise, done)
+    robot = with_provenance(with_values(columns, x), columns, x, lines)
     return Fit(
         robot,
         system,
@@ -117,7 +122,7 @@ def identify(
         values,
         found.records,
         held,
-        settings | {"cutoff used": cutoff},
+        settings,
         done,
         warned + (() if real is None else tuple(real.doubts)),
         real,

@@ -14,7 +14,7 @@ from dalembert.identification.base import Base
 from dalembert.identification.columns import Columns
 from dalembert.identification.consistent import Consistent, consistent
 from dalembert.identification.least_squares import Estimate
-from dalembert.identification.shapes import Box, Ellipsoid, Shape, seen_from
+from dalembert.identification.shapes import Shape, WithinBox, WithinEllipsoid, seen_from
 
 SIGNED = ("offset",)  # kinds of friction that may be negative
 
@@ -55,9 +55,10 @@ def _forms(columns: Columns, shapes: Mapping[str, Any], links: list[str]) -> dic
             raise IdentificationError(
                 f"shapes: there is no moving link {link!r}{suggest(str(link), links)}"
             )
-        if not isinstance(shape, Box | Ellipsoid):
+        if not isinstance(shape, WithinBox | WithinEllipsoid):
             raise IdentificationError(
-                f"shapes: link {link!r} needs a Box or an Ellipsoid, not {type(shape).__name__}"
+                f"shapes: link {link!r} needs a dl.WithinBox or a dl.WithinEllipsoid, "
+                f"not {type(shape).__name__}"
             )
         place = frames[link]
         pose = np.eye(4)

@@ -12,13 +12,13 @@ from dalembert.model.frozen import Frozen
 
 
 @dataclass(frozen=True, eq=False)
-class Box(Frozen):
+class WithinBox(Frozen):
     """All mass between two corners (3,), m, along the axes of the link's frame.
 
     ∫ (r_k − l_k)(u_k − r_k) dm ≥ 0 for each axis k; that is necessary, and puts the centre of mass
     inside.
 
-    >>> Box([-1, -1, -1], [1, 1, 1]).forms()[0].diagonal()
+    >>> WithinBox([-1, -1, -1], [1, 1, 1]).forms()[0].diagonal()
     array([-1.,  0.,  0.,  1.])
     """
 
@@ -47,13 +47,13 @@ class Box(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Ellipsoid(Frozen):
+class WithinEllipsoid(Frozen):
     """All mass in an ellipsoid: half axes (3,), m, centre (3,), axes (3, 3) in the link's frame.
 
     ∫ (1 − |B (r − c)|²) dm ≥ 0, B = diag(1/a) Rᵀ; a density in it exists exactly when this holds
     (Wensing, Kim and Slotine 2017).
 
-    >>> Ellipsoid([1, 2, 4]).forms()[0].diagonal()
+    >>> WithinEllipsoid([1, 2, 4]).forms()[0].diagonal()
     array([-1.    , -0.25  , -0.0625,  1.    ])
     """
 
@@ -80,7 +80,7 @@ class Ellipsoid(Frozen):
         return np.diag([0.0, 0.0, 0.0, 1.0])[None] - (E.T @ E)[None]
 
 
-Shape = Box | Ellipsoid
+Shape = WithinBox | WithinEllipsoid
 
 
 def seen_from(forms: np.ndarray, frame: np.ndarray) -> np.ndarray:

@@ -21,6 +21,8 @@ from dalembert.importers.mjcf_write_forces import ForceLines
 from dalembert.importers.mjcf_write_loops import LoopLines, keyframe, site_line
 from dalembert.importers.write import (
     Placed,
+    comments,
+    friction_of,
     inertia_of,
     numbers,
     numeric,
@@ -67,6 +69,7 @@ def mjcf_from_model(
     bound = f'boundmass="{LEAST}" boundinertia="{LEAST}" ' if _degenerate(model) else ""
     lines = [
         f"<mujoco model={quoted(model.name)}>",
+        *(f"  {line}" for line in comments(model)),
         f'  <compiler angle="radian" inertiafromgeom="false" {bound}/>',
         f'  <option gravity="{numbers(model.gravity)}"{timestep(model)}{fluid_option(model)}/>',
         "  <worldbody>",
@@ -197,9 +200,9 @@ def _depth_first(model: Model) -> list[int]:
 
 def _custom(model: Model, placed: list[Placed]) -> list[str]:
     """Coulomb friction (positive, negative) of joints where the two differ in size."""
-    drive, lines = model.drive, []
+    lines = []
     for body, item in zip(model.bodies, placed, strict=True):
-        pair = [float(x[body.v.start]) for x in (drive.coulomb_positive, drive.coulomb_negative)]
+        pair = friction_of(model, body.v.start)
         if pair[0] != -pair[1]:
             lines.append(f'<numeric name={quoted(COULOMB + item.joint)} data="{numbers(pair)}"/>')
     return lines

@@ -17,6 +17,8 @@ from dalembert.importers.urdf_tree import ORDER
 from dalembert.importers.urdf_write_loops import loop_lines
 from dalembert.importers.write import (
     Placed,
+    comments,
+    friction_of,
     inertia_of,
     numbers,
     numeric,
@@ -49,6 +51,7 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
     taken = {item.joint for item in placed}
     root = _root(model, {item.name for item in placed})
     lines = [f"<robot name={xml_attribute(model.name)} {NAMESPACES}>"]
+    lines += [f"  {line}" for line in comments(model)]
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         lines.append(f'  <dalembert:gravity xyz="{numbers(model.gravity)}"/>')
     if not _is_depth_first(model):
@@ -140,8 +143,7 @@ def _limit(item: Placed) -> str:
 
 def _dynamics(model: Model, body: Body) -> list[str]:
     drive, v = model.drive, body.v.start
-    viscous, positive = float(drive.viscous[v]), float(drive.coulomb_positive[v])
-    negative = float(drive.coulomb_negative[v])
+    viscous, (positive, negative) = float(drive.viscous[v]), friction_of(model, v)
     spring = _spring(model, body)
     if viscous == positive == negative == 0.0 and not spring:
         return []

@@ -12,6 +12,7 @@ from dalembert.model.joint import Screw
 from dalembert.model.model import Body, JointInfo, Model
 from dalembert.spatial.rotations import rpy_from_rotation
 from dalembert.spatial.se3 import inverse, pose
+from dalembert.text import xml_comment
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,30 @@ def other_frames(model: Model, placed: list[Placed]) -> list[tuple[str, int, np.
         here = pose(np.asarray(frame.rotation, float), np.asarray(frame.translation, float))
         found.append((name, frame.body, inverse(at) @ here))
     return found
+
+
+def friction_of(model: Model, v: int) -> tuple[float, float]:
+    """Coulomb friction at positive and at negative velocity as files hold it: against the motion."""
+    positive, negative = (
+        float(model.drive.coulomb_positive[v]),
+        float(model.drive.coulomb_negative[v]),
+    )
+    if positive >= 0.0 >= negative:
+        return positive, negative
+    size = max(positive - negative, 0.0)  # a constant torque leaves it on one side
+    return (size, 0.0) if positive + negative > 0.0 else (0.0, -size)
+
+
+def comments(model: Model) -> list[str]:
+    """Where fitted numbers come from, and constant torques that no file has a place for, as XML."""
+    lines = [xml_comment(line) for line in model.notes.provenance]
+    for joint in model.tree.joints:
+        for v in range(joint.v.start, joint.v.stop):
+            left = float(model.drive.coulomb_positive[v]) - friction_of(model, v)[0]
+            if left:
+                said = f"a constant torque of {left:.6g} is left out: friction opposes motion"
+                lines.append(xml_comment(f"joint {joint.name}: {said}"))
+    return lines
 
 
 def unique(name: str, taken: set[str]) -> str:

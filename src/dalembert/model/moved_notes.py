@@ -28,6 +28,7 @@ def notes_of(parts: Sequence[Moved], locked: tuple[str, ...] = ()) -> Notes:
         merged=tuple(x for notes in each for x in notes.merged),
         ignored=tuple(x for notes in each for x in notes.ignored),
         warnings=tuple(x for notes in each for x in notes.warnings),
+        provenance=tuple(x for notes in each for x in notes.provenance),
         locked=(*(x for notes in each for x in notes.locked), *locked),
         equalities=tuple(e for own in kept for e in own),
         postures=_postures(parts[0]) if len(parts) == 1 else (),

@@ -68,6 +68,7 @@ class Notes:
     locked: tuple[str, ...] = ()  # joints held at a posture by request
     ignored: tuple[str, ...] = ()  # what the file says that dynamics does not need
     warnings: tuple[str, ...] = ()  # what is probably a mistake
+    provenance: tuple[str, ...] = ()  # where fitted numbers come from
     equalities: tuple[Equality, ...] = ()
     postures: tuple[
         tuple[str, tuple[float, ...]], ...
