@@ -12,6 +12,7 @@ from dalembert.errors import DalembertError
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.wasm.module import description, wasm_module
 from tests.kernels.wasm import Loaded
+from tests.simulation.test_controls import ARM
 
 ZOO = (
     *("pendulum", "rp", "elbow_3r", "ur5", "particle", "spherical_pendulum", "four_bar"),
@@ -167,6 +168,31 @@ def test_parameters_are_inputs():
         np.testing.assert_allclose(x, y[-1], rtol=1e-11)
 
 
+def test_actuators_drive_the_rollout():
+    """Controls in place of torques, and activations beside q and q̇."""
+    arm = dl.Robot.from_mjcf(ARM)
+    q, qd, u = np.array([0.3, -0.5, 0.02]), np.array([0.1, 0.2, -0.1]), np.array([0.8, 2.0, 0.1])
+    loaded = Loaded(arm.wasm({"rollout": {"controls": True}}))
+    assert loaded.said["functions"]["rollout"]["controls"] == ["servo", "motor", "drift"]
+    found = loaded.roll("rollout", 50, 2e-3, q=q, qd=qd, w=np.zeros(2), tau=u)
+    expected = arm.rollout(q, qd, None, steps=50, dt=2e-3, controls=u)
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y[-1], rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize(("task", "frame"), [("position", "link4"), ("pose", "tool")])
+def test_reach(task, frame):
+    """Newton's steps toward a pose that there is: eight of them reach it."""
+    robot = dl.load("puma560")
+    loaded = Loaded(robot.wasm({"reach": {"frame": frame, "task": task}}))
+    q = np.array([0.3, -0.4, 0.5, 0.2, 0.7, 0.1])
+    target = robot.pose(q, frame)
+    gain = loaded.said["functions"]["reach"]["gain"]
+    (found,) = loaded.roll("reach", 8, gain, q=q + 0.2, target=target)
+    where = np.s_[:3, 3] if task == "position" else np.s_[:]
+    np.testing.assert_allclose(robot.pose(found, frame)[where], target[where], rtol=0, atol=1e-9)
+
+
 def test_the_description_says_what_a_page_needs():
     robot = dl.load("panda")
     said = description(robot.source("inverse_dynamics", target="wasm"))
@@ -198,8 +224,12 @@ def test_bad_requests_are_refused():
         dl.load("four_bar").wasm(["rollout"])
     with pytest.raises(dl.UnknownNameError, match="no method"):
         robot.wasm({"rollout": {"method": "rk5"}})
-    with pytest.raises(DalembertError):
+    with pytest.raises(dl.UnknownNameError, match="takes no 'methode'; did you mean 'method'"):
         robot.wasm({"rollout": {"methode": "rk4"}})
+    with pytest.raises(dl.UnknownNameError, match="no frame 'tol'; did you mean 'tool'"):
+        robot.wasm({"reach": {"frame": "tol"}})
+    with pytest.raises(dl.UnknownNameError, match="no task"):
+        robot.wasm({"reach": {"task": "speed"}})
 
 
 def test_command_writes_the_module(tmp_path):

@@ -145,6 +145,22 @@ def test_a_sparse_network_is_refused():
         page_kernels(dl.load("n_four_bar"))
 
 
+def test_a_dragged_tool_arrives():
+    """One millimetre, in the frames of a tenth of a second; the posture is the page's own."""
+    robot = dl.load("ur5")
+    drag = """async ([text, q, target]) => {
+      const kernels = await Kernels.fromBase64(text), { said, inputs } = kernels.find("reach");
+      inputs.q.set(q);
+      for (let frame = 0; frame < 6; frame++) kernels.roll("reach", 3, said.gain, { target });
+      return Array.from(kernels.find("poses").inputs.q);
+    }"""
+    q = np.array([0.3, -0.9, 1.2, 0.2, 0.7, 0.1])
+    target = robot.pose(q, "tool")
+    target[:3, 3] += [0.05, -0.08, 0.1]
+    found = in_node(drag, text_of(robot, "tool"), q.tolist(), target.ravel().tolist())
+    assert np.abs(robot.pose(found, "tool") - target)[:3, 3].max() < 1e-6
+
+
 def test_what_is_wrong_is_said():
     refused = """async ([text, calls]) => {
       const kernels = await Kernels.fromBase64(text), empty = btoa("\\0asm\\x01\\0\\0\\0");

@@ -18,7 +18,7 @@ QUANTITIES = (
 def page_kernels(system: System, tool: str | None = None) -> bytes:
     """Dynamics, energies, poses of all frames, and steps: `rollout`, or `step` under constraints.
 
-    `tool` is a frame whose Jacobian comes along.
+    Of the frame `tool` come the Jacobian, and steps toward a position or a pose.
     """
     system = system.compiled
     seen = system.dynamics
@@ -30,7 +30,10 @@ def page_kernels(system: System, tool: str | None = None) -> bytes:
     if seen.frames:
         wanted["poses"] = {}
     if tool is not None:
-        wanted["jacobian"] = {"frame": tool, "expressed_in": "world"}
+        jacobian = "frame_jacobian" if "frame_jacobian" in seen.catalogue else "jacobian"
+        wanted["jacobian"] = {"quantity": jacobian, "frame": tool, "expressed_in": "world"}
+        wanted["reach"] = {"frame": tool}
+        wanted["reach_pose"] = {"quantity": "reach", "frame": tool, "task": "pose"}
     if seen.rows or seen.moving:
         wanted["step"] = step_operation(system, "rk4", smooth=False).program
     else:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import DalembertError, UnknownNameError
+from dalembert.formulations.kinematics.reach import TASKS
 from dalembert.kernels.program.program import Port, Program
 from dalembert.systems.evaluator import traced
 from dalembert.systems.export import UNITS
 from dalembert.systems.friction import LEAST_WIDTH, smoothing_width
+from dalembert.systems.reaching.hunt import GAIN
+from dalembert.systems.reaching.search import Search, following_loop
 from dalembert.systems.rollouts import rollout_iteration
 from dalembert.text import short, suggest
 
@@ -24,8 +28,8 @@ _UNITS = {
     "width": "rad/s or m/s, over which Coulomb friction rises",
     "w": "activations of the actuators",
     "dt": "s",
+    "target": "pose in the world, m",
 }
-_STEPS = {"method": "rk4", "friction": "smooth", "controls": False}
 Entry = Mapping[str, Any] | Program
 
 
@@ -44,14 +48,24 @@ def wasm_of(
         if isinstance(entry, Program):
             made[name], notes[name] = entry, {}
         elif isinstance(entry, Mapping):
-            choices = {"quantity": name, **entry}
-            find = _OTHERS.get(choices["quantity"], _quantity)
-            made[name], notes[name] = find(system, **choices)
+            made[name], notes[name] = _found(system, **{"quantity": name, **entry})
         else:
             raise DalembertError(
                 f"{name}: {short(entry)} must be choices, such as {{'frame': 'tool'}}, or a Program"
             )
     return wasm_module(made, description(system), _UNITS, notes, batch)
+
+
+def _found(system: System, quantity: str, **choices: Any) -> tuple[Any, dict[str, Any]]:
+    """What goes into the module for one entry, and what is said of it."""
+    if quantity not in _OTHERS:
+        return _quantity(system, quantity, **choices)
+    find = _OTHERS[quantity]
+    known = list(signature(find).parameters)[1:]
+    for name in choices:
+        if name not in known:
+            raise UnknownNameError(f"{quantity} takes no {name!r}{suggest(name, known)}")
+    return find(system, **choices)
 
 
 def _quantity(
@@ -68,12 +82,10 @@ def _quantity(
     return system._program(variant), note
 
 
-def _rollout(system: System, quantity: str, **choices: Any) -> tuple[Iteration, dict[str, Any]]:
+def _rollout(
+    system: System, method: str = "rk4", friction: str = "smooth", controls: bool = False
+) -> tuple[Iteration, dict[str, Any]]:
     """Steps of a method, the named parameters being inputs; `controls` in place of torques."""
-    for name in choices:
-        if name not in _STEPS:
-            raise UnknownNameError(f"{quantity} takes no {name!r}{suggest(name, list(_STEPS))}")
-    method, friction, controls = {**_STEPS, **choices}.values()
     made = rollout_iteration(system, method, friction, controls, open_parameters=True)
     note: dict[str, Any] = {"method": method, "summary": f"steps of {method}, in place"}
     if any(port.name == "width" for port in made.held):
@@ -85,7 +97,22 @@ def _rollout(system: System, quantity: str, **choices: Any) -> tuple[Iteration, 
     return made, note
 
 
-def _poses(system: System, quantity: str) -> tuple[Program, dict[str, Any]]:
+def _reach(
+    system: System, frame: str = "tool", task: str = "position", limits: bool = True
+) -> tuple[Iteration, dict[str, Any]]:
+    """Steps of inverse kinematics from q toward a target (4, 4) of a frame, within the limits."""
+    seen = system.dynamics
+    seen.require_frame(frame)
+    if task not in TASKS:
+        raise UnknownNameError(f"there is no task {task!r}{suggest(task, list(TASKS))}")
+    made = following_loop(seen, Search(frame, task, limits, hops=False))
+    numbers = [{"name": "steps", "type": "i32"}, {"name": "gain", "type": "f64"}]
+    choices = {"frame": frame, "task": task}
+    summary = "steps of inverse kinematics, in place"
+    return made, {"numbers": numbers, "gain": GAIN, "choices": choices, "summary": summary}
+
+
+def _poses(system: System) -> tuple[Program, dict[str, Any]]:
     """Poses of all frames in one function, T (frames, 4, 4)."""
     seen = system.dynamics
     if not seen.frames:
@@ -96,13 +123,14 @@ def _poses(system: System, quantity: str) -> tuple[Program, dict[str, Any]]:
         return {"T": np.stack([placed[frame] for frame in seen.frames])}
 
     open_ = [Port("parameters", (len(seen.parameters),))] if seen.parameters else []
-    made = traced(function, [Port("q", (seen.nq,)), *open_], quantity)
+    made = traced(function, [Port("q", (seen.nq,)), *open_], "poses")
     return made, {"frames": list(seen.frames), "summary": "poses of all frames in the world"}
 
 
 _OTHERS: dict[str, Callable[..., tuple[Any, dict[str, Any]]]] = {
     "rollout": _rollout,
     "poses": _poses,
+    "reach": _reach,
 }
 
 

@@ -54,7 +54,7 @@ def wasm_module(
         own = f"{name} of this module"  # told apart from functions of the library
         _require_new(name, exported)
         exported[name] = own
-        said[name] = {**(notes or {}).get(name, {}), **places.of(given)}
+        said[name] = {**places.of(given), **(notes or {}).get(name, {})}
         if isinstance(given, Iteration):
             add_rollout(library, own, given)
             continue

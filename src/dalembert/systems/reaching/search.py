@@ -49,9 +49,15 @@ def search_loop(dynamics: Dynamics, how: Search) -> Iteration:
 
 
 def following_loop(dynamics: Dynamics, how: Search) -> Iteration:
-    """The loop: base q, held the target of each step."""
-    function = partial(reach.follow, dynamics, task_of(dynamics, how))
-    return loop(function, (Port("q", (dynamics.nq,)),), (Port("target", (4, 4)),))
+    """The loop: base q, held the target of each step, and parameters that are still open."""
+    task, count = task_of(dynamics, how), len(dynamics.parameters)
+
+    def function(parameters: Any = None, **given: Any) -> tuple[Any]:
+        seen = dynamics if parameters is None else dynamics.bind(parameters)
+        return reach.follow(seen, task, **given)
+
+    held = (Port("target", (4, 4)), *([Port("parameters", (count,))] if count else []))
+    return loop(function, (Port("q", (dynamics.nq,)),), held)
 
 
 def relaxing_loop(dynamics: Dynamics, how: Search) -> Iteration:
