@@ -68,6 +68,7 @@ DOORS = {
     "mechanisms": Door("mechanisms", "case", "outcome", 5_000),
     "runs": Door("runs", "case", "outcome", 2_000, 100),
     "names": Door("outputs", "case", "outcome", 2_000, 100),
+    "logs": Door("logs", "case", "outcome", 5_000),
     "commands": Door("commands", "case", "outcome", 1_000, 50),
 }
 

@@ -17,12 +17,8 @@ BAND = 40  # frequencies, at least, over which power is averaged before it is ca
 SEEN = 4.0  # times the floor of noise from which power is motion
 ENOUGH = 40_000  # positions that show the step of an encoder
 LATTICE = 0.1  # of a step that differences of positions may be off multiples of it
-CERTAIN = (
-    100.0  # times as much as noise counts what a filter takes of the motion: it never averages out
-)
-LOWEST = (
-    20.0  # periods of a cut-off that a log must hold: filters spoil a period or two at its ends
-)
+CERTAIN = 100.0  # times as much as noise counts what never averages out
+LOWEST = 20.0  # periods of a cut-off that a log must hold: its ends spoil a few of them
 HIGHEST = 0.4  # of the rate, above which a filter would do nothing
 EPS = float(np.finfo(float).eps)
 
@@ -50,7 +46,7 @@ def spectrum(x: np.ndarray, rate: float, step: np.ndarray | float = 0.0) -> Spec
     parts = np.array_split(band, max(1, min(BLOCKS, len(band) // 16)))
     floor = np.median([part.mean(axis=0) for part in parts], axis=0)
     rounding = np.broadcast_to(np.asarray(step, float) ** 2 / 12.0, floor.shape)
-    lag = max(1, round(0.05 * rate))
+    lag = max(1, min(round(0.05 * rate), len(x) // 4))
     speed = np.median(np.abs(x[lag:] - x[:-lag]), axis=0) * rate / lag
     lines = np.where(speed < rate * np.asarray(step), 1.5 * rounding, 0.0)
     return Spectrum(f, power, np.maximum(floor, 2.0 * rounding / rate), lines, rate, len(x) / rate)
@@ -76,24 +72,28 @@ def _periodogram(x: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def best_cutoff(found: Spectrum) -> float:
-    """Hz at which q̈ is best: noise let through and motion taken away are least together.
+    """Hz at which q̈ is best for a fit; half the rate where nothing is to be gained by a filter.
 
-    With |H|² = 1/(1 + (tan πf/r / tan πf_c/r)⁸) of both passes, summed over joints that move, each
-    beside its own power of q̈: Σ (2πf)⁴ (c (1 − H)² (S − S_n) + H² S_n), c for what is certain.
-    Returns half the rate where nothing is to be gained by a filter.
+    With H = 1/(1 + (tan πf/r / tan πf_c/r)⁸) of both passes, S the power of q̈ and N its noise, each
+    beside the power of the joint's q̈ and summed over joints: c (Σ S H (1 − H))² + Σ S (1 − H)² +
+    Σ N H². The first is what a fit takes for another inertia; it does not average out and counts c
+    times. The second is motion that is not explained, the third noise let through.
     """
-    f, rate, moving = found.f, found.rate, moves(found)
+    f, rate = found.f, found.rate
+    weight = (2.0 * np.pi * f) ** 4
+    signal = np.where(above(found), weight[:, None] * (found.power - found.floor), 0.0)
+    moving = signal.sum(axis=0) > 0.0
     if not moving.any():
         return 0.5 * rate
-    weight = (2.0 * np.pi * f) ** 4
-    signal = np.where(above(found), weight[:, None] * (found.power - found.floor), 0.0)[:, moving]
-    size = signal.sum(axis=0)
-    tails, noise = (signal / size).sum(axis=1), (found.floor[moving] / size).sum()
-    lowest = LOWEST / found.duration
-    tried = np.geomspace(min(lowest, 0.1 * rate), HIGHEST * rate, 80)
+    size = signal.sum(axis=0)[moving]
+    share, noise = signal[:, moving] / size, (found.floor[moving] / size).sum()
+    tried = np.geomspace(min(LOWEST / found.duration, 0.1 * rate), HIGHEST * rate, 80)
     warped = np.tan(np.pi * np.minimum(f / rate, 0.499)) ** (2 * ORDER)
-    gains = (1.0 / (1.0 + warped / np.tan(np.pi * c / rate) ** (2 * ORDER)) for c in tried)
-    lost = [CERTAIN * float(tails @ (1.0 - g) ** 2) + noise * float(weight @ g**2) for g in gains]
+    lost = []
+    for cutoff in tried:
+        H = 1.0 / (1.0 + warped / np.tan(np.pi * cutoff / rate) ** (2 * ORDER))
+        gain, unexplained = (H * (1.0 - H)) @ share, ((1.0 - H) ** 2) @ share
+        lost.append((CERTAIN * gain**2 + unexplained).sum() + noise * (weight @ H**2))
     best = int(np.argmin(lost))
     return 0.5 * rate if best == len(tried) - 1 else float(tried[best])
 

@@ -11,7 +11,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from dalembert.errors import TrajectoryError, UnknownNameError
+import numpy as np
+
+from dalembert.errors import SettingError, TrajectoryError, UnknownNameError
 from dalembert.simulation.log_numbered import SLOT, by_pattern, chosen, groups, key_of
 from dalembert.simulation.log_units import SI, Units, split_unit
 from dalembert.systems.system import System
@@ -192,6 +194,10 @@ def _told_apart(
     """(names of the file → names understood, quantities → patterns)."""
     renamed, patterns = {}, {}
     for name, value in columns.items():
+        if not isinstance(value, str | list | tuple | np.ndarray):
+            raise SettingError(
+                f"columns[{name!r}] is {short(value)}: a name, a pattern or a list of names is needed"
+            )
         pattern = not isinstance(value, str) or SLOT in value or "*" in value
         if name in (*WORDS, "time") and (pattern or (name not in header and value in header)):
             patterns[name] = value

@@ -13,6 +13,7 @@ from dalembert.systems.system import System
 DEGREE = 5  # of the spline; q̈ then is of fourth order in the step
 ORDER = 4  # of Butterworth's filter, run forward and backward
 FEWEST = 28  # rows that a filter needs
+DENSEST = 1e-7  # of the rate, below which a filter's coefficients are no more than rounding
 GAPS = 20  # times as many even steps as rows: beyond that the times are too uneven to filter
 STEP = 1e-6  # of the difference that turns rates of quaternions into velocities
 
@@ -48,6 +49,10 @@ def _filtered(t: np.ndarray, x: np.ndarray, lowpass: float) -> tuple[np.ndarray,
     if not (np.isfinite(lowpass) and 0.0 < lowpass < highest):
         raise SettingError(
             f"lowpass={lowpass!r} must be between 0 and {highest:g} Hz, half the rate of the rows"
+        )
+    if lowpass * step < DENSEST:
+        raise TrajectoryError(
+            f"rows every {step:.3g} s are too dense for a filter of {lowpass:g} Hz; are times right?"
         )
     count = round((t[-1] - t[0]) / step) + 1
     if count > GAPS * len(t):
