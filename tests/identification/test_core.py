@@ -1,8 +1,11 @@
 """The fit itself: triangles of blocks, base parameters, weights, deviations, what is not seen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.signal import lfilter
 
 import dalembert as dl
 from dalembert.identification.accumulate import low_pass, thinned, triangle
@@ -95,6 +98,24 @@ def test_deviations_are_those_of_many_fits(puma):
     z = np.stack([(f.beta - truth) / np.sqrt(np.diag(f.covariance)) for f in fits])
     assert 0.9 < np.sqrt(np.mean(z**2)) < 1.1
     assert np.mean(abs(z) < 3.0) > 0.99
+
+
+def test_deviations_hold_where_leftovers_go_together(puma):
+    """Noise that remembers 0.9 of itself from sample to sample: plain deviations are far too small."""
+    columns, base, x = puma
+    clean = driven(columns, fourier_record(columns.system, duration=20.0, rate=100.0), x)
+    noise, truth = 0.01 * abs(clean.tau).max(axis=0), base.matrix @ x
+    z, plain = [], []
+    for seed in range(15):
+        white = np.random.default_rng(seed).normal(size=clean.tau.shape)
+        coloured = lfilter([np.sqrt(1.0 - 0.9**2)], [1.0, -0.9], white, axis=0)
+        record = replace(clean, tau=clean.tau + noise * coloured)
+        found = estimate(thinned(columns, base, [record], 2), truth)
+        z.append((found.beta - truth) / np.sqrt(np.diag(found.covariance)))
+        alone = np.diag(np.linalg.inv(found.A.T @ found.A))
+        plain.append((found.beta - truth) / np.sqrt(alone))
+    assert 0.8 < np.sqrt(np.mean(np.square(z))) < 1.1
+    assert np.mean(np.abs(z) < 3.0) > 0.99 > 0.8 > np.mean(np.abs(plain) < 3.0)
 
 
 def test_a_joint_that_never_moves_is_named_and_keeps_the_prior():

@@ -12,7 +12,7 @@ from dalembert.identification.columns import columns_of
 from dalembert.identification.logs import part_of, records_of, split
 from dalembert.identification.outliers import spikes_of
 from dalembert.identification.tuning import choose_cutoff
-from tests.identification.logs import CLEAN, REAL, other_robot, ugly_log
+from tests.identification.logs import CLEAN, REAL, fourier, other_robot, ugly_log
 from tests.identification.motions import driven, fourier_record, numbers
 
 
@@ -103,3 +103,21 @@ def test_a_filter_is_chosen_without_what_is_held_out():
 def test_what_is_no_log_is_refused(arm):
     with pytest.raises(dl.IdentificationError, match="not ndarray"):
         dl.identify(arm[0].system, np.zeros((10, 2)))
+
+
+def test_noise_of_a_joint_that_stands_is_no_motion():
+    """An encoder that flickers by a step shows neither friction nor inertia."""
+    prior = dl.load("planar_2r")
+    still = fourier(prior, 1, still=(1,))
+    made = ugly_log(prior, replace(CLEAN, bits=14, seed=1), motion=still)
+    log = made.log.copy(deep=True)
+    flicker = np.random.default_rng(0).integers(-1, 2, log.sizes["time"])
+    log.q.values[:, 1] += flicker * 2.0 * np.pi / 2**14
+    with pytest.warns(dl.IdentificationWarning, match="'link2_joint' never moves"):
+        found = dl.identify(prior, log)
+    hidden = dict(found.unseen)
+    assert "never moves" in hidden["link2_joint:viscous"]
+    assert "never moves" in hidden["link2_joint:coulomb"]
+    assert found.records[0].qd[:, 1].any() == 0
+    table = found.errors(normalised=True).loc["held_out"]
+    assert table.loc["link1_joint", "unconstrained"] < 0.05

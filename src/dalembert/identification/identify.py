@@ -12,7 +12,13 @@ from dalembert.identification.columns import columns_of
 from dalembert.identification.evidence import evidence
 from dalembert.identification.findings import judged, require_known
 from dalembert.identification.fit import Fit
-from dalembert.identification.logs import logs_of, part_of, records_of, split
+from dalembert.identification.logs import (
+    logs_of,
+    part_of,
+    records_of,
+    split,
+    without_dither,
+)
 from dalembert.identification.provenance import sentences, with_provenance
 from dalembert.identification.real_bodies import real_bodies
 from dalembert.identification.rebuilt import with_values
@@ -96,6 +102,7 @@ def identify(
         cutoff = choose_cutoff(columns, base, lambda c: records_of(system, some, c, delay))
     records = records_of(system, logs, cutoff, delay)
     fitted, held = split(system, records, held_out, cutoff, delay)
+    fitted, held = without_dither(system, fitted, held)
     columns = with_noise_widths(columns, fitted)
     warned = judged(evidence(system, logs, fitted, columns), doubts)
     linear = method if method in METHODS else "inverse_dynamics"

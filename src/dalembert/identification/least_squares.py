@@ -22,6 +22,8 @@ from dalembert.model.frozen import Frozen
 STEPS = 4  # of weights: they settle in two or three
 FAINT = 1e-10  # of the largest: a column of rounding only
 MEMORY = 200  # rows: the longest correlation that is looked for
+STRONGEST = 0.97  # of a score's memory from one row to the next
+MOST = 1.25  # independent leftovers per parameter, at least, that are reckoned with
 SEEN = 1.0  # deviations by which a whole torque's worth of a direction must show
 
 
@@ -34,7 +36,7 @@ class Estimate(Frozen):
     noise: np.ndarray  # (equations,) deviation of a thinned row's leftover
     A: np.ndarray  # (base, base) upper triangle, noise of unit variance
     b: np.ndarray  # (base,)
-    blind: np.ndarray  # (base, unseen) directions of β that the log does not show, orthonormal
+    blind: np.ndarray  # (base, unseen) orthonormal directions not seen, of β by its worth in torque
     condition: float  # of A with columns of unit length, in the directions that are seen
     count: int  # rows
 
@@ -92,20 +94,21 @@ def _solution(A: np.ndarray, b: np.ndarray, prior: np.ndarray) -> _Solution:
     """
     size = np.linalg.norm(A, axis=0)
     there = size > FAINT * size.max(initial=0.0)
-    scale = np.where(there, np.linalg.norm(b) / np.where(there, size, 1.0), 0.0)
-    U, s, Vt = np.linalg.svd(A * scale)
+    scale = np.linalg.norm(b) / size[there]
+    U, s, Vt = np.linalg.svd(A[:, there] * scale, full_matrices=False)
     seen = s > max(SEEN, FAINT * s.max(initial=0.0))
     wanted = U.T @ (b - A @ prior)
-    beta = prior + scale * (Vt[seen].T @ (wanted[seen] / s[seen]))
-    half = scale[:, None] * (Vt[seen].T / s[seen])
-    dark = scale[:, None] * Vt[~seen].T
-    unknown = dark @ dark.T
+    beta = np.array(prior, dtype=float)
+    beta[there] += scale * (Vt[seen].T @ (wanted[seen] / s[seen]))
+    half, dark = scale[:, None] * (Vt[seen].T / s[seen]), scale[:, None] * Vt[~seen].T
+    inverse, unknown = np.zeros((2, len(b), len(b)))
+    inverse[np.ix_(there, there)], unknown[np.ix_(there, there)] = half @ half.T, dark @ dark.T
     unknown[~there, ~there] = np.inf
-    blind = np.concatenate([dark[:, np.any(dark, axis=0)], np.eye(len(b))[:, ~there]], axis=1)
-    if blind.size:
-        blind = np.linalg.qr(blind / np.maximum(np.linalg.norm(blind, axis=0), 1e-300))[0]
+    blind = np.zeros((len(b), np.count_nonzero(~seen)))
+    blind[there] = Vt[~seen].T
+    blind = np.concatenate([blind, np.eye(len(b))[:, ~there]], axis=1)
     condition = float(s[seen].max() / s[seen].min()) if seen.any() else np.inf
-    return _Solution(beta, half @ half.T, unknown, blind, condition)
+    return _Solution(beta, inverse, unknown, blind, condition)
 
 
 def _alone(triangles: Sequence[np.ndarray], count: int) -> np.ndarray:
@@ -141,30 +144,53 @@ def _spread(
 def _sandwich(rows: Rows, noise: np.ndarray, beta: np.ndarray, inverse: np.ndarray) -> np.ndarray:
     """Covariance (base, base): (AᵀA)⁻¹, widened where leftovers go together in time."""
     left = rows.residuals(beta) / noise
-    scores, lags = np.zeros((len(left), rows.size)), _lags(left)
+    scores = np.zeros((len(left), rows.size))
     for j, (W, where) in enumerate(zip(rows.W, rows.places, strict=True)):
         scores[:, where] += W * (left[:, j] / noise[j])[:, None]
+    lags, memory = _memory(left)
     middle = sum(_together(scores[rows.stretch == k], lags) for k in np.unique(rows.stretch))
     wide = inverse @ middle @ inverse
-    plain, robust = np.diag(inverse), np.diag(wide)
+    # leftovers that go together are fewer than they seem, and the fit has taken its share of them
+    own, taken = len(left) / memory, float(np.count_nonzero(np.diag(inverse)))
+    widen = _share(left.size, taken) / _share(own.sum(), taken)
+    plain, robust = np.diag(inverse), widen * np.diag(wide)
     grow = np.sqrt(np.maximum(plain, robust) / np.where(plain > 0.0, plain, 1.0))
     return grow[:, None] * inverse * grow
 
 
+def _share(count: float, taken: float) -> float:
+    """Of `count` independent leftovers, what is left after a fit has taken some."""
+    return float(1.0 - taken / max(count, MOST * taken, 1.0))
+
+
 def _together(scores: np.ndarray, lags: int) -> np.ndarray:
-    """Σ_l (1 − |l|/(L + 1)) Σ_t s_t s_{t+l}ᵀ: squares of the sums over every L + 1 rows, by L + 1."""
+    """Long-run sum Σ_l w_l Σ_t s_t s_{t+l}ᵀ of scores s (n, k), w_l = 1 − |l|/(L + 1).
+
+    It is taken of v in s_t = a s_{t−1} + v_t, column by column, and divided by 1 − a on both sides
+    (Andrews and Monahan 1992): squares of v's sums over every L + 1 rows, by L + 1.
+    """
+    power = np.sum(scores[:-1] ** 2, axis=0)
+    slope = np.sum(scores[1:] * scores[:-1], axis=0) / np.maximum(power, 1e-300)
+    slope = np.clip(slope, 0.0, STRONGEST)
+    fresh = scores.copy()
+    fresh[1:] -= slope * scores[:-1]
     none = np.zeros((lags + 1, scores.shape[1]))
-    total = np.cumsum(np.concatenate([none, scores, none[1:]]), axis=0)
-    sums = total[lags + 1 :] - total[: -lags - 1]
-    return sums.T @ sums / (lags + 1)
+    total = np.cumsum(np.concatenate([none, fresh, none[1:]]), axis=0)
+    sums = (total[lags + 1 :] - total[: -lags - 1]) / (1.0 - slope)
+    return np.asarray(sums.T @ sums / (lags + 1))
 
 
-def _lags(left: np.ndarray) -> int:
-    """How many rows leftovers remember: twice the first lag at which their correlation is chance."""
+def _memory(left: np.ndarray) -> tuple[int, np.ndarray]:
+    """(lags after which no leftover remembers anything, rows per independent one (equations,)).
+
+    Correlations are summed to the first that is chance: 1 + 2 Σ ρ_l.
+    """
     count = len(left)
     most = max(1, min(count // 10, MEMORY))
     spectrum = np.fft.rfft(left - left.mean(axis=0), 2 * count, axis=0)
     found = np.fft.irfft(abs(spectrum) ** 2, axis=0)[:most]
     correlation = found / np.maximum(found[0], 1e-300)
-    chance = np.all(correlation < 2.0 / np.sqrt(count), axis=1)
-    return 2 * (int(np.argmax(chance)) if chance.any() else most)
+    chance = np.logical_or.accumulate(correlation < 2.0 / np.sqrt(count), axis=0)
+    together = 1.0 + 2.0 * np.sum(np.where(chance, 0.0, correlation)[1:], axis=0)
+    lags = int(np.sum(~chance, axis=0).max())
+    return 2 * max(1, lags), together

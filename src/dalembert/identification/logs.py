@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -15,6 +16,7 @@ from dalembert.identification.record import Record
 from dalembert.systems.system import System
 
 ENOUGH = 30_000  # samples by which a filter is chosen
+STILL = 5.0  # deviations of its noise: a velocity that never is larger is none
 
 
 def logs_of(system: System, log: Any) -> tuple[Any, ...]:
@@ -84,3 +86,32 @@ def split(
         held.insert(0, last)
         left -= len(last.t)
     return tuple(fitted), tuple(held)
+
+
+def still_joints(system: System, records: Sequence[Record]) -> tuple[str, ...]:
+    """Velocities that are nothing but noise in every record."""
+    names, moved = system.dynamics.velocities, np.zeros(system.nv, dtype=bool)
+    for record in records:
+        moved |= np.abs(record.qd).max(axis=0) > STILL * record.rate_noise
+    return tuple(name for name, moves in zip(names, moved, strict=True) if not moves)
+
+
+def at_rest(records: Sequence[Record], joints: Sequence[int]) -> tuple[Record, ...]:
+    """The records with the noise of these joints' motion taken away: they stand where they are."""
+    if not joints:
+        return tuple(records)
+    made = []
+    for record in records:
+        q, qd, qdd = (np.array(x) for x in (record.q, record.qd, record.qdd))
+        q[:, joints], qd[:, joints], qdd[:, joints] = q[:, joints].mean(axis=0), 0.0, 0.0
+        made.append(replace(record, q=q, qd=qd, qdd=qdd))
+    return tuple(made)
+
+
+def without_dither(system: System, *parts: tuple[Record, ...]) -> tuple[tuple[Record, ...], ...]:
+    """Records to fit and those held out, with joints at rest that the first never move."""
+    if system.nq != system.nv:
+        return parts
+    still = still_joints(system, parts[0])
+    joints = [k for k, name in enumerate(system.dynamics.velocities) if name in still]
+    return tuple(at_rest(part, joints) for part in parts)
