@@ -181,6 +181,25 @@ def test_expected_deviations_are_those_of_least_squares(ur5, motion):
     np.testing.assert_allclose(said, found, rtol=0.02)
 
 
+def test_identify_finds_parameters_as_well_as_was_promised():
+    """Torques with white noise: deviations of the fit are those expected of the motion."""
+    robot = dl.load("planar_2r")
+    found = dl.excitation(robot, 20, velocity=3.0, torque=60.0, noise=0.05, budget=60)
+    log, rng = found.sampled(rate=200.0), np.random.default_rng(1)
+    log["tau"] = log.tau + 0.05 * rng.normal(size=log.tau.shape)
+    fit = dl.identify(robot, log, held_out=None, consistent=False)
+    said = found.deviations(rate=200.0)
+    assert list(said.index) == list(fit.base.index)
+    np.testing.assert_allclose(fit.base["std"], said["std"], rtol=0.15)
+    assert (np.abs(fit.base["value"] - said["prior"]) < 4.0 * said["std"]).all()
+    assert fit.condition == pytest.approx(found.condition, rel=0.1)
+
+
+def test_a_time_limit_ends_the_search(ur5):
+    found = dl.excitation(ur5, 10, budget=10**6, time_limit=1e-3)
+    assert np.isfinite(found.condition) and (found.limits.margin > 0.0).all()
+
+
 def test_joints_that_follow_others_are_moved_by_their_leaders():
     """The base columns are those of the reduced coordinates."""
     arm = dl.load(str(ROBOTS / "palletiser.urdf"))

@@ -82,6 +82,7 @@ def excitation(
     True
     """
     _check(duration, harmonics, periods, objective, margin, budget, time_limit)
+    effort = Effort(budget, _stop(time_limit))
     limits, said = limits_of(robot, position, velocity, acceleration, torque)
     plain = type(robot)(robot.dynamics.bound().without_coulomb().description)
     count = max(1, round(duration / PERIOD)) if periods is None else periods
@@ -90,7 +91,6 @@ def excitation(
     judge = Objective(objective, scaled, _noise(robot, noise, limits))
     space = workspace_of(plain, workspace)
     whole = Problem(plain, basis, columns, judge, limits, space, SAMPLES * harmonics)
-    effort = Effort(budget, _stop(time_limit))
     with progress_bar("exciting", on_terminal()) as report:
         progress_of(effort, report)
         z, _ = search(_within(whole, margin), effort, seed)

@@ -16,7 +16,7 @@ from dalembert.identification.exciting.problem import Problem
 POSTURES = 4096  # tried for one that keeps to all limits at rest
 CENTRES = 16  # of them, those furthest from their limits
 SIZES = 0.8 * 0.6 ** np.arange(12)  # of random motions, in shares of the limits
-FEWEST, MOST, SHARE = 16, 256, 0.1  # random motions of a batch: that share of the budget
+FEWEST, MOST, SHARE = 16, 128, 0.1  # random motions of a batch: that share of the budget
 TRIED = 4  # of a batch, the best, from which descents begin
 KINDS = ("position", "velocity", "acceleration", "torque", "distance")
 
