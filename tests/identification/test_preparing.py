@@ -182,6 +182,20 @@ def test_missing_numbers_are_bridged_and_pauses_cut_the_log(arm):
     assert "600 rows with missing numbers left out" in said and "cut into 2 stretches" in said
 
 
+def test_short_pauses_are_bridged(arm):
+    """Rows of a busy logger: pauses of 30 ms each second do not cut the log into pieces."""
+    keep = (np.arange(len(T)) % 1000) >= 30
+    (record,) = prepare(arm, plain().isel(time=np.flatnonzero(keep)))
+    assert errors(record)[2] < 2e-3 and record.t[-1] - record.t[0] > 10.0
+    assert any("11 pauses of up to 0.031 s bridged" in line for line in record.said)
+
+
+def test_moments_are_times(arm):
+    moments = np.datetime64("2024-01-01", "ns") + np.round(T * 1e9).astype("m8[ns]")
+    (record,) = prepare(arm, plain().assign_coords(time=moments))
+    assert errors(record)[2] < 1e-3
+
+
 def test_a_clock_of_coarse_ticks_is_spread(arm):
     """Stamps of 10 ms for rows of 1 ms: q̈ is right, but for the unknown part of a tick."""
     (record,) = prepare(arm, plain().assign_coords(time=np.floor(T * 100.0) / 100.0))

@@ -104,7 +104,10 @@ def _arrays(
             )
         ordered = values.sel({along: list(names)}) if along in log.coords else values
         found[quantity] = np.asarray(ordered.values, float)
-    t = np.asarray(log["time"].values, float)
+    stamps = np.asarray(log["time"].values)
+    if stamps.dtype.kind in "mM":  # moments, or times since a start
+        stamps = (stamps - stamps[0]) / np.timedelta64(1, "s")
+    t = stamps.astype(float)
     _require_rows(log, t, "rows")
     return t, found["q"], found["tau"], found.get("qd")
 

@@ -11,7 +11,9 @@ from dalembert.identification.noise import moves, spectrum
 from dalembert.simulation.log_rates import continuous, curve
 from dalembert.systems.system import System
 
-GAP = 5.5  # usual steps between rows: a longer pause ends a stretch
+GAP = 5.5  # usual steps between rows: a longer pause is bridged, or ends a stretch
+BRIDGED = 0.05  # s of a pause that is bridged
+NEAR = 20  # rows on either side of a pause, and as many as are missing, through which it is
 EVEN = 0.02  # of a step that stamps may be off an even rate and count as even
 JITTER = 0.5  # of the noise: even times that leave less than that are the true ones
 PROBED = 20_000  # rows by which stamps are judged
@@ -40,9 +42,11 @@ def stretches(
     usual = float(np.median(steps))
     if np.mean(steps > GAP * usual) > 0.1:  # rows came in bursts
         usual = float(np.mean(steps))
+    nq, nv = system.nq, system.nv
+    t, x, said = _bridged(t, np.hstack([continuous(system, x[:, :nq]), x[:, nq:]]), usual)
+    steps = np.diff(t)
     pauses = np.flatnonzero(steps > GAP * usual)
     parts = np.split(np.arange(len(t)), pauses + 1)
-    said = []
     if len(pauses):
         said.append(
             f"{len(pauses)} pauses of up to {steps.max():.3g} s, where {usual:.3g} s is usual: cut "
@@ -58,12 +62,39 @@ def stretches(
         raise IdentificationError(
             f"no stretch of {SHORTEST} rows is without a pause of more than {GAP * usual:.3g} s"
         )
-    nq, nv = system.nq, system.nv
     found = []
     for p in kept:
-        q, tau = continuous(system, x[p, :nq]), x[p, nq : nq + nv]
+        q, tau = x[p, :nq], x[p, nq : nq + nv]
         found.append(_even(t[p], q, tau, x[p, nq + nv :] if velocities else None, usual, shift))
     return found, said
+
+
+def _bridged(
+    t: np.ndarray, x: np.ndarray, usual: float
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """(t, x, what was done) with rows in short pauses: a cubic through a few rows on either side.
+
+    A spline through single noisy rows would swing in a pause of many steps; this does not.
+    """
+    steps = np.diff(t)
+    short = np.flatnonzero((steps > GAP * usual) & (steps <= BRIDGED))
+    added_t, added_x = [t], [x]
+    for k in short:
+        count = round(steps[k] / usual) - 1
+        inside = t[k] + steps[k] * np.arange(1, count + 1) / (count + 1)
+        near = slice(max(0, k + 1 - NEAR - count), k + 1 + NEAR + count)
+        beside = np.abs(t[near] - inside.mean()) < BRIDGED + 2.0 * steps[k]
+        middle, reach = inside.mean(), steps[k]
+        cubic = np.vander((t[near][beside] - middle) / reach, 4)
+        fitted = np.linalg.lstsq(cubic, x[near][beside], rcond=None)[0]
+        added_t.append(inside)
+        added_x.append(np.vander((inside - middle) / reach, 4) @ fitted)
+    if not len(short):
+        return t, x, []
+    whole, rows = np.concatenate(added_t), np.concatenate(added_x)
+    order = np.argsort(whole, kind="stable")
+    said = f"{len(short)} pauses of up to {steps[short].max():.3g} s bridged by cubics"
+    return whole[order], rows[order], [said]
 
 
 def _even(
