@@ -217,6 +217,11 @@ def columns_of(
     return Columns(system, names, len(robot.parameters), kinds, values, free, chosen)
 
 
+def may_be_passive(system: System) -> bool:
+    """Whether joints may have no drive: those that a loop moves, or a base that floats."""
+    return bool(system.dynamics.rows) or system.nq != system.nv
+
+
 def _require_bodies(system: System) -> Any:
     robot = system.robot
     if robot is None or robot.dynamics.velocities != system.dynamics.velocities:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.errors import IdentificationError, SettingError
+from dalembert.identification.columns import may_be_passive
 from dalembert.identification.noise import (
     HIGHEST,
     Spectrum,
@@ -109,7 +110,16 @@ def _arrays(
         stamps = (stamps - stamps[0]) / np.timedelta64(1, "s")
     t = stamps.astype(float)
     _require_rows(log, t, "rows")
-    return t, found["q"], found["tau"], found.get("qd")
+    return t, found["q"], _driven(system, found["tau"], where), found.get("qd")
+
+
+def _driven(system: System, tau: np.ndarray, where: str) -> np.ndarray:
+    """Torques with zeros for joints that were never measured, where these may be passive."""
+    never = np.isnan(tau).all(axis=0)
+    if never.any() and not may_be_passive(system):
+        names = [name for name, x in zip(system.dynamics.velocities, never, strict=True) if x]
+        raise IdentificationError(f"{where} has no torque of {', '.join(names)}; a fit needs it")
+    return np.where(never, 0.0, tau)
 
 
 def _require_rows(log: xarray.Dataset, t: np.ndarray, what: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.identification.columns import may_be_passive
 from dalembert.identification.findings import Finding
 from dalembert.identification.record import Record
 
@@ -151,7 +152,7 @@ def _of_torques(system: Any, logs: Sequence[Any]) -> Iterator[Finding]:
     tau = np.concatenate([np.asarray(log.tau) for log in logs])
     q = np.concatenate([np.asarray(log.q) for log in logs])
     for name, x, most in zip(names, tau.T, limit, strict=True):
-        if not np.isfinite(x).any():
+        if not np.isfinite(x).any() or (may_be_passive(system) and not x.any()):
             continue  # nobody drives it
         x = np.nan_to_num(x)
         if np.ptp(x) == 0.0:
