@@ -72,7 +72,7 @@ def test_it_plays_by_itself_unless_calm_is_asked_for(open_page, puma):
     wait_until(page, lambda: page.locator("#play").text_content() == "Pause")
 
 
-def test_dragging_a_plot_seeks(open_page, puma):
+def test_clicking_a_plot_seeks(open_page, puma):
     page = open_page(puma, at=0.0)
     box = page.locator(".chart svg").first.bounding_box()
     page.mouse.click(box["x"] + 0.75 * box["width"], box["y"] + 40)

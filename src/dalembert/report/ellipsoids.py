@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ShapeError
+from dalembert.report.colours import PALETTE
 from dalembert.report.figures import figure_of
-from dalembert.report.picture import PALETTE, STYLE, frame_box, limits_of, solid_posture
+from dalembert.report.picture import STYLE, frame_box, limits_of, solid_posture
 from dalembert.report.skeleton import skeleton
 from dalembert.systems.robot import Robot
 from dalembert.text import picture

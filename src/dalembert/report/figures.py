@@ -9,7 +9,8 @@ import numpy as np
 
 from dalembert.errors import DalembertError, ParameterError, UnknownNameError
 from dalembert.report.charts import Plot
-from dalembert.report.picture import PALETTE, STYLE
+from dalembert.report.colours import PALETTE
+from dalembert.report.picture import STYLE
 from dalembert.report.run_charts import one_sample, run_charts, times
 from dalembert.text import picture
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.loads import Moved, loads
-from dalembert.report.picture import PALETTE
+from dalembert.report.colours import PALETTE
 from dalembert.text import picture
 
 if TYPE_CHECKING:

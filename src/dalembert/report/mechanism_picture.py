@@ -12,10 +12,11 @@ from dalembert.errors import DalembertError
 from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.loads import Moved
 from dalembert.report.animation import MOST_FRAMES, _image, _save
+from dalembert.report.colours import PALETTE
 from dalembert.report.figures import figure_of
 from dalembert.report.mechanism_curves import panels, plot, sampled
 from dalembert.report.mechanism_shapes import Shapes, shapes
-from dalembert.report.picture import PALETTE, STYLE
+from dalembert.report.picture import STYLE
 from dalembert.text import picture
 
 if TYPE_CHECKING:

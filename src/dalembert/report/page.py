@@ -16,6 +16,7 @@ import numpy as np
 from dalembert.errors import DalembertError
 from dalembert.report import agreement
 from dalembert.report.charts import Plot, motion_charts
+from dalembert.report.colours import css
 from dalembert.report.facts import describe
 from dalembert.report.looks import Looks, looks_of
 from dalembert.report.mathematics import equations_html
@@ -32,7 +33,15 @@ from dalembert.text import html, html_data
 SAMPLES = 361  # of the curves and postures on a page
 POSES, FEWEST = 12_000, 61  # of bodies at all instants; the viewer goes from one to the next
 SECONDS, SLOW, SEED = 2.0, 0.3, 5  # of a system let go: time, share of a random velocity
-SCRIPTS = ("clock.js", "plots.js", "shapes.js", "viewer.js")
+SCRIPTS = ("clock.js", "plots.js", "shapes.js", "handling.js", "viewer.js")
+NO_SCRIPTS = (
+    "<noscript><p>Scripts are off: the moving picture and the plots need them, all else is here."
+    "</p></noscript>\n"
+)
+VIEW = (
+    "The mechanism in motion. Drag or Shift with arrows turns it, plus and minus zoom. Anywhere on "
+    "the page Space plays and pauses, arrows step from sample to sample."
+)
 # nothing may be fetched, from anywhere
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -151,9 +160,8 @@ def page(
     sections: Sequence[tuple[str, str, str]],
 ) -> str:
     """The page of one motion; sections are (anchor, heading, HTML)."""
-    first = (
-        f'<section id="motion"><p>{html(lead)}</p>{stage(data["scene"], data["looks"])}</section>\n'
-    )
+    shown = stage(data["scene"], data.get("looks"))
+    first = f'<section id="motion"><p>{html(lead)}</p>{shown}</section>\n'
     scripts = [asset("vendor/three.min.js")] if data["scene"] else []
     scripts += [asset(f"assets/{name}") for name in SCRIPTS]
     return document(title, source, first, data, sections, [*scripts, "perform(data);"])
@@ -182,7 +190,7 @@ def document(
         f"<title>{html(title)} – dalembert</title>\n<style>\n{style()}</style>\n"
         f'</head>\n<body>\n<header><h1>{html(title)}</h1><p class="faint">{html(source)}</p>'
         f'<nav><a href="#motion">Motion</a>{links}</nav></header>\n<main>\n'
-        f"{first}{body}</main>\n"
+        f"{NO_SCRIPTS}{first}{body}</main>\n"
         f"<footer>Made by dalembert {__version__}. Units are SI and radians.</footer>\n"
         f'<script type="application/json" id="data">{html_data(data)}</script>\n'
         + "".join(f"<script>\n{text}\n</script>\n" for text in scripts)
@@ -192,7 +200,7 @@ def document(
 
 def stage(drawn: Any, looks: dict[str, Any] | None) -> str:
     """The picture with its controls, and the place of the plots."""
-    view = '<div id="arm" aria-label="The mechanism in motion; drag to turn"></div>'
+    view = f'<div id="arm" role="img" tabindex="0" aria-label="{VIEW}"></div>'
     tick = '<label><input type="checkbox" id="inertia"> inertia</label>'
     if looks:
         tick = '<label><input type="checkbox" id="skeleton"> skeleton</label>' + tick
@@ -200,8 +208,9 @@ def stage(drawn: Any, looks: dict[str, Any] | None) -> str:
     return (
         '<div class="stage"><div class="view box">'
         + (view if drawn else "")
-        + '<div class="controls"><button id="play" type="button">Play</button>'
-        '<input type="range" id="time" aria-label="time"><output id="now"></output>'
+        + '<div class="controls"><button id="play" type="button" title="Space">Play</button>'
+        '<input type="range" id="time" aria-label="time" title="arrow keys step">'
+        '<output id="now" for="time"></output>'
         + (tick if drawn else "")
         + "</div>"
         + (f'<ul class="said faint">{said}</ul>' if said else "")
@@ -214,7 +223,7 @@ def style() -> str:
     font = (files("dalembert.report") / "vendor/stix-math.woff2").read_bytes()
     source = f"data:font/woff2;base64,{b64encode(font).decode()}"
     face = f'@font-face {{ font-family: "STIX formulas"; src: url("{source}") format("woff2"); }}\n'
-    return face + asset("assets/page.css") + FORMULAS
+    return face + css() + asset("assets/page.css") + FORMULAS
 
 
 def asset(name: str) -> str:

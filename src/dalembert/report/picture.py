@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import DalembertError
+from dalembert.report.colours import PALETTE
 from dalembert.report.coordinates import coordinates
 from dalembert.report.motion import SampledMotion
 from dalembert.report.skeleton import Skeleton, skeleton
@@ -24,7 +25,6 @@ LINK, DRUM, RAIL = (
     np.array([0.93, 0.58, 0.2]),
 )
 INK, FAINT = "#22303c", "#8a97a3"
-PALETTE = ("#1f5fa8", "#e07b39", "#2f9e6e", "#b5367a", "#7a5cc2", "#8c8c2e", "#3aa6b9", "#a34a3a")
 MARGINS = {
     "left": -0.02,
     "right": 0.875,

@@ -10,6 +10,7 @@ const clock = (() => {
   function show() {
     slider.value = now;
     shown.textContent = `${now.toFixed(2)} s`;
+    slider.setAttribute("aria-valuetext", shown.textContent);
     listeners.forEach((listener) => listener(now));
   }
   function set(time) {
@@ -31,7 +32,27 @@ const clock = (() => {
   }
   slider.addEventListener("input", () => { play(false); set(Number(slider.value)); });
   button.addEventListener("click", () => play(!playing));
+  // from one sample to another, so many further
+  function step(count) {
+    const times = data.t, [a, b, s] = locate(times, now), i = s < 0.5 ? a : b;
+    play(false);
+    set(times[Math.min(times.length - 1, Math.max(0, i + count))]);
+  }
+  // Space plays, arrows step, Home and End are the ends; what has keys of its own keeps them
+  const OWN = "select, textarea, a, summary, button, input:not([type=range]), [contenteditable]";
+  document.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
+    const space = event.key === " " || event.key === "Spacebar", arrow = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.target.closest(OWN) || !end) return;
+    if (space) play(!playing);
+    else if (arrow) step(arrow * (event.shiftKey ? 10 : 1));
+    else if (event.key === "Home") { play(false); set(start); }
+    else if (event.key === "End") { play(false); set(end); }
+    else return;
+    event.preventDefault();
+  });
   return {
+    now: () => now,
     load() {
       listeners = [];
       now = start = data.t[0];

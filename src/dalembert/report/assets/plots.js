@@ -1,10 +1,21 @@
-// Plots as SVG: axes, curves, a legend with the values of now, and a cursor that can be dragged.
+// Plots as SVG: a cursor of now, values under the pointer, curves that can be hidden, a window of time that all share.
 "use strict";
 const LEFT = 58, RIGHT = 10, TOP = 8, BOTTOM = 30, HEIGHT = 168;
+const REACH = 7, DRAG = 6; // pixels: around the cursor, and from a click to a drag
+const LISTED = 12; // values beside the pointer
 
 function svg(name, attributes, parent) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const key in attributes) made.setAttribute(key, attributes[key]);
+  if (parent) parent.appendChild(made);
+  return made;
+}
+
+// An element with text, which is never markup.
+function element(name, text, parent, kind) {
+  const made = document.createElement(name);
+  if (text !== null) made.textContent = text;
+  if (kind) made.className = kind;
   if (parent) parent.appendChild(made);
   return made;
 }
@@ -22,65 +33,121 @@ function ticks(low, high, count) {
 }
 
 function number(value) {
-  if (!Number.isFinite(value)) return "–";
+  if (value === null || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   const text = size !== 0 && (size >= 1e5 || size < 1e-3) ? value.toExponential(1) : value.toFixed(3);
   return text.replace(/^-(0\.000)$/, "$1").replaceAll("-", "−");
 }
 
-function extent(series) {
+// The least and the largest of curves between two samples, with some room.
+function extent(series, first, last) {
   let low = Infinity, high = -Infinity;
-  for (const one of series) for (const v of one.y) if (v !== null) { low = Math.min(low, v); high = Math.max(high, v); }
+  for (const one of series) for (let i = first; i <= last; i++) {
+    const v = one.y[i];
+    if (v !== null) { low = Math.min(low, v); high = Math.max(high, v); }
+  }
   if (!(low <= high)) return [-1, 1];
   const slack = 0.06 * (high - low) || 0.1 * Math.abs(high) || 1;
   return [low - slack, high + slack];
 }
 
-function plot(chart, parent) {
-  const box = document.createElement("figure");
-  box.className = "chart box";
-  box.style.margin = "0 0 .8rem";
-  box.innerHTML = '<h3></h3><ul class="legend"></ul>';
-  box.querySelector("h3").textContent = chart.title;
-  const values = chart.series.map((one, k) => {
-    const item = document.createElement("li");
-    item.innerHTML = `<i style="border-color: var(--c${k % 8})"></i><b></b><span></span>`;
-    item.querySelector("b").textContent = one.name;
-    item.querySelector("b").style.fontWeight = "500";
-    if (one.dashed) item.querySelector("i").className = "dashed";
-    box.querySelector(".legend").appendChild(item);
-    return item.querySelector("span");
-  });
-  const picture = svg("svg", { height: HEIGHT, role: "img", "aria-label": `${chart.title}, ${chart.unit} over time` }, box);
-  parent.appendChild(box);
-  const times = data.t, [low, high] = extent(chart.series);
-  let cursor = null, x = null, now = times[0];
+// The part of the time that all plots show.
+const zoom = (() => {
+  let range = [0, 1], whole = [0, 1], listeners = [];
+  const tell = () => listeners.forEach((listener) => listener());
+  return {
+    load(times) { listeners = []; whole = [times[0], times[times.length - 1]]; range = whole; },
+    listen(listener) { listeners.push(listener); },
+    range: () => range,
+    narrowed: () => range !== whole,
+    set(from, to) {
+      const least = (whole[1] - whole[0]) / 500, [a, b] = from < to ? [from, to] : [to, from];
+      if (b - a < least) return;
+      range = [Math.max(whole[0], a), Math.min(whole[1], b)];
+      tell();
+    },
+    by(factor, about) { // wider than the whole is the whole
+      const [a, b] = range.map((end) => about + factor * (end - about));
+      if (a <= whole[0] && b >= whole[1]) this.reset(); else this.set(a, b);
+    },
+    reset() { range = whole; tell(); },
+  };
+})();
 
+function legend(chart, box, shown, draw) {
+  const list = element("ul", null, box, "legend");
+  return chart.series.map((one, k) => {
+    const button = element("button", null, element("li", null, list));
+    button.type = "button";
+    button.setAttribute("aria-pressed", "true");
+    button.title = "click hides or shows it; with Shift, it alone";
+    const line = element("i", null, button, one.dashed ? "dashed" : "");
+    line.style.borderColor = `var(--c${k % 8})`;
+    element("b", one.name, button);
+    button.addEventListener("click", (event) => {
+      const alone = event.shiftKey && !(shown.size === 1 && shown.has(k));
+      if (event.shiftKey) { chart.series.forEach((_, j) => (alone && j !== k ? shown.delete(j) : shown.add(j))); }
+      else if (!shown.delete(k)) shown.add(k);
+      list.querySelectorAll("button").forEach((b, j) => b.setAttribute("aria-pressed", String(shown.has(j))));
+      draw();
+    });
+    return element("span", null, button);
+  });
+}
+
+function plot(chart, parent) {
+  const box = element("figure", null, parent, "chart box"), head = element("div", null, box, "head");
+  element("h3", chart.title, head);
+  const back = element("button", "Whole time", head, "back");
+  back.type = "button";
+  const shown = new Set(chart.series.keys()), values = legend(chart, box, shown, () => draw());
+  const picture = svg("svg", { height: HEIGHT, role: "img", tabindex: 0,
+    "aria-label": `${chart.title}, ${chart.unit} over time. Drag zooms, Escape shows the whole time, + and − zoom, a click goes to that instant.` }, box);
+  const tip = element("div", null, box, "tip");
+  tip.hidden = true;
+  const times = data.t;
+  let cursor = null, marks = null, x = null, y = null, now = times[0];
+
+  function curve(one, first, last) {
+    let path = "", pen = "M";
+    for (let i = first; i <= last; i++) {
+      const v = one.y[i];
+      if (v === null) { pen = "M"; continue; }
+      if (one.held && pen === "L") path += `H${x.to(times[i]).toFixed(1)}`;
+      path += `${pen}${x.to(times[i]).toFixed(1)} ${y(v).toFixed(1)}`;
+      pen = "L";
+    }
+    return path;
+  }
   function draw() {
     const width = Math.max(220, picture.clientWidth), inner = width - LEFT - RIGHT, tall = HEIGHT - TOP - BOTTOM;
-    const first = times[0], span = times[times.length - 1] - first || 1;
-    x = { to: (t) => LEFT + (inner * (t - first)) / span, from: (p) => first + ((p - LEFT) / inner) * span };
-    const y = (v) => TOP + tall * (1 - (v - low) / (high - low));
+    const [from, to] = zoom.range(), span = to - from || 1, seen = chart.series.filter((_, k) => shown.has(k));
+    const first = locate(times, from)[0], last = locate(times, to)[1], [low, high] = extent(seen, first, last);
+    x = { to: (t) => LEFT + (inner * (t - from)) / span, from: (p) => from + ((p - LEFT) / inner) * span, width };
+    y = (v) => TOP + tall * (1 - (v - low) / (high - low));
+    back.hidden = !zoom.narrowed();
+    tip.hidden = true;
     picture.replaceChildren();
+    picture.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    const id = `inside${[...parent.children].indexOf(box)}`, clip = svg("clipPath", { id }, picture);
+    svg("rect", { x: LEFT, y: 0, width: inner, height: HEIGHT }, clip);
     for (const [value, label] of ticks(low, high, 5)) {
       svg("line", { class: Math.abs(value) < 1e-12 ? "zero" : "grid", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }, picture);
       svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, picture).textContent = label;
     }
-    for (const [value, label] of ticks(first, first + span, Math.max(3, inner / 90)))
+    for (const [value, label] of ticks(from, from + span, Math.max(3, inner / 90)))
       svg("text", { x: x.to(value), y: HEIGHT - BOTTOM + 15, "text-anchor": "middle" }, picture).textContent = label;
     svg("text", { x: LEFT + inner / 2, y: HEIGHT - 2, "text-anchor": "middle" }, picture).textContent = "time / s";
     svg("text", { x: 11, y: TOP + tall / 2, "text-anchor": "middle", transform: `rotate(-90 11 ${TOP + tall / 2})` }, picture).textContent = chart.unit;
+    const inside = svg("g", { "clip-path": `url(#${id})` }, picture);
     chart.series.forEach((one, k) => {
-      let path = "", pen = "M";
-      one.y.forEach((v, i) => {
-        if (v === null) { pen = "M"; return; }
-        if (one.held && pen === "L") path += `H${x.to(times[i]).toFixed(1)}`;
-        path += `${pen}${x.to(times[i]).toFixed(1)} ${y(v).toFixed(1)}`;
-        pen = "L";
-      });
-      svg("path", { d: path, style: `stroke: var(--c${k % 8})`, class: one.dashed ? "dashed" : "" }, picture);
+      if (!shown.has(k)) return;
+      // more curves than colours: each eight have dashes of their own
+      const dash = one.dashed ? "6 4" : ["", "9 3", "2 3", "9 3 2 3"][Math.floor(k / 8) % 4];
+      svg("path", { d: curve(one, first, last), style: `stroke: var(--c${k % 8})`, "stroke-dasharray": dash }, inside);
     });
-    cursor = svg("line", { class: "cursor", y1: TOP, y2: TOP + tall }, picture);
+    cursor = svg("line", { class: "cursor", y1: TOP, y2: TOP + tall }, inside);
+    marks = svg("g", { class: "marks" }, picture);
     point(now);
   }
   function point(time) {
@@ -94,9 +161,72 @@ function plot(chart, parent) {
       values[k].textContent = u === null || v === null ? "–" : number(u + s * (v - u));
     });
   }
-  const seek = (event) => clock.seek(x.from(event.clientX - picture.getBoundingClientRect().left));
-  picture.addEventListener("pointerdown", (event) => { picture.setPointerCapture(event.pointerId); seek(event); });
-  picture.addEventListener("pointermove", (event) => { if (event.buttons) seek(event); });
+
+  // the sample nearest to the pointer: dots on the curves, and its values, the nearest curve first
+  function hover(px, py) {
+    const [a, b, s] = locate(times, x.from(px)), i = s < 0.5 ? a : b, at = x.to(times[i]);
+    const found = chart.series.map((one, k) => ({ one, k, v: one.y[i] })).filter(({ k, v }) => shown.has(k) && v !== null);
+    found.sort((p, q) => Math.abs(y(p.v) - py) - Math.abs(y(q.v) - py));
+    marks.replaceChildren();
+    tip.hidden = !found.length || at < LEFT - 1 || at > x.width - RIGHT + 1;
+    if (tip.hidden) return;
+    svg("line", { class: "hair", x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM }, marks);
+    for (const { k, v } of found) svg("circle", { cx: at, cy: y(v), r: 3.2, style: `fill: var(--c${k % 8})` }, marks);
+    tip.replaceChildren();
+    element("b", `t = ${number(times[i])} s`, tip);
+    for (const { one, k, v } of found.slice(0, LISTED)) {
+      const row = element("div", null, tip);
+      element("i", null, row).style.borderColor = `var(--c${k % 8})`;
+      element("span", one.name, row);
+      element("em", number(v), row);
+    }
+    if (found.length > LISTED) element("div", `and ${found.length - LISTED} more`, tip);
+    const around = box.getBoundingClientRect(), own = picture.getBoundingClientRect(), aside = own.left - around.left + at;
+    tip.style.left = at > x.width / 2 ? "auto" : `${aside + 10}px`;
+    tip.style.right = at > x.width / 2 ? `${around.width - aside + 10}px` : "auto";
+    tip.style.top = `${own.top - around.top + 4}px`;
+  }
+  function leave() { tip.hidden = true; if (marks) marks.replaceChildren(); }
+
+  let press = null; // {from, seeking, band}: a button or finger that is down
+  const place = (event) => { const r = picture.getBoundingClientRect(); return [(event.clientX - r.left) * (x.width / r.width), event.clientY - r.top]; };
+  const within = (px) => Math.min(x.width - RIGHT, Math.max(LEFT, px));
+  picture.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    const [px] = place(event);
+    press = { from: within(px), seeking: Math.abs(px - x.to(now)) <= REACH, band: null };
+    picture.setPointerCapture(event.pointerId);
+    leave();
+  });
+  picture.addEventListener("pointermove", (event) => {
+    const [px, py] = place(event);
+    if (!press) { hover(px, py); return; }
+    if (press.seeking) { clock.seek(x.from(px)); return; }
+    const to = within(px);
+    if (!press.band && Math.abs(to - press.from) > DRAG) press.band = svg("rect", { class: "band", y: TOP, height: HEIGHT - TOP - BOTTOM }, picture);
+    if (press.band) {
+      press.band.setAttribute("x", Math.min(to, press.from));
+      press.band.setAttribute("width", Math.abs(to - press.from));
+    }
+  });
+  picture.addEventListener("pointerup", (event) => {
+    if (!press) return;
+    const [px] = place(event), { from, band, seeking } = press;
+    press = null;
+    if (band) { band.remove(); zoom.set(x.from(from), x.from(within(px))); } else if (!seeking) clock.seek(x.from(px));
+  });
+  picture.addEventListener("pointercancel", () => { if (press && press.band) press.band.remove(); press = null; leave(); });
+  picture.addEventListener("pointerleave", () => { if (!press) leave(); });
+  picture.addEventListener("dblclick", () => zoom.reset());
+  picture.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") zoom.reset();
+    else if (event.key === "+" || event.key === "=") zoom.by(0.5, now);
+    else if (event.key === "-") zoom.by(2, now);
+    else return;
+    event.preventDefault();
+  });
+  back.addEventListener("click", () => { zoom.reset(); picture.focus(); });
+  zoom.listen(draw);
   new ResizeObserver(draw).observe(picture);
   draw();
   clock.listen(point);
@@ -105,5 +235,6 @@ function plot(chart, parent) {
 function drawCharts() {
   const place = document.getElementById("charts");
   place.replaceChildren();
+  zoom.load(data.t);
   data.charts.forEach((chart) => plot(chart, place));
 }

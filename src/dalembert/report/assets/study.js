@@ -2,14 +2,6 @@
 "use strict";
 const SHOWN = 40, BINS = 24;
 
-function element(name, text, parent, kind) {
-  const made = document.createElement(name);
-  if (text !== null) made.textContent = text;
-  if (kind) made.className = kind;
-  if (parent) parent.appendChild(made);
-  return made;
-}
-
 function digits(v) {
   if (v === null) return "–";
   const text = Math.abs(v) >= 1e6 ? v.toExponential(3).replace(/\.?0*e\+/, "e") : String(Number(v.toPrecision(4)));

@@ -16,7 +16,7 @@ function drawArm() {
     try { return !!document.createElement("canvas").getContext("webgl2"); } catch { return false; }
   }
   if (!supported()) {
-    place.innerHTML = '<div class="notice">This browser draws no 3-D pictures (WebGL 2 is off). The plots still follow the slider.</div>';
+    element("div", "This browser draws no 3-D pictures (WebGL 2 is off). The plots still follow the slider.", place, "notice");
     return;
   }
 
@@ -63,7 +63,7 @@ function drawArm() {
     .addScaledVector(new THREE.Vector3().crossVectors(up, direction), -1.1 * size);
   lamp.target.position.copy(centre);
   lamp.castShadow = true;
-  lamp.shadow.mapSize.set(2048, 2048);
+  lamp.shadow.mapSize.set(1024, 1024);
   Object.assign(lamp.shadow.camera, { left: -1.6 * size, right: 1.6 * size, top: 1.6 * size, bottom: -1.6 * size, near: 0.1 * size, far: 8 * size });
   lamp.shadow.radius = 4;
   lamp.shadow.bias = -0.0005;
@@ -133,6 +133,7 @@ function drawArm() {
 
   const controls = new THREE.OrbitControls(camera, renderer.domElement);
   controls.target.copy(centre);
+  handling(place, renderer.domElement, controls, camera, up, signal);
   let waiting = false;
   function render() {
     if (waiting) return;
@@ -193,6 +194,7 @@ function drawArm() {
   // the whole motion fits, whichever way the picture is narrow
   function fit() {
     const width = place.clientWidth, height = place.clientHeight;
+    if (!width || !height || document.documentElement.classList.contains("printing")) return;
     renderer.setSize(width, height);
     camera.aspect = width / height;
     camera.updateProjectionMatrix();
@@ -216,6 +218,16 @@ function drawArm() {
   controls.target.copy(centre);
   camera.position.copy(centre).addScaledVector(direction, 1.02 * away);
   camera.lookAt(centre);
+  const away0 = camera.position.clone().sub(centre);
+  function restore() {
+    camera.position.copy(controls.target.copy(centre).add(seen)).add(away0);
+    controls.update();
+    render();
+  }
+  const again = element("button", "Reset view", place, "again");
+  again.type = "button";
+  again.addEventListener("click", restore, { signal });
+  renderer.domElement.addEventListener("dblclick", restore, { signal });
   const observer = new ResizeObserver(fit);
   observer.observe(place);
   // what is inside shows through the robot's own shapes
@@ -230,10 +242,20 @@ function drawArm() {
   dress();
   clearArm = () => {
     gone.abort();
+    onPaper = () => {};
     observer.disconnect();
     controls.dispose();
     renderer.dispose();
     renderer.forceContextLoss(); // browsers allow only a few of them
+  };
+  // paper cannot show a canvas: it gets a picture of this instant, in the colours of the light page
+  onPaper = (printing) => {
+    paint();
+    renderer.render(world, camera);
+    if (!printing) return;
+    const picture = element("img", null, place, "paper");
+    picture.src = renderer.domElement.toDataURL("image/png");
+    picture.alt = `The mechanism at ${clock.now().toFixed(2)} s`;
   };
   paint();
   fit();
