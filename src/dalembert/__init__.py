@@ -273,6 +273,8 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f"dalembert.{_PUBLIC[name]}"), name)
     if name in ("simulate", "sweep", "read_log", "time_optimal", "excitation"):
         import_module("dalembert.report.accessor")  # runs have `.dl`
+    if name in ("identify", "Fit"):
+        import_module("dalembert.report.identification")  # fits have pages
     globals()[name] = value
     return value
 

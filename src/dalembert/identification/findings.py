@@ -35,10 +35,10 @@ def judged(findings: Iterable[Finding], doubts: str = "refuse") -> tuple[str, ..
     every = tuple(findings)
     wrong = [found.says for found in every if found.wrong]
     if wrong and doubts == "refuse":
-        listed = wrong[0] if len(wrong) == 1 else "".join(f"\n- {says}" for says in wrong)
+        listed = [f"({k + 1}) {says}" for k, says in enumerate(wrong)] if wrong[1:] else wrong
         raise IdentificationError(
-            f"a fit of this log would be wrong: {listed}\n(doubts='warn', --doubts warn, fits it "
-            "all the same)"
+            f"a fit of this log would be wrong: {'; '.join(listed)}. doubts='warn' (--doubts warn) "
+            "fits it all the same"
         )
     for found in every:
         warnings.warn(found.says, IdentificationWarning, stacklevel=3)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy as np
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.identification.base import Base
+from dalembert.identification.checks import cross_validation, whiteness
 from dalembert.identification.columns import Columns
 from dalembert.identification.consistent import Consistent
 from dalembert.identification.least_squares import Estimate
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
+# the writer of pages, which lies above and comes with the front door
+pages: list[Callable[[Fit, Path], Path]] = []
 MODELS = ("prior", "unconstrained", "consistent")
 
 
@@ -134,6 +139,20 @@ class Fit(Frozen):
         given = self.settings.get("cutoff used"), self.settings.get("delay", 0.0)
         made = self._errors(records_of(self.prior, log, *given))
         return _normalised(made) if normalised else made
+
+    def whiteness(self, model: str = "unconstrained", held_out: bool = False) -> pandas.DataFrame:
+        """Whether leftovers are noise, per joint: see `checks.whiteness`."""
+        records = self.held_out if held_out else self.records
+        return whiteness(self.columns, records, self._x(model))
+
+    def cross_validation(self, folds: int = 5) -> pandas.DataFrame:
+        """Errors of each fold of time by base parameters of all others, per joint."""
+        method = str(self.settings.get("method", "inverse_dynamics"))
+        return cross_validation(self.columns, self.grouping, self.records, method, folds)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write the page of this fit: models, torques, leftovers, parameters, what was not seen."""
+        return pages[-1](self, Path(path))
 
     @cached_property
     def residuals(self) -> xarray.Dataset:

@@ -16,6 +16,7 @@ from dalembert.identification.logs import (
     logs_of,
     part_of,
     records_of,
+    require_share,
     split,
     without_dither,
 )
@@ -94,6 +95,7 @@ def identify(
         "doubts": doubts,
     }
     require_known(doubts)
+    require_share(held_out)
     logs = logs_of(system, log)
     columns = columns_of(system, friction, rotor, links)
     base = base_of(columns)

@@ -58,6 +58,14 @@ def _rows(log: Any) -> int:
     return len(log.t) if isinstance(log, Record) else int(log.sizes["time"])
 
 
+def require_share(held_out: Any) -> None:
+    """An error unless it is a share of a log, another log, or nothing."""
+    if isinstance(held_out, int | float | np.generic) and not 0.0 <= float(held_out) < 1.0:
+        raise SettingError(
+            f"held_out={held_out!r} must be a share of the log, 0 to below 1, or a log"
+        )
+
+
 def split(
     system: System,
     records: tuple[Record, ...],
@@ -70,12 +78,7 @@ def split(
         return records, ()
     if not isinstance(held_out, int | float | np.generic):
         return records, records_of(system, held_out, cutoff, delay)
-    share = float(held_out)
-    if not 0.0 <= share < 1.0:
-        raise SettingError(
-            f"held_out={held_out!r} must be a share of the log, 0 to below 1, or a log"
-        )
-    left = round(share * sum(len(record.t) for record in records))
+    left = round(float(held_out) * sum(len(record.t) for record in records))
     fitted: list[Record] = list(records)
     held: list[Record] = []
     while left > 0 and fitted:

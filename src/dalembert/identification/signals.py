@@ -127,7 +127,7 @@ def _of_motion(system: Any, records: Sequence[Record]) -> Iterator[Finding]:
         if np.isfinite(most) and most > 0.0 and top > FAST * most:
             says = (
                 f"{name!r} moves with {top:.3g} per second, {top / most:.3g} times its limit: are "
-                "positions in degrees (degrees=True, --degrees), or times in another unit?"
+                "positions in degrees (degrees=True, --deg), or times in another unit?"
             )
             yield Finding(says, wrong=True, joint=name)
     if plain:
@@ -143,7 +143,7 @@ def _of_limits(system: Any, names: Sequence[str], q: np.ndarray) -> Iterator[Fin
         recorded, limits = f"{x.min():.4g} to {x.max():.4g}", f"{low:.4g} and {high:.4g}"
         says = f"{name!r} is recorded from {recorded}; its limits are {limits}"
         if far:
-            says += ": are positions in degrees (degrees=True, --degrees)?"
+            says += ": are positions in degrees (degrees=True, --deg)?"
         yield Finding(says, wrong=bool(far), joint=name)
 
 

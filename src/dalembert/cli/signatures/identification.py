@@ -51,3 +51,59 @@ def excite(
     limits = (velocity, acceleration, torque, above, q, harmonics, periods)
     searched = (objective, inertias_only, budget, seed)
     excite(robot, Options(duration, out, rate, page, *limits, *searched), deg, json)
+
+
+@commands.command(
+    epilog="Example: dalembert identify arm.urdf log.csv --out fitted.urdf --report fit.html",
+)
+def identify(
+    robot: Name,
+    log: Annotated[
+        list[Path],
+        typer.Argument(help="Recorded positions and torques: .csv, .parquet, .npz, .nc."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="File for the fitted robot: .urdf, or .xml for MJCF.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--report", help="File for a page of the fit: .html.")
+    ] = None,
+    friction: Annotated[
+        str, typer.Option(help="Of viscous, coulomb, offset, stribeck, load; or none.")
+    ] = "viscous,coulomb,offset",
+    no_rotor: Annotated[bool, typer.Option("--no-rotor", help="Rotors stay as they are.")] = False,
+    held_out: Annotated[
+        float, typer.Option(help="Share of the log, its end, that only judges the fit.")
+    ] = 0.25,
+    payload: Annotated[
+        str | None, typer.Option(metavar="LINK", help="Only this link's inertia is unknown.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="inverse_dynamics, power or simulation.")
+    ] = "inverse_dynamics",
+    cutoff: Annotated[
+        float | None, typer.Option(help="Of the filter of positions, Hz; default: chosen.")
+    ] = None,
+    delay: Annotated[float, typer.Option(help="Seconds by which torques come late.")] = 0.0,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Names of the file: pos1=q_joint1,cur1=tau_joint1.", show_default=False),
+    ] = None,
+    ignore_others: Annotated[
+        bool, typer.Option("--ignore-others", help="Ignore columns of no joint.")
+    ] = False,
+    dt: Annotated[
+        float | None, typer.Option(help="Seconds between rows, where no column is the time.")
+    ] = None,
+    doubts: Annotated[
+        str, typer.Option(help="refuse, or warn: fit a log that cannot be right all the same.")
+    ] = "refuse",
+    deg: Degrees = False,
+    json: Json = False,
+) -> None:
+    """Fit inertias, friction and rotors to a log, and write the fitted robot."""
+    from dalembert.cli.identify import Options, identify
+
+    asked = (friction, no_rotor, held_out, payload, method, cutoff, delay)
+    read = (columns, ignore_others, dt, doubts)
+    identify(robot, log, Options(out, page, *asked, *read), deg, json)

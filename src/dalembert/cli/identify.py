@@ -1,0 +1,171 @@
+"""`dalembert identify ROBOT LOG --out FILE`: a fitted robot from a log, with what speaks for it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dalembert.cli.output import console, print_json, say, show, table
+from dalembert.cli.report import name_page
+from dalembert.cli.simulate import require_writable
+from dalembert.cli.subject import load
+from dalembert.errors import DalembertError, SettingError
+from dalembert.identification.findings import IdentificationWarning
+from dalembert.identification.fit import Fit
+from dalembert.identification.identify import identify as fitted
+from dalembert.report.identification import write_fit_page
+from dalembert.simulation.log import read_log
+
+ROBOTS = (".urdf", ".xml")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says."""
+
+    out: Path | None = None
+    page: Path | None = None
+    friction: str = "viscous,coulomb,offset"
+    no_rotor: bool = False
+    held_out: float = 0.25
+    payload: str | None = None
+    method: str = "inverse_dynamics"
+    cutoff: float | None = None
+    delay: float = 0.0
+    columns: str | None = None
+    ignore_others: bool = False
+    dt: float | None = None
+    doubts: str = "refuse"
+
+
+def identify(name: str, logs: Sequence[Path], options: Options, deg: bool, as_json: bool) -> None:
+    """Fit, say how well it predicts and what it did not see, and write what is asked."""
+    system = load(name).compiled
+    for path, kinds in ((options.out, ROBOTS), (options.page, (".html",))):
+        if path is not None:
+            require_writable(path, kinds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentificationWarning)  # they are said below
+        read = [_read(path, system, options, deg) for path in logs]
+        found = fitted(system, read, **_settings(options))
+    if options.out is not None:
+        _write(_text(found, options.out), options.out)
+    if options.page is not None:
+        write_fit_page(found, options.page)
+    if as_json:
+        print_json(_facts(found, options))
+        return
+    _show(found)
+    screen = console()
+    if options.out is not None:
+        say(screen, f"written: {options.out}")
+    if options.page is not None:
+        name_page(screen, options.page, options.page.stat().st_size)
+
+
+def _read(path: Path, system: Any, options: Options, degrees: bool) -> Any:
+    return read_log(
+        path,
+        system,
+        degrees=degrees,
+        dt=options.dt,
+        columns=_renamed(options.columns),
+        others="ignore" if options.ignore_others else None,
+    )
+
+
+def _renamed(given: str | None) -> dict[str, str] | None:
+    """Names of the file and what they are: ``pos1=q_shoulder,cur1=tau_shoulder``."""
+    if given is None:
+        return None
+    pairs = [piece.partition("=") for piece in given.split(",")]
+    if not all(old.strip() and new.strip() for old, _, new in pairs):
+        raise SettingError(f"--columns {given!r} must be pairs like pos1=q_joint1,cur1=tau_joint1")
+    return {old.strip(): new.strip() for old, _, new in pairs}
+
+
+def _settings(options: Options) -> dict[str, Any]:
+    kinds = [kind.strip() for kind in options.friction.split(",") if kind.strip()]
+    return {
+        "friction": () if kinds == ["none"] else tuple(kinds),
+        "rotor": not options.no_rotor,
+        "held_out": options.held_out or None,
+        "links": None if options.payload is None else (options.payload,),
+        "method": options.method,
+        "cutoff": options.cutoff,
+        "delay": options.delay,
+        "doubts": options.doubts,
+    }
+
+
+def _text(found: Fit, out: Path) -> str:
+    robot = found.robot.robot
+    if robot is None:
+        raise DalembertError(f"{found.robot.name} has no file form; take --report")
+    return robot.to_urdf() if out.suffix == ".urdf" else robot.to_mjcf()
+
+
+def _write(text: str, path: Path) -> None:
+    """Whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise DalembertError(f"--out {path} cannot be written: {error.strerror}") from None
+
+
+def _facts(found: Fit, options: Options) -> dict[str, Any]:
+    errors, base = found.errors(), found.base
+    facts: dict[str, Any] = {
+        "robot": found.prior.name,
+        "settings": {key: _plain(value) for key, value in found.settings.items()},
+        "said": list(found.said),
+        "warnings": list(found.warnings),
+        "unseen": [list(pair) for pair in found.unseen],
+        "condition": found.condition,
+        "errors": {
+            str(data): {
+                str(joint): {str(k): float(v) for k, v in row.items()}
+                for joint, row in errors.loc[data].iterrows()
+            }
+            for data in dict.fromkeys(errors.index.get_level_values(0))
+        },
+        "base": {
+            str(name): [row["value"], row["std"], row["prior"]] for name, row in base.iterrows()
+        },
+    }
+    written = {"out": options.out, "report": options.page}
+    return facts | {name: str(path) for name, path in written.items() if path is not None}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _show(found: Fit) -> None:
+    screen, errors = console(), found.errors()
+    models = [str(name) for name in errors.columns if name != "torque"]
+    title = f"{found.prior.name}: RMS of measured less predicted torque, N m or N"
+    made = table(title, "data", "joint", "torque", *models, left=2)
+    for (data, joint), row in errors.iterrows():
+        size = float(row["torque"])
+        cells = [f"{row[m]:.4g} ({row[m] / size:.1%})" if size else f"{row[m]:.4g}" for m in models]
+        made.add_row(str(data).replace("_", " "), str(joint), f"{size:.4g}", *cells)
+    show(screen, made)
+    say(
+        screen,
+        f"{len(found.grouping.names)} base parameters, condition {found.condition:.4g}; "
+        f"{len(found.unseen)} of them are not seen",
+    )
+    for parameter, why in found.unseen:
+        say(screen, f"  not seen: {parameter} – {why}")
+    for sentence in found.said:
+        say(screen, f"  {sentence}")
+    for sentence in found.warnings:
+        say(screen, ("warning:", "yellow"), f" {sentence}")

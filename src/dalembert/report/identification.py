@@ -1,0 +1,200 @@
+"""The page of a fit: models beside one another, torques, leftovers, parameters, what was not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalembert.identification import fit as fits
+from dalembert.identification.fit import Fit
+from dalembert.report.charts import Plot, Series
+from dalembert.report.fit_pictures import friction_pictures, leftover_pictures
+from dalembert.report.page import page, performed, write_page
+from dalembert.report.sections import table
+from dalembert.text import html
+from dalembert.version import __version__
+
+PRIOR, SHOWN = "prior", {"unconstrained": 1, "consistent": 2}
+WRAPPED = 'style="display:inline-block;white-space:normal;text-align:left;width:24rem"'
+MOST = 400  # rows of the table of parameters
+
+
+def fit_page(fit: Fit) -> str:
+    """The page, with the arm as it moved in the log."""
+    records = (*fit.records, *fit.held_out)
+    t, q = (np.concatenate([getattr(r, name) for r in records]) for name in ("t", "q"))
+    order = np.argsort(t, kind="stable")
+    t, q = t[order], q[order]
+    good = np.concatenate([[True], np.diff(t) > 0.0])
+    charts = _torques(fit, order[good])
+    sections = [
+        ("models", "Models side by side", _models(fit)),
+        ("doubts", "Doubts", _doubts(fit)),
+        ("leftovers", "What is left", leftover_pictures(fit)),
+        ("friction", "Friction", friction_pictures(fit) + _friction(fit)),
+        ("parameters", "Base parameters", _parameters(fit)),
+        ("unseen", "What the log does not show", _unseen(fit)),
+        ("origin", "Where it comes from", _origin(fit)),
+    ]
+    lead = _lead(fit)
+    data = performed(fit.prior.robot, t[good], q[good], charts)
+    return page(f"Identification of {fit.prior.name}", "", lead, data, sections)
+
+
+def write_fit_page(fit: Fit, path: Path) -> Path:
+    """Write the page."""
+    write_page(fit_page(fit), path)
+    return path
+
+
+def _lead(fit: Fit) -> str:
+    seconds = sum(float(r.t[-1] - r.t[0]) for r in fit.records)
+    held = sum(float(r.t[-1] - r.t[0]) for r in fit.held_out)
+    said = (
+        f"{sum(len(r.t) for r in fit.records):,} samples over {seconds:.4g} s were fitted by "
+        f"{len(fit.grouping.names)} base parameters, condition {fit.condition:.4g}"
+    )
+    if held:
+        said += f"; {held:.4g} s were held out"
+    return said + "."
+
+
+def _torques(fit: Fit, chosen: np.ndarray) -> list[Plot]:
+    """Measured and predicted torque of every joint, then what is left of all of them."""
+    left = fit.residuals
+    y = left["measured"].values[chosen]
+    y[np.diff(left["stretch"].values[chosen], append=-1) != 0] = np.nan  # no line over a pause
+    best = list(fit.values)[-1]
+    units = _units(fit)
+    charts = []
+    for k, name in enumerate(fit.columns.rows):
+        series = [Series("measured", y[:, k])]
+        series += [
+            Series(model, y[:, k] - left[model].values[chosen, k], dashed=model == PRIOR)
+            for model in dict.fromkeys((best, PRIOR))
+        ]
+        charts.append(Plot(f"Torque of {name}", f"τ / {units[k]}", tuple(series)))
+    for unit in dict.fromkeys(units):
+        series = [
+            Series(name, left[best].values[chosen, k])
+            for k, name in enumerate(fit.columns.rows)
+            if units[k] == unit
+        ]
+        charts.append(Plot(f"Measured less predicted ({best})", f"Δτ / {unit}", tuple(series)))
+    return charts
+
+
+def _units(fit: Fit) -> Sequence[str]:
+    known = dict(zip(fit.prior.dynamics.velocities, fit.prior.dynamics.units("tau"), strict=True))
+    return [known.get(row, "N m") for row in fit.columns.rows]
+
+
+def _models(fit: Fit) -> str:
+    """RMS of the torques' errors, each beside its share of the torque."""
+    errors = fit.errors()
+    models = [name for name in errors.columns if name != "torque"]
+    head = ("data", "joint", "torque", *(f"{html(m)}" for m in models))
+    rows = []
+    for (data, joint), row in errors.iterrows():
+        size = row["torque"]
+        cells = [f"{row[m]:.4g}<br>{_share(row[m], size)}" for m in models]
+        rows.append((html(str(data).replace("_", " ")), html(str(joint)), f"{size:.4g}", *cells))
+    lead = (
+        "<p>Root mean square of measured less predicted torque, N m or N, and as a share of the "
+        "torque's own deviation. “unconstrained” are base parameters by least squares, “consistent” "
+        "is the robot, whose bodies can be real.</p>"
+    )
+    return lead + table(head, rows, left=2)
+
+
+def _share(error: float, size: float) -> str:
+    return f'<span class="faint">{error / size:.1%}</span>' if size > 0.0 else "–"
+
+
+def _doubts(fit: Fit) -> str:
+    if not fit.warnings:
+        return '<p class="ok">None.</p>'
+    return "<ul>" + "".join(f"<li>{html(x)}</li>" for x in fit.warnings) + "</ul>"
+
+
+def _friction(fit: Fit) -> str:
+    found = fit.friction
+    head = ("joint", *(html(str(c)) for c in found.columns))
+    rows = [(html(str(j)), *(_number(x) for x in row)) for j, row in found.iterrows()]
+    return table(head, rows)
+
+
+def _parameters(fit: Fit) -> str:
+    """Values with their deviations beside the prior, with an interval drawn for each."""
+    base, explained = fit.base, fit.explained
+    head = ("parameter", "value", "± std", "prior", "change / std", "", "is")
+    rows = []
+    for name, row in list(base.iterrows())[:MOST]:
+        change = (row["value"] - row["prior"]) / row["std"] if row["std"] > 0.0 else np.nan
+        known = np.isfinite(row["std"])
+        rows.append(
+            (
+                html(str(name)),
+                _number(row["value"]),
+                _number(row["std"]) if known else "not seen",
+                _number(row["prior"]),
+                _number(change) if known else "–",
+                _interval(row["value"], row["std"], row["prior"]) if known else "",
+                f'<span class="faint" {WRAPPED}>{html(_short(explained[str(name)]))}</span>',
+            )
+        )
+    lead = (
+        "<p>Combinations of inertias, friction and rotors on which torques depend. The bar is three "
+        "standard deviations about the value, the mark is the prior.</p>"
+    )
+    return lead + table(head, rows)
+
+
+def _interval(value: float, std: float, prior: float) -> str:
+    """A bar of ±3 σ about the value and a mark at the prior, on a common line."""
+    low, high = min(value - 3 * std, prior), max(value + 3 * std, prior)
+    size = (high - low) or 1.0
+    a, b, m = (4 + 92 * (x - low) / size for x in (value - 3 * std, value + 3 * std, prior))
+    return (
+        '<svg width="100" height="14" role="img" aria-label="interval">'
+        f'<rect x="{a:.1f}" y="4" width="{max(b - a, 1.5):.1f}" height="6" rx="2" '
+        'style="fill:var(--accent)"/>'
+        f'<line x1="{m:.1f}" x2="{m:.1f}" y1="1" y2="13" style="stroke:var(--c1);stroke-width:2"/>'
+        "</svg>"
+    )
+
+
+def _unseen(fit: Fit) -> str:
+    if not fit.unseen:
+        return "<p>Every base parameter shows in this log.</p>"
+    lead = "<p>These keep the prior's value.</p>"
+    rows = [(html(name), html(why)) for name, why in fit.unseen]
+    return lead + table(("parameter", "why"), rows, left=2)
+
+
+def _origin(fit: Fit) -> str:
+    """What was done, with which settings and versions."""
+    done = "<ol>" + "".join(f"<li>{html(line)}</li>" for line in fit.said) + "</ol>"
+    facts: list[tuple[str, Any]] = [
+        ("prior", fit.prior.name),
+        ("digest of the prior", fit.prior.dynamics.content),
+        *((str(key), value) for key, value in fit.settings.items()),
+        ("dalembert", __version__),
+        ("NumPy", np.__version__),
+    ]
+    shown = [(html(key), html(str(value))) for key, value in facts if value is not None]
+    return done + table(("setting", "value"), shown, left=2)
+
+
+def _short(text: str, most: int = 160) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _number(x: float) -> str:
+    return f"{x:.4g}" if np.isfinite(x) else "–"
+
+
+fits.pages.append(write_fit_page)

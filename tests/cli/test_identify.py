@@ -1,0 +1,94 @@
+"""`dalembert identify`: from a text file to a fitted robot in one command."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dalembert as dl
+from dalembert.cli.app import app
+from tests.identification.logs import Ugly, fourier, other_robot, ugly_log, write_csv
+
+UGLY = Ugly(rate=200.0, duration=10.0, seed=2)
+
+
+@pytest.fixture(scope="module")
+def made():
+    prior = dl.load("planar_2r")
+    return ugly_log(prior, UGLY, other_robot(prior, 2, 0.3))
+
+
+@pytest.fixture
+def files(tmp_path, made):
+    arm = tmp_path / "arm.urdf"
+    arm.write_text(made.prior.to_urdf())
+    return arm, write_csv(made.log, tmp_path / "log.csv")
+
+
+def call(*words):
+    return CliRunner().invoke(app, ["identify", *map(str, words)])
+
+
+def test_a_text_file_becomes_a_fitted_urdf_and_a_page(tmp_path, files, made):
+    out, page = tmp_path / "fitted.urdf", tmp_path / "fit.html"
+    found = call(*files, "--out", out, "--report", page)
+    assert found.exit_code == 0, found.output
+    for word in ("prior", "unconstrained", "consistent", "held out", "base parameters", "written"):
+        assert word in found.stdout
+    fitted = dl.Robot.from_urdf(out)
+    motion = fourier(made.prior, 7)(np.linspace(0.0, 10.0, 200))
+    want = made.robot.inverse_dynamics(*motion)
+    error = fitted.inverse_dynamics(*motion) - want
+    assert np.sqrt((error**2).mean(axis=0)) == pytest.approx(0.0, abs=0.05 * want.std())
+    assert "<h1>Identification of" in page.read_text()
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_json_has_all_of_it(files):
+    facts = json.loads(call(*files, "--json", "--no-rotor").stdout)
+    assert set(facts["errors"]) == {"fit", "held_out"}
+    assert set(facts["errors"]["fit"]["all"]) == {"torque", "prior", "unconstrained", "consistent"}
+    assert facts["settings"]["held_out"] == 0.25 and facts["warnings"] == []
+    assert all(len(row) == 3 for row in facts["base"].values())
+
+
+def test_a_log_that_cannot_be_right_is_refused_and_nothing_is_written(tmp_path, files, made):
+    arm, _ = files
+    turned = made.log.copy(deep=True)
+    turned.tau.values[:, 0] *= -1.0
+    log, out = write_csv(turned, tmp_path / "turned.csv"), tmp_path / "fitted.urdf"
+    found = call(arm, log, "--out", out)
+    assert found.exit_code == 1 and "the torque of 'link1_joint' has the wrong sign" in found.output
+    assert not out.exists()
+    found = call(arm, log, "--out", out, "--doubts", "warn")
+    assert found.exit_code == 0 and "warning: " in found.stdout and out.exists()
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    (
+        (("--out", "fitted.txt"), "must end in .urdf or .xml"),
+        (("--out", "nowhere/fitted.urdf"), "there is no folder"),
+        (("--friction", "sticky"), "friction has no kind 'sticky'"),
+        (("--payload", "nobody"), "no moving link 'nobody'"),
+        (("--columns", "a"), "must be pairs like"),
+        (("--doubts", "maybe"), "doubts='maybe' must be one of"),
+        (("--method", "magic"), "method='magic'"),
+        (("--held-out", "2"), "held_out=2.0 must be"),
+        (("--cutoff", "-1"), "cutoff"),
+    ),
+)
+def test_wrong_options_are_said_in_one_line(files, words, said):
+    found = call(*files, *words)
+    assert found.exit_code in (1, 2) and said in found.output
+    assert "Traceback" not in found.output
+
+
+def test_columns_may_be_named_on_the_command_line(tmp_path, files, made):
+    arm, _ = files
+    log = write_csv(made.log, tmp_path / "odd.csv", "channel_{quantity}_{k}x")
+    pairs = [f"channel_{x}_{k}x={x}_link{k}_joint" for x in ("q", "tau") for k in (1, 2)]
+    found = call(arm, log, "--columns", ",".join(pairs), "--held-out", 0)
+    assert found.exit_code == 0, found.output
+    assert "held out" not in found.stdout

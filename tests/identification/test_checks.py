@@ -1,0 +1,45 @@
+"""Leftovers that are noise are called so, and others are not; folds of time judge a fit."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from tests.identification.logs import CLEAN, other_robot, replace, ugly_log
+
+
+@pytest.fixture(scope="module")
+def clean():
+    prior = dl.load("planar_2r")
+    log = ugly_log(prior, replace(CLEAN, rate=200.0, duration=10.0), other_robot(prior, 1, 0.3)).log
+    return prior, log, dl.identify(prior, log, cutoff=20.0)
+
+
+def test_leftovers_of_a_true_model_are_white(clean):
+    *_, fit = clean
+    found = fit.whiteness("unconstrained")
+    assert (found["next"].abs() < 0.08).all() and (found["beyond"] < 0.4).all()
+    assert list(fit.whiteness(held_out=True).index) == ["link1_joint", "link2_joint"]
+
+
+def test_leftovers_of_a_wrong_model_are_not(clean):
+    *_, fit = clean
+    found = fit.whiteness("prior")
+    assert (found["next"] > 0.5).all() and (found["p"] < 1e-6).all()
+
+
+def test_folds_of_time_leave_no_more_than_noise_of_a_true_model(clean):
+    *_, fit = clean
+    found = fit.cross_validation(folds=4)
+    assert list(found.columns) == ["fold 1", "fold 2", "fold 3", "fold 4", "all", "fit"]
+    assert (found["all"] < 1.5 * found["fit"]).all()
+    with pytest.raises(dl.SettingError, match="folds=1 must be 2 to"):
+        fit.cross_validation(folds=1)
+
+
+def test_folds_of_time_show_a_drift(clean):
+    prior, log, fit = clean
+    drifting = log.copy(deep=True)
+    size = drifting.tau.values.std(axis=0)
+    drifting.tau.values[:] += 0.3 * size * np.linspace(0.0, 1.0, len(log.time))[:, None]
+    worse = dl.identify(prior, drifting, cutoff=20.0).cross_validation(4)
+    assert (worse["all"] > 2.0 * fit.cross_validation(4)["all"]).all()
