@@ -45,31 +45,55 @@ def wasm_module(
     >>> description(made)["functions"]["product"]["inputs"]
     [{'name': 'x', 'shape': [2], 'at': 192}]
     """
-    memory = Memory(_FIRST)
-    library = Library(KNOWN, memory)
-    places = _Places(memory, units or {})
-    said: dict[str, Any] = {}
-    exported: dict[str, str] = {}
+    made = _Module(units or {})
     for name, given in functions.items():
-        own = f"{name} of this module"  # told apart from functions of the library
-        _require_new(name, exported)
-        exported[name] = own
-        said[name] = {**places.of(given), **(notes or {}).get(name, {})}
+        made.add(name, given, batch)
+        made.said[name] |= (notes or {}).get(name, {})
+    return made.content(about or {})
+
+
+class _Module:
+    """A module while functions are added, and what is said of them."""
+
+    def __init__(self, units: Mapping[str, str]) -> None:
+        self.memory = Memory(_FIRST)
+        self.library = Library(KNOWN, self.memory)
+        self.places = _Places(self.memory, units)
+        self.said: dict[str, Any] = {}
+        self.exported: dict[str, str] = {}
+
+    def add(self, name: str, given: Program | Iteration, batch: bool) -> None:
+        """A function, and that of a batch where one is asked for."""
+        own = self._named(name, f"{name} of this module")  # no function of the library is called so
+        self.said[name] = self.places.of(given)
         if isinstance(given, Iteration):
-            add_rollout(library, own, given)
-            continue
-        add_kernel(library, own, given)
+            add_rollout(self.library, own, given)
+            return
+        add_kernel(self.library, own, given)
         if batch:
-            add_batch(library, own, given)
-            _require_new(f"{name}_batch", exported)
-            exported[f"{name}_batch"] = f"{own}_batch"
-            said[name]["batch"] = f"{name}_batch"
-    heap = memory.take(0, 16)
-    whole = {"format": FORMAT, **(about or {}), "heap": heap, "functions": said}
-    told = json.dumps(whole, separators=(",", ":"), allow_nan=False).encode()
-    if library.has("reduce_huge"):
-        memory.put(TABLE_AT, table())
-    return module(library.bodies, exported, -(-heap // PAGE), memory.data, [(SECTION, told)])
+            self._named(f"{name}_batch", f"{own}_batch")
+            add_batch(self.library, own, given)
+            self.said[name]["batch"] = f"{name}_batch"
+
+    def _named(self, name: object, own: str) -> str:
+        """A name of its own for every export."""
+        if not isinstance(name, str) or name in ("", "memory") or name in self.exported:
+            raise CompileError(
+                f"a function cannot be named {short(name)} here: names are words, 'memory' is taken, "
+                "and so is the name of every other function, also with _batch behind it"
+            )
+        self.exported[name] = own
+        return own
+
+    def content(self, about: Mapping[str, Any]) -> bytes:
+        """The bytes of the module."""
+        heap = self.memory.take(0, 16)
+        whole = {"format": FORMAT, **about, "heap": heap, "functions": self.said}
+        told = json.dumps(whole, separators=(",", ":"), allow_nan=False).encode()
+        if self.library.has("reduce_huge"):
+            self.memory.put(TABLE_AT, table())
+        pages, custom = -(-heap // PAGE), [(SECTION, told)]
+        return module(self.library.bodies, self.exported, pages, self.memory.data, custom)
 
 
 def require_float64(dtype: str, layout: str) -> None:
@@ -78,15 +102,6 @@ def require_float64(dtype: str, layout: str) -> None:
         raise CompileError(
             f"target='wasm' computes in float64 with batches in rows, not dtype={dtype!r} and "
             f"layout={layout!r}"
-        )
-
-
-def _require_new(name: object, exported: Mapping[str, str]) -> None:
-    """Every export has a name of its own."""
-    if not isinstance(name, str) or name in ("", "memory") or name in exported:
-        raise CompileError(
-            f"a function cannot be named {short(name)} here: names are words, 'memory' is taken, and "
-            "so is the name of every other function, also with _batch behind it"
         )
 
 
