@@ -260,6 +260,8 @@ def test_what_cannot_be_asked_is_refused_by_name():
         consistent(A, prior, prior, ["a"], total_mass=-1.0)
     with pytest.raises(dl.IdentificationError, match="ten numbers"):
         consistent(A, prior, prior, ["a"], free=np.arange(10) < 3)
+    with pytest.raises(dl.IdentificationError, match="no mass in any of a"):
+        consistent(A, prior, np.zeros(10), ["a"])
     with pytest.raises(dl.IdentificationError, match="not finite"):
         consistent(A * np.nan, prior, prior, ["a"])
     with pytest.raises(dl.IdentificationError, match="do not match"):

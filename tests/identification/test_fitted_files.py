@@ -12,6 +12,7 @@ from dalembert.identification.columns import columns_of
 from dalembert.identification.provenance import sentences, with_provenance
 from dalembert.identification.pseudo_inertias import admissible
 from dalembert.identification.rebuilt import with_values
+from dalembert.report.facts import describe
 from tests.identification.logs import CLEAN, ugly_log
 from tests.identification.test_consistent import near
 from tests.oracles.pinocchio_urdf import described
@@ -155,3 +156,12 @@ def test_a_payload_is_identified_with_all_else_known():
     assert abs(left[60]) < 0.01 * abs(wrong[60])
     np.testing.assert_allclose(left[61:64], 0.0, atol=0.02 * np.abs(wrong[61:64]).max())
     assert fit.robot.model.notes.provenance
+
+
+def test_a_fitted_robot_is_written_as_c_and_says_its_origin_in_a_report():
+    robot = fitted(dl.load("planar_2r"), np.random.default_rng(2))
+    columns = columns_of(robot)
+    said = with_provenance(robot, columns, columns.values, ["from arm.csv"])
+    assert describe(said)["provenance"] == ["from arm.csv"]
+    assert "inverse_dynamics" in said.source("inverse_dynamics", target="c")
+    assert "__global__" in said.source("inverse_dynamics", target="cuda")

@@ -83,7 +83,14 @@ def _open_bodies(free: np.ndarray, theta: np.ndarray, links: Sequence[str]) -> n
             raise IdentificationError(
                 f"link {link!r}: its ten numbers are free together or not at all"
             )
-    return np.asarray(table.all(axis=1) & theta.reshape(-1, PER_BODY).any(axis=1))
+    found = table.all(axis=1) & theta.reshape(-1, PER_BODY).any(axis=1)
+    if table.any() and not found.any():
+        named = ", ".join(link for link, ten in zip(links, table, strict=True) if ten.all())
+        raise IdentificationError(
+            f"the prior has no mass in any of {named}, so there are no bodies to stay near to; give "
+            "rough masses and inertias (with_parameters), or ask for consistent=False"
+        )
+    return np.asarray(found)
 
 
 def _inequalities(
