@@ -113,7 +113,15 @@ def test_the_fit_takes_balances_as_it_takes_torques():
     truth = with_drive(other_robot(prior, seed=2), [0.3, 0.2], [0.0, 0.0])
     columns = columns_of(prior, friction=["viscous"])
     base = base_of(columns)
-    record = replace(waved(truth, 8001, 8.0), qdd=np.full((8001, 2), np.nan), cutoff=20.0)
+    record = replace(waved(truth, 8001, 8.0), qdd=np.full((8001, 2), np.nan), cutoff=5.0)
     found = estimate(balances(columns, base, [record]), base.matrix @ columns.values)
     true = base.matrix @ columns_of(truth, friction=["viscous"]).values
     np.testing.assert_allclose(found.beta, true, atol=1e-5)
+
+
+def test_too_few_windows_are_refused_in_words():
+    robot = dl.load("panda")
+    columns = columns_of(robot)
+    record = replace(waved(robot, 1001), cutoff=5.0)
+    with pytest.raises(IdentificationError, match="too few for 69 base parameters"):
+        balances(columns, base_of(columns), [record])

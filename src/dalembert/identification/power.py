@@ -26,7 +26,8 @@ from dalembert.identification.friction_columns import KINDS
 from dalembert.identification.record import Record
 
 BLOCK = 8192  # samples whose columns are made at once
-PERIODS = 1.2  # of the records' cut-off frequency that a window lasts
+PERIODS = 0.4  # of the records' cut-off frequency that a window lasts
+PER_UNKNOWN = 2  # windows for every base parameter, at least
 LEAST = 16  # samples of a window
 
 
@@ -59,9 +60,12 @@ def balances(columns: Columns, base: Base, records: Sequence[Record]) -> Rows:
         W.append(made[:, 0] @ base.back)
         y.append(right - made[..., known] @ columns.values[known])
         stretch.append(np.full(len(right), number))
-    if not W:
+    count, need = sum(map(len, y)), PER_UNKNOWN * len(base.names)
+    if count < need:
         raise IdentificationError(
-            f"no record is as long as a window of {width} samples: take method='inverse_dynamics'"
+            f"power gives one equation for all joints: {count} windows of {width} samples are too few "
+            f"for {len(base.names)} base parameters, {need} are needed; take a longer log, or "
+            "method='inverse_dynamics'"
         )
     rows = np.concatenate(y), np.concatenate(stretch), len(base.names), width // 2
     return Rows((np.arange(len(base.names)),), (np.concatenate(W),), *rows)
