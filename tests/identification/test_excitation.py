@@ -247,7 +247,7 @@ def test_what_a_notebook_shows_is_harmless(motion):
 @pytest.mark.parametrize(
     ("name", "settings", "error", "words"),
     [
-        ("puma560", {}, TrajectoryError, "no velocity limit for 'joint1', .*give velocity="),
+        ("puma560", {}, TrajectoryError, "needs a velocity limit for 'joint1', .*velocity="),
         ("ur5", {"torque": 1.0}, TrajectoryError, "'shoulder_lift_joint' has torque .* beyond"),
         ("ur5", {"position": (1.0, 1.0)}, TrajectoryError, "'shoulder_pan_joint' cannot move"),
         ("ur5", {"position": (1.0,)}, ShapeError, "lower, upper"),
@@ -257,7 +257,7 @@ def test_what_a_notebook_shows_is_harmless(motion):
         ("ur5", {"workspace": {"above": 0.0, "frames": ["tol"]}}, UnknownNameError, "tool"),
         ("ur5", {"workspace": {"inside": ((0, 0, 0), (0, 1, 1))}}, SettingError, "corner"),
         ("ur5", {"workspace": {"planes": [(0, 0, 1)]}}, SettingError, "normal, distance"),
-        ("ur5", {"start": [0.0]}, ShapeError, "6 positions"),
+        ("ur5", {"start": [0.0]}, ShapeError, "start must be a number, or 6"),
         ("ur5", {"start": [9.0] * 6}, TrajectoryError, "the start: joint 'elbow_joint'"),
         ("ur5", {"objective": "cond"}, SettingError, "did you mean 'condition'"),
         ("ur5", {"friction": ["load"]}, UnknownNameError, "viscous, coulomb, offset"),
@@ -266,7 +266,16 @@ def test_what_a_notebook_shows_is_harmless(motion):
         ("ur5", {"harmonics": 1}, SettingError, "at least 2"),
         ("ur5", {"margin": 0.7}, SettingError, "margin"),
         ("ur5", {"noise": -1.0}, SettingError, "noise"),
-        ("ur5", {"velocity": [1.0, 2.0]}, TrajectoryError, "6 of them"),
+        ("ur5", {"velocity": [1.0, 2.0]}, ShapeError, "6 of them"),
+        ("ur5", {"velocity": "fast"}, ShapeError, "velocity='fast' must be a number"),
+        (
+            "ur5",
+            {"torque": [9, 9, 0, 9, 9, 9]},
+            TrajectoryError,
+            "'elbow_joint', which has 0: give",
+        ),
+        ("ur5", {"workspace": 5}, SettingError, "must be a dictionary"),
+        ("ur5", {"budget": 2.5}, SettingError, "budget=2.5"),
         ("four_bar", {}, TrajectoryError, "closed chain"),
         ("scara", {"velocity": 1.0}, TrajectoryError, "slides and has no limits.*position="),
     ],
@@ -277,7 +286,9 @@ def test_what_cannot_be_done_is_said(name, settings, error, words):
 
 
 def test_a_duration_that_is_none_is_refused(ur5):
-    for duration in (0.0, -1.0, np.nan):
+    with pytest.raises(TrajectoryError, match="takes a robot"):
+        dl.excitation("ur5", 10)
+    for duration in (0.0, -1.0, np.nan, "long"):
         with pytest.raises(SettingError, match="duration"):
             dl.excitation(ur5, duration)
 

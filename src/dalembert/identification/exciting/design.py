@@ -14,7 +14,7 @@ from dalembert.identification.exciting.basis import Basis
 from dalembert.identification.exciting.certify import certified, fine_count, ranges
 from dalembert.identification.exciting.columns import base_columns
 from dalembert.identification.exciting.interior import Effort
-from dalembert.identification.exciting.limits import Limits, limits_of
+from dalembert.identification.exciting.limits import Limits, limits_of, vector
 from dalembert.identification.exciting.objective import OBJECTIVES, Objective
 from dalembert.identification.exciting.problem import Problem
 from dalembert.identification.exciting.result import Excitation
@@ -141,25 +141,29 @@ def _check(
     if objective not in OBJECTIVES:
         raise SettingError(f"objective={objective!r} is none{suggest(objective, OBJECTIVES)}")
     for name, value in (("duration", duration), ("time_limit", time_limit)):
-        if value is not None and not (np.isfinite(value) and value > 0.0):
+        if value is not None and not (_is_number(value) and np.isfinite(value) and value > 0.0):
             raise SettingError(f"{name}={value!r} must be a positive number of seconds")
     for name, count, least in (
         ("harmonics", harmonics, 2),
         ("periods", 1 if periods is None else periods, 1),
         ("budget", budget, 1),
     ):
-        if count != int(count) or count < least:
+        if not _is_number(count) or count != int(count) or count < least:
             raise SettingError(f"{name}={count!r} must be a whole number of at least {least}")
-    if not 0.0 <= margin < 0.5:
+    if not (_is_number(margin) and 0.0 <= margin < 0.5):
         raise SettingError(f"margin={margin!r} must be a share of at least 0 and below 0.5")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number)
 
 
 def _start(robot: Robot, start: Any) -> np.ndarray | None:
     if start is None:
         return None
-    q = np.asarray(start, dtype=float)
-    if q.shape != (robot.nv,) or not np.isfinite(q).all():
-        raise ShapeError(f"start must be {robot.nv} positions of the joints, not {q.shape}")
+    q = vector(start, robot.nv, "start")
+    if np.ndim(start) != 1 or not np.isfinite(q).all():
+        raise ShapeError(f"start must be {robot.nv} positions of the joints, rad or m")
     return q
 
 
@@ -168,10 +172,10 @@ def _noise(robot: Robot, noise: Any, limits: Limits) -> np.ndarray:
     if noise is None:
         most = 0.5 * (limits.most - limits.least)
         return np.where(np.isfinite(most), NOISE * most, 1.0)
-    given = np.asarray(noise, dtype=float)
-    if given.shape not in ((), (robot.nv,)) or not (np.isfinite(given) & (given > 0.0)).all():
+    given = vector(noise, robot.nv, "noise")
+    if not (np.isfinite(given) & (given > 0.0)).all():
         raise SettingError(f"noise must be a positive number or {robot.nv} of them, not {noise!r}")
-    return np.broadcast_to(given, (robot.nv,)).copy()
+    return given
 
 
 def _stop(time_limit: float | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from dalembert.control.path_limits import Most, most_of
 from dalembert.errors import ShapeError, TrajectoryError
 from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
+from dalembert.text import short
 
 TURN = np.pi  # rad to either side, for joints that turn without end
 
@@ -54,7 +57,9 @@ def limits_of(
     said: list[str] = []
     lower, upper = _positions(robot, position, said)
     names = robot.dynamics.velocities
-    _require_velocities(robot, robot.velocity_limit if velocity is None else velocity)
+    _require_named(robot, "velocity", velocity, robot.velocity_limit, endless=False)
+    _require_named(robot, "torque", torque, robot.effort_limit, endless=True)
+    _require_named(robot, "acceleration", acceleration, np.array(np.inf), endless=True)
     most = most_of(robot.nv, robot, velocity, acceleration, torque)
     if not np.isfinite(most.torque).all():
         free = [n for n, t in zip(names, most.torque, strict=True) if not np.isfinite(t)]
@@ -69,6 +74,8 @@ def limits_of(
 
 def require_moving_joints(robot: Any) -> None:
     """A tree of joints of one degree each, or an error that names what is none."""
+    if not isinstance(robot, System):
+        raise TrajectoryError(f"excitation takes a robot, as of dalembert.load, not {short(robot)}")
     dynamics = robot.dynamics
     if dynamics.rows:
         raise TrajectoryError(
@@ -85,17 +92,28 @@ def require_moving_joints(robot: Any) -> None:
             )
 
 
-def _require_velocities(robot: Robot, velocity: Any) -> None:
-    """A series without a limit of velocity would grow with its harmonics."""
-    given = np.asarray(velocity, dtype=float)
-    given = np.full(robot.nv, given) if given.ndim == 0 else given
-    names = zip(robot.dynamics.velocities, given, strict=False)
-    unknown = [name for name, v in names if not (np.isfinite(v) and v > 0.0)]
-    if unknown:
+def _require_named(robot: Robot, kind: str, given: Any, own: np.ndarray, endless: bool) -> None:
+    """Limits that are no positive numbers, or infinite where they must not be, are named."""
+    limit = vector(own if given is None else given, robot.nv, kind)
+    wrong = ~(limit > 0.0) if endless else ~((limit > 0.0) & np.isfinite(limit))
+    if wrong.any():
+        names = [name for name, bad in zip(robot.dynamics.velocities, wrong, strict=True) if bad]
+        numbers = ", ".join(f"{x:g}" for x in limit[wrong])
         raise TrajectoryError(
-            f"{robot.name} has no velocity limit for {', '.join(map(repr, unknown))}: give velocity=, "
-            f"rad/s or m/s, one number or {robot.nv}"
+            f"{robot.name} needs a {kind} limit for {', '.join(map(repr, names))}, which has "
+            f"{numbers}: give {kind}=, one positive number or {robot.nv}, SI units"
         )
+
+
+def vector(value: Any, size: int, name: str) -> np.ndarray:
+    """One number for each joint, (size,), from a number or that many."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name}={value!r} must be a number, or {size} of them") from None
+    if array.shape not in ((), (size,)):
+        raise ShapeError(f"{name} must be a number, or {size} of them, not {array.shape}")
+    return np.broadcast_to(array, (size,)).copy()
 
 
 def _positions(robot: Robot, position: Any, said: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -103,12 +121,11 @@ def _positions(robot: Robot, position: Any, said: list[str]) -> tuple[np.ndarray
     if position is None:
         lower, upper = robot.lower.copy(), robot.upper.copy()
     else:
-        pair = [np.asarray(x, dtype=float) for x in position]
-        if len(pair) != 2 or any(x.shape not in ((), (robot.nv,)) for x in pair):
+        if not isinstance(position, Sequence | np.ndarray) or len(position) != 2:
             raise ShapeError(
                 f"position= must be (lower, upper), each a number or {robot.nv} of them, rad or m"
             )
-        lower, upper = (np.broadcast_to(x, (robot.nv,)).copy() for x in pair)
+        lower, upper = (vector(x, robot.nv, "position") for x in position)
     middle = robot.neutral()
     for j, name in enumerate(robot.dynamics.velocities):
         if np.isfinite(lower[j]) and np.isfinite(upper[j]):

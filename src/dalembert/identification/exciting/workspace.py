@@ -72,8 +72,10 @@ class Workspace:
 
 def workspace_of(robot: Robot, given: Mapping[str, Any] | None) -> Workspace | None:
     """From the dictionary that `excitation` takes; None where nothing is asked for."""
-    if not given:
+    if given is None:
         return None
+    if not isinstance(given, Mapping):
+        raise SettingError(f"workspace must be a dictionary with {', '.join(KEYS)}, not {given!r}")
     for key in given:
         if key not in KEYS:
             raise SettingError(f"workspace: there is no {key!r}{suggest(key, KEYS)}")
