@@ -14,14 +14,15 @@ from typing import NamedTuple
 
 from dalembert.kernels.program.program import Op, Program
 from dalembert.kernels.wasm.binary import V128, unsigned
-from dalembert.kernels.wasm.code import simd
+from dalembert.kernels.wasm.instructions import instruction
 from dalembert.kernels.wasm.lanes import Lanes
 from dalembert.kernels.wasm.library import Library
 from dalembert.kernels.wasm.mathematics import NAMES
 
 _OF_TRUTHS = frozenset({Op.NOT, Op.AND, Op.OR})
 _TRUTHS = _OF_TRUTHS | {Op.LT, Op.LE, Op.EQ, Op.NE}
-_GET, _SET, _TEE, _DROP = b"\x20", b"\x21", b"\x22", b"\x1a"
+_GET, _SET, _TEE = (instruction(f"local.{word}") for word in ("get", "set", "tee"))
+_DROP = instruction("drop")
 
 
 class Variable(NamedTuple):
@@ -145,9 +146,9 @@ class _Writer:
         sine = n + 2 * angles[0]
         if self.lanes.width == 2:
             return [Wanted(angles[0]), call, Variable(_SET, sine + 1), Variable(_SET, sine)]
-        given: list[Task] = [Wanted(angles[0]), simd(0x14)]
+        given: list[Task] = [Wanted(angles[0]), instruction("f64x2.splat")]
         if len(angles) == 2:
-            given += [Wanted(angles[1]), simd(0x22) + b"\x01"]
+            given += [Wanted(angles[1]), instruction("f64x2.replace_lane", 1)]
         both = sine + 2 * n  # sines and cosines as vectors
         tasks: list[Task] = [*given, call, Variable(_SET, both + 1), Variable(_SET, both)]
         for i, angle in enumerate(angles):
@@ -155,7 +156,7 @@ class _Writer:
                 one = n + 2 * angle + which
                 tasks += [
                     Variable(_GET, both + which),
-                    simd(0x21) + bytes([i]),
+                    instruction("f64x2.extract_lane", i),
                     Variable(_SET, one),
                 ]
         return tasks

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.program.segments import Part, framed
-from dalembert.kernels.wasm.binary import I32, Body, unsigned
+from dalembert.kernels.wasm.binary import I32, Body
 from dalembert.kernels.wasm.body import Arrays, written
-from dalembert.kernels.wasm.code import simd
+from dalembert.kernels.wasm.instructions import instruction
 from dalembert.kernels.wasm.lanes import ONE, PAIR, Lanes
 from dalembert.kernels.wasm.library import Function, Library
 
@@ -23,6 +23,7 @@ from dalembert.kernels.wasm.library import Function, Library
 # function by a scheduler of their own, which keeps more values waiting the longer it is: parts make
 # them up to a third faster, later ones up to a tenth slower.
 LONG, LONGEST = 1300, 1000
+_EIGHT, _SIXTEEN = 3, 4  # alignments, as powers of two
 
 
 @dataclass(frozen=True)
@@ -44,39 +45,39 @@ class Arguments:
         return [(i, place, port.size) for i, port in listed for place in range(port.size)]
 
     def arrays(self) -> Arrays:
-        """How slots are read and written."""
-        entries, size = self.entries, 8 * self.lanes.width
+        """How slots are read and written; of two states, the rows lie behind each other."""
+        entries = self.entries
 
         def load(k: int) -> bytes:
             if k >= len(entries):
-                offset = unsigned(self.frame + size * (k - len(entries)))
-                return b"\x41\x00" + (b"\x2b\x03" if size == 8 else simd(0) + b"\x04") + offset
+                return b"".join(self._between("load", k - len(entries)))
             parameter, place, row = entries[k]
-            here, offset = b"\x20" + unsigned(parameter), unsigned(8 * place)
-            if size == 8:
-                return here + b"\x2b\x03" + offset
+            here, first, second = instruction("local.get", parameter), 8 * place, 8 * (place + row)
+            if self.lanes.width == 1:
+                return here + instruction("f64.load", _EIGHT, first)
             if row == 1:
-                return here + simd(0) + b"\x03" + offset
-            other = unsigned(8 * (place + row))
-            first = here + simd(0x0A) + b"\x03" + offset
-            return here + first + simd(0x57) + b"\x03" + other + b"\x01"
+                return here + instruction("v128.load", _EIGHT, first)
+            one = here + instruction("v128.load64_splat", _EIGHT, first)
+            return here + one + instruction("v128.load64_lane", _EIGHT, second, 1)
 
         def store(k: int) -> list[tuple[bytes, bytes]]:
             if k >= len(entries):
-                offset = unsigned(self.frame + size * (k - len(entries)))
-                return [
-                    (b"\x41\x00", (b"\x39\x03" if size == 8 else simd(0x0B) + b"\x04") + offset)
-                ]
+                return [self._between("store", k - len(entries))]
             parameter, place, row = entries[k]
-            here = b"\x20" + unsigned(parameter)
-            if size == 8:
-                return [(here, b"\x39\x03" + unsigned(8 * place))]
-            return [
-                (here, simd(0x5B) + b"\x03" + unsigned(8 * (place + row * i)) + bytes([i]))
-                for i in (0, 1)
-            ]
+            here = instruction("local.get", parameter)
+            if self.lanes.width == 1:
+                return [(here, instruction("f64.store", _EIGHT, 8 * place))]
+            lanes = ((8 * (place + row * i), i) for i in (0, 1))
+            return [(here, instruction("v128.store64_lane", _EIGHT, at, i)) for at, i in lanes]
 
         return Arrays(load, store)
+
+    def _between(self, word: str, slot: int) -> tuple[bytes, bytes]:
+        """(Address, load or store) of what one part leaves for another."""
+        kind, size = ("f64", 8) if self.lanes.width == 1 else ("v128", 16)
+        aligned = _EIGHT if size == 8 else _SIXTEEN
+        address = instruction("i32.const", 0)
+        return address, instruction(f"{kind}.{word}", aligned, self.frame + size * slot)
 
 
 def add_kernel(library: Library, name: str, program: Program) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from dalembert.kernels.program.program import Op
 from dalembert.kernels.wasm.binary import F64, I32, I64, V128
-from dalembert.kernels.wasm.code import constant, simd
+from dalembert.kernels.wasm.code import constant
+from dalembert.kernels.wasm.instructions import instruction
 
 
 @dataclass(frozen=True)
@@ -28,52 +29,43 @@ class Lanes:
         return "" if self.width == 1 else "_pair"
 
 
+_WORDS = {
+    **{Op.NEG: "neg", Op.ADD: "add", Op.SUB: "sub", Op.MUL: "mul", Op.DIV: "div", Op.SQ: "mul"},
+    **{Op.SQRT: "sqrt", Op.ABS: "abs", Op.FLOOR: "floor", Op.CEIL: "ceil"},
+    **{Op.MIN: "min", Op.MAX: "max", Op.LT: "lt", Op.LE: "le", Op.EQ: "eq", Op.NE: "ne"},
+}
 _SCALAR = {
-    Op.NEG: b"\x9a",
-    Op.ADD: b"\xa0",
-    Op.SUB: b"\xa1",
-    Op.MUL: b"\xa2",
-    Op.DIV: b"\xa3",
-    Op.SQ: b"\xa2",
-    Op.SQRT: b"\x9f",
-    Op.ABS: b"\x99",
-    Op.FLOOR: b"\x9c",
-    Op.CEIL: b"\x9b",
-    Op.COPYSIGN: b"\xa6",
-    Op.MIN: b"\xa4",
-    Op.MAX: b"\xa5",
-    Op.LT: b"\x63",
-    Op.LE: b"\x65",
-    Op.EQ: b"\x61",
-    Op.NE: b"\x62",
-    Op.NOT: b"\x45",
-    Op.AND: b"\x71",
-    Op.OR: b"\x72",
+    **{op: instruction(f"f64.{word}") for op, word in _WORDS.items()},
+    Op.COPYSIGN: instruction("f64.copysign"),
+    Op.NOT: instruction("i32.eqz"),
+    Op.AND: instruction("i32.and"),
+    Op.OR: instruction("i32.or"),
 }
 # all bits but the sign, in both lanes
-_SIZE = constant((1 << 63) - 1, I64).code + simd(0x12)
+_SIZE = constant((1 << 63) - 1, I64).code + instruction("i64x2.splat")
 _VECTOR = {
-    Op.NEG: simd(0xED),
-    Op.ADD: simd(0xF0),
-    Op.SUB: simd(0xF1),
-    Op.MUL: simd(0xF2),
-    Op.DIV: simd(0xF3),
-    Op.SQ: simd(0xF2),
-    Op.SQRT: simd(0xEF),
-    Op.ABS: simd(0xEC),
-    Op.FLOOR: simd(0x75),
-    Op.CEIL: simd(0x74),
-    Op.COPYSIGN: _SIZE + simd(0x52),
-    Op.MIN: simd(0xF4),
-    Op.MAX: simd(0xF5),
-    Op.LT: simd(0x49),
-    Op.LE: simd(0x4B),
-    Op.EQ: simd(0x47),
-    Op.NE: simd(0x48),
-    Op.NOT: simd(0x4D),
-    Op.AND: simd(0x4E),
-    Op.OR: simd(0x50),
+    **{op: instruction(f"f64x2.{word}") for op, word in _WORDS.items()},
+    Op.COPYSIGN: _SIZE + instruction("v128.bitselect"),
+    Op.NOT: instruction("v128.not"),
+    Op.AND: instruction("v128.and"),
+    Op.OR: instruction("v128.or"),
 }
 _ZERO, _ZEROS, _ONES = (constant(*x).code for x in ((0.0,), (0.0, V128), (1.0, V128)))
-ONE = Lanes(1, F64, I32, _SCALAR, _ZERO + b"\x62", b"\xb8", (_ZERO, b"\x1b"))
-PAIR = Lanes(2, V128, V128, _VECTOR, _ZEROS + simd(0x48), _ONES + simd(0x4E), (b"", simd(0x4E)))
+ONE = Lanes(
+    width=1,
+    type=F64,
+    truth=I32,
+    simple=_SCALAR,
+    to_truth=_ZERO + instruction("f64.ne"),
+    to_number=instruction("f64.convert_i32_u"),
+    select=(_ZERO, instruction("select")),
+)
+PAIR = Lanes(
+    width=2,
+    type=V128,
+    truth=V128,  # all bits of a lane, or none
+    simple=_VECTOR,
+    to_truth=_ZEROS + instruction("f64x2.ne"),
+    to_number=_ONES + instruction("v128.and"),
+    select=(b"", instruction("v128.and")),
+)

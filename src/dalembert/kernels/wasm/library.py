@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
 
-from dalembert.kernels.wasm.binary import F64, I32, I64, V128, Body, real, unsigned
-from dalembert.kernels.wasm.code import Number, Value, constant, simd
+from dalembert.kernels.wasm.binary import F64, I32, I64, V128, Body, real
+from dalembert.kernels.wasm.code import Number, Value, constant, one
+from dalembert.kernels.wasm.instructions import VOID, instruction
 
 TYPES = {"i": I32, "l": I64, "d": F64, "v": V128}
 
@@ -44,8 +45,8 @@ class Memory:
         if bits not in self._constants:
             self._constants[bits] = self.take(1)
             self.put(self._constants[bits], bits)
-        instruction = simd(0x0A) if type == V128 else b"\x2b"
-        return Value(b"\x41\0" + instruction + b"\3" + unsigned(self._constants[bits]), type)
+        load = "v128.load64_splat" if type == V128 else "f64.load"
+        return constant(0, I32).then(instruction(load, 3, self._constants[bits]), type=type)
 
     @property
     def data(self) -> list[tuple[int, bytes]]:
@@ -82,7 +83,7 @@ class Library:
 
     def call(self, name: str) -> bytes:
         """The instruction that calls a function."""
-        return b"\x10" + unsigned(self.number(name))
+        return instruction("call", self.number(name))
 
     def add(self, body: Body) -> None:
         """A function that others may have called already."""
@@ -113,7 +114,7 @@ class Function:
         return [self._get(k) for k in range(self.count)]
 
     def _get(self, k: int) -> Value:
-        return Value(b"\x20" + unsigned(k), self.types[k])
+        return Value(instruction("local.get", k), self.types[k])
 
     def let(self, value: Value) -> Value:
         """A new variable with this value."""
@@ -124,7 +125,8 @@ class Function:
 
     def set(self, variable: Value, value: Value | Number) -> None:
         """Give a variable another value."""
-        self.code += variable._like(value).code + b"\x21" + variable.code[1:]
+        number = variable.code[1:]  # behind local.get
+        self.code += variable._like(value).code + instruction("local.set") + number
 
     def call(self, name: str, *arguments: Value) -> Value:
         """The result of another function of one result, a float64."""
@@ -136,7 +138,7 @@ class Function:
         first = len(self.types)
         self.types += [TYPES[letter] for letter in results]
         for k in reversed(range(first, len(self.types))):
-            self.code += b"\x21" + unsigned(k)
+            self.code += instruction("local.set", k)
         return [self._get(k) for k in range(first, len(self.types))]
 
     def run(self, name: str, *arguments: Value) -> None:
@@ -146,21 +148,22 @@ class Function:
     @contextmanager
     def when(self, condition: Value) -> Iterator[None]:
         """What follows only where the condition, an i32, holds."""
-        self.code += condition.code + b"\x04\x40"
+        self.code += condition.code + instruction("if", VOID)
         yield
-        self.code += b"\x0b"
+        self.code += instruction("end")
 
     @contextmanager
     def repeat(self, condition: Callable[[], Value]) -> Iterator[None]:
         """What follows, as long as the condition holds before it."""
-        self.code += b"\x02\x40\x03\x40" + condition().code + b"\x45\x0d\x01"
+        self.code += instruction("block", VOID) + instruction("loop", VOID)
+        self.code += one("eqz", condition()).code + instruction("br_if", 1)
         yield
-        self.code += b"\x0c\x00\x0b\x0b"
+        self.code += instruction("br", 0) + instruction("end") + instruction("end")
 
     def leave(self, *values: Value | Number) -> None:
         """Return these values now."""
         self._push(values)
-        self.code += b"\x0f"
+        self.code += instruction("return")
 
     def _push(self, values: tuple[Value | Number, ...]) -> None:
         for value, kind in zip(values, self.results, strict=True):

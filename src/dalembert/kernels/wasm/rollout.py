@@ -13,6 +13,7 @@ from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port
 from dalembert.kernels.wasm.binary import I32, Body
 from dalembert.kernels.wasm.code import Value, constant
+from dalembert.kernels.wasm.instructions import instruction
 from dalembert.kernels.wasm.kernel import add_kernel
 from dalembert.kernels.wasm.library import Function, Library
 
@@ -48,7 +49,7 @@ class _Loop:
             now, then = self.work, self.after
             for row in iteration.table:
                 for place, factor in zip(self.scalars, row, strict=True):
-                    f.code += place.code + (self.dt * factor).code + b"\x39\x03\x00"
+                    f.code += place.code + (self.dt * factor).code + instruction("f64.store", 3, 0)
                 f.run(stage, *self.base, *now, *self.held, *self.scalars, *then)
                 now, then = then, now
             f.run(finish, *self.base, *now, *self.moved)
@@ -63,11 +64,12 @@ class _Loop:
         for (port, source), place in zip(self.iteration.work, self.work, strict=True):
             if source is None:  # memory.fill
                 size = constant(8 * port.size, I32).code
-                self.f.code += place.code + b"\x41\x00" + size + b"\xfc\x0b\x00"
+                zero = constant(0, I32).code
+                self.f.code += place.code + zero + size + instruction("memory.fill", 0)
             else:
                 self._copy(place, self.base[names.index(source)], port)
 
     def _copy(self, target: Value, source: Value, port: Port) -> None:
         """memory.copy of one port."""
         size = constant(8 * port.size, I32).code
-        self.f.code += target.code + source.code + size + b"\xfc\x0a\x00\x00"
+        self.f.code += target.code + source.code + size + instruction("memory.copy", 0, 0)

@@ -7,11 +7,15 @@ it takes (Payne and Hanek 1983), in integers. The polynomials in r are those of 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 from dalembert.kernels.llvm.sincos import COSINE, MAGIC, SINE, TWO_OVER_PI
 from dalembert.kernels.wasm.binary import F64, I32, I64, V128, Body
-from dalembert.kernels.wasm.code import Value, choose, constant, load, one, polynomial, simd
+from dalembert.kernels.wasm.code import Value, choose, constant, load, one, polynomial
+from dalembert.kernels.wasm.instructions import instruction
 from dalembert.kernels.wasm.library import Function, Library
 
 LIMIT = 1.6e6  # k below 2^20
@@ -63,59 +67,69 @@ def reduce_huge(library: Library) -> Body:
     v = f.let(m0 * l1 + (u & _LOW))
     product = f.let(m * high + m1 * l1 + (u >> 32) + (v >> 32))
     k = f.let((product >> 62) + ((product >> 61) & 1))
-    r = f.let(one("from_i64", product << 2) * (2.0**-65 * 3.141592653589793))
+    r = f.let(one("from_i64", product << 2) * (2.0**-65 * math.pi))
     f.set(r, choose(exponent.same(2047), x - x, r))
     negative = f.let(bits < 0)
     return f.returning(choose(negative, -r, r), choose(negative, constant(0, I64) - k, k))
 
 
 def sincos(library: Library) -> Body:
-    """(sin x, cos x) of two angles; one that is huge is reduced by itself."""
+    """(sin x, cos x) of two angles."""
     f = Function(library, "sincos", "v", "vv")
-    (x,) = f.arguments
-
-    def number(value: float) -> Value:
-        return library.memory.constant(value, V128)
-
-    magic = f.let(number(MAGIC["float64"]))
-    shifted = f.let(x * number(TWO_OVER_PI) + magic)
-    k = f.let(shifted - magic)
-    r = f.let(x - k * number(_HALF_PI[0]) - k * number(_HALF_PI[1]) - k * number(_HALF_PI[2]))
-    near = f.let(x.then(simd(0xEC)).then(simd(0x4B), number(LIMIT)))  # |x| <= LIMIT in each lane
-    with f.when(near.then(simd(0x4D)).then(simd(0x53), type=I32)):  # not so in one of them
-        (r0, k0), (r1, k1) = (f.calls("reduce_huge", [lane(x, i)], "dl") for i in (0, 1))
-        f.set(r, _chosen(near, r, joined(r0, r1)))
-        ks = k0.then(simd(0x12), type=V128).then(simd(0x1E) + b"\x01", k1)
-        f.set(shifted, _chosen(near, shifted, ks))
+    number = partial(library.memory.constant, type=V128)
+    r, k = _reduced(f, f.arguments[0], number)
     z = f.let(r * r)
-    sine, cosine = (
+    odd_part, even_part = (
         polynomial(z, [number(c) for c in series["float64"]]) for series in (SINE, COSINE)
     )
-    sine, cosine = f.let(r + r * z * sine), f.let(number(1.0) + z * cosine)
-    one_, top = (constant(n, I64).then(simd(0x12), type=V128) for n in (1, -1 << 63))
+    sine, cosine = f.let(r + r * z * odd_part), f.let(number(1.0) + z * even_part)
+    unit, top = _whole(1), _whole(-1 << 63)
     # the last bit of k in every bit of its lane: 0 − (k & 1)
-    odd = f.let(constant(0, I64).then(simd(0x12), type=V128).then(simd(0xD1), shifted & one_))
+    odd = f.let(_whole(0).then(instruction("i64x2.sub"), k & unit))
 
     def turned(value: Value, quadrant: Value) -> Value:
         """Negated where the quadrant's second bit is set, by moving that bit onto the sign."""
-        return value ^ (quadrant.then(simd(0xCB), constant(62, I32)) & top)
+        return value ^ (quadrant.then(instruction("i64x2.shl"), constant(62, I32)) & top)
 
-    after = shifted.then(simd(0xCE), one_)
+    after = k.then(instruction("i64x2.add"), unit)
     return f.returning(
-        turned(_chosen(odd, cosine, sine), shifted), turned(_chosen(odd, sine, cosine), after)
+        turned(_chosen(odd, cosine, sine), k), turned(_chosen(odd, sine, cosine), after)
     )
+
+
+def _reduced(f: Function, x: Value, number: Callable[[float], Value]) -> tuple[Value, Value]:
+    """(r, k) of two angles; one that is huge is reduced by itself."""
+    magic = f.let(number(MAGIC["float64"]))
+    bits = f.let(x * number(TWO_OVER_PI) + magic)  # k in the low bits
+    k = f.let(bits - magic)
+    r = f.let(x - k * number(_HALF_PI[0]) - k * number(_HALF_PI[1]) - k * number(_HALF_PI[2]))
+    size = x.then(instruction("f64x2.abs"))
+    near = f.let(size.then(instruction("f64x2.le"), number(LIMIT)))
+    far = near.then(instruction("v128.not"))
+    with f.when(far.then(instruction("v128.any_true"), type=I32)):
+        (r0, k0), (r1, k1) = (f.calls("reduce_huge", [lane(x, i)], "dl") for i in (0, 1))
+        f.set(r, _chosen(near, r, joined(r0, r1)))
+        first = k0.then(instruction("i64x2.splat"), type=V128)
+        f.set(bits, _chosen(near, bits, first.then(instruction("i64x2.replace_lane", 1), k1)))
+    return r, bits
+
+
+def _whole(n: int) -> Value:
+    """An integer in both lanes."""
+    return constant(n, I64).then(instruction("i64x2.splat"), type=V128)
 
 
 def _chosen(mask: Value, x: Value, y: Value) -> Value:
     """x where the bits of the mask are set, y where not."""
-    return x.then(simd(0x52), y, mask)
+    return x.then(instruction("v128.bitselect"), y, mask)
 
 
 def lane(x: Value, i: int) -> Value:
     """One of the two numbers."""
-    return x.then(simd(0x21) + bytes([i]), type=F64)
+    return x.then(instruction("f64x2.extract_lane", i), type=F64)
 
 
 def joined(first: Value, second: Value) -> Value:
     """Two numbers as lanes."""
-    return first.then(simd(0x14), type=V128).then(simd(0x22) + b"\x01", second)
+    both = first.then(instruction("f64x2.splat"), type=V128)
+    return both.then(instruction("f64x2.replace_lane", 1), second)
