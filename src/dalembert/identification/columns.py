@@ -51,6 +51,7 @@ class Columns:
     independent: tuple[str, ...] | None = None  # velocities that a closed chain's equations are of
     widths: np.ndarray | None = None  # (nv,) of Coulomb's sign; None takes the record's rate noise
     stribeck: np.ndarray | None = None  # (nv,) Stribeck's velocities; None is `STRIBECK`
+    loading: np.ndarray | None = None  # (inertial,) by which load is reckoned; None is the prior's
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -73,8 +74,12 @@ class Columns:
         return replace(self, widths=made[0], stribeck=made[1])
 
     def with_values(self, x: Any) -> Columns:
-        """The same with other values x (p,): those that are held, and by which load is reckoned."""
+        """The same with another prior x (p,)."""
         return replace(self, values=np.asarray(x, dtype=float))
+
+    def with_load(self, x: Any) -> Columns:
+        """The same with the load of joints reckoned by the inertias of x (p,), not the prior's."""
+        return replace(self, loading=np.asarray(x, dtype=float)[: self.inertial])
 
     def evaluate(self, record: Record) -> np.ndarray:
         """W (n, rows, p) of a record's n samples."""
@@ -163,7 +168,8 @@ class Columns:
         slow = np.full(self.system.nv, STRIBECK) if self.stribeck is None else self.stribeck
         load = np.zeros((1, 1))
         if "load" in self.kinds:
-            load = (Y @ self.values[: self.inertial])[:, leader]
+            theta = self.values[: self.inertial] if self.loading is None else self.loading
+            load = (Y @ theta)[:, leader]
         far = np.abs(ratio)
         return Motion(
             record.qd[:, leader] * ratio,

@@ -12,7 +12,7 @@ The torque of a drive (`formulations.parts.drive`) is linear in its numbers; the
 A rate with noise of deviation w has the sign ±1 by chance near rest. s is what is expected of it,
 E[sign(q̇ + w ε)] = erf(q̇ / (√2 w)), and sign(q̇) itself where w is 0. The load τ_j is that of the bodies
 alone, by the prior's inertias: a measured torque would put its own noise, and the friction that is
-asked for, into the column. A fit may put its own torques there and go on from them. Of a joint that
+asked for, into the column. A fit then puts its own in their place and is repeated. Of a joint that
 follows another it is the leader's.
 """
 

@@ -24,6 +24,9 @@ METHODS: Mapping[str, Callable[[Columns, Base, Sequence[Record]], Rows]] = {
 }
 
 
+LOADED = 4  # rounds by which the load that friction grows with settles
+
+
 class Solved(NamedTuple):
     """A linear fit: of what, and what was found."""
 
@@ -36,11 +39,14 @@ class Solved(NamedTuple):
 def solve(
     columns: Columns, base: Base, records: Sequence[Record], method: str = "inverse_dynamics"
 ) -> Solved:
-    """The weighted fit of the records' equations."""
+    """The weighted fit of the records' equations; load of joints by the fit itself, in a few rounds."""
     prior = np.asarray(columns.values)
-    rows = METHODS[method](columns, base, records)
-    found = estimate(rows, base.matrix @ prior)
-    return Solved(columns, tuple(records), found, base.full(found.beta, prior))
+    for _ in range(LOADED if "load" in columns.kinds else 1):
+        rows = METHODS[method](columns, base, records)
+        found = estimate(rows, base.matrix @ prior)
+        made = Solved(columns, tuple(records), found, base.full(found.beta, prior))
+        columns = columns.with_load(made.x)
+    return made
 
 
 def leftovers(columns: Columns, records: Sequence[Record], x: np.ndarray) -> list[np.ndarray]:
