@@ -1,5 +1,7 @@
 """Parameters of real bodies: against another solver, optimal, and always real."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -169,6 +171,10 @@ def test_held_out_torques_are_as_good_as_those_of_unconstrained_least_squares():
     # nothing real: torques of a robot with negative masses
     denied = consistent(A, -b, prior, LINKS)
     assert denied.conflict and is_real(denied.x[:70])
+    assert "no real bodies" in denied.doubts(2800)[0] and not found.doubts(2800)
+    assert not replace(found, misfit=found.least_misfit + 150.0).doubts(
+        100_000
+    )  # 0.1 %: said nowhere
 
 
 def test_total_mass_is_kept_exactly_and_shapes_hold_the_mass():

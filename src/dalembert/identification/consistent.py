@@ -31,6 +31,7 @@ from dalembert.model.frozen import Frozen
 FALL = 10.0  # by which γ falls from one solution to the next
 SETTLED = 0.1  # of what is tolerated: when ten times less γ gains less, the border is met
 MODEL = 0.01  # of the rise that being real costs: tolerated where it is more than noise
+NOTICED = 0.05  # of the torque that is left: less is not worth a warning
 ENOUGH = 400  # steps of Newton's method after which γ falls no more
 
 
@@ -60,19 +61,24 @@ class Consistent(Frozen):
         return self.misfit - self.least_misfit
 
     @property
-    def conflict(self) -> bool:
-        """Whether no real bodies fit as well as noise lets truth: beyond χ²(rank) in 999 of 1000."""
-        return self.rise > float(chdtri(max(self.rank, 1), 1e-3))
+    def explained(self) -> float:
+        """The rise that noise exceeds for the truth itself in one of 1000 cases, χ²(rank)."""
+        return float(chdtri(max(self.rank, 1), 1e-3))
 
     @property
-    def doubts(self) -> tuple[str, ...]:
-        """What speaks against the fit, in sentences."""
-        if not self.conflict:
+    def conflict(self) -> bool:
+        """Whether no real bodies fit as well as noise lets truth."""
+        return self.rise > self.explained
+
+    def doubts(self, rows: int) -> tuple[str, ...]:
+        """What speaks against the fit of `rows` equations: a rise that is noticed and no noise."""
+        larger = float(np.sqrt(1.0 + max(self.rise, 0.0) / max(rows, 1)) - 1.0)
+        if not self.conflict or larger < NOTICED:
             return ()
         return (
-            f"no real bodies explain the torques as well as least squares does: |A x − b|² is "
-            f"{self.rise:.3g} above the least, of which noise explains {self.allowed:.3g}; something "
-            "else acts on the machine, or units, signs or the order of columns are wrong",
+            "no real bodies explain the torques as well as least squares does: what is left of them "
+            f"is {100.0 * larger:.0f} % larger; something else acts on the machine, or units, signs or "
+            "the order of columns are wrong",
         )
 
 

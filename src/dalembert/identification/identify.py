@@ -133,6 +133,6 @@ def identify(
         held,
         settings,
         done,
-        warned + (() if real is None else tuple(real.doubts)),
+        warned + (() if real is None else real.doubts(found.estimate.count)),
         real,
     )
