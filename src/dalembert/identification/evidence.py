@@ -15,6 +15,7 @@ from dalembert.identification.delay import Delay, delay_of
 from dalembert.identification.doubts import Look, Story, badness, best_story, correlations
 from dalembert.identification.findings import Finding
 from dalembert.identification.gravity_story import gravity_story
+from dalembert.identification.logs import part_of, records_of
 from dalembert.identification.misfit import Moments, looked_at, white_noise
 from dalembert.identification.record import Record
 from dalembert.identification.signals import signal_findings
@@ -32,9 +33,12 @@ DRIVING, BACKWARD = -0.05, -0.1  # of a joint's mean |power|: friction that give
 
 
 def evidence(
-    system: Any, logs: Sequence[Any], records: Sequence[Record], columns: Any
+    system: Any, logs: Sequence[Any], records: Sequence[Record], columns: Any, delay: Any = 0.0
 ) -> tuple[Finding, ...]:
-    """All that is found in a log, before it is fitted; `logs` are what the records were made of."""
+    """All that is found in a log, before it is fitted.
+
+    `logs` are what the records were made of, with the `delay` that was asked for.
+    """
     first = tuple(signal_findings(system, logs, records))
     if any(found.wrong for found in first):
         return first  # what comes of such numbers means nothing
@@ -43,8 +47,10 @@ def evidence(
         says = f"{record.t.size} samples are too few for {int(columns.free.sum())} unknown numbers"
         return (*first, Finding(says, wrong=True))
     look = Look(system, columns, record, white_noise(records))
-    late = delay_of(columns, records, look.moments)
-    by_delay = tuple(_of_delay(late))
+    # a filter that was chosen by the misfit has made up for some of the delay
+    early = records_of(system, part_of(logs, None), None, delay)
+    first_look = Look(system, columns, looked_at(early), white_noise(early))
+    by_delay = tuple(_of_delay(delay_of(columns, early, first_look.moments)))
     if any(found.wrong for found in by_delay):
         return first + by_delay
     told = tuple(_of_misfit(look))
@@ -57,7 +63,7 @@ def _of_delay(late: Delay) -> Iterator[Finding]:
         word = "lag behind" if late.seconds > 0.0 else "come before"
         says = (
             f"the torques {word} the motion by {abs(late.seconds) * 1e3:.1f} ms: shifted by that, "
-            f"the misfit is {gain**0.5:.2g} times smaller; give delay={late.seconds:.4g}"
+            f"the misfit is {gain**0.5:.2g} times smaller; give delay={late.seconds:.4g} more"
         )
         yield Finding(says, wrong=gain > TOO_LATE and abs(late.seconds) > LONG)
 

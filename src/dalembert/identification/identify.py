@@ -106,7 +106,7 @@ def identify(
     fitted, held = split(system, records, held_out, cutoff, delay)
     fitted, held = without_dither(system, fitted, held)
     columns = with_noise_widths(columns, fitted)
-    warned = judged(evidence(system, logs, fitted, columns), doubts)
+    warned = judged(evidence(system, logs, fitted, columns, delay), doubts)
     linear = method if method in METHODS else "inverse_dynamics"
     found, said = refined(columns, base, fitted, linear, robust)
     if method == "simulation":
