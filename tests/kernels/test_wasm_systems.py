@@ -1,5 +1,6 @@
 """Quantities of systems as WebAssembly beside the library's own numbers."""
 
+import base64
 import json
 
 import numpy as np
@@ -206,6 +207,17 @@ def test_the_description_says_what_a_page_needs():
     # no limit is null: JSON has no infinity
     free = description(dl.load("pendulum").source("bias", target="wasm"))
     assert None in free["limits"]["upper"] and "Infinity" not in json.dumps(free)
+
+
+def test_hostile_names_are_only_names():
+    """They come back as they were, and in a page's base64 nothing of them is left to end a script."""
+    name = '</script><img src=x onerror=alert(1)>"é'
+    joint = {"type": "revolute", "name": name}
+    link = {"name": "arm", "mass": 1.0, "inertia": np.eye(3), "joint": joint}
+    robot = dl.Robot.from_links([link])
+    content = robot.wasm(["bias"])
+    assert description(content)["coordinates"] == [name]
+    assert b"<" not in base64.b64encode(content)
 
 
 def test_the_same_bytes_of_another_robot_object():
