@@ -78,6 +78,22 @@ def test_a_plain_array_needs_names(arm, tmp_path):
         dl.read_log(VALUES, arm, columns=["time", "q1"])
 
 
+def test_text_without_names_or_below_remarks_is_read(arm, tmp_path):
+    """Plain rows need names; remarks above them do not count, and lines keep their numbers."""
+    path = tmp_path / "a.txt"
+    np.savetxt(path, VALUES)
+    np.testing.assert_array_equal(dl.read_log(path, arm, columns=NAMES).tau, TAU)
+    with pytest.raises(TrajectoryError, match=r"line 1 must name the columns.*columns="):
+        dl.read_log(path, arm)
+    with pytest.raises(TrajectoryError, match="5 columns, and columns= has 2 names"):
+        dl.read_log(path, arm, columns=["time", "q1"])
+    path.write_text("# arm 7, tuesday\n# rate: 1 kHz\n#time,q1,q2\n0,1,2\n1,2,3\n")
+    assert dl.read_log(path, arm).q.values.tolist() == [[1.0, 2.0], [2.0, 3.0]]
+    path.write_text("% arm 7\ntime,q1,q2\n0,1,2\n1,2,x\n")
+    with pytest.raises(TrajectoryError, match="line 4, column 'q2': 'x' is not a number"):
+        dl.read_log(path, arm)
+
+
 def test_a_run_and_what_was_read_are_logs_again(arm, tmp_path):
     """What `simulate` and `read_log` make, also from a netCDF file with units and energies."""
     run = dl.simulate(arm, [0.1, 0.2], [0.0, 0.0], tau=[1.0, 0.5], duration=1.0, dt=0.01)

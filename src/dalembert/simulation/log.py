@@ -52,7 +52,8 @@ def read_log(
     ``acc``, ``acceleration``; ``tau``, ``torque``, ``effort``: the others. Or it has a number, from 0
     or from 1: ``q1``, ``position[0]``, ``tau_J_3``, ``panda_joint3.effort``. `columns` maps names of
     the file to those understood here, or a quantity to a pattern, ``{"tau": "load_{}"}``, with {} or
-    * for number or joint; or it is the list of names of a plain array. Columns of nobody are refused
+    * for number or joint; or it is the list of all names, for arrays and
+    files without. Columns of nobody are refused
     (others="refuse"), ignored ("ignore"), or, by default, ignored where all positions and torques are
     there. Without times, rows are `dt` apart, s.
 

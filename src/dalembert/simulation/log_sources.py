@@ -25,7 +25,7 @@ Source = Any  # a path, DataFrame, Dataset, array, or mapping of names to arrays
 
 
 def table_of(source: Source, names: Sequence[str] | None = None) -> Table:
-    """The table of a file or of arrays; `names` are those of a plain array's columns."""
+    """The table of a file or of arrays; `names` are for columns that have none."""
     if isinstance(source, (str, PathLike)):
         return _of_file(Path(source), names)
     if isinstance(source, np.ndarray):
@@ -52,7 +52,7 @@ def _of_file(path: Path, names: Sequence[str] | None) -> Table:
     }
     read = readers.get(path.suffix.lower())
     if read is None:
-        return read_csv(path)
+        return read_csv(path, names)
     try:
         return read(path)
     except DalembertError:

@@ -19,6 +19,7 @@ from dalembert.text import short
 DELIMITERS = (",", ";", "\t")
 LARGEST = 1e60  # beyond which squares would overflow where nobody knows their line any more
 MISSING = ("na", "n/a", "null", "none", "<na>", "#n/a")  # words for a number that is not there
+REMARKS = 200  # lines above the names, at most
 FIRST = 2  # the line of the first row; line 1 holds the names
 
 
@@ -54,29 +55,41 @@ def read_table(path: str | PathLike[str]) -> tuple[list[str], np.ndarray]:
     return table.names, table.values
 
 
-def read_csv(path: str | PathLike[str]) -> Table:
-    """The table of a text file; columns that hold words are NaN, and their faults say where."""
+class Head(NamedTuple):
+    """How a text file begins."""
+
+    names: list[str]
+    delimiter: str
+    skipped: int  # lines above the first row
+
+
+def read_csv(path: str | PathLike[str], names: Sequence[str] | None = None) -> Table:
+    """The table of a text file; columns that hold words are NaN, and their faults say where.
+
+    Remarks behind # or % may stand above the names; `names` are for files that have none, or others.
+    """
     where = Path(path)
     try:
         data = where.read_bytes()  # once: it may be a pipe
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise TrajectoryError(f"{where} cannot be read: {reason}") from None
-    names, delimiter = _header(where, data)
+    head = _header(where, data, names)
     faults: dict[int, str] = {}
     try:
-        values = _rows(data, names, delimiter, float)
+        values = _rows(data, head, float)
     except (ValueError, Warning) as error:
-        values, faults = _with_words(where, data, names, delimiter, error)
+        values, faults = _with_words(where, data, head, error)
     filled = ~np.isnan(values).all(axis=1)
     last = int(np.flatnonzero(filled)[-1]) + 1 if filled.any() else 0  # blank lines at the end
     if not last and not faults:
         raise TrajectoryError(f"{where} has no rows below its names")
     # a comma too many makes an empty column
-    used = [k for k, x in enumerate(names) if x or k in faults or not np.isnan(values[:, k]).all()]
+    empty = np.isnan(values).all(axis=0)
+    used = [k for k, x in enumerate(head.names) if x or k in faults or not empty[k]]
     faults = {used.index(k): said for k, said in faults.items()}
-    kept = [names[k] for k in used]
-    return Table(kept, values[:last, used], str(where), faults, "line", FIRST)
+    kept = [head.names[k] for k in used]
+    return Table(kept, values[:last, used], str(where), faults, "line", head.skipped + 1)
 
 
 def line(row: int) -> str:
@@ -96,34 +109,58 @@ def refuse_gaps(
         raise TrajectoryError(f"{row_in_words(row)}, column {names[column]!r} {what}")
 
 
-def _header(path: Path, data: bytes) -> tuple[list[str], str]:
-    try:
-        line = data.partition(b"\n")[0].decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise TrajectoryError(f"{path} cannot be read: it is not text") from None
-    line = line.lstrip("#%").strip("\r\n ")
-    delimiter = max(DELIMITERS, key=line.count)
-    if not line.count(delimiter) and len(line.split()) > 1:
-        return line.split(), r"\s+"
-    names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+def _header(path: Path, data: bytes, given: Sequence[str] | None) -> Head:
+    """Names, from the file or given; remarks are lines behind # or % above something else than rows."""
+    texts, skipped = _first_lines(path, data), 0
+    while skipped < len(texts) - 1 and texts[skipped].startswith(("#", "%")):
+        if all(map(_is_number, _cells(texts[skipped + 1])[0])):
+            break  # the last line above the rows has the names
+        skipped += 1
+    text = texts[skipped].lstrip("#%").strip()
+    names, delimiter = _cells(text)
+    numbers = bool(names) and all(map(_is_number, names))
+    if given is not None:
+        if len(given) != len(names):
+            raise TrajectoryError(
+                f"{path} has {len(names)} columns, and columns= has {len(given)} names"
+            )
+        return Head([str(x) for x in given], delimiter, skipped + (0 if numbers else 1))
     if not names or not any(names) or any(map(_is_number, names)):
         raise TrajectoryError(
-            f"{path}, line 1 must name the columns, 'time' and the joints; it is {short(line)}"
+            f"{path}, line {skipped + 1} must name the columns, 'time' and the joints (or "
+            f"columns=['time', …] does); it is {short(text)}"
         )
-    return names, delimiter
+    return Head(names, delimiter, skipped + 1)
 
 
-def _rows(data: bytes, names: Sequence[str], delimiter: str, kind: Any) -> np.ndarray:
+def _first_lines(path: Path, data: bytes) -> list[str]:
+    try:
+        found = [x.decode("utf-8-sig").strip("\r\n ") for x in data.split(b"\n", REMARKS)[:REMARKS]]
+    except UnicodeDecodeError:
+        raise TrajectoryError(f"{path} cannot be read: it is not text") from None
+    return found
+
+
+def _cells(text: str) -> tuple[list[str], str]:
+    """(cells of a line, what separates them)."""
+    delimiter = max(DELIMITERS, key=text.count)
+    if not text.count(delimiter) and len(text.split()) > 1:
+        return text.split(), r"\s+"
+    cells = next(csv.reader([text], delimiter=delimiter), [])
+    return [cell.strip() for cell in cells], delimiter
+
+
+def _rows(data: bytes, head: Head, kind: Any) -> np.ndarray:
     import pandas
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", pandas.errors.ParserWarning)  # of rows cut short
         table = pandas.read_csv(
             BytesIO(data),
-            sep=delimiter,
+            sep=head.delimiter,
             header=None,
-            names=range(len(names)),
-            skiprows=1,
+            names=range(len(head.names)),
+            skiprows=head.skipped,
             dtype=kind,
             index_col=False,
             skip_blank_lines=False,
@@ -135,16 +172,16 @@ def _rows(data: bytes, names: Sequence[str], delimiter: str, kind: Any) -> np.nd
 
 
 def _with_words(
-    path: Path, data: bytes, names: Sequence[str], delimiter: str, error: Exception
+    path: Path, data: bytes, head: Head, error: Exception
 ) -> tuple[np.ndarray, dict[int, str]]:
     """(numbers, faults by column): the first cell of each that is no number; too many are an error."""
     import pandas
 
     try:
-        cells = pandas.DataFrame(_rows(data, names, delimiter, str))
+        cells = pandas.DataFrame(_rows(data, head, str))
     except (ValueError, Warning):
         said = "rows have more cells" if isinstance(error, Warning) else _shortened(error)
-        raise TrajectoryError(f"{path}: {said}; line 1 has {len(names)} names") from None
+        raise TrajectoryError(f"{path}: {said}; line 1 has {len(head.names)} names") from None
     values, faults = np.full(cells.shape, np.nan), {}
     for k in range(cells.shape[1]):
         values[:, k] = pandas.to_numeric(cells[k], errors="coerce")
@@ -152,7 +189,7 @@ def _with_words(
             text = str(cells[k][row]).strip()
             if text and not _is_number(text) and text.casefold() not in MISSING:
                 hint = "; write decimals with a point" if "," in text else ""
-                place = f"line {row + FIRST}, column {names[k]!r}"
+                place = f"line {row + head.skipped + 1}, column {head.names[k]!r}"
                 faults[k] = f"{place}: {short(text)} is not a number{hint}"
                 break
     if not faults:

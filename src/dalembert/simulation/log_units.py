@@ -24,6 +24,13 @@ EFFORTS = {
 CURRENTS = {"A": 1.0, "mA": 1e-3}
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 PER = {"q": "", "qd": "s", "qdd": "s2"}  # what stands below the line of a unit
+ALIASES = {
+    **dict.fromkeys(("radian", "radians", "rads"), "rad"),
+    **dict.fromkeys(("degree", "degrees"), "deg"),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("sec2", "ss"), "s2"),
+    **dict.fromkeys(("NM", "nm"), "Nm"),
+}
 STATED = ("time", "q", "qd", "qdd", "tau")
 
 
@@ -44,7 +51,7 @@ class Units(NamedTuple):
         elif unit is None:
             turned = self.degrees and kind == "angle" and quantity in PER
             return pi / 180.0 if turned else 1.0
-        plain = re.sub(r"[\s·*^]", "", unit).replace("²", "2")
+        plain = _spelled(unit)
         known = self._known(quantity, kind)
         if plain not in known:
             where = text if text.startswith("units[") else f"column {text!r}"
@@ -80,6 +87,16 @@ def split_unit(text: str) -> tuple[str, str | None]:
     """
     found = re.fullmatch(r"(.+?)\s*[\[(]([^\[\]()]*[^\d\s\[\]()][^\[\]()]*)[\])]\s*", text)
     return (text, None) if found is None else (found[1], found[2])
+
+
+def _spelled(unit: str) -> str:
+    """A unit without dots and blanks, and by its usual letters.
+
+    >>> _spelled("degrees / sec^2"), _spelled("N·m"), _spelled("N.m")
+    ('deg/s2', 'Nm', 'Nm')
+    """
+    parts = re.sub(r"[\s·*^.]", "", unit).replace("²", "2").split("/")
+    return "/".join(ALIASES.get(part, part) for part in parts)
 
 
 def _number(quantity: str, value: Any) -> float:
