@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+import xarray
 
 import dalembert as dl
 from dalembert.identification.columns import columns_of
@@ -120,8 +121,14 @@ def test_notes_of_a_fit_are_only_text_in_files():
         assert "second" in text and "\x1b" not in text
     assert dl.Robot.from_urdf(made.to_urdf()).nv == 2
     assert dl.Robot.from_mjcf(made.to_mjcf()).nv == 2
-    said = sentences(columns, {"cutoff": 5.0}, np.array([0.1, 0.2]), ["resampled"])
-    assert "cutoff=5.0" in said[0] and "link2_joint 0.2" in said[1] and said[2] == "resampled"
+    log = xarray.Dataset(attrs={"source": "/data/arm.csv"})
+    said = sentences(columns, [log, None], {"cutoff": 5.0}, np.array([0.1, 0.2]), ["resampled"])
+    assert (
+        "to arm.csv, a log by" in said[0]
+        and "cutoff=5.0" in said[0]
+        and "link2_joint 0.2" in said[1]
+        and said[2] == "resampled"
+    )
 
 
 @pytest.mark.parametrize("name", ["robotiq_2f85", "four_bar", "panda"])

@@ -120,7 +120,7 @@ def identify(
     done = tuple(dict.fromkeys([line for record in fitted for line in record.said] + said))
     settings["cutoff used"] = cutoff
     x = list(values.values())[-1]
-    lines = sentences(columns, settings, found.estimate.noise, done)
+    lines = sentences(columns, logs, settings, found.estimate.noise, done)
     robot = with_provenance(with_values(columns, x), columns, x, lines)
     return Fit(
         robot,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -45,13 +46,19 @@ def _left_out(columns: Columns, x: np.ndarray) -> list[LeftOut]:
 
 
 def sentences(
-    columns: Columns, settings: Mapping[str, Any], noise: np.ndarray, said: Sequence[str]
+    columns: Columns,
+    logs: Sequence[Any],
+    settings: Mapping[str, Any],
+    noise: np.ndarray,
+    said: Sequence[str],
 ) -> tuple[str, ...]:
     """What was fitted, with which settings, what was done, and what torque it leaves (equations,)."""
     shown = ", ".join(f"{k}={v!r}" for k, v in settings.items() if v is not None)
     rows = columns.rows if len(columns.rows) == len(noise) else ("all",) * len(noise)
     left = ", ".join(f"{row} {sigma:.4g}" for row, sigma in zip(rows, noise, strict=True))
-    what = f"inertias, friction and rotors of {columns.system.name} fitted to a log by dalembert"
+    sources = [PurePath(str(getattr(log, "attrs", {}).get("source", ""))).name for log in logs]
+    named = ", ".join(source or "a log" for source in sources)
+    what = f"inertias, friction and rotors of {columns.system.name} fitted to {named} by dalembert"
     return (
         f"{what}: {shown}",
         f"deviation of the torques that the fit leaves, N m or N: {left}",
