@@ -93,7 +93,7 @@ def by_simulation(
     """
     records = [each if each.raw is None else replace(each, q=each.raw) for each in records]
     shooter, noise = Shooter(columns, base), noise_of(records)
-    for tried in LENGTHS if length is None else (length,):
+    for tried in _lengths(records) if length is None else (length,):
         windows = _windows(shooter, records, start, tried, held)
         now = _round(shooter, start, windows, noise)
         if now.cost < FOLLOWS:
@@ -128,6 +128,8 @@ def simulated(found: Solved, base: Base, real: bool = True) -> tuple[Solved, lis
         f"simulated motion of windows of {made.length:g} s: off by {made.misfits[0]:.3g} of its noise "
         f"at first, by {made.misfits[-1]:.3g} after {len(made.misfits) - 1} rounds"
     )
+    if made.misfits[-1] > FOLLOWS:
+        return found, [f"{said}: no model of this kind makes that motion, the linear fit is kept"]
     x = base.full(made.estimate.beta, columns.values)
     return Solved(columns, found.records, made.estimate, x), [said]
 
@@ -148,6 +150,12 @@ def noise_of(records: Sequence[Record]) -> Noise:
         )
 
     return Noise(of("q"), of("tau"))
+
+
+def _lengths(records: Sequence[Record]) -> list[float]:
+    """Lengths of windows that the records are long enough for."""
+    longest = max(record.t[-1] - record.t[0] for record in records)
+    return [length for length in LENGTHS if length < longest] or [LENGTHS[-1]]
 
 
 def _windows(
