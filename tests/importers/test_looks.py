@@ -7,7 +7,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import ImportFileError
-from dalembert.importers.meshes import MAX_BYTES, find_mesh, read_mesh
+from dalembert.importers.meshes import MAX_BYTES, MAX_TEXT, find_mesh, read_mesh
 from dalembert.model.looks import Look, Places
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.rotations import rotation_from_rpy
@@ -159,6 +159,15 @@ def test_broken_meshes_are_refused_with_a_reason(tmp_path, name, data):
         read_mesh(look(tmp_path, name))
 
 
+def test_nodes_that_repeat_each_other_do_not_multiply(tmp_path):
+    again = "<instance_node url='#n{}'/>"
+    nodes = "".join(f"<node id='n{k}'>{2 * again.format(k + 1)}</node>" for k in range(40))
+    text = f"<COLLADA><visual_scene><node><instance_node url='#n0'/></node></visual_scene>{nodes}"
+    (tmp_path / "a.dae").write_text(f"{text}</COLLADA>")
+    with pytest.raises(ImportFileError, match="repeated too often"):
+        read_mesh(look(tmp_path, "a.dae"))
+
+
 def test_points_without_triangles_are_a_box_and_wrong_triangles_are_left_out(tmp_path):
     (tmp_path / "points.obj").write_bytes(b"v 0 0 0\nv 1 2 3\nf 1 2 9\n")
     (box,) = read_mesh(look(tmp_path, "points.obj"))
@@ -171,8 +180,11 @@ def test_points_without_triangles_are_a_box_and_wrong_triangles_are_left_out(tmp
 def test_enormous_meshes_are_refused_before_they_are_read(tmp_path):
     with (tmp_path / "large.stl").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
+    (tmp_path / "text.stl").write_bytes(b"solid".ljust(MAX_TEXT + 1))
     with pytest.raises(ImportFileError, match="more than a robot needs"):
         read_mesh(look(tmp_path, "large.stl"))
+    with pytest.raises(ImportFileError, match="too much text"):
+        read_mesh(look(tmp_path, "text.stl"))
 
 
 def urdf(folder, mesh, **options):

@@ -170,6 +170,14 @@ def test_wheel_and_finger_scroll_the_page_past_the_picture(open_page, path):
     assert "wheel" in shown.locator(".hint").inner_text()
     assert shown.locator("#arm canvas").evaluate("e => e.style.touchAction") == "pan-y"
     shown.evaluate("scrollTo(0, 0)")
+    finger = shown.context.new_cdp_session(shown)
+    for k in range(12):
+        touch = [{"x": box["x"] + 200, "y": box["y"] + 300 - 20 * k}]
+        kind = "touchMove" if k else "touchStart"
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touch})
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    wait_until(shown, lambda: shown.evaluate("scrollY") > 50)
+    shown.evaluate("scrollTo(0, 0)")
     shown.mouse.click(box["x"] + 200, box["y"] + 200)  # now it is meant
     shown.mouse.wheel(0, 120)
     shown.wait_for_timeout(150)

@@ -83,7 +83,7 @@ def test_missing_and_broken_meshes_leave_the_skeleton_and_a_note(tmp_path):
     (tmp_path / "broken.stl").write_bytes(b"solid but not much")
     (tmp_path / "good.stl").write_bytes(stl())
     found = looks_of(robot_of(tmp_path, "broken.stl", "nowhere.obj", "good.stl").model)
-    assert len(found.shapes) == 1 and found.bare == []
+    assert len(found.shapes) == 1 and found.bare == [0]
     assert any("broken.stl" in note for note in found.notes)
     assert any("'nowhere.obj' is not there" in note for note in found.notes)
     path = tmp_path / "two.urdf"

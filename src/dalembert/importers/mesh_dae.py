@@ -16,7 +16,7 @@ from dalembert.importers.meshes import Piece
 from dalembert.model.looks import Numbers
 from dalembert.spatial.rotations import exp_so3
 
-MAX_PIECES = 2000
+MAX_PIECES, MAX_NODES, MAX_DEPTH = 2000, 100_000, 64
 _FACES = ("triangles", "polylist", "polygons")
 
 
@@ -44,7 +44,7 @@ class _File:
     def __init__(self, root: Node) -> None:
         self.root = root
         self.ids = {n.attributes["id"]: n for n in root.walk() if "id" in n.attributes}
-        self.count = 0
+        self.count = self.visited = 0
 
     def geometries(self) -> list[Node]:
         return [node for node in self.root.walk() if node.tag == "geometry"]
@@ -54,8 +54,11 @@ class _File:
 
     def pieces(self, node: Node, above: np.ndarray, depth: int) -> Iterator[Piece]:
         """What a node shows and what is below it."""
-        if depth > 64:
-            raise ImportFileError("nodes are nested too deep, or in a circle")
+        self.visited += 1
+        if depth > MAX_DEPTH or self.visited > MAX_NODES:
+            raise ImportFileError(
+                "its nodes are nested too deep, in a circle, or repeated too often"
+            )
         here = above @ placement(node)
         for part in node.children:
             target = self.named(part.attributes.get("url", ""))

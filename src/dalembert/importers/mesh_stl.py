@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dalembert.importers.meshes import Piece
+from dalembert.errors import ImportFileError
+from dalembert.importers.meshes import MAX_TEXT, Piece
+from dalembert.importers.xml_read import shown
 
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])
 _VERTEX = re.compile(rb"vertex\s+(\S+)\s+(\S+)\s+(\S+)", re.IGNORECASE)
@@ -19,6 +21,10 @@ def read_stl(data: bytes, path: Path) -> list[Piece]:
     count = int.from_bytes(data[80:HEAD], "little") if len(data) >= HEAD else 0
     whole = len(data) >= HEAD + count * _TRIANGLE.itemsize
     if data.lstrip()[:5].lower() == b"solid" and (not whole or b"facet" in data[:1000]):
+        if len(data) > MAX_TEXT:
+            raise ImportFileError(
+                f"{shown(path.name)} has too much text; a binary STL may be larger"
+            )
         words = [float(word) for found in _VERTEX.findall(data) for word in found]
         corners = np.array(words).reshape(-1, 3)
     else:

@@ -18,6 +18,7 @@ from dalembert.importers.xml_read import read_file, shown
 from dalembert.model.looks import Look, Numbers, Places
 
 MAX_BYTES = 96 * 2**20  # of one file
+MAX_TEXT = 48 * 2**20  # of one that is text, which takes many times as much to read
 FURTHEST = 1e4  # m from the origin: a point beyond is a mistake
 UP = 8  # folders up from a robot's file in which its own package is looked for
 _SCHEMES = ("package://", "model://", "file://")
@@ -43,7 +44,8 @@ def read_mesh(look: Look) -> list[Piece]:
     reader = _reader(path)
     name = shown(look.file)
     try:
-        pieces = reader(read_file(path, MAX_BYTES), path)
+        most = MAX_BYTES if path.suffix.lower() == ".stl" else MAX_TEXT
+        pieces = reader(read_file(path, most), path)
     except ImportFileError:
         raise
     except (ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError) as error:

@@ -18,6 +18,7 @@ from dalembert.spatial.placement import Placement
 from dalembert.spatial.quaternions import matrix_from_quaternion, quaternion_from_matrix
 
 BUDGET = 30_000  # triangles of all meshes of a page
+MOST = 4_000_000  # triangles that are read before they are made fewer
 FINE = 65_535  # steps of a coordinate across its mesh
 SENTENCES = 12  # about shapes that are not drawn
 
@@ -28,7 +29,7 @@ class Looks:
 
     shapes: list[dict[str, Any]] = field(default_factory=list)
     meshes: list[dict[str, Any]] = field(default_factory=list)
-    bare: list[int] = field(default_factory=list)  # bodies with a mass and no shape: skeletons
+    bare: list[int] = field(default_factory=list)  # bodies drawn as skeletons: a shape is missing
     notes: list[str] = field(default_factory=list)  # sentences about what is drawn otherwise
     corners: dict[int, np.ndarray] = field(default_factory=dict)  # (n, 3) of each body's shapes
 
@@ -53,13 +54,14 @@ def looks_of(model: Model, budget: int = BUDGET) -> Looks | None:
     """The shapes of a model with numbers; None where its file shows none.
 
     Meshes are read here. One that cannot be read is not drawn, with a sentence that says why; a
-    body of which nothing can be drawn has its skeleton.
+    body without a shape, or of which one is missing, has its skeleton.
     """
     found = [one for look in model.notes.looks if (one := _placed(model, look)) is not None]
     if not found:
         return None
     made = Looks(notes=_faults(model.notes.looks))
     pieces = _read(found, made.notes)
+    failed = {one.body for one in found if one.pieces == []}
     total = sum(len(piece.triangles) for piece in pieces)
     small = within_budget(pieces, budget) if pieces else []
     made.meshes = [packed(piece) for piece in small if len(piece.triangles)]
@@ -73,7 +75,7 @@ def looks_of(model: Model, budget: int = BUDGET) -> Looks | None:
             spans.setdefault(one.body, []).append(points)
     made.corners = {body: extremes(np.concatenate(points)) for body, points in spans.items()}
     heavy = [i for i, body in enumerate(model.bodies) if float(body.mass) > 0.0]
-    made.bare = [i for i in heavy if i not in spans]
+    made.bare = [i for i in heavy if i not in spans or i in failed]
     left = sum(len(piece.triangles) for piece in small)
     if left < total:
         made.notes.insert(0, f"Meshes of {total:,} triangles are drawn with {left:,}.")
@@ -110,6 +112,8 @@ def _read(found: Sequence[_Drawn], notes: list[str]) -> list[Piece]:
         key = (look.file, look.size, look.places)
         if key not in known:
             try:
+                if sum(len(piece.triangles) for piece in pieces) > MOST:
+                    raise DalembertError(f"{look.file!r} comes after {MOST:,} triangles")
                 read = read_mesh(look)
             except DalembertError as error:
                 read = []

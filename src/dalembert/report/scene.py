@@ -15,6 +15,7 @@ from dalembert.report.skeleton import ORIGIN, Z, adrift, between_axes, body_pose
 from dalembert.systems.robot import Robot
 
 SLENDER = 0.029  # radius of a link over the size of the mechanism
+REACH = 1.6  # of a motion over the size of a usual posture, up to which links get thicker with it
 FAR = 2.0  # sizes of a robot that travels, beyond which the viewer goes along
 
 
@@ -31,8 +32,7 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray, looks: Looks | None = None
     way = carried[:, :3, :3] @ np.asarray(tool.translation, float) + carried[:, :3, 3]
     corners = np.concatenate([_corners(model, poses, looks), way[:, None]], axis=1)
     root, own = _seen(model, poses, corners)
-    size = max(float(np.ptp(own, axis=0).max()), 1e-3)
-    radius = SLENDER * size
+    radius = SLENDER * _size(own, corners)
     turns = _quaternions(poses[..., :3, :3])
     everywhere = corners.reshape(-1, 3)
     return {
@@ -67,6 +67,12 @@ def _corners(model: Model, poses: np.ndarray, looks: Looks | None) -> np.ndarray
     if {i for i, body in enumerate(model.bodies) if body.parent < 0} - loose:
         found.append(np.broadcast_to(_base(model)[0], (len(poses), 1, 3)))
     return np.concatenate(found, axis=1)
+
+
+def _size(own: np.ndarray, corners: np.ndarray) -> float:
+    """The extent of what is drawn, m: of all postures, unless a few reach far beyond the others."""
+    usual = float(np.percentile(np.ptp(corners, axis=1).max(axis=1), 25))
+    return max(min(float(np.ptp(own, axis=0).max()), REACH * usual), 1e-3)
 
 
 def _seen(model: Model, poses: np.ndarray, corners: np.ndarray) -> tuple[int, np.ndarray]:

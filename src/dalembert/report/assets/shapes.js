@@ -12,7 +12,8 @@ function bytes(text) {
 // Points and indices of a mesh: 16 bits across its box.
 function unpack(mesh) {
   const steps = new Uint16Array(bytes(mesh.points)), packed = bytes(mesh.triangles);
-  const points = Float32Array.from(steps, (s, k) => mesh.low[k % 3] + (mesh.span[k % 3] * s) / 65535);
+  const points = new Float32Array(steps.length);
+  for (let k = 0; k < steps.length; k++) points[k] = mesh.low[k % 3] + (mesh.span[k % 3] * steps[k]) / 65535;
   return { points, index: mesh.wide ? new Uint32Array(packed) : new Uint16Array(packed) };
 }
 
@@ -20,27 +21,31 @@ function unpack(mesh) {
 function meshGeometry({ points, index }) {
   const count = index.length / 3, normals = new Float32Array(3 * count), units = new Float32Array(3 * count);
   for (let f = 0; f < count; f++) {
-    const [a, b, c] = [3 * index[3 * f], 3 * index[3 * f + 1], 3 * index[3 * f + 2]];
-    const u = [0, 1, 2].map((k) => points[b + k] - points[a + k]), v = [0, 1, 2].map((k) => points[c + k] - points[a + k]);
-    const n = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]], size = Math.hypot(...n) || 1;
-    for (let k = 0; k < 3; k++) { normals[3 * f + k] = n[k]; units[3 * f + k] = n[k] / size; }
+    const a = 3 * index[3 * f], b = 3 * index[3 * f + 1], c = 3 * index[3 * f + 2];
+    const ux = points[b] - points[a], uy = points[b + 1] - points[a + 1], uz = points[b + 2] - points[a + 2];
+    const vx = points[c] - points[a], vy = points[c + 1] - points[a + 1], vz = points[c + 2] - points[a + 2];
+    const x = uy * vz - uz * vy, y = uz * vx - ux * vz, z = ux * vy - uy * vx, size = Math.sqrt(x * x + y * y + z * z) || 1;
+    normals[3 * f] = x; normals[3 * f + 1] = y; normals[3 * f + 2] = z;
+    units[3 * f] = x / size; units[3 * f + 1] = y / size; units[3 * f + 2] = z / size;
   }
   const start = new Uint32Array(points.length / 3 + 1), faces = new Uint32Array(index.length);
   for (const p of index) start[p + 1]++;
   for (let p = 0; p + 1 < start.length; p++) start[p + 1] += start[p];
   const next = start.slice();
-  index.forEach((p, k) => { faces[next[p]++] = Math.floor(k / 3); });
+  for (let k = 0; k < index.length; k++) faces[next[index[k]]++] = Math.floor(k / 3);
   const place = new Float32Array(3 * index.length), shade = new Float32Array(3 * index.length);
-  index.forEach((p, k) => {
-    const f = 3 * Math.floor(k / 3), sum = [0, 0, 0];
+  for (let k = 0; k < index.length; k++) {
+    const p = index[k], f = 3 * Math.floor(k / 3);
+    let x = 0, y = 0, z = 0;
     for (let i = start[p]; i < start[p + 1]; i++) {
       const g = 3 * faces[i];
       if (units[f] * units[g] + units[f + 1] * units[g + 1] + units[f + 2] * units[g + 2] < CREASE) continue;
-      for (let j = 0; j < 3; j++) sum[j] += normals[g + j];
+      x += normals[g]; y += normals[g + 1]; z += normals[g + 2];
     }
-    const size = Math.hypot(...sum) || 1;
-    for (let j = 0; j < 3; j++) { place[3 * k + j] = points[3 * p + j]; shade[3 * k + j] = sum[j] / size; }
-  });
+    const size = Math.sqrt(x * x + y * y + z * z) || 1;
+    for (let j = 0; j < 3; j++) place[3 * k + j] = points[3 * p + j];
+    shade[3 * k] = x / size; shade[3 * k + 1] = y / size; shade[3 * k + 2] = z / size;
+  }
   const made = new THREE.BufferGeometry(), Attribute = new THREE.SphereGeometry(1, 3, 2).getAttribute("position").constructor;
   made.setAttribute("position", new Attribute(place, 3));
   made.setAttribute("normal", new Attribute(shade, 3));
