@@ -12,6 +12,7 @@ import dalembert as dl
 from dalembert.errors import SettingError, ShapeError, TrajectoryError, UnknownNameError
 from dalembert.identification.exciting.certify import certified
 from dalembert.identification.exciting.search import allowed_postures, random_motions
+from dalembert.spatial import pose, rotation_from_rpy
 from tests.oracles.pinocchio_twin import twin
 
 ROBOTS = Path(__file__).parents[1] / "robots"
@@ -198,6 +199,26 @@ def test_identify_finds_parameters_as_well_as_was_promised():
 def test_a_time_limit_ends_the_search(ur5):
     found = dl.excitation(ur5, 10, budget=10**6, time_limit=1e-3)
     assert np.isfinite(found.condition) and (found.limits.margin > 0.0).all()
+
+
+def test_axes_that_a_file_has_rounded_do_not_spoil_the_motion():
+    """π/2 as 1.5708 makes parameters that nothing shows; they are named and left to others."""
+    links: list[dl.Link] = []
+    for k, angle in enumerate((np.pi, np.pi / 2, 0.0, np.pi / 2)):
+        origin = pose(rotation_from_rpy([round(angle, 4), 0.0, 0.0]), [0.3 * (k == 2), 0.0, 0.0])
+        body = {"mass": 1.0, "com": [0.01, 0.02, 0.1], "inertia": 0.05 * np.eye(3)}
+        parent = links[-1].name if links else None
+        joint = dl.Joint(origin=origin, name=f"j{k}")
+        links.append(dl.Link(f"l{k}", parent, joint, **body))
+    arm = dl.Robot.from_links(links)
+    found = dl.excitation(arm, 10, velocity=2.0, friction=(), rotor=False, budget=60)
+    assert found.condition < 30.0
+    assert len(found.parameters) < len(arm.base_parameters.kept)
+    assert any("hardly show" in sentence for sentence in found.said)
+    beta = found.deviations()["prior"].to_numpy()
+    t = np.linspace(0.0, 10.0, 200)
+    tau = found.problem.columns(found(t)) @ beta
+    np.testing.assert_allclose(tau, arm.inverse_dynamics(*found(t)), atol=1e-3)
 
 
 def test_joints_that_follow_others_are_moved_by_their_leaders():

@@ -107,9 +107,14 @@ def asking_order(bodies: int) -> list[int]:
     return [PER_BODY * i + NAMES.index(name) for i in range(bodies) for name in _ORDER]
 
 
-def grouped(Y: np.ndarray, names: tuple[str, ...], order: list[int]) -> Grouping:
-    """The first independent columns of Y (rows, all) in that order, and what the others add to them."""
-    kept, rest = _independent(Y, order)
+def grouped(
+    Y: np.ndarray, names: tuple[str, ...], order: list[int], tolerance: float = _INDEPENDENT
+) -> Grouping:
+    """The first independent columns of Y (rows, all) in that order, and what the others add to them.
+
+    A column is independent if more than this share of its length is not of those before it.
+    """
+    kept, rest = _independent(Y, order, tolerance)
     G = np.zeros((len(kept), Y.shape[1]))
     G[range(len(kept)), kept] = 1.0
     if kept and rest:
@@ -129,7 +134,7 @@ def _stacked(model: Model, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate(blocks)
 
 
-def _independent(Y: np.ndarray, order: list[int]) -> tuple[list[int], list[int]]:
+def _independent(Y: np.ndarray, order: list[int], tolerance: float) -> tuple[list[int], list[int]]:
     """Columns in order that no combination of earlier ones makes, by Gram–Schmidt done twice."""
     basis = np.zeros((Y.shape[0], 0))
     scale = np.linalg.norm(Y, axis=0).max(initial=0.0)
@@ -139,7 +144,7 @@ def _independent(Y: np.ndarray, order: list[int]) -> tuple[list[int], list[int]]
         left = column - basis @ (basis.T @ column)
         left = left - basis @ (basis.T @ left)
         length = np.linalg.norm(left)
-        if length > _INDEPENDENT * max(np.linalg.norm(column), 1e-3 * scale):
+        if length > tolerance * max(np.linalg.norm(column), 1e-3 * scale):
             basis = np.concatenate([basis, (left / length)[:, None]], axis=1)
             kept.append(k)
         else:

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import SettingError, ShapeError, UnknownNameError
+from dalembert.formulations.derivatives.base_parameters import NAMES, grouped
 from dalembert.identification.base import Base, base_of
 from dalembert.identification.columns import Columns, columns_of
+from dalembert.identification.record import Record
 from dalembert.kernels import Kernel, Port
 from dalembert.systems.operation import Operation, own_operation
 from dalembert.systems.robot import Robot
@@ -29,6 +31,10 @@ SMOOTH = {
     "offset": lambda v, a, width: 0.0 * v + 1.0,
     "rotor": lambda v, a, width: a,
 }
+UNITS = {"mx": "kg m", "my": "kg m", "mz": "kg m"} | {
+    name: "kg m²" for name in NAMES if name.startswith("S")
+}
+APART = 1e-4  # share of a column's length that no others make
 DEPENDENT = 1e10  # condition number of combinations that are no base
 
 
@@ -112,3 +118,38 @@ def _recombined(base: Base, back: np.ndarray, names: tuple[str, ...]) -> Base:
     own = tuple(f"combination {k + 1}" for k in range(shape[1]))
     G = np.linalg.solve(mixed, base.matrix)
     return replace(base, names=own, explained=own, matrix=G, back=back)
+
+
+def told_apart(
+    found: BaseColumns, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, noise: np.ndarray
+) -> BaseColumns:
+    """Without base parameters that random states (m, n) hardly show, or tell from the others.
+
+    An axis that a file has as 1.5708 in place of π/2 gives a machine such parameters. They count to
+    those that are kept; a motion made to show them would show little else.
+    """
+    base, none = found.base, np.zeros(found.robot.nv)
+    record = Record(np.arange(len(q)) * 1.0, q, qd, qdd, 0.0 * q, none, found.width)
+    W = found.columns.evaluate(record) @ base.back / noise[:, None]
+    sizes = np.linalg.norm(W, axis=(0, 1))
+    sizes[sizes < APART * _largest_alike(base.names, sizes)] = np.inf
+    unit = W.reshape(-1, len(base.names)) / sizes
+    own = grouped(unit, base.names, list(range(len(base.names))), APART)
+    kept = list(own.kept)
+    if len(kept) == len(base.names):
+        return found
+    with np.errstate(invalid="ignore"):  # 0 · ∞ of what does not show
+        G = np.nan_to_num(own.matrix * sizes, nan=0.0) / sizes[kept][:, None] @ base.matrix
+    names, explained = (tuple(x[k] for k in kept) for x in (base.names, base.explained))
+    smaller = Base(names, explained, G, base.back[:, kept], base.acts[:, kept])
+    return replace(found, base=smaller)
+
+
+def _largest_alike(names: tuple[str, ...], sizes: np.ndarray) -> np.ndarray:
+    """(p,) the largest size among numbers of the same unit: first moments, second moments, …"""
+    kinds = [name.rpartition(":")[2] for name in names]
+    units = [UNITS.get(kind, kind) for kind in kinds]
+    most: dict[str, float] = {}
+    for unit, size in zip(units, sizes, strict=True):
+        most[unit] = max(most.get(unit, 0.0), float(size))
+    return np.array([most[unit] for unit in units])

@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.errors import SettingError, ShapeError
 from dalembert.identification.exciting.basis import Basis
 from dalembert.identification.exciting.certify import certified, fine_count, ranges
-from dalembert.identification.exciting.columns import base_columns
+from dalembert.identification.exciting.columns import BaseColumns, base_columns, told_apart
 from dalembert.identification.exciting.interior import Effort
 from dalembert.identification.exciting.limits import Limits, limits_of, vector
 from dalembert.identification.exciting.objective import OBJECTIVES, Objective
@@ -25,6 +25,7 @@ from dalembert.systems.robot import Robot
 from dalembert.text import suggest
 
 HARMONICS, PERIOD = 5, 10.0  # Swevers 1997: five harmonics of 0.1 Hz
+STATES = 8  # equations for each column, by which parameters are told apart
 SAMPLES = 20  # of a period, for each harmonic
 NOISE = 0.01  # of the torque limits
 WIDTH = 0.02  # of the velocity limits: where Coulomb's sign has risen
@@ -89,12 +90,32 @@ def excitation(
     basis = Basis(duration / count, count, harmonics, robot.nv, _start(robot, start))
     columns = base_columns(plain, friction, rotor, links, WIDTH * limits.velocity, combinations)
     judge = Objective(objective, scaled, _noise(robot, noise, limits))
+    if combinations is None:
+        columns = _told_apart(columns, limits, basis, judge.noise, said)
     space = workspace_of(plain, workspace)
     whole = Problem(plain, basis, columns, judge, limits, space, SAMPLES * harmonics)
     with progress_bar("exciting", on_terminal()) as report:
         progress_of(effort, report)
         z, _ = search(_within(whole, margin), effort, seed)
     return _finished(robot, whole, z, {"seed": seed, "margin": margin, "budget": budget}, said)
+
+
+def _told_apart(
+    columns: BaseColumns, limits: Limits, basis: Basis, noise: np.ndarray, said: list[str]
+) -> BaseColumns:
+    """Without parameters that states within the limits hardly tell from others."""
+    rng, fastest = np.random.default_rng(0), 2.0 * np.pi * basis.harmonics / basis.period
+    size = (STATES * len(columns.base.names) // basis.joints + 1, basis.joints)
+    most = np.minimum(limits.acceleration, fastest * limits.velocity)
+    q = rng.uniform(limits.lower, limits.upper, size)
+    qd, qdd = (x * rng.uniform(-1.0, 1.0, size) for x in (limits.velocity, most))
+    kept = told_apart(columns, q, qd, qdd, noise)
+    lost = [name for name in columns.base.names if name not in kept.base.names]
+    if lost:
+        said.append(
+            f"not sought, as motions hardly show them or tell them apart: {', '.join(lost)}"
+        )
+    return kept
 
 
 def _finished(
