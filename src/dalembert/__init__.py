@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from dalembert.identification.fit import Fit
     from dalembert.identification.identify import identify
     from dalembert.identification.shapes import WithinBox, WithinEllipsoid
+    from dalembert.identification.stored import refit
     from dalembert.kernels import get_num_threads, set_num_threads
     from dalembert.kernels.functions import compile as compile
     from dalembert.kernels.functions import compile_function
@@ -164,6 +165,7 @@ _PUBLIC = {
     "get_num_threads": "kernels",
     "growth_vector": "constraints",
     "identify": "identification.identify",
+    "refit": "identification.stored",
     "is_holonomic": "constraints",
     "jax": "frameworks",
     "load": "zoo",
@@ -254,6 +256,7 @@ __all__ = [
     "nonholonomic_trap",
     "peaks",
     "read_log",
+    "refit",
     "set_num_threads",
     "simulate",
     "sweep",
@@ -273,7 +276,7 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f"dalembert.{_PUBLIC[name]}"), name)
     if name in ("simulate", "sweep", "read_log", "time_optimal", "excitation"):
         import_module("dalembert.report.accessor")  # runs have `.dl`
-    if name in ("identify", "Fit"):
+    if name in ("identify", "refit", "Fit"):
         import_module("dalembert.report.identification")  # fits have pages
     globals()[name] = value
     return value

@@ -20,6 +20,7 @@ from dalembert.identification.consistent import Consistent
 from dalembert.identification.least_squares import Estimate
 from dalembert.identification.prediction import measured, predicted
 from dalembert.identification.record import Record
+from dalembert.identification.stored import Inputs, save
 from dalembert.identification.unseen import unseen
 from dalembert.model.frozen import Frozen
 from dalembert.systems.system import System
@@ -54,6 +55,7 @@ class Fit(Frozen):
     said: tuple[str, ...] = ()  # what was done, in order
     warnings: tuple[str, ...] = ()
     real: Consistent | None = None  # how the consistent inertias were found, and what holds them
+    inputs: Inputs | None = None  # what it was made from, for `save`
 
     @property
     def base(self) -> pandas.DataFrame:
@@ -153,6 +155,10 @@ class Fit(Frozen):
     def report(self, path: str | PathLike[str]) -> Path:
         """Write the page of this fit: models, torques, leftovers, parameters, what was not seen."""
         return pages[-1](self, Path(path))
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write log, prior, settings and numbers to one .npz file; `dl.refit` makes it again."""
+        return save(self, path)
 
     @cached_property
     def residuals(self) -> xarray.Dataset:

@@ -13,6 +13,7 @@ from dalembert.identification.evidence import evidence
 from dalembert.identification.findings import judged, require_known
 from dalembert.identification.fit import Fit
 from dalembert.identification.logs import (
+    is_share,
     logs_of,
     part_of,
     records_of,
@@ -27,6 +28,7 @@ from dalembert.identification.refining import refined
 from dalembert.identification.shapes import Shape
 from dalembert.identification.simulation_error import simulated
 from dalembert.identification.solving import METHODS
+from dalembert.identification.stored import Inputs
 from dalembert.identification.tuning import choose_cutoff, with_noise_widths
 from dalembert.systems.system import System
 
@@ -94,6 +96,7 @@ def identify(
         "distance": distance,
         "doubts": doubts,
     }
+    given = {k: v for k, v in settings.items() if k != "held_out"}
     require_known(doubts)
     require_share(held_out)
     logs = logs_of(system, log)
@@ -135,4 +138,5 @@ def identify(
         done,
         warned + (() if real is None else real.doubts(found.estimate.count)),
         real,
+        Inputs(logs, held_out if is_share(held_out) else logs_of(system, held_out), given),
     )

@@ -58,9 +58,14 @@ def _rows(log: Any) -> int:
     return len(log.t) if isinstance(log, Record) else int(log.sizes["time"])
 
 
+def is_share(held_out: Any) -> bool:
+    """Whether it is a number or nothing, not another log."""
+    return held_out is None or isinstance(held_out, int | float | np.generic)
+
+
 def require_share(held_out: Any) -> None:
     """An error unless it is a share of a log, another log, or nothing."""
-    if isinstance(held_out, int | float | np.generic) and not 0.0 <= float(held_out) < 1.0:
+    if held_out is not None and is_share(held_out) and not 0.0 <= float(held_out) < 1.0:
         raise SettingError(
             f"held_out={held_out!r} must be a share of the log, 0 to below 1, or a log"
         )
@@ -76,7 +81,7 @@ def split(
     """(records to fit, records held out): the last part of the time, another log, or nothing."""
     if held_out is None:
         return records, ()
-    if not isinstance(held_out, int | float | np.generic):
+    if not is_share(held_out):
         return records, records_of(system, held_out, cutoff, delay)
     left = round(float(held_out) * sum(len(record.t) for record in records))
     fitted: list[Record] = list(records)
