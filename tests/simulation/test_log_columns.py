@@ -214,3 +214,21 @@ def test_times_have_the_names_and_ticks_of_loggers(panda):
     log = dl.read_log(table("q{}", "tau{}") | {"time": stamps}, panda)
     np.testing.assert_allclose(log.time, T, atol=1e-6)
     assert log.attrs["start_time"] == 1.7e9 and "are ns of a clock" in log.attrs["preparation"]
+
+
+def test_a_floating_base_has_no_torques():
+    """Base by name, joints by number; what nobody drives is zero."""
+    body = {"mass": 1.0, "inertia": np.eye(3)}
+    links = [{"name": "base", "joint": {"type": "free"}, **body}]
+    links += [{"name": n, "parent": "base", "joint": {"axis": [0, 0, 1]}, **body} for n in "ab"]
+    robot = dl.Robot.from_links(links)
+    pose = np.tile(robot.neutral()[:7], (len(T), 1))
+    made = {"t": T} | {f"base[{k}]": pose[:, k] for k in range(7)}
+    made |= {f"pos_{k}": Q[:, k - 1] for k in (1, 2)} | {f"tau_{k}": TAU[:, k - 1] for k in (1, 2)}
+    log = dl.read_log(made | {"battery": T}, robot)
+    np.testing.assert_allclose(log.q[:, 7:], Q[:, :2], atol=1e-15)
+    np.testing.assert_array_equal(log.tau[:, 6:], TAU[:, :2])
+    assert not log.tau.values[:, :6].any()
+    del made["tau_2"]
+    with pytest.raises(TrajectoryError, match=r"belongs to no joint|the torque of"):
+        dl.read_log(made, robot)

@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.errors import TrajectoryError
 from dalembert.simulation.limits import limit_fields
 from dalembert.simulation.log_closing import closed, completes, is_closed, require_closed
-from dalembert.simulation.log_columns import Columns, columns_of, followers_of
+from dalembert.simulation.log_columns import Columns, columns_of, floating_entries, followers_of
 from dalembert.simulation.log_motion import motion, resampled, stacked
 from dalembert.simulation.log_motor import joint_side
 from dalembert.simulation.log_rows import Rows, rows_of, trimmed
@@ -123,14 +123,15 @@ def _quantities(found: Columns, rows: Rows) -> dict[str, dict[int, np.ndarray]]:
 def _require_all(given: dict[str, dict[int, np.ndarray]], system: System) -> None:
     """An error that names the positions which are missing, and torques where some are there.
 
-    Joints of a closed chain without a torque are passive.
+    Joints of a closed chain without a torque are passive, and so is a floating base.
     """
     own, names = given["q"], system.dynamics.coordinates
     missing = [name for k, name in enumerate(names) if k not in own]
     if missing and not (own and completes(system, own)):
         raise TrajectoryError(f"no column is the position of {', '.join(map(repr, missing))}")
     tau, names = given["tau"], system.dynamics.velocities
-    missing = [name for k, name in enumerate(names) if k not in tau]
+    known = set(tau) | floating_entries(system, names)
+    missing = [name for k, name in enumerate(names) if k not in known]
     if tau and missing and not is_closed(system):
         raise TrajectoryError(f"no column is the torque of {', '.join(map(repr, missing))}")
     if tau:

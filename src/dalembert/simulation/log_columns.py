@@ -63,6 +63,13 @@ def followers_of(system: System) -> Mapping[str, Any]:
     return {} if robot is None else robot.model.followers
 
 
+def floating_entries(system: System, entries: Sequence[str]) -> set[int]:
+    """Entries of joints that are free in space: nobody drives them."""
+    robot = system.robot
+    free = [] if robot is None else [joint.name for joint in robot.joints if joint.kind == "free"]
+    return {k for k, name in enumerate(entries) if name.rpartition("[")[0] in free}
+
+
 def columns_of(
     header: Sequence[str],
     system: System,
@@ -148,18 +155,25 @@ class _Search:
     def by_numbers(self) -> None:
         """Columns by number, of quantities of which none has been found by name."""
         for quantity in WORDS:
-            if self.found.entries[quantity] or not self.left:
-                continue
             entries, kinds = _entries(self.system, quantity)
-            styles = groups(self.left, entries)
+            own, floating = (
+                set(self.found.entries[quantity]),
+                floating_entries(self.system, entries),
+            )
+            if not self.left or (own and own != floating):
+                continue
+            missing = own | (floating if quantity == "tau" else set())
+            numbers = [k for k in range(len(entries)) if k not in missing]
+            joints = [entries[k] for k in numbers]
+            styles = groups(self.left, joints)
             if quantity == "tau" and self.units.currents:
                 for group in styles:
                     group.quantity = "tau" if group.quantity == "current" else group.quantity
-            places = chosen(styles, quantity, entries, self.header)
+            places = chosen(styles, quantity, joints, self.header)
             if quantity == "tau" and not places and not self.units.currents:
-                _refuse_currents(chosen(styles, "current", entries, self.header), self.header)
+                _refuse_currents(chosen(styles, "current", joints, self.header), self.header)
             for k, place in places.items():
-                self.take(quantity, k, kinds[k], place)
+                self.take(quantity, numbers[k], kinds[numbers[k]], place)
 
     def by_clock(self) -> None:
         """A time by its last word, header.stamp or time_ms, where no column is called time."""
@@ -173,7 +187,8 @@ class _Search:
         """Columns of nobody: refused, or ignored and remembered."""
         found, system = self.found, self.system
         foreign = {place: name for place, name in self.left.items() if key_of(name) not in KEPT}
-        whole = len(found.entries["tau"]) == system.nv and len(found.entries["q"]) == system.nq
+        driven = set(range(system.nv)) - floating_entries(system, system.dynamics.velocities)
+        whole = driven <= set(found.entries["tau"]) and len(found.entries["q"]) == system.nq
         if foreign and (others == "refuse" or (others is None and not whole)):
             place, name = next(iter(foreign.items()))
             raise TrajectoryError(_foreign(self.texts[place], name, system))
