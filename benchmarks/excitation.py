@@ -231,8 +231,7 @@ print(time.perf_counter() - start, found.condition)
 
 def cold(seconds: float, seed: int) -> tuple[float, float]:
     """(seconds, condition) in a fresh process without any kernels."""
-    limit = max(0.1, seconds - 4.0)
-    code = COLD.format(period=PERIOD, settings=SETTINGS, seed=seed, limit=limit)
+    code = COLD.format(period=PERIOD, settings=SETTINGS, seed=seed, limit=0.9 * seconds)
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "DALEMBERT_CACHE": cache}
         command = [sys.executable, "-c", code]
