@@ -196,6 +196,31 @@ def test_total_mass_is_kept_exactly_and_shapes_hold_the_mass():
     inside = np.linalg.inv(pose) @ np.append(found.x[1:4] / found.x[0], 1.0)
     assert (np.abs(inside[:3]) < 0.05).all() and found.active
     assert found.gap < 1e-8 and is_real(found.x)
+    _no_allowed_step_is_better(found, A, b, prior, shapes)
+
+
+def _no_allowed_step_is_better(found, A, b, prior, shapes):
+    """Of many small steps that keep the total mass and the shapes none lowers the objective."""
+    roots = np.linalg.cholesky(pseudo_inertias(prior))
+    rng = np.random.default_rng(0)
+
+    def objective(x: np.ndarray) -> float:
+        half = np.linalg.solve(roots, pseudo_inertias(x))
+        X = np.linalg.solve(roots, half.swapaxes(1, 2))
+        return 0.5 * np.sum((A @ x - b) ** 2) + found.gamma * DISTANCES["entropic"].value(X)
+
+    def allowed(x: np.ndarray) -> bool:
+        P = pseudo_inertias(x)
+        return all(np.tensordot(shapes[k], P["ab".index(k)], 2).min() >= 0.0 for k in shapes)
+
+    least, tried = objective(found.x), 0
+    for _ in range(3000):
+        step = 10.0 ** rng.uniform(-5, -2) * rng.normal(size=20) * np.abs(found.x)
+        step[10] = -step[0]
+        if allowed(found.x + step):
+            tried += 1
+            assert objective(found.x + step) >= least - 1e-9
+    assert tried > 100
 
 
 def test_payload_only_is_found_with_and_without_unknown_friction():
