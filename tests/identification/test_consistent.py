@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 import dalembert as dl
 from dalembert.formulations.derivatives.inertial import log_cholesky_parameters, physical_parameters
+from dalembert.identification import consistent as consistent_room
 from dalembert.identification.consistent import consistent
 from dalembert.identification.distances import DISTANCES
 from dalembert.identification.pseudo_inertias import admissible, inertias, pseudo_inertias
@@ -258,6 +259,22 @@ def test_hard_cases_converge():
     found = consistent(A, A @ rod, near(np.array([2.0, 0, 0, 0, 3, 0, 0, 3, 0, 3.0]), 0.1), ["rod"])
     assert is_real(found.x) and not found.conflict
     np.testing.assert_allclose(found.x, rod, atol=1e-5)
+
+
+def test_a_hopeless_problem_still_begins_where_the_prior_rules(monkeypatch):
+    tried = []
+
+    def reluctant(problem, state, gamma):
+        tried.append(gamma)
+        if len(tried) < 3:
+            raise dl.ConvergenceError("too far")
+        return solve(problem, state, gamma)
+
+    solve = consistent_room.solve
+    monkeypatch.setattr(consistent_room, "solve", reluctant)
+    A = np.random.default_rng(0).normal(size=(12, 10))
+    found = consistent(A, A @ near(ARM.parameters[:10], 0.2), ARM.parameters[:10], ["a"])
+    assert is_real(found.x) and tried[2] == pytest.approx(1e4 * tried[0])
 
 
 def test_priors_on_the_border_or_beyond_it_are_made_real_and_said():

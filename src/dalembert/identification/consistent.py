@@ -134,11 +134,11 @@ def _path(
     """Solutions for falling γ; the one for `gamma`, or for the largest γ that the data allow."""
     strongest = problem.strongest(state)
     if gamma is not None:
-        found = solve(problem, state, max(strongest, gamma))
+        found = _begun(problem, state, max(strongest, gamma))
         while found.gamma > gamma:
             found = solve(problem, found, max(found.gamma / FALL, gamma))
         return found
-    tried = _falling(problem, solve(problem, state, strongest), least, allowed)
+    tried = _falling(problem, _begun(problem, state, strongest), least, allowed)
     floor = max(least, tried[-1].misfit)
     bound = floor + _tolerated(floor - least, allowed)
     fits = next(k for k, found in enumerate(tried) if found.misfit <= bound)
@@ -152,6 +152,16 @@ def _path(
             break
         above, below = (above, middle) if middle.misfit <= bound else (middle, below)
     return below
+
+
+def _begun(problem: Problem, start: State, gamma: float, times: int = 6) -> State:
+    """The solution for γ, or for one at which the prior rules more, as far as that is needed."""
+    try:
+        return solve(problem, start, gamma)
+    except ConvergenceError:
+        if not times:
+            raise
+        return _begun(problem, start, FALL**2 * gamma, times - 1)
 
 
 def _falling(problem: Problem, begin: State, least: float, allowed: float) -> list[State]:
