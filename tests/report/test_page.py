@@ -133,7 +133,7 @@ def test_all_formulations_are_listed_and_agree(open_page, puma):
 
 
 def test_page_is_small_and_draws_the_arm(open_page, puma):
-    assert puma.stat().st_size < 3_000_000
+    assert puma.stat().st_size < 2_000_000
     open_page(puma, at=0.0).locator("#arm canvas").wait_for()
 
 
