@@ -30,9 +30,11 @@ from dalembert.identification.simulation_error import simulated
 from dalembert.identification.solving import METHODS
 from dalembert.identification.stored import Inputs
 from dalembert.identification.tuning import choose_cutoff, with_noise_widths
+from dalembert.linalg.threads import single_threaded
 from dalembert.systems.system import System
 
 
+@single_threaded
 def identify(
     system: System,
     log: Any,

@@ -20,6 +20,7 @@ from dalembert.identification.exciting.problem import Problem
 from dalembert.identification.exciting.result import Excitation
 from dalembert.identification.exciting.search import progress_of, search
 from dalembert.identification.exciting.workspace import workspace_of
+from dalembert.linalg.threads import single_threaded
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.systems.robot import Robot
 from dalembert.text import suggest
@@ -32,6 +33,7 @@ WIDTH = 0.02  # of the velocity limits: where Coulomb's sign has risen
 REACH = 0.5  # m: the margin of distances is a share of it
 
 
+@single_threaded
 def excitation(
     robot: Robot,
     duration: float,
