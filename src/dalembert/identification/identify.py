@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.identification.base import base_of
+from dalembert.identification.base import Base, base_of
 from dalembert.identification.columns import columns_of
 from dalembert.identification.evidence import evidence
 from dalembert.identification.findings import judged, require_known
@@ -24,10 +24,11 @@ from dalembert.identification.logs import (
 from dalembert.identification.provenance import sentences, with_provenance
 from dalembert.identification.real_bodies import real_bodies
 from dalembert.identification.rebuilt import with_values
-from dalembert.identification.refining import refined
+from dalembert.identification.record import Record
+from dalembert.identification.refining import beginning, refined
 from dalembert.identification.shapes import Shape
 from dalembert.identification.simulation_error import simulated
-from dalembert.identification.solving import METHODS
+from dalembert.identification.solving import METHODS, Solved
 from dalembert.identification.stored import Inputs
 from dalembert.identification.tuning import choose_cutoff, with_noise_widths
 from dalembert.linalg.threads import single_threaded
@@ -77,17 +78,14 @@ def identify(
     A log that cannot be of this robot as it says (units, signs, exchanged columns, gravity, delay) is
     refused with the evidence; ``doubts="warn"`` fits it all the same and says so in `Fit.warnings`.
     """
-    methods = (*METHODS, "simulation")
-    if method not in methods:
-        raise UnknownNameError(
-            f"method={method!r}{suggest(str(method), list(methods))} must be one of "
-            f"{', '.join(map(repr, methods))}"
-        )
+    _require_method(method)
+    require_known(doubts)
+    require_share(held_out)
     settings = {
         "held_out": held_out if isinstance(held_out, float | int | None) else "a log",
-        "friction": tuple(friction),
+        "friction": (friction,) if isinstance(friction, str) else tuple(friction),
         "rotor": rotor,
-        "links": None if links is None else tuple(links),
+        "links": (links,) if isinstance(links, str) else links and tuple(links),
         "method": method,
         "robust": robust,
         "cutoff": cutoff,
@@ -99,9 +97,8 @@ def identify(
         "doubts": doubts,
     }
     given = {k: v for k, v in settings.items() if k != "held_out"}
-    require_known(doubts)
-    require_share(held_out)
     logs = logs_of(system, log)
+    inputs = Inputs(logs, held_out if is_share(held_out) else logs_of(system, held_out), given)
     columns = columns_of(system, friction, rotor, links)
     base = base_of(columns)
     if cutoff is None:
@@ -111,21 +108,36 @@ def identify(
     fitted, held = split(system, records, held_out, cutoff, delay)
     fitted, held = without_dither(system, fitted, held)
     columns = with_noise_widths(columns, fitted)
-    warned = judged(evidence(system, logs, fitted, columns, delay), doubts)
+    warned = judged(evidence(system, logs, beginning(fitted), columns, delay), doubts)
     linear = method if method in METHODS else "inverse_dynamics"
     found, said = refined(columns, base, fitted, linear, robust)
     if method == "simulation":
         found, more = simulated(found, base, consistent)
         said = [*said, *more]
-    columns, values = found.columns, {"prior": columns.values, "unconstrained": found.x}
-    real = None
-    if consistent:
-        real = real_bodies(columns, base, found.estimate, shapes, total_mass, distance)
+    told = Told(inputs, settings | {"cutoff used": cutoff}, said, warned)
+    return _fit(system, base, found, held, told)
+
+
+class Told(NamedTuple):
+    """What was given and asked for, what was done, and what was found against it."""
+
+    inputs: Inputs
+    settings: dict[str, Any]
+    said: list[str]
+    warned: tuple[str, ...]
+
+
+def _fit(system: System, base: Base, found: Solved, held: tuple[Record, ...], told: Told) -> Fit:
+    """The result, with the bodies of the robot made real where that is asked for."""
+    columns, settings, said = found.columns, told.settings, told.said
+    values, real = {"prior": columns.values, "unconstrained": found.x}, None
+    if settings["consistent"]:
+        kept = (settings[name] for name in ("shapes", "total_mass", "distance"))
+        real = real_bodies(columns, base, found.estimate, *kept)
         values["consistent"], said = real.x, [*said, *real.said]
-    done = tuple(dict.fromkeys([line for record in fitted for line in record.said] + said))
-    settings["cutoff used"] = cutoff
     x = list(values.values())[-1]
-    lines = sentences(columns, logs, settings, found.estimate.noise, done)
+    done = tuple(dict.fromkeys([line for record in found.records for line in record.said] + said))
+    lines = sentences(columns, told.inputs.logs, settings, found.estimate.noise, done)
     robot = with_provenance(with_values(columns, x), columns, x, lines)
     return Fit(
         robot,
@@ -138,7 +150,16 @@ def identify(
         held,
         settings,
         done,
-        warned + (() if real is None else real.doubts(found.estimate.count)),
+        told.warned + (() if real is None else real.doubts(found.estimate.count)),
         real,
-        Inputs(logs, held_out if is_share(held_out) else logs_of(system, held_out), given),
+        told.inputs,
     )
+
+
+def _require_method(method: str) -> None:
+    methods = (*METHODS, "simulation")
+    if method not in methods:
+        raise UnknownNameError(
+            f"method={method!r}{suggest(str(method), list(methods))} must be one of "
+            f"{', '.join(map(repr, methods))}"
+        )

@@ -186,6 +186,8 @@ def _clipped(x: np.ndarray, at: float, q: np.ndarray) -> float:
     level = np.abs(x - at) <= 1e-9 * max(abs(at), size)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], level.astype(int), [0]])))
     runs = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= RUN]
+    if not runs:
+        return 0.0
     moved = PASSED * np.ptp(q, axis=0)
     inside = sum(b - a for a, b in runs if (np.ptp(q[a:b], axis=0) > moved).any())
     levels = np.unique(x)
