@@ -41,5 +41,6 @@ def test_folds_of_time_show_a_drift(clean):
     drifting = log.copy(deep=True)
     size = drifting.tau.values.std(axis=0)
     drifting.tau.values[:] += 0.3 * size * np.linspace(0.0, 1.0, len(log.time))[:, None]
-    worse = dl.identify(prior, drifting, cutoff=20.0).cross_validation(4)
+    with pytest.warns(dl.IdentificationWarning, match="more motion, or a drift"):
+        worse = dl.identify(prior, drifting, cutoff=20.0).cross_validation(4)
     assert (worse["all"] > 2.0 * fit.cross_validation(4)["all"]).all()

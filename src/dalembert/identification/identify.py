@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
+from dalembert.identification.afterwards import afterwards
 from dalembert.identification.base import Base, base_of
 from dalembert.identification.columns import columns_of
 from dalembert.identification.evidence import evidence
@@ -114,6 +115,7 @@ def identify(
     if method == "simulation":
         found, more = simulated(found, base, consistent)
         said = [*said, *more]
+    warned += judged(afterwards(found.columns, fitted, held, found.x), doubts)
     told = Told(inputs, settings | {"cutoff used": cutoff}, said, warned)
     return _fit(system, base, found, held, told)
 

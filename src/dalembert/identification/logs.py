@@ -79,6 +79,7 @@ def split(
     delay: float = 0.0,
 ) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
     """(records to fit, records held out): the last part of the time, another log, or nothing."""
+    require_share(held_out)
     if held_out is None:
         return records, ()
     if not is_share(held_out):
