@@ -57,6 +57,7 @@ def public_objects():
     finger = dl.ContactBody(ball, dl.Sphere(0.1), 1.0, 0.01 * np.eye(3))
     box = dl.SpatialMechanism("two").body("b", 1.0, (0.1, 0.1, 0.2))
     units = [dl.load("pendulum")] * 3
+    swing = units[0]
     return {
         "Actuator": dl.Actuator("servo", "link1_joint", gain=[20.0], bias=[0.0, -20.0, -1.0]),
         "Constrained": closed,
@@ -65,6 +66,8 @@ def public_objects():
         "Distance": dl.Distance("base", "tool", 0.4),
         "Driver": dl.Driver(turned, name="wheel"),
         "Ellipsoid": dl.Ellipsoid(0.1, 0.2, 0.3),
+        "Excitation": dl.excitation(swing, 4.0, velocity=3.0, torque=50.0, budget=20),
+        "Fit": identified(swing),
         "Holonomic": dl.Holonomic(off_circle, name="rod"),
         "Joint": dl.Joint("prismatic", "slide"),
         "JointCoupling": dl.JointCoupling("a", "b"),
@@ -91,7 +94,16 @@ def public_objects():
         "TendonCoupling": dl.TendonCoupling("a"),
         "Torus": dl.Torus(0.3, 0.1),
         "Touching": touching(ball),
+        "WithinBox": dl.WithinBox((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1)),
+        "WithinEllipsoid": dl.WithinEllipsoid((0.1, 0.2, 0.3)),
     }
+
+
+def identified(swing):
+    t = np.arange(0.0, 8.0, 0.01)[:, None]
+    q, qd = np.sin(2 * t) + 0.3 * np.sin(5 * t), 2 * np.cos(2 * t) + 1.5 * np.cos(5 * t)
+    tau = swing.inverse_dynamics(q, qd, -4 * np.sin(2 * t) - 7.5 * np.sin(5 * t))
+    return dl.identify(swing, dl.read_log({"time": t[:, 0], "q": q, "tau": tau}, swing))
 
 
 def touching(ball):

@@ -151,3 +151,40 @@ def test_until_ends_the_run_at_its_event() -> None:
 
     quarter = ellipk(np.sin(0.25) ** 2) / np.sqrt(G)
     assert float(run.time[-1]) == pytest.approx(quarter, abs=1e-9)
+
+
+@pytest.mark.parametrize("coulomb", [0.0, 0.5])
+def test_stops_and_friction_of_a_floating_robot_are_its_joints(coulomb: float) -> None:
+    # q of the base holds a quaternion, so a joint's place in q is not its place in q̇
+    slide = {"type": "prismatic", "axis": (1.0, 0.0, 0.0), "name": "slide", "coulomb": coulomb}
+    links = [
+        {
+            "name": "hull",
+            "joint": {"type": "free", "name": "base"},
+            "mass": 3.0,
+            "inertia": np.eye(3),
+        },
+        {
+            "name": "block",
+            "parent": "hull",
+            "joint": {**slide, "limits": (-0.2, 0.1)},
+            "mass": 1.0,
+            "inertia": np.eye(3),
+        },
+    ]
+    robot = dl.Robot.from_links(links, gravity=(0.0, 0.0, 0.0))
+    start, speed = robot.neutral(), np.zeros(7)
+    speed[6] = 1.0
+    run = dl.simulate(robot, start, speed, duration=0.5, dt=0.01, restitution=1.0)
+    # hull and block, whose reduced mass is 0.75 kg, meet at 0.1 m and part as fast as they met
+    meets = (
+        0.1 if coulomb == 0.0 else (1.0 - np.sqrt(1.0 - 0.2 * coulomb / 0.75)) / (coulomb / 0.75)
+    )
+    assert run.event_time.values[0] == pytest.approx(meets, abs=1e-9)
+    assert float(run.q[:, 7].max()) <= 0.1 + 1e-9
+    momentum = 3.0 * run.qd[:, 0] + (run.qd[:, 0] + run.qd[:, 6])
+    if coulomb == 0.0:
+        assert float(run.qd[30, 6]) == pytest.approx(-1.0, abs=1e-9)
+    assert abs(momentum - momentum[0]).max() < 1e-9
+    with pytest.raises(dl.DalembertError, match=r"'slide' starts at 0\.3"):
+        dl.simulate(robot, [*start[:7], 0.3], speed, duration=0.1, restitution=0.0)

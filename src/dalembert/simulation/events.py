@@ -140,7 +140,8 @@ class Events:
         modes = self.modes
         if kind in (UPPER, LOWER):
             side = 1.0 if kind == UPPER else -1.0
-            q[joint] = self.joints.upper[joint] if kind == UPPER else self.joints.lower[joint]
+            ends = self.joints.upper if kind == UPPER else self.joints.lower
+            q[self.joints.place(joint)] = ends[joint]
             M = self.mass_matrix(q)
             before = 0.5 * qd @ M @ qd
             qd[:], modes = impact(self.joints, M, q, qd, joint, side)

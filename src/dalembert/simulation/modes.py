@@ -38,6 +38,7 @@ class Joints:
     upper: np.ndarray
     restitution: float | None
     names: tuple[str, ...] = ()
+    places: np.ndarray | None = None  # (nv,) of each joint's coordinate in q; None: the same place
     rubs: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,8 +53,17 @@ class Joints:
         """Whether anything can ever stick or stop."""
         return bool(self.rubs.any() or np.isfinite([self.lower, self.upper]).any())
 
+    def along(self, q: Any) -> Any:
+        """(..., nv) coordinates of the joints of one degree; of others, which have no stops, any."""
+        return q if self.places is None else q[..., self.places]
+
+    def place(self, joint: int) -> int:
+        """Where a joint's coordinate is in q."""
+        return joint if self.places is None else int(self.places[joint])
+
     def start(self, q: np.ndarray, qd: np.ndarray) -> Modes:
         """Modes of a first state: what is at rest may stick, what lies on a stop may rest there."""
+        q = self.along(q)
         for name, x, low, high in zip(self.names, q, self.lower, self.upper, strict=True):
             if not low <= x <= high:
                 raise SimulationError(
@@ -72,6 +82,7 @@ class Joints:
     def margins(self, modes: Modes, q: Any, qd: Any, held: Any) -> np.ndarray:
         """(..., 4 nv) distances to the next event of each kind and joint; inf where none can be."""
         least, largest = self.bounds(modes)
+        q = self.along(q)
         free, inf = modes.locked == 0.0, np.inf
         slip = np.where(free & (modes.direction != 0), modes.direction * qd, inf)
         hold = np.where(free, inf, np.minimum(largest - held, held - least))
@@ -111,7 +122,7 @@ def impact(
     already lie on their stops and are driven into them by it meet them in turn.
     """
     e = joints.restitution or 0.0
-    inverse = np.linalg.inv(M)
+    inverse, q = np.linalg.inv(M), joints.along(q)
     at_stop = (q >= joints.upper).astype(float) - (q <= joints.lower)
     at_stop[joint] = side
     rests = np.zeros_like(qd)

@@ -86,8 +86,13 @@ def inputs_for(
 def joints_for(plant: Plant, friction: str, restitution: float | None) -> Joints:
     """Friction and limits of the velocity coordinates; a quaternion joint has no stops."""
     made = plant.dynamics
-    lower, upper = made.lower, made.upper
-    if plant.nq != plant.nv:
-        lower, upper = np.full(plant.nv, -np.inf), np.full(plant.nv, np.inf)
     coulomb = plant.coulomb if friction == "events" else np.zeros((2, plant.nv))
-    return Joints(coulomb, lower, upper, restitution, made.velocities)
+    places = _places(made) if plant.nq != plant.nv else None
+    return Joints(coulomb, made.lower, made.upper, restitution, made.velocities, places)
+
+
+def _places(made: Any) -> np.ndarray:
+    """(nv,) the coordinate in q that each velocity moves most: its own, for joints of one degree."""
+    rest = np.asarray(made.neutral(), dtype=float)
+    moved = [np.asarray(made.integrate(rest, step)) - rest for step in 1e-3 * np.eye(made.nv)]
+    return np.abs(moved).argmax(axis=1)
