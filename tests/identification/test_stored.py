@@ -2,7 +2,9 @@
 
 import io
 import json
+import pickle
 import zipfile
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -38,6 +40,28 @@ def test_records_other_logs_and_shapes_are_stored_too(made, tmp_path):
     other = dl.identify(fit.prior, list(fit.records), **given)
     again = dl.refit(other.save(tmp_path / "other.npz"))
     assert np.array_equal(again.values["consistent"], other.values["consistent"])
+
+
+def test_a_log_that_is_changed_after_the_fit_does_not_change_the_fit(made, tmp_path):
+    fit, _ = made
+    log = fit.inputs.logs[0].copy(deep=True)
+    other = dl.identify(fit.prior, log, held_out=log)
+    log.q.values[:] = log.tau.values[:] = 0.0
+    again = dl.refit(other.save(tmp_path / "kept.npz"))
+    assert np.array_equal(again.estimate.beta, other.estimate.beta)
+    with pytest.raises(ValueError, match="read-only"):
+        other.inputs.logs[0].tau.values[0] = 1.0
+
+
+def test_a_fit_comes_back_from_pickle_and_no_array_of_it_can_be_written(made):
+    fit, _ = made
+    for each in (fit, pickle.loads(pickle.dumps(fit))):
+        owners = (each.columns, each.grouping, each.estimate, each.real, each.records[0])
+        values = [getattr(one, field.name) for one in owners for field in fields(one)]
+        arrays = [x for x in values if isinstance(x, np.ndarray)]
+        arrays += [*each.values.values(), each.inputs.logs[0].q.values]
+        assert len(arrays) > 15 and not any(x.flags.writeable for x in arrays)
+        assert each.errors().equals(fit.errors())
 
 
 def changed(path, out, **changes):

@@ -31,6 +31,7 @@ from dalembert.identification.friction_columns import (
 )
 from dalembert.identification.random_motion import random_record
 from dalembert.identification.record import Record
+from dalembert.model.frozen import Frozen
 from dalembert.systems.system import System
 
 STRIBECK = 0.1  # rad/s or m/s: where Stribeck's part is down to 1/e, unless told
@@ -39,7 +40,7 @@ _ZERO = 1e-13  # of the largest entry: rounding of a column that does not act
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class Columns(Frozen):
     """What multiplies the unknowns x (p,) of a system; `columns_of` makes it."""
 
     system: System

@@ -22,7 +22,7 @@ from dalembert.identification.prediction import measured, predicted
 from dalembert.identification.record import Record
 from dalembert.identification.stored import Inputs, save
 from dalembert.identification.unseen import unseen
-from dalembert.model.frozen import Frozen
+from dalembert.model.frozen import Frozen, frozen
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
@@ -56,6 +56,10 @@ class Fit(Frozen):
     warnings: tuple[str, ...] = ()
     real: Consistent | None = None  # how the consistent inertias were found, and what holds them
     inputs: Inputs | None = None  # what it was made from, for `save`
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", {k: frozen(x) for k, x in self.values.items()})
+        super().__post_init__()
 
     @property
     def base(self) -> pandas.DataFrame:

@@ -36,11 +36,29 @@ SHAPES = ("WithinBox", "WithinEllipsoid")
 
 @dataclass(frozen=True, eq=False)
 class Inputs(Frozen):
-    """What `identify` was given: logs as Datasets or Records, and its keywords."""
+    """What `identify` was given: logs as Datasets or Records, and its keywords; copies of all."""
 
     logs: tuple[Any, ...]
     held_out: tuple[Any, ...] | float | None
     given: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        """Copy the logs too: a caller who goes on with theirs does not change the fit."""
+        super().__post_init__()
+        object.__setattr__(self, "logs", tuple(map(_own, self.logs)))
+        if isinstance(self.held_out, tuple):
+            object.__setattr__(self, "held_out", tuple(map(_own, self.held_out)))
+
+
+def _own(log: Any) -> Any:
+    """A read-only copy of a Dataset; a Record is one already."""
+    if isinstance(log, Record):
+        return log
+    made = log.copy(deep=True)
+    for field in made.data_vars.values():
+        if isinstance(field.data, np.ndarray):
+            field.data.flags.writeable = False
+    return made
 
 
 def save(fit: Fit, path: str | PathLike[str]) -> Path:
