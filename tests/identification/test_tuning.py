@@ -10,7 +10,7 @@ from dalembert.identification.accumulate import low_pass
 from dalembert.identification.base import base_of
 from dalembert.identification.columns import columns_of
 from dalembert.identification.logs import part_of, records_of, split
-from dalembert.identification.outliers import spikes_of
+from dalembert.identification.outliers import spikes_of, without_spikes
 from dalembert.identification.tuning import choose_cutoff
 from tests.identification.logs import CLEAN, REAL, fourier, other_robot, ugly_log
 from tests.identification.motions import driven, fourier_record, numbers
@@ -59,6 +59,21 @@ def test_a_jump_of_the_leftover_is_no_outlier():
     left = 0.1 * np.random.default_rng(4).normal(size=(2000, 2))
     left[500:] += 50.0
     assert abs(spikes_of([left])[0]).max() < 1.0
+
+
+def test_friction_that_changes_sides_a_sample_late_is_no_outlier(arm):
+    """A spike as large as the jump of the prediction beside it is the jump's; elsewhere it is none."""
+    columns, _, _ = arm
+    record = fourier_record(columns.system, rate=400.0)
+    friction = 3.0 * np.sign(record.qd)
+    left = 0.05 * np.random.default_rng(5).normal(size=friction.shape)
+    turn = int(np.flatnonzero(np.diff(friction[:, 0]))[1])
+    left[turn, 0] += 6.0
+    left[turn + 100, 0] += 6.0
+    made, count = without_spikes([replace(record, tau=friction + left)], [left])
+    assert count.tolist() == [1, 0]
+    assert made[0].tau[turn, 0] == friction[turn, 0] + left[turn, 0]
+    assert abs(made[0].tau[turn + 100, 0] - friction[turn + 100, 0]) < 0.3
 
 
 def test_the_cut_off_is_lowered_where_joints_are_elastic():

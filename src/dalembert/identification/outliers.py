@@ -2,7 +2,8 @@
 
 The leftover of a first fit is compared with its own running median (Hampel 1974): a model that is
 wrong leaves something smooth, a sensor that fails for a sample or two leaves a spike. What is normal
-noise is left alone, so nothing is lost where there are no outliers.
+noise is left alone, so nothing is lost where there are no outliers. Nor is what a prediction that is
+a few samples early or late can leave, as where a joint turns about and its friction changes sides.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def without_spikes(
     `left` (n, nv) are the torques of each record less what a fit explains of them. Spikes that make
     up next to nothing of that are left where they are.
     """
-    spikes = spikes_of(left)
+    spikes = [_beyond(s, r.tau - x) for r, s, x in zip(records, spikes_of(left), left, strict=True)]
     count = np.sum([np.count_nonzero(s, axis=0) for s in spikes], axis=0)
     share = sum(np.sum(s**2, axis=0) for s in spikes)
     matter = share > LITTLE * sum(np.sum(x**2, axis=0) for x in left)
@@ -52,6 +53,15 @@ def spikes_of(left: Sequence[np.ndarray]) -> list[np.ndarray]:
     return found
 
 
+def _beyond(spikes: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """The spikes (n, nv) that are larger than the change of the prediction within their window."""
+    row, joint = np.nonzero(spikes)
+    around = predicted[_window(row, len(predicted)), joint[:, None]]
+    made = spikes.copy()
+    made[row, joint] *= np.abs(spikes[row, joint]) > np.ptp(around, axis=1)
+    return made
+
+
 def _level(left: Sequence[np.ndarray]) -> np.ndarray:
     """(nv,) robust standard deviation of leftovers about their running medians, from some rows."""
     apart = []
@@ -72,6 +82,10 @@ def _suspects(x: np.ndarray, far: float) -> np.ndarray:
 
 def _median(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The median of x (n,) in the window about each of the rows; ends are mirrored."""
-    at = np.abs(rows[:, None] + np.arange(WINDOW) - WINDOW // 2)
-    last = len(x) - 1
-    return np.asarray(np.median(x[np.maximum(last - np.abs(last - at), 0)], axis=1))
+    return np.asarray(np.median(x[_window(rows, len(x))], axis=1))
+
+
+def _window(rows: np.ndarray, count: int) -> np.ndarray:
+    """(rows, WINDOW) samples about each of the rows; ends are mirrored."""
+    at, last = np.abs(rows[:, None] + np.arange(WINDOW) - WINDOW // 2), count - 1
+    return np.maximum(last - np.abs(last - at), 0)
