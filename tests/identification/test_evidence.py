@@ -195,3 +195,12 @@ def test_an_arm_that_rests_at_its_largest_torque_is_not_taken_for_a_clipped_one(
     for name in ("q", "tau"):  # a second of rest there
         held[name].values[at : at + 250] = held[name].values[at]
     assert not any("cut off" in found.says for found in findings("ur5", held))
+
+
+def test_warnings_point_to_the_line_that_asked_for_the_fit():
+    prior = arm("planar_2r")
+    log = ugly_log(prior, PLAIN, motion=fourier(prior, 0, still=(1,))).log
+    with pytest.warns(dl.IdentificationWarning) as heard:
+        fit = dl.identify(prior, log)
+    assert {warning.filename for warning in heard} == {__file__}
+    assert {str(warning.message) for warning in heard} == set(fit.warnings)

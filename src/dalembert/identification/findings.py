@@ -41,5 +41,6 @@ def judged(findings: Iterable[Finding], doubts: str = "refuse") -> tuple[str, ..
             "fits it all the same"
         )
     for found in every:
-        warnings.warn(found.says, IdentificationWarning, stacklevel=3)
+        # from here to `identify`, what holds BLAS to one thread for it, and the line that called it
+        warnings.warn(found.says, IdentificationWarning, stacklevel=4)
     return tuple(found.says for found in sorted(every, key=lambda found: not found.wrong))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dalembert.errors import UnknownNameError
-from dalembert.formulations.registry import suggest
 from dalembert.identification.afterwards import afterwards
 from dalembert.identification.base import Base, base_of
-from dalembert.identification.columns import columns_of
+from dalembert.identification.columns import Columns, columns_of
+from dalembert.identification.consistent import Consistent
 from dalembert.identification.evidence import evidence
-from dalembert.identification.findings import judged, require_known
+from dalembert.identification.findings import Finding, judged
 from dalembert.identification.fit import Fit
 from dalembert.identification.logs import (
     is_share,
@@ -27,9 +26,10 @@ from dalembert.identification.real_bodies import real_bodies
 from dalembert.identification.rebuilt import with_values
 from dalembert.identification.record import Record
 from dalembert.identification.refining import beginning, refined
+from dalembert.identification.settings import Settings, tuple_of
 from dalembert.identification.shapes import Shape
 from dalembert.identification.simulation_error import simulated
-from dalembert.identification.solving import METHODS, Solved
+from dalembert.identification.solving import Solved
 from dalembert.identification.stored import Inputs
 from dalembert.identification.tuning import choose_cutoff, with_noise_widths
 from dalembert.linalg.threads import single_threaded
@@ -79,89 +79,88 @@ def identify(
     A log that cannot be of this robot as it says (units, signs, exchanged columns, gravity, delay) is
     refused with the evidence; ``doubts="warn"`` fits it all the same and says so in `Fit.warnings`.
     """
-    _require_method(method)
-    require_known(doubts)
+    chosen = None if links is None else tuple_of(links)
+    solving = (tuple_of(friction), rotor, chosen, method, robust, cutoff, delay)
+    settings = Settings(*solving, consistent, total_mass, shapes, distance, doubts)
     require_share(held_out)
-    settings = {
-        "held_out": held_out if isinstance(held_out, float | int | None) else "a log",
-        "friction": (friction,) if isinstance(friction, str) else tuple(friction),
-        "rotor": rotor,
-        "links": (links,) if isinstance(links, str) else links and tuple(links),
-        "method": method,
-        "robust": robust,
-        "cutoff": cutoff,
-        "delay": delay,
-        "consistent": consistent,
-        "total_mass": total_mass,
-        "shapes": None if shapes is None else dict(shapes),
-        "distance": distance,
-        "doubts": doubts,
-    }
-    given = {k: v for k, v in settings.items() if k != "held_out"}
-    logs = logs_of(system, log)
-    inputs = Inputs(logs, held_out if is_share(held_out) else logs_of(system, held_out), given)
-    columns = columns_of(system, friction, rotor, links)
+    kept = held_out if is_share(held_out) else logs_of(system, held_out)
+    inputs = Inputs(logs_of(system, log), kept, settings.by_name())
+    columns = columns_of(system, settings.friction, rotor, settings.links)
     base = base_of(columns)
+    data = _data(columns, base, inputs, settings)
+    columns = with_noise_widths(columns, data.fitted)
+    against = evidence(system, inputs.logs, beginning(data.fitted), columns, delay)
+    warned = judged(against, doubts)
+    found, said = _solved(columns, base, data.fitted, settings)
+    warned += judged(afterwards(found.columns, data.fitted, data.held, found.x), doubts)
+    real = None
+    if consistent:
+        real = real_bodies(found.columns, base, found.estimate, shapes, total_mass, distance)
+        warned += judged(map(Finding, real.doubts(found.estimate.count)))
+    return _fit(inputs, base, data, found, real, said, warned)
+
+
+class Data(NamedTuple):
+    """Records of a log, with the cut-off, Hz, of their filter; None where nothing is filtered."""
+
+    fitted: tuple[Record, ...]
+    held: tuple[Record, ...]
+    cutoff: float | None
+
+
+def _data(columns: Columns, base: Base, inputs: Inputs, settings: Settings) -> Data:
+    """The logs filtered, differentiated and divided into what is fitted and what is held out."""
+    system, cutoff, delay = columns.system, settings.cutoff, settings.delay
     if cutoff is None:
-        some = part_of(logs, held_out)
+        some = part_of(inputs.logs, inputs.held_out)
         cutoff = choose_cutoff(columns, base, lambda c: records_of(system, some, c, delay))
-    records = records_of(system, logs, cutoff, delay)
-    fitted, held = split(system, records, held_out, cutoff, delay)
-    fitted, held = without_dither(system, fitted, held)
-    columns = with_noise_widths(columns, fitted)
-    warned = judged(evidence(system, logs, beginning(fitted), columns, delay), doubts)
-    linear = method if method in METHODS else "inverse_dynamics"
-    found, said = refined(columns, base, fitted, linear, robust)
-    if method == "simulation":
-        found, more = simulated(found, base, consistent)
-        said = [*said, *more]
-    warned += judged(afterwards(found.columns, fitted, held, found.x), doubts)
-    told = Told(inputs, settings | {"cutoff used": cutoff}, said, warned)
-    return _fit(system, base, found, held, told)
+    records = records_of(system, inputs.logs, cutoff, delay)
+    parts = split(system, records, inputs.held_out, cutoff, delay)
+    fitted, held = without_dither(system, *parts)
+    return Data(fitted, held, cutoff)
 
 
-class Told(NamedTuple):
-    """What was given and asked for, what was done, and what was found against it."""
+def _solved(
+    columns: Columns, base: Base, records: tuple[Record, ...], settings: Settings
+) -> tuple[Solved, list[str]]:
+    """(the unconstrained fit, what was done for it)."""
+    found, said = refined(columns, base, records, settings.linear, settings.robust)
+    if settings.method != "simulation":
+        return found, said
+    found, more = simulated(found, base, settings.consistent)
+    return found, [*said, *more]
 
-    inputs: Inputs
-    settings: dict[str, Any]
-    said: list[str]
-    warned: tuple[str, ...]
 
-
-def _fit(system: System, base: Base, found: Solved, held: tuple[Record, ...], told: Told) -> Fit:
-    """The result, with the bodies of the robot made real where that is asked for."""
-    columns, settings, said = found.columns, told.settings, told.said
-    values, real = {"prior": columns.values, "unconstrained": found.x}, None
-    if settings["consistent"]:
-        kept = (settings[name] for name in ("shapes", "total_mass", "distance"))
-        real = real_bodies(columns, base, found.estimate, *kept)
+def _fit(
+    inputs: Inputs,
+    base: Base,
+    data: Data,
+    found: Solved,
+    real: Consistent | None,
+    said: list[str],
+    warned: tuple[str, ...],
+) -> Fit:
+    """The result: the robot with the numbers found, and where they come from."""
+    columns, values = found.columns, {"prior": found.columns.values, "unconstrained": found.x}
+    if real is not None:
         values["consistent"], said = real.x, [*said, *real.said]
     x = list(values.values())[-1]
+    share = inputs.held_out if is_share(inputs.held_out) else "a log"
+    settings = {"held_out": share, **inputs.given, "cutoff used": data.cutoff}
     done = tuple(dict.fromkeys([line for record in found.records for line in record.said] + said))
-    lines = sentences(columns, told.inputs.logs, settings, found.estimate.noise, done)
-    robot = with_provenance(with_values(columns, x), columns, x, lines)
+    lines = sentences(columns, inputs.logs, settings, found.estimate.noise, done)
     return Fit(
-        robot,
-        system,
+        with_provenance(with_values(columns, x), columns, x, lines),
+        columns.system,
         columns,
         base,
         found.estimate,
         values,
         found.records,
-        held,
+        data.held,
         settings,
         done,
-        told.warned + (() if real is None else real.doubts(found.estimate.count)),
+        warned,
         real,
-        told.inputs,
+        inputs,
     )
-
-
-def _require_method(method: str) -> None:
-    methods = (*METHODS, "simulation")
-    if method not in methods:
-        raise UnknownNameError(
-            f"method={method!r}{suggest(str(method), list(methods))} must be one of "
-            f"{', '.join(map(repr, methods))}"
-        )
