@@ -92,3 +92,27 @@ def test_columns_may_be_named_on_the_command_line(tmp_path, files, made):
     found = call(arm, log, "--columns", ",".join(pairs), "--held-out", 0)
     assert found.exit_code == 0, found.output
     assert "held out" not in found.stdout
+
+
+def test_a_joint_that_no_log_has_is_held_by_a_word(tmp_path, made):
+    """A gripper's joint beside a log of the arm alone: the error says how, and the word works."""
+    urdf = made.prior.to_urdf().replace(
+        "</robot>",
+        """<link name="finger"><inertial><mass value="0.01"/><inertia ixx="1e-5" iyy="1e-5"
+        izz="1e-5" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="finger_joint" type="prismatic"><parent link="link2"/><child link="finger"/>
+        <axis xyz="1 0 0"/><limit lower="0" upper="0.04" effort="1" velocity="1"/></joint></robot>""",
+    )
+    arm, out = tmp_path / "arm.urdf", tmp_path / "fitted.urdf"
+    arm.write_text(urdf)
+    log = write_csv(made.log, tmp_path / "log.csv")
+    refused = call(arm, log)
+    assert "robot.with_joint_locked('finger_joint', 0.0)" in refused.output.replace("\n", " ")
+    assert "--lock finger_joint=0" in refused.output.replace("\n", " ")
+    found = call(arm, log, "--lock", "finger_joint=0.01", "--out", out)
+    assert found.exit_code == 0, found.output
+    assert "finger_joint stays" in found.stdout.replace("\n", " ")
+    fitted = dl.Robot.from_urdf(out)
+    assert fitted.coordinates == made.prior.coordinates and "finger" in out.read_text()
+    for wrong in ("finger_joint=x", "thumb=0"):
+        assert call(arm, log, "--lock", wrong).exit_code == 2

@@ -82,7 +82,7 @@ def test_a_coarse_encoder_makes_no_motion(arm):
 
 def test_a_stated_cutoff_is_used_and_one_beyond_the_rate_refused(arm):
     (record,) = prepare(arm, plain(), cutoff=8.0)
-    assert record.cutoff == 8.0 and "8 Hz, as asked" in " ".join(record.said)
+    assert record.cutoff == 8.0 and "filtered at 8 Hz without" in " ".join(record.said)
     for wrong in (500.0, 0.0, np.nan):
         with pytest.raises(SettingError, match="between 0 and 500 Hz"):
             prepare(arm, plain(), cutoff=wrong)

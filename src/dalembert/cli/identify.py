@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Sequence
@@ -40,11 +41,12 @@ class Options:
     ignore_others: bool = False
     dt: float | None = None
     doubts: str = "refuse"
+    lock: tuple[str, ...] = ()
 
 
 def identify(name: str, logs: Sequence[Path], options: Options, deg: bool, as_json: bool) -> None:
     """Fit, say how well it predicts and what it did not see, and write what is asked."""
-    system = load(name).compiled
+    system = _with_locks(load(name), options.lock, deg).compiled
     for path, kinds in ((options.out, ROBOTS), (options.page, (".html",))):
         if path is not None:
             require_writable(path, kinds)
@@ -62,9 +64,38 @@ def identify(name: str, logs: Sequence[Path], options: Options, deg: bool, as_js
     _show(found)
     screen = console()
     if options.out is not None:
-        say(screen, f"written: {options.out}")
+        say(screen, f"written: {options.out}{_of_locks(options.lock)}")
     if options.page is not None:
         name_page(screen, options.page, options.page.stat().st_size)
+
+
+def _of_locks(locks: Sequence[str]) -> str:
+    """What became of held joints in a file."""
+    held = ", ".join(lock.partition("=")[0].strip() for lock in locks)
+    return (
+        f"; {held} stays where it is held there, as part of the link that carries it"
+        if held
+        else ""
+    )
+
+
+def _with_locks(system: Any, locks: Sequence[str], degrees: bool) -> Any:
+    """The system with joints held: ``finger_joint1=0.04``, at 0 where no value is given."""
+    for lock in locks:
+        joint, _, text = (part.strip() for part in lock.partition("="))
+        if not hasattr(system, "with_joint_locked"):
+            raise SettingError(f"--lock {lock}: {system.name} is no robot whose joints can be held")
+        try:
+            value = float(text or 0.0)
+        except ValueError:
+            raise SettingError(f"--lock {lock} must be a joint, or joint=position") from None
+        turns = degrees and joint in system.coordinates and _is_angle(system, joint)
+        system = system.with_joint_locked(joint, math.radians(value) if turns else value)
+    return system
+
+
+def _is_angle(system: Any, joint: str) -> bool:
+    return bool(system.kinds.q[system.coordinates.index(joint)] == "angle")
 
 
 def _read(path: Path, system: Any, options: Options, degrees: bool) -> Any:

@@ -31,7 +31,7 @@ from dalembert.identification.shapes import Shape
 from dalembert.identification.simulation_error import simulated
 from dalembert.identification.solving import Solved
 from dalembert.identification.stored import Inputs
-from dalembert.identification.tuning import choose_cutoff, with_noise_widths
+from dalembert.identification.tuning import CHOSEN, choose_cutoff, with_noise_widths
 from dalembert.linalg.threads import single_threaded
 from dalembert.systems.system import System
 
@@ -92,6 +92,8 @@ def identify(
     against = evidence(system, inputs.logs, beginning(data.fitted), columns, delay)
     warned = judged(against, doubts)
     found, said = _solved(columns, base, data.fitted, settings)
+    if cutoff is None and data.cutoff is not None:
+        said = [CHOSEN, *said]
     warned += judged(afterwards(found.columns, data.fitted, data.held, found.x), doubts)
     real = None
     if consistent:

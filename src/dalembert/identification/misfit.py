@@ -164,8 +164,12 @@ def _bell(records: Sequence[Record]) -> np.ndarray:
 def white_noise(records: Sequence[Record]) -> np.ndarray:
     """(nv,) standard deviation of noise in torques as `looked_at`, new in every sample of the log.
 
-    The median of |τ₊ − 2τ + τ₋| is that of noise alone: motions are smooth.
+    The median of |τ₊ − 2τ + τ₋| is that of noise alone: motions are smooth. What torques are rounded
+    by does not become less in a mean where they change by less than a step.
     """
     several = [np.abs(np.diff(r.tau, n=2, axis=0)) for r in records]
     middle = np.median(np.nan_to_num(np.concatenate(several)), axis=0)
-    return np.asarray(middle / (0.6745 * np.sqrt(6.0)) * np.linalg.norm(_bell(records)))
+    each = middle / (0.6745 * np.sqrt(6.0))
+    coarse = [np.zeros(len(each)) if r.rounding is None else r.rounding for r in records]
+    rounding = np.max(coarse, axis=0)
+    return np.where(each < rounding, rounding, each * np.linalg.norm(_bell(records)))

@@ -17,6 +17,7 @@ BAND = 40  # frequencies, at least, over which power is averaged before it is ca
 SEEN = 4.0  # times the floor of noise from which power is motion
 ENOUGH = 40_000  # positions that show the step of an encoder
 LATTICE = 0.1  # of a step that differences of positions may be off multiples of it
+FEW = 8  # levels, each with as many samples, that no noise would leave
 CERTAIN = 100.0  # times as much as noise counts what never averages out
 LOWEST = 20.0  # periods of a cut-off that a log must hold: its ends spoil a few of them
 HIGHEST = 0.4  # of the rate, above which a filter would do nothing
@@ -138,6 +139,19 @@ def step_of(x: np.ndarray) -> float:
         if len(few) >= 8 and np.mean(off < LATTICE) > 0.95:
             return step
     return 0.0
+
+
+def rounding_of(x: np.ndarray) -> np.ndarray:
+    """(n,) standard deviation of the rounding of numbers x (rows, n): a step of them / √12.
+
+    Of a few levels, as a torque has that hardly changes, the nearest two are a step.
+    """
+    found = np.zeros(x.shape[1])
+    for k, own in enumerate(x.T):
+        levels = np.unique(own[np.isfinite(own)])
+        few = 1 < len(levels) <= min(FEW, len(own) // FEW)
+        found[k] = np.diff(levels).min() if few else step_of(own)
+    return found / np.sqrt(12.0)
 
 
 def rate_gain(rate: float, cutoff: float, order: int = 1) -> float:

@@ -30,7 +30,9 @@ def without_spikes(
     `left` (n, nv) are the torques of each record less what a fit explains of them. Spikes that make
     up next to nothing of that are left where they are.
     """
-    spikes = [_beyond(s, r.tau - x) for r, s, x in zip(records, spikes_of(left), left, strict=True)]
+    coarse = [record.rounding for record in records if record.rounding is not None]
+    found = spikes_of(left, np.max(coarse, axis=0) if coarse else 0.0)
+    spikes = [_beyond(s, r.tau - x) for r, s, x in zip(records, found, left, strict=True)]
     count = np.sum([np.count_nonzero(s, axis=0) for s in spikes], axis=0)
     share = sum(np.sum(s**2, axis=0) for s in spikes)
     matter = share > LITTLE * sum(np.sum(x**2, axis=0) for x in left)
@@ -40,9 +42,13 @@ def without_spikes(
     return tuple(made), count * matter
 
 
-def spikes_of(left: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """By how much each leftover (n, nv) is off its running median where that is far, else 0."""
-    most = FAR * _level(left)
+def spikes_of(left: Sequence[np.ndarray], rounding: np.ndarray | float = 0.0) -> list[np.ndarray]:
+    """By how much each leftover (n, nv) is off its running median where that is far, else 0.
+
+    Torques of which few are not the same level jump by a step at times: a deviation of `rounding`
+    (nv,) is usual.
+    """
+    most = FAR * np.maximum(_level(left), rounding)
     most = np.where(most > 0.0, most, np.inf)
     found = [np.zeros_like(x) for x in left]
     for x, spikes in zip(left, found, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from dalembert.identification.noise import (
     Spectrum,
     best_cutoff,
     rate_gain,
+    rounding_of,
     spectrum,
     step_of,
 )
@@ -66,7 +68,8 @@ def prepare(
     noise = spectrum(longest.q, rate, resolution)
     cutoff, why = _cutoff(cutoff, noise)
     made = [_record(system, s, cutoff, noise, resolution, (*said, *s.said, why)) for s in pieces]
-    found = tuple(record for record in made if record is not None)
+    coarse = rounding_of(x[:, q.shape[1] : q.shape[1] + tau.shape[1]])
+    found = tuple(replace(record, rounding=coarse) for record in made if record is not None)
     if not found:
         raise IdentificationError(
             f"{log.attrs.get('source', 'the log')}: no stretch is longer than what a filter of "
@@ -140,7 +143,7 @@ def _cutoff(cutoff: float | None, noise: Spectrum) -> tuple[float, str]:
             raise SettingError(
                 f"cutoff={cutoff!r} must be between 0 and {highest:g} Hz, half the rate of the log"
             )
-        return float(cutoff), f"positions filtered at {cutoff:.4g} Hz, as asked, without delay"
+        return float(cutoff), f"positions filtered at {cutoff:.4g} Hz without delay"
     best = best_cutoff(noise)
     if best >= highest:
         return highest, "positions not filtered: no noise is seen that a filter would take"
@@ -169,10 +172,10 @@ def _record(
     deviation = np.sqrt(noise.floor * 0.5 * noise.rate)
     per = _per_coordinate(system, q[len(q) // 2])  # (nv, nq)
     rate_noise = np.sqrt(per**2 @ deviation**2) * rate_gain(rate, cutoff)
-    if part.qd is not None:
-        words = _take_recorded(system, part, lowpass, (qd, qdd, rate_noise))
-        said = (*said, *words)
     inner = slice(ends, len(part.t) - ends)
+    if part.qd is not None:
+        words = _take_recorded(system, part, lowpass, (qd, qdd, rate_noise), inner)
+        said = (*said, *words)
     steps = np.abs(per * resolution).max(axis=1, initial=0.0)
     t = np.linspace(part.t[0], part.t[-1], len(part.t))[inner]
     said = (*said, f"{ends / rate:.3g} s cut off at both ends, where a filter rings")
@@ -185,8 +188,12 @@ def _take_recorded(
     part: Stretch,
     lowpass: float | None,
     made: tuple[np.ndarray, np.ndarray, np.ndarray],
+    inner: slice,
 ) -> list[str]:
-    """Put recorded velocities in where they are better than the derivative of q, in place."""
+    """Put recorded velocities in where they are better than the derivative of q, in place.
+
+    They are compared in the `inner` rows, where the filter does not ring.
+    """
     assert part.qd is not None
     qd, qdd, rate_noise = made
     rate = rate_of(part.t)
@@ -195,7 +202,7 @@ def _take_recorded(
     shape = curve(part.t, part.qd, lowpass)
     smooth, slope, said = shape(part.t), shape(part.t, 1), []
     for k, name in enumerate(system.dynamics.velocities):
-        off = float(np.sqrt(np.mean((smooth[:, k] - qd[:, k]) ** 2)))
+        off = float(np.sqrt(np.mean((smooth[inner, k] - qd[inner, k]) ** 2)))
         size = float(np.sqrt(np.mean(qd[:, k] ** 2)))
         if off > AGREES * size + 3.0 * np.hypot(rate_noise[k], noise[k]):
             said.append(

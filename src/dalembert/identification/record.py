@@ -27,6 +27,7 @@ class Record(Frozen):
     said: tuple[str, ...] = ()
     cutoff: float = np.inf  # Hz of the filter q went through; what is faster is not to be trusted
     raw: np.ndarray | None = None  # (n, nq) q before the filter, where there was one
+    rounding: np.ndarray | None = None  # (nv,) deviation of what tau is rounded by, where it is
 
     @property
     def rate(self) -> float:

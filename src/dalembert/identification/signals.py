@@ -47,7 +47,7 @@ def _of_times(records: Sequence[Record]) -> Iterator[Finding]:
     if rate < SLOWEST:
         says = (
             f"there are {rate:.3g} samples per second over {length:.4g} s: are times in milliseconds? "
-            "Name their column 'time [ms]'"
+            "Name their column 'time [ms]' (columns={'time': 'time [ms]'}, --columns 'time=time [ms]')"
         )
         yield Finding(says, wrong=True)
     elif length < SHORT:

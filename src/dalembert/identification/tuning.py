@@ -24,6 +24,11 @@ WORTH = 0.02  # of the misfit: what halving the cut-off must win
 BETTER = 0.005  # of the misfit: what wider friction must win
 WIDTHS = (0.003, 0.01, 0.03, 0.1)  # of the largest speed, over which friction may rise
 
+CHOSEN = (
+    "this cut-off was chosen: of the one that suits the spectrum of the positions and its halves it "
+    "predicts the torques best"
+)
+
 Prepared = Callable[[float | None], Sequence[Record]]
 
 

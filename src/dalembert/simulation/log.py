@@ -9,8 +9,10 @@ import numpy as np
 
 from dalembert.errors import TrajectoryError
 from dalembert.simulation.limits import limit_fields
+from dalembert.simulation.log_clock import with_whole_stamps
 from dalembert.simulation.log_closing import closed, completes, is_closed, require_closed
 from dalembert.simulation.log_columns import Columns, columns_of, floating_entries, followers_of
+from dalembert.simulation.log_missing import lock_hint
 from dalembert.simulation.log_motion import motion, resampled, stacked
 from dalembert.simulation.log_motor import joint_side
 from dalembert.simulation.log_rows import Rows, rows_of, trimmed
@@ -86,7 +88,8 @@ def read_log(
     (array([5.]), None)
     """
     by_name = columns if isinstance(columns, Mapping) else None
-    table = table_of(path, None if columns is None or by_name is not None else list(columns))
+    names = None if columns is None or by_name is not None else list(columns)
+    table = with_whole_stamps(table_of(path, names))
     try:
         stated = units_of(degrees, units, torque_constant is not None)
         found = columns_of(table.names, system, stated, by_name, others)
@@ -128,7 +131,8 @@ def _require_all(given: dict[str, dict[int, np.ndarray]], system: System) -> Non
     own, names = given["q"], system.dynamics.coordinates
     missing = [name for k, name in enumerate(names) if k not in own]
     if missing and not (own and completes(system, own)):
-        raise TrajectoryError(f"no column is the position of {', '.join(map(repr, missing))}")
+        named = ", ".join(map(repr, missing))
+        raise TrajectoryError(f"no column is the position of {named}{lock_hint(system, missing)}")
     tau, names = given["tau"], system.dynamics.velocities
     known = set(tau) | floating_entries(system, names)
     missing = [name for k, name in enumerate(names) if k not in known]

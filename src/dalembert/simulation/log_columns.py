@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.errors import SettingError, TrajectoryError, UnknownNameError
+from dalembert.simulation.log_missing import too_few
 from dalembert.simulation.log_numbered import SLOT, by_pattern, chosen, groups, key_of
 from dalembert.simulation.log_units import SI, Units, split_unit
 from dalembert.systems.system import System
@@ -191,7 +192,8 @@ class _Search:
         whole = driven <= set(found.entries["tau"]) and len(found.entries["q"]) == system.nq
         if foreign and (others == "refuse" or (others is None and not whole)):
             place, name = next(iter(foreign.items()))
-            raise TrajectoryError(_foreign(self.texts[place], name, system))
+            said = _foreign(self.texts[place], name, system)
+            raise TrajectoryError(said + too_few(name, foreign.values(), system))
         found.ignored = tuple(self.header[place] for place in foreign)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.errors import TrajectoryError
+from dalembert.simulation.log_clock import clock_seconds
 from dalembert.text import short
 
 DELIMITERS = (",", ";", "\t")
@@ -182,8 +183,12 @@ def _with_words(
     except (ValueError, Warning):
         said = "rows have more cells" if isinstance(error, Warning) else _shortened(error)
         raise TrajectoryError(f"{path}: {said}; line 1 has {len(head.names)} names") from None
-    values, faults = np.full(cells.shape, np.nan), {}
+    values, faults, clocks = np.full(cells.shape, np.nan), {}, 0
     for k in range(cells.shape[1]):
+        clock = clock_seconds(cells[k])
+        if clock is not None:
+            values[:, k], clocks = clock, clocks + 1
+            continue
         values[:, k] = pandas.to_numeric(cells[k], errors="coerce")
         for row in np.flatnonzero(np.isnan(values[:, k])):
             text = str(cells[k][row]).strip()
@@ -192,7 +197,7 @@ def _with_words(
                 place = f"line {row + head.skipped + 1}, column {head.names[k]!r}"
                 faults[k] = f"{place}: {short(text)} is not a number{hint}"
                 break
-    if not faults:
+    if not faults and not clocks:
         raise TrajectoryError(f"{path}: {_shortened(error)}")
     return values, faults
 

@@ -98,6 +98,14 @@ def identify(
     doubts: Annotated[
         str, typer.Option(help="refuse, or warn: fit a log that cannot be right all the same.")
     ] = "refuse",
+    lock: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="JOINT=POSITION",
+            help="Hold a joint that the log does not have, a finger say; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     deg: Degrees = False,
     json: Json = False,
 ) -> None:
@@ -105,5 +113,5 @@ def identify(
     from dalembert.cli.identify import Options, identify
 
     asked = (friction, no_rotor, held_out, payload, method, cutoff, delay)
-    read = (columns, ignore_others, dt, doubts)
+    read = (columns, ignore_others, dt, doubts, tuple(lock or ()))
     identify(robot, log, Options(out, page, *asked, *read), deg, json)

@@ -1,0 +1,117 @@
+"""Logs as a stranger brings them: rounded torques, fingers that no log holds, words that explain."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.identification.misfit import white_noise
+from dalembert.identification.noise import rounding_of
+from dalembert.identification.outliers import spikes_of
+from dalembert.identification.preparing import prepare
+
+
+@pytest.fixture(scope="module")
+def arm():
+    """A small arm."""
+    return dl.load("elbow_3r")
+
+
+def table(arm, rate=100.0, seconds=15.0, step=0.0, size=1.0):
+    """Columns of a log by number, torques rounded to a step."""
+    rng = np.random.default_rng(3)
+    t = np.arange(0.0, seconds, 1.0 / rate)
+    w = 2.0 * np.pi * np.array([0.13, 0.21, 0.34])
+    q = size * np.sin(np.outer(t, w) + np.array([0.1, 0.5, 0.9]))
+    qd, qdd = size * w * np.cos(np.outer(t, w) + np.array([0.1, 0.5, 0.9])), -(w**2) * q
+    tau = arm.inverse_dynamics(q, qd, qdd) + 2.0 * qd + 3.0 * np.tanh(qd / 0.01)
+    tau = tau + 0.02 * rng.normal(size=tau.shape)
+    tau = np.round(tau / step) * step if step else tau
+    named = {f"q{j + 1}": np.round(x, 5) for j, x in enumerate(q.T)}
+    return {"time": t} | named | {f"tau{j + 1}": x for j, x in enumerate(tau.T)}
+
+
+def test_the_rounding_of_torques_is_known_also_of_a_few_levels():
+    """A wrist that carries nothing has three levels of torque, and noise has none."""
+    rng = np.random.default_rng(0)
+    x = np.column_stack([np.round(rng.normal(size=500) * s / 0.05) * 0.05 for s in (5.0, 0.05)])
+    assert rounding_of(x) == pytest.approx(0.05 / np.sqrt(12.0))
+    assert not rounding_of(rng.normal(size=(500, 2))).any()
+
+
+def test_steps_of_rounded_torques_are_no_spikes():
+    """Few samples jump to the next level: that is rounding, not a sensor that fails."""
+    rng = np.random.default_rng(1)
+    left = 1e-3 * rng.normal(size=(2000, 1))
+    left[::9] += 0.05
+    assert spikes_of([left])[0].any()
+    assert not spikes_of([left], np.array([0.05 / np.sqrt(12.0)]))[0].any()
+
+
+def test_rounding_of_torques_counts_as_their_noise(arm):
+    """Torques that stay at a level have no noise between samples, and are uncertain all the same."""
+    (record,) = prepare(arm, dl.read_log(table(arm, step=4.0), arm))
+    assert white_noise([record]) == pytest.approx(np.full(3, 4.0 / np.sqrt(12.0)), rel=0.05)
+
+
+def test_a_filter_that_nobody_asked_for_is_not_said_to_be_asked_for(arm):
+    """The reason of a chosen cut-off is said; of one that is given there is none."""
+    log = dl.read_log(table(arm), arm)
+    chosen = " ".join(dl.identify(arm, log, consistent=False).said)
+    given = " ".join(dl.identify(arm, log, consistent=False, cutoff=5.0).said)
+    assert "cut-off was chosen" in chosen and "as asked" not in chosen
+    assert "filtered at 5 Hz" in given and "was chosen" not in given
+
+
+def written(tmp_path, names, cells):
+    """A file of text columns."""
+    rows = [",".join(names), *(",".join(row) for row in zip(*cells, strict=True))]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def texts(columns):
+    """Columns of numbers, as text."""
+    return [[f"{x:.6f}" for x in own] for own in columns]
+
+
+STAMPS = {
+    "stamp": [[f"2026-05-04 10:11:12.{k:02d}0" for k in range(100)]],
+    "time": [
+        [f"23:59:59.{50 + k:02d}" if k < 50 else f"00:00:00.{k - 50:02d}" for k in range(100)]
+    ],
+    "header.stamp.secs,header.stamp.nsecs": [
+        ["1700000000"] * 50 + ["1700000001"] * 50,
+        [f"{500 + 10 * k if k < 50 else 10 * (k - 50)}000000" for k in range(100)],
+    ],
+}
+
+
+@pytest.mark.parametrize("names", STAMPS)
+def test_stamps_of_clocks_are_times(arm, tmp_path, names):
+    """Dates, times of day past midnight, and seconds and nanoseconds in two columns."""
+    given = table(arm, seconds=1.0)
+    own = [x for name, x in given.items() if name != "time"]
+    path = written(tmp_path, [*names.split(","), *list(given)[1:]], [*STAMPS[names], *texts(own)])
+    t = dl.read_log(path, arm).time.values
+    assert t - t[0] == pytest.approx(np.arange(100) * 0.01, abs=1e-5)
+
+
+def test_numbered_columns_that_are_too_few_say_which_joints_to_hold(arm):
+    """Seven columns q1 … q7 beside a URDF with fingers are no riddle."""
+    log = table(arm, seconds=1.0)
+    few = {name: x for name, x in log.items() if not name.endswith("3")}
+    said = "2 columns like it are too few for its 3 joints.*with_joint_locked.*--lock"
+    with pytest.raises(dl.TrajectoryError, match=said):
+        dl.read_log(few, arm)
+
+
+def test_recorded_velocities_are_compared_where_the_filter_does_not_ring(arm):
+    """A true velocity of a motion that is cut short is not off its derivative."""
+    given = table(arm, seconds=20.0)
+    t = given["time"]
+    rates = {f"dq{j}": np.gradient(given[f"q{j}"], t) for j in (1, 2, 3)}
+    rates = {name: np.round(x, 3) for name, x in rates.items()}
+    log = dl.read_log(given | rates, arm)
+    (record,) = prepare(arm, log, cutoff=1.5)
+    assert not any("not used" in line for line in record.said), record.said
