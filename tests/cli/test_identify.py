@@ -116,3 +116,21 @@ def test_a_joint_that_no_log_has_is_held_by_a_word(tmp_path, made):
     assert fitted.coordinates == made.prior.coordinates and "finger" in out.read_text()
     for wrong in ("finger_joint=x", "thumb=0"):
         assert call(arm, log, "--lock", wrong).exit_code == 2
+
+
+def test_currents_and_a_file_without_names_in_one_command(tmp_path, made):
+    """What a drive logs: amperes at the motor, and no line of names."""
+    tau, names = made.log.tau.values, ["time", "q1", "q2", "current1", "current2"]
+    amperes = tau / (0.1 * np.array([50.0, 100.0]))
+    path = tmp_path / "log.txt"
+    np.savetxt(path, np.column_stack([made.log.time.values, made.log.q.values, amperes]))
+    arm = tmp_path / "arm.urdf"
+    arm.write_text(made.prior.to_urdf())
+    words = ("--columns", ",".join(names), "--torque-constant", "0.1", "--gear", "50", "100")
+    found = call(arm, path, *words, "--motor", "tau", "--json")
+    assert found.exit_code == 0, found.output
+    facts = json.loads(found.stdout)
+    plain = dl.identify(made.prior, made.log).errors().loc["held_out", "all"]["consistent"]
+    assert facts["errors"]["held_out"]["all"]["consistent"] == pytest.approx(plain, rel=0.02)
+    refused = call(arm, path, "--columns", ",".join(names)).output.replace("\n", " ")
+    assert "are currents" in refused and "--torque-constant" in refused

@@ -22,7 +22,7 @@ FAILURE, USAGE = 1, 2
 WRONG_USE = (ParameterError, SettingError, ShapeError, UnknownNameError)
 LISTS = (
     *("--q", "--qd", "--qdd", "--tau", "--tip-wrench", "--target"),
-    *("--velocity", "--acceleration", "--torque"),
+    *("--velocity", "--acceleration", "--torque", "--torque-constant", "--gear"),
 )
 
 

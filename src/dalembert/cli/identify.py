@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dalembert.cli.coordinates import joint_limits
 from dalembert.cli.output import console, print_json, say, show, table
 from dalembert.cli.report import name_page
 from dalembert.cli.simulate import require_writable
@@ -42,6 +43,9 @@ class Options:
     dt: float | None = None
     doubts: str = "refuse"
     lock: tuple[str, ...] = ()
+    torque_constant: str | None = None
+    gear: str | None = None
+    motor: str | None = None
 
 
 def identify(name: str, logs: Sequence[Path], options: Options, deg: bool, as_json: bool) -> None:
@@ -106,16 +110,24 @@ def _read(path: Path, system: Any, options: Options, degrees: bool) -> Any:
         dt=options.dt,
         columns=_renamed(options.columns),
         others="ignore" if options.ignore_others else None,
+        torque_constant=joint_limits(system, "torque-constant", options.torque_constant),
+        gear=joint_limits(system, "gear", options.gear),
+        motor=None if options.motor is None else [x.strip() for x in options.motor.split(",")],
     )
 
 
-def _renamed(given: str | None) -> dict[str, str] | None:
-    """Names of the file and what they are: ``pos1=q_shoulder,cur1=tau_shoulder``."""
+def _renamed(given: str | None) -> dict[str, str] | list[str] | None:
+    """Names of the file and what they are, ``pos1=q_shoulder,cur1=tau_shoulder``, or all of them."""
     if given is None:
         return None
+    if "=" not in given and "," in given:  # of a file that has no names
+        return [name.strip() for name in given.split(",")]
     pairs = [piece.partition("=") for piece in given.split(",")]
     if not all(old.strip() and new.strip() for old, _, new in pairs):
-        raise SettingError(f"--columns {given!r} must be pairs like pos1=q_joint1,cur1=tau_joint1")
+        raise SettingError(
+            f"--columns {given!r} must be pairs like pos1=q_joint1,cur1=tau_joint1, or "
+            "for a file without names all of them, time,q1,q2,tau1,tau2"
+        )
     return {old.strip(): new.strip() for old, _, new in pairs}
 
 

@@ -23,7 +23,7 @@ from dalembert.identification.logs import (
 )
 from dalembert.identification.provenance import sentences, with_provenance
 from dalembert.identification.real_bodies import real_bodies
-from dalembert.identification.rebuilt import with_values
+from dalembert.identification.rebuilt import at_rest_sentence, with_values
 from dalembert.identification.record import Record
 from dalembert.identification.refining import beginning, refined
 from dalembert.identification.settings import Settings, tuple_of
@@ -147,6 +147,7 @@ def _fit(
     if real is not None:
         values["consistent"], said = real.x, [*said, *real.said]
     x = list(values.values())[-1]
+    said = [*said, *at_rest_sentence(columns, x)]
     share = inputs.held_out if is_share(inputs.held_out) else "a log"
     settings = {"held_out": share, **inputs.given, "cutoff used": data.cutoff}
     done = tuple(dict.fromkeys([line for record in found.records for line in record.said] + said))

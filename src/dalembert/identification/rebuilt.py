@@ -22,6 +22,23 @@ def with_values(columns: Columns, x: np.ndarray) -> System:
     return around(columns.system, with_drive(made, drive_of(columns, x)))
 
 
+def at_rest_sentence(columns: Columns, x: np.ndarray) -> list[str]:
+    """Where the robot predicts less well than the fit: its Coulomb friction has no width."""
+    joints, k = columns.model.tree.nv, columns.inertial
+    if "coulomb" not in columns.kinds or columns.widths is None or not columns.widths.any():
+        return []
+    first = k + joints * columns.kinds.index("coulomb")
+    rubs = (columns.widths > 0.0) & (x[first : first + joints] != 0.0)
+    if not rubs.any():
+        return []
+    low, high = columns.widths[rubs].min(), columns.widths[rubs].max()
+    return [
+        f"Coulomb friction rises over {low:.2g} to {high:.2g} rad/s or m/s in errors() and predict(); "
+        "the robot's own jumps at rest, where noise is the sign of a measured velocity: predict "
+        "torques of pauses by predict()"
+    ]
+
+
 def drive_of(columns: Columns, x: np.ndarray) -> Drive:
     """Friction and rotors of x (p,), the system's own where they are not among the columns."""
     own = columns.model.drive

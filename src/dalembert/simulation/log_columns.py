@@ -201,7 +201,7 @@ def _refuse_currents(places: Mapping[int, int], header: Sequence[str]) -> None:
     if places:
         raise TrajectoryError(
             f"column {header[places[0]]!r} and those like it are currents; give torque_constant=, "
-            "N m/A, and gear= where that is the motor's"
+            "N m/A, and gear= where that is the motor's (--torque-constant, --gear, --motor tau)"
         )
 
 

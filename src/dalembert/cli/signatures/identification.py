@@ -54,6 +54,7 @@ def excite(
 
 
 @commands.command(
+    cls=ListsCommand,
     epilog="Example: dalembert identify arm.urdf log.csv --out fitted.urdf --report fit.html",
 )
 def identify(
@@ -87,7 +88,10 @@ def identify(
     delay: Annotated[float, typer.Option(help="Seconds by which torques come late.")] = 0.0,
     columns: Annotated[
         str | None,
-        typer.Option(help="Names of the file: pos1=q_joint1,cur1=tau_joint1.", show_default=False),
+        typer.Option(
+            help="Names of the file, pos1=q_joint1,cur1=tau_joint1; or all, if it has none.",
+            show_default=False,
+        ),
     ] = None,
     ignore_others: Annotated[
         bool, typer.Option("--ignore-others", help="Ignore columns of no joint.")
@@ -106,6 +110,17 @@ def identify(
             show_default=False,
         ),
     ] = None,
+    torque_constant: Annotated[
+        str | None, numbers("Torques are currents: N m/A, one or one for each joint.")
+    ] = None,
+    gear: Annotated[str | None, numbers("Gear ratios: the log is of the motors.")] = None,
+    motor: Annotated[
+        str | None,
+        typer.Option(
+            help="What of q,qd,qdd,tau is of the motors; default: all, with --gear.",
+            show_default=False,
+        ),
+    ] = None,
     deg: Degrees = False,
     json: Json = False,
 ) -> None:
@@ -113,5 +128,5 @@ def identify(
     from dalembert.cli.identify import Options, identify
 
     asked = (friction, no_rotor, held_out, payload, method, cutoff, delay)
-    read = (columns, ignore_others, dt, doubts, tuple(lock or ()))
+    read = (columns, ignore_others, dt, doubts, tuple(lock or ()), torque_constant, gear, motor)
     identify(robot, log, Options(out, page, *asked, *read), deg, json)
