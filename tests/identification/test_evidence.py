@@ -204,3 +204,14 @@ def test_warnings_point_to_the_line_that_asked_for_the_fit():
         fit = dl.identify(prior, log)
     assert {warning.filename for warning in heard} == {__file__}
     assert {str(warning.message) for warning in heard} == set(fit.warnings)
+
+
+def test_torques_without_gravity_are_told_and_what_to_fit():
+    """A controller that adds gravity logs the rest: that is not another robot."""
+    made = ugly_log(arm("ur5"), PLAIN, other_robot(arm("ur5"), 1, 0.5))
+    weight = made.robot.gravity_torque(made.log.q.values)
+    found = findings("ur5", changed(made.log, tau=lambda x: x - weight))
+    with pytest.raises(
+        dl.IdentificationError, match=r"hold no gravity.*with_gravity\(\(0, 0, 0\)\)"
+    ):
+        judged(found)

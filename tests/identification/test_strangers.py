@@ -8,6 +8,7 @@ from dalembert.identification.misfit import white_noise
 from dalembert.identification.noise import rounding_of
 from dalembert.identification.outliers import spikes_of
 from dalembert.identification.preparing import prepare
+from dalembert.identification.signals import _of_clipping
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +124,12 @@ def test_a_fit_says_that_the_friction_of_its_robot_jumps_at_rest(arm):
     """Torques of pauses are those of `predict`; the robot's follow the sign of noise there."""
     fit = dl.identify(arm, dl.read_log(table(arm), arm))
     assert any("jumps at rest" in line for line in fit.said)
+
+
+def test_a_torque_below_its_resolution_is_no_cut_off_torque(arm):
+    """Rounded to nothing but a few samples: said as that, and not refused."""
+    x = np.zeros(1500)
+    x[::300] = -1.0
+    q = np.column_stack([np.sin(np.linspace(0.0, 9.0, 1500))] * 3)
+    (found,) = _of_clipping("wrist", x, q)
+    assert "rounded too coarsely" in found.says and not found.wrong

@@ -17,17 +17,25 @@ from dalembert.identification.misfit import Moments, moments
 
 STEPS = (25.0, 8.0)  # degrees by which the best of 26 directions is refined
 STANDARD = 9.81  # m/s², where the model has none
+WEIGHTLESS = (
+    "the torques hold no gravity, as where a controller adds it; fit robot.with_gravity((0, 0, 0)), "
+    "and give the fitted robot its gravity"
+)
 NEAR = 3.0  # degrees: nearer than that it is the gravity the model has
 
 
 def gravity_story(look: Look) -> tuple[str, Moments] | None:
     """A sentence and the moments with the gravity that the data fit, where it is another one."""
-    robot = look.system.robot
-    if look.system.dynamics.rows or robot is not look.system or not hasattr(robot.model, "gravity"):
+    gravity = _gravity(look)
+    if gravity is None:
         return None
-    gravity = np.asarray(robot.dynamics.bound().description.gravity, dtype=float)
     size = float(np.linalg.norm(gravity)) or STANDARD
-    best, made = _best(look, gravity, size)
+    slopes = _slopes(look)
+    if gravity.any():
+        free = _told(look, slopes, gravity)
+        if explains(look.moments.unexplained, free.unexplained):
+            return WEIGHTLESS, free
+    best, made = _best(look, gravity, size, slopes)
     turned = np.degrees(np.arccos(np.clip(best @ gravity / size, -1.0, 1.0)))
     if turned < NEAR or not explains(look.moments.unexplained, made.unexplained):
         return None
@@ -37,14 +45,28 @@ def gravity_story(look: Look) -> tuple[str, Moments] | None:
     return f"gravity points elsewhere than in the model, {along}, {turned:.0f}° off", made
 
 
-def _best(look: Look, gravity: np.ndarray, size: float) -> tuple[np.ndarray, Moments]:
+def _gravity(look: Look) -> np.ndarray | None:
+    """(3,) of the model, where the columns of its robot tell what another would do."""
+    robot = look.system.robot
+    if look.system.dynamics.rows or robot is not look.system or not hasattr(robot.model, "gravity"):
+        return None
+    return np.asarray(robot.dynamics.bound().description.gravity, dtype=float)
+
+
+def _told(look: Look, slopes: np.ndarray, change: np.ndarray) -> Moments:
+    """Moments with a gravity that is less by `change` (3,)."""
+    now = look.equations
+    turned = replace(now, W=now.W + np.tensordot(change, slopes, 1))
+    return moments(turned, look.of_rows(look.noise))
+
+
+def _best(
+    look: Look, gravity: np.ndarray, size: float, slopes: np.ndarray
+) -> tuple[np.ndarray, Moments]:
     """(direction (3,), moments) of least misfit: 26 of them, then the best one's neighbours."""
-    slopes = _slopes(look)
-    now, noise = look.equations, look.of_rows(look.noise)
 
     def told(direction: np.ndarray) -> Moments:
-        turned = now.W + np.tensordot(gravity - size * direction, slopes, 1)
-        return moments(replace(now, W=turned), noise)
+        return _told(look, slopes, gravity - size * direction)
 
     tried = [np.array(d) / np.linalg.norm(d) for d in product((-1, 0, 1), repeat=3) if any(d)]
     found = [(badness(told(d).unexplained), d) for d in (*tried, gravity / size)]

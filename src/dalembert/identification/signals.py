@@ -19,6 +19,7 @@ BEYOND = 0.05  # of its range that a joint may be outside of its limits, and onl
 MOSTLY = 0.99  # of the samples
 FAST = 3.0  # times the highest speed
 FLAT, CLIPPED, RUN = 0.005, 0.02, 5  # shares at the extreme that are said, are wrong; in a row
+COARSE = 0.5  # share at the extreme, from which it is rounded, not cut off
 PEAKED = 3.0  # times more at the extreme than beside it
 PASSED = 0.002  # of its range that some joint moves while a torque stays at its extreme
 AT_LIMIT = 0.98  # of the drive's limit
@@ -156,7 +157,7 @@ def _of_torques(system: Any, logs: Sequence[Any]) -> Iterator[Finding]:
             continue  # nobody drives it
         x = np.nan_to_num(x)
         if np.ptp(x) == 0.0:
-            says = f"the torque of {name!r} is {x[0]:.4g} all the time: it was not recorded"
+            says = f"the torque of {name!r} is {x[0] + 0.0:.4g} all the time: it was not recorded"
             yield Finding(says, wrong=True, joint=name)
             continue
         yield from _of_clipping(name, x, q)
@@ -168,7 +169,13 @@ def _of_torques(system: Any, logs: Sequence[Any]) -> Iterator[Finding]:
 def _of_clipping(name: str, x: np.ndarray, q: np.ndarray) -> Iterator[Finding]:
     for at in (x.max(), x.min()):
         share = _clipped(x, at, q)
-        if share > FLAT:
+        if share > COARSE:
+            says = (
+                f"the torque of {name!r} is {at + 0.0:.4g} for {share:.1%} of the time: it is rounded "
+                "too coarsely to show much of this joint"
+            )
+            yield Finding(says, joint=name)
+        elif share > FLAT:
             says = (
                 f"the torque of {name!r} is cut off at {at:.4g} for {share:.1%} of the time: leave "
                 "these stretches out, or move it more gently"

@@ -128,5 +128,6 @@ def identify(
     from dalembert.cli.identify import Options, identify
 
     asked = (friction, no_rotor, held_out, payload, method, cutoff, delay)
-    read = (columns, ignore_others, dt, doubts, tuple(lock or ()), torque_constant, gear, motor)
-    identify(robot, log, Options(out, page, *asked, *read), deg, json)
+    read = (columns, ignore_others, dt, doubts)
+    motors = (torque_constant, gear, motor)
+    identify(robot, log, Options(out, page, *asked, *read, tuple(lock or ()), *motors), deg, json)
