@@ -139,7 +139,8 @@ def _path(
             found = solve(problem, found, max(found.gamma / FALL, gamma))
         return found
     tried = _falling(problem, _begun(problem, state, strongest), least, allowed)
-    floor = max(least, tried[-1].misfit)
+    last = tried[-1].misfit  # of real bodies the least, where they do not fit as well as is allowed
+    floor = last if last > least + allowed else least
     bound = floor + _tolerated(floor - least, allowed)
     fits = next(k for k, found in enumerate(tried) if found.misfit <= bound)
     if fits == 0:
