@@ -61,7 +61,8 @@ def identify(
     last `held_out` of its time, or another log, is kept for judging the fit.
 
     `friction` names the kinds that are asked for, of viscous, coulomb, offset, stribeck and load;
-    with `links` only these links' inertias are unknown. The equations are those of
+    with `links` only these links' inertias are unknown, and friction and rotors stay the system's: fit
+    the empty arm before its payload. The equations are those of
     ``"inverse_dynamics"``, or with ``method="power"`` the balance of energy, which needs no
     accelerations; ``"simulation"`` then goes on until short simulated motions meet the measured
     positions, which is better where these are coarse or noisy. `robust` takes single torques far off
