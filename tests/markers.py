@@ -95,6 +95,7 @@ MARKED = {
         "systems/test_lagrangian.py::test_the_digest_does_not_depend_on_the_process",
     ),
     "browser": (
+        "report/test_live.py",
         "report/test_mathematics.py",
         "report/test_page.py",
         "report/test_page_kernels.py::test_in_a_browser",

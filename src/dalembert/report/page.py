@@ -18,6 +18,8 @@ from dalembert.report import agreement
 from dalembert.report.charts import Plot, motion_charts
 from dalembert.report.colours import css
 from dalembert.report.facts import describe
+from dalembert.report.live import SCRIPTS as LIVE_SCRIPTS
+from dalembert.report.live import live_of
 from dalembert.report.looks import Looks, looks_of
 from dalembert.report.mathematics import equations_html
 from dalembert.report.motion import SampledMotion, move
@@ -44,7 +46,7 @@ VIEW = (
 )
 # nothing may be fetched, from anywhere
 POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data:; font-src data:"
 )
 
@@ -76,10 +78,11 @@ def robot_page(
     ]
     title = facts["title"] or robot.name
     charts = motion_charts(robot, motion)
-    lead = "A smooth motion through three postures, at rest at both ends."
-    return page(
-        title, facts["citation"] or "", lead, performed(robot, motion.t, motion.q, charts), sections
-    )
+    progress("compiling the page's kernels")
+    live, why = live_of(robot, motion)
+    lead = f"A smooth motion through three postures, at rest at both ends. {why}".strip()
+    data = {**performed(robot, motion.t, motion.q, charts), "live": live}
+    return page(title, facts["citation"] or "", lead, data, sections)
 
 
 def system_page(system: System, progress: Callable[[str], Any] = lambda step: None) -> str:
@@ -163,8 +166,10 @@ def page(
     shown = stage(data["scene"], data.get("looks"))
     first = f'<section id="motion"><p>{html(lead)}</p>{shown}</section>\n'
     scripts = [asset("vendor/three.min.js")] if data["scene"] else []
-    scripts += [asset(f"assets/{name}") for name in SCRIPTS]
-    return document(title, source, first, data, sections, [*scripts, "perform(data);"])
+    computing = LIVE_SCRIPTS if data.get("live") else ()
+    scripts += [asset(f"assets/{name}") for name in (*SCRIPTS, *computing)]
+    begin = "goLive();" if computing else ""
+    return document(title, source, first, data, sections, [*scripts, f"perform(data);{begin}"])
 
 
 def document(
@@ -223,7 +228,7 @@ def style() -> str:
     font = (files("dalembert.report") / "vendor/stix-math.woff2").read_bytes()
     source = f"data:font/woff2;base64,{b64encode(font).decode()}"
     face = f'@font-face {{ font-family: "STIX formulas"; src: url("{source}") format("woff2"); }}\n'
-    return face + css() + asset("assets/page.css") + FORMULAS
+    return face + css() + asset("assets/page.css") + asset("assets/live.css") + FORMULAS
 
 
 def asset(name: str) -> str:

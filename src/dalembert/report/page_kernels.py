@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from dalembert.errors import FormulationError
@@ -15,10 +17,15 @@ QUANTITIES = (
 )
 
 
-def page_kernels(system: System, tool: str | None = None) -> bytes:
+def page_kernels(
+    system: System,
+    tool: str | None = None,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> bytes:
     """Dynamics, energies, poses of all frames, and steps: `rollout`, or `step` under constraints.
 
-    Of the frame `tool` come the Jacobian, and steps toward a position or a pose.
+    Of the frame `tool` come the Jacobian, and steps toward a position or a pose; `more` are entries
+    as `System.wasm` takes them.
     """
     system = system.compiled
     seen = system.dynamics
@@ -38,4 +45,4 @@ def page_kernels(system: System, tool: str | None = None) -> bytes:
         wanted["step"] = step_operation(system, "rk4", smooth=False).program
     else:
         wanted["rollout"] = {"method": "rk4"}
-    return system.wasm(wanted, batch=False)
+    return system.wasm({**wanted, **more}, batch=False)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dalembert.formulations.kinematics import frames
 from dalembert.model import Model
 from dalembert.model.joint import Free
+from dalembert.spatial import se3
 from dalembert.systems.robot import Robot
 
 ORIGIN, Z = np.zeros(3), np.eye(3)[2]
@@ -77,14 +79,13 @@ def _unlimited(model: Model, body: int) -> bool:
 
 def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
     """(bodies, 4, 4) frames whose z is the joint axis, at one q (nq,)."""
-    model = numbers_of(robot)
-    whole = model.expand(q)
-    poses: list[np.ndarray] = []
-    for body in model.bodies:
-        local = np.eye(4)
-        local[:3, :3], local[:3, 3] = body.transform(whole)
-        poses.append(poses[body.parent] @ local if body.parent >= 0 else local)
-    return np.stack(poses)
+    return poses_of(numbers_of(robot), q)
+
+
+def poses_of(model: Model, q: np.ndarray) -> np.ndarray:
+    """`body_poses` of a model; q and the model's numbers may be symbols."""
+    placed = frames.body_poses(model.tree, model.expand(q))
+    return np.stack([se3.pose(*one) for one in placed])
 
 
 def ends(model: Model, index: int) -> list[np.ndarray]:

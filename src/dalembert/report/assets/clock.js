@@ -5,7 +5,7 @@ const clock = (() => {
   let listeners = [], start = 0, end = 0;
   const slider = document.getElementById("time"), shown = document.getElementById("now");
   const button = document.getElementById("play");
-  let now = 0, playing = false, turn = 0;
+  let now = 0, playing = false, turn = 0, held = false;
 
   function show() {
     slider.value = now;
@@ -43,7 +43,7 @@ const clock = (() => {
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
     const space = event.key === " " || event.key === "Spacebar", arrow = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (event.target.closest(OWN) || !end) return;
+    if (event.target.closest(OWN) || !end || held) return;
     if (space) play(!playing);
     else if (arrow) step(arrow * (event.shiftKey ? 10 : 1));
     else if (event.key === "Home") { play(false); set(start); }
@@ -63,11 +63,12 @@ const clock = (() => {
     },
     listen(listener) { listeners.push(listener); listener(now); },
     seek(time) { play(false); set(time); },
+    hold(wanted) { held = wanted; play(false); if (!held) show(); }, // something else moves the picture
     begin() {
       const asked = /^#t=([\d.]+)$/.exec(location.hash);
       const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
       if (asked) set(Number(asked[1]));
-      else { show(); if (!calm) play(true); }
+      else { show(); if (!calm && !held) play(true); }
     },
   };
 })();

@@ -1,10 +1,12 @@
 // The moving mechanism, drawn by three.js: parts are fixed to bodies, bodies follow the clock.
 "use strict";
 let clearArm = () => {};
+let view = null; // the picture that is shown: bodies(T, root) places them and goes along with one, drawn() follows each frame, keep() holds the camera
 function drawArm() {
   clearArm();
   clearArm = () => {};
   const place = document.getElementById("arm"), scene = data.scene;
+  view = null;
   if (!place) return;
   place.replaceChildren();
   if (!scene) return;
@@ -102,9 +104,11 @@ function drawArm() {
     return { mesh, slider };
   });
   const corners = scene.way.map(vector).filter((p, k, all) => k === 0 || p.distanceTo(all[k - 1]) > 1e-4 * size);
+  const way = new THREE.Group();
+  world.add(way);
   if (corners.length > 2) {
     const tube = new THREE.TubeGeometry(new THREE.CatmullRomCurve3(corners), 2 * corners.length, 0.13 * scene.radius, 8);
-    world.add(new THREE.Mesh(tube, trail));
+    way.add(new THREE.Mesh(tube, trail));
   }
   // three rims and a breath of glass, the thinner the larger: a light link with a large inertia must not hide the robot
   const ellipsoids = scene.ellipsoids.map((one) => {
@@ -138,15 +142,17 @@ function drawArm() {
   function render() {
     if (waiting) return;
     waiting = true;
-    requestAnimationFrame(() => { waiting = false; if (!signal.aborted) renderer.render(world, camera); });
+    requestAnimationFrame(() => { waiting = false; if (!signal.aborted) { renderer.render(world, camera); view.drawn(); } });
   }
   controls.addEventListener("change", render);
 
   // a robot that travels stays in view: camera, lamp and floor go along with it
-  const seen = new THREE.Vector3(), across = new THREE.Vector3();
-  function follow() {
-    if (scene.follow < 0) return;
-    const moved = bodies[scene.follow].position.clone().sub(seen);
+  const origin = new THREE.Vector3(), seen = new THREE.Vector3(), across = new THREE.Vector3();
+  let anchor = null; // where a live robot that is held by nothing was first seen
+  function follow(root) {
+    if (root >= 0 && scene.follow < 0) anchor ??= bodies[root].position.clone();
+    const moved = root < 0 ? seen.clone().negate() : bodies[root].position.clone().sub(scene.follow < 0 ? anchor : origin).sub(seen);
+    if (!moved.lengthSq()) return;
     seen.add(moved);
     for (const one of [camera.position, controls.target, lamp.position, lamp.target.position]) one.add(moved);
     // by whole cells, so that the grid stands still
@@ -163,8 +169,34 @@ function drawArm() {
       from.set(p[o + 3], p[o + 4], p[o + 5], p[o + 6]);
       to.set(n[o + 3], n[o + 4], n[o + 5], n[o + 6]);
       body.quaternion.copy(from.slerp(to, s)).normalize();
-      body.updateMatrixWorld();
     });
+    settle(true, scene.follow);
+  }
+  // poses (bodies, 4, 4), row after row, in place of the recorded ones
+  const given = world.matrix.clone();
+  function placed(poses, root) {
+    bodies.forEach((body, k) => {
+      given.fromArray(poses, 16 * k).transpose();
+      body.position.setFromMatrixPosition(given);
+      body.quaternion.setFromRotationMatrix(given);
+    });
+    settle(false, root);
+    widen();
+  }
+  // a live robot stays in the picture, unless the reader has chosen another view
+  let chosen = false;
+  controls.addEventListener("start", () => { chosen = true; });
+  function widen() {
+    const out = () => bodies.some((body) => { a.copy(body.position).project(camera); return Math.max(Math.abs(a.x), Math.abs(a.y)) > 0.86; });
+    const most = 1.7 * away0.length(); // farther off it would be too small to see
+    while (!chosen && camera.position.distanceTo(controls.target) < most && out()) {
+      camera.position.sub(controls.target).multiplyScalar(1.02).add(controls.target);
+      camera.updateMatrixWorld();
+    }
+  }
+  function settle(recorded, root) {
+    way.visible = recorded;
+    bodies.forEach((body) => body.updateMatrixWorld());
     for (const { mesh, slider } of rods) {
       a.copy(vector(slider.a));
       if (slider.parent >= 0) bodies[slider.parent].localToWorld(a);
@@ -175,7 +207,7 @@ function drawArm() {
       if (length > 1e-6) mesh.quaternion.setFromUnitVectors(Y, b.divideScalar(length));
       mesh.scale.set(1, Math.max(length, 1e-6), 1);
     }
-    follow();
+    follow(root);
     render();
   }
 
@@ -220,6 +252,7 @@ function drawArm() {
   camera.lookAt(centre);
   const away0 = camera.position.clone().sub(centre);
   function restore() {
+    chosen = false;
     camera.position.copy(controls.target.copy(centre).add(seen)).add(away0);
     controls.update();
     render();
@@ -257,6 +290,7 @@ function drawArm() {
     picture.src = renderer.domElement.toDataURL("image/png");
     picture.alt = `The mechanism at ${clock.now().toFixed(2)} s`;
   };
+  view = { camera, canvas: renderer.domElement, bodies: placed, drawn: () => {}, render, keep: () => { chosen = true; } };
   paint();
   fit();
   controls.update();

@@ -1,0 +1,120 @@
+// A posture by hand, and what the robot's equations say of it.
+"use strict";
+const OPEN = { angle: Math.PI, length: 1 }; // how far a slider goes where a joint has no limit
+const plainName = (name) => name.replace(/_joint$/, "");
+
+// A number as it is read, zero where it is nothing beside others, with all its digits as its value.
+function show(place, value, beside = 0) {
+  place.value = String(value);
+  const text = number(Math.abs(value) < 1e-12 * beside ? 0 : value);
+  if (place.textContent !== text) place.textContent = text;
+}
+
+function drawPosture(live, parent) {
+  const box = element("div", null, parent, "posture box"), head = element("div", null, box, "head");
+  element("h3", "Posture", head);
+  const home = element("button", "Home", head, "back");
+  home.type = "button";
+  home.title = "where the recorded motion begins";
+  home.addEventListener("click", () => live.pose(live.home));
+  const names = element("div", null, box, "joint names faint");
+  names.setAttribute("aria-hidden", "true");
+  for (const text of ["joint", "", "position", "", "gravity torque"]) element("span", text, names);
+  const rows = live.joints.map((joint) => jointRow(live, joint, box));
+  if (live.joints.length < live.q.length)
+    element("p", "The base is not moved by hand: it begins where the recorded motion does.", box, "faint");
+  return () => {
+    const torque = live.value("gravity_torque"), limits = live.about.limits.effort_limit;
+    const most = Math.max(1e-9, ...torque.map(Math.abs));
+    for (const { joint, update } of rows) update(live.q[joint.k], torque[joint.v], limits[joint.v] ?? most, most);
+  };
+}
+
+function jointRow(live, joint, parent) {
+  const row = element("div", null, parent, "joint"), open = OPEN[joint.kind] ?? 1;
+  const label = element("label", plainName(joint.name), row), id = `joint${joint.k}`;
+  label.htmlFor = id;
+  label.title = joint.name;
+  const slider = element("input", null, row), field = element("input", null, row);
+  element("span", joint.unit === "1" ? "" : joint.unit, row, "unit");
+  const low = joint.low ?? -open, high = joint.high ?? open;
+  Object.assign(slider, { type: "range", min: low, max: high, step: "any" });
+  slider.setAttribute("aria-label", `${plainName(joint.name)}, ${joint.unit}`);
+  Object.assign(field, { type: "number", step: "any", id, inputMode: "decimal" });
+  if (joint.low !== null) field.min = joint.low;
+  if (joint.high !== null) field.max = joint.high;
+  field.title = `${joint.low ?? "−∞"} … ${joint.high ?? "∞"}${joint.unit === "1" ? "" : ` ${joint.unit}`}`;
+  slider.addEventListener("input", () => live.move(joint, Number(Number(slider.value).toFixed(3))));
+  field.addEventListener("input", () => { if (field.value !== "" && Number.isFinite(field.valueAsNumber)) live.move(joint, field.valueAsNumber); });
+  const settled = () => { field.value = Number(live.q[joint.k].toFixed(4)); };
+  field.addEventListener("blur", settled);
+  field.addEventListener("keydown", (event) => { if (event.key === "Enter") settled(); });
+  const torque = element("span", null, row, "torque"), limit = live.about.limits.effort_limit[joint.v];
+  torque.title = limit == null ? "beside the largest of them" : `its limit is ${limit}`;
+  const bar = element("i", null, element("span", null, torque, "track")), text = element("data", null, torque);
+  const unit = live.about.units.tau[joint.v];
+  element("small", unit === "1" ? "" : unit, torque);
+  return {
+    joint,
+    update(q, tau, full, most) {
+      slider.value = q;
+      slider.setAttribute("aria-valuetext", `${number(q)} ${joint.unit}`);
+      if (document.activeElement !== field) settled();
+      field.classList.toggle("beyond", q < (joint.low ?? -Infinity) - 1e-9 || q > (joint.high ?? Infinity) + 1e-9);
+      bar.style.transform = `scaleX(${Math.max(-1, Math.min(1, tau / full)).toFixed(3)})`;
+      show(text, tau, most);
+    },
+  };
+}
+
+// Energies and manipulability, and the mass matrix as a picture with its numbers.
+function drawValues(live, parent) {
+  const box = element("div", null, parent, "values box"), list = element("dl", null, box), updates = [];
+  const entry = (name, unit, title, value) => {
+    const pair = element("div", null, list);
+    pair.title = title;
+    element("dt", name, pair);
+    const place = element("dd", null, pair), text = element("data", null, place);
+    text.dataset.of = name;
+    if (unit) element("small", ` ${unit}`, place);
+    updates.push(() => show(text, value()));
+  };
+  entry("kinetic energy", "J", "½ q̇ᵀ M(q) q̇", () => live.value("kinetic_energy")[0]);
+  entry("potential energy", "J", "of gravity and springs", () => live.value("potential_energy")[0]);
+  if (live.has("manipulability")) entry("manipulability", "", "√det(J Jᵀ) of the tool", () => live.value("manipulability")[0]);
+  updates.push(massMatrix(live, box));
+  return () => updates.forEach((update) => update());
+}
+
+// Three digits, as a small cell holds them.
+function brief(value) {
+  const size = Math.abs(value);
+  const text = size < 5e-13 ? "0" : size < 1e-3 || size >= 1e5 ? value.toExponential(0) : size >= 100 ? value.toFixed(0) : value.toPrecision(3);
+  return text.replaceAll("-", "−");
+}
+
+function massMatrix(live, box) {
+  const n = live.qd.length, numbers = n <= 8;
+  element("h3", "Mass matrix M(q)", box);
+  const table = element("table", null, element("div", null, box, "matrix"), numbers ? "" : "small"), cells = [];
+  element("caption", "Rows and columns are the joints, in their order; blue is positive, orange negative, darker is larger.", table);
+  for (let i = 0; i < n; i++) {
+    const row = element("tr", null, table);
+    for (let j = 0; j < n; j++) {
+      const cell = element("td", null, row);
+      cell.title = `${plainName(live.about.velocities[i])}, ${plainName(live.about.velocities[j])}`;
+      cells.push([cell, numbers ? element("data", null, cell) : null]);
+    }
+  }
+  return () => {
+    const matrix = live.value("mass_matrix"), most = Math.max(...matrix.map(Math.abs)) || 1;
+    cells.forEach(([cell, text], k) => {
+      const share = Math.round(72 * Math.sqrt(Math.abs(matrix[k]) / most));
+      const paint = `color-mix(in srgb, var(${matrix[k] < 0 ? "--c1" : "--c0"}) ${share}%, var(--box))`;
+      if (cell.dataset.paint !== paint) { cell.dataset.paint = paint; cell.style.background = paint; }
+      if (!text) return;
+      text.value = String(matrix[k]);
+      text.textContent = brief(matrix[k]);
+    });
+  };
+}

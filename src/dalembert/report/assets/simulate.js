@@ -1,0 +1,160 @@
+// The stage with its two modes, the recorded motion and the live robot, and how the latter moves by itself.
+"use strict";
+const SLEEP = 0.1; // s that a page catches up with at most, after it was away
+const TICK = 0.01; // s of one step by hand
+const EVERY = 4; // frames between two updates of numbers, which nobody reads faster
+const LET_GO = "Let go, and gravity and friction move it; limits of joints and contacts do not act.";
+let live = null;
+
+function pressed(text, parent, act, title) {
+  const button = element("button", text, parent);
+  button.type = "button";
+  if (title) button.title = title;
+  button.addEventListener("click", act);
+  return button;
+}
+
+function choice(label, options, parent, act) {
+  const select = element("select", null, parent);
+  select.setAttribute("aria-label", label);
+  for (const [text, value] of options) element("option", text, select).value = value;
+  select.addEventListener("change", () => act(select.value));
+  return select;
+}
+
+// Let go, pause, step, slow motion, reset.
+function drawRun(bar, strips) {
+  const place = element("div", null, null, "run");
+  bar.prepend(place);
+  let running = false, speed = 1, last = null, frames = 0;
+  const go = pressed("Let go", place, () => run(!running), "Space");
+  pressed("Step", place, () => { run(false); advance(TICK); }, `${1000 * TICK} ms; right arrow`).classList.add("plain");
+  pressed("Reset", place, () => live.pose(live.start.q, live.start.qd), "back to where it was let go").classList.add("plain");
+  choice("speed", [["1×", 1], ["¼×", 0.25], ["1⁄20×", 0.05]], place, (value) => { speed = Number(value); });
+  const drives = [["no torques", "none"], ["gravity held", "gravity"]];
+  if (live.joints.length === live.q.length)
+    choice("torques", drives, place, (value) => { live.drive = value; if (value === "none") live.tau.fill(0); });
+  const time = element("output", "0.00 s", place);
+
+  function show() { time.textContent = `${live.time.toFixed(2)} s`; }
+  function advance(seconds) {
+    live.advance(seconds);
+    if (!live.q.every(Number.isFinite)) {
+      run(false);
+      live.pose(live.start.q, live.start.qd);
+      time.textContent = "diverged";
+      return;
+    }
+    strips.add();
+    live.tell("moved");
+    show();
+  }
+  function run(wanted) {
+    if (running === wanted) return;
+    running = wanted;
+    last = null;
+    go.textContent = running ? "Pause" : "Let go";
+    if (running) requestAnimationFrame(frame);
+    else live.tell("paused");
+  }
+  function frame(stamp) {
+    if (!running) return;
+    const began = performance.now();
+    if (last !== null) advance(speed * Math.min(SLEEP, (stamp - last) / 1000));
+    last = stamp;
+    live.cost = performance.now() - began; // ms of script, without drawing the picture
+    if (running) requestAnimationFrame(frame);
+  }
+  live.listen((why) => {
+    if (why === "posed") { run(false); strips.clear(); strips.add(); show(); }
+    strips.draw(why !== "moved" || !running || ++frames % EVERY === 0);
+  });
+  return { place, run, toggle: () => run(!running), step: () => { run(false); advance(TICK); }, running: () => running };
+}
+
+// What the page says of the live robot, and when it is said again.
+function drawLive(panel, bar) {
+  const updates = [drawPosture(live, panel), drawValues(live, panel)], strips = drawStrips(live, panel);
+  const grip = drawGrip(live, document.getElementById("arm")), control = drawRun(bar, strips);
+  let frames = 0, waiting = 0;
+  live.listen((why) => {
+    if (!live.shown) return;
+    if (view) view.bodies(live.value("bodies"), live.given.root);
+    if (why !== "moved" || !control.running() || ++frames % EVERY === 0) updates.forEach((update) => update());
+    clearTimeout(waiting); // browsers allow only so many changes of an address
+    if (!control.running()) waiting = setTimeout(() => { if (live.shown) history.replaceState(null, "", address.text(live)); }, 250);
+  });
+  element("p", "The address of the page holds this state: whoever opens it sees the same.", panel, "faint");
+  return { control, grip };
+}
+
+function switchModes(panel, bar) {
+  const stage = document.querySelector(".stage"), charts = document.getElementById("charts");
+  const modes = element("div", null, null, "modes"), recorded = ["play", "time", "now"].map((id) => document.getElementById(id));
+  const lead = document.querySelector("#motion > p"), told = lead.textContent;
+  modes.setAttribute("role", "group");
+  modes.setAttribute("aria-label", "what moves the robot");
+  stage.before(modes);
+  const { control, grip } = drawLive(panel, bar);
+  const buttons = [pressed("Recorded motion", modes, () => choose(false)), pressed("Live", modes, () => choose(true))];
+  function choose(wanted) {
+    live.shown = wanted;
+    control.run(false);
+    buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(wanted === (k === 1))));
+    recorded.forEach((one) => { one.hidden = wanted; });
+    control.place.hidden = panel.hidden = !wanted;
+    charts.hidden = wanted;
+    lead.textContent = wanted ? `Move a joint${grip.there ? " or drag the tool" : ""}. ${LET_GO}` : told;
+    clock.hold(wanted);
+    grip.show(wanted);
+    if (wanted) live.pose(live.start.q, live.start.qd);
+    else if (location.hash.startsWith("#q=")) history.replaceState(null, "", location.pathname + location.search);
+  }
+  addEventListener("keydown", (event) => {
+    if (!live.shown || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.defaultPrevented) return;
+    if (event.target.closest("select, textarea, a, summary, button, input, [contenteditable]")) return;
+    if (event.key === " ") control.toggle();
+    else if (event.key === "ArrowRight") control.step();
+    else return;
+    event.preventDefault();
+  });
+  return choose;
+}
+
+async function goLive() {
+  const stage = document.querySelector(".stage"), bar = document.querySelector(".view .controls");
+  const said = element("p", "", null, "faint"), say = (text) => { said.textContent = text; stage.before(said); };
+  if (typeof WebAssembly !== "object") {
+    say("This browser does not compute here (WebAssembly is off): the recorded motion is all there is.");
+    return;
+  }
+  try {
+    live = new Live(await Kernels.fromBase64(data.live.module), data.live);
+  } catch (error) {
+    say(`The live robot could not begin: ${error.message}`);
+    return;
+  }
+  const panel = element("div", null, null, "live");
+  panel.id = "live";
+  panel.hidden = true;
+  document.getElementById("charts").after(panel);
+  said.setAttribute("role", "status");
+  const choose = switchModes(panel, bar);
+  function follow() {
+    try {
+      const asked = address.read(live, location.hash);
+      if (asked) { said.remove(); live.begin(asked.q, asked.qd); choose(true); }
+      return asked !== null;
+    } catch (error) {
+      say(error.message);
+      return false;
+    }
+  }
+  if (!follow()) {
+    live.shown = false;
+    document.querySelector(".modes button").setAttribute("aria-pressed", "true");
+    document.querySelector(".modes button + button").setAttribute("aria-pressed", "false");
+    document.querySelector(".controls .run").hidden = true;
+  }
+  addEventListener("hashchange", follow);
+}
