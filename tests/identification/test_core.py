@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from scipy.signal import lfilter
 
 import dalembert as dl
-from dalembert.identification.accumulate import low_pass, thinned, triangle
+from dalembert.identification.accumulate import Rows, low_pass, thinned, triangle
 from dalembert.identification.base import base_of
 from dalembert.identification.columns import columns_of
 from dalembert.identification.identify import identify
@@ -116,6 +116,18 @@ def test_deviations_hold_where_leftovers_go_together(puma):
         plain.append((found.beta - truth) / np.sqrt(alone))
     assert 0.8 < np.sqrt(np.mean(np.square(z))) < 1.1
     assert np.mean(np.abs(z) < 3.0) > 0.99 > 0.8 > np.mean(np.abs(plain) < 3.0)
+
+
+def test_noise_is_not_smaller_for_many_parameters_of_few_rows():
+    """Two equations of 60 rows share 40 parameters: each pays for its part of them."""
+    found = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        W, every = rng.normal(size=(2, 60, 40)), np.arange(40)
+        y = rng.normal(size=(60, 2)) * [1.0, 3.0]
+        rows = Rows((every, every), tuple(W), y, np.zeros(60, int), 40, 1)
+        found.append(estimate(rows, np.zeros(40)).noise)
+    np.testing.assert_allclose(np.mean(np.square(found), axis=0), [1.0, 9.0], rtol=0.15)
 
 
 def test_a_joint_that_never_moves_is_named_and_keeps_the_prior():

@@ -99,20 +99,29 @@ def test_friction_that_rises_slowly_is_seen(arm):
 
 
 def test_what_is_held_out_is_the_last_of_the_time(arm):
-    record = fourier_record(arm[0].system)
-    fitted, held = split(arm[0].system, (record, record), 0.75, None)
+    record, other = (fourier_record(arm[0].system, seed) for seed in (0, 1))
+    fitted, held = split(arm[0].system, (record, other), 0.75, None)
     assert [len(r.t) for r in fitted] == [1000]
     assert [len(r.t) for r in held] == [1000, 2000]
-    assert held[0].t[0] > fitted[0].t[-1]
+    assert held[0].t[0] > fitted[0].t[-1] and held[1] is other
+    assert (fitted[0].q == record.q[:1000]).all() and (held[0].q == record.q[1000:]).all()
     with pytest.raises(dl.SettingError, match="held_out"):
         split(arm[0].system, (record,), 1.5, None)
     assert split(arm[0].system, (record,), None, None) == ((record,), ())
 
 
 def test_a_filter_is_chosen_without_what_is_held_out():
-    made = ugly_log("planar_2r", CLEAN)
-    (some,) = part_of((made.log,), 0.25)
-    assert some.sizes["time"] == int(0.75 * made.log.sizes["time"])
+    """Of one log its end, of two the whole of the second, which is longer."""
+    arm = dl.load("planar_2r")
+    first, second = (ugly_log(arm, replace(CLEAN, rate=100.0, duration=s)).log for s in (4.0, 8.0))
+    for logs, share, rows, whose in (
+        ((second,), 0.25, 600, second),
+        ((first, second), 0.7, 360, first),
+        ((first, second), None, 800, second),
+    ):
+        (some,) = part_of(logs, share)
+        assert some.sizes["time"] == rows
+        assert (some.tau.values == whose.tau.values[:rows]).all()
 
 
 def test_what_is_no_log_is_refused(arm):

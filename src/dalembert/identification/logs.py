@@ -46,12 +46,14 @@ def records_of(
 
 
 def part_of(logs: Sequence[Any], held_out: Any) -> tuple[Any, ...]:
-    """The beginning of the longest log, without what is held out: enough to choose a filter by."""
-    longest = max(logs, key=_rows)
-    if isinstance(longest, Record):
-        return (longest,)
-    share = 1.0 - held_out if isinstance(held_out, float | int) and len(logs) == 1 else 1.0
-    return (longest.isel(time=slice(0, min(ENOUGH, int(share * _rows(longest))))),)
+    """The beginning of one log, none of it held out: enough to choose a filter by."""
+    rows = np.array([_rows(log) for log in logs])
+    share = float(held_out) if is_share(held_out) and held_out is not None else 0.0
+    fitted = np.clip((1.0 - share) * rows.sum() - (np.cumsum(rows) - rows), 0, rows).astype(int)
+    most = int(np.argmax(fitted))
+    part = slice(0, min(ENOUGH, int(fitted[most])))
+    log = logs[most]
+    return (cut(log, part) if isinstance(log, Record) else log.isel(time=part),)
 
 
 def _rows(log: Any) -> int:
