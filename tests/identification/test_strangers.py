@@ -133,3 +133,19 @@ def test_a_torque_below_its_resolution_is_no_cut_off_torque(arm):
     q = np.column_stack([np.sin(np.linspace(0.0, 9.0, 1500))] * 3)
     (found,) = _of_clipping("wrist", x, q)
     assert "rounded too coarsely" in found.says and not found.wrong
+
+
+def test_a_torque_rounded_to_nothing_does_not_outweigh_the_others():
+    """A wrist below the resolution of its sensor is met exactly; the arm is fitted all the same."""
+    robot = dl.load("puma560")
+    t, rng = np.arange(0.0, 12.0, 0.01), np.random.default_rng(2)
+    w, phase = 2.0 * np.pi * rng.uniform(0.2, 0.5, 6), rng.uniform(0.0, 6.0, 6)
+    q, qd = np.sin(np.outer(t, w) + phase), w * np.cos(np.outer(t, w) + phase)
+    tau = 1.2 * robot.inverse_dynamics(q, qd, -(w**2) * q) + 0.1 * rng.normal(size=q.shape)
+    tau[:, 5] = np.where(np.arange(len(t)) == 1000, 0.05, 0.0)
+    log = {"time": t} | {f"q{j + 1}": np.round(x, 5) for j, x in enumerate(q.T)}
+    log = dl.read_log(log | {f"tau{j + 1}": x for j, x in enumerate(tau.T)}, robot)
+    with pytest.warns(dl.IdentificationWarning, match="'joint6' is 0 for 99.9% of the time"):
+        fit = dl.identify(robot, log, consistent=False)
+    held = fit.errors(normalised=True).loc["held_out", "unconstrained"]
+    assert (held[:3] < 0.1).all(), held

@@ -41,14 +41,19 @@ class Estimate(Frozen):
     count: int  # rows
 
 
-def estimate(rows: Rows, prior: np.ndarray) -> Estimate:
-    """The weighted fit; `prior` (base,) is kept where the log shows nothing."""
+def estimate(rows: Rows, prior: np.ndarray, least: np.ndarray | float = 0.0) -> Estimate:
+    """The weighted fit; `prior` (base,) is kept where the log shows nothing.
+
+    No equation's noise is below `least` (equations,): a torque that is rounded to nothing is met
+    exactly, and would outweigh all others.
+    """
     triangles = [triangle(W, y) for W, y in zip(rows.W, rows.y.T, strict=True)]
-    noise = _alone(triangles, len(rows.y))
+    noise = np.maximum(_alone(triangles, len(rows.y)), least)
     for _ in range(STEPS):
         A, b = whitened(triangles, rows.places, noise, rows.size)
         found = _solution(A, b, prior)
         noise = noise * _spread(triangles, rows, noise, found.beta, found.inverse)
+        noise = np.maximum(noise, least)
     A, b = whitened(triangles, rows.places, noise, rows.size)
     found = _solution(A, b, prior)
     covariance = _sandwich(rows, noise, found.beta, found.inverse)

@@ -162,14 +162,25 @@ def _bell(records: Sequence[Record]) -> np.ndarray:
 
 
 def white_noise(records: Sequence[Record]) -> np.ndarray:
-    """(nv,) standard deviation of noise in torques as `looked_at`, new in every sample of the log.
+    """(nv,) standard deviation of noise in torques as `looked_at`, new in every sample of the log."""
+    return np.maximum(_each(records) * np.linalg.norm(_bell(records)), rounding_left(records))
 
-    The median of |τ₊ − 2τ + τ₋| is that of noise alone: motions are smooth. What torques are rounded
-    by does not become less in a mean where they change by less than a step.
+
+def rounding_left(records: Sequence[Record]) -> np.ndarray:
+    """(nv,) deviation of the rounding of torques that no mean takes away; 0 where noise does.
+
+    With less noise than that a torque stays at a level while it changes by less than a step.
+    """
+    coarse = [np.zeros(r.tau.shape[1]) if r.rounding is None else r.rounding for r in records]
+    rounding = np.max(coarse, axis=0)
+    return np.where(_each(records) < rounding, rounding, 0.0)
+
+
+def _each(records: Sequence[Record]) -> np.ndarray:
+    """(nv,) deviation of the noise of one sample.
+
+    The median of |τ₊ − 2τ + τ₋| is that of noise alone: motions are smooth.
     """
     several = [np.abs(np.diff(r.tau, n=2, axis=0)) for r in records]
     middle = np.median(np.nan_to_num(np.concatenate(several)), axis=0)
-    each = middle / (0.6745 * np.sqrt(6.0))
-    coarse = [np.zeros(len(each)) if r.rounding is None else r.rounding for r in records]
-    rounding = np.max(coarse, axis=0)
-    return np.where(each < rounding, rounding, each * np.linalg.norm(_bell(records)))
+    return np.asarray(middle / (0.6745 * np.sqrt(6.0)))

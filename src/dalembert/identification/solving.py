@@ -11,6 +11,7 @@ from dalembert.identification.accumulate import Rows, step_of, thinned
 from dalembert.identification.base import Base
 from dalembert.identification.columns import Columns
 from dalembert.identification.least_squares import Estimate, estimate
+from dalembert.identification.misfit import rounding_left
 from dalembert.identification.power import balances
 from dalembert.identification.prediction import measured, predicted
 from dalembert.identification.record import Record
@@ -43,7 +44,8 @@ def solve(
     prior = np.asarray(columns.values)
     for _ in range(LOADED if "load" in columns.kinds else 1):
         rows = METHODS[method](columns, base, records)
-        found = estimate(rows, base.matrix @ prior)
+        coarse = rounding_left(records) if method == "inverse_dynamics" and plain(columns) else 0.0
+        found = estimate(rows, base.matrix @ prior, coarse)
         made = Solved(columns, tuple(records), found, base.full(found.beta, prior))
         columns = columns.with_load(made.x)
     return made
