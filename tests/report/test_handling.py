@@ -161,6 +161,18 @@ def test_whoever_has_the_focus_shows_it_and_says_what_it_is(open_page, path):
     assert shown.locator("#time").get_attribute("aria-valuetext") == "0.00 s"
 
 
+# where the page has come to rest: the same for thirty frames
+AT_REST = """() => new Promise((done) => {
+  let last = -1, same = 0;
+  const look = () => {
+    same = scrollY === last ? same + 1 : 0;
+    last = scrollY;
+    if (same > 30) done(last); else requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+
 def test_wheel_and_finger_scroll_the_page_past_the_picture(open_page, path):
     shown = open_page(path, at=0.0)
     box = shown.locator("#arm").bounding_box()
@@ -177,11 +189,11 @@ def test_wheel_and_finger_scroll_the_page_past_the_picture(open_page, path):
         finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touch})
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     wait_until(shown, lambda: shown.evaluate("scrollY") > 50)
+    shown.evaluate(AT_REST)  # a finger's swing goes on after it has left
     shown.evaluate("scrollTo(0, 0)")
     shown.mouse.click(box["x"] + 200, box["y"] + 200)  # now it is meant
     shown.mouse.wheel(0, 120)
-    shown.wait_for_timeout(150)
-    assert shown.evaluate("scrollY") == 0
+    assert shown.evaluate(AT_REST) == 0
 
 
 def test_the_view_comes_back(open_page, path):
