@@ -1,9 +1,13 @@
 """Logs as a stranger brings them: rounded torques, fingers that no log holds, words that explain."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.identification.columns import columns_of
+from dalembert.identification.doubts import Look, stories
 from dalembert.identification.misfit import white_noise
 from dalembert.identification.noise import rounding_of
 from dalembert.identification.outliers import spikes_of
@@ -149,3 +153,12 @@ def test_a_torque_rounded_to_nothing_does_not_outweigh_the_others():
         fit = dl.identify(robot, log, consistent=False)
     held = fit.errors(normalised=True).loc["held_out", "unconstrained"]
     assert (held[:3] < 0.1).all(), held
+
+
+def test_motions_of_less_than_half_a_turn_are_not_told_to_be_degrees(arm):
+    """Friction can look as if an arm hardly moved; degrees of that would be no motion at all."""
+    (record,) = prepare(arm, dl.read_log(table(arm), arm))
+    columns = columns_of(arm).with_widths(record.rate_noise)
+    for size, told in ((1.0, False), (57.3, True)):
+        look = Look(arm, columns, replace(record, q=size * record.q), np.zeros(3))
+        assert any("degrees" in story.says for story in stories(look)) == told

@@ -106,7 +106,9 @@ def _of_positions(look: Look) -> Iterator[Story]:
     names, record, kinds = look.system.dynamics.velocities, look.record, look.system.kinds.q
     one = np.ones(len(names))
     in_degrees = np.where([kind == "angle" for kind in kinds], DEGREE, 1.0)
-    yield Story("", "the positions are in degrees", _scaled(record, in_degrees), True)
+    wide = np.ptp(record.q, axis=0) > np.pi  # of less, degrees would be hardly any motion
+    if wide.any():
+        yield Story("", "the positions are in degrees", _scaled(record, in_degrees), True)
     for j, name in enumerate(names):
         axis = one.copy()
         axis[j] = -1.0
@@ -120,8 +122,9 @@ def _of_positions(look: Look) -> Iterator[Story]:
             continue
         axis = one.copy()
         axis[j] = DEGREE
-        says = f"the position of {name!r} is in degrees"
-        yield Story(name, says, _scaled(record, axis), True)
+        if wide[j]:
+            says = f"the position of {name!r} is in degrees"
+            yield Story(name, says, _scaled(record, axis), True)
         for zero in (90.0, -90.0, 180.0):
             says = f"the position of {name!r} is counted from another zero, {zero:+.0f}° off"
             shifted = record.q - zero * DEGREE * (np.arange(len(names)) == j)
