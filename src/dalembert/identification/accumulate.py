@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -149,8 +149,7 @@ def _threaded(work: object, items: Sequence[int]) -> Iterator[tuple[list[np.ndar
 
 def cut(record: Record, part: slice) -> Record:
     """The samples of a record that are in `part`."""
-    return replace(
-        record,
+    return record.sharing(
         t=record.t[part],
         q=record.q[part],
         qd=record.qd[part],

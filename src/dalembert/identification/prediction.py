@@ -42,6 +42,4 @@ def predicted(
 
 
 def _at_rest(record: Record) -> Record:
-    from dataclasses import replace
-
-    return replace(record, tau=np.zeros_like(record.tau))
+    return record.sharing(tau=np.zeros_like(record.tau))

@@ -33,3 +33,12 @@ class Record(Frozen):
     def rate(self) -> float:
         """Samples per second."""
         return float((len(self.t) - 1) / (self.t[-1] - self.t[0]))
+
+    def sharing(self, **arrays: np.ndarray | None) -> Record:
+        """The same with other arrays that are not copied: views of a record's own, or nobody else's."""
+        made = object.__new__(type(self))
+        for array in arrays.values():
+            if array is not None:
+                array.setflags(write=False)
+        made.__dict__.update(self.__dict__ | arrays)
+        return made

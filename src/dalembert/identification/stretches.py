@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,15 +47,16 @@ def stretches(
     t, x, said = _bridged(t, np.hstack([continuous(system, x[:, :nq]), x[:, nq:]]), usual)
     steps = np.diff(t)
     pauses = np.flatnonzero(steps > GAP * usual)
-    parts = np.split(np.arange(len(t)), pauses + 1)
+    ends = [0, *(pauses + 1), len(t)]
+    parts = [slice(a, b) for a, b in pairwise(ends)]
     if len(pauses):
         said.append(
             f"{len(pauses)} pauses of up to {steps.max():.3g} s, where {usual:.3g} s is usual: cut "
             f"into {len(parts)} stretches"
         )
-    kept = [p for p in parts if len(p) >= SHORTEST]
+    kept = [p for p in parts if p.stop - p.start >= SHORTEST]
     if len(kept) < len(parts):
-        rows = len(t) - sum(map(len, kept))
+        rows = len(t) - sum(p.stop - p.start for p in kept)
         said.append(
             f"{len(parts) - len(kept)} stretches of less than {SHORTEST} rows left out, {rows} rows"
         )
