@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib.metadata import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
-from timing import Candidate
+
+if TYPE_CHECKING:
+    from timing import Candidate
 
 URDF = {"ur5": "ur5_robot.urdf", "panda": "panda.urdf"}
 FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
@@ -37,6 +39,8 @@ def state_by_state(
     function: Callable[..., Any], model: Any, states: Sequence[np.ndarray]
 ) -> Candidate:
     """A function of Pinocchio called from Python for some of the states, one after the other."""
+    from timing import Candidate  # of the folder's scripts; modules only want the models above
+
     sample = list(zip(*(x[:SAMPLE] for x in states), strict=True))
     data, tiny = model.createData(), one_joint()
     tiny_data, nothing = tiny.createData(), [np.zeros(1)] * len(states)
