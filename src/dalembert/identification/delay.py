@@ -7,14 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.identification.misfit import (
-    LEAST,
-    UNSEEN,
-    Moments,
-    looked_at,
-    steadied,
-    torques_later,
-)
+from dalembert.identification.misfit import LEAST, UNSEEN, Moments, looked_at, torques_later
 from dalembert.identification.record import Record
 
 LONGEST = 0.15  # s that are tried, forward and backward
@@ -60,7 +53,7 @@ def _misfits(
 ) -> np.ndarray:
     """Σ_j w_j² |y_j − W_j x|² at its least over x, for torques taken `shifts` samples later."""
     margin = max(margin, int(np.abs(shifts).max()))
-    here, steady = looked_at(records, margin), steadied(records)
+    here = looked_at(records, margin)
     W = columns.evaluate(here)
     known = W[:, :, ~columns.free] @ columns.values[~columns.free]
     weight = 1.0 / np.maximum(made.left(made.shared), LEAST * made.spread + 1e-300)
@@ -68,6 +61,6 @@ def _misfits(
     length = np.linalg.norm(A, axis=0)
     U, s, _ = np.linalg.svd(A / np.where(length > 0.0, length, 1.0), full_matrices=False)
     seen = U[:, s > UNSEEN**0.5 * s[0]]
-    later = (here.sharing(tau=torques_later(steady, int(shift), margin)) for shift in shifts)
+    later = (here.sharing(tau=torques_later(records, int(shift), margin)) for shift in shifts)
     y = np.stack([((columns.measured(r) - known) * weight).ravel() for r in later])
     return np.asarray((y**2).sum(axis=1) - ((y @ seen) ** 2).sum(axis=1))

@@ -8,7 +8,7 @@ wrong: only what both say together means something.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,6 @@ from dalembert.identification.record import Record
 
 SAMPLES = 400  # of a log that are looked at
 LONGEST, TURN = 0.08, 0.4  # s and rad of a mean: motions of one radian per second are still there
-FEWEST = 5  # samples whose median says something
 OUTLIER = 7.0  # times the median deviation from the median
 UNSEEN = 1e-10  # in WᵀW of columns of unit length: less shows nothing
 ROUNDS = 4  # of weights
@@ -127,37 +126,16 @@ def looked_at(records: Sequence[Record], margin: int = 0) -> Record:
     is nearer than `margin` samples to the ends of a record.
     """
     names = ("t", "q", "qd", "qdd", "tau")
-    joined: Any = {name: _means(records, name, 0, margin, _sane) for name in names}
+    joined: Any = {name: _means(records, name, 0, margin) for name in names}
     return replace(records[0], **joined)
 
 
-def torques_later(steady: Sequence[Record], shift: int, margin: int) -> np.ndarray:
-    """(n, nv) torques as those of `looked_at`, taken `shift` samples later; of `steadied` records."""
-    return _means(steady, "tau", shift, margin, lambda near: near)
+def torques_later(records: Sequence[Record], shift: int, margin: int) -> np.ndarray:
+    """(n, nv) torques as those of `looked_at`, taken `shift` samples later."""
+    return _means(records, "tau", shift, margin)
 
 
-def steadied(records: Sequence[Record]) -> list[Record]:
-    """The records with torques far off their neighbours brought back to them, by running medians."""
-    from scipy.ndimage import median_filter
-
-    width, found = len(_bell(records)), []
-    for record in records:
-        tau = np.ascontiguousarray(record.tau.T)
-        if width >= FEWEST:
-            middle = np.stack([median_filter(x, width) for x in tau])
-            far = OUTLIER * np.stack([median_filter(x, width) for x in np.abs(tau - middle)])
-            tau = np.clip(tau, middle - far, middle + far)
-        found.append(record.sharing(tau=tau.T))
-    return found
-
-
-def _means(
-    records: Sequence[Record],
-    name: str,
-    shift: int,
-    margin: int,
-    sane: Callable[[np.ndarray], np.ndarray],
-) -> np.ndarray:
+def _means(records: Sequence[Record], name: str, shift: int, margin: int) -> np.ndarray:
     """Means of one quantity over a bell about the samples that are looked at."""
     bell = _bell(records)
     offsets = np.arange(len(bell)) - len(bell) // 2 + shift
@@ -168,7 +146,7 @@ def _means(
     for record, begin, end in zip(records, np.cumsum([0, *ends]), ends, strict=False):
         own = chosen[(chosen >= begin) & (chosen < begin + end)] - begin + margin
         near = getattr(record, name)[own[:, None] + offsets]
-        near = sane(near) if name == "tau" else near
+        near = _sane(near) if name == "tau" else near
         found.append(np.einsum("k,nk...->n...", bell, near))
     return np.concatenate(found)
 
@@ -177,7 +155,7 @@ def _sane(near: np.ndarray) -> np.ndarray:
     """Samples (n, window, nv) with those far off their neighbours brought back to them."""
     middle = np.median(near, axis=1, keepdims=True)
     far = OUTLIER * np.median(np.abs(near - middle), axis=1, keepdims=True)
-    return np.clip(near, middle - far, middle + far) if near.shape[1] >= FEWEST else near
+    return np.clip(near, middle - far, middle + far) if near.shape[1] >= 5 else near
 
 
 def _bell(records: Sequence[Record]) -> np.ndarray:
