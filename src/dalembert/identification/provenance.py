@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.identification.columns import Columns
+from dalembert.identification.rebuilt import around
 from dalembert.model.notes import LeftOut
 from dalembert.systems.system import System
 from dalembert.text import visible
@@ -31,8 +32,7 @@ def with_provenance(
         provenance=(*notes.provenance, *(visible(line) for line in lines)),
         left_out=(*notes.left_out, *_left_out(columns, x)),
     )
-    made = type(robot)(robot.model.with_notes(notes))
-    return made if robot is system else system.with_robot(made)  # type: ignore[attr-defined]  # of closed chains
+    return around(system, robot.model.with_notes(notes))
 
 
 def _left_out(columns: Columns, x: np.ndarray) -> list[LeftOut]:
