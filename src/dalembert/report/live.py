@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,21 @@ from dalembert.systems.robot import Robot
 
 MOST_JOINTS = 40  # beyond it a page would carry more code than reading
 MOST_BYTES = 600_000  # of a module: with the viewer, the font and base64, a page below 2 MB
-SCRIPTS = ("kernels.js", "state.js", "posture.js", "strips.js", "drag.js", "simulate.js")
+SCRIPTS = (
+    *("kernels.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
+    *("drag.js", "simulate.js"),
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one room of a live page needs: functions of its module, and data for its script."""
+
+    kernels: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+PARTS: tuple[Callable[[Robot], Part], ...] = ()
 
 
 def live_of(robot: Robot, motion: SampledMotion) -> tuple[dict[str, Any] | None, str]:
@@ -29,8 +46,9 @@ def live_of(robot: Robot, motion: SampledMotion) -> tuple[dict[str, Any] | None,
         return None, f"With {robot.nv} degrees of freedom it does not compute inside its page."
     if not robot.nv:
         return None, ""
+    parts = [Part({"bodies": bodies(robot)}), *(part(robot) for part in PARTS)]
     try:
-        module = page_kernels(robot, "tool", {"bodies": bodies(robot)})
+        module = page_kernels(robot, "tool", dict(ChainMap(*(dict(p.kernels) for p in parts))))
     except DalembertError as error:
         return None, f"It does not compute inside its page: {error}"
     if len(module) > MOST_BYTES:
@@ -47,6 +65,7 @@ def live_of(robot: Robot, motion: SampledMotion) -> tuple[dict[str, Any] | None,
         "single": [k in single for k in range(robot.nq)],
         "root": max(adrift(model), default=-1) if one_root else -1,
         "friction": motion.has_friction,
+        **ChainMap(*(dict(part.data) for part in parts)),
     }, ""
 
 

@@ -24,11 +24,11 @@ function drawGrip(live, place) {
   grip.hidden = true;
   let held = null; // the plane through the tool, facing the reader, in which it is moved
   const here = () => { const T = tool.pose(); return at.set(T[3], T[7], T[11]); };
-  view.drawn = () => {
+  view.after(() => {
     if (grip.hidden) return;
     const seen = here().project(view.camera), x = (0.5 + 0.5 * seen.x) * place.clientWidth, y = (0.5 - 0.5 * seen.y) * place.clientHeight;
     grip.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
-  };
+  });
   // the point of the plane under a pixel: o + s d with n·(o + s d − p) = 0
   function under(event) {
     const frame = view.canvas.getBoundingClientRect(), { camera } = view;

@@ -118,3 +118,6 @@ function massMatrix(live, box) {
     });
   };
 }
+
+panel("Posture", 0, drawPosture);
+panel("Posture", 10, drawValues);

@@ -23,10 +23,10 @@ function choice(label, options, parent, act) {
 }
 
 // Let go, pause, step, slow motion, reset.
-function drawRun(bar, strips) {
+function drawRun(bar, leaves) {
   const place = element("div", null, null, "run");
   bar.prepend(place);
-  let running = false, speed = 1, last = null, frames = 0;
+  let running = false, speed = 1, last = null;
   const go = pressed("Let go", place, () => run(!running), "Space");
   pressed("Step", place, () => { run(false); advance(TICK); }, `${1000 * TICK} ms; right arrow`).classList.add("plain");
   pressed("Reset", place, () => live.pose(live.start.q, live.start.qd), "back to where it was let go").classList.add("plain");
@@ -45,13 +45,13 @@ function drawRun(bar, strips) {
       time.textContent = "diverged";
       return;
     }
-    strips.add();
     live.tell("moved");
     show();
   }
   function run(wanted) {
     if (running === wanted) return;
     running = wanted;
+    if (running && leaves.now() === LEAVES[0]) leaves.turn("Motion");
     last = null;
     go.textContent = running ? "Pause" : "Let go";
     if (running) requestAnimationFrame(frame);
@@ -66,24 +66,23 @@ function drawRun(bar, strips) {
     if (running) requestAnimationFrame(frame);
   }
   live.listen((why) => {
-    if (why === "posed") { run(false); strips.clear(); strips.add(); show(); }
-    strips.draw(why !== "moved" || !running || ++frames % EVERY === 0);
+    if (why === "posed") { run(false); show(); }
   });
   return { place, run, toggle: () => run(!running), step: () => { run(false); advance(TICK); }, running: () => running };
 }
 
 // What the page says of the live robot, and when it is said again.
 function drawLive(panel, bar) {
-  const updates = [drawPosture(live, panel), drawValues(live, panel)], strips = drawStrips(live, panel);
-  const grip = drawGrip(live, document.getElementById("arm")), control = drawRun(bar, strips);
+  const leaves = drawPanels(live, panel), grip = drawGrip(live, document.getElementById("arm")), control = drawRun(bar, leaves);
   let frames = 0, waiting = 0;
   live.listen((why) => {
     if (!live.shown) return;
     if (view) view.bodies(live.value("bodies"), live.given.root);
-    if (why !== "moved" || !control.running() || ++frames % EVERY === 0) updates.forEach((update) => update());
+    if (why !== "moved" || !control.running() || ++frames % EVERY === 0) leaves.update();
     clearTimeout(waiting); // browsers allow only so many changes of an address
     if (!control.running()) waiting = setTimeout(() => { if (live.shown) history.replaceState(null, "", address.text(live)); }, 250);
   });
+  leaves.turn(LEAVES[0]);
   element("p", "The address of the page holds this state: whoever opens it sees the same.", panel, "faint");
   return { control, grip };
 }

@@ -115,20 +115,20 @@ class Strip {
 }
 
 // Positions, velocities, torques and energies; entries of one unit share a plot.
-function drawStrips(live, parent) {
+function drawStrips(live, place) {
   const { units, coordinates, velocities } = live.about, made = [];
   const joint = new Set(live.joints.map((one) => one.k));
   function group(title, symbol, names, unit, values, wanted = () => true) {
     const groups = new Map();
     names.forEach((name, k) => { if (wanted(k)) groups.set(unit[k], [...(groups.get(unit[k]) ?? []), k]); });
     for (const [label, entries] of groups)
-      made.push([new Strip(title, label === "1" ? symbol : `${symbol} / ${label}`, entries.map((k) => names[k]), parent), () => entries.map((k) => values[k])]);
+      made.push([new Strip(title, label === "1" ? symbol : `${symbol} / ${label}`, entries.map((k) => names[k]), place), () => entries.map((k) => values[k])]);
   }
   group("Positions", "q", coordinates, units.q, live.q, (k) => joint.has(k));
   group("Velocities", "q̇", velocities, units.qd, live.qd);
   group("Torques", "τ", velocities, units.tau, live.tau);
   const { friction } = live.given, names = ["kinetic", "potential, from the start", "sum", "work of the torques"];
-  const energy = new Strip("Energy balance", "energy / J", friction ? [...names, "lost to friction"] : names, parent);
+  const energy = new Strip("Energy balance", "energy / J", friction ? [...names, "lost to friction"] : names, place);
   let potential0 = 0;
   made.push([energy, () => {
     const kinetic = live.value("kinetic_energy")[0], potential = live.value("potential_energy")[0] - potential0;
@@ -136,17 +136,22 @@ function drawStrips(live, parent) {
   }]);
   const draw = () => made.forEach(([strip]) => { strip.draw(); strip.values(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { made.forEach(([strip]) => strip.paint()); draw(); });
-  return {
-    clear() {
+  let frames = 0;
+  function words() {
+    made.forEach(([strip]) => strip.values());
+    if (!friction) energy.note.textContent = `closes to ${Math.abs(live.lost()).toExponential(0).replace("-", "−")} J`;
+  }
+  live.listen((why) => {
+    if (why === "posed") {
       potential0 = live.value("potential_energy")[0];
       made.forEach(([strip]) => strip.clear());
-    },
-    add() { made.forEach(([strip, values]) => strip.push(live.time, values())); },
-    draw(words) {
-      made.forEach(([strip]) => strip.draw());
-      if (!words) return;
-      made.forEach(([strip]) => strip.values());
-      if (!friction) energy.note.textContent = `closes to ${Math.abs(live.lost()).toExponential(0).replace("-", "−")} J`;
-    },
-  };
+    }
+    if (why === "posed" || why === "moved") made.forEach(([strip, values]) => strip.push(live.time, values()));
+    if (place.hidden) return;
+    made.forEach(([strip]) => strip.draw());
+    if (why !== "moved" || ++frames % EVERY === 0) words();
+  });
+  return () => {};
 }
+
+panel("Motion", 10, drawStrips);

@@ -1,7 +1,9 @@
 // The moving mechanism, drawn by three.js: parts are fixed to bodies, bodies follow the clock.
 "use strict";
 let clearArm = () => {};
-let view = null; // the picture that is shown: bodies(T, root) places them and goes along with one, drawn() follows each frame, keep() holds the camera
+// The picture that is shown. bodies(T, root) places the bodies and goes along with one, after(f) calls f with each frame,
+// keep() holds the camera; world and groups (one of each body) take what others draw, in materials of the page's colours.
+let view = null;
 function drawArm() {
   clearArm();
   clearArm = () => {};
@@ -138,11 +140,12 @@ function drawArm() {
   const controls = new THREE.OrbitControls(camera, renderer.domElement);
   controls.target.copy(centre);
   handling(place, renderer.domElement, controls, camera, up, signal);
+  const followers = [], tinted = [];
   let waiting = false;
   function render() {
     if (waiting) return;
     waiting = true;
-    requestAnimationFrame(() => { waiting = false; if (!signal.aborted) { renderer.render(world, camera); view.drawn(); } });
+    requestAnimationFrame(() => { waiting = false; if (!signal.aborted) { renderer.render(world, camera); followers.forEach((one) => one()); } });
   }
   controls.addEventListener("change", render);
 
@@ -214,6 +217,7 @@ function drawArm() {
   function paint() {
     for (const kind in materials) materials[kind].color = colour(`--${kind === "ball" ? "drum" : kind}`);
     trail.color = colour("--tip");
+    for (const [one, name] of tinted) one.color = colour(name);
     if (dressed) dressed.paint(colour("--link"));
     for (const glass of [rim, ...glasses]) glass.color = colour("--c2");
     grid.material.color = colour("--floor");
@@ -290,7 +294,15 @@ function drawArm() {
     picture.src = renderer.domElement.toDataURL("image/png");
     picture.alt = `The mechanism at ${clock.now().toFixed(2)} s`;
   };
-  view = { camera, canvas: renderer.domElement, bodies: placed, drawn: () => {}, render, keep: () => { chosen = true; } };
+  function material(name, more = {}) {
+    const made = new THREE.MeshStandardMaterial({ roughness: 0.55, color: colour(name), ...more });
+    tinted.push([made, name]);
+    return made;
+  }
+  view = {
+    camera, canvas: renderer.domElement, world, groups: bodies, size, radius: scene.radius, material, bodies: placed, render,
+    after: (follower) => { followers.push(follower); }, keep: () => { chosen = true; },
+  };
   paint();
   fit();
   controls.update();

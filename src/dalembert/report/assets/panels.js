@@ -1,0 +1,52 @@
+// What is said of a live robot, on leaves of one panel: each script adds its own.
+"use strict";
+const PANELS = []; // {leaf, order, draw}
+const LEAVES = ["Posture", "Motion", "Forces", "Parameters"];
+
+// `draw(live, place)` makes the elements and gives back what shows the present state, or null where there is nothing to show.
+function panel(leaf, order, draw) {
+  PANELS.push({ leaf, order, draw });
+}
+
+// Tabs over leaves; only what is seen is kept up to date.
+function drawPanels(live, parent) {
+  const bar = element("div", null, parent, "leaves"), made = [];
+  bar.setAttribute("role", "tablist");
+  bar.setAttribute("aria-label", "what is shown");
+  for (const name of LEAVES) {
+    const place = element("div", null, parent, "leaf");
+    const updates = PANELS.filter((one) => one.leaf === name).sort((a, b) => a.order - b.order).map((one) => one.draw(live, place)).filter(Boolean);
+    if (!place.childElementCount) { place.remove(); continue; }
+    const tab = element("button", name, bar), id = `leaf${made.length}`;
+    Object.assign(tab, { type: "button", id: `tab-${id}` });
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", id);
+    Object.assign(place, { id, role: "tabpanel" });
+    place.setAttribute("aria-labelledby", tab.id);
+    const leaf = { name, tab, place, updates };
+    tab.addEventListener("click", () => turn(name));
+    made.push(leaf);
+  }
+  bar.addEventListener("keydown", (event) => {
+    const aside = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!aside) return;
+    const k = (made.findIndex((leaf) => leaf.name === now) + aside + made.length) % made.length;
+    turn(made[k].name);
+    made[k].tab.focus();
+    event.preventDefault();
+  });
+  let now = null;
+  const update = () => { for (const leaf of made) if (leaf.name === now) leaf.updates.forEach((one) => one()); };
+  function turn(name) {
+    now = name;
+    for (const leaf of made) {
+      const chosen = leaf.name === name;
+      leaf.place.hidden = !chosen;
+      leaf.tab.setAttribute("aria-selected", String(chosen));
+      leaf.tab.tabIndex = chosen ? 0 : -1;
+    }
+    update();
+    live.tell("turned");
+  }
+  return { update, turn, now: () => now };
+}
