@@ -34,6 +34,7 @@ from dalembert.text import html, html_data
 
 SAMPLES = 361  # of the curves and postures on a page
 POSES, FEWEST = 12_000, 61  # of bodies at all instants; the viewer goes from one to the next
+GLIMPSES = 41  # postures of the recorded motion on a stage alone, where it only gives the bounds
 SECONDS, SLOW, SEED = 2.0, 0.3, 5  # of a system let go: time, share of a random velocity
 SCRIPTS = ("clock.js", "plots.js", "shapes.js", "handling.js", "viewer.js")
 NO_SCRIPTS = (
@@ -110,6 +111,26 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
     return page(facts["title"] or system.name, facts["citation"] or "", lead, shown, sections)
 
 
+def stage_page(system: System, progress: Callable[[str], Any] = lambda step: None) -> str:
+    """The stage alone as a self-contained document: the live robot without sections or recording.
+
+    A system that does not compute in its page is shown in its recorded motion, with the reason.
+    """
+    progress("moving")
+    live, why = None, ""
+    if system.robot is system:
+        motion = move(system.robot)
+        t, q = motion.t, motion.q
+        progress("compiling the page's kernels")
+        live, why = live_of(system.robot, motion)
+    else:
+        run = let_go(system)
+        t, q = run["time"].values, run["q"].values
+    few = np.linspace(0, len(t) - 1, min(GLIMPSES, len(t))).round().astype(int)
+    shown = performed(system.robot, t[few], q[few], [])
+    return page(system.name, "", why, {**shown, "live": live, "alone": True}, [])
+
+
 def let_go(system: System) -> Any:
     """A run of a few seconds from the reference posture, with a random small velocity."""
     import dalembert
@@ -180,7 +201,10 @@ def document(
     sections: Sequence[tuple[str, str, str]],
     scripts: Sequence[str],
 ) -> str:
-    """The whole document: what comes first, in HTML, and sections (anchor, heading, HTML)."""
+    """The whole document: what comes first, in HTML, and sections (anchor, heading, HTML).
+
+    A stage alone has neither headings nor a font for formulas.
+    """
     links = "".join(f'<a href="#{anchor}">{html(name)}</a>' for anchor, name, _ in sections)
     body = "".join(
         f'<section id="{anchor}"><h2>{html(name)}</h2>{content}</section>\n'
@@ -188,15 +212,20 @@ def document(
     )
     from dalembert.version import __version__
 
+    head = (
+        f'<header><h1>{html(title)}</h1><p class="faint">{html(source)}</p>'
+        f'<nav><a href="#motion">Motion</a>{links}</nav></header>\n'
+    )
+    foot = f"<footer>Made by dalembert {__version__}. Units are SI and radians.</footer>\n"
+    if alone := bool(data.get("alone")):
+        head = foot = ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html(title)} – dalembert</title>\n<style>\n{style()}</style>\n"
-        f'</head>\n<body>\n<header><h1>{html(title)}</h1><p class="faint">{html(source)}</p>'
-        f'<nav><a href="#motion">Motion</a>{links}</nav></header>\n<main>\n'
-        f"{NO_SCRIPTS}{first}{body}</main>\n"
-        f"<footer>Made by dalembert {__version__}. Units are SI and radians.</footer>\n"
+        f"<title>{html(title)} – dalembert</title>\n<style>\n{style(not alone)}</style>\n"
+        f'</head>\n<body class="{"alone" * alone}">\n{head}<main>\n'
+        f"{NO_SCRIPTS}{first}{body}</main>\n{foot}"
         f'<script type="application/json" id="data">{html_data(data)}</script>\n'
         + "".join(f"<script>\n{text}\n</script>\n" for text in scripts)
         + "</body>\n</html>\n"
@@ -223,12 +252,15 @@ def stage(drawn: Any, looks: dict[str, Any] | None) -> str:
     )
 
 
-def style() -> str:
+def style(formulas: bool = True) -> str:
     """The style sheet, and a font for mathematics, which many systems lack."""
+    plain = css() + asset("assets/page.css") + asset("assets/live.css")
+    if not formulas:
+        return plain
     font = (files("dalembert.report") / "vendor/stix-math.woff2").read_bytes()
     source = f"data:font/woff2;base64,{b64encode(font).decode()}"
     face = f'@font-face {{ font-family: "STIX formulas"; src: url("{source}") format("woff2"); }}\n'
-    return face + css() + asset("assets/page.css") + asset("assets/live.css") + FORMULAS
+    return face + plain + FORMULAS
 
 
 def asset(name: str) -> str:

@@ -80,10 +80,10 @@ function drawLive(panel, bar) {
     if (view) view.bodies(live.value("bodies"), live.given.root);
     if (why !== "moved" || !control.running() || ++frames % EVERY === 0) leaves.update();
     clearTimeout(waiting); // browsers allow only so many changes of an address
-    if (!control.running()) waiting = setTimeout(() => { if (live.shown) history.replaceState(null, "", address.text(live)); }, 250);
+    if (!control.running()) waiting = setTimeout(() => { if (live.shown) address.write(address.text(live)); }, 250);
   });
   leaves.turn(LEAVES[0]);
-  element("p", "The address of the page holds this state: whoever opens it sees the same.", panel, "faint");
+  if (window === window.parent) element("p", "The address of the page holds this state: whoever opens it sees the same.", panel, "faint");
   return { control, grip };
 }
 
@@ -107,7 +107,7 @@ function switchModes(panel, bar) {
     clock.hold(wanted);
     grip.show(wanted);
     if (wanted) live.pose(live.start.q, live.start.qd);
-    else if (location.hash.startsWith("#q=")) history.replaceState(null, "", location.pathname + location.search);
+    else if (location.hash.startsWith("#q=")) address.write(location.pathname + location.search);
   }
   addEventListener("keydown", (event) => {
     if (!live.shown || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.defaultPrevented) return;
@@ -149,7 +149,9 @@ async function goLive() {
       return false;
     }
   }
-  if (!follow()) {
+  const begun = follow();
+  if (!begun && data.alone) choose(true);
+  else if (!begun) {
     live.shown = false;
     document.querySelector(".modes button").setAttribute("aria-pressed", "true");
     document.querySelector(".modes button + button").setAttribute("aria-pressed", "false");

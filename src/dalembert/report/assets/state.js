@@ -85,6 +85,10 @@ const address = {
     const list = (values) => Array.from(values, String).join(",");
     return `#q=${list(live.q)}` + (live.qd.some((v) => v !== 0) ? `&qd=${list(live.qd)}` : "");
   },
+  // Put there; a page inside another one has no address of its own.
+  write(text) {
+    if (window === window.parent) history.replaceState(null, "", text);
+  },
   // {q, qd} of an address, null of one that says nothing; an Error where it does not fit the robot.
   read(live, hash) {
     if (!hash.startsWith("#q=")) return null;
