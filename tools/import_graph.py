@@ -21,7 +21,7 @@ Graph = dict[str, set[str]]
 def import_graph(source: Path = SOURCE) -> Graph:
     """{room: rooms it imports}; a room is a folder or a module right under the package."""
     rooms = {path.stem for path in source.iterdir() if path.suffix == ".py" or _is_package(path)}
-    rooms.discard("__init__")
+    rooms -= {"__init__", "__main__"}  # the doors of the package
     graph: Graph = {room: set() for room in sorted(rooms)}
     for file in sorted(source.rglob("*.py")):
         room = file.relative_to(source).parts[0].removesuffix(".py")

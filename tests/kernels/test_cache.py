@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dalembert.errors import SettingError
 from dalembert.kernels.call import cache
 
 KEY, PAYLOAD = "robot\nfloat64\nx86-64-v3", bytes(range(256)) * 8
@@ -227,7 +228,7 @@ def test_an_unusable_place_is_no_error(monkeypatch, tmp_path):
 
 
 def test_the_least_recently_used_go_first(folder, monkeypatch):
-    monkeypatch.setattr(cache, "LARGEST_TOTAL", 40_000)
+    monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", "40000")
     for index, key in enumerate("abc"):
         cache.put(key, bytes(9_000))
         os.utime(entry(folder, key), (0, 1000 + index))
@@ -235,6 +236,54 @@ def test_the_least_recently_used_go_first(folder, monkeypatch):
     cache.put("d", bytes(9_000))
     cache.put("e", bytes(9_000))
     assert [key for key in "abcde" if cache.get(key)] == ["a", "c", "d", "e"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0),
+        ("2G", 2 * 2**30),
+        ("1.5 KiB", 1536),
+        ("800mb", 800 * 2**20),
+        ("7", 7),
+        (" ", 2**29),
+    ],
+)
+def test_the_limit_is_set_by_the_environment(monkeypatch, text, expected):
+    monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", text)
+    assert cache.limit() == expected
+
+
+@pytest.mark.parametrize("text", ["-1", "lots", "1e9", "5X", "nan", "2 G B"])
+def test_a_limit_that_is_no_size_is_refused(folder, monkeypatch, text):
+    monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", text)
+    with pytest.raises(SettingError, match="DALEMBERT_CACHE_LIMIT must be a size"):
+        cache.put(KEY, PAYLOAD)
+
+
+def test_a_limit_of_zero_keeps_nothing(folder, monkeypatch):
+    cache.put(KEY, PAYLOAD)
+    monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", "0")
+    cache.put("other", PAYLOAD)
+    cache.put("empty", b"")
+    assert cache.get("other") is None and cache.get(KEY) is None and not cache.entries()
+
+
+def test_entries_are_read_without_being_used_and_damage_is_seen(folder):
+    for index, key in enumerate("ab"):
+        cache.put(key, PAYLOAD)
+        os.utime(entry(folder, key), (0, 1000 + index))
+    (folder / "notes.txt").write_text("not ours")
+    b, a = cache.entries()
+    assert (a.used, b.used) == (1000, 1001) and a.intact and b.intact
+    assert a.size == entry(folder, "a").stat().st_size
+    damaged = bytearray(entry(folder, "a").read_bytes())
+    damaged[-1] ^= 1
+    entry(folder, "a").write_bytes(damaged)
+    assert [one.name for one in cache.entries() if not one.intact] == [cache._name("a")]
+    cache.discard([cache._name("a"), "notes.txt", "../x"])
+    assert [one.name for one in cache.entries()] == [cache._name("b")]
+    assert (folder / "notes.txt").exists()
 
 
 def test_only_its_own_files_are_ever_removed(folder):

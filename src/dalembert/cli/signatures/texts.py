@@ -1,4 +1,4 @@
-"""A system as text: equations in letters, sources in other languages."""
+"""A system as text: equations in letters, sources in other languages; and what is kept of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dalembert.cli.options import Chosen, Name
+from dalembert.cli.options import Chosen, Json, Name
 
 commands = typer.Typer()
 
@@ -63,3 +63,24 @@ def export(
     from dalembert.cli.export import export
 
     export(robot, quantity, target, out, dtype, layout, formulation)
+
+
+@commands.command(epilog="Example: dalembert cache --verify")
+def cache(
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read every entry and remove damaged ones.")
+    ] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all entries.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what is kept of compiled kernels: where, how much; verify it, or clear it."""
+    from dalembert.cli import cache as kept
+
+    if verify and clear:
+        raise typer.BadParameter("choose one of --verify and --clear")
+    if clear:
+        kept.clear()
+    elif verify:
+        kept.verify()
+    else:
+        kept.show(as_json)

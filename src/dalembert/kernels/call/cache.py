@@ -21,17 +21,31 @@ import struct
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
+
+from dalembert.errors import SettingError
 
 MAGIC = b"dalembert-object-1\n"
-LARGEST_TOTAL = 512 * 2**20
+USUAL_LIMIT = 512 * 2**20  # bytes
+LARGEST_ENTRY = 128 * 2**20
 _LENGTHS = struct.Struct("<QQ")
 _HEADER = len(MAGIC) + 32 + _LENGTHS.size
 _ENTRY = re.compile(r"dalembert-[0-9a-f]{64}\.o")
 _TEMPORARY = re.compile(r"dalembert-[0-9a-f]{32}\.tmp")
 _ABANDONED = 3600.0  # seconds after which a temporary file belongs to nobody
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _warned: set[str] = set()
+
+
+class Entry(NamedTuple):
+    """A file of the cache: its name, bytes, time of last use (s since 1970), whether it is whole."""
+
+    name: str
+    size: int
+    used: float
+    intact: bool
 
 
 def directory() -> Path | None:
@@ -54,6 +68,22 @@ def directory() -> Path | None:
     return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "dalembert"
 
 
+def limit() -> int:
+    """Bytes that all entries may have together: `$DALEMBERT_CACHE_LIMIT`, else 512 MiB.
+
+    A number of bytes, or one with K, M, G or T (each 1024 times the one before): "2G", "800 MiB".
+    """
+    text = os.environ.get("DALEMBERT_CACHE_LIMIT", "").strip()
+    if not text:
+        return USUAL_LIMIT
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise SettingError(
+            f"DALEMBERT_CACHE_LIMIT must be a size such as 2G, 800M or 0, got {text[:80]!r}"
+        )
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
+
+
 def get(key: str) -> bytes | None:
     """The payload stored under `key`, if an undamaged entry of the user's own is there."""
     with _opened() as folder:
@@ -68,7 +98,8 @@ def get(key: str) -> bytes | None:
 def put(key: str, payload: bytes) -> None:
     """Store `payload` under `key`: all of it or nothing, also against other processes."""
     with _opened(create=True) as folder:
-        if folder is None or len(payload) > LARGEST_TOTAL // 4:
+        largest = limit()
+        if folder is None or len(payload) > min(LARGEST_ENTRY, largest):
             return
         temporary = f"dalembert-{secrets.token_hex(16)}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -79,7 +110,7 @@ def put(key: str, payload: bytes) -> None:
                 os.replace(temporary, _name(key), src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             _remove(folder, temporary)  # nothing there unless it failed or was interrupted
-        _prune(folder, LARGEST_TOTAL)
+        _prune(folder, largest)
 
 
 def clear() -> None:
@@ -89,20 +120,49 @@ def clear() -> None:
             _prune(folder, 0, abandoned=0.0)
 
 
+def entries() -> list[Entry]:
+    """All entries, the one used last first; each is read and its hash compared."""
+    with _opened() as folder:
+        return [] if folder is None else sorted(_entries(folder), key=lambda one: -one.used)
+
+
+def discard(names: Iterable[str]) -> None:
+    """Remove the entries of these names."""
+    with _opened() as folder:
+        if folder is None:
+            return
+        for name in filter(_ENTRY.fullmatch, names):
+            _remove(folder, name)
+
+
+def _entries(folder: int) -> Iterator[Entry]:
+    for name in os.listdir(folder):
+        if not _ENTRY.fullmatch(name):
+            continue
+        with contextlib.suppress(FileNotFoundError):  # another process was faster
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            try:
+                whole = _whole(_read(folder, name, used=False))
+            except OSError:
+                whole = False
+            yield Entry(name, status.st_size, status.st_mtime, whole)
+
+
 def _name(key: str) -> str:
     return f"dalembert-{hashlib.sha256(key.encode()).hexdigest()}.o"
 
 
-def _read(folder: int, name: str) -> bytes:
+def _read(folder: int, name: str, used: bool = True) -> bytes:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     file = os.open(name, flags, dir_fd=folder)
     try:
         if not _private(os.fstat(file), stat.S_ISREG):
             return b""
-        with contextlib.suppress(OSError):
-            os.utime(file)  # the time of last use, by which _prune goes
+        if used:
+            with contextlib.suppress(OSError):
+                os.utime(file)  # the time of last use, by which _prune goes
         with open(file, "rb", closefd=False) as stream:
-            return stream.read(LARGEST_TOTAL)
+            return stream.read(2 * LARGEST_ENTRY)
     finally:
         os.close(file)
 
@@ -115,14 +175,17 @@ def _encode(key: str, payload: bytes) -> bytes:
 
 def _decode(key: str, entry: bytes) -> bytes | None:
     text = key.encode()
-    digest, rest = entry[len(MAGIC) : len(MAGIC) + 32], entry[len(MAGIC) + 32 :]
     payload = entry[_HEADER + len(text) :]
-    intact = (
-        entry.startswith(MAGIC)
-        and hashlib.sha256(rest).digest() == digest
-        and rest.startswith(_LENGTHS.pack(len(text), len(payload)) + text)
+    mine = entry[_HEADER - _LENGTHS.size :].startswith(
+        _LENGTHS.pack(len(text), len(payload)) + text
     )
-    return payload if intact else None
+    return payload if mine and _whole(entry) else None
+
+
+def _whole(entry: bytes) -> bool:
+    """Whether an entry has the hash it says."""
+    digest, rest = entry[len(MAGIC) : len(MAGIC) + 32], memoryview(entry)[len(MAGIC) + 32 :]
+    return entry.startswith(MAGIC) and hashlib.sha256(rest).digest() == digest
 
 
 @contextlib.contextmanager
