@@ -22,7 +22,9 @@ def page_kernels(
     tool: str | None = None,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> bytes:
-    """Dynamics, energies, poses of all frames, and steps: `rollout`, or `step` under constraints.
+    """Dynamics, energies, poses of all frames, and steps: `rollout`, or `step` where time counts.
+
+    Under constraints every step of `rollout` is followed by `project`.
 
     Of the frame `tool` come the Jacobian, and steps toward a position or a pose; `more` are entries
     as `System.wasm` takes them.
@@ -41,8 +43,11 @@ def page_kernels(
         wanted["jacobian"] = {"quantity": jacobian, "frame": tool, "expressed_in": "world"}
         wanted["reach"] = {"frame": tool}
         wanted["reach_pose"] = {"quantity": "reach", "frame": tool, "task": "pose"}
-    if seen.rows or seen.moving:
+    if seen.moving:
         wanted["step"] = step_operation(system, "rk4", smooth=False).program
+    elif seen.rows:  # a stage and a projection are less than half the code of a whole step
+        wanted["rollout"] = {"method": "rk4", "friction": "plain", "projected": False}
+        wanted["project"] = {}
     else:
         wanted["rollout"] = {"method": "rk4"}
     return system.wasm({**wanted, **more}, batch=False)

@@ -67,10 +67,11 @@ class Exported(Actuated):
 
         `functions` are names of quantities; or names of your own, each with its choices as for
         `kernel`: ``{"tool": {"quantity": "pose", "frame": "tool"}}``. "rollout" is no quantity but
-        steps of a method, with the choices `method`, `friction` and `controls`; "poses" are those of
-        all frames; and "reach" is steps of inverse kinematics toward a pose of a `frame`, with the
-        choices `task` and `limits`. Named parameters are inputs. Without `batch` there are no functions
-        of many states, and half the code.
+        steps of a method, with the choices `method`, `friction`, `controls` and, under constraints,
+        ``projected=False`` (call "project" after each); "poses" are those of all frames; and "reach"
+        is steps of inverse kinematics toward a pose of a `frame`, with the choices `task` and `limits`.
+        Named parameters are inputs. Without `batch` there are no functions of many states, and half the
+        code.
 
         The module exports `memory`, `name(inputs…, outputs…)` with addresses of float64 arrays, and
         `name_batch(n, inputs…, outputs…)`; its custom section "dalembert" is JSON that says which

@@ -250,13 +250,21 @@ def _made(system: System, method: str, friction: str, controlled: bool) -> Rollo
 
 
 def rollout_iteration(
-    system: System, method: str, friction: str, controlled: bool, open_parameters: bool = False
+    system: System,
+    method: str,
+    friction: str,
+    controlled: bool,
+    open_parameters: bool = False,
+    projected: bool = True,
 ) -> Iteration:
-    """The iteration of a system that rollouts can move; parameters at their defaults, or open."""
+    """The iteration of a system that rollouts can move; parameters at their defaults, or open.
+
+    Steps that need not be `projected` may leave constraints, as those of a method without them do.
+    """
     if friction not in FRICTION:
         raise UnknownNameError(f"no friction {friction!r}{suggest(friction, list(FRICTION))}")
     dynamics = system.dynamics
-    if dynamics.rows or not dynamics.traces:
+    if (dynamics.rows and projected) or not dynamics.traces:
         raise FormulationError(
             f"{system.name} is held by constraints, which a rollout does not keep; "
             f"use dl.simulate(…, method={method!r})"

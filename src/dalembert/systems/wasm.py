@@ -83,10 +83,17 @@ def _quantity(
 
 
 def _rollout(
-    system: System, method: str = "rk4", friction: str = "smooth", controls: bool = False
+    system: System,
+    method: str = "rk4",
+    friction: str = "smooth",
+    controls: bool = False,
+    projected: bool = True,
 ) -> tuple[Iteration, dict[str, Any]]:
-    """Steps of a method, the named parameters being inputs; `controls` in place of torques."""
-    made = rollout_iteration(system, method, friction, controls, open_parameters=True)
+    """Steps of a method, the named parameters being inputs; `controls` in place of torques.
+
+    Of constraints there are steps that are not `projected`: whoever calls them does that.
+    """
+    made = rollout_iteration(system, method, friction, controls, True, projected)
     note: dict[str, Any] = {"method": method, "summary": f"steps of {method}, in place"}
     if any(port.name == "width" for port in made.held):
         # width = max(least, rise · dt), as in `rollout`

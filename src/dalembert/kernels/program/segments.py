@@ -11,6 +11,7 @@ registers of states, to read its code once for all, is slower: the frames leave 
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -22,6 +23,7 @@ from dalembert.kernels.program.program import LEAVES, Op, Port, Program, program
 LONG = 20_000  # operations, and four times the results, of a program that is cut
 LONGEST = 2000  # operations of one part
 _REACH = 0.2  # of a part's length, in which the narrowest place to cut is looked for
+Rows = Sequence[tuple[int, int, int]]  # (operation, a, b) of every value
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,9 @@ def framed(
     if len(order) + 4 * len(places) <= long or len(order) <= longest:
         whole = source if len(places) == outputs else replace(source, results=values)
         return StackFrame((Part(whole, tuple(places)),), inputs + outputs)
-    part = _part_of(source, order, longest)
-    slot, slots = _slots(source, part, inputs, inputs + outputs)
+    rows = list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
+    part = _part_of(rows, order, longest)
+    slot, slots = _slots(rows, source.results.tolist(), part, inputs)
     count = max(part.values()) + 1
     groups: list[list[int]] = [[] for _ in range(count)]
     for k in order:
@@ -68,7 +71,7 @@ def framed(
         if place >= inputs + outputs:
             leaving[part[k]].setdefault(k, []).append(place)
     parts = [
-        _part(source, group, found, slot, slots)
+        _part(source, rows, group, found, slot, slots)
         for group, found in zip(groups, leaving, strict=True)
     ]
     return StackFrame(tuple(parts), slots)
@@ -92,9 +95,9 @@ def _operations(source: Program) -> list[int]:
     return list(order)
 
 
-def _part_of(source: Program, order: Sequence[int], longest: int) -> dict[int, int]:
+def _part_of(rows: Rows, order: Sequence[int], longest: int) -> dict[int, int]:
     """Which part each operation belongs to."""
-    alive = _alive(source, order)
+    alive = _alive(rows, order)
     count = ceil(len(order) / longest)
     length = len(order) / count
     reach = int(_REACH * length)
@@ -103,15 +106,16 @@ def _part_of(source: Program, order: Sequence[int], longest: int) -> dict[int, i
         middle = round(i * length)
         window = range(middle - reach, middle + reach + 1)
         cuts.append(min(window, key=lambda c: (alive[c], abs(c - round(i * length)))))
-    return {k: int(np.searchsorted(cuts, i, side="right")) for i, k in enumerate(order)}
+    places = np.searchsorted(cuts, np.arange(len(order)), side="right")
+    return dict(zip(order, places.tolist(), strict=True))
 
 
-def _alive(source: Program, order: Sequence[int]) -> list[int]:
+def _alive(rows: Rows, order: Sequence[int]) -> list[int]:
     """How many values are computed before each place in the order and used at it or after."""
     position = {k: i for i, k in enumerate(order)}
     last: dict[int, int] = {}
     for i, k in enumerate(order):
-        for j in (int(source.a[k]), int(source.b[k])):
+        for j in rows[k][1:]:
             if j in position:
                 last[j] = i
     change = np.zeros(len(order) + 2, dtype=int)
@@ -122,42 +126,44 @@ def _alive(source: Program, order: Sequence[int]) -> list[int]:
 
 
 def _slots(
-    source: Program, part: dict[int, int], first_output: int, first_free: int
+    rows: Rows, results: Sequence[int], part: dict[int, int], first_output: int
 ) -> tuple[dict[int, int], int]:
     """The slot of every value that another part needs, and the number of slots.
 
-    A result is read where it was put; other slots are used again once nobody needs their value.
+    A result is read where it was put; other slots are used again once nobody needs their value, the
+    lowest first.
     """
     last: dict[int, int] = {}
     for k, own in part.items():
-        for j in (int(source.a[k]), int(source.b[k])):
+        for j in rows[k][1:]:
             if j in part and part[j] < own:
                 last[j] = max(last.get(j, 0), own)
     slot: dict[int, int] = {}
-    for place, k in enumerate(source.results.tolist(), start=first_output):
+    for place, k in enumerate(results, start=first_output):
         if k in last:
             slot.setdefault(k, place)
-    slots = first_free
-    busy: list[list[int]] = []  # (last part that needs it, slot)
-    for k in sorted((k for k in last if k not in slot), key=lambda k: part[k]):
-        free = next((entry for entry in busy if entry[0] < part[k]), None)
-        if free is None:
-            free = [0, slots]
-            busy.append(free)
+    slots = first_output + len(results)
+    busy: list[tuple[int, int]] = []  # (last part that needs it, slot)
+    free: list[int] = []
+    for k in sorted((k for k in last if k not in slot), key=part.__getitem__):
+        while busy and busy[0][0] < part[k]:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        if not free:
+            free.append(slots)
             slots += 1
-        free[0] = last[k]
-        slot[k] = free[1]
+        slot[k] = heapq.heappop(free)
+        heapq.heappush(busy, (last[k], slot[k]))
     return slot, slots
 
 
 def _part(
     source: Program,
+    rows: Rows,
     group: Sequence[int],
     found: dict[int, list[int]],
     slot: dict[int, int],
     slots: int,
 ) -> Part:
-    op, a, b = source.op.tolist(), source.a.tolist(), source.b.tolist()
     inside = set(group)
     instructions: list[tuple[int, int, int]] = []
     number = {-1: -1}
@@ -165,16 +171,15 @@ def _part(
     def need(k: int) -> int:
         if k not in number:
             number[k] = len(instructions)
-            if op[k] in LEAVES:
-                instructions.append((op[k], a[k], -1))
-            else:
-                instructions.append((Op.INPUT, slot[k], -1))
+            op, a, _ = rows[k]
+            instructions.append((op, a, -1) if op in LEAVES else (Op.INPUT, slot[k], -1))
         return number[k]
 
     for k in group:
-        row = (op[k], *(need(j) if j not in inside else number[j] for j in (a[k], b[k])))
+        op, *operands = rows[k]
+        a, b = (need(j) if j not in inside else number[j] for j in operands)
         number[k] = len(instructions)
-        instructions.append(row)
+        instructions.append((op, a, b))
     results = [(need(k), place) for k, places in found.items() for place in places]
     values, places = [k for k, _ in results], tuple(place for _, place in results)
     ports = (Port("frame", (slots,)),), (Port("results", (len(values),)),)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # CasADi's names that differ from ours; INV, TWICE, ASSIGN and the ports are expanded below.
 _RENAMED = {"FABS": Op.ABS, "FMIN": Op.MIN, "FMAX": Op.MAX, "IF_ELSE_ZERO": Op.SELECT0}
-_RENAMED |= {"CONSTPOW": Op.POW}
+_OPS = {**Op.__members__, **_RENAMED, "CONSTPOW": Op.POW}
 
 
 def trace(
@@ -166,7 +166,7 @@ class _Reader:
             return self.emit(Op.DIV, self.constant(1.0), values[0])
         if name == "TWICE":
             return self.emit(Op.ADD, values[0], values[0])
-        op = _RENAMED.get(name) or Op.__members__.get(name)
+        op = _OPS.get(name)
         if op is None:
             raise CompileError(f"CasADi's operation {name} has no compiled form")
         return self.emit(op, values[0], values[1] if op in BINARY else -1)

@@ -8,11 +8,10 @@ their numbers, and with them the code, short.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dalembert.kernels.program.program import Op, Program
+from dalembert.kernels.program.program import LEAVES, Op, Program
 from dalembert.kernels.wasm.binary import V128, unsigned
 from dalembert.kernels.wasm.instructions import instruction
 from dalembert.kernels.wasm.lanes import Lanes
@@ -20,6 +19,7 @@ from dalembert.kernels.wasm.library import Library
 from dalembert.kernels.wasm.mathematics import NAMES
 
 _OF_TRUTHS = frozenset({Op.NOT, Op.AND, Op.OR})
+_TURNS = frozenset({Op.SIN, Op.COS})
 _TRUTHS = _OF_TRUTHS | {Op.LT, Op.LE, Op.EQ, Op.NE}
 _GET, _SET, _TEE = (instruction(f"local.{word}") for word in ("get", "set", "tee"))
 _DROP = instruction("drop")
@@ -32,15 +32,9 @@ class Variable(NamedTuple):
     number: int
 
 
-class Wanted(NamedTuple):
-    """Value k on the stack, as a number or as a truth value."""
-
-    k: int
-    truth: bool = False
-
-
 Item = bytes | Variable
-Task = bytes | Variable | Wanted
+Task = bytes | Variable | int
+"""Code, a use of a variable, or a value that is wanted on the stack: k as a number, ~k as a truth."""
 Written = tuple[tuple[tuple[int, bytes], ...], bytes]
 
 
@@ -70,18 +64,22 @@ def written(
 class _Writer:
     def __init__(self, program: Program, lanes: Lanes, library: Library, arrays: Arrays) -> None:
         self.program, self.lanes, self.library, self.arrays = program, lanes, library, arrays
-        self.ops = [Op(op) for op in program.op.tolist()]
+        self.ops = program.op.tolist()
         self.a, self.b = program.a.tolist(), program.b.tolist()
         self.items: list[Item] = []
         self.there: set[int] = set()  # variables that have their value
         self.uses = self._uses()
+        plain = {op: code for op, code in lanes.simple.items() if op not in _TRUTHS}
+        self.plain = [plain.get(op) for op in self.ops]  # instructions of numbers that give one
 
-    def _uses(self) -> Counter[int]:
+    def _uses(self) -> list[int]:
         """How often each value is wanted; lanes are stored one by one."""
-        uses: Counter[int] = Counter()
+        uses = [0] * len(self.ops)
         for op, a, b in zip(self.ops, self.a, self.b, strict=True):
-            if op not in (Op.CONST, Op.INPUT):
-                uses.update((a, a) if op == Op.SQ else (a,) if b < 0 else (a, b))
+            if op not in LEAVES:
+                uses[a] += 1
+                if b >= 0 or op == Op.SQ:
+                    uses[a if b < 0 else b] += 1
         for k in self.program.results.tolist():
             uses[k] += self.lanes.width
         return uses
@@ -89,35 +87,48 @@ class _Writer:
     def result(self, k: int, place: int) -> None:
         """Compute a value with all it needs, and store it."""
         for before, after in self.arrays.store(place):
-            self._do([before, Wanted(k), after])
+            self._do([before, k, after])
 
     def _do(self, tasks: list[Task]) -> None:
         """Everything in its order, values depth first."""
+        items, there, plain = self.items, self.there, self.plain
         tasks.reverse()
         while tasks:
             task = tasks.pop()
-            if isinstance(task, Wanted):
-                tasks += reversed(self._value(*task))
+            if isinstance(task, int):
+                code = plain[task] if task >= 0 else None
+                if code is None or task in there:
+                    tasks += reversed(self._value(task))
+                    continue
+                # what most values are, written out: operands, instruction, and a variable to keep it
+                a, b = self.a[task], self.b[task]
+                if self.uses[task] > 1:
+                    tasks.append(Variable(_TEE, task))
+                tasks.append(code)
+                if b >= 0 or self.ops[task] == Op.SQ:
+                    tasks.append(a if b < 0 else b)
+                tasks.append(a)
                 continue
-            self.items.append(task)
+            items.append(task)
             if isinstance(task, Variable):
-                self.there.add(task.number)
+                there.add(task.number)
 
-    def _value(self, k: int, truth: bool) -> list[Task]:
-        """What leaves value k on the stack."""
+    def _value(self, wanted: int) -> list[Task]:
+        """What leaves a value on the stack."""
+        truth, k = wanted < 0, max(wanted, ~wanted)
         op, number = self.ops[k], self._variable(k)
         own = op in _TRUTHS
         change = b"" if own == truth else self.lanes.to_truth if truth else self.lanes.to_number
         if number in self.there:
             return [Variable(_GET, number), change]
-        if op in (Op.SIN, Op.COS):
+        if op in _TURNS:
             return [*self._sincos([self.a[k]]), Variable(_GET, number), change]
         kept: list[Task] = [Variable(_TEE, number)] if self.uses[k] > 1 else []
         return [*self._computed(k, op), *kept, change]
 
     def _variable(self, k: int) -> int:
         """The number of its variable; sine and cosine of one angle have theirs behind all values."""
-        if self.ops[k] in (Op.SIN, Op.COS):
+        if self.ops[k] in _TURNS:
             return len(self.ops) + 2 * self.a[k] + (self.ops[k] == Op.COS)
         return k
 
@@ -133,11 +144,10 @@ class _Writer:
         turned: list[bool] = []  # whether there is one at or below a value
         angles: dict[int, None] = {}
         for op, a, b in zip(self.ops, self.a, self.b, strict=True):
-            leaf = op in (Op.CONST, Op.INPUT)
-            below = not leaf and (turned[a] or (b >= 0 and turned[b]))
-            if op in (Op.SIN, Op.COS) and not below:
+            below = op not in LEAVES and (turned[a] or (b >= 0 and turned[b]))
+            if op in _TURNS and not below:
                 angles[a] = None
-            turned.append(below or op in (Op.SIN, Op.COS))
+            turned.append(below or op in _TURNS)
         return list(angles)
 
     def _sincos(self, angles: list[int]) -> list[Task]:
@@ -145,10 +155,10 @@ class _Writer:
         n, call = len(self.ops), self.library.call("sincos")
         sine = n + 2 * angles[0]
         if self.lanes.width == 2:
-            return [Wanted(angles[0]), call, Variable(_SET, sine + 1), Variable(_SET, sine)]
-        given: list[Task] = [Wanted(angles[0]), instruction("f64x2.splat")]
+            return [angles[0], call, Variable(_SET, sine + 1), Variable(_SET, sine)]
+        given: list[Task] = [angles[0], instruction("f64x2.splat")]
         if len(angles) == 2:
-            given += [Wanted(angles[1]), instruction("f64x2.replace_lane", 1)]
+            given += [angles[1], instruction("f64x2.replace_lane", 1)]
         both = sine + 2 * n  # sines and cosines as vectors
         tasks: list[Task] = [*given, call, Variable(_SET, both + 1), Variable(_SET, both)]
         for i, angle in enumerate(angles):
@@ -161,7 +171,7 @@ class _Writer:
                 ]
         return tasks
 
-    def _computed(self, k: int, op: Op) -> list[Task]:
+    def _computed(self, k: int, op: int) -> list[Task]:
         a, b, lanes = self.a[k], self.b[k], self.lanes
         if op == Op.CONST:
             value = float(self.program.constants[a])
@@ -169,12 +179,12 @@ class _Writer:
         if op == Op.INPUT:
             return [self.arrays.load(a)]
         if op == Op.SELECT0:
-            return [Wanted(b), lanes.select[0], Wanted(a, True), lanes.select[1]]
+            return [b, lanes.select[0], ~a, lanes.select[1]]
         operands = (a, a) if op == Op.SQ else (a,) if b < 0 else (a, b)
-        tasks: list[Task] = [Wanted(j, op in _OF_TRUTHS) for j in operands]
+        tasks: list[Task] = [~j if op in _OF_TRUTHS else j for j in operands]
         if op in NAMES:
-            return [*tasks, self.library.call(NAMES[op] + lanes.suffix)]
-        return [*tasks, lanes.simple[op]]
+            return [*tasks, self.library.call(NAMES[Op(op)] + lanes.suffix)]
+        return [*tasks, lanes.simple[Op(op)]]
 
     def _type(self, number: int) -> bytes:
         if number >= 3 * len(self.ops):
@@ -202,8 +212,9 @@ class _Writer:
         first, at = {}, parameters
         for kind, count in pool.counts.items():
             first[kind], at = at, at + count
+        numbers = [unsigned(k) for k in range(at)]
         code = b"".join(
-            x if isinstance(x, bytes) else x[0] + unsigned(first[x[1]] + x[2]) for x in chosen
+            x if isinstance(x, bytes) else x[0] + numbers[first[x[1]] + x[2]] for x in chosen
         )
         return tuple((count, kind) for kind, count in pool.counts.items()), code
 

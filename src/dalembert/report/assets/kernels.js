@@ -74,7 +74,8 @@ class Kernels {
 class Motion {
   constructor(kernels, dt = 1e-3) {
     this.kernels = kernels;
-    this.name = kernels.functions.has("rollout") ? "rollout" : "step"; // closed chains step one by one
+    this.name = kernels.functions.has("rollout") ? "rollout" : "step"; // where time counts, one by one
+    this.closed = kernels.functions.has("project"); // so do closed chains, back onto their constraints
     this.found = kernels.find(this.name);
     this.state = this.found.inputs;
     this.dt = dt;
@@ -96,18 +97,18 @@ class Motion {
   }
 
   step(steps) {
-    if (this.name === "rollout") this.kernels.roll(this.name, steps, this.dt);
-    else for (let k = 0; k < steps; k++) this.single();
+    if (this.name === "rollout" && !this.closed) this.kernels.roll(this.name, steps, this.dt);
+    else for (let k = 0; k < steps; k++) this.single(this.time + k * this.dt);
     this.count += steps;
   }
 
-  single() {
-    const { outputs } = this.found, { q, qd, t, dt } = this.state;
-    dt[0] = this.dt;
-    if (t) t[0] = this.time;
-    this.kernels.call(this.name);
-    q.set(outputs.q_next);
-    qd.set(outputs.qd_next);
+  single(time) {
+    const { q, qd, t, dt } = this.state, from = this.closed ? "project" : this.name;
+    if (this.closed) this.kernels.roll(this.name, 1, this.dt);
+    else { dt[0] = this.dt; t[0] = time; }
+    const after = this.kernels.call(from);
+    q.set(after.q ?? after.q_next);
+    qd.set(after.qd ?? after.qd_next);
   }
 
   // Kinetic and potential energy where it is now, J.
