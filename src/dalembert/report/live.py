@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections import ChainMap
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.kernels.program.program import Port, Program
+from dalembert.report.live_ellipsoids import ellipsoids_part
+from dalembert.report.live_parameters import loaded, parameters_part
+from dalembert.report.live_part import Part
 from dalembert.report.motion import SampledMotion
 from dalembert.report.page_kernels import page_kernels
 from dalembert.report.skeleton import adrift, numbers_of, poses_of
@@ -26,15 +28,7 @@ SCRIPTS = (
 )
 
 
-@dataclass(frozen=True)
-class Part:
-    """What one room of a live page needs: functions of its module, and data for its script."""
-
-    kernels: Mapping[str, Any] = field(default_factory=dict)
-    data: Mapping[str, Any] = field(default_factory=dict)
-
-
-PARTS: tuple[Callable[[Robot], Part], ...] = ()
+PARTS: tuple[Callable[[Robot], Part], ...] = (parameters_part, ellipsoids_part)
 
 
 def live_of(robot: Robot, motion: SampledMotion) -> tuple[dict[str, Any] | None, str]:
@@ -46,6 +40,7 @@ def live_of(robot: Robot, motion: SampledMotion) -> tuple[dict[str, Any] | None,
         return None, f"With {robot.nv} degrees of freedom it does not compute inside its page."
     if not robot.nv:
         return None, ""
+    given, robot = robot, loaded(robot)
     parts = [Part({"bodies": bodies(robot)}), *(part(robot) for part in PARTS)]
     try:
         module = page_kernels(robot, "tool", dict(ChainMap(*(dict(p.kernels) for p in parts))))
@@ -65,6 +60,7 @@ def live_of(robot: Robot, motion: SampledMotion) -> tuple[dict[str, Any] | None,
         "single": [k in single for k in range(robot.nq)],
         "root": max(adrift(model), default=-1) if one_root else -1,
         "friction": motion.has_friction,
+        "added": robot is not given,  # a payload of the page, not of the robot
         **ChainMap(*(dict(part.data) for part in parts)),
     }, ""
 

@@ -39,8 +39,8 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray, looks: Looks | None = None
         "t": _plain(t),
         "poses": _plain(np.concatenate([poses[..., :3, 3], turns], axis=-1).reshape(len(q), -1)),
         "bodies": [body.name for body in model.bodies],
-        "parts": _parts(model, radius),
-        "sliders": _sliders(model, radius),
+        "parts": parts_of(model, radius),
+        "sliders": sliders_of(model, radius),
         "ellipsoids": [found for i in range(len(model.bodies)) if (found := ellipsoid(model, i))],
         "way": _plain(way),
         "follow": root,
@@ -111,7 +111,7 @@ def ellipsoid(model: Model, index: int) -> dict[str, Any] | None:
     }
 
 
-def _parts(model: Model, radius: float) -> list[dict[str, Any]]:
+def parts_of(model: Model, radius: float) -> list[dict[str, Any]]:
     parts = []
     roots = [i for i, body in enumerate(model.bodies) if body.parent < 0]
     loose = adrift(model)
@@ -159,7 +159,7 @@ def _path(model: Model, body: Body) -> np.ndarray:
     return between_axes(start, along, end, axis)
 
 
-def _sliders(model: Model, radius: float) -> list[dict[str, Any]]:
+def sliders_of(model: Model, radius: float) -> list[dict[str, Any]]:
     """Rods between a sliding joint's zero and where it is now."""
     loose = adrift(model)
     return [

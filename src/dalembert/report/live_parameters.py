@@ -1,0 +1,197 @@
+"""Parameters under the hand: their ranges and units, what they stretch, what no body can have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import ModelError
+from dalembert.kernels.program.program import Program
+from dalembert.model import Body, Model
+from dalembert.model.parameter import Parameter
+from dalembert.report.live_part import Part, kernel_of
+from dalembert.report.scene import parts_of, sliders_of
+from dalembert.spatial.consistency import TOLERANCE
+from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
+
+PAYLOAD = "payload"
+SHARE = 0.25  # of a robot's mass that a payload's slider goes to: what arms usually carry
+DRIVES = {  # units of what turns and of what slides
+    "viscous": ("N m s/rad", "N s/m"),
+    "rotor": ("kg m²", "kg"),
+    "coulomb_positive": ("N m", "N"),
+}
+CLOSE = 1e-3  # of a change: what is not seen
+
+
+def loaded(system: Any) -> Any:
+    """The system with a point mass at its tool, zero by default, where it has no named parameter."""
+    if system.named_parameters or not hasattr(system, "with_payload"):
+        return system
+    try:
+        return system.with_payload(Parameter(PAYLOAD, 0.0))
+    except ModelError:  # its tool does not move
+        return system
+
+
+def parameters_part(system: System) -> Part:
+    """What sliders need of every named parameter, how it changes the picture, what it must not be.
+
+    The kernel `bodily` has what can be negative of no body and no joint.
+    """
+    given = system.named_parameters
+    if not given:
+        return Part()
+    if system.robot is not system:
+        rows = [slider_of(name, value) for name, value in given.items()]
+        return Part(data={"parameters": rows})
+    robot, model = system.robot, system.robot.model
+    values = np.array([0.0 if value is None else value for value in given.values()])
+    here = model.bind(values)
+    changes = np.where(values == 0.0, 0.5, 0.5 * np.abs(values))
+    there = [model.bind(one) for one in values + np.diag(changes)]
+    rows = [
+        slider_of(name, value, unit_of(here, changed, change))
+        for (name, value), changed, change in zip(given.items(), there, changes, strict=True)
+    ]
+    if given == {PAYLOAD: 0.0}:
+        mass = sum(float(body.mass) for body in here.tree.bodies)
+        return Part(data={"parameters": [{**rows[0], "high": near(SHARE * mass), "least": 0.0}]})
+    names, kernel = bodily(robot, here, there)
+    return Part(
+        {"bodily": kernel} if kernel else {},
+        {"parameters": rows, "bodily": names, "stretch": stretch(model, values, changes)},
+    )
+
+
+def slider_of(name: str, value: float | None, unit: str = "") -> dict[str, Any]:
+    """Where the slider of a parameter goes: 0 … 2 × default, and to both sides of a negative one."""
+    start = 0.0 if value is None else float(value)
+    high = 2.0 * abs(start) or 1.0
+    return {
+        "name": name,
+        "value": start,
+        "low": -high if start < 0.0 or (start == 0.0 and not unit.startswith("kg")) else 0.0,
+        "high": high,
+        "unit": unit,
+    }
+
+
+def near(value: float) -> float:
+    """The nearest of 1, 2, 5 times powers of ten.
+
+    >>> near(4.6), near(0.11)
+    (5.0, 0.1)
+    """
+    power = 10.0 ** np.floor(np.log10(max(value, 1e-9)))
+    return float(
+        power * min((1, 2, 5, 10), key=lambda x: abs(np.log(x * power / max(value, 1e-9))))
+    )
+
+
+def unit_of(here: Model, there: Model, change: float) -> str:
+    """The unit of a parameter that is a number of the model itself, "" of any other.
+
+    It is `change` larger `there` than `here`.
+    """
+    for (unit, before), (_, after) in zip(_measured(here), _measured(there), strict=True):
+        if np.any(np.abs(np.abs(after - before) - change) < 1e-9 * change):
+            return unit
+    return ""
+
+
+def _measured(model: Model) -> list[tuple[str, np.ndarray]]:
+    """Numbers of a model by their unit; of a body without a centre they are not numbers."""
+    tree = model.tree
+    nothing = np.full(3, np.nan)
+    places = [body.translation for body in tree.bodies]
+    places += [frame.translation for frame in tree.frames.values()]
+    centres = [body.center if body.is_real else nothing for body in tree.bodies]
+    tensors = [body.inertia_about_center for body in tree.bodies if body.is_real]
+    turns = np.concatenate([np.any(np.asarray(b.subspace)[3:6], axis=0) for b in tree.bodies])
+    drives = [
+        (unit, np.asarray(getattr(tree.drive, field))[chosen])
+        for field, units in DRIVES.items()
+        for unit, chosen in zip(units, (turns, ~turns), strict=True)
+    ]
+    return [
+        ("m/s²", np.asarray(tree.gravity)),
+        ("kg", np.array([float(body.mass) for body in tree.bodies])),
+        *drives,
+        ("m", np.array([*places, *centres])),
+        ("kg m²", np.ravel(tensors)),
+    ]
+
+
+def bodily(
+    robot: Robot, here: Model, there: Sequence[Model]
+) -> tuple[dict[str, Any], Program | None]:
+    """Names, and the kernel of what must not be negative: masses, inertia tensors, drives.
+
+    Of bodies and drives that a parameter changes; bodies that are none by default may be anything.
+    """
+    bodies = [
+        i
+        for i, body in enumerate(here.tree.bodies)
+        if body.is_real and any(_differ(body, one.tree.bodies[i]) for one in there)
+    ]
+    drives = [
+        (field, j)
+        for field in DRIVES
+        for j in range(here.tree.nv)
+        if any(
+            getattr(one.tree.drive, field)[j] != getattr(here.tree.drive, field)[j] for one in there
+        )
+    ]
+    names = {
+        "bodies": [here.tree.bodies[i].name for i in bodies],
+        "drives": [[here.tree.velocities[j], field] for field, j in drives],
+        "tolerance": TOLERANCE,
+    }
+
+    def function(bound: Dynamics) -> dict[str, Any]:
+        tree = bound.description.tree
+        found = {}
+        if bodies:
+            found["mass"] = np.stack([tree.bodies[i].mass for i in bodies])
+            found["inertia"] = np.stack([tree.bodies[i].inertia_about_center for i in bodies])
+        if drives:
+            found["drive"] = np.stack([getattr(tree.drive, field)[j] for field, j in drives])
+        return found
+
+    return names, kernel_of(robot, function, "bodily", ()) if bodies or drives else None
+
+
+def _differ(one: Body, other: Body) -> bool:
+    moments = ("mass", "moment", "inertia")
+    return any(np.any(getattr(one, name) != getattr(other, name)) for name in moments)
+
+
+def stretch(
+    model: Model, values: np.ndarray, changes: np.ndarray
+) -> dict[str, dict[str, list[float]]]:
+    """How ends of drawn parts, each in its body, move with parameters: {part: {parameter: (6,)}}.
+
+    Lengths move them along lines. What moves them otherwise, such as an angle, leaves them there.
+    """
+    found: dict[str, dict[str, list[float]]] = {}
+    first = _ends(model.bind(values))
+    for k, change in enumerate(np.diag(changes)):
+        whole, half = (_ends(model.bind(values + share * change)) for share in (1.0, 0.5))
+        if not whole.shape == half.shape == first.shape:
+            continue
+        along = np.abs(whole + first - 2.0 * half).max(axis=1) < CLOSE * changes[k]
+        slopes = (whole - first) / changes[k]
+        for i in np.flatnonzero(along & (np.abs(slopes).max(axis=1) > CLOSE)):
+            found.setdefault(str(i), {})[str(k)] = np.round(slopes[i], 4).tolist()
+    return found
+
+
+def _ends(model: Model) -> np.ndarray:
+    """(parts and sliders, 6) from where to where each goes; sliders are given by one end."""
+    parts = [[*part["a"], *part["b"]] for part in parts_of(model.tree, 1e-3)]
+    return np.array([*parts, *([*one["a"], 0.0, 0.0, 0.0] for one in sliders_of(model.tree, 1e-3))])

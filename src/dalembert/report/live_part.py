@@ -1,0 +1,40 @@
+"""What one room of a live page needs: kernels in the page's module, and data for its script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dalembert.kernels.program.program import Port, Program
+from dalembert.systems.evaluator import traced
+from dalembert.systems.system import System
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one room of a live page needs: functions of its module, and data for its script."""
+
+    kernels: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def kernel_of(
+    system: System,
+    function: Callable[..., Mapping[str, Any]],
+    name: str,
+    inputs: Sequence[str] = ("q",),
+) -> Program:
+    """The program of ``function(dynamics, **inputs)``; named parameters are bound to an input.
+
+    `inputs` are those of the catalogue: "q", "qd", "tau" ….
+    """
+    seen = system.compiled.dynamics
+    ports = [Port(key, seen.shape(seen.inputs[key])) for key in inputs]
+    if seen.parameters:
+        ports.append(Port("parameters", (len(seen.parameters),)))
+
+    def bound(parameters: Any = None, **given: Any) -> Mapping[str, Any]:
+        return function(seen if parameters is None else seen.bind(parameters), **given)
+
+    return traced(bound, ports, name)
