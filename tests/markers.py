@@ -40,6 +40,7 @@ MARKED = {
         "frameworks/test_jax_rollout.py",
         "fuzz/",
         "importers/test_round_trip.py",
+        "kernels/test_aarch64.py",
         "kernels/test_segments.py",
         "kernels/test_sincos.py::test_accuracy",
         "kernels/test_stack.py",

@@ -45,16 +45,22 @@ class Raw:
         steps = [x.strides[0] if x.ndim > c else 0 for x, c in zip(arrays, cores, strict=True)]
         for x, core in zip(arrays, cores, strict=True):
             steps += x.strides[x.ndim - core :]
+        self.run_loop(arrays, count, steps, threads)
+        return tuple(outputs)
+
+    def one(self, *inputs):
+        """One state from contiguous inputs."""
+        outputs = [np.full(port.shape, 7.0, self.dtype) for port in self.program.outputs]
+        self.run_one(inputs, outputs)
+        return tuple(outputs)
+
+    def run_loop(self, arrays, count, steps, threads):
         self.functions["dalembert_loop"](
             _addresses(arrays),
             (ctypes.c_ssize_t * 1)(count),
             (ctypes.c_ssize_t * len(steps))(*steps),
             None if threads is None else (ctypes.c_int32 * 4)(threads),
         )
-        return tuple(outputs)
 
-    def one(self, *inputs):
-        """One state from contiguous inputs."""
-        outputs = [np.full(port.shape, 7.0, self.dtype) for port in self.program.outputs]
+    def run_one(self, inputs, outputs):
         self.functions["dalembert_one"](_addresses(inputs), _addresses(outputs))
-        return tuple(outputs)

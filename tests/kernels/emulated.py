@@ -1,0 +1,95 @@
+"""Compiled programs on a processor that this machine is not: linked by a cross compiler, run by QEMU.
+
+Needs qemu-aarch64 and aarch64-linux-gnu-gcc (Debian: qemu-user, gcc-aarch64-linux-gnu).
+"""
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dalembert.kernels.llvm.codegen import object_code
+from dalembert.kernels.llvm.load import unpack
+from dalembert.kernels.llvm.target import by_name
+from dalembert.kernels.program.program import Program
+from tests.kernels.raw import Raw
+
+EMULATOR, COMPILER = "qemu-aarch64", "aarch64-linux-gnu-gcc"
+HARNESS = Path(__file__).with_name("harness.c")
+MISSING = [tool for tool in (EMULATOR, COMPILER) if shutil.which(tool) is None]
+needs_emulator = pytest.mark.skipif(bool(MISSING), reason=f"not here: {', '.join(MISSING)}")
+
+
+class Emulated(Raw):
+    """`Raw` for AArch64: the same calls, in a process of its own for each."""
+
+    def __init__(self, program: Program, dtype: str = "float64"):
+        self.program, self.dtype = program, np.dtype(dtype)
+        parts = unpack(object_code(program, dtype, by_name("aarch64")))
+        self._link([(f"part{k}.o", code) for k, code in enumerate(parts)])
+
+    @classmethod
+    def from_c(cls, program: Program, text: str, name: str, dtype: str = "float64"):
+        """The exported C of a program, which has a function for one state only."""
+        made = cls.__new__(cls)
+        made.program, made.dtype = program, np.dtype(dtype)
+        ins = [f"in[{k}]" for k in range(len(program.inputs))]
+        outs = [f"out[{k}]" for k in range(len(program.outputs))]
+        door = (
+            f"{text}\nvoid dalembert_one(void *const *in, void *const *out)"
+            f" {{ {name}({', '.join(ins + outs)}); }}\n"
+            "void dalembert_loop(char **a, long *b, long *c, void *d)"
+            " { (void)a; (void)b; (void)c; (void)d; }\n"
+        )
+        made._link([("kernel.c", door.encode("ascii"))])
+        return made
+
+    def _link(self, files):
+        folder = Path(tempfile.mkdtemp("-emulated", "dalembert"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        for name, content in files:
+            (folder / name).write_bytes(content)
+        sources = [HARNESS, *(folder / name for name, _ in files)]
+        self._binary = folder / "program"
+        command = [COMPILER, "-O2", "-static", "-pthread", *sources, "-o", self._binary, "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+    def run_loop(self, arrays, count, steps, threads):
+        self._run(0, count, threads or 0, len(self.program.inputs), steps, arrays)
+
+    def run_one(self, inputs, outputs):
+        self._run(1, 1, 0, len(inputs), [], [*inputs, *outputs])
+
+    def _run(self, mode, count, threads, inputs, steps, arrays):
+        """Arrays travel as they lie in memory, gaps of their strides and all."""
+        assert all(stride >= 0 for x in arrays for stride in x.strides)
+        spans = [_span(x) for x in arrays]
+        head = [mode, count, threads, inputs, len(arrays), len(steps), *steps, *spans]
+        sent = np.array(head, dtype=np.int64).tobytes() + b"".join(
+            ctypes.string_at(x.ctypes.data, n) for x, n in zip(arrays, spans, strict=True)
+        )
+        done = subprocess.run([EMULATOR, self._binary], input=sent, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        assert len(done.stdout) == sum(spans)
+        at = 0
+        for k, (x, n) in enumerate(zip(arrays, spans, strict=True)):
+            back = done.stdout[at : at + n]
+            if k < inputs:  # what was given is only read
+                assert back == ctypes.string_at(x.ctypes.data, n)
+            else:
+                ctypes.memmove(x.ctypes.data, back, n)
+            at += n
+
+
+def _span(x):
+    """Bytes from the first entry of an array to the end of its last."""
+    if not x.size:
+        return 0
+    reach = sum((n - 1) * step for n, step in zip(x.shape, x.strides, strict=True))
+    return int(reach + x.itemsize)
