@@ -36,7 +36,7 @@ SAMPLES = 361  # of the curves and postures on a page
 POSES, FEWEST = 12_000, 61  # of bodies at all instants; the viewer goes from one to the next
 GLIMPSES = 41  # postures of the recorded motion on a stage alone, where it only gives the bounds
 SECONDS, SLOW, SEED = 2.0, 0.3, 5  # of a system let go: time, share of a random velocity
-SCRIPTS = ("clock.js", "plots.js", "shapes.js", "handling.js", "viewer.js")
+SCRIPTS = ("clock.js", "plots.js", "shapes.js", "handling.js", "bones.js", "viewer.js")
 NO_SCRIPTS = (
     "<noscript><p>Scripts are off: the moving picture and the plots need them, all else is here."
     "</p></noscript>\n"

@@ -5,11 +5,11 @@ class Arrow {
     this.group = new THREE.Group();
     const paint = view.material(colour), r = 0.35 * view.radius;
     this.shaft = new THREE.Mesh(new THREE.CylinderGeometry(r, r, 1, 16), paint);
-    this.heads = Array.from({ length: heads }, () => new THREE.Mesh(new THREE.ConeGeometry(2.4 * r, 6 * r, 20), paint));
+    this.heads = Array.from({ length: heads }, () => new THREE.Mesh(new THREE.CylinderGeometry(0, 2.4 * r, 6 * r, 20), paint));
     this.tall = 6 * r;
     this.group.add(this.shaft, ...this.heads);
     this.group.visible = false;
-    view.world.add(this.group);
+    view.aids.add(this.group);
     this.along = new THREE.Vector3();
   }
 

@@ -2,7 +2,8 @@
 "use strict";
 let clearArm = () => {};
 // The picture that is shown. bodies(T, root) places the bodies and goes along with one, after(f) calls f with each frame,
-// keep() holds the camera; world and groups (one of each body) take what others draw, in materials of the page's colours.
+// keep() holds the camera; aids (seen while the robot is live) and groups (one of each body) take what others draw,
+// in materials of the page's colours.
 let view = null;
 function drawArm() {
   clearArm();
@@ -82,32 +83,13 @@ function drawArm() {
 
   const bodies = scene.bodies.map(() => { const body = new THREE.Group(); world.add(body); return body; });
   const owner = (index) => (index < 0 ? world : bodies[index]);
-  const Y = new THREE.Vector3(0, 1, 0);
-  function solid(part) {
-    const a = vector(part.a), along = vector(part.b).sub(a), length = along.length();
-    const shape = length < 1e-9 ? new THREE.SphereGeometry(part.r, 32, 20)
-      : part.kind === "link" ? new THREE.CapsuleGeometry(part.r, length, 8, 28)
-      : new THREE.CylinderGeometry(part.r, part.r, length, 36);
-    const mesh = new THREE.Mesh(shape, materials[part.kind]);
-    mesh.position.copy(a).addScaledVector(along, 0.5);
-    if (length > 1e-9) mesh.quaternion.setFromUnitVectors(Y, along.normalize());
-    mesh.castShadow = mesh.receiveShadow = true;
-    owner(part.body).add(mesh);
-    bones.push([mesh, part.body]);
-  }
-  const bones = [], dressed = looks && drawLooks(owner);
+  const dressed = looks && drawLooks(owner);
   const inertia = document.getElementById("inertia"), inside = document.getElementById("skeleton");
   const bare = (body) => !dressed || inside.checked || looks.bare.includes(body); // its skeleton is seen
-  scene.parts.forEach(solid);
-  const rods = scene.sliders.map((slider) => {
-    const mesh = new THREE.Mesh(new THREE.CylinderGeometry(slider.r, slider.r, 1, 28), materials.link);
-    mesh.castShadow = true;
-    world.add(mesh);
-    return { mesh, slider };
-  });
+  const bones = new Bones(scene, world, bodies, (part) => materials[part.kind]);
   const corners = scene.way.map(vector).filter((p, k, all) => k === 0 || p.distanceTo(all[k - 1]) > 1e-4 * size);
-  const way = new THREE.Group();
-  world.add(way);
+  const way = new THREE.Group(), aids = new THREE.Group();
+  world.add(way, aids);
   if (corners.length > 2) {
     const tube = new THREE.TubeGeometry(new THREE.CatmullRomCurve3(corners), 2 * corners.length, 0.13 * scene.radius, 8);
     way.add(new THREE.Mesh(tube, trail));
@@ -163,7 +145,7 @@ function drawArm() {
     across.set(cell * Math.round(across.x / cell), 0, cell * Math.round(across.z / cell)).applyQuaternion(ground.quaternion);
     ground.position.copy(home).add(across);
   }
-  const from = new THREE.Quaternion(), to = new THREE.Quaternion(), a = new THREE.Vector3(), b = new THREE.Vector3();
+  const from = new THREE.Quaternion(), to = new THREE.Quaternion(), a = new THREE.Vector3();
   function pose(time) {
     const [i, j, s] = locate(scene.t, time), p = scene.poses[i], n = scene.poses[j];
     bodies.forEach((body, k) => {
@@ -176,13 +158,8 @@ function drawArm() {
     settle(true, scene.follow);
   }
   // poses (bodies, 4, 4), row after row, in place of the recorded ones
-  const given = world.matrix.clone();
   function placed(poses, root) {
-    bodies.forEach((body, k) => {
-      given.fromArray(poses, 16 * k).transpose();
-      body.position.setFromMatrixPosition(given);
-      body.quaternion.setFromRotationMatrix(given);
-    });
+    placeBodies(bodies, poses);
     settle(false, root);
     widen();
   }
@@ -199,17 +176,9 @@ function drawArm() {
   }
   function settle(recorded, root) {
     way.visible = recorded;
-    bodies.forEach((body) => body.updateMatrixWorld());
-    for (const { mesh, slider } of rods) {
-      a.copy(vector(slider.a));
-      if (slider.parent >= 0) bodies[slider.parent].localToWorld(a);
-      b.copy(bodies[slider.child].position).sub(a);
-      const length = b.length();
-      mesh.visible = length > 1e-6 && bare(slider.child);
-      mesh.position.copy(a).addScaledVector(b, 0.5);
-      if (length > 1e-6) mesh.quaternion.setFromUnitVectors(Y, b.divideScalar(length));
-      mesh.scale.set(1, Math.max(length, 1e-6), 1);
-    }
+    aids.visible = !recorded;
+    if (recorded) bones.relax();
+    bones.settle(bare);
     follow(root);
     render();
   }
@@ -270,8 +239,7 @@ function drawArm() {
   // what is inside shows through the robot's own shapes
   function dress() {
     ellipsoids.forEach((one) => { one.visible = inertia.checked; });
-    bones.forEach(([mesh, body]) => { mesh.visible = bare(body); });
-    rods.forEach(({ mesh, slider }) => { mesh.visible = bare(slider.child); });
+    bones.show(bare);
     if (dressed) dressed.fade(inside.checked ? 0.22 : inertia.checked ? 0.4 : 1);
     render();
   }
@@ -300,7 +268,7 @@ function drawArm() {
     return made;
   }
   view = {
-    camera, canvas: renderer.domElement, world, groups: bodies, size, radius: scene.radius, material, bodies: placed, render,
+    camera, canvas: renderer.domElement, world, aids, groups: bodies, bones, size, radius: scene.radius, material, bodies: placed, render,
     after: (follower) => { followers.push(follower); }, keep: () => { chosen = true; },
   };
   paint();
