@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.errors import DalembertError
 from dalembert.kernels.program.program import Port, Program
 from dalembert.report.live_ellipsoids import ellipsoids_part
+from dalembert.report.live_motion import motion_part
 from dalembert.report.live_parameters import loaded, parameters_part
 from dalembert.report.live_part import Part
 from dalembert.report.motion import SampledMotion
@@ -24,11 +25,11 @@ MOST_JOINTS = 40  # beyond it a page would carry more code than reading
 MOST_BYTES = 600_000  # of a module: with the viewer, the font and base64, a page below 2 MB
 SCRIPTS = (
     *("kernels.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
-    *("drag.js", "simulate.js"),
+    *("drag.js", "push.js", "simulate.js"),
 )
 
 
-PARTS: tuple[Callable[[Robot], Part], ...] = (parameters_part, ellipsoids_part)
+PARTS: tuple[Callable[[Robot], Part], ...] = (parameters_part, ellipsoids_part, motion_part)
 
 
 def live_of(robot: Robot, motion: SampledMotion) -> tuple[dict[str, Any] | None, str]:

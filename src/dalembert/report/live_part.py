@@ -23,14 +23,14 @@ def kernel_of(
     system: System,
     function: Callable[..., Mapping[str, Any]],
     name: str,
-    inputs: Sequence[str] = ("q",),
+    inputs: Sequence[str | Port] = ("q",),
 ) -> Program:
     """The program of ``function(dynamics, **inputs)``; named parameters are bound to an input.
 
-    `inputs` are those of the catalogue: "q", "qd", "tau" ….
+    `inputs` are those of the catalogue, "q", "qd", "tau" …, or ports of their own.
     """
     seen = system.compiled.dynamics
-    ports = [Port(key, seen.shape(seen.inputs[key])) for key in inputs]
+    ports = [x if isinstance(x, Port) else Port(x, seen.shape(seen.inputs[x])) for x in inputs]
     if seen.parameters:
         ports.append(Port("parameters", (len(seen.parameters),)))
 

@@ -17,43 +17,58 @@ function toolOf(live) {
   };
 }
 
+// The point of a plane {point, normal} under a pixel: o + s d with n·(o + s d − p) = 0.
+function pointUnder(event, plane) {
+  const { origin, direction } = rayUnder(event), along = direction.dot(plane.normal);
+  if (Math.abs(along) < 1e-6) return null;
+  const s = plane.point.clone().sub(origin).dot(plane.normal) / along;
+  return s > 0 ? origin.clone().addScaledVector(direction, s) : null;
+}
+
+// From the reader's eye through a pixel.
+function rayUnder(event) {
+  const frame = view.canvas.getBoundingClientRect(), origin = view.camera.position, direction = new THREE.Vector3();
+  direction.set(((event.clientX - frame.left) / frame.width) * 2 - 1, 1 - ((event.clientY - frame.top) / frame.height) * 2, 0.5);
+  return { origin, direction: direction.unproject(view.camera).sub(origin).normalize() };
+}
+
+// The plane through a point that faces the reader.
+function planeThrough(point) {
+  const normal = new THREE.Vector3();
+  view.camera.getWorldDirection(normal);
+  return { normal, point: point.clone() };
+}
+
+// Where a point of the world is in the picture, px.
+function pixelOf(point, place, at) {
+  at.copy(point).project(view.camera);
+  return [(0.5 + 0.5 * at.x) * place.clientWidth, (0.5 - 0.5 * at.y) * place.clientHeight];
+}
+
 function drawGrip(live, place) {
   if (!view || !live.has("reach") || !live.has("poses") || live.joints.length < live.q.length) return { there: false, show() {} };
-  const grip = element("div", null, place, "grip"), tool = toolOf(live), at = new THREE.Vector3(), ray = new THREE.Vector3();
+  const grip = element("div", null, place, "grip"), tool = toolOf(live), at = new THREE.Vector3(), seen = new THREE.Vector3();
   grip.title = "drag the tool";
   grip.hidden = true;
   let held = null; // the plane through the tool, facing the reader, in which it is moved
   const here = () => { const T = tool.pose(); return at.set(T[3], T[7], T[11]); };
   view.after(() => {
     if (grip.hidden) return;
-    const seen = here().project(view.camera), x = (0.5 + 0.5 * seen.x) * place.clientWidth, y = (0.5 - 0.5 * seen.y) * place.clientHeight;
+    const [x, y] = pixelOf(here(), place, seen);
     grip.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
   });
-  // the point of the plane under a pixel: o + s d with n·(o + s d − p) = 0
-  function under(event) {
-    const frame = view.canvas.getBoundingClientRect(), { camera } = view;
-    ray.set(((event.clientX - frame.left) / frame.width) * 2 - 1, 1 - ((event.clientY - frame.top) / frame.height) * 2, 0.5);
-    ray.unproject(camera).sub(camera.position).normalize();
-    const along = ray.dot(held.normal);
-    if (Math.abs(along) < 1e-6) return null;
-    const s = held.point.clone().sub(camera.position).dot(held.normal) / along;
-    return s > 0 ? camera.position.clone().addScaledVector(ray, s) : null;
-  }
   grip.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
-    const normal = new THREE.Vector3();
-    view.camera.getWorldDirection(normal);
-    held = { normal, point: here().clone(), aside: new THREE.Vector3() };
-    const grasped = under(event);
-    if (!grasped) { held = null; return; }
-    held.aside.copy(held.point).sub(grasped); // the tool does not jump to the pointer
+    const plane = planeThrough(here()), grasped = pointUnder(event, plane);
+    if (!grasped) return;
+    held = { ...plane, aside: plane.point.clone().sub(grasped) }; // the tool does not jump to the pointer
     grip.setPointerCapture(event.pointerId);
     grip.classList.add("held");
     view.keep();
     event.preventDefault();
   });
   grip.addEventListener("pointermove", (event) => {
-    const point = held && under(event);
+    const point = held && pointUnder(event, held);
     if (point) tool.reach(point.add(held.aside).toArray());
   });
   const drop = () => { held = null; grip.classList.remove("held"); };

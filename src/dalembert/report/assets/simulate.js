@@ -31,9 +31,8 @@ function drawRun(bar, leaves) {
   pressed("Step", place, () => { run(false); advance(TICK); }, `${1000 * TICK} ms; right arrow`).classList.add("plain");
   pressed("Reset", place, () => live.pose(live.start.q, live.start.qd), "back to where it was let go").classList.add("plain");
   choice("speed", [["1×", 1], ["¼×", 0.25], ["1⁄20×", 0.05]], place, (value) => { speed = Number(value); });
-  const drives = [["no torques", "none"], ["gravity held", "gravity"]];
-  if (live.joints.length === live.q.length)
-    choice("torques", drives, place, (value) => { live.drive = value; if (value === "none") live.tau.fill(0); });
+  const drives = Array.from(live.laws, ([name, { label }]) => [label, name]);
+  const driven = drives.length > 1 ? choice("torques", drives, place, (value) => live.choose(value)) : null;
   const time = element("output", "0.00 s", place);
 
   function show() { time.textContent = `${live.time.toFixed(2)} s`; }
@@ -67,7 +66,9 @@ function drawRun(bar, leaves) {
   }
   live.listen((why) => {
     if (why === "posed") { run(false); show(); }
+    if (why === "driven" && driven) driven.value = live.drive;
   });
+  live.run = run;
   return { place, run, toggle: () => run(!running), step: () => { run(false); advance(TICK); }, running: () => running };
 }
 

@@ -1,18 +1,35 @@
 // The state of a live robot, in the memory of its kernels: whatever moves it, everything that shows it listens.
 "use strict";
+const DRIVES = []; // {name, label, make}
+
+// A drive for its joints: `make(live)` gives {torques()} and, if it has a goal, {begin()}; or null where it makes no sense.
+function drive(name, label, make) {
+  DRIVES.push({ name, label, make });
+}
+
 class Live extends Motion {
   constructor(kernels, given) {
     super(kernels);
     this.about = kernels.about;
     const { q, qd, tau, parameters = new Float64Array(0) } = this.state;
-    Object.assign(this, { q, qd, tau, parameters, listeners: [], given });
-    this.drive = "none"; // "gravity": the torques that hold the posture
+    // kernels see the sum of all that acts, `acting`; `tau` are the torques of the drives alone
+    Object.assign(this, { q, qd, acting: tau, parameters, listeners: [], given });
+    this.tau = new Float64Array(qd.length);
+    this.before = new Float64Array(q.length);
+    this.forces = []; // {acts, value()}: generalised forces from outside
+    this.stops = null; // {step(dt)}: a step that minds the limits
+    this.drive = "none";
     const { lower, upper } = this.about.limits, { kinds } = given;
     // coordinates that are moved one by one; those of balls and free bodies are not
     this.joints = this.about.coordinates.map((name, k) => {
       const v = this.about.velocities.indexOf(name); // limits have an entry for each velocity
       return { name, k, v, unit: this.about.units.q[k], kind: kinds[k], low: lower[v] ?? null, high: upper[v] ?? null };
     }).filter((one) => one.v >= 0 && given.single[one.k]);
+    this.laws = new Map();
+    for (const { name, label, make } of DRIVES) {
+      const law = make(this);
+      if (law) this.laws.set(name, { label, ...law });
+    }
     this.home = Float64Array.from(given.home);
     this.begin(this.home);
   }
@@ -21,7 +38,7 @@ class Live extends Motion {
     this.listeners.push(listener);
   }
 
-  // Why: "posed" by a hand, "moved" by its dynamics.
+  // Why: "posed" by a hand, "moved" by its dynamics, "driven" in another way from now on.
   tell(why) {
     this.listeners.forEach((listener) => listener(why));
   }
@@ -41,10 +58,21 @@ class Live extends Motion {
     this.q.set(q);
     if (qd) this.qd.set(qd); else this.qd.fill(0);
     this.tau.fill(0);
+    this.acting.fill(0);
     this.start = { q: Float64Array.from(this.q), qd: Float64Array.from(this.qd) };
     this.count = this.left = 0;
-    this.work = 0; // J, of the torques
+    this.work = 0; // J, of drives and pushes
+    this.struck = 0; // J, taken by stops
     this.energy0 = this.energy();
+    this.laws.get(this.drive).begin?.();
+  }
+
+  // Drive it that way from here on.
+  choose(name) {
+    this.drive = name;
+    this.tau.fill(0);
+    this.laws.get(name).begin?.();
+    this.tell("driven");
   }
 
   pose(q, qd) {
@@ -62,22 +90,47 @@ class Live extends Motion {
     this.pose(q);
   }
 
-  // Constant torques do the work τ·Δq.
+  // Torques and pushes are renewed with every step, as a digital controller does it, and constant within.
   step(steps) {
-    if (this.drive === "none") return super.step(steps);
-    for (let k = 0; k < steps; k++) {
-      this.tau.set(this.value("gravity_torque"));
-      const before = this.joints.map((one) => this.q[one.k]);
-      super.step(1);
-      this.joints.forEach((one, j) => { this.work += this.tau[one.v] * (this.q[one.k] - before[j]); });
+    const { torques } = this.laws.get(this.drive);
+    if (!torques && !this.stops && !this.forces.some((one) => one.acts)) {
+      this.acting.fill(0);
+      return super.step(steps);
     }
+    for (let k = 0; k < steps; k++) {
+      if (torques) this.tau.set(torques());
+      this.acting.set(this.tau);
+      for (const one of this.forces) if (one.acts) one.value().forEach((force, j) => { this.acting[j] += force; });
+      if (this.stops) this.stops.step(this.dt); else this.glide(this.dt);
+      this.count++;
+    }
+  }
+
+  // On by h seconds under what acts now, which does the work τ·Δq.
+  glide(h) {
+    const { dt, count, before, acting } = this;
+    before.set(this.q);
+    this.dt = h;
+    super.step(1);
+    Object.assign(this, { dt, count });
+    const way = this.has("moved") ? this.kernels.call("moved", { q_before: before }).step : null;
+    for (let j = 0; j < acting.length; j++) this.work += acting[j] * (way ? way[j] : this.q[j] - before[j]);
+  }
+
+  // τ q̇ of each drive, W.
+  power() {
+    return this.tau.map((torque, j) => torque * this.qd[j]);
   }
 
   // What was there at the start and was done since, less what is there now, J: lost to friction, or an error.
   lost() {
-    return this.energy0 + this.work - this.energy();
+    return this.energy0 + this.work - this.struck - this.energy();
   }
 }
+
+const everyJoint = (live) => live.joints.length === live.q.length;
+drive("none", "no torques", () => ({ torques: null }));
+drive("gravity", "gravity held", (live) => (everyJoint(live) && live.has("gravity_torque") ? { torques: () => live.value("gravity_torque") } : null));
 
 // The state in the address: #q=…&qd=…, numbers as they are.
 const address = {

@@ -1,0 +1,72 @@
+"""What moves a live robot besides its own dynamics: pushes, drives along way-points, and stops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert import bridge
+from dalembert.kernels.program.program import Port, Program
+from dalembert.report.live_part import Part, kernel_of
+from dalembert.report.skeleton import numbers_of, poses_of
+from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.robot import Robot
+
+WEIGHT = 9.81  # N for each kilogram where nothing else says how strong a hand is
+
+
+def motion_part(robot: Robot) -> Part:
+    """Kernels `push` and, where q is no vector, `moved`; names, middles and weight of the bodies."""
+    kernels = {"push": push(robot)}
+    if robot.nq != robot.nv:
+        kernels["moved"] = moved(robot)
+    return Part(kernels, {"push": graspable(robot)})
+
+
+def push(robot: Robot) -> Program:
+    """τ (nv,) of a force F on a point of one body, with the F and the point p in the world.
+
+    F = F₀ + k (x − p) − d ṗ: a given force, and a spring with a damper toward a point x. The body is
+    that of the one in `grasped`, the point `grasped_at` is fixed to it. By virtual power,
+    Fᵀ ṗ = τᵀ q̇ for all q̇.
+    """
+    count = len(robot.model.bodies)
+
+    def function(seen: Dynamics, q: Any, qd: Any, **given: Any) -> dict[str, Any]:
+        placed = poses_of(seen.description, q).reshape(count, 16)
+        held = (given["grasped"] @ placed).reshape(4, 4)
+        point = held[:3, :3] @ given["grasped_at"] + held[:3, 3]
+        speed = bridge.directional(point, q, seen.rate(q, qd))
+        pull = given["push_stiffness"] * (given["pointer"] - point)
+        force = given["push_force"] + pull - given["push_damping"] * speed
+        F = bridge.symbol("F", 3)
+        tau = bridge.gradient(F @ speed, qd)
+        (tau,) = bridge.at([tau], [F], [force])
+        return {"tau": tau, "force": force, "point": point}
+
+    vectors = [Port(name, (3,)) for name in ("grasped_at", "pointer", "push_force")]
+    numbers = [Port(name, ()) for name in ("push_stiffness", "push_damping")]
+    inputs = ["q", "qd", Port("grasped", (count,)), *vectors, *numbers]
+    return kernel_of(robot, function, "push", inputs)
+
+
+def moved(robot: Robot) -> Program:
+    """The step (nv,) from a configuration `q_before` to q."""
+
+    def function(seen: Dynamics, q: Any, q_before: Any) -> dict[str, Any]:
+        return {"step": seen.difference(q_before, q)}
+
+    return kernel_of(robot, function, "moved", ["q", Port("q_before", (robot.nq,))])
+
+
+def graspable(robot: Robot) -> dict[str, Any]:
+    """Names of the bodies, a point (3,) in the middle of each, and the weight of all, N."""
+    model = numbers_of(robot)
+    middles = [body.center if float(body.mass) > 0.0 else np.zeros(3) for body in model.bodies]
+    gravity = float(np.linalg.norm(np.asarray(model.gravity, dtype=float))) or WEIGHT
+    return {
+        "bodies": [body.name for body in model.bodies],
+        "middles": [np.round(np.asarray(middle, float), 6).tolist() for middle in middles],
+        "weight": gravity * sum(float(body.mass) for body in model.bodies),
+    }
