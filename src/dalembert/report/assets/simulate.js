@@ -104,7 +104,7 @@ function switchModes(panel, bar) {
     recorded.forEach((one) => { one.hidden = wanted; });
     control.place.hidden = panel.hidden = !wanted;
     charts.hidden = wanted;
-    lead.textContent = wanted ? `Move a joint${grip.there ? " or drag the tool" : ""}. ${LET_GO}` : told;
+    lead.textContent = wanted ? `Move a joint${grip.there ? " or drag the tool" : ""}. ${LET_GO}${view && live.push ? " Pull any link to push it." : ""}` : told;
     clock.hold(wanted);
     grip.show(wanted);
     if (wanted) live.pose(live.start.q, live.start.qd);

@@ -127,7 +127,7 @@ function drawStrips(live, place) {
   group("Positions", "q", coordinates, units.q, live.q, (k) => joint.has(k));
   group("Velocities", "q̇", velocities, units.qd, live.qd);
   group("Torques", "τ", velocities, units.tau, live.tau);
-  const { friction } = live.given, names = ["kinetic", "potential, from the start", "sum", "work of the torques"];
+  const { friction } = live.given, names = ["kinetic", "potential, from the start", "sum", "work done on it"];
   const energy = new Strip("Energy balance", "energy / J", friction ? [...names, "lost to friction"] : names, place);
   let potential0 = 0;
   made.push([energy, () => {

@@ -1,0 +1,120 @@
+"""What moves a live robot: pushes, drives and stops do what the library's simulation does."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.report.skeleton import poses_of
+from tests.report.test_live import Q, pose, state, written
+from tests.report.test_page import wait_until
+
+STEP = 1e-3  # s, of the page
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return written(dl.load("ur5"), tmp_path_factory.mktemp("motion"))
+
+
+@pytest.fixture
+def shown(open_page, path):
+    """The live robot of a page, in a posture that is no special one."""
+    made = open_page(path, at=0.0)
+    made.locator(".modes button").nth(1).click()
+    pose(made)
+    return made
+
+
+def pushed(robot, link, force):
+    """τ of a force (3,) on a link's centre of mass, by the Jacobian of its frame."""
+    index = [body.name for body in robot.model.bodies].index(link)
+    center = np.asarray(robot.model.bodies[index].center, float)
+
+    def tau(t, q, qd):
+        T = poses_of(robot.model, q)[index]
+        J = robot.jacobian(q, frame=link, expressed_in="world")
+        arm = T[:3, :3] @ center + T[:3, 3] - robot.pose(q, frame=link)[:3, 3]
+        return J[:3].T @ force + J[3:].T @ np.cross(arm, force)
+
+    return tau
+
+
+def test_a_push_is_the_force_that_the_library_simulates(shown):
+    """Force constant in the world, its torques renewed every millisecond, Runge–Kutta steps."""
+    robot, force = dl.load("ur5"), np.array([20.0, -35.0, 15.0])
+    shown.evaluate("(F) => live.push.give(3, F, 0.2)", force.tolist())
+    shown.evaluate("live.advance(0.2)")
+    law = pushed(robot, robot.model.bodies[3].name, force)
+    settings = {"duration": 0.2, "dt": STEP, "control_dt": STEP, "method": "rk4"}
+    run = dl.simulate(robot, Q, None, law, progress=False, **settings)
+    np.testing.assert_allclose(state(shown), run.q[-1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(state(shown, "qd"), run.qd[-1], rtol=0, atol=1e-8)
+    # it is over, and its work is in the balance
+    assert shown.evaluate("live.push.acts") is False
+    shown.evaluate("live.advance(0.3)")
+    assert abs(shown.evaluate("live.work")) > 1.0
+    assert abs(shown.evaluate("live.lost()")) < 1e-6  # J, of Runge–Kutta steps
+
+
+def test_a_push_typed_in_begins_the_motion(shown):
+    shown.get_by_role("tab", name="Motion").click()
+    shown.get_by_label("body that is pushed").select_option("forearm_link")
+    shown.get_by_label("force along x, N").fill("40")
+    before = shown.evaluate("live.count")
+    shown.locator(".push button").click()
+    wait_until(shown, lambda: shown.evaluate("live.count") > before + 220)
+    assert shown.evaluate("live.work") != 0.0
+    assert shown.locator(".run button").first.text_content() == "Pause"
+
+
+def link_at(shown, body):
+    """The pixel at which the middle of a body is seen."""
+    return shown.evaluate(
+        """(body) => {
+          const { x, y, z } = view.groups[body].localToWorld(
+            new THREE.Vector3(...live.push.middles[body]));
+          const arm = document.getElementById("arm"), frame = arm.getBoundingClientRect();
+          const at = pixelOf(new THREE.Vector3(x, y, z), arm, new THREE.Vector3());
+          return [frame.left + at[0], frame.top + at[1]];
+        }""",
+        body,
+    )
+
+
+def test_a_link_is_pulled_in_the_picture(shown):
+    x, y = link_at(shown, 2)
+    camera = shown.evaluate("view.camera.position.toArray()")
+    shown.mouse.move(x, y)
+    shown.mouse.down()
+    shown.mouse.move(x + 60, y - 40, steps=4)
+    wait_until(shown, lambda: shown.evaluate("live.time") > 0.05)
+    label = shown.locator("output.force")
+    wait_until(shown, lambda: label.is_visible() and label.text_content().endswith(" N"))
+    assert shown.evaluate("live.push.acts")
+    # the force of a spring and a damper, at the point that was grasped
+    found = shown.evaluate(
+        "(() => { live.run(false); const { force, point } = live.kernels.call('push');"
+        " const { pointer, push_stiffness: [k] } = live.push.inputs;"
+        " return [force, point, pointer].map((x) => Array.from(x)).concat([k]) })()"
+    )
+    force, point, pointer, k = (np.array(x) for x in found)
+    assert np.linalg.norm(force) > 0.0
+    assert k == pytest.approx(shown.evaluate("live.push.stiffness"))
+    assert np.linalg.norm(force) < 2.0 * k * np.linalg.norm(pointer - point)
+    shown.mouse.up()
+    wait_until(shown, lambda: not label.is_visible())
+    assert shown.evaluate("live.push.acts") is False
+    assert shown.evaluate("view.camera.position.toArray()") == camera
+    assert abs(shown.evaluate("live.lost()")) < 1e-7
+
+
+def test_beside_the_robot_a_drag_turns_the_view(shown):
+    before = shown.evaluate("view.camera.position.toArray()")
+    frame = shown.locator("#arm").bounding_box()
+    x, y = frame["x"] + 0.9 * frame["width"], frame["y"] + 0.15 * frame["height"]
+    shown.mouse.move(x, y)
+    shown.mouse.down()
+    shown.mouse.move(x - 80, y + 30, steps=4)
+    shown.mouse.up()
+    wait_until(shown, lambda: shown.evaluate("view.camera.position.toArray()") != before)
+    assert shown.evaluate("live.count") == 0
