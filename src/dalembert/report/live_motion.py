@@ -47,7 +47,7 @@ def push(robot: Robot) -> Program:
 
     vectors = [Port(name, (3,)) for name in ("grasped_at", "pointer", "push_force")]
     numbers = [Port(name, ()) for name in ("push_stiffness", "push_damping")]
-    inputs = ["q", "qd", Port("grasped", (count,)), *vectors, *numbers]
+    inputs: list[str | Port] = ["q", "qd", Port("grasped", (count,)), *vectors, *numbers]
     return kernel_of(robot, function, "push", inputs)
 
 
