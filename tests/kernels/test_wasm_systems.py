@@ -12,6 +12,7 @@ from dalembert.cli.app import app
 from dalembert.errors import DalembertError
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.wasm.module import description, wasm_module
+from tests.kernels.agreement import SEED, error, states, variants
 from tests.kernels.wasm import Loaded
 from tests.simulation.test_controls import ARM
 
@@ -19,51 +20,14 @@ ZOO = (
     *("pendulum", "rp", "elbow_3r", "ur5", "particle", "spherical_pendulum", "four_bar"),
     *("slider_crank", "chaplygin_sleigh", "rolling_disk", "arm_on_sphere"),
 )
-STATES = 4
-SEED = {"elbow_3r": 3}  # not near a singular posture, which multiplies every rounding
 OF_CONTACT = ("arm_on_sphere",)  # of which only what others do not have
-# tasks of more coordinates than joints, constraints without a frame or without friction
-NOT_EVERYWHERE = ("operational_space", "operational_position", "wrench", "contact_friction")
 
 
 def programs(system):
-    """Every quantity of the catalogue; choices that must be made are the first there is."""
-    seen = system.dynamics
-    for name, quantity in seen.catalogue.items():
-        if system.name in OF_CONTACT and not name.startswith(("contact", "wrench")):
-            continue
-        choices = {}
-        if "constraint" in quantity.static:
-            there = seen.options("constraint") if name == "wrench" else seen.contact_names
-            if not there:
-                continue
-            choices["constraint"] = seen.options("constraint")[0]
-        try:
-            yield name, system.program(name, **choices)
-        except DalembertError:
-            assert name in NOT_EVERYWHERE
-
-
-def states(system, program, rng):
-    """Random inputs; from the third state on, angles of up to 1e15."""
-    for port in program.inputs:
-        x = rng.normal(size=(STATES, *port.shape))
-        if port.name == "q":
-            x = system.random_state(rng, STATES)[0].copy()
-            turning = np.array(system.kinds.q) == "angle"
-            x[2:, turning] *= 10.0 ** rng.uniform(3, 15, (STATES - 2, turning.sum()))
-        yield x
-
-
-def same(found, expected, what):
-    """To 1e-12 of the largest number of a result, or of one where that is smaller."""
-    finite = np.isfinite(expected)
-    np.testing.assert_array_equal(np.isfinite(found), finite, err_msg=what)
-    axes = tuple(range(1, expected.ndim))
-    size = np.abs(np.where(finite, expected, 0.0)).max(axis=axes, keepdims=True, initial=1.0)
-    with np.errstate(invalid="ignore"):
-        error = np.abs(np.where(finite, found - expected, 0.0)) / size
-    assert error.max(initial=0.0) < 1e-12, f"{what}: {error.max()}"
+    """Every quantity of the catalogue."""
+    for one, program in variants(system):
+        if system.name not in OF_CONTACT or one.name.startswith(("contact", "wrench")):
+            yield one.name, program
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -73,16 +37,13 @@ def test_every_quantity(name):
     made = dict(programs(system))
     loaded, rng = Loaded(wasm_module(made)), np.random.default_rng(SEED.get(name, 0))
     for quantity, program in made.items():
-        arrays = list(states(system, program, rng))
+        arrays = states(system, program, rng)
         expected = interpret(program, *arrays)
         many = loaded.many(quantity, *arrays)
         one = loaded.one(quantity, *(x[-1] for x in arrays))
         for port, x, y, z in zip(program.outputs, many, expected, one, strict=True):
-            if port.name == "axes":  # of an ellipsoid, each of either sign
-                x = x * np.sign(np.sum(x * y, axis=-2, keepdims=True))
-            same(x, y, f"{quantity} {port.name}")
-            if port.name != "axes":
-                same(z[None], y[-1:], f"{quantity} {port.name}, one state")
+            assert error(x, y, port.name) < 1e-12, f"{quantity} {port.name}"
+            assert error(z[None], y[-1:], port.name) < 1e-12, f"{quantity} {port.name}, one state"
 
 
 def test_beside_the_compiled_kernels():
@@ -90,7 +51,7 @@ def test_beside_the_compiled_kernels():
     names = ["inverse_dynamics", "forward_dynamics", "mass_matrix", "pose"]
     loaded = Loaded(robot.wasm(names))
     for name in names:
-        arrays = list(states(robot, robot.program(name), rng))
+        arrays = states(robot, robot.program(name), rng)
         (found,), expected = loaded.many(name, *arrays), robot.evaluate(name, *arrays)
         assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
 

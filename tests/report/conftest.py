@@ -2,24 +2,13 @@
 
 import pytest
 
-from tests.browser import executable
-
-# software rendering, no sandbox (tests may run as root), and nothing asked of the network
-FLAGS = (
-    *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-    *("--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
-)
+from tests.browser import launched
 
 
 @pytest.fixture(scope="session")
 def browser():
-    path = executable()
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=list(FLAGS))
+    with launched() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -1,11 +1,7 @@
 """A page's kernels in Node and in Chromium, through the loader that pages carry."""
 
 import base64
-import json
-import shutil
-import subprocess
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -14,28 +10,7 @@ import dalembert as dl
 from dalembert.frameworks.step import step_operation
 from dalembert.kernels.wasm.module import description
 from dalembert.report.page_kernels import page_kernels
-
-LOADER = files("dalembert.report").joinpath("assets/kernels.js").read_text(encoding="utf-8")
-QUANTITIES = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "gravity_torque")
-# every call's outputs, copied out of the module's memory
-EVALUATE = """async ([text, calls]) => {
-  const kernels = await Kernels.fromBase64(text);
-  return calls.map(([name, given]) =>
-    Object.values(kernels.call(name, given)).map((view) => Array.from(view)));
-}"""
-
-
-def in_node(function, *arguments):
-    """What a JavaScript function returns there, with the loader around it."""
-    node = shutil.which("node") or pytest.skip("no Node is installed")
-    answer = f"({function})(JSON.parse(require('fs').readFileSync(0, 'utf8')))"
-    script = f"{LOADER}\n{answer}.then((x) => console.log(JSON.stringify(x)))"
-    given = json.dumps(arguments)
-    ran = subprocess.run(
-        [node, "-e", script], input=given, capture_output=True, text=True, timeout=120
-    )
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+from tests.kernels.agreement import EVALUATE, case, in_browser, in_node
 
 
 def text_of(system, tool=None):
@@ -43,47 +18,23 @@ def text_of(system, tool=None):
 
 
 @cache
-def selection():
-    """(Module, calls, what the library's kernels say): random states, and angles of up to 1e15."""
-    rng, made = np.random.default_rng(0), []
-    for name in ("ur5", "spherical_pendulum", "rolling_disk"):
-        system = dl.load(name)
-        calls, expected = [], []
-        for far in (False, True):
-            q, qd, third = (np.array(x) for x in system.random_state(rng))
-            turning = np.array(system.kinds.q) == "angle"
-            q[turning] *= 10.0 ** rng.uniform(3, 15, turning.sum()) if far else 1.0
-            for quantity in QUANTITIES:
-                ports = system.program(quantity).inputs
-                arrays = [q, qd, third][: len(ports)]
-                given = {p.name: x.tolist() for p, x in zip(ports, arrays, strict=True)}
-                calls.append([quantity, given])
-                found = system.kernel(quantity)(*arrays)
-                expected.append(found if isinstance(found, tuple) else (found,))
-        made.append((text_of(system), calls, expected))
-    return made
+def cases():
+    """All quantities of small systems; `python -m tests.kernels.agreement` has larger ones."""
+    return [case(name) for name in ("rp", "spherical_pendulum", "cartesian_pendulum")]
 
 
-def require_same(found, expected):
-    for outputs, arrays in zip(found, expected, strict=True):
-        for x, y in zip(outputs, arrays, strict=True):
-            np.testing.assert_allclose(x, np.ravel(y), rtol=0, atol=1e-12 * max(1, np.abs(y).max()))
+def require_same(found):
+    for made, outputs in zip(cases(), found, strict=True):
+        worst, where = made.worst(outputs)
+        assert worst < 1e-12, f"{made.name} {where}"
 
 
-def test_in_node():
-    for text, calls, expected in selection():
-        require_same(in_node(EVALUATE, text, calls), expected)
+def test_every_quantity_in_node():
+    require_same(in_node(EVALUATE, [made.task for made in cases()]))
 
 
-def test_in_a_browser(browser, tmp_path):
-    """From a file, without a network."""
-    (tmp_path / "page.html").write_text(f"<!doctype html><script>{LOADER}</script>")
-    context = browser.new_context(offline=True)
-    page = context.new_page()
-    page.goto((tmp_path / "page.html").as_uri())
-    for text, calls, expected in selection():
-        require_same(page.evaluate(EVALUATE, [text, calls]), expected)
-    context.close()
+def test_every_quantity_in_a_browser(browser):
+    require_same(in_browser(browser, EVALUATE, [made.task for made in cases()]))
 
 
 LET_GO = """async ([text, q, seconds]) => {
@@ -103,7 +54,7 @@ def test_let_go_keeps_its_energy():
     """Ten seconds of a frictionless UR5 at 60 frames a second: relative drift below 1e-6."""
     robot = dl.load("ur5")
     q = np.array([0.3, -0.4, 0.5, 0.2, 0.7, 0.1])
-    time, drift, end = in_node(LET_GO, text_of(robot), q.tolist(), 10)
+    time, drift, end = in_node(LET_GO, [text_of(robot), q.tolist(), 10])
     assert abs(time - 10.0) < 1.001e-3
     assert drift < 1e-6 * abs(robot.potential_energy(q))
     expected, _ = robot.rollout(q, np.zeros(6), np.zeros(6), steps=round(time / 1e-3), dt=1e-3)
@@ -115,7 +66,7 @@ def test_let_go_rubs_as_the_library_does():
     """Coulomb friction rises over the velocity that `rollout` takes at the neutral posture."""
     robot = dl.load("puma560")
     q = robot.neutral()
-    _, _, end = in_node(LET_GO, text_of(robot), q.tolist(), 0.2)
+    _, _, end = in_node(LET_GO, [text_of(robot), q.tolist(), 0.2])
     expected, _ = robot.rollout(q, np.zeros(6), np.zeros(6), steps=200, dt=1e-3)
     np.testing.assert_allclose(end, expected[-1], rtol=0, atol=1e-10)
 
@@ -123,7 +74,7 @@ def test_let_go_rubs_as_the_library_does():
 def test_a_closed_chain_steps_as_simulated():
     system = dl.load("four_bar")
     q = np.asarray(system.neutral())
-    time, drift, end = in_node(LET_GO, text_of(system), q.tolist(), 0.5)
+    time, drift, end = in_node(LET_GO, [text_of(system), q.tolist(), 0.5])
     step = step_operation(system, "rk4", smooth=False).kernel.ufunc
     state = q, np.zeros(3)
     for _ in range(round(time / 1e-3)):
@@ -146,7 +97,7 @@ def test_a_closed_chain_carries_one_stage_and_a_projection():
 )
 def test_mechanisms_and_energies_are_let_go(name, q):
     """Bodies in absolute coordinates, and a system given by its energies."""
-    _, drift, end = in_node(LET_GO, text_of(dl.load(name)), q, 1)
+    _, drift, end = in_node(LET_GO, [text_of(dl.load(name)), q, 1])
     assert drift < 1e-6 and abs(np.subtract(end, q)).max() > 0.1
 
 
@@ -167,7 +118,7 @@ def test_a_dragged_tool_arrives():
     q = np.array([0.3, -0.9, 1.2, 0.2, 0.7, 0.1])
     target = robot.pose(q, "tool")
     target[:3, 3] += [0.05, -0.08, 0.1]
-    found = in_node(drag, text_of(robot, "tool"), q.tolist(), target.ravel().tolist())
+    found = in_node(drag, [text_of(robot, "tool"), q.tolist(), target.ravel().tolist()])
     assert np.abs(robot.pose(found, "tool") - target)[:3, 3].max() < 1e-6
 
 
@@ -179,7 +130,7 @@ def test_what_is_wrong_is_said():
       return Promise.all([...asked, () => Kernels.fromBase64(empty)].map(said));
     }"""
     calls = [["bia", {}], ["bias", {"Q": [0.0]}], ["bias", {"q": [0.0, 1.0]}]]
-    said = in_node(refused, text_of(dl.load("pendulum")), calls)
+    said = in_node(refused, [text_of(dl.load("pendulum")), calls])
     expected = (
         "no function 'bia'",
         "no input 'Q'",
@@ -200,7 +151,7 @@ def test_outputs_are_the_same_arrays_every_time():
       const again = Object.values(kernels.call("gravity_torque", { parameters: [4.0] }))[0];
       return [first === again, before, again[0]];
     }"""
-    same, light, heavy = in_node(twice, text_of(robot))
+    same, light, heavy = in_node(twice, [text_of(robot)])
     assert same
     np.testing.assert_allclose(light, robot.gravity_torque([0.1])[0], rtol=1e-14)
     np.testing.assert_allclose(heavy, 2.0 * light, rtol=1e-14)

@@ -1,0 +1,215 @@
+"""WebAssembly beside the CPU's kernels: every quantity of a catalogue, in Node and in Chromium.
+
+    python -m tests.kernels.agreement [SYSTEM …]
+
+prints a row for each system: how many functions its module has, how many numbers were compared, and the
+largest error, relative to the largest number of a result, or to one where that is smaller.
+"""
+
+import base64
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.errors import DalembertError
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.program import Program
+from tests.browser import launched
+from tests.systems.test_interface import floating
+
+ZOO = (
+    *("pendulum", "elbow_3r", "puma560", "ur5", "panda", "floating", "spherical_pendulum"),
+    *("four_bar", "rolling_disk", "cartesian_pendulum", "arm_on_sphere"),
+)
+MAIN = ("inverse_dynamics", "forward_dynamics", "mass_matrix")  # by all formulations
+STATES = 4
+SEED = {"elbow_3r": 3, "ur5": 1}  # not near a singular posture, which multiplies every rounding
+# tasks of more coordinates than joints, constraints without a frame or without friction
+NOT_EVERYWHERE = ("operational_space", "operational_position", "wrench", "contact_friction")
+# of velocities that are no rates of coordinates there are no slopes of M
+NOT_FLOATING = ("mass_matrix_derivative", "christoffel", "coriolis_matrix", "coriolis_centrifugal")
+LOADER = files("dalembert.report").joinpath("assets/kernels.js").read_text(encoding="utf-8")
+# every call's outputs, copied out of the module's memory; JSON has no NaN and no infinity
+EVALUATE = """async (modules) => {
+  const found = [];
+  for (const [text, calls] of modules) {
+    const kernels = await Kernels.fromBase64(text);
+    const numbers = (view) => Array.from(view, String);
+    found.push(calls.map(([name, given]) => Object.values(kernels.call(name, given)).map(numbers)));
+  }
+  return found;
+}"""
+
+
+class Variant(NamedTuple):
+    """A quantity with its choices, and the name of its function."""
+
+    name: str
+    quantity: str
+    formulation: str | None
+    choices: dict[str, Any]
+
+
+def load(name: str) -> Any:
+    """A system of the zoo, or a robot that floats, which it does not have."""
+    return floating() if name == "floating" else dl.load(name)
+
+
+def variants(system: Any, every: bool = False) -> Iterator[tuple[Variant, Program]]:
+    """Quantities of the catalogue, `every` formulation of the main ones; choices are the first."""
+    seen = system.dynamics
+    for name, quantity in seen.catalogue.items():
+        choices: dict[str, Any] = {}
+        if "constraint" in quantity.static:
+            there = seen.options("constraint") if name == "wrench" else seen.contact_names
+            if not there:
+                continue
+            choices["constraint"] = seen.options("constraint")[0]
+        if "frame" in quantity.static and seen.frames and "tool" not in seen.frames:
+            choices["frame"] = seen.frames[-1]
+        ways = [way.name for way in quantity.formulations] if every and name in MAIN else [None]
+        for way in ways:
+            try:
+                program = system.program(name, way, **choices)
+            except DalembertError:
+                # a formulation may not fit a system (a table of screws, a tree), a quantity must
+                floats = system.nq != system.nv and name in NOT_FLOATING
+                assert way is not None or floats or name in NOT_EVERYWHERE, name
+                continue
+            own = name if way is None else f"{name} {way}"
+            yield Variant(own, name, way, choices), program
+
+
+def states(system: Any, program: Program, rng: np.random.Generator) -> list[np.ndarray]:
+    """Random inputs (STATES, …); the third has angles of about 1e6, the fourth of up to 1e15."""
+    arrays = [rng.normal(size=(STATES, *port.shape)) for port in program.inputs]
+    for k, port in enumerate(program.inputs):
+        if port.name == "q":
+            arrays[k] = system.random_state(rng, STATES)[0].copy()
+            turning = np.array(system.kinds.q) == "angle"
+            arrays[k][2, turning] *= 1e6
+            arrays[k][3, turning] *= 10.0 ** rng.uniform(3, 15, turning.sum())
+    return arrays
+
+
+def error(found: np.ndarray, expected: np.ndarray, port: str) -> float:
+    """Largest difference (states, …), relative to the largest number of its result, or to one."""
+    if port == "axes":  # of an ellipsoid, each of either sign
+        found = found * np.sign(np.sum(found * expected, axis=-2, keepdims=True))
+    finite = np.isfinite(expected)
+    if not np.array_equal(np.isfinite(found), finite):
+        return np.inf
+    axes = tuple(range(1, expected.ndim))
+    size = np.abs(np.where(finite, expected, 0.0)).max(axis=axes, keepdims=True, initial=1.0)
+    with np.errstate(invalid="ignore"):
+        return float(np.max(np.abs(np.where(finite, found - expected, 0.0)) / size, initial=0.0))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A module with calls of it, and what the CPU's kernels say."""
+
+    name: str
+    module: bytes
+    functions: int
+    calls: list[tuple[str, dict[str, list[float]]]]
+    expected: list[list[tuple[str, np.ndarray]]]  # per call, ports and numbers
+
+    @property
+    def task(self) -> list[Any]:
+        return [base64.b64encode(self.module).decode("ascii"), self.calls]
+
+    @property
+    def count(self) -> int:
+        """Of all numbers."""
+        return sum(x.size for outputs in self.expected for _, x in outputs)
+
+    def worst(self, found: list[list[list[str]]]) -> tuple[float, str]:
+        """(The largest error, where)."""
+        return max(
+            (error(np.array(x, dtype=float).reshape(1, *y.shape), y[None], port), f"{name} {port}")
+            for (name, _), outputs, wanted in zip(self.calls, found, self.expected, strict=True)
+            for x, (port, y) in zip(outputs, wanted, strict=True)
+        )
+
+
+def case(name: str, every: bool = False) -> Case:
+    """All quantities of a system in one module; compiled for the CPU, too."""
+    system, rng = load(name).compiled, np.random.default_rng(SEED.get(name, 0))
+    made = list(variants(system, every))
+    calls, expected = [], []
+    for one, program in made:
+        arrays = states(system, program, rng)
+        results = computed(system, one, program, arrays)
+        for i in range(STATES):
+            ports = zip(program.inputs, arrays, strict=True)
+            calls.append((one.name, {port.name: np.ravel(x[i]).tolist() for port, x in ports}))
+            named = zip(program.outputs, results, strict=True)
+            expected.append([(port.name, np.asarray(x[i])) for port, x in named])
+    module = system.wasm({one.name: program for one, program in made}, batch=False)
+    return Case(name, module, len(made), calls, expected)
+
+
+def computed(system: Any, one: Variant, program: Program, arrays: list[np.ndarray]) -> Any:
+    """Outputs (STATES, …) of the CPU's kernel; there is none with an axis without entries."""
+    if any(0 in port.shape for port in program.outputs):
+        return interpret(program, *arrays)
+    found = system.kernel(one.quantity, one.formulation, **one.choices)(*arrays)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def in_node(function: str, argument: Any) -> Any:
+    """What a JavaScript function returns there, with the loader around it."""
+    node = shutil.which("node") or pytest.skip("no Node is installed")
+    answer = f"({function})(JSON.parse(require('fs').readFileSync(0, 'utf8')))"
+    script = f"{LOADER}\n{answer}.then((x) => console.log(JSON.stringify(x)))"
+    ran = subprocess.run(
+        [node, "-e", script],
+        input=json.dumps(argument),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def in_browser(browser: Any, function: str, argument: Any) -> Any:
+    """The same in a page without network."""
+    context = browser.new_context(offline=True)
+    try:
+        page = context.new_page()
+        page.set_content(f"<!doctype html><script>{LOADER}</script>")
+        return page.evaluate(function, argument)
+    finally:
+        context.close()
+
+
+def main(names: list[str]) -> None:
+    """Print the table."""
+    with launched() as browser:
+        places: dict[str, Callable[[Any], Any]] = {
+            "Node": lambda tasks: in_node(EVALUATE, tasks),
+            "Chromium": lambda tasks: in_browser(browser, EVALUATE, tasks),
+        }
+        print(
+            f"{'':20}{'functions':>10}{'numbers':>10}{'bytes':>10}", *map("{:>10}".format, places)
+        )
+        for name in names:
+            made = case(name, every=True)
+            worst = [made.worst(run([made.task])[0]) for run in places.values()]
+            head = f"{name:20}{made.functions:10}{made.count:10}{len(made.module):10}"
+            print(head, *(f"{size:10.1e}" for size, _ in worst), f" {worst[0][1]}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or list(ZOO))
