@@ -18,7 +18,9 @@ Q = (0.3, -1.2, 1.1, -0.8, 0.9, 0.2)
 def written(robot, folder):
     motion = move(robot)
     data = performed(robot, motion.t, motion.q, motion_charts(robot, motion))
-    text = page(robot.name, "", "A motion.", {**data, "live": live.live_of(robot, motion)[0]}, [])
+    text = page(
+        robot.name, "", "A motion.", {**data, "live": live.live_of(robot, motion.q[0])[0]}, []
+    )
     write_page(text, folder / "page.html")
     return folder / "page.html"
 
@@ -202,7 +204,7 @@ def test_nothing_is_cut_off_or_jumps(open_page, path, width):
 def test_kernels_too_large_leave_a_sentence(monkeypatch):
     robot = dl.load("pendulum")
     monkeypatch.setattr(live, "MOST_BYTES", 10)
-    found, why = live.live_of(robot, move(robot))
+    found, why = live.live_of(robot, robot.neutral())
     assert found is None and "too many for a page" in why
 
 

@@ -78,6 +78,11 @@ class Constrained(ConstraintMethods, Changed, Written, InverseKinematics):
         """The robot that the constraints hold, if it is one."""
         return self.system.robot
 
+    @property
+    def wished(self) -> tuple[str, ...]:
+        """The velocities that were named as `independent`, as far as any were."""
+        return tuple(self.dynamics.velocities[k] for k in self._independent)
+
     def random_state(
         self, rng: np.random.Generator, size: int | None = None, within_limits: bool = True
     ) -> tuple[np.ndarray, ...]:

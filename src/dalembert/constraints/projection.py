@@ -77,9 +77,18 @@ def project(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tupl
     the error of a state that is off by little.
     """
     for _ in range(NEWTON_STEPS if system.held else 0):
-        found, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
-        q = system.integrate(q, _step_back(M, found.A[list(system.positions)], found.h))
+        q = closer(system, q, t)
     return q, project_velocity(system, q, qd, t)
+
+
+def closer(system: ConstrainedDynamics, q: Any, t: Any = None, stiff: Any = None) -> Any:
+    """q (nq,) after one of Newton's steps to h = 0, the shortest in the metric M + diag(stiff).
+
+    Velocities that are `stiff` (nv,) hardly move as long as others can close the chain.
+    """
+    found, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
+    by = M if stiff is None else M + np.diag(stiff)
+    return system.integrate(q, _step_back(by, found.A[list(system.positions)], found.h))
 
 
 def _step_back(M: Any, A: Any, h: Any) -> Any:

@@ -1,77 +1,117 @@
-"""What a page needs to be live: a robot's kernels as WebAssembly, and where it begins."""
+"""What a page needs to be live: a system's kernels as WebAssembly, and where it begins."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections import ChainMap
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.kernels.program.program import Port, Program
+from dalembert.kernels.program.program import Program
+from dalembert.report.hands import leading, moved_by_hand, stiffness
 from dalembert.report.live_ellipsoids import ellipsoids_part
 from dalembert.report.live_motion import motion_part
 from dalembert.report.live_parameters import loaded, parameters_part
-from dalembert.report.live_part import Part
-from dalembert.report.motion import SampledMotion
-from dalembert.report.page_kernels import page_kernels
+from dalembert.report.live_part import Part, kernel_of
+from dalembert.report.page_kernels import Group, page_groups
 from dalembert.report.skeleton import adrift, numbers_of, poses_of
-from dalembert.systems.evaluator import traced
+from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
+from dalembert.systems.wasm import wasm_within
 
 MOST_JOINTS = 40  # beyond it a page would carry more code than reading
 MOST_BYTES = 600_000  # of a module: with the viewer, the font and base64, a page below 2 MB
 SCRIPTS = (
-    *("kernels.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
+    *("kernels.js", "closing.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
     *("drag.js", "push.js", "simulate.js"),
 )
 
 
-PARTS: tuple[Callable[[Robot], Part], ...] = (parameters_part, ellipsoids_part, motion_part)
+# the more important first: what does not fit is left out
+PARTS: tuple[Callable[[System], Part], ...] = (motion_part, parameters_part, ellipsoids_part)
 
 
-def live_of(robot: Robot, motion: SampledMotion) -> tuple[dict[str, Any] | None, str]:
-    """The data of the live part, or None and a sentence that says why there is none.
+def live_of(system: System, start: np.ndarray) -> tuple[dict[str, Any] | None, str]:
+    """The data of the live part, or None; and a sentence about what there is not, and why.
 
-    The live robot begins where the motion does. Names, units and limits are in the module itself.
+    The live system begins at the posture `start` (nq,). Names, units and limits are in the module
+    itself.
     """
-    if robot.nv > MOST_JOINTS:
-        return None, f"With {robot.nv} degrees of freedom it does not compute inside its page."
-    if not robot.nv:
+    if not system.nv:
         return None, ""
-    given, robot = robot, loaded(robot)
-    parts = [Part({"bodies": bodies(robot)}), *(part(robot) for part in PARTS)]
+    given = system
+    if system.robot is system:
+        system = loaded(system)
+    seen = system.compiled.dynamics
+    if seen.nv > MOST_JOINTS:
+        return None, f"With {seen.nv} degrees of freedom it does not compute inside its page."
     try:
-        module = page_kernels(robot, "tool", dict(ChainMap(*(dict(p.kernels) for p in parts))))
+        module, parts, missing = fitted(system)
     except DalembertError as error:
         return None, f"It does not compute inside its page: {error}"
     if len(module) > MOST_BYTES:
         return None, f"Its kernels have {len(module):,} bytes, too many for a page that computes."
-    seen, model = robot.compiled.dynamics, numbers_of(robot)
-    one_root = sum(body.parent < 0 for body in model.bodies) == 1
-    # coordinates of free bodies and balls are not moved one by one
-    charts = [(range(robot.nq)[joint.q], range(robot.nv)[joint.v]) for joint in robot.joints]
-    single = {k for q, v in charts if len(q) == len(v) for k in q}
-    return {
+    leads = set(leading(system.compiled))
+    made = {
         "module": b64encode(module).decode("ascii"),
-        "home": np.round(motion.q[0], 6).tolist(),
+        "home": np.round(start, 6).tolist(),
         "kinds": list(seen.kinds.q),
-        "single": [k in single for k in range(robot.nq)],
-        "root": max(adrift(model), default=-1) if one_root else -1,
-        "friction": motion.has_friction,
-        "added": robot is not given,  # a payload of the page, not of the robot
-        **ChainMap(*(dict(part.data) for part in parts)),
-    }, ""
+        "joints": [{"k": k, "v": v, "follows": v not in leads} for k, v in moved_by_hand(seen)],
+        "stiff": stiffness(system.compiled),
+        "root": _root(system.robot),
+        "friction": _loses(system),
+        "added": system is not given,  # a payload of the page, not of the robot
+    }
+    for part in parts:
+        made |= part.data
+    left = f"Its page has no {', no '.join(missing)}: the kernels are too large." if missing else ""
+    return made, left
 
 
-def bodies(robot: Robot) -> Program:
+def fitted(system: System) -> tuple[bytes, list[Part], list[str]]:
+    """The module, the parts that are in it, and what is left out as too large."""
+    groups = page_groups(system, _tool(system))
+    groups[0] = Group(groups[0].says, {**groups[0].kernels, **_drawn(system)})
+    parts = [part(system) for part in PARTS]
+    listed = [*groups, *(Group(part.says, part.kernels) for part in parts)]
+    module, kept = wasm_within(system, (group.kernels for group in listed), MOST_BYTES)
+    there = [part for part, fits in zip(parts, kept[len(groups) :], strict=True) if fits]
+    said = dict.fromkeys(g.says for g, fits in zip(listed, kept, strict=True) if not fits)
+    return module, there, [name for name in said if name]
+
+
+def _tool(system: System) -> str | None:
+    return None if system.robot is None else "tool"
+
+
+def _root(robot: Robot | None) -> int:
+    """The body that the viewer goes along with, −1 for none."""
+    if robot is None:
+        return -1
+    model = numbers_of(robot)
+    one = sum(body.parent < 0 for body in model.bodies) == 1
+    return max(adrift(model), default=-1) if one else -1
+
+
+def _loses(system: System) -> bool:
+    """Whether energy goes or comes otherwise than by torques: friction, loads, what is driven."""
+    seen = system.compiled.dynamics
+    made, rng = seen.bound(), np.random.default_rng(0)
+    forces = made.generalized_forces(system.neutral(), rng.normal(size=seen.nv), 0.0)
+    return bool(np.any(forces) or np.any(made.coulomb) or seen.moving or seen.rubbing)
+
+
+def _drawn(system: System) -> dict[str, Program]:
+    return {} if system.robot is None else {"bodies": bodies(system)}
+
+
+def bodies(system: System) -> Program:
     """Poses T (bodies, 4, 4) of the frames that a scene's parts are fixed to."""
-    model = robot.model
 
-    def function(q: Any, parameters: Any = None) -> dict[str, Any]:
-        return {"T": poses_of(model if parameters is None else model.bind(parameters), q)}
+    def function(here: Dynamics, q: Any) -> dict[str, Any]:
+        return {"T": poses_of(here.free.description, q)}
 
-    open_ = [Port("parameters", (len(model.parameters),))] if model.parameters else []
-    return traced(function, [Port("q", (robot.nq,)), *open_], "bodies")
+    return kernel_of(system, function, "bodies")

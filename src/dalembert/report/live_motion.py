@@ -12,19 +12,22 @@ from dalembert.report.live_part import Part, kernel_of
 from dalembert.report.skeleton import numbers_of, poses_of
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 
 WEIGHT = 9.81  # N for each kilogram where nothing else says how strong a hand is
 
 
-def motion_part(robot: Robot) -> Part:
+def motion_part(system: System) -> Part:
     """Kernels `push` and, where q is no vector, `moved`; names, middles and weight of the bodies."""
-    kernels = {"push": push(robot)}
-    if robot.nq != robot.nv:
-        kernels["moved"] = moved(robot)
-    return Part(kernels, {"push": graspable(robot)})
+    kernels = {} if system.robot is None else {"push": push(system, system.robot)}
+    if system.nq != system.nv:
+        kernels["moved"] = moved(system)
+    return Part(
+        kernels, {} if system.robot is None else {"push": graspable(system.robot)}, "pushes"
+    )
 
 
-def push(robot: Robot) -> Program:
+def push(system: System, robot: Robot) -> Program:
     """τ (nv,) of a force F on a point of one body, with the F and the point p in the world.
 
     F = F₀ + k (x − p) − d ṗ: a given force, and a spring with a damper toward a point x. The body is
@@ -34,7 +37,7 @@ def push(robot: Robot) -> Program:
     count = len(robot.model.bodies)
 
     def function(seen: Dynamics, q: Any, qd: Any, **given: Any) -> dict[str, Any]:
-        placed = poses_of(seen.description, q).reshape(count, 16)
+        placed = poses_of(seen.free.description, q).reshape(count, 16)
         held = (given["grasped"] @ placed).reshape(4, 4)
         point = held[:3, :3] @ given["grasped_at"] + held[:3, 3]
         speed = bridge.directional(point, q, seen.rate(q, qd))
@@ -48,16 +51,16 @@ def push(robot: Robot) -> Program:
     vectors = [Port(name, (3,)) for name in ("grasped_at", "pointer", "push_force")]
     numbers = [Port(name, ()) for name in ("push_stiffness", "push_damping")]
     inputs: list[str | Port] = ["q", "qd", Port("grasped", (count,)), *vectors, *numbers]
-    return kernel_of(robot, function, "push", inputs)
+    return kernel_of(system, function, "push", inputs)
 
 
-def moved(robot: Robot) -> Program:
+def moved(system: System) -> Program:
     """The step (nv,) from a configuration `q_before` to q."""
 
     def function(seen: Dynamics, q: Any, q_before: Any) -> dict[str, Any]:
         return {"step": seen.difference(q_before, q)}
 
-    return kernel_of(robot, function, "moved", ["q", Port("q_before", (robot.nq,))])
+    return kernel_of(system, function, "moved", ["q", Port("q_before", (system.nq,))])
 
 
 def graspable(robot: Robot) -> dict[str, Any]:

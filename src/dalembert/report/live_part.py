@@ -13,10 +13,14 @@ from dalembert.systems.system import System
 
 @dataclass(frozen=True)
 class Part:
-    """What one room of a live page needs: functions of its module, and data for its script."""
+    """What one room of a live page needs: functions of its module, and data for its script.
+
+    Where the functions do not fit into the module, the page has neither, and says so by `says`.
+    """
 
     kernels: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
+    says: str = ""  # "Its page has no …"
 
 
 def kernel_of(

@@ -80,7 +80,7 @@ def robot_page(
     title = facts["title"] or robot.name
     charts = motion_charts(robot, motion)
     progress("compiling the page's kernels")
-    live, why = live_of(robot, motion)
+    live, why = live_of(robot, motion.q[0])
     lead = f"A smooth motion through three postures, at rest at both ends. {why}".strip()
     data = {**performed(robot, motion.t, motion.q, charts), "live": live}
     return page(title, facts["citation"] or "", lead, data, sections)
@@ -106,9 +106,12 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
         ("agreement", "Every formulation agrees", agreement_html(*checks)),
         ("counts", "Operation counts", counts_html(system)),
     ]
-    lead = f"Let go with a small velocity; {len(run['time']):,} instants over {SECONDS:g} s."
+    progress("compiling the page's kernels")
+    live, why = live_of(system, run["q"].values[0])
+    lead = f"Let go with a small velocity; {len(run['time']):,} instants over {SECONDS:g} s. {why}"
     shown = performed(system.robot, run["time"].values, run["q"].values, charts)
-    return page(facts["title"] or system.name, facts["citation"] or "", lead, shown, sections)
+    data, title = {**shown, "live": live}, facts["title"] or system.name
+    return page(title, facts["citation"] or "", lead.strip(), data, sections)
 
 
 def stage_page(system: System, progress: Callable[[str], Any] = lambda step: None) -> str:
@@ -117,15 +120,14 @@ def stage_page(system: System, progress: Callable[[str], Any] = lambda step: Non
     A system that does not compute in its page is shown in its recorded motion, with the reason.
     """
     progress("moving")
-    live, why = None, ""
     if system.robot is system:
         motion = move(system.robot)
         t, q = motion.t, motion.q
-        progress("compiling the page's kernels")
-        live, why = live_of(system.robot, motion)
     else:
         run = let_go(system)
         t, q = run["time"].values, run["q"].values
+    progress("compiling the page's kernels")
+    live, why = live_of(system, q[0])
     few = np.linspace(0, len(t) - 1, min(GLIMPSES, len(t))).round().astype(int)
     shown = performed(system.robot, t[few], q[few], [])
     return page(system.name, "", why, {**shown, "live": live, "alone": True}, [])

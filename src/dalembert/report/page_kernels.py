@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
+from dalembert.constraints.projection import closer
 from dalembert.errors import FormulationError
-from dalembert.frameworks.step import step_operation
+from dalembert.kernels.program.program import Port, Program
+from dalembert.report.live_part import kernel_of
+from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.system import System
 
-# quantities that a page shows; a system has those of its catalogue
-QUANTITIES = (
-    *("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity_torque"),
-    *("kinetic_energy", "potential_energy", "manipulability"),
-)
+# quantities that a page shows, the more important first; a system has those of its catalogue
+QUANTITIES = {
+    "gravity_torque": "gravity torques",
+    "mass_matrix": "the mass matrix",
+    "manipulability": "manipulability",
+    "forward_dynamics": "accelerations",
+    "bias": "Coriolis forces",
+    "inverse_dynamics": "inverse dynamics",
+}
+
+
+class Group(NamedTuple):
+    """Functions that a page has all of or none, and what it has by them."""
+
+    says: str
+    kernels: Mapping[str, Any]
 
 
 def page_kernels(
@@ -22,32 +36,78 @@ def page_kernels(
     tool: str | None = None,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> bytes:
-    """Dynamics, energies, poses of all frames, and steps: `rollout`, or `step` where time counts.
+    """Dynamics, energies, poses of all frames, and steps of 4th order: `rollout`.
 
-    Under constraints every step of `rollout` is followed by `project`.
-
-    Of the frame `tool` come the Jacobian, and steps toward a position or a pose; `more` are entries
-    as `System.wasm` takes them.
+    Under constraints each step is followed by `close`, one of Newton's, and `project_velocity`. Of the
+    frame `tool` come the Jacobian, and steps toward a position or a pose; `more` are entries as
+    `System.wasm` takes them.
     """
-    system = system.compiled
-    seen = system.dynamics
+    wanted = {
+        name: entry for group in page_groups(system, tool) for name, entry in group.kernels.items()
+    }
+    return system.wasm({**wanted, **more}, batch=False)
+
+
+def page_groups(system: System, tool: str | None = None) -> list[Group]:
+    """The functions of a page, the more important first; without the first it does not compute."""
+    seen = system.compiled.dynamics
     if not seen.traces:
         raise FormulationError(
             f"{seen.name} is solved sparsely, on numbers: its page cannot compute its motion"
         )
-    wanted: dict[str, Any] = {name: {} for name in QUANTITIES if name in seen.catalogue}
+    when = {"t": True} if seen.moving else {}
+    found = [Group("motion", _motion(system, when))]
+    if seen.rows:
+        names = ("velocity_residual", *(["residual"] if held(seen) else []))
+        found.append(Group("errors of the constraints", {name: dict(when) for name in names}))
+    for name, says in QUANTITIES.items():
+        if name in seen.catalogue:
+            takes = "t" in seen.catalogue[name].optional
+            found.append(Group(says, {name: dict(when) if takes else {}}))
     if seen.frames:
-        wanted["poses"] = {}
+        found.append(Group("poses of frames", {"poses": {}}))
     if tool is not None:
-        jacobian = "frame_jacobian" if "frame_jacobian" in seen.catalogue else "jacobian"
-        wanted["jacobian"] = {"quantity": jacobian, "frame": tool, "expressed_in": "world"}
-        wanted["reach"] = {"frame": tool}
-        wanted["reach_pose"] = {"quantity": "reach", "frame": tool, "task": "pose"}
-    if seen.moving:
-        wanted["step"] = step_operation(system, "rk4", smooth=False).program
-    elif seen.rows:  # a stage and a projection are less than half the code of a whole step
-        wanted["rollout"] = {"method": "rk4", "friction": "plain", "projected": False}
-        wanted["project"] = {}
-    else:
-        wanted["rollout"] = {"method": "rk4"}
-    return system.wasm({**wanted, **more}, batch=False)
+        found += _of_tool(seen, tool)
+    return found
+
+
+def _motion(system: System, when: Mapping[str, Any]) -> dict[str, Any]:
+    """Steps, what goes back to constraints after each, and energies."""
+    seen = system.compiled.dynamics
+    wanted: dict[str, Any] = {"rollout": {"method": "rk4", "projected": False}}
+    if held(seen):
+        wanted["close"] = close(system)
+    if seen.rows:
+        wanted["project_velocity"] = dict(when)
+    return wanted | {"kinetic_energy": {}, "potential_energy": {}}
+
+
+def _of_tool(seen: Dynamics, tool: str) -> list[Group]:
+    jacobian = "frame_jacobian" if "frame_jacobian" in seen.catalogue else "jacobian"
+    choices = {"quantity": jacobian, "frame": tool, "expressed_in": "world"}
+    found = [
+        Group("dragging of the tool", {"reach": {"frame": tool}}),
+        Group("the tool's Jacobian", {"jacobian": choices}),
+    ]
+    turned = {"quantity": "reach", "frame": tool, "task": "pose"}
+    return [*found, Group("turning of the tool", {"reach_pose": turned})]
+
+
+def held(seen: Dynamics) -> int:
+    """Number of constraints on positions."""
+    return len(seen.bound().at(seen.neutral()).h) if seen.rows else 0
+
+
+def close(system: System) -> Program:
+    """q after one of Newton's steps to h = 0, which `stiff` velocities hardly take part in."""
+    seen = system.compiled.dynamics
+
+    def function(here: Any, q: Any, stiff: Any, t: Any = None) -> dict[str, Any]:
+        return {"q": closer(here, q, t, stiff)}
+
+    ports: list[str | Port] = [
+        "q",
+        Port("stiff", (seen.nv,)),
+        *([Port("t", ())] if seen.moving else []),
+    ]
+    return kernel_of(system, function, "close", ports)

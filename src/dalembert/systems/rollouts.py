@@ -52,16 +52,18 @@ class Stages:
         """Where a step begins, in the terms of `point`."""
         return q if self.vector else np.zeros(self.dynamics.nv)
 
-    def changes(self, q: Any, qd: Any, w: Any, tau: Any, width: Any = None) -> tuple[Any, Any]:
+    def changes(
+        self, q: Any, qd: Any, w: Any, tau: Any, width: Any = None, t: Any = 0.0
+    ) -> tuple[Any, Any]:
         """(q̈ with M q̈ + h = τ + ψ, Coulomb friction rising over ±width; ẇ of activations)."""
         rate = None
         if self.controlled:
             tau, rate = self._driven(q, qd, w, tau)
         if not self.smooth:
-            return self.dynamics.motion(0.0, q, qd, tau)[0], rate
+            return self.dynamics.motion(t, q, qd, tau)[0], rate
         positive, negative = self.dynamics.coulomb
         rubbing = coulomb(qd, positive, negative, width)
-        return self.dynamics.without_coulomb().motion(0.0, q, qd, tau - rubbing)[0], rate
+        return self.dynamics.without_coulomb().motion(t, q, qd, tau - rubbing)[0], rate
 
     def _driven(self, q: Any, qd: Any, w: Any, u: Any) -> tuple[Any, Any]:
         """(τ of the actuators, ẇ) under controls u."""
@@ -86,21 +88,33 @@ def _runge_kutta_stage(
     w: Any = None,
     act: Any = None,
     sum_act: Any = None,
+    t: Any = None,
+    now: Any = None,
+    sum_now: Any = None,
     **held: Any,
 ) -> tuple[Any, ...]:
-    """Where the next stage stands, and the sums with this one."""
+    """Where and when the next stage stands, and the sums with this one."""
     rate = stages.dynamics.pull_back(at, speed)
-    qdd, wdot = stages.changes(stages.point(q, at), speed, act, **held)
+    when = {} if t is None else {"t": now}
+    qdd, wdot = stages.changes(stages.point(q, at), speed, act, **held, **when)
     ahead = stages.origin(q) + reach * rate, qd + reach * qdd
-    found = *ahead, sum_at + weight * rate, sum_speed + weight * qdd
-    return found if w is None else (*found, w + reach * wdot, sum_act + weight * wdot)
+    found = [*ahead, sum_at + weight * rate, sum_speed + weight * qdd]
+    found += [] if w is None else [w + reach * wdot, sum_act + weight * wdot]
+    found += [] if t is None else [t + reach, sum_now + weight]  # time goes by at the rate one
+    return tuple(found)
 
 
 def _runge_kutta_finish(
-    stages: Stages, q: Any, sum_at: Any, sum_speed: Any, sum_act: Any = None, **rest: Any
+    stages: Stages,
+    q: Any,
+    sum_at: Any,
+    sum_speed: Any,
+    sum_act: Any = None,
+    sum_now: Any = None,
+    **rest: Any,
 ) -> Any:
-    found = stages.point(q, sum_at), sum_speed
-    return found if sum_act is None else (*found, sum_act)
+    found = stages.point(q, sum_at), sum_speed, sum_act, sum_now
+    return tuple(x for x in found if x is not None)
 
 
 def _semi_implicit_stage(
@@ -138,10 +152,11 @@ class Fused:
     scalars: tuple[str, ...]  # names of the table's columns
     work: Mapping[str, str]  # working values, and whether they are of q, of a step, or of q̇
     active: tuple[str, ...]  # further ones, of activations
+    timed: tuple[str, ...] = ()  # and of time, where that counts
 
 
 _PAIR = {"at": "step", "speed": "qd", "sum_at": "step", "sum_speed": "qd"}
-_OF_STAGES = (("reach", "weight"), _PAIR, ("act", "sum_act"))
+_OF_STAGES = (("reach", "weight"), _PAIR, ("act", "sum_act"), ("now", "sum_now"))
 _METHODS = {
     name: Fused(_runge_kutta_stage, _runge_kutta_finish, tableau.rows, *_OF_STAGES)
     for name, tableau in TABLEAUX.items()
@@ -168,11 +183,14 @@ def iteration(
     stages, fused = Stages(dynamics, smooth, controlled), _METHODS[method]
     driven = dynamics.driven_by
     sizes = {"q": dynamics.nq, "qd": dynamics.nv, "step": dynamics.nv, "w": len(driven.active)}
-    begins = {"q": "q", "qd": "qd", "step": "q" if stages.vector else None, "w": "w"}
-    states = ("q", "qd", "w") if controlled and driven.active else ("q", "qd")
-    of = {**fused.work, **(dict.fromkeys(fused.active, "w") if "w" in states else {})}
-    base = tuple(Port(name, (sizes[name],)) for name in states)
-    work = tuple((Port(name, (sizes[kind],)), begins[kind]) for name, kind in of.items())
+    shapes = {**{name: (size,) for name, size in sizes.items()}, "t": ()}
+    begins = {"q": "q", "qd": "qd", "step": "q" if stages.vector else None, "w": "w", "t": "t"}
+    further = {"w": fused.active if controlled and driven.active else ()}
+    further["t"] = fused.timed if dynamics.moving else ()
+    states = ("q", "qd", *(name for name, own in further.items() if own))
+    of = {**fused.work, **{name: kind for kind, own in further.items() for name in own}}
+    base = tuple(Port(name, shapes[name]) for name in states)
+    work = tuple((Port(name, shapes[kind]), begins[kind]) for name, kind in of.items())
     given = len(driven.actuators) if controlled else dynamics.nv
     held = (Port("tau", (given,)), *([Port("width", (dynamics.nv,))] if smooth else []))
     if dynamics.parameters:
@@ -259,12 +277,23 @@ def rollout_iteration(
 ) -> Iteration:
     """The iteration of a system that rollouts can move; parameters at their defaults, or open.
 
-    Steps that need not be `projected` may leave constraints, as those of a method without them do.
+    Steps that need not be `projected` may leave constraints by their error, and count the time.
     """
     if friction not in FRICTION:
         raise UnknownNameError(f"no friction {friction!r}{suggest(friction, list(FRICTION))}")
     dynamics = system.dynamics
-    if (dynamics.rows and projected) or not dynamics.traces:
+    if projected:
+        _require_free(system, method)
+    if None in dynamics.parameters.values():
+        raise ParameterError(f"{system.name}: rollouts need a value for every parameter")
+    dynamics.require_regular()
+    seen = dynamics if open_parameters else dynamics.bound()
+    return iteration(seen, method, friction, controlled)
+
+
+def _require_free(system: System, method: str) -> None:
+    dynamics = system.dynamics
+    if dynamics.rows or not dynamics.traces:
         raise FormulationError(
             f"{system.name} is held by constraints, which a rollout does not keep; "
             f"use dl.simulate(…, method={method!r})"
@@ -274,11 +303,6 @@ def rollout_iteration(
             f"{system.name} depends on time, which a rollout does not count; "
             f"use dl.simulate(…, method={method!r})"
         )
-    if None in dynamics.parameters.values():
-        raise ParameterError(f"{system.name}: rollouts need a value for every parameter")
-    dynamics.require_regular()
-    seen = dynamics if open_parameters else dynamics.bound()
-    return iteration(seen, method, friction, controlled)
 
 
 def _kept(system: System, where: str, key: Any, make: Callable[[], Any]) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +40,37 @@ def wasm_of(
     """`System.wasm`: a function for every entry."""
     from dalembert.kernels.wasm.module import wasm_module
 
-    system = system.compiled
     named = [functions] if isinstance(functions, str) else functions
     entries = named if isinstance(named, Mapping) else {name: {} for name in named}
+    made, notes = _made(system.compiled, entries)
+    return wasm_module(made, description(system.compiled), _UNITS, notes, batch)
+
+
+def wasm_within(
+    system: System, groups: Iterable[Mapping[str, Entry]], most: int
+) -> tuple[bytes, list[bool]]:
+    """A module of groups of functions, the more important first, and which groups are in it.
+
+    One that would make the code larger than `most` bytes is left out as a whole; the first one never
+    is. A function that two groups name is there once. Groups are made one by one, none of them twice.
+    """
+    from dalembert.kernels.wasm.module import ModuleWriter
+
+    system = system.compiled
+    kept: list[bool] = []
+    written = ModuleWriter(description(system), _UNITS)
+    for group in groups:
+        entries = {name: entry for name, entry in group.items() if name not in written.said}
+        after = written.fitting(*_made(system, entries), most if kept else sys.maxsize)
+        kept.append(not entries or after is not written)
+        written = after
+    return written.content(), kept
+
+
+def _made(
+    system: System, entries: Mapping[str, Entry]
+) -> tuple[dict[str, Program | Iteration], dict[str, dict[str, Any]]]:
+    """What goes into a module, and what is said of it."""
     made: dict[str, Program | Iteration] = {}
     notes: dict[str, dict[str, Any]] = {}
     for name, entry in entries.items():
@@ -53,7 +82,7 @@ def wasm_of(
             raise DalembertError(
                 f"{name}: {short(entry)} must be choices, such as {{'frame': 'tool'}}, or a Program"
             )
-    return wasm_module(made, description(system), _UNITS, notes, batch)
+    return made, notes
 
 
 def _found(system: System, quantity: str, **choices: Any) -> tuple[Any, dict[str, Any]]:

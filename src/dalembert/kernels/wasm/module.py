@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from dalembert.errors import CompileError
@@ -45,22 +46,43 @@ def wasm_module(
     >>> description(made)["functions"]["product"]["inputs"]
     [{'name': 'x', 'shape': [2], 'at': 192}]
     """
-    made = _Module(units or {})
-    for name, given in functions.items():
-        made.add(name, given, batch)
-        made.said[name] |= (notes or {}).get(name, {})
-    return made.content(about or {})
+    made = ModuleWriter(about or {}, units or {})
+    made.add_all(functions, notes or {}, batch)
+    return made.content()
 
 
-class _Module:
+class ModuleWriter:
     """A module while functions are added, and what is said of them."""
 
-    def __init__(self, units: Mapping[str, str]) -> None:
+    def __init__(self, about: Mapping[str, Any], units: Mapping[str, str]) -> None:
+        self.about = about
         self.memory = Memory(_FIRST)
         self.library = Library(KNOWN, self.memory)
         self.places = _Places(self.memory, units)
         self.said: dict[str, Any] = {}
         self.exported: dict[str, str] = {}
+
+    def fitting(
+        self,
+        functions: Mapping[str, Program | Iteration],
+        notes: Mapping[str, Mapping[str, Any]],
+        most: int,
+    ) -> ModuleWriter:
+        """The module with these functions too; itself where they made it larger than `most` bytes."""
+        larger = deepcopy(self)
+        larger.add_all(functions, notes, batch=False)
+        return larger if len(larger.content()) <= most else self
+
+    def add_all(
+        self,
+        functions: Mapping[str, Program | Iteration],
+        notes: Mapping[str, Mapping[str, Any]],
+        batch: bool,
+    ) -> None:
+        """Functions, with what is noted of them."""
+        for name, given in functions.items():
+            self.add(name, given, batch)
+            self.said[name] |= notes.get(name, {})
 
     def add(self, name: str, given: Program | Iteration, batch: bool) -> None:
         """A function, and that of a batch where one is asked for."""
@@ -85,10 +107,10 @@ class _Module:
         self.exported[name] = own
         return own
 
-    def content(self, about: Mapping[str, Any]) -> bytes:
+    def content(self) -> bytes:
         """The bytes of the module."""
         heap = self.memory.take(0, 16)
-        whole = {"format": FORMAT, **about, "heap": heap, "functions": self.said}
+        whole = {"format": FORMAT, **self.about, "heap": heap, "functions": self.said}
         told = json.dumps(whole, separators=(",", ":"), allow_nan=False).encode()
         if self.library.has("reduce_huge"):
             self.memory.put(TABLE_AT, table())

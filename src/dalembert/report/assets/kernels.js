@@ -74,18 +74,19 @@ class Kernels {
 class Motion {
   constructor(kernels, dt = 1e-3) {
     this.kernels = kernels;
-    this.name = kernels.functions.has("rollout") ? "rollout" : "step"; // where time counts, one by one
-    this.closed = kernels.functions.has("project"); // so do closed chains, back onto their constraints
-    this.found = kernels.find(this.name);
+    this.found = kernels.find("rollout");
     this.state = this.found.inputs;
     this.dt = dt;
+    this.closes = kernels.functions.has("close"); // constraints on positions
+    this.held = kernels.functions.has("project_velocity"); // and on velocities
+    this.origin = 0; // s, when it began
     const { smoothing } = this.found.said;
     if (smoothing) this.state.width.set(smoothing.rise.map((rise) => Math.max(smoothing.least, rise * dt)));
     this.count = this.left = 0;
   }
 
   get time() {
-    return this.count * this.dt;
+    return this.origin + this.count * this.dt;
   }
 
   // Move on by some seconds; a page that was asleep does not catch up with more than `most` steps.
@@ -96,19 +97,16 @@ class Motion {
     this.step(steps);
   }
 
+  // Constraints are left by the error of a step: two of Newton's bring it back to rounding.
   step(steps) {
-    if (this.name === "rollout" && !this.closed) this.kernels.roll(this.name, steps, this.dt);
-    else for (let k = 0; k < steps; k++) this.single(this.time + k * this.dt);
+    if (!this.held) this.kernels.roll("rollout", steps, this.dt);
+    else for (let k = 0; k < steps; k++) { this.kernels.roll("rollout", 1, this.dt); this.back(2); }
     this.count += steps;
   }
 
-  single(time) {
-    const { q, qd, t, dt } = this.state, from = this.closed ? "project" : this.name;
-    if (this.closed) this.kernels.roll(this.name, 1, this.dt);
-    else { dt[0] = this.dt; t[0] = time; }
-    const after = this.kernels.call(from);
-    q.set(after.q ?? after.q_next);
-    qd.set(after.qd ?? after.qd_next);
+  back(steps) {
+    for (let k = 0; this.closes && k < steps; k++) this.state.q.set(this.kernels.call("close").q);
+    if (this.held) this.state.qd.set(this.kernels.call("project_velocity").qd);
   }
 
   // Kinetic and potential energy where it is now, J.

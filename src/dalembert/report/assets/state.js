@@ -11,20 +11,21 @@ class Live extends Motion {
   constructor(kernels, given) {
     super(kernels);
     this.about = kernels.about;
-    const { q, qd, tau, parameters = new Float64Array(0) } = this.state;
+    const { q, qd, tau, t = null, parameters = new Float64Array(0) } = this.state;
     // kernels see the sum of all that acts, `acting`; `tau` are the torques of the drives alone
-    Object.assign(this, { q, qd, acting: tau, parameters, listeners: [], given });
+    Object.assign(this, { q, qd, acting: tau, t, parameters, listeners: [], given });
     this.tau = new Float64Array(qd.length);
     this.before = new Float64Array(q.length);
     this.forces = []; // {acts, value()}: generalised forces from outside
     this.stops = null; // {step(dt)}: a step that minds the limits
     this.drive = "none";
     const { lower, upper } = this.about.limits, { kinds } = given;
-    // coordinates that are moved one by one; those of balls and free bodies are not
-    this.joints = this.about.coordinates.map((name, k) => {
-      const v = this.about.velocities.indexOf(name); // limits have an entry for each velocity
-      return { name, k, v, unit: this.about.units.q[k], kind: kinds[k], low: lower[v] ?? null, high: upper[v] ?? null };
-    }).filter((one) => one.v >= 0 && given.single[one.k]);
+    // coordinates that are moved one by one, those of balls and free bodies are not; limits have an entry for each velocity
+    this.joints = given.joints.map(({ k, v, follows }) => {
+      const unit = this.about.units.q[k] || "1";
+      return { name: this.about.coordinates[k], k, v, follows, unit, kind: kinds[k], low: lower[v] ?? null, high: upper[v] ?? null };
+    });
+    this.said = ""; // where the last posture stopped short of what was asked for
     this.laws = new Map();
     for (const { name, label, make } of DRIVES) {
       const law = make(this);
@@ -53,13 +54,17 @@ class Live extends Motion {
     return this.kernels.functions.has(name);
   }
 
-  // A posture, at rest unless velocities are given, at time zero.
-  begin(q, qd = null) {
+  // A posture, at rest unless velocities are given; constraints are met by the nearest state.
+  begin(q, qd = null, time = 0) {
     this.q.set(q);
     if (qd) this.qd.set(qd); else this.qd.fill(0);
     this.tau.fill(0);
     this.acting.fill(0);
-    this.start = { q: Float64Array.from(this.q), qd: Float64Array.from(this.qd) };
+    this.origin = time;
+    if (this.t) this.t[0] = time;
+    if (this.closes) closing.settle(this);
+    this.back(0);
+    this.start = { q: Float64Array.from(this.q), qd: Float64Array.from(this.qd), time };
     this.count = this.left = 0;
     this.work = 0; // J, of drives and pushes
     this.struck = 0; // J, taken by stops
@@ -75,8 +80,8 @@ class Live extends Motion {
     this.tell("driven");
   }
 
-  pose(q, qd) {
-    this.begin(q, qd);
+  pose(q, qd, time) {
+    this.begin(q, qd, time);
     this.tell("posed");
   }
 
@@ -85,8 +90,11 @@ class Live extends Motion {
   }
 
   move(joint, value) {
+    this.said = "";
+    const wanted = this.within(joint, value);
+    if (this.closes) return this.pose(closing.lead(this, joint, wanted), null, this.origin);
     const q = Float64Array.from(this.q);
-    q[joint.k] = this.within(joint, value);
+    q[joint.k] = wanted;
     this.pose(q);
   }
 
