@@ -15,6 +15,7 @@ from dalembert.report.live_ellipsoids import ellipsoids_part
 from dalembert.report.live_motion import motion_part
 from dalembert.report.live_parameters import loaded, parameters_part
 from dalembert.report.live_part import Part, kernel_of
+from dalembert.report.live_share import unwritten
 from dalembert.report.page_kernels import Group, page_groups
 from dalembert.report.skeleton import adrift, numbers_of, poses_of
 from dalembert.systems.dynamics import Dynamics
@@ -26,7 +27,7 @@ MOST_JOINTS = 40  # beyond it a page would carry more code than reading
 MOST_BYTES = 600_000  # of a module: with the viewer, the font and base64, a page below 2 MB
 SCRIPTS = (
     *("kernels.js", "closing.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
-    *("drag.js", "push.js", "simulate.js"),
+    *("drag.js", "push.js", "netcdf.js", "record.js", "share.js", "simulate.js"),
 )
 
 
@@ -64,6 +65,7 @@ def live_of(system: System, start: np.ndarray) -> tuple[dict[str, Any] | None, s
         "root": _root(system.robot),
         "friction": _loses(system),
         "added": system is not given,  # a payload of the page, not of the robot
+        "run": unwritten(given, system),
     }
     for part in parts:
         made |= part.data

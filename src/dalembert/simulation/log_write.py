@@ -20,17 +20,23 @@ PREFIXES = {"q": "", "qd": "qd_", "qdd": "qdd_", "tau": "tau_"}
 
 def write_log(run: xarray.Dataset, path: Path) -> None:
     """Times and q, q̇, q̈, τ where the run has them, all digits, as CSV with names and units."""
-    head, columns = ["time [s]"], [run.time.values]
-    for quantity, before in PREFIXES.items():
-        if quantity not in run:
-            continue
-        field = run[quantity]
-        units = str(field.attrs["units"]).split(", ")
-        joints = [str(x) for x in run.joint.values]
-        units = units if len(units) == len(joints) else units * len(joints)
-        head += [f"{before}{joint} [{unit}]" for joint, unit in zip(joints, units, strict=True)]
-        columns += list(field.values.T)
+    head = header(run)
+    columns = [run.time.values, *(run[name].values for name in PREFIXES if name in run)]
     write_table(path, head, np.column_stack(columns), ["%.16g"] * len(head))
+
+
+def header(run: xarray.Dataset) -> list[str]:
+    """Names of the columns of a run's times and of q, q̇, q̈, τ where it has them, with units."""
+    fields = [headings(run[name], before) for name, before in PREFIXES.items() if name in run]
+    return ["time [s]", *(name for names in fields for name in names)]
+
+
+def headings(field: xarray.DataArray, before: str) -> list[str]:
+    """Names of the columns of a vector over time, with units."""
+    names = [str(x) for x in field[field.dims[-1]].values]
+    units = str(field.attrs["units"]).split(", ")
+    units = units if len(units) == len(names) else units * len(names)
+    return [f"{before}{name} [{unit}]" for name, unit in zip(names, units, strict=True)]
 
 
 def write_table(path: Path, head: Sequence[str], rows: np.ndarray, forms: Sequence[str]) -> None:

@@ -137,6 +137,17 @@ def labelled(
     return xarray.Dataset(fields, _axes(names, times), dict(attributes))
 
 
+def blank(names: Dynamics, attributes: Mapping[str, Any]) -> xarray.Dataset:
+    """A run of no instants: names, dimensions and units of q, q̇, τ and energies to be filled in."""
+    sizes = {"q": names.nq, "qd": names.nv, "tau": names.nv}
+    none = {name: np.zeros((0, size)) for name, size in sizes.items()}
+    energies = {
+        name: ("time", np.zeros(0), {"units": "J", "long_name": _LONG[name]})
+        for name in ("kinetic", "potential", "work", "dissipated", "balance")
+    }
+    return labelled(names, np.zeros(0), none, attributes).assign(energies)
+
+
 def _axes(names: Dynamics, times: np.ndarray) -> dict[str, Any]:
     """Coordinates of every result: times, joints, and coordinates where these are others."""
     along = "joint" if names.nq == names.nv else "coordinate"

@@ -75,16 +75,16 @@ function drawRun(bar, leaves) {
 // What the page says of the live robot, and when it is said again.
 function drawLive(panel, bar) {
   const leaves = drawPanels(live, panel), grip = drawGrip(live, document.getElementById("arm")), control = drawRun(bar, leaves);
+  const shared = drawShare(live, panel);
   let frames = 0, waiting = 0;
   live.listen((why) => {
     if (!live.shown) return;
     if (view) view.bodies(live.value("bodies"), live.given.root);
-    if (why !== "moved" || !control.running() || ++frames % EVERY === 0) leaves.update();
+    if (why !== "moved" || !control.running() || ++frames % EVERY === 0) { leaves.update(); shared(); }
     clearTimeout(waiting); // browsers allow only so many changes of an address
     if (!control.running()) waiting = setTimeout(() => { if (live.shown) address.write(address.text(live)); }, 250);
   });
   leaves.turn(LEAVES[0]);
-  if (window === window.parent) element("p", "The address of the page holds this state: whoever opens it sees the same.", panel, "faint");
   return { control, grip };
 }
 

@@ -19,6 +19,7 @@ class Live extends Motion {
     this.forces = []; // {acts, value()}: generalised forces from outside
     this.stops = null; // {step(dt)}: a step that minds the limits
     this.drive = "none";
+    this.recording = null; // what keeps every step
     const { lower, upper } = this.about.limits, { kinds } = given;
     // coordinates that are moved one by one, those of balls and free bodies are not; limits have an entry for each velocity
     this.joints = given.joints.map(({ k, v, follows }) => {
@@ -100,18 +101,20 @@ class Live extends Motion {
 
   // Torques and pushes are renewed with every step, as a digital controller does it, and constant within.
   step(steps) {
-    const { torques } = this.laws.get(this.drive);
-    if (!torques && !this.stops && !this.forces.some((one) => one.acts)) {
-      this.acting.fill(0);
-      return super.step(steps);
-    }
+    const { torques } = this.laws.get(this.drive), alone = !torques && !this.stops && !this.forces.some((one) => one.acts);
+    if (alone) this.acting.fill(0);
     for (let k = 0; k < steps; k++) {
-      if (torques) this.tau.set(torques());
-      this.acting.set(this.tau);
-      for (const one of this.forces) if (one.acts) one.value().forEach((force, j) => { this.acting[j] += force; });
-      if (this.stops) this.stops.step(this.dt); else this.glide(this.dt);
-      this.count++;
+      if (alone) super.step(1); else this.driven(torques);
+      if (this.recording) this.recording.keep();
     }
+  }
+
+  driven(torques) {
+    if (torques) this.tau.set(torques());
+    this.acting.set(this.tau);
+    for (const one of this.forces) if (one.acts) one.value().forEach((force, j) => { this.acting[j] += force; });
+    if (this.stops) this.stops.step(this.dt); else this.glide(this.dt);
+    this.count++;
   }
 
   // On by h seconds under what acts now, which does the work τ·Δq.

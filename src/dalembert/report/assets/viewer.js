@@ -262,13 +262,24 @@ function drawArm() {
     picture.src = renderer.domElement.toDataURL("image/png");
     picture.alt = `The mechanism at ${clock.now().toFixed(2)} s`;
   };
+  // as it is now, so many pixels to one of the page, on a canvas of its own
+  function picture(ratio) {
+    const usual = renderer.getPixelRatio(), made = document.createElement("canvas"), { domElement: drawn } = renderer;
+    renderer.setPixelRatio(ratio);
+    renderer.render(world, camera);
+    Object.assign(made, { width: drawn.width, height: drawn.height });
+    made.getContext("2d").drawImage(drawn, 0, 0);
+    renderer.setPixelRatio(usual);
+    render();
+    return made;
+  }
   function material(name, more = {}) {
     const made = new THREE.MeshStandardMaterial({ roughness: 0.55, color: colour(name), ...more });
     tinted.push([made, name]);
     return made;
   }
   view = {
-    camera, canvas: renderer.domElement, world, aids, groups: bodies, bones, size, radius: scene.radius, material, bodies: placed, render,
+    camera, canvas: renderer.domElement, world, aids, groups: bodies, bones, size, radius: scene.radius, material, bodies: placed, render, picture,
     after: (follower) => { followers.push(follower); }, keep: () => { chosen = true; },
   };
   paint();

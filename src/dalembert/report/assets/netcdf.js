@@ -1,0 +1,87 @@
+// Labelled arrays as a file of NetCDF 3, which SciPy and xarray open: a head of names, then numbers, largest byte first.
+"use strict";
+const NETCDF = { char: 2, int: 4, double: 6, dimension: 10, variable: 11, attribute: 12 };
+
+class NetcdfHead {
+  constructor() {
+    this.parts = [];
+    this.size = 0;
+  }
+
+  bytes(bytes) {
+    const gap = -bytes.length & 3; // everything fills words of four bytes
+    this.parts.push(bytes, new Uint8Array(gap));
+    this.size += bytes.length + gap;
+  }
+
+  int(value) {
+    const word = new Uint8Array(4);
+    new DataView(word.buffer).setInt32(0, value);
+    this.bytes(word);
+  }
+
+  text(text) {
+    const bytes = new TextEncoder().encode(text);
+    this.int(bytes.length);
+    this.bytes(bytes);
+  }
+
+  list(tag, entries, write) {
+    this.int(entries.length ? tag : 0);
+    this.int(entries.length);
+    entries.forEach(write);
+  }
+
+  // Text, a number, or an Int32Array of whole ones.
+  attributes(given) {
+    this.list(NETCDF.attribute, Object.entries(given), ([name, value]) => {
+      this.text(name);
+      if (typeof value === "string") { this.int(NETCDF.char); this.text(value); return; }
+      const whole = value instanceof Int32Array;
+      this.int(whole ? NETCDF.int : NETCDF.double);
+      this.int(whole ? value.length : 1);
+      if (whole) value.forEach((one) => this.int(one)); else this.bytes(largestFirst(Float64Array.of(value)));
+    });
+  }
+}
+
+function largestFirst(values) {
+  const bytes = new Uint8Array(8 * values.length), view = new DataView(bytes.buffer);
+  for (let k = 0; k < values.length; k++) view.setFloat64(8 * k, values[k]);
+  return bytes;
+}
+
+// `sizes` {dimension: length}, `attributes`, `variables` [{name, dims, attrs, values}] of a Float64Array or, for letters, a Uint8Array.
+function netcdf(sizes, attributes, variables) {
+  const dims = Object.keys(sizes), data = variables.map(({ values }) => (values instanceof Uint8Array ? values : largestFirst(values)));
+  const padded = data.map((bytes) => bytes.length + (-bytes.length & 3));
+  function head(first) {
+    const made = new NetcdfHead();
+    made.bytes(Uint8Array.of(0x43, 0x44, 0x46, 1)); // "CDF", version 1
+    made.int(0); // no dimension grows
+    made.list(NETCDF.dimension, dims, (name) => { made.text(name); made.int(sizes[name]); });
+    made.attributes(attributes);
+    let at = first;
+    made.list(NETCDF.variable, variables, (one, k) => {
+      made.text(one.name);
+      made.int(one.dims.length);
+      one.dims.forEach((name) => made.int(dims.indexOf(name)));
+      made.attributes(one.attrs);
+      made.int(one.values instanceof Uint8Array ? NETCDF.char : NETCDF.double);
+      made.int(padded[k]);
+      made.int(at);
+      at += padded[k];
+    });
+    return made;
+  }
+  const made = head(head(0).size);
+  return new Blob([...made.parts, ...data.flatMap((bytes) => [bytes, new Uint8Array(-bytes.length & 3)])], { type: "application/x-netcdf" });
+}
+
+// Names as letters in rows of one length, as xarray writes and reads them.
+function lettered(names) {
+  const rows = names.map((name) => new TextEncoder().encode(name)), wide = Math.max(1, ...rows.map((row) => row.length));
+  const values = new Uint8Array(wide * rows.length);
+  rows.forEach((row, k) => values.set(row, wide * k));
+  return { values, wide };
+}
