@@ -90,6 +90,7 @@ MARKED = {
         "kernels/test_kernel.py",
         "kernels/test_soak.py",
         "kernels/test_upgrade.py",
+        "report/test_studio.py",
         "simulation/test_command.py",
         "simulation/test_interrupted.py",
         "simulation/test_simulate.py::test_progress_is_shown_on_a_terminal",

@@ -30,5 +30,6 @@ def parse_toml(text: str, file: str | None) -> dict[str, Any]:
         raise ImportFileError("no TOML: it is nested too deeply", file) from None
     except ValueError as error:  # numbers too long for Python too
         where = re.search(r"\(at line (\d+)", str(error))
+        last = len(text.splitlines()) if "(at end" in str(error) else None
         said = str(error).partition(" (at")[0]
-        raise ImportFileError(f"no TOML: {said}", file, int(where[1]) if where else None) from None
+        raise ImportFileError(f"no TOML: {said}", file, int(where[1]) if where else last) from None

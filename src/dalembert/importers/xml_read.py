@@ -30,6 +30,8 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 MAX_NUMBER = 1000  # characters
 # Robots are of human scale: what is larger is a mistake that would overflow later.
 LARGEST = 1e12
+# Texts in place of what is on disk, by resolved path: what somebody edits and has not saved yet.
+UNSAVED: dict[Path, bytes] = {}
 
 
 @dataclass(slots=True)
@@ -190,19 +192,21 @@ def read_file(path: Path, most: int = MAX_BYTES) -> bytes:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise ImportFileError("this is not a file", str(path))
-        with path.open("rb") as stream:
-            data = stream.read(most + 1)
+        held = UNSAVED.get(path.resolve()) if UNSAVED else None
+        if held is None:
+            with path.open("rb") as stream:
+                held = stream.read(most + 1)
     except (OSError, ValueError) as error:
         if isinstance(error, ImportFileError):
             raise
         reason = getattr(error, "strerror", None) or str(error)
         raise ImportFileError(f"cannot be read: {reason}", str(path)) from None
-    if len(data) > most:
+    if len(held) > most:
+        size = max(len(held), status.st_size)
         raise ImportFileError(
-            f"{_size(status.st_size)} is more than a robot needs; the limit is {_size(most)}",
-            path.name,
+            f"{_size(size)} is more than a robot needs; the limit is {_size(most)}", path.name
         )
-    return data
+    return held
 
 
 class _Parser:

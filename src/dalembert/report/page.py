@@ -15,6 +15,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.report import agreement
+from dalembert.report.asset import asset
 from dalembert.report.charts import Plot, motion_charts
 from dalembert.report.colours import css
 from dalembert.report.facts import describe
@@ -263,11 +264,6 @@ def style(formulas: bool = True) -> str:
     source = f"data:font/woff2;base64,{b64encode(font).decode()}"
     face = f'@font-face {{ font-family: "STIX formulas"; src: url("{source}") format("woff2"); }}\n'
     return face + plain + FORMULAS
-
-
-def asset(name: str) -> str:
-    """The text of a file that comes with the package."""
-    return (files("dalembert.report") / name).read_text(encoding="utf-8")
 
 
 def write_page(text: str, path: Path) -> None:

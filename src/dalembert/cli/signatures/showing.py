@@ -77,3 +77,27 @@ def report(
     from dalembert.cli.report import report
 
     report(subject, out, robot, study)
+
+
+@commands.command(epilog="Examples: dalembert studio; dalembert studio arm.urdf --port 8123")
+def studio(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="A URDF, MJCF or TOML file to open, beside its meshes."
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; default: a free one.")
+    ] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+    ] = True,
+    limit: Annotated[
+        float, typer.Option(min=1.0, help="Seconds after which a text that takes long is given up.")
+    ] = 120.0,
+) -> None:
+    """Edit a robot's file in the browser beside its live page; only this machine can reach it."""
+    from dalembert.cli.studio import studio
+
+    studio(file, port, browser, limit)

@@ -1,0 +1,58 @@
+"""`dalembert studio`: a page on this machine where a robot's file is edited beside its live page."""
+
+from __future__ import annotations
+
+import signal
+import webbrowser
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from dalembert.cli.options import TRUSTED
+from dalembert.cli.output import console, say
+from dalembert.errors import SettingError
+from dalembert.report.studio.kept import Kept
+from dalembert.report.studio.server import Server
+
+
+class Stopped(BaseException):
+    """A signal that ends the studio; no `Exception`, so that no server on the way swallows it."""
+
+
+def studio(file: Path | None, port: int, browser: bool, limit: float) -> None:
+    """Serve until Ctrl-C; nothing stays behind."""
+    if file is not None:
+        Kept(file.resolve()).read()  # what cannot be read is said before anything is opened
+    before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        server = _server(port, file, limit)
+        try:
+            server.pool.warm()
+            screen = console()
+            say(screen, "The studio is at ", (server.address, "bold"), soft_wrap=True)
+            say(screen, "Ctrl-C ends it.")
+            if browser:
+                Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
+            server.serve_forever(poll_interval=0.25)
+        finally:
+            for number in before:
+                signal.signal(number, signal.SIG_IGN)  # what ends is not interrupted again
+            server.close()
+    except Stopped:
+        pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop(*_: Any) -> None:
+    raise Stopped
+
+
+def _server(port: int, file: Path | None, limit: float) -> Server:
+    try:
+        return Server(port, file, list(TRUSTED), limit)
+    except OSError as error:
+        raise SettingError(
+            f"port {port} cannot be opened: {error.strerror}; choose another, or none for a free one"
+        ) from None
