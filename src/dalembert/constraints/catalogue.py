@@ -13,7 +13,6 @@ from dalembert.constraints import (
     multiplier,
     projection,
     quantities,
-    reactions,
     reduced,
     slopes,
 )
@@ -21,6 +20,7 @@ from dalembert.constraints.contact_catalogue import CONTACT
 from dalembert.constraints.friction import rubbed
 from dalembert.constraints.implicit import implicit
 from dalembert.constraints.loads import LOADS, loaded
+from dalembert.constraints.reaction_catalogue import REACTIONS
 from dalembert.formulations.registry import Formulation, Quantity, Size
 
 VECTOR, SQUARE, ROWS = ("nv",), ("nv", "nv"), ("rows", "nv")
@@ -280,17 +280,12 @@ QUANTITIES = (
         inverts_mass=True,
     ),
     _plain("constraint_force", "−Aᵀλ", ("q", "lam"), {"f": VECTOR}, quantities.constraint_force),
-    _plain(
-        "wrench",
-        "force and moment of one constraint on its second body",
-        ("q", "lam"),
-        {"F": (6,)},
-        reactions.wrench,
-        static=("constraint",),
-    ),
+    *REACTIONS,
     *CONTACT,
 )
 BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
 # what a system has only where the one inside has it
 WITH_REGRESSOR = ("regressor", "reduced_regressor")
 WITH_FRAMES = ("frame_jacobian",)
+WITH_JOINTS = ("joint_wrenches",)
+WITH_POINTS = ("reaction_wrenches",)  # where constraints act between frames

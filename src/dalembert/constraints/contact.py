@@ -29,6 +29,13 @@ class Contact(Constraint):
     on: str
 
     @property
+    def between(self) -> tuple[str, str]:
+        return self.on, self.frame
+
+    def point(self, at: Posture) -> Any:
+        return self.contact_frame(at)[1]
+
+    @property
     def has_coordinates(self) -> bool:
         """Whether η can be computed: both sides are surfaces with known charts."""
         return True

@@ -88,12 +88,14 @@ class ConstrainedDynamics(WithContacts):
 
     @cached_property
     def catalogue(self) -> Mapping[str, Quantity]:
-        from dalembert.constraints.catalogue import BY_NAME, WITH_FRAMES, WITH_REGRESSOR
+        from dalembert.constraints import catalogue
 
-        own = dict(BY_NAME)
+        own = dict(catalogue.BY_NAME)
         for there, names in (
-            ("regressor" in self.dynamics.catalogue, WITH_REGRESSOR),
-            (self.dynamics.frames, WITH_FRAMES),
+            ("regressor" in self.dynamics.catalogue, catalogue.WITH_REGRESSOR),
+            (self.dynamics.frames, catalogue.WITH_FRAMES),
+            ("joint_wrenches" in self.dynamics.catalogue, catalogue.WITH_JOINTS),
+            (self.acting, catalogue.WITH_POINTS),
         ):
             for name in () if there else names:
                 del own[name]

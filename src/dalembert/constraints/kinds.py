@@ -60,6 +60,15 @@ class Constraint(Portable):
         """(6,) force and moment about its point ON the second body, along world axes."""
         raise ConstraintError(f"constraint {self.label!r} acts at no frame")
 
+    def point(self, at: Posture) -> Any:
+        """Where its wrench acts, (3,) in the world, m."""
+        raise ConstraintError(f"constraint {self.label!r} acts at no frame")
+
+    @property
+    def between(self) -> tuple[str, str]:
+        """The frames of the first and the second body, where it acts between frames."""
+        raise ConstraintError(f"constraint {self.label!r} acts at no frame")
+
     @property
     def units(self) -> tuple[str, ...] | None:
         """The unit of each of its λ, or None where they are not known."""

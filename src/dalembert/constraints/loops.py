@@ -26,8 +26,24 @@ DIRECTIONS = {
 }
 
 
+class Ended(Constraint):
+    """What holds two frames by their ends: its force acts at the end in the second frame."""
+
+    frame_a: str
+    frame_b: str
+    pose_a: Any
+    pose_b: Any
+
+    @property
+    def between(self) -> tuple[str, str]:
+        return self.frame_a, self.frame_b
+
+    def point(self, at: Posture) -> Any:
+        return at.pose(self.frame_b, self.pose_b)[1]
+
+
 @dataclass(frozen=True, eq=False)
-class Loop(Constraint):
+class Loop(Ended):
     """Frame b may not move against frame a along and about these axes of frame a.
 
     `directions` is one of "point", "revolute" (about z), "prismatic" (along z), "cylindrical",
@@ -145,7 +161,7 @@ def _twist(R: Any, axis: int) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Distance(Constraint):
+class Distance(Ended):
     """A massless rod between the origins of two frames: ½ (d² − l²) = 0; its tension is λ l."""
 
     frame_a: str

@@ -192,6 +192,31 @@ class ConstraintMethods(ContactMethods, ReducedMethods):
         """−Aᵀλ (..., nv): the generalised force of the constraints on the system."""
         return self._evaluate("constraint_force", (q, lam), None, parameters, out, t=t)
 
+    def joint_wrenches(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        lam: Any,
+        t: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """(..., joints, 6) force and moment each joint of a robot exerts on its link.
+
+        q̈ and λ are those of `forward_dynamics` or of `inverse_dynamics`. Moments are about the
+        joint's origin; components along the axes of the link frame, as `Robot.joint_wrenches` has
+        them.
+
+        >>> import numpy as np, dalembert as dl
+        >>> chain = dl.load("four_bar")
+        >>> q, rest = chain.neutral(), np.zeros(3)
+        >>> qdd, lam = chain.forward_dynamics(q, rest, [2.0, 0.0, 0.0])
+        >>> np.round(chain.joint_wrenches(q, rest, qdd, lam)[:, 5], 12)  # about the pins: the torques
+        array([ 2.,  0., -0.])
+        """
+        return self._evaluate("joint_wrenches", (q, qd, qdd, lam), None, parameters, out, t=t)
+
     def reactions(
         self, q: Any, lam: Any, t: Any = None, parameters: Parameters = None
     ) -> dict[str, dict[str, Any]]:

@@ -99,6 +99,10 @@ class PointOnSurface(Contact):
         n = self.normal(at)
         return np.concatenate([lam[0] * n, np.zeros(3)])
 
+    def point(self, at: Posture) -> Any:
+        # as the contact frame says, which a ball that stands on its pole does not have
+        return at.pose(self.frame)[1] - self.radius * self.normal(at)
+
     def terms(self, F: Any, lam: Any) -> dict[str, Any]:
         """Force on the ball through its centre, and the normal force."""
         return {"force": F[..., 0:3], "moment": F[..., 3:6], "normal": lam[..., 0]}

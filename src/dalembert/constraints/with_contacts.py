@@ -1,4 +1,4 @@
-"""What the contacts among its constraints add to a system: coordinates η, and friction."""
+"""What constraints between frames add to a system: points they act at, η of contacts, friction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dalembert.systems.carried import Around
 
 
 class WithContacts(Around):
-    """The side of a constrained system that deals with surfaces."""
+    """The side of a constrained system that deals with frames that touch."""
 
     if TYPE_CHECKING:
         # fields of those who inherit
@@ -22,6 +22,16 @@ class WithContacts(Around):
         constraints: Mapping[str, Constraint]
         slices: Mapping[str, slice]
         values: Any
+
+    @property
+    def acting_names(self) -> tuple[str, ...]:
+        """Names of the constraints that act between frames, with a force at a point."""
+        return tuple(name for name, kind in self.constraints.items() if kind.at_frames)
+
+    @property
+    def acting(self) -> int:
+        """How many these are."""
+        return len(self.acting_names)
 
     @property
     def contact_names(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from dalembert.linalg.cholesky import cholesky_solve, upper_cholesky
 from dalembert.linalg.symmetric_root import symmetric_roots
 from dalembert.linalg.tree import tree_inverse
 from dalembert.linalg.triangular import lower_inverse
-from dalembert.model import CoupledModel
+from dalembert.model import CoupledModel, Model
 from dalembert.spatial.arrays import Matrix, Vector
 
 # the model itself knows its coordinates
@@ -49,7 +49,7 @@ def _quantity(found: Quantity) -> Quantity:
     if found.name in _OWN:
         return replace(found, formulations=_OWN[found.name], best=None)
     if found.name == "joint_wrenches":
-        return _wrapped(found, _own_rows)
+        return _wrapped(found, lambda model, results: own_rows(model, *results))
     return _wrapped(found, lambda model, results: _contracted(model, found, results))
 
 
@@ -104,9 +104,9 @@ def _contract(model: CoupledModel, x: Any, sizes: tuple[Size, ...]) -> Any:
     return x
 
 
-def _own_rows(model: CoupledModel, results: tuple[Any, ...]) -> Any:
-    """Rows of the joints that follow nobody, in the order of `model.joints`."""
-    (F,), kept = results, {joint.name for joint in model.joints}
+def own_rows(model: Model | CoupledModel, F: Any) -> Any:
+    """Of rows for all joints of the tree, those of joints that follow nobody, as in `joints`."""
+    kept = {joint.name for joint in model.joints}
     return np.stack([F[i] for i, joint in enumerate(model.tree.joints) if joint.name in kept])
 
 

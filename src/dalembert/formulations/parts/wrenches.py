@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.formulations.parts.elements import outer_wrenches
 from dalembert.model import Model
-from dalembert.spatial.arrays import Matrix, Vector
+from dalembert.spatial.arrays import Matrix, Vector, Wrench
 from dalembert.spatial.placement import Force, split
 
 
@@ -16,7 +18,21 @@ def in_link_frames(model: Model, q: Vector, qd: Vector, wrenches: list[Force]) -
 
     What tendons and lifts take off the links beyond a joint does not go through it.
     """
-    wrenches = _relieved(model, q, qd, wrenches)
+    outer = list(outer_wrenches(model, q, qd).items())
+    return _in_axes(model, _relieved(model, q, wrenches, outer))
+
+
+def relief(model: Model, q: Vector, outer: Sequence[tuple[int, Wrench]]) -> Matrix:
+    """(joints, 6) to be added to wrenches through the joints, in the axes of the link frames.
+
+    `outer` are pairs (body, (6,)): force and moment exerted on it from outside, about the world's
+    origin and along its axes. The joints that carry the body need not transmit them.
+    """
+    nothing = [(np.zeros(3), np.zeros(3))] * len(model.bodies)
+    return _in_axes(model, _relieved(model, q, nothing, outer))
+
+
+def _in_axes(model: Model, wrenches: list[Force]) -> Matrix:
     rows = []
     for joint in model.joints:
         f, n = wrenches[joint.bodies[-1]]
@@ -25,13 +41,14 @@ def in_link_frames(model: Model, q: Vector, qd: Vector, wrenches: list[Force]) -
     return np.stack(rows)
 
 
-def _relieved(model: Model, q: Vector, qd: Vector, wrenches: list[Force]) -> list[Force]:
+def _relieved(
+    model: Model, q: Vector, wrenches: list[Force], outer: Sequence[tuple[int, Wrench]]
+) -> list[Force]:
     """The wrenches through the joints, less those exerted on what they carry from outside."""
-    outer = outer_wrenches(model, q, qd)
     if not outer:
         return wrenches
     poses, left = body_poses(model, q), list(wrenches)
-    for body, wrench in outer.items():
+    for body, wrench in outer:
         for i in model.supports[body] if body >= 0 else ():
             f, n = poses[i].force_to_child(split(wrench))
             left[i] = left[i][0] - f, left[i][1] - n
