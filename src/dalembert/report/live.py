@@ -12,6 +12,7 @@ from dalembert.errors import DalembertError
 from dalembert.kernels.program.program import Program
 from dalembert.report.hands import leading, moved_by_hand, stiffness
 from dalembert.report.live_ellipsoids import ellipsoids_part
+from dalembert.report.live_forces import forces_part, formulations_part
 from dalembert.report.live_motion import motion_part
 from dalembert.report.live_parameters import loaded, parameters_part
 from dalembert.report.live_part import Part, kernel_of
@@ -27,12 +28,16 @@ MOST_JOINTS = 40  # beyond it a page would carry more code than reading
 MOST_BYTES = 600_000  # of a module: with the viewer, the font and base64, a page below 2 MB
 SCRIPTS = (
     *("kernels.js", "closing.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
+    *("forces.js", "formulations.js"),
     *("drag.js", "push.js", "netcdf.js", "record.js", "share.js", "simulate.js"),
 )
 
 
 # the more important first: what does not fit is left out
-PARTS: tuple[Callable[[System], Part], ...] = (motion_part, parameters_part, ellipsoids_part)
+PARTS: tuple[Callable[[System], Part], ...] = (
+    *(motion_part, parameters_part, ellipsoids_part),
+    *(forces_part, formulations_part),
+)
 
 
 def live_of(system: System, start: np.ndarray) -> tuple[dict[str, Any] | None, str]:

@@ -257,7 +257,7 @@ def stage(drawn: Any, looks: dict[str, Any] | None) -> str:
 
 def style(formulas: bool = True) -> str:
     """The style sheet, and a font for mathematics, which many systems lack."""
-    plain = css() + asset("assets/page.css") + asset("assets/live.css")
+    plain = css() + asset("assets/page.css") + asset("assets/live.css") + asset("assets/forces.css")
     if not formulas:
         return plain
     font = (files("dalembert.report") / "vendor/stix-math.woff2").read_bytes()

@@ -90,6 +90,11 @@ class Library:
         self.number(body.name)
         self._bodies[body.name] = body
 
+    def size(self, name: str) -> int:
+        """Bytes of a function's code with its parts, without what others call too."""
+        own = [x for n, x in self._bodies.items() if n == name or n.startswith(f"{name} part ")]
+        return sum(len(body.encoded) for body in own)
+
     @property
     def bodies(self) -> list[Body]:
         """All functions by their numbers."""

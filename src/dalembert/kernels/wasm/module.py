@@ -92,6 +92,7 @@ class ModuleWriter:
             add_rollout(self.library, own, given)
             return
         add_kernel(self.library, own, given)
+        self.said[name]["bytes"] = self.library.size(own)
         if batch:
             self._named(f"{name}_batch", f"{own}_batch")
             add_batch(self.library, own, given)

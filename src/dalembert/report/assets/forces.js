@@ -1,0 +1,218 @@
+// Forces inside a live system: what goes through its joints, and what its constraints exert.
+"use strict";
+const FULL = 0.4, SLACK = [0.1, 0.5]; // how long the longest arrow is beside the robot, and may become
+const STATES = [["as it is", "auto"], ["held at rest", "rest"], ["in motion", "motion"]];
+const SAYS = {
+  rest: "Held at rest: q̇ = q̈ = 0, torques balance gravity.",
+  motion: "In motion: q̈ by forward dynamics under the torques.",
+};
+
+// A state at which forces are asked for: the present posture, at rest or in its motion.
+class Loads {
+  constructor(live) {
+    const { forces } = live.given, rows = forces.rows.length, n = live.qd.length;
+    Object.assign(this, { live, forces, chosen: "auto", rows });
+    Object.assign(this, { tau: new Float64Array(n), qdd: new Float64Array(n), lam: new Float64Array(rows) });
+    this.kept = { qd: new Float64Array(n), tau: new Float64Array(n) };
+    this.timed = [...live.kernels.functions.values()].map(({ inputs }) => inputs.t).find(Boolean) ?? null;
+  }
+
+  get rests() {
+    if (this.chosen === "rest" || !this.forces.rests) return this.forces.rests;
+    return this.chosen === "auto" && this.live.count === 0 && this.live.qd.every((v) => v === 0);
+  }
+
+  // Calls `use` with the kernels' inputs at that state, which are the live robot's own: they are put back.
+  at(use) {
+    const { live, kept, tau, qdd, lam, rows } = this, { kernels } = live, rest = this.rests;
+    kept.qd.set(live.qd);
+    kept.tau.set(live.acting);
+    if (this.timed) this.timed[0] = live.time;
+    if (rest) { live.qd.fill(0); qdd.fill(0); }
+    const found = rest ? kernels.call("inverse_dynamics", { qdd }) : kernels.call("forward_dynamics");
+    if (rest) live.acting.set(found.tau); else qdd.set(found.qdd);
+    tau.set(live.acting);
+    if (rows) lam.set(found.lam);
+    use(rest);
+    live.qd.set(kept.qd);
+    live.acting.set(kept.tau);
+  }
+
+  // Wrenches at joints and constraints, in the kernel's memory; null where there are none.
+  wrenches() {
+    if (!this.live.has("loads")) return null;
+    return this.live.kernels.call("loads", this.rows ? { qdd: this.qdd, lam: this.lam } : { qdd: this.qdd });
+  }
+}
+
+function loadsOf(live) {
+  return (live.loads ??= new Loads(live));
+}
+
+const size = (values, at) => Math.hypot(values[at], values[at + 1], values[at + 2]);
+
+// A table of numbers with words before them; cells[i][j] take numbers.
+function numberTable(parent, caption, heads, names) {
+  const table = element("table", null, element("div", null, parent, "loads")), row = element("tr", null, element("thead", null, table));
+  table.createCaption().textContent = caption;
+  for (const [text, title] of heads) {
+    const head = element("th", text, row);
+    head.scope = "col";
+    if (title) head.title = title;
+  }
+  const body = element("tbody", null, table);
+  return names.map((name) => {
+    const line = element("tr", null, body), first = element("th", plainName(name), line);
+    first.scope = "row";
+    first.title = name;
+    return heads.slice(1).map(() => element("data", null, element("td", null, line)));
+  });
+}
+
+// One of several; its words stand before it.
+function labelled(text, options, parent, act) {
+  const label = element("label", `${text} `, parent), made = choice(text, options, label, act);
+  return made;
+}
+
+function drawJoints(live, parent) {
+  const { joints } = live.given.forces ?? {}, loads = joints?.length ? loadsOf(live) : null;
+  if (!loads) return null;
+  const box = element("div", null, parent, "forces box"), head = element("div", null, box, "head"), names = joints.map((one) => one.name);
+  element("h3", "Through the joints", head);
+  if (live.given.forces.rests) labelled("state", STATES, head, (value) => { loads.chosen = value; live.tell("turned"); update(); });
+  const said = element("p", "", box, "faint");
+  let world = false;
+  const sums = numberTable(box, "What each joint exerts on its link, about the joint's origin.", [
+    ["joint"], ["force / N"], ["moment / N m"],
+    ["motor", "along the joint's motion, Sᵀ F: what its motor gives, with friction and springs; N m, or N where it slides"],
+    ["bearing / N", "the force without the motor's part"], ["bearing / N m", "the moment without the motor's part"],
+  ], names);
+  const axes = element("div", null, box, "head");
+  element("h3", "Components", axes);
+  labelled("along", [["link axes", "local"], ["world axes", "world"]], axes, (value) => { world = value === "world"; update(); });
+  const parts = numberTable(box, "Link axes are those of the link's frame, as joint_wrenches has them.",
+    [["joint"], ["f x"], ["f y"], ["f z"], ["n x"], ["n y"], ["n z"]], names);
+  function update() {
+    loads.at((rest) => {
+      const { local, world: seen, drive, bearing } = loads.wrenches(), shown = world ? seen : local;
+      if (said.textContent !== SAYS[rest ? "rest" : "motion"]) said.textContent = SAYS[rest ? "rest" : "motion"];
+      const most = [Math.max(...local.map((v, k) => (k % 6 < 3 ? Math.abs(v) : 0))), Math.max(...local.map((v, k) => (k % 6 < 3 ? 0 : Math.abs(v))))];
+      let at = 0;
+      sums.forEach((cells, k) => {
+        show(cells[0], size(local, 6 * k), most[0]);
+        show(cells[1], size(local, 6 * k + 3), most[1]);
+        at = several(cells[2], drive, at, joints[k].units, most);
+        show(cells[3], size(bearing, 6 * k), most[0]);
+        show(cells[4], size(bearing, 6 * k + 3), most[1]);
+        parts[k].forEach((cell, j) => show(cell, shown[6 * k + j], most[j < 3 ? 0 : 1]));
+      });
+    });
+  }
+  return update;
+}
+
+// The motor's part in one cell; joints of several motions have several, and say their size.
+function several(cell, drive, at, units, most) {
+  const end = at + units.length, slides = units[0] === "N";
+  if (units.length === 1) show(cell, drive[at], most[slides ? 0 : 1]);
+  else show(cell, Math.hypot(...drive.subarray(at, end)), most[1]);
+  cell.title = units.length === 1 ? units[0] : Array.from(drive.subarray(at, end), (v, k) => `${number(v)} ${units[k]}`).join(", ");
+  return end;
+}
+
+// λ of closed chains and contacts, and what those between frames exert at their points.
+function drawConstraints(live, parent) {
+  const { rows, acting, joints } = live.given.forces ?? {};
+  if (!rows?.length) return null;
+  const loads = loadsOf(live), box = element("div", null, parent, "forces box"), head = element("div", null, box, "head");
+  element("h3", "Constraint forces", head);
+  if (!joints.length && live.given.forces.rests)
+    labelled("state", STATES, head, (value) => { loads.chosen = value; live.tell("turned"); update(); });
+  const said = element("p", "", box, "faint");
+  const lines = numberTable(box, "λ of the rows, M q̈ + h + Aᵀλ = τ + ψ; units where the row has one.", [["row"], ["λ"], ["unit"]], rows.map(([name]) => name));
+  rows.forEach(([, unit], k) => { lines[k][1].textContent = unit; });
+  const points = acting.length ? numberTable(box, "On the second body, at its point, along world axes; the first receives the opposite.",
+    [["constraint"], ["force / N"], ["f x"], ["f y"], ["f z"], ["moment / N m"]], acting) : [];
+  function update() {
+    loads.at((rest) => {
+      said.textContent = SAYS[rest ? "rest" : "motion"];
+      const most = Math.max(...loads.lam.map(Math.abs));
+      lines.forEach(([cell], k) => show(cell, loads.lam[k], most));
+      const found = points.length ? loads.wrenches() : null;
+      points.forEach((cells, k) => {
+        const { reaction } = found, full = size(reaction, 6 * k);
+        show(cells[0], full);
+        [0, 1, 2].forEach((j) => show(cells[1 + j], reaction[6 * k + j], full));
+        show(cells[4], size(reaction, 6 * k + 3), full);
+      });
+    });
+  }
+  return update;
+}
+
+// Newtons, or newton metres, of a metre of arrow: a round number that changes only when it must.
+function rounded(most, length, now) {
+  if (!(most > 0)) return now ?? 1;
+  if (now && most / now > SLACK[0] * length && most / now < SLACK[1] * length) return now;
+  const rough = most / (FULL * length), power = 10 ** Math.floor(Math.log10(rough));
+  return power * ([1, 2, 5].find((k) => k * power >= rough * (1 - 1e-9)) ?? 10);
+}
+
+// Arrows at joints and constraints: forces with one head, moments with two, each kind to its own scale.
+function drawForceArrows(live, parent) {
+  const { joints = [], acting = [] } = live.given.forces ?? {};
+  if (!view || !live.has("loads")) return null;
+  const loads = loadsOf(live), box = element("div", null, parent, "forces box"), bar = element("div", null, box, "ticks");
+  const tick = (text, colour, checked, title) => {
+    const label = element("label", null, bar), input = element("input", null, label);
+    Object.assign(input, { type: "checkbox", checked });
+    if (colour) element("i", null, label).style.background = `var(${colour})`;
+    label.append(text);
+    label.title = title;
+    input.addEventListener("change", draw);
+    return input;
+  };
+  const kinds = [
+    { on: tick("forces", "--c0", true, "arrows with one head"), unit: "N", from: 0, scale: null, colour: "--c0", held: "--c2", heads: 1 },
+    { on: tick("moments", "--c1", true, "arrows with two heads"), unit: "N m", from: 3, scale: null, colour: "--c1", held: "--c3", heads: 2 },
+  ];
+  const always = tick("on every leaf", null, false, "the arrows stay when another leaf is seen");
+  const said = element("p", "", box, "faint scale");
+  for (const kind of kinds) {
+    kind.arrows = joints.map(() => new Arrow(kind.colour, kind.heads));
+    kind.others = acting.map(() => new Arrow(kind.held, kind.heads));
+  }
+  live.forceArrows = kinds;
+  const vector = [0, 0, 0], also = acting.length ? " Other colours: what constraints exert on their second body." : "";
+  function place(arrows, wrenches, points, { from, scale }) {
+    arrows.forEach((arrow, k) => {
+      for (let j = 0; j < 3; j++) vector[j] = wrenches[6 * k + from + j] / scale;
+      arrow.set(points.subarray(3 * k, 3 * k + 3), vector);
+    });
+  }
+  function draw() {
+    const seen = live.shown && (always.checked || !parent.hidden);
+    for (const kind of kinds) if (!seen || !kind.on.checked) [...kind.arrows, ...kind.others].forEach((arrow) => arrow.hide());
+    if (seen) loads.at(() => {
+      const { world = [], point, reaction = [], spot } = loads.wrenches();
+      for (const kind of kinds) {
+        let most = 0;
+        for (const found of [world, reaction]) for (let k = kind.from; k < found.length; k += 6) most = Math.max(most, size(found, k));
+        kind.scale = rounded(most, view.size, kind.scale);
+        if (!kind.on.checked) continue;
+        place(kind.arrows, world, point, kind);
+        place(kind.others, reaction, spot, kind);
+      }
+      const text = `A metre of arrow is ${kinds.map(({ scale, unit }) => `${Number(scale.toPrecision(1))} ${unit}`).join(", or ")}.${also}`;
+      if (said.textContent !== text) said.textContent = text;
+    });
+    view.render();
+  }
+  live.listen(draw);
+  return null; // it listens, as arrows move with every frame
+}
+
+panel("Forces", 0, drawForceArrows);
+panel("Forces", 10, drawJoints);
+panel("Forces", 20, drawConstraints);

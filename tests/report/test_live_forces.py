@@ -1,0 +1,166 @@
+"""The Forces leaf of a live page says what the library does: wrenches, λ, and every formulation."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.report import live_forces
+from dalembert.report.live_forces import forces_part, formulations_part
+from dalembert.report.page_kernels import page_kernels
+from dalembert.report.skeleton import body_poses
+from tests.kernels.agreement import EVALUATE, in_node
+from tests.report.test_live import Q, numbers, path, pose, shown, state  # noqa: F401  # fixtures
+
+NEAR = {"rtol": 0, "atol": 1e-9}
+SUMS, PARTS, CHOSEN, APART = (f".forces .loads >> nth={k} >> data" for k in range(4))
+
+
+def turn(shown, name="Forces"):  # noqa: F811
+    shown.get_by_role("tab", name=name).click()
+
+
+def cells(shown, selector, columns):  # noqa: F811
+    """All digits of a table's numbers, by rows."""
+    found = shown.locator(selector).evaluate_all("all => all.map((one) => Number(one.value))")
+    return np.array(found).reshape(-1, columns)
+
+
+def require_wrenches(shown, q, qd, qdd):  # noqa: F811
+    """The tables say what the library does."""
+    robot = dl.load("ur5")
+    expected = robot.joint_wrenches(q, qd, qdd)
+    np.testing.assert_allclose(cells(shown, PARTS, 6), expected, **NEAR)
+    sums = cells(shown, SUMS, 5)
+    force, moment = (np.linalg.norm(expected[:, part], axis=1) for part in (slice(3), slice(3, 6)))
+    np.testing.assert_allclose(sums[:, :2], np.stack([force, moment]).T, **NEAR)
+    # the UR5 has no friction: along the axes go the torques, all else is for the bearings
+    torque = robot.inverse_dynamics(q, qd, qdd)
+    np.testing.assert_allclose(sums[:, 2], torque, **NEAR)
+    np.testing.assert_allclose(sums[:, 3], force, **NEAR)
+    across = np.sqrt(np.maximum(moment**2 - torque**2, 0.0))
+    np.testing.assert_allclose(sums[:, 4], across, rtol=0, atol=1e-6)
+
+
+def test_wrenches_of_a_posture_typed_in_are_those_that_hold_it(shown):  # noqa: F811
+    pose(shown)
+    turn(shown)
+    require_wrenches(shown, Q, np.zeros(6), np.zeros(6))
+    assert "Held at rest" in shown.locator(".forces p").nth(1).text_content()
+
+
+def test_wrenches_in_motion_are_those_of_its_acceleration(shown):  # noqa: F811
+    pose(shown)
+    turn(shown)
+    shown.evaluate("live.advance(0.2); live.tell('paused')")
+    q, qd = state(shown), state(shown, "qd")
+    qdd = dl.load("ur5").forward_dynamics(q, qd, np.zeros(6))
+    require_wrenches(shown, q, qd, qdd)
+    assert "In motion" in shown.locator(".forces p").nth(1).text_content()
+    shown.get_by_label("state").select_option("rest")
+    require_wrenches(shown, q, np.zeros(6), np.zeros(6))
+    np.testing.assert_array_equal(state(shown, "qd"), qd)  # looking at it does not stop it
+
+
+ENDS = """live.forceArrows.map(({ arrows, scale }) => ({ scale, arrows: arrows.map((arrow) => {
+  const tip = arrow.heads[0].position.clone();
+  tip.y += arrow.tall / 2;
+  arrow.group.updateMatrixWorld();
+  return [arrow.group.visible, arrow.group.position.toArray(), arrow.group.localToWorld(tip).toArray()];
+}) }))"""
+
+
+def test_arrows_stand_at_the_joints_and_end_where_the_scale_says(shown):  # noqa: F811
+    pose(shown)
+    turn(shown)
+    robot, poses = dl.load("ur5"), body_poses(dl.load("ur5"), np.array(Q))
+    wrenches = robot.joint_wrenches(Q, np.zeros(6), np.zeros(6))
+    for kind, part in zip(shown.evaluate(ENDS), (slice(3), slice(3, 6)), strict=True):
+        assert any(visible for visible, *_ in kind["arrows"])
+        for k, (visible, start, tip) in enumerate(kind["arrows"]):
+            if not visible:
+                continue
+            R = robot.pose(Q, frame=robot.joints[k].link)[:3, :3]
+            np.testing.assert_allclose(start, poses[k, :3, 3], **NEAR)
+            end = poses[k, :3, 3] + R @ wrenches[k, part] / kind["scale"]
+            np.testing.assert_allclose(tip, end, rtol=0, atol=1e-6)
+
+
+def test_arrows_leave_with_the_leaf_unless_they_are_asked_to_stay(shown):  # noqa: F811
+    visible = "live.forceArrows.map(({ arrows }) => arrows.filter((a) => a.group.visible).length)"
+    pose(shown)
+    assert shown.evaluate(visible) == [0, 0]
+    turn(shown)
+    assert min(shown.evaluate(visible)) > 1
+    shown.get_by_label("moments").uncheck()
+    assert shown.evaluate(visible)[1] == 0
+    turn(shown, "Motion")
+    assert shown.evaluate(visible) == [0, 0]
+    turn(shown)
+    shown.get_by_label("on every leaf").check()
+    turn(shown, "Motion")
+    assert shown.evaluate(visible)[0] > 1
+
+
+def test_every_formulation_in_the_page_says_what_it_says_in_the_library(shown):  # noqa: F811
+    pose(shown)
+    turn(shown)
+    shown.evaluate("live.advance(0.1); live.acting.fill(0.7); live.tell('paused')")
+    robot, (q, qd) = dl.load("ur5"), (state(shown), state(shown, "qd"))
+    tau = np.full(6, 0.7)
+    qdd = robot.forward_dynamics(q, qd, tau)
+    ways = json.loads(shown.evaluate("JSON.stringify(live.given.formulations.ways)"))
+    select = shown.get_by_label("formulation", exact=True)
+    for way in (one for one in ways if one["quantity"] != "mass_matrix"):
+        select.select_option(way["kernel"])
+        given = (q, qd, qdd if way["quantity"] == "inverse_dynamics" else tau)
+        expected = robot.kernel(way["quantity"], way["name"])(*given)
+        found = cells(shown, CHOSEN, 2)[:, 0]
+        np.testing.assert_allclose(
+            found, expected, rtol=0, atol=1e-9 * max(1, np.abs(expected).max())
+        )
+        assert way["citation"] in shown.locator(".source").text_content()
+    table = cells(shown, APART, 5)
+    assert len(ways) == len(table) >= 12
+    assert (table[:, 1] < 1e-12).all() and (table[:, 1] > 0).any()
+    counts = [robot.operation_count(way["quantity"], way["name"]) for way in ways]
+    # a robot with a payload of its own to be set has more to compute
+    assert (table[:, 2] >= [count.multiplications for count in counts]).all()
+    assert (table[:, 4] > 0).all()
+
+
+def test_formulations_that_are_too_large_are_named_and_not_carried(monkeypatch):
+    robot = dl.load("planar_2r")
+    monkeypatch.setattr(live_forces, "EACH", 30)
+    data = formulations_part(robot).data["formulations"]
+    carried = {way["name"] for way in data["ways"] if way["quantity"] == "inverse_dynamics"}
+    assert "newton_euler" in carried  # the page's own
+    assert any("uicker_kahn" in text for text in data["left_out"])
+    assert "uicker_kahn" not in carried
+
+
+@pytest.mark.parametrize("name", ["four_bar", "slider_crank"])
+def test_constraint_forces_and_joints_of_a_closed_chain(name):
+    chain = dl.load(name)
+    part = forces_part(chain)
+    text = base64.b64encode(page_kernels(chain, None, part.kernels)).decode("ascii")
+    q, qd, _ = chain.random_state(np.random.default_rng(3))
+    tau = np.array([2.0, 0.5, -0.3])
+    qdd, lam = chain.forward_dynamics(q, qd, tau)
+    given = {"q": q.tolist(), "qd": qd.tolist()}
+    loads = {**given, "qdd": qdd.tolist(), "lam": lam.tolist()}
+    calls = [["forward_dynamics", {**given, "tau": tau.tolist()}], ["loads", loads]]
+    (made,) = in_node(EVALUATE, [[text, calls]])
+    (_, found), loaded = ([np.array(x, dtype=float) for x in one] for one in made)
+    local, _, _, drive, _, reaction, spot = loaded
+    np.testing.assert_allclose(found, lam, **NEAR)
+    np.testing.assert_allclose(local, chain.joint_wrenches(q, qd, qdd, lam).ravel(), **NEAR)
+    np.testing.assert_allclose(drive, tau, **NEAR)
+    force = chain.reactions(q, lam)["pin"]["force"]
+    np.testing.assert_allclose(reaction, [*force, 0, 0, 0], **NEAR)
+    tip = chain.robot.pose(q, frame=chain.dynamics.held_by[0].frame_b)[:3, 3]
+    np.testing.assert_allclose(spot, tip, **NEAR)
+    assert part.data["forces"]["rows"] == [["pin[0]", "N"], ["pin[1]", "N"]]
+    assert part.data["forces"]["acting"] == ["pin"]
