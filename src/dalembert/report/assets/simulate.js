@@ -159,4 +159,5 @@ async function goLive() {
     document.querySelector(".controls .run").hidden = true;
   }
   addEventListener("hashchange", follow);
+  performance.mark("live"); // ready to be moved
 }

@@ -1,0 +1,157 @@
+"""Live pages in a headless Chromium, from disk and without network: bytes, start, script per frame.
+
+    python -m benchmarks.page [SYSTEM or FILE …]
+
+"ready" is the time from the start of navigation until the live robot can be moved, each time in a new
+context of the browser. Script per frame is what a frame of the running simulation takes (physics,
+plots, tables; not the picture, which a headless browser draws in software), each leaf in turn. Frames
+follow each other as fast as they can, each a sixtieth of a second of the motion.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from importlib.metadata import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import dalembert as dl
+from dalembert.report.page import system_page
+from tests.browser import launched
+
+SYSTEMS = ("ur5", "panda", "four_bar", "stewart_platform")
+MESHES = ("ur5_robot.urdf", "panda.urdf")  # of the package example-robot-data
+FRAMES, STARTS = 600, 7
+PATIENCE = 300_000  # ms
+# all callbacks of a frame see one time, a sixtieth of a second after the last
+EVEN_TIME = """(() => {
+  const ask = requestAnimationFrame.bind(window);
+  let stamp = 0, asked = false;
+  const next = () => { asked = false; stamp += 1000 / 60; };
+  window.requestAnimationFrame = (act) => {
+    if (!asked) { asked = true; ask(next); }
+    return ask(() => act(stamp));
+  };
+})();"""
+MEASURE = """([tab, frames]) => new Promise((done) => {
+  const cost = [], run = document.querySelector(".run button");
+  run.click();
+  document.getElementById(tab).click(); // who lets go is shown another leaf
+  function look() {
+    if (live.cost !== undefined) cost.push(live.cost);
+    if (cost.length < frames) requestAnimationFrame(look);
+    else { run.click(); done(cost); }
+  }
+  live.cost = undefined;
+  requestAnimationFrame(look);
+})"""
+# relative to the largest kinetic energy on the way
+DRIFT = """() => {
+  let size = 0, worst = 0;
+  live.pose(live.home);
+  for (let k = 0; k < 600; k++) {
+    live.advance(1 / 60);
+    size = Math.max(size, live.value("kinetic_energy")[0]);
+    worst = Math.max(worst, Math.abs(live.lost()));
+  }
+  live.pose(live.home);
+  return worst / size;
+}"""
+RENDERER = """() => {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  const told = gl && gl.getExtension("WEBGL_debug_renderer_info");
+  return told ? gl.getParameter(told.UNMASKED_RENDERER_WEBGL) : "no WebGL";
+}"""
+
+
+def opened(browser: Any, path: Path) -> tuple[Any, Any]:
+    """(A new context, the page in it) without network."""
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 850})
+    context.add_init_script(EVEN_TIME)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    return context, page
+
+
+def start(browser: Any, path: Path) -> float | None:
+    """ms until the live robot is ready; None where a page has none."""
+    context, page = opened(browser, path)
+    there = page.evaluate("Boolean(data.live)")
+    if there:
+        page.wait_for_function("performance.getEntriesByName('live').length", timeout=PATIENCE)
+        there = page.evaluate("performance.getEntriesByName('live')[0].startTime")
+    context.close()
+    return there or None
+
+
+def frames(browser: Any, path: Path, count: int) -> tuple[dict[str, np.ndarray], str]:
+    """(ms of script of every frame by leaf, the drift of energy in words)."""
+    context, page = opened(browser, path)
+    page.set_default_timeout(PATIENCE)
+    page.locator(".modes button").nth(1).click()
+    found = {}
+    for leaf in page.locator(".leaves button").all():
+        page.evaluate("live.pose(live.home)")
+        found[leaf.text_content()] = np.array(
+            page.evaluate(MEASURE, [leaf.get_attribute("id"), count])
+        )
+    friction = page.evaluate("Boolean(live.given.friction)")
+    drift = "friction" if friction else f"{page.evaluate(DRIFT):.0e}"
+    context.close()
+    return found, drift
+
+
+def meshed() -> list[Path]:
+    """Robots with meshes, where example-robot-data is installed."""
+    try:
+        there = files("example-robot-data") or ()
+    except ModuleNotFoundError:
+        return []
+    return [Path(str(f.locate())) for name in MESHES for f in there if f.name == name]
+
+
+def main() -> None:
+    """Write the pages, open them, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("systems", nargs="*", help="names of the zoo, or robot files")
+    parser.add_argument("--frames", type=int, default=FRAMES)
+    parser.add_argument("--starts", type=int, default=STARTS)
+    asked = parser.parse_args()
+    table = Table(title="")
+    for heading in ("page", "kB", "ready, ms: best", "median", "leaf"):
+        table.add_column(heading)
+    for heading in ("script per frame, ms: median", "99 %", "worst", "energy drift, 10 s"):
+        table.add_column(heading, justify="right")
+    with tempfile.TemporaryDirectory() as folder, launched() as browser:
+        for one in asked.systems or [*SYSTEMS, *meshed()]:
+            system = dl.load(str(one))
+            path = Path(folder) / f"{system.name}{len(table.rows)}.html"
+            path.write_text(system_page(system), encoding="utf-8")
+            _rows(table, browser, path, f"{system.name}{', meshes' * isinstance(one, Path)}", asked)
+            table.add_section()
+        page = browser.new_page()
+        table.title = f"Chromium {browser.version}, {page.evaluate(RENDERER)}"
+    Console(width=150).print(table)
+
+
+def _rows(table: Table, browser: Any, path: Path, name: str, asked: Any) -> None:
+    size = f"{path.stat().st_size / 1000:.0f}"
+    ready = [ms for _ in range(asked.starts) if (ms := start(browser, path)) is not None]
+    if not ready:
+        table.add_row(name, size, "not live")
+        return
+    found, drift = frames(browser, path, asked.frames)
+    told = [name, size, f"{min(ready):.0f}", f"{np.median(ready):.0f}"]
+    for leaf, ms in found.items():
+        shown = (np.median(ms), np.quantile(ms, 0.99), ms.max())
+        table.add_row(*told, leaf, *(f"{x:.1f}" for x in shown), drift)
+        told, drift = [""] * 4, ""
+
+
+if __name__ == "__main__":
+    main()
