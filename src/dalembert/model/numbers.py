@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,9 @@ def _thaw(
     return replace(unflatten(model, numbers(symbols)[0]), parameters=parameters)
 
 
+@lru_cache(
+    maxsize=16
+)  # a model is bound again and again: for every posture drawn, every value tried
 def _function(model: Model) -> bridge.Function:
     """Parameter vector → all numbers of the model."""
     expressions = flatten(model)

@@ -29,6 +29,7 @@ MOST_BYTES = 600_000  # of a module: with the viewer, the font and base64, a pag
 SCRIPTS = (
     *("kernels.js", "closing.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
     *("forces.js", "formulations.js"),
+    *("settings.js", "parameters.js", "ellipsoids.js"),
     *("drag.js", "push.js", "netcdf.js", "record.js", "share.js", "simulate.js"),
 )
 

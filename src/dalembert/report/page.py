@@ -257,7 +257,8 @@ def stage(drawn: Any, looks: dict[str, Any] | None) -> str:
 
 def style(formulas: bool = True) -> str:
     """The style sheet, and a font for mathematics, which many systems lack."""
-    plain = css() + asset("assets/page.css") + asset("assets/live.css") + asset("assets/forces.css")
+    sheets = ("page", "live", "forces", "parameters")
+    plain = css() + "".join(asset(f"assets/{name}.css") for name in sheets)
     if not formulas:
         return plain
     font = (files("dalembert.report") / "vendor/stix-math.woff2").read_bytes()

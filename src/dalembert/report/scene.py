@@ -11,7 +11,7 @@ from dalembert.model import Model
 from dalembert.model.joint import Ball
 from dalembert.model.model import Body
 from dalembert.report.looks import Looks, extremes
-from dalembert.report.skeleton import ORIGIN, Z, adrift, between_axes, body_poses, ends, numbers_of
+from dalembert.report.skeleton import ORIGIN, Z, adrift, between_axes, ends, numbers_of, poses_of
 from dalembert.systems.robot import Robot
 
 SLENDER = 0.029  # radius of a link over the size of the mechanism
@@ -26,7 +26,7 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray, looks: Looks | None = None
     robot's own shapes count for what must be in view.
     """
     model = numbers_of(robot)
-    poses = np.stack([body_poses(robot, one) for one in q])
+    poses = np.stack([poses_of(model, one) for one in q])
     tool = model.frame(model.tool)
     carried = poses[:, tool.body] if tool.body >= 0 else np.broadcast_to(np.eye(4), (len(q), 4, 4))
     way = carried[:, :3, :3] @ np.asarray(tool.translation, float) + carried[:, :3, 3]

@@ -143,7 +143,7 @@ async function goLive() {
   function follow() {
     try {
       const asked = address.read(live, location.hash);
-      if (asked) { said.remove(); live.begin(asked.q, asked.qd); choose(true); }
+      if (asked) { said.remove(); address.take(live, asked); choose(true); }
       return asked !== null;
     } catch (error) {
       say(error.message);

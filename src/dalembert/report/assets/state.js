@@ -145,25 +145,36 @@ drive("gravity", "gravity held", (live) => (everyJoint(live) && live.has("gravit
 
 // The state in the address: #q=…&qd=…, numbers as they are.
 const address = {
+  more: [], // {name, size, values(): numbers or null, refusal(numbers): words or null, take(numbers or null)}, of other scripts
   text(live) {
     const list = (values) => Array.from(values, String).join(",");
-    return `#q=${list(live.q)}` + (live.qd.some((v) => v !== 0) ? `&qd=${list(live.qd)}` : "");
+    const found = this.more.map((one) => [one.name, one.values()]).filter(([, values]) => values);
+    return `#q=${list(live.q)}` + (live.qd.some((v) => v !== 0) ? `&qd=${list(live.qd)}` : "") + found.map(([name, values]) => `&${name}=${list(values)}`).join("");
   },
   // Put there; a page inside another one has no address of its own.
   write(text) {
     if (window === window.parent) history.replaceState(null, "", text);
   },
-  // {q, qd} of an address, null of one that says nothing; an Error where it does not fit the robot.
+  // {q, qd, …} of an address, null of one that says nothing; an Error where it does not fit the robot.
   read(live, hash) {
     if (!hash.startsWith("#q=")) return null;
-    const found = new URLSearchParams(hash.slice(1)), sizes = { q: live.q.length, qd: live.qd.length }, made = { q: null, qd: null };
-    for (const name in sizes) {
+    const found = new URLSearchParams(hash.slice(1)), made = {};
+    const known = [{ name: "q", size: live.q.length }, { name: "qd", size: live.qd.length }, ...this.more];
+    for (const { name, size, refusal = () => null } of known) {
+      made[name] = null;
       if (!found.has(name)) continue;
       const values = found.get(name).split(",").map((text) => (text.trim() ? Number(text) : NaN));
-      if (values.length !== sizes[name] || !values.every(Number.isFinite))
-        throw new Error(`The address gives no posture of this robot: ${name} must be ${sizes[name]} numbers.`);
+      if (values.length !== size || !values.every(Number.isFinite))
+        throw new Error(`The address does not fit this robot: ${name} must be ${size} number${size === 1 ? "" : "s"}.`);
+      const said = refusal(values);
+      if (said) throw new Error(`The address does not fit this robot: ${said}.`);
       made[name] = values;
     }
     return made;
+  },
+  // What was read becomes the state.
+  take(live, asked) {
+    for (const one of this.more) one.take(asked[one.name]);
+    live.begin(asked.q, asked.qd);
   },
 };

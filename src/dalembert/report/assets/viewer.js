@@ -2,7 +2,7 @@
 "use strict";
 let clearArm = () => {};
 // The picture that is shown. bodies(T, root) places the bodies and goes along with one, after(f) calls f with each frame,
-// keep() holds the camera; aids (seen while the robot is live) and groups (one of each body) take what others draw,
+// keep() holds the camera, beside(groups) takes another robot into the picture; aids (seen while the robot is live) and groups (one of each body) take what others draw,
 // in materials of the page's colours.
 let view = null;
 function drawArm() {
@@ -164,10 +164,10 @@ function drawArm() {
     widen();
   }
   // a live robot stays in the picture, unless the reader has chosen another view
-  let chosen = false;
+  let chosen = false, others = []; // bodies of another robot that is to be in it too
   controls.addEventListener("start", () => { chosen = true; });
   function widen() {
-    const out = () => bodies.some((body) => { a.copy(body.position).project(camera); return Math.max(Math.abs(a.x), Math.abs(a.y)) > 0.86; });
+    const out = () => [...bodies, ...others].some((body) => { a.copy(body.position).project(camera); return Math.max(Math.abs(a.x), Math.abs(a.y)) > 0.86; });
     const most = 1.7 * away0.length(); // farther off it would be too small to see
     while (!chosen && camera.position.distanceTo(controls.target) < most && out()) {
       camera.position.sub(controls.target).multiplyScalar(1.02).add(controls.target);
@@ -281,6 +281,7 @@ function drawArm() {
   view = {
     camera, canvas: renderer.domElement, world, aids, groups: bodies, bones, size, radius: scene.radius, material, bodies: placed, render, picture,
     after: (follower) => { followers.push(follower); }, keep: () => { chosen = true; },
+    beside: (groups) => { others = groups; },
   };
   paint();
   fit();

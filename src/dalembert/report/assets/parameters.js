@@ -1,0 +1,147 @@
+// Every named parameter as a slider, and two settings of them side by side.
+"use strict";
+const DENSITY = 7850; // kg/m³, of steel: a payload is drawn as a ball of it
+
+function drawParameters(live, place) {
+  const settings = Settings.of(live);
+  if (!settings) return null;
+  const box = element("div", null, place, "parameters box"), head = element("div", null, box, "head"), bar = element("div", null, box, "settings");
+  element("h3", "Parameters", head);
+  pressed("Reset", head, () => { said.textContent = ""; settings.put(settings.defaults); }, "all as the robot was given").classList.add("back");
+  const tick = element("input", null, element("label", null, bar));
+  tick.type = "checkbox";
+  tick.parentElement.append(" compare two settings");
+  const group = element("span", null, bar, "choose");
+  group.setAttribute("role", "group");
+  group.setAttribute("aria-label", "the setting of the live robot; the other is seen through");
+  const buttons = SETTINGS.map((name, k) => pressed(name, group, () => settings.choose(k), `sliders and the solid robot are setting ${name}`));
+  tick.addEventListener("change", () => { settings.compare(tick.checked); live.tell("changed"); });
+  if (live.given.added)
+    element("p", "This robot has no named parameters. A point mass at its tool can be added here; everything else on the page stays as it was given.", box, "faint");
+  const said = element("p", "", null, "refused"), rows = settings.rows.map((row, k) => parameterRow(settings, row, k, box, said));
+  box.appendChild(said);
+  said.setAttribute("role", "status");
+  const load = live.given.added && view ? drawLoad(live, settings) : () => {};
+  live.listen(load);
+  return () => {
+    tick.checked = settings.both;
+    group.hidden = !settings.both;
+    buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === settings.mine)));
+    rows.forEach((update, k) => update(settings.values[settings.mine][k]));
+  };
+}
+
+function parameterRow(settings, { name, low, high, value: given, unit, least }, k, parent, said) {
+  const row = element("div", null, parent, "parameter"), label = element("label", name, row), id = `parameter${k}`;
+  label.htmlFor = id;
+  label.title = name;
+  const slider = element("input", null, row), field = element("input", null, row);
+  element("span", unit, row, "unit");
+  Object.assign(slider, { type: "range", min: low, max: high, step: "any" });
+  slider.setAttribute("aria-label", unit ? `${name}, ${unit}` : name);
+  Object.assign(field, { type: "number", step: "any", id, inputMode: "decimal", title: `given as ${given}${unit ? ` ${unit}` : ""}` });
+  if (least != null) field.min = least;
+  const change = (value) => {
+    const why = settings.set(k, value);
+    said.textContent = why ? `${why[0].toUpperCase()}${why.slice(1)}. It stays at ${number(settings.values[settings.mine][k])}${unit ? ` ${unit}` : ""}.` : "";
+    field.classList.toggle("beyond", why !== null);
+  };
+  const digits = Math.max(0, 3 - Math.floor(Math.log10(high)));
+  slider.addEventListener("input", () => change(Number(Number(slider.value).toFixed(digits))));
+  field.addEventListener("input", () => { if (field.value !== "" && Number.isFinite(field.valueAsNumber)) change(field.valueAsNumber); });
+  const settled = () => { field.value = Number(settings.values[settings.mine][k].toPrecision(6)); field.classList.remove("beyond"); };
+  field.addEventListener("blur", settled);
+  field.addEventListener("keydown", (event) => { if (event.key === "Enter") settled(); });
+  const back = pressed("↺", row, () => { change(given); settled(); }, `back to ${number(given)}`);
+  back.classList.add("plain");
+  back.setAttribute("aria-label", `${name} as it was given`);
+  return (value) => {
+    slider.value = value;
+    slider.setAttribute("aria-valuetext", `${number(value)} ${unit}`);
+    if (document.activeElement !== field) settled();
+    back.disabled = value === given;
+  };
+}
+
+// The page's own payload as a ball of steel at the tool, of the other robot too.
+function drawLoad(live, settings) {
+  const tool = toolOf(live), paints = [view.material("--tip"), view.material("--tip", { transparent: true, opacity: 0.42, depthWrite: false })];
+  const balls = paints.map((paint) => new THREE.Mesh(new THREE.SphereGeometry(1, 40, 26), paint));
+  view.aids.add(...balls);
+  function place(ball, mass) {
+    const T = tool.pose();
+    ball.visible = mass > 0;
+    ball.position.set(T[3], T[7], T[11]);
+    ball.scale.setScalar(Math.max(Math.cbrt((3 * mass) / (4 * Math.PI * DENSITY)), 1e-6));
+  }
+  return () => {
+    place(balls[0], settings.values[settings.mine][0]);
+    if (settings.both) settings.beside(() => place(balls[1], settings.values[settings.mine][0]));
+    else balls[1].visible = false;
+  };
+}
+
+// What both robots are, where each of them is, in two columns with their difference.
+function drawComparison(live, place) {
+  const settings = Settings.of(live);
+  if (!settings) return null;
+  const box = element("div", null, place, "comparison box"), table = element("table", null, element("div", null, box, "wide"));
+  const first = element("tr", null, element("thead", null, table)), body = element("tbody", null, table), rows = [];
+  for (const text of ["", ...SETTINGS, "B − A"]) element("th", text, first).scope = "col";
+  const line = (label, unit, kernel, k) => {
+    const row = element("tr", null, body), name = element("th", label, row);
+    name.scope = "row";
+    if (unit && unit !== "1") element("small", ` ${unit}`, name);
+    rows.push({ kernel, k, cells: [0, 1, 2].map(() => element("data", null, element("td", null, row))) });
+  };
+  const n = live.qd.length, joints = live.about.velocities, units = live.about.units.tau;
+  const group = (title) => { const cell = element("th", title, element("tr", null, body, "group")); cell.colSpan = 4; cell.scope = "rowgroup"; };
+  if (live.has("gravity_torque")) { group("Gravity torque"); joints.forEach((name, k) => line(plainName(name), units[k], "gravity_torque", k)); }
+  if (live.has("mass_matrix")) { group("Diagonal of M(q)"); joints.forEach((name, k) => line(plainName(name), "", "mass_matrix", k * n + k)); }
+  group("Energy");
+  line("kinetic", "J", "kinetic_energy", 0);
+  line("potential", "J", "potential_energy", 0);
+  const curves = drawCurves(live, settings, place);
+  const kernels = [...new Set(rows.map((row) => row.kernel))];
+  const all = () => Object.fromEntries(kernels.map((kernel) => [kernel, Float64Array.from(live.value(kernel))]));
+  live.listen((why) => { if (why !== "moved") box.hidden = curves.hidden = !settings.both; });
+  box.hidden = curves.hidden = true;
+  return () => {
+    if (!settings.both) return;
+    const mine = all(), other = settings.beside(all), [a, b] = settings.mine === 0 ? [mine, other] : [other, mine];
+    for (const { kernel, k, cells } of rows) {
+      const values = [a[kernel][k], b[kernel][k], b[kernel][k] - a[kernel][k]], beside = Math.max(...a[kernel].map(Math.abs), ...b[kernel].map(Math.abs));
+      cells.forEach((cell, j) => show(cell, values[j], beside));
+    }
+  };
+}
+
+// One coordinate of both robots, since they were let go.
+function drawCurves(live, settings, place) {
+  const part = element("div", null, place, "curves"), strips = [], bar = element("div", null, part, "head");
+  const units = live.about.units.q, options = live.joints.map((joint, j) => [plainName(joint.name), j]);
+  const energy = () => live.value("kinetic_energy")[0];
+  options.push(["kinetic energy", options.length]);
+  choice("what is plotted of both", options, bar, (value) => { strips.forEach((one, j) => { one.strip.box.hidden = j !== Number(value); }); draw(); });
+  live.joints.forEach((joint) => {
+    const unit = units[joint.k] === "1" ? "q" : `q / ${units[joint.k]}`;
+    strips.push({ strip: new Strip(plainName(joint.name), unit, SETTINGS, part), value: () => live.q[joint.k] });
+  });
+  strips.push({ strip: new Strip("Kinetic energy", "K / J", SETTINGS, part), value: energy });
+  strips.forEach(({ strip }, j) => { strip.box.hidden = j !== 0; });
+  const draw = () => { for (const { strip } of strips) if (!strip.box.hidden) { strip.draw(); strip.values(); } };
+  const values = () => strips.map((one) => one.value());
+  live.listen((why) => {
+    if (!settings.both || !live.shown) return;
+    if (why === "posed") strips.forEach(({ strip }) => strip.clear());
+    if (why === "posed" || why === "moved") {
+      const mine = values(), other = settings.beside(values), pair = settings.mine === 0 ? [mine, other] : [other, mine];
+      strips.forEach(({ strip }, j) => strip.push(live.time, [pair[0][j], pair[1][j]]));
+    }
+    if (!place.hidden && (why !== "moved" || live.count % 2 === 0)) draw();
+  });
+  return part;
+}
+
+panel("Parameters", 0, drawParameters);
+panel("Parameters", 10, drawComparison);
