@@ -5,11 +5,61 @@ import pytest
 
 import dalembert as dl
 from dalembert.kernels.program.interpret import interpret
+from dalembert.report import live_parameters
 from dalembert.report.live_ellipsoids import ellipsoids
 from dalembert.report.live_parameters import loaded, near, parameters_part
-from dalembert.zoo.letters import symbolic_model
+from dalembert.report.skeleton import body_poses
+from tests.report.test_live import numbers, pose, state, written
+from tests.report.test_page import wait_until
 
 Q = (0.3, -1.2, 1.1, -0.8, 0.9, 0.2)
+START, NEAR = (0.4, -0.9), {"rtol": 0, "atol": 1e-9}
+NAMES = ("b", "m", "l")
+
+
+def arm(m=1.5, l=0.8, b=0.2):
+    """Two joints under gravity: the mass of the forearm, the length before it, friction."""
+    load, length = dl.Parameter("m", m), dl.Parameter("l", l)
+    body = {"mass": 2.0, "com": (0.3, 0, 0), "inertia": np.diag([0.01, 0.06, 0.06])}
+    elbow = [[1, 0, 0, length], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    joint = {"type": "revolute", "axis": (0, 1, 0)}
+    upper = {"name": "upper", "joint": {**joint, "viscous": dl.Parameter("b", b)}, **body}
+    fore = {"name": "fore", "parent": "upper", "joint": {**joint, "origin": elbow}, **body}
+    tool = np.eye(4)
+    tool[0, 3] = 0.6
+    return dl.Robot.from_links([upper, {**fore, "mass": load}], tool=tool, name="arm")
+
+
+def at(robot, **values):
+    """The values as the page has them, in the order of the robot's parameters."""
+    return [values.get(name, default) for name, default in robot.named_parameters.items()]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return written(arm(), tmp_path_factory.mktemp("parameters"))
+
+
+@pytest.fixture
+def shown(open_page, path):
+    """The parameters of the live arm, in the posture START."""
+    made = open_page(path, at=0.0)
+    made.locator(".modes button").nth(1).click()
+    pose(made, START)
+    made.get_by_role("tab", name="Parameters").click()
+    return made
+
+
+def give(shown, name, value):
+    shown.get_by_label(name, exact=True).fill(str(value))
+
+
+def compare(shown, **others):
+    """Setting B with these values, A as it is; B is the live robot's now."""
+    shown.get_by_label("compare two settings").check()
+    shown.get_by_role("button", name="B", exact=True).click()
+    for name, value in others.items():
+        give(shown, name, value)
 
 
 def test_a_robot_without_parameters_gets_a_payload_at_its_tool():
@@ -32,36 +82,168 @@ def test_a_tool_that_does_not_move_gets_no_payload():
 
 
 def test_sliders_have_units_and_ranges_of_what_they_are():
-    joint = {"type": "revolute", "axis": (0, 1, 0), "viscous": dl.Parameter("b", 0.3)}
-    mass, offset = dl.Parameter("m", 2.0), dl.Parameter("x", -0.1)
-    link = {"name": "a", "mass": mass, "com": (offset, 0, 0), "inertia": np.eye(3) * 0.1}
-    arm = dl.Robot.from_links([{**link, "joint": joint}])
-    rows = {row["name"]: row for row in parameters_part(arm).data["parameters"]}
-    assert {name: row["unit"] for name, row in rows.items()} == {
-        "m": "kg",
-        "x": "m",
-        "b": "N m s/rad",
-    }
-    assert (rows["m"]["low"], rows["m"]["high"]) == (0.0, 4.0)
-    assert (rows["x"]["low"], rows["x"]["high"]) == (-0.2, 0.2)
-    assert near(4.6) == 5.0
-
-
-def test_lengths_stretch_the_parts_that_they_are():
-    arm = symbolic_model("planar_2r")
-    moved = parameters_part(arm).data["stretch"]
-    length = str(list(arm.named_parameters).index("l1"))
-    assert [0.0, 0.0, 0.0, 1.0, 0.0, 0.0] in [part.get(length) for part in moved.values()]
+    rows = {row["name"]: row for row in parameters_part(arm(l=-0.8)).data["parameters"]}
+    units = {name: row["unit"] for name, row in rows.items()}
+    assert units == {"b": "N m s/rad", "m": "kg", "l": "m"}
+    assert (rows["m"]["low"], rows["m"]["high"]) == (0.0, 3.0)
+    assert (rows["l"]["low"], rows["l"]["high"]) == (-1.6, 1.6)
+    assert live_parameters.slider_of("k", 0.0)["low"] == -1.0
+    assert live_parameters.slider_of("k", None, "kg")["low"] == 0.0
+    assert [near(x) for x in (4.6, 0.11, 0.0)] == [5.0, 0.1, 1e-9]
 
 
 @pytest.mark.parametrize("payload", [0.0, 2.0])
 def test_ellipsoids_are_those_of_the_library(payload):
     robot = dl.load("ur5").with_payload(payload)
-    kernel = ellipsoids(loaded(dl.load("ur5")))
-    found = interpret(kernel, np.array(Q), np.array([payload]))
+    found = interpret(ellipsoids(loaded(dl.load("ur5"))), np.array(Q), np.array([payload]))
     J = robot.jacobian(Q, expressed_in="world")[:3]
     np.testing.assert_allclose(found[0], J @ J.T, atol=1e-12)
     mobility = J @ np.linalg.solve(robot.mass_matrix(Q), J.T)
     np.testing.assert_allclose(found[1], mobility, rtol=1e-10)
     radii = robot.velocity_ellipsoid(Q)[0]
     np.testing.assert_allclose(np.sqrt(np.linalg.eigvalsh(found[0]))[::-1], radii, rtol=1e-9)
+
+
+def test_a_parameter_typed_in_changes_all_that_is_shown(shown):
+    give(shown, "m", 2.25)
+    give(shown, "l", 1.1)
+    shown.get_by_role("tab", name="Posture").click()
+    robot = arm(m=2.25, l=1.1)
+    np.testing.assert_allclose(numbers(shown, ".joint"), robot.gravity_torque(START), **NEAR)
+    M = robot.mass_matrix(START)
+    np.testing.assert_allclose(numbers(shown, ".matrix"), M.ravel(), **NEAR)
+    potential = shown.locator("[data-of='potential energy']").evaluate("(one) => Number(one.value)")
+    assert potential == pytest.approx(robot.potential_energy(START), abs=1e-9)
+    found = numbers(shown, ".ellipsoid").reshape(2, 3)
+    J = robot.jacobian(START, expressed_in="world")[:3]
+    # the plane of the arm: the third axis has neither velocity nor mobility
+    squares = np.linalg.eigvalsh(J @ J.T)[:0:-1]
+    np.testing.assert_allclose(found[0, :2], np.sqrt(squares), rtol=1e-9)
+    mobile = np.linalg.eigvalsh(J @ np.linalg.solve(M, J.T))[:0:-1]
+    np.testing.assert_allclose(found[1, :2], 1.0 / mobile, rtol=1e-9)
+    assert found[:, 2].tolist() == [0.0, np.inf]
+    shown.get_by_role("tab", name="Parameters").click()
+    shown.get_by_role("button", name="m as it was given").click()
+    assert state(shown, "parameters").tolist() == at(arm(), l=1.1)
+    shown.locator(".parameters .back").click()
+    assert state(shown, "parameters").tolist() == at(arm())
+
+
+def test_the_picture_follows_a_length_and_leaves_with_the_live_robot(shown):
+    """The link before the elbow is as long as the parameter says, and the bodies are there."""
+    length = "Math.max(...view.bones.parts.map(({ mesh }) => mesh.geometry.parameters.height ?? 0))"
+    give(shown, "l", 1.3)
+    assert shown.evaluate(length) == pytest.approx(1.3, abs=1e-4)
+    places = np.array(shown.evaluate("view.groups.map((one) => one.position.toArray())"))
+    robot = arm(l=1.3)
+    np.testing.assert_allclose(places, body_poses(robot, np.array(START))[:, :3, 3], **NEAR)
+    shown.locator(".modes button").nth(0).click()
+    assert shown.evaluate(length) == pytest.approx(0.8, abs=1e-4)
+    assert not shown.evaluate("view.aids.visible")
+
+
+def test_two_settings_stand_side_by_side_and_are_let_go_together(shown):
+    light, heavy = arm(m=1.0), arm(m=2.8, b=0.1)
+    give(shown, "m", 1.0)
+    compare(shown, m=2.8, b=0.1)
+    found = numbers(shown, ".comparison").reshape(-1, 3)
+    torques = np.stack([one.gravity_torque(START) for one in (light, heavy)], axis=1)
+    np.testing.assert_allclose(found[:2, :2], torques, **NEAR)
+    diagonals = np.stack([one.mass_matrix(START).diagonal() for one in (light, heavy)], axis=1)
+    np.testing.assert_allclose(found[2:4, :2], diagonals, **NEAR)
+    energies = [one.potential_energy(START) for one in (light, heavy)]
+    np.testing.assert_allclose(found[5, :2], energies, **NEAR)
+    np.testing.assert_allclose(found[:, 2], found[:, 1] - found[:, 0], atol=1e-12)
+    shown.evaluate("live.advance(0.3); live.tell('moved')")
+    for name, robot in (("", heavy), ("settings.other.", light)):
+        q, qd = robot.rollout(START, np.zeros(2), np.zeros(2), steps=300, dt=1e-3)
+        np.testing.assert_allclose(state(shown, f"{name}q"), q[-1], **NEAR)
+        np.testing.assert_allclose(state(shown, f"{name}qd"), qd[-1], **NEAR)
+    ghost = np.array(
+        shown.evaluate("live.settings.ghost.groups.map((one) => one.position.toArray())")
+    )
+    there = np.array(shown.evaluate("Array.from(live.settings.other.q)"))
+    np.testing.assert_allclose(ghost, body_poses(light, there)[:, :3, 3], **NEAR)
+    shown.get_by_role("button", name="A", exact=True).click()
+    np.testing.assert_allclose(state(shown), there, **NEAR)
+
+
+def test_a_push_and_a_drive_act_on_both(shown):
+    """The same kernels with the same parameters: two robots that begin together stay together."""
+    compare(shown)
+    shown.locator(".run select").nth(1).select_option("gravity")
+    shown.evaluate(
+        "live.forces.forEach((one) => one.give?.(1, [0, 0, 20], 0.05)); live.advance(0.2)"
+    )
+    assert np.abs(state(shown, "qd")).max() > 0.01
+    np.testing.assert_array_equal(state(shown), state(shown, "settings.other.q"))
+    assert shown.evaluate("live.work") == shown.evaluate("live.settings.other.work")
+
+
+def test_a_change_on_the_way_is_no_loss_of_energy(shown):
+    give(shown, "b", 0.0)
+    shown.evaluate("live.advance(0.2); live.tell('moved')")
+    give(shown, "m", 2.9)
+    assert shown.evaluate("live.time") == pytest.approx(0.2)
+    shown.evaluate("live.advance(0.2)")
+    assert abs(shown.evaluate("live.lost()")) < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("m", -1, "Inertia of 'fore': mass -1 kg is negative. It stays at 1.500 kg."),
+        ("b", -0.5, "Joint 'upper': viscous is -0.5; it cannot be negative."),
+    ],
+)
+def test_what_no_body_can_be_is_refused_in_words(shown, name, value, words):
+    give(shown, name, value)
+    assert words in shown.locator(".refused").text_content()
+    assert state(shown, "parameters").tolist() == at(arm())
+    give(shown, name, 0.25)
+    assert shown.locator(".refused").text_content() == ""
+
+
+def test_the_address_holds_both_settings(shown, open_page, path):
+    give(shown, "l", 1.25)
+    compare(shown, m=2.5)
+    wait_until(shown, lambda: "&b=" in shown.evaluate("location.hash"))
+    again = open_page(path)
+    again.goto(path.as_uri() + shown.evaluate("location.hash"))
+    again.reload()
+    wait_until(again, lambda: again.locator("#live").is_visible())
+    np.testing.assert_array_equal(state(again), START)
+    values = again.evaluate("live.settings.values.map((one) => Array.from(one))")
+    assert values == [at(arm(), l=1.25), at(arm(), l=1.25, m=2.5)]
+    assert state(again, "parameters").tolist() == values[0]
+    for wrong, words in (
+        ("1,2", "p must be 3 numbers"),
+        ("1,2,x", "p must be 3 numbers"),
+        (",".join(map(str, at(arm(), m=-2.0))), "mass -2 kg is negative"),
+    ):
+        again.evaluate("(p) => { location.hash = `#q=0,0&p=${p}` }", wrong)
+        again.get_by_text(words).wait_for()
+        assert state(again, "parameters").tolist() == values[0]
+    again.evaluate("location.hash = '#q=0,0'")
+    wait_until(again, lambda: state(again, "parameters").tolist() == at(arm()))
+    assert not again.evaluate("live.settings.both")
+
+
+def test_names_of_parameters_are_text(open_page, tmp_path, monkeypatch):
+    hostile, slider = "<img src=x onerror=alert(1)>", live_parameters.slider_of
+    monkeypatch.setattr(live_parameters, "slider_of", lambda _, *rest: slider(hostile, *rest))
+    page = open_page(written(arm(), tmp_path), at=0.0)
+    page.locator(".modes button").nth(1).click()
+    page.get_by_role("tab", name="Parameters").click()
+    assert page.locator(".parameter label").all_text_contents() == [hostile] * 3
+    page.locator("#parameter1").fill("-1")
+    assert "is negative" in page.locator(".refused").text_content()
+    assert page.locator("img").count() == 0
+
+
+def test_nothing_is_cut_off_on_a_narrow_page(open_page, path):
+    page = open_page(path, 400, at=0.0)
+    page.locator(".modes button").nth(1).click()
+    page.get_by_role("tab", name="Parameters").click()
+    page.get_by_label("compare two settings").check()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

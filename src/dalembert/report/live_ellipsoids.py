@@ -13,7 +13,9 @@ from dalembert.systems.system import System
 
 def ellipsoids_part(system: System) -> Part:
     """The kernel `ellipsoids` of a robot; nothing of other systems."""
-    return Part({"ellipsoids": ellipsoids(system)}) if system.robot is system else Part()
+    if system.robot is not system:
+        return Part()
+    return Part({"ellipsoids": ellipsoids(system)}, says="ellipsoids")
 
 
 def ellipsoids(system: System) -> Program:

@@ -46,10 +46,11 @@ def parameters_part(system: System) -> Part:
     given = system.named_parameters
     if not given:
         return Part()
-    if system.robot is not system:
+    robot = system.robot
+    if robot is None or dict(robot.named_parameters) != dict(given):
         rows = [slider_of(name, value) for name, value in given.items()]
         return Part(data={"parameters": rows})
-    robot, model = system.robot, system.robot.model
+    model = robot.model
     values = np.array([0.0 if value is None else value for value in given.values()])
     here = model.bind(values)
     changes = np.where(values == 0.0, 0.5, 0.5 * np.abs(values))

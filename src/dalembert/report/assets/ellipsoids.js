@@ -14,8 +14,8 @@ function symmetricAxes(matrix) {
       for (let k = 0; k < 3; k++) turn(V, 3 * k + p, 3 * k + q);
     }
   }
-  const order = [0, 1, 2].sort((i, j) => A[4 * i] - A[4 * j]);
-  return { values: order.map((k) => A[4 * k]), axes: order.map((k) => [V[k], V[3 + k], V[6 + k]]) };
+  const order = [0, 1, 2].sort((i, j) => A[4 * i] - A[4 * j]), rounding = 1e-14 * Math.max(...[0, 4, 8].map((k) => Math.abs(A[k])));
+  return { values: order.map((k) => (Math.abs(A[4 * k]) < rounding ? 0 : A[4 * k])), axes: order.map((k) => [V[k], V[3 + k], V[6 + k]]) };
 }
 
 const ELLIPSOIDS = [

@@ -1,7 +1,7 @@
 // Two settings of the parameters, A and B: the live robot has one, the other may move beside it.
 "use strict";
 const SETTINGS = ["A", "B"];
-const STATE = ["q", "qd", "tau", "acting"], COUNTS = ["work", "struck", "count", "left", "energy0"]; // all that a robot's motion is
+const STATE = ["q", "qd", "t", "tau", "acting"], COUNTS = ["work", "struck", "count", "left", "energy0"]; // all that a robot's motion is
 
 class Settings {
   // Of one live robot, made when first asked for; null where it has no parameters.
@@ -18,8 +18,8 @@ class Settings {
     this.mine = 0; // which of them the live robot has
     this.both = false;
     // the other robot's state, while the live one's is in the module
-    this.other = Object.fromEntries([...STATE.map((name) => [name, live[name].slice()]), ...COUNTS.map((name) => [name, 0])]);
-    this.picture = view && live.given.stretch ? view.bones : null;
+    this.state = STATE.filter((name) => live[name]);
+    this.other = Object.fromEntries([...this.state.map((name) => [name, live[name].slice()]), ...COUNTS.map((name) => [name, 0])]);
     this.ghost = null;
     const step = live.step.bind(live);
     live.step = (steps) => this.step(step, steps);
@@ -60,7 +60,7 @@ class Settings {
   put(values, before = this.live.energy()) {
     const { live } = this;
     this.take(this.mine, values);
-    if (live.count === 0) { live.pose(live.q.slice(), live.qd.slice()); return; }
+    if (live.count === 0) { live.pose(live.q.slice(), live.qd.slice(), live.origin); return; }
     live.energy0 += live.energy() - before; // a change of its body is no loss
     live.tell("changed");
   }
@@ -114,7 +114,7 @@ class Settings {
   // The live robot and the other change places: states, and parameters.
   exchange() {
     const { live, other } = this;
-    for (const name of STATE) {
+    for (const name of this.state) {
       const here = live[name], there = other[name];
       for (let k = 0; k < here.length; k++) { const kept = here[k]; here[k] = there[k]; there[k] = kept; }
     }
@@ -134,7 +134,7 @@ class Settings {
   // The other is where the live robot is.
   join() {
     const { live, other } = this;
-    for (const name of STATE) other[name].set(live[name]);
+    for (const name of this.state) other[name].set(live[name]);
     for (const name of COUNTS) other[name] = live[name];
     this.beside(() => { live.energy0 -= live.lost(); });
   }
