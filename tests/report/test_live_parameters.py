@@ -159,6 +159,7 @@ def test_two_settings_stand_side_by_side_and_are_let_go_together(shown):
         q, qd = robot.rollout(START, np.zeros(2), np.zeros(2), steps=300, dt=1e-3)
         np.testing.assert_allclose(state(shown, f"{name}q"), q[-1], **NEAR)
         np.testing.assert_allclose(state(shown, f"{name}qd"), qd[-1], **NEAR)
+    assert shown.evaluate("live.recording.rows") == 301  # of the live robot alone
     ghost = np.array(
         shown.evaluate("live.settings.ghost.groups.map((one) => one.position.toArray())")
     )

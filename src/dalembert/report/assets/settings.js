@@ -125,10 +125,10 @@ class Settings {
 
   // What a function finds with the other robot in the module.
   beside(act) {
-    const { live } = this, { each } = live;
-    live.each = null; // what the live robot records is not the other's
+    const { live } = this, { recording } = live;
+    live.recording = null; // of the live robot alone
     this.exchange();
-    try { return act(); } finally { this.exchange(); live.each = each; }
+    try { return act(); } finally { this.exchange(); live.recording = recording; }
   }
 
   // The other is where the live robot is.
