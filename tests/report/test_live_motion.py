@@ -118,3 +118,56 @@ def test_beside_the_robot_a_drag_turns_the_view(shown):
     shown.mouse.up()
     wait_until(shown, lambda: shown.evaluate("view.camera.position.toArray()") != before)
     assert shown.evaluate("live.count") == 0
+
+
+def test_computed_torque_along_way_points_is_the_library_s(shown):
+    """Torques renewed every millisecond: the way-points are passed within 0.2 mrad."""
+    robot, points = dl.load("ur5"), np.array([Q, np.add(Q, 0.3), np.subtract(Q, 0.2)])
+    shown.get_by_role("tab", name="Motion").click()
+    for k, q in enumerate(points[1:]):
+        pose(shown, q)
+        shown.get_by_role("button", name="Add this posture").click()
+        field = shown.get_by_label(f"seconds before way-point {k + 1}")
+        field.fill("0.4")
+        field.press("Enter")
+    pose(shown)
+    shown.evaluate("live.choose('follow')")
+    assert shown.get_by_label("torques", exact=True).input_value() == "follow"
+    shown.evaluate("live.advance(0.4)")
+    np.testing.assert_allclose(state(shown), points[1], rtol=0, atol=2e-4)
+    shown.evaluate("live.advance(0.4)")
+    target = dl.control.via_points(points, [0.0, 0.4, 0.8])
+    law = dl.control.ComputedTorque(robot, target, kp=100.0, kd=20.0)
+    settings = {"duration": 0.8, "dt": STEP, "control_dt": STEP, "method": "rk4"}
+    run = dl.simulate(robot, Q, None, law, progress=False, **settings)
+    np.testing.assert_allclose(state(shown), run.q[-1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(state(shown), points[2], rtol=0, atol=2e-4)
+    error = np.array(shown.evaluate("Array.from(live.way.error())"))
+    np.testing.assert_allclose(error, state(shown) - points[2], rtol=0, atol=1e-12)
+    assert abs(shown.evaluate("live.lost()")) < 1e-6
+    # from where it is, by the button
+    shown.get_by_role("button", name="Follow").click()
+    wait_until(shown, lambda: shown.evaluate("live.time") > 0.02)
+    power = np.array(shown.evaluate("live.run(false), Array.from(live.power())"))
+    np.testing.assert_array_equal(power, state(shown, "tau") * state(shown, "qd"))
+    shown.get_by_role("button", name="Clear").click()
+    assert shown.locator(".points li").count() == 0
+
+
+def test_a_posture_is_held_against_a_push_as_the_library_holds_it(shown):
+    robot, force = dl.load("ur5"), np.array([0.0, 30.0, -20.0])
+    shown.get_by_label("torques", exact=True).select_option("hold")
+    shown.evaluate("(F) => { live.push.give(2, F, 0.1); live.advance(0.1); }", force.tolist())
+    heavy = np.diag(robot.mass_matrix(Q))
+    held = dl.control.PDGravity(robot, Q, kp=100.0 * heavy, kd=20.0 * heavy)
+    hand = pushed(robot, robot.model.bodies[2].name, force)
+
+    def both(t, q, qd):
+        return held.law(t, q, qd, np.zeros(0), held.constants)[0] + hand(t, q, qd)
+
+    settings = {"duration": 0.1, "dt": STEP, "control_dt": STEP, "method": "rk4"}
+    run = dl.simulate(robot, Q, None, both, progress=False, **settings)
+    np.testing.assert_allclose(state(shown), run.q[-1], rtol=0, atol=1e-9)
+    for _ in range(2):
+        shown.evaluate("live.advance(1)")
+    np.testing.assert_allclose(state(shown), Q, rtol=0, atol=1e-4)  # it has come back

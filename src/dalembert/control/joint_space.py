@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -68,6 +69,12 @@ class JointLaw(Portable):
     def model(self) -> Dynamics:
         """The dynamics the law computes with."""
         return known(self.system)
+
+    def believing(self, model: Dynamics) -> Self:
+        """The same law, computing with these dynamics, whose numbers may be symbols."""
+        made = copy(self)
+        made.__dict__["model"] = model.free.without_coulomb()
+        return made
 
     @property
     def _given(self) -> tuple[str, ...]:

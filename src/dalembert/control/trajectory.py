@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert.control.least_jerk import least_jerk
 from dalembert.errors import TrajectoryError
 
 # s(τ) = 10 τ³ − 15 τ⁴ + 6 τ⁵ from 0 to 1: at rest and without acceleration at both ends
@@ -101,14 +102,14 @@ def sound_pieces(breaks: Any, coefficients: Any) -> tuple[np.ndarray, np.ndarray
     return breaks, c
 
 
-def spline_pieces(at: np.ndarray, points: np.ndarray, degree: int, ends: Any = None) -> np.ndarray:
+def spline_pieces(at: np.ndarray, points: np.ndarray, degree: int) -> np.ndarray:
     """Coefficients (m−1, degree+1, n) between places (m,) of the spline through points (m, n).
 
-    `ends` are its conditions there as SciPy has them; without any it has no knots next to its ends.
+    It has no knots next to its ends.
     """
     from scipy.interpolate import make_interp_spline
 
-    spline = make_interp_spline(at, points, k=degree, bc_type=ends)
+    spline = make_interp_spline(at, points, k=degree)
     # its knots are among the places: Taylor's coefficients at the begin of each are the polynomial
     return np.stack([spline(at[:-1], nu=j) / factorial(j) for j in range(degree + 1)], axis=1)
 
@@ -202,7 +203,9 @@ def trapezoidal(
 
 
 def via_points(points: Any, times: Sequence[float]) -> Trajectory:
-    """Through points (m, n) at these times, at rest at both ends, jerk and all before it continuous.
+    """Through points (m, n) at these times, at rest at both ends, with the least ∫ (d³q/dt³)² dt.
+
+    A spline of degree five: all derivatives up to the fourth are continuous.
 
     >>> via_points([[0.0], [1.0], [0.0]], [0.0, 1.0, 2.0])(1.0).q
     array([1.])
@@ -214,8 +217,8 @@ def via_points(points: Any, times: Sequence[float]) -> Trajectory:
         )
     if not (np.isfinite(q).all() and np.isfinite(t).all() and (np.diff(t) > 0).all()):
         raise TrajectoryError("times must increase, and all numbers must be finite")
-    rest = [(1, np.zeros(q.shape[1])), (2, np.zeros(q.shape[1]))]
-    return Trajectory(t, spline_pieces(t, q, 5, (rest, rest)))
+    passed = np.array([0.0, *np.ones(len(q) - 2), 0.0])
+    return Trajectory(t, least_jerk(t, q, passed).reshape(len(q) - 1, 6, -1))
 
 
 def _vector(q: Any, name: str) -> np.ndarray:

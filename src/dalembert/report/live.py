@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.errors import DalembertError
 from dalembert.kernels.program.program import Program
 from dalembert.report.hands import leading, moved_by_hand, stiffness
+from dalembert.report.live_drives import drives_part
 from dalembert.report.live_ellipsoids import ellipsoids_part
 from dalembert.report.live_forces import forces_part, formulations_part
 from dalembert.report.live_motion import motion_part
@@ -30,13 +31,13 @@ SCRIPTS = (
     *("kernels.js", "closing.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
     *("forces.js", "formulations.js"),
     *("settings.js", "parameters.js", "ellipsoids.js"),
-    *("drag.js", "push.js", "netcdf.js", "record.js", "share.js", "simulate.js"),
+    *("drag.js", "push.js", "waypoints.js", "netcdf.js", "record.js", "share.js", "simulate.js"),
 )
 
 
 # the more important first: what does not fit is left out
 PARTS: tuple[Callable[[System], Part], ...] = (
-    *(motion_part, parameters_part, ellipsoids_part),
+    *(motion_part, parameters_part, drives_part, ellipsoids_part),
     *(forces_part, formulations_part),
 )
 
