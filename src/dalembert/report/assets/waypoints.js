@@ -21,9 +21,24 @@ drive("follow", "along way-points", (live) => {
 // Way-points, and the motion of least jerk from where the robot is through all of them.
 class Way {
   constructor(live) {
-    Object.assign(this, { live, points: [], most: live.given.way_points - 1, from: 0, duration: 0 });
+    Object.assign(this, { live, points: [], watchers: [], most: live.given.way_points - 1, from: 0, duration: 0 });
     this.laid = live.kernels.find("way").inputs;
     this.followed = live.kernels.find("follow");
+  }
+
+  get full() {
+    return this.points.length >= this.most;
+  }
+
+  // Other way-points; whoever shows them is told.
+  change(edit) {
+    edit(this.points);
+    if (this.live.drive === "follow") this.begin();
+    this.watchers.forEach((watcher) => watcher());
+  }
+
+  add() {
+    this.change((points) => points.push({ q: Array.from(this.live.q), seconds: LEG }));
   }
 
   // At rest at the first and the last point, whose place is kept in all that are not used.
@@ -101,13 +116,13 @@ function drawWay(live, parent) {
   element("h3", "Way-points", head);
   const list = element("ol", null, box, "points"), row = element("div", null, box, "row");
   const button = (text, act, title) => { const made = pressed(text, row, act, title); made.classList.add("back"); return made; };
-  const add = button("Add this posture", () => { way.points.push({ q: Array.from(live.q), seconds: LEG }); changed(); });
+  const add = button("Add this posture", () => way.add());
   const go = button("Follow", () => {
     live.pose(live.q);
     live.choose("follow");
     live.run(true);
   }, "from here at rest through all of them, with the least jerk, driven by computed torque");
-  const clear = button("Clear", () => { way.points.length = 0; changed(); });
+  const clear = button("Clear", () => way.change((points) => { points.length = 0; }));
   const speed = element("label", "bandwidth ", row), omega = element("input", null, speed);
   element("small", "rad/s", speed);
   Object.assign(omega, { type: "number", min: 0, max: 200, step: "any", value: BANDWIDTH });
@@ -115,27 +130,27 @@ function drawWay(live, parent) {
   omega.addEventListener("input", () => { if (omega.checkValidity() && omega.value !== "") way.followed.inputs.bandwidth[0] = omega.valueAsNumber; });
   function changed() {
     list.replaceChildren();
-    way.points.forEach((one, k) => pointRow(live, one, k, list, changed));
-    add.disabled = way.points.length >= way.most;
+    way.points.forEach((one, k) => pointRow(live, one, k, list));
+    add.disabled = way.full;
     add.title = add.disabled ? `there is room for ${way.most}` : "the posture as it is now, as the last of them";
     go.disabled = clear.disabled = !way.points.length;
-    if (live.drive === "follow") way.begin();
     picture.draw();
   }
+  way.watchers.push(changed);
   live.listen((why) => { if (why === "posed") picture.draw(); });
   changed();
   return drawErrors(live, parent);
 }
 
-function pointRow(live, one, k, list, changed) {
+function pointRow(live, one, k, list) {
   const item = element("li", null, list, "row"), label = element("label", `${k + 1}.  after `, item), time = element("input", null, label);
   element("small", "s", label);
   Object.assign(time, { type: "number", min: 0.01, step: "any", value: one.seconds, inputMode: "decimal" });
   time.setAttribute("aria-label", `seconds before way-point ${k + 1}`);
-  time.addEventListener("change", () => { if (time.checkValidity() && time.value !== "") { one.seconds = time.valueAsNumber; changed(); } });
+  time.addEventListener("change", () => { if (time.checkValidity() && time.value !== "") live.way.change(() => { one.seconds = time.valueAsNumber; }); });
   const place = element("span", one.q.map((x) => x.toFixed(2).replace("-", "−")).join("  "), item, "faint");
   place.title = live.joints.map((joint) => plainName(joint.name)).join(", ");
-  const gone = pressed("×", item, () => { live.way.points.splice(k, 1); changed(); }, `remove way-point ${k + 1}`);
+  const gone = pressed("×", item, () => live.way.change((points) => points.splice(k, 1)), `remove way-point ${k + 1}`);
   gone.classList.add("back");
   gone.setAttribute("aria-label", gone.title);
 }
@@ -194,4 +209,20 @@ function drawEfforts(live, parent, limits) {
   };
 }
 
+// The same button where a posture is made.
+function drawAdd(live, parent) {
+  const { way } = live;
+  if (!way) return null;
+  const row = element("div", null, parent, "row waypoint"), add = pressed("Add as way-point", row, () => way.add()), said = element("span", "", row, "faint");
+  add.classList.add("back");
+  const changed = () => {
+    add.disabled = way.full;
+    said.textContent = way.points.length ? `${way.points.length} of ${way.most}; they are followed under Motion` : "";
+  };
+  way.watchers.push(changed);
+  changed();
+  return () => {};
+}
+
+panel("Posture", 1, drawAdd);
 panel("Motion", 4, drawWay);
