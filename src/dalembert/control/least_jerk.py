@@ -14,9 +14,7 @@ import numpy as np
 from dalembert.linalg.cramer import adjugate
 
 # K: entries times h to the power of −3, −2 or −1
-_STIFF = np.array(
-    [[192.0, 36, 168, -24], [36, 9, 24, -3], [168, 24, 192, -36], [-24, -3, -36, 9]]
-)
+_STIFF = np.array([[192.0, 36, 168, -24], [36, 9, 24, -3], [168, 24, 192, -36], [-24, -3, -36, 9]])
 _LOAD = np.array([360.0, 60.0, 360.0, -60.0])
 # coefficients of (t/h)³, (t/h)⁴, (t/h)⁵ by (Δ, h v₀, h² a₀, h v₁, h² a₁)
 _SHAPE = np.array(

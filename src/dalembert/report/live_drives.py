@@ -59,7 +59,9 @@ def follow(system: System) -> Program:
         return {"tau": tau, "error": q - target.at(t, way).q}
 
     ports = [Port("way_times", (POINTS,)), Port("way_rows", (pieces * TERMS, n))]
-    return kernel_of(system, function, "follow", ["q", "qd", BANDWIDTH, *ports, Port("way_time", ())])
+    return kernel_of(
+        system, function, "follow", ["q", "qd", BANDWIDTH, *ports, Port("way_time", ())]
+    )
 
 
 def way(n: int) -> Program:
