@@ -42,8 +42,9 @@ def least_jerk(times: Any, points: Any, passed: Any) -> Any:
 def _rates(h: list[Any], ways: list[Any], passed: Any) -> list[Any]:
     """(v, a) (2, n) at all points: zero at both ends and where the motion rests."""
     K, loads = [_stiffness(x) for x in h], [_loads(*pair) for pair in zip(h, ways, strict=True)]
-    rest, found = np.zeros((2, ways[0].shape[0])), []
-    pivots, sides = [], []
+    rest = np.zeros((2, ways[0].shape[0]))
+    pivots: list[Any] = []
+    sides: list[Any] = []
     # elimination from the first inner point to the last, 2 × 2 blocks
     for k in range(1, len(h)):
         block, b = K[k - 1][2:, 2:] + K[k][:2, :2], loads[k - 1][2:] + loads[k][:2]
@@ -53,7 +54,7 @@ def _rates(h: list[Any], ways: list[Any], passed: Any) -> list[Any]:
         whole, det = adjugate(block)
         pivots.append(whole / det)
         sides.append(b)
-    after = rest
+    after, found = rest, []
     for k in range(len(h) - 1, 0, -1):
         after = passed[k] * (pivots[k - 1] @ (sides[k - 1] - K[k][:2, 2:] @ after))
         found.append(after)
