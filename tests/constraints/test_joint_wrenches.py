@@ -1,6 +1,7 @@
 """Wrenches through the joints of a closed chain: the same wherever the loop is cut."""
 
 import numpy as np
+import pytest
 
 import dalembert as dl
 from dalembert.constraints import Sliding
@@ -80,6 +81,30 @@ def test_a_contact_that_rubs_takes_its_load_off_the_joints():
     for k, joint in enumerate(arm.robot.joints):
         R = arm.robot.model.frames[joint.link].rotation  # the joint's axis is z of the body
         assert abs((R @ through[k, 3:])[2] - tau[k]) < 1e-8
+
+
+@pytest.mark.parametrize("name", ["arm_rolling_on_sphere", "stewart_platform", "robotiq_2f85"])
+def test_what_constraints_take_off_the_joints_is_their_generalised_force(name):
+    """Sᵀ (F − F of the open tree) = Aᵀλ of the constraints between frames, for any λ."""
+    chain, rng = dl.load(name), np.random.default_rng(0)
+    seen, q = chain.dynamics, chain.neutral()
+    model = seen.free.description
+    (qd, qdd), lam = rng.normal(size=(2, chain.nv)), rng.normal(size=seen.rows)
+    F = chain.reference("joint_wrenches", q, qd, qdd, lam)
+    F = F - seen.free.compute("joint_wrenches", q=q, qd=qd, qdd=qdd)
+    found = []
+    for wrench, joint in zip(F, model.joints, strict=True):
+        R, last = model.frames[joint.link].rotation, model.bodies[joint.bodies[-1]]
+        in_body = np.concatenate([R @ wrench[:3], R @ wrench[3:]])
+        found.append(last.subspace.T @ in_body)  # of a joint of several axes, the last
+    own = np.zeros(seen.rows)
+    for acting in seen.acting_names:
+        own[seen.slices[acting]] = lam[seen.slices[acting]]
+    expected = seen.at(q).A.T @ own
+    ends = [
+        range(chain.nv)[joint.v][-len(x) :] for joint, x in zip(model.joints, found, strict=True)
+    ]
+    np.testing.assert_allclose(np.concatenate(found), expected[np.concatenate(ends)], atol=1e-12)
 
 
 def test_systems_without_joints_have_no_wrenches_through_them():

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.report import live_forces
-from dalembert.report.live_forces import forces_part, formulations_part
+from dalembert.report import live_formulations
+from dalembert.report.live import live_of
+from dalembert.report.live_forces import forces_part
+from dalembert.report.page import let_go, page, performed, write_page
 from dalembert.report.page_kernels import page_kernels
 from dalembert.report.skeleton import body_poses
 from tests.kernels.agreement import EVALUATE, in_node
@@ -107,7 +109,7 @@ def test_arrows_leave_with_the_leaf_unless_they_are_asked_to_stay(shown):  # noq
 def test_every_formulation_in_the_page_says_what_it_says_in_the_library(shown):  # noqa: F811
     pose(shown)
     turn(shown)
-    shown.evaluate("live.advance(0.1); live.acting.fill(0.7); live.tell('paused')")
+    shown.evaluate("live.advance(0.1); live.tau.fill(0.7); live.tell('paused')")
     robot, (q, qd) = dl.load("ur5"), (state(shown), state(shown, "qd"))
     tau = np.full(6, 0.7)
     qdd = robot.forward_dynamics(q, qd, tau)
@@ -133,24 +135,72 @@ def test_every_formulation_in_the_page_says_what_it_says_in_the_library(shown): 
 
 def test_formulations_that_are_too_large_are_named_and_not_carried(monkeypatch):
     robot = dl.load("planar_2r")
-    monkeypatch.setattr(live_forces, "EACH", 30)
-    data = formulations_part(robot).data["formulations"]
+    monkeypatch.setattr(live_formulations, "EACH", 30)
+    data = live_formulations.formulations_part(robot).data["formulations"]
     carried = {way["name"] for way in data["ways"] if way["quantity"] == "inverse_dynamics"}
     assert "newton_euler" in carried  # the page's own
     assert any("uicker_kahn" in text for text in data["left_out"])
     assert "uicker_kahn" not in carried
 
 
-@pytest.mark.parametrize("name", ["four_bar", "slider_crank"])
-def test_constraint_forces_and_joints_of_a_closed_chain(name):
-    chain = dl.load(name)
+def test_a_push_does_not_go_through_the_joints_that_carry_the_link(shown):  # noqa: F811
+    """Without torques and friction nothing goes along any joint, whoever pushes."""
+    pose(shown)
+    turn(shown)
+    shown.evaluate("live.push.give(3, [30, -20, 10], 5); live.advance(0.1); live.tell('paused')")
+    sums = cells(shown, SUMS, 5)
+    assert sums[:, 0].max() > 10
+    np.testing.assert_allclose(sums[:, 2], 0.0, rtol=0, atol=1e-9)
+    robot, q, qd = dl.load("ur5"), state(shown), state(shown, "qd")
+    acting = np.array(shown.evaluate("Array.from(live.kernels.call('push').tau)"))
+    qdd = robot.forward_dynamics(q, qd, acting)
+    carried = robot.joint_wrenches(q, qd, qdd)[0, :3]  # the first joint: less the whole push
+    R = robot.pose(q, frame=robot.joints[0].link)[:3, :3]
+    expected = R @ carried - [30, -20, 10]
+    np.testing.assert_allclose(R @ cells(shown, PARTS, 6)[0, :3], expected, **NEAR)
+
+
+@pytest.fixture(scope="module")
+def chain_path(tmp_path_factory):
+    found = tmp_path_factory.mktemp("chain") / "page.html"
+    system = dl.load("four_bar")
+    run = let_go(system)
+    t, q = run["time"].values, run["q"].values
+    data = {**performed(system.robot, t, q, []), "live": live_of(system, q[0])[0]}
+    write_page(page(system.name, "", "A motion.", data, []), found)
+    return found
+
+
+def test_the_page_of_a_closed_chain_shows_its_constraint_force(open_page, chain_path):
+    made = open_page(chain_path, at=0.0)
+    made.locator(".modes button").nth(1).click()
+    turn(made)
+    chain = dl.load("four_bar")
+    made.evaluate("live.advance(0.3); live.tell('paused')")
+    q, qd = state(made), state(made, "qd")
+    qdd, lam = chain.forward_dynamics(q, qd, np.zeros(3))
+    np.testing.assert_allclose(cells(made, PARTS, 6), chain.joint_wrenches(q, qd, qdd, lam), **NEAR)
+    rows, points = (f".forces .loads >> nth={k}" for k in (2, 3))
+    np.testing.assert_allclose(cells(made, f"{rows} >> data", 2)[:, 0], lam, **NEAR)
+    assert made.locator(f"{rows} >> tbody tr").all_text_contents()[0].startswith("pin[0]")
+    force = chain.reactions(q, lam)["pin"]["force"]
+    np.testing.assert_allclose(cells(made, f"{points} >> data", 5)[0, 1:4], force, **NEAR)
+    made.get_by_label("state").select_option("rest")
+    _, held = chain.inverse_dynamics(q, np.zeros(3), np.zeros(3))
+    np.testing.assert_allclose(cells(made, f"{rows} >> data", 2)[:, 0], held, **NEAR)
+    start = made.evaluate("live.forceArrows[0].others[0].group.position.toArray()")
+    np.testing.assert_allclose(start, chain.robot.pose(q, frame="rocker_tip")[:3, 3], **NEAR)
+
+
+def test_constraint_forces_and_joints_in_node():
+    chain = dl.load("slider_crank")
     part = forces_part(chain)
     text = base64.b64encode(page_kernels(chain, None, part.kernels)).decode("ascii")
     q, qd, _ = chain.random_state(np.random.default_rng(3))
     tau = np.array([2.0, 0.5, -0.3])
     qdd, lam = chain.forward_dynamics(q, qd, tau)
     given = {"q": q.tolist(), "qd": qd.tolist()}
-    loads = {**given, "qdd": qdd.tolist(), "lam": lam.tolist()}
+    loads = {**given, "qdd": qdd.tolist(), "lam": lam.tolist(), "pushed": [0, 0, 0]}
     calls = [["forward_dynamics", {**given, "tau": tau.tolist()}], ["loads", loads]]
     (made,) = in_node(EVALUATE, [[text, calls]])
     (_, found), loaded = ([np.array(x, dtype=float) for x in one] for one in made)

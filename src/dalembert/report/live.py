@@ -13,7 +13,8 @@ from dalembert.kernels.program.program import Program
 from dalembert.report.hands import leading, moved_by_hand, stiffness
 from dalembert.report.live_drives import drives_part
 from dalembert.report.live_ellipsoids import ellipsoids_part
-from dalembert.report.live_forces import forces_part, formulations_part
+from dalembert.report.live_forces import forces_part
+from dalembert.report.live_formulations import formulations_part
 from dalembert.report.live_motion import motion_part
 from dalembert.report.live_parameters import loaded, parameters_part
 from dalembert.report.live_part import Part, kernel_of

@@ -1,36 +1,34 @@
-"""What a live page needs of forces: wrenches through joints, of constraints, and formulations."""
+"""What a live page needs of forces: wrenches through joints and of constraints, at a state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.formulations.kinematics.frames import body_poses
+from dalembert.kernels.program.program import Port
 from dalembert.model import JointInfo, Model
-from dalembert.report.agreement import COMPARED, GROWING, LARGE, TOLERANCE
 from dalembert.report.live_part import Part, kernel_of
 from dalembert.report.skeleton import numbers_of
 from dalembert.spatial.placement import Placement
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.system import System
 
-# A page carries a formulation whose program has at most EACH operations, about five bytes of code
-# each, and at most ALL together: inverse dynamics before the others, the shortest first.
-EACH, ALL = 3_000, 12_000
 AT_A_STATE = ("inverse_dynamics", "forward_dynamics")
 MOST_LOADS = 12_000  # operations of the wrenches themselves
-# the letter of each quantity that is compared, and its inputs at a state
-LETTERS = {"inverse_dynamics": "τ", "forward_dynamics": "q̈", "mass_matrix": "M"}
+# a force of the page's hand and where it acts, in the world; `grasped` is 1 for its body, else 0
+PUSHED = (Port("pushed", (3,)), Port("pushed_at", (3,)))
 
 
 def forces_part(system: System) -> Part:
     """Wrenches at joints and constraints as the kernel `loads`; names of joints, rows and points."""
     system = system.compiled
     seen = system.dynamics
+    if not seen.catalogue.keys() >= set(AT_A_STATE):
+        return Part()
     data: dict[str, Any] = {
         "rows": [list(pair) for pair in zip(seen.row_names, seen.row_units, strict=True)],
         "rests": can_rest(system),
@@ -46,19 +44,6 @@ def forces_part(system: System) -> Part:
     return Part(kernels, {"forces": data}, "forces")
 
 
-def formulations_part(system: System) -> Part:
-    """All formulations that are small enough, with their sources; the names of the others."""
-    system = system.compiled
-    carried, left_out = chosen_formulations(system)
-    data: dict[str, Any] = {
-        "ways": [way.said for way in carried],
-        "left_out": [f"{w.quantity} by {w.name} ({w.operations:,})" for w in left_out],
-        "tolerance": TOLERANCE,
-    }
-    kernels = {way.kernel: way.entry for way in carried}
-    return Part(kernels, {"formulations": data}, "formulations beside the usual ones")
-
-
 def timed(system: System, quantity: str) -> dict[str, Any]:
     """The time as an input, where it stands in the equations."""
     seen = system.dynamics
@@ -67,6 +52,8 @@ def timed(system: System, quantity: str) -> dict[str, Any]:
 
 def can_rest(system: System) -> bool:
     """Whether the constraints allow q̇ = 0, at the reference posture and time zero."""
+    if not system.dynamics.rows:
+        return True
     return not np.any(system.dynamics.bound().at(system.neutral(), np.zeros(system.nv), 0.0).b)
 
 
@@ -92,10 +79,14 @@ def loads(system: System) -> Any:
     turns = turning(numbers_of(system.robot)) if jointed and system.robot else []
 
     def function(dynamics: Dynamics, **given: Any) -> dict[str, Any]:
-        made = at_joints(dynamics, turns, **given) if jointed else {}
+        push = [given.pop(port, None) for port in ("grasped", *(port.name for port in PUSHED))]
+        made = at_joints(dynamics, turns, push, **given) if jointed else {}
         return {**made, **(at_constraints(dynamics, **given) if acting else {})}
 
-    state = ["q", "qd", "qdd"] + ["lam"] * bool(seen.rows) + ["t"] * bool(seen.moving)
+    state: list[str | Port] = ["q", "qd", "qdd"]
+    state += ["lam"] * bool(seen.rows) + ["t"] * bool(seen.moving)
+    if jointed and system.robot:
+        state += [Port("grasped", (len(system.robot.model.bodies),)), *PUSHED]
     try:
         program = kernel_of(system, function, "loads", state)
     except DalembertError:  # a kind of joint or constraint that these equations do not take
@@ -103,29 +94,47 @@ def loads(system: System) -> Any:
     return program if len(program) <= MOST_LOADS else None
 
 
-def at_joints(seen: Dynamics, turns: list[list[bool]], **given: Any) -> dict[str, Any]:
+def at_joints(
+    seen: Dynamics, turns: list[list[bool]], push: list[Any], **given: Any
+) -> dict[str, Any]:
     """Wrenches through the joints on their links, about the joints' origins.
 
     `local` (joints, 6) as `joint_wrenches` has them, in link frames; `world` (joints, 6) along the
     world's axes; `point` (joints, 3) the origins; `drive` (velocities,) the parts along the joints'
-    motions, Sᵀ F; `bearing` (joints, 6) what is left without them, in link frames.
+    motions, Sᵀ F; `bearing` (joints, 6) what is left without them, in link frames. What pushes a
+    link need not come through the joints that carry it.
     """
-    local = seen.compute("joint_wrenches", **given)
+    carried = seen.compute("joint_wrenches", **given)
     model = seen.free.description
     poses = body_poses(model.tree, model.expand(given["q"]))
-    world, points, drives, bearings = [], [], [], []
+    found: dict[str, list[Any]] = {
+        name: [] for name in ("local", "world", "point", "drive", "bearing")
+    }
     for k, joint in enumerate(joints_of(model)):
         R, p = poses[joint.bodies[-1]].then(Placement(axes_of(model, joint), np.zeros(3)))
-        world.append(np.concatenate([R @ local[k, 0:3], R @ local[k, 3:6]]))
-        points.append(p)
-        bearing = world[k]
-        for motion, turning_ in zip(motions(model, poses, joint), turns[k], strict=True):
-            effort = motion @ world[k]
-            drives.append(effort)
-            bearing = bearing - motor_wrench(motion, effort, turning_)
-        bearings.append(np.concatenate([R.T @ bearing[0:3], R.T @ bearing[3:6]]))
-    stacked = {"world": world, "point": points, "drive": drives, "bearing": bearings}
-    return {"local": local, **{name: np.stack(found) for name, found in stacked.items()}}
+        world = turned(R, carried[k]) - pushing(model, joint, p, *push)
+        bearing = world
+        for motion, turns_ in zip(motions(model, poses, joint), turns[k], strict=True):
+            effort = motion @ world
+            found["drive"].append(effort)
+            bearing = bearing - motor_wrench(motion, effort, turns_)
+        local = turned(R.T, world)
+        for name, value in (("local", local), ("world", world), ("point", p)):
+            found[name].append(value)
+        found["bearing"].append(turned(R.T, bearing))
+    return {name: np.stack(values) for name, values in found.items()}
+
+
+def turned(R: Any, wrench: Any) -> Any:
+    """(6,) force and moment along other axes."""
+    return np.concatenate([R @ wrench[0:3], R @ wrench[3:6]])
+
+
+def pushing(model: Model, joint: JointInfo, p: Any, grasped: Any, force: Any, at: Any) -> Any:
+    """(6,) of a push about the point p, if the body that is grasped is one that the joint carries."""
+    last = joint.bodies[-1]
+    share = sum(grasped[b] for b, line in enumerate(model.tree.supports) if last in line)
+    return share * np.concatenate([force, np.cross(at - p, force)])
 
 
 def at_constraints(seen: Dynamics, **given: Any) -> dict[str, Any]:
@@ -185,67 +194,3 @@ def joints_said(system: System) -> list[dict[str, Any]]:
         {"name": joint.name, "units": ["N m" if turns else "N" for turns in found]}
         for joint, found in zip(joints_of(model), turning(model), strict=True)
     ]
-
-
-# formulations
-
-
-@dataclass(frozen=True)
-class Way:
-    """A formulation of a quantity as a function of the page's module."""
-
-    quantity: str
-    name: str
-    citation: str
-    summary: str
-    operations: int
-    pair: tuple[int, int]  # multiplications, additions
-    is_default: bool
-    choices: Mapping[str, Any]
-
-    @property
-    def kernel(self) -> str:
-        """Its name in the module; the default one has that of the quantity."""
-        return self.quantity if self.is_default else f"{self.quantity} by {self.name}"
-
-    @property
-    def entry(self) -> Mapping[str, Any]:
-        """As `System.wasm` takes it."""
-        return {"quantity": self.quantity, "formulation": self.name, **self.choices}
-
-    @property
-    def said(self) -> dict[str, Any]:
-        """What the page's script is told."""
-        names = ("quantity", "name", "citation", "summary", "kernel", "pair")
-        return {"letter": LETTERS[self.quantity], **{name: getattr(self, name) for name in names}}
-
-
-def chosen_formulations(system: System) -> tuple[list[Way], list[Way]]:
-    """(Those of a page, those that are too large for it), in the catalogue's order."""
-    every = [way for name in COMPARED for way in ways(system, name)]
-    order = sorted(every, key=lambda w: (w.quantity != COMPARED[0], w.operations))
-    carried, total = [], 0
-    for way in order:
-        if way.is_default or (way.operations <= EACH and total + way.operations <= ALL):
-            carried.append(way)
-            total += 0 if way.is_default else way.operations
-    inside = set(map(id, carried))
-    return [w for w in every if id(w) in inside], [w for w in every if id(w) not in inside]
-
-
-def ways(system: System, name: str) -> Iterator[Way]:
-    """All formulations of a quantity that take this system and do not grow beyond measure."""
-    if name not in system.dynamics.catalogue:
-        return
-    quantity = system.dynamics.quantity(name)
-    default = quantity.formulation(None, system.dynamics.description).name
-    for way in quantity.formulations:
-        if system.nv > LARGE and way.name in GROWING:
-            continue
-        try:
-            found = system.operation_count(name, way.name)
-        except DalembertError:  # it does not take these joints
-            continue
-        pair = (found.multiplications, found.additions)
-        said = (way.name, way.citation, way.summary, found.total, pair)
-        yield Way(name, *said, way.name == default, timed(system, name))

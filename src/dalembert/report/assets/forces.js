@@ -1,10 +1,12 @@
 // Forces inside a live system: what goes through its joints, and what its constraints exert.
 "use strict";
 const FULL = 0.4, SLACK = [0.1, 0.5]; // how long the longest arrow is beside the robot, and may become
+const ROUNDING = 1e-9;
 const STATES = [["as it is", "auto"], ["held at rest", "rest"], ["in motion", "motion"]];
 const SAYS = {
   rest: "Held at rest: q̇ = q̈ = 0, torques balance gravity.",
-  motion: "In motion: q̈ by forward dynamics under the torques.",
+  closed: "Held at rest: q̇ = q̈ = 0, by torques of least norm.", // a closed chain has more joints than freedoms
+  motion: "In motion: q̈ by forward dynamics under all that acts.",
 };
 
 // A state at which forces are asked for: the present posture, at rest or in its motion.
@@ -13,8 +15,14 @@ class Loads {
     const { forces } = live.given, rows = forces.rows.length, n = live.qd.length;
     Object.assign(this, { live, forces, chosen: "auto", rows });
     Object.assign(this, { tau: new Float64Array(n), qdd: new Float64Array(n), lam: new Float64Array(rows) });
+    this.given = { qdd: this.qdd, ...(rows ? { lam: this.lam } : {}) };
+    if (forces.joints.length) Object.assign(this.given, { pushed: new Float64Array(3), pushed_at: new Float64Array(3) });
     this.kept = { qd: new Float64Array(n), tau: new Float64Array(n) };
     this.timed = [...live.kernels.functions.values()].map(({ inputs }) => inputs.t).find(Boolean) ?? null;
+  }
+
+  get says() {
+    return SAYS[!this.rests ? "motion" : this.rows ? "closed" : "rest"];
   }
 
   get rests() {
@@ -28,20 +36,32 @@ class Loads {
     kept.qd.set(live.qd);
     kept.tau.set(live.acting);
     if (this.timed) this.timed[0] = live.time;
-    if (rest) { live.qd.fill(0); qdd.fill(0); }
+    if (rest) { live.qd.fill(0); qdd.fill(0); } else this.push();
     const found = rest ? kernels.call("inverse_dynamics", { qdd }) : kernels.call("forward_dynamics");
     if (rest) live.acting.set(found.tau); else qdd.set(found.qdd);
     tau.set(live.acting);
     if (rows) lam.set(found.lam);
-    use(rest);
+    use();
     live.qd.set(kept.qd);
     live.acting.set(kept.tau);
   }
 
+  // All that acts now: the torques of the drives, and the hand that pushes.
+  push() {
+    const { acting, tau, push, kernels } = this.live;
+    acting.set(tau);
+    if (push?.acts) kernels.call("push").tau.forEach((force, j) => { acting[j] += force; });
+  }
+
   // Wrenches at joints and constraints, in the kernel's memory; null where there are none.
   wrenches() {
-    if (!this.live.has("loads")) return null;
-    return this.live.kernels.call("loads", this.rows ? { qdd: this.qdd, lam: this.lam } : { qdd: this.qdd });
+    const { live, given } = this;
+    if (!live.has("loads")) return null;
+    if (given.pushed) {
+      const acts = live.push?.acts && !this.rests;
+      if (acts) { given.pushed.set(live.push.outputs.force); given.pushed_at.set(live.push.outputs.point); } else given.pushed.fill(0);
+    }
+    return live.kernels.call("loads", given);
   }
 }
 
@@ -94,18 +114,18 @@ function drawJoints(live, parent) {
   const parts = numberTable(box, "Link axes are those of the link's frame, as joint_wrenches has them.",
     [["joint"], ["f x"], ["f y"], ["f z"], ["n x"], ["n y"], ["n z"]], names);
   function update() {
-    loads.at((rest) => {
+    loads.at(() => {
       const { local, world: seen, drive, bearing } = loads.wrenches(), shown = world ? seen : local;
-      if (said.textContent !== SAYS[rest ? "rest" : "motion"]) said.textContent = SAYS[rest ? "rest" : "motion"];
-      const most = [Math.max(...local.map((v, k) => (k % 6 < 3 ? Math.abs(v) : 0))), Math.max(...local.map((v, k) => (k % 6 < 3 ? 0 : Math.abs(v))))];
+      said.textContent = loads.says;
+      const most = local.reduce((a, v) => Math.max(a, Math.abs(v)), 0); // beside which rounding is nothing
       let at = 0;
       sums.forEach((cells, k) => {
-        show(cells[0], size(local, 6 * k), most[0]);
-        show(cells[1], size(local, 6 * k + 3), most[1]);
+        show(cells[0], size(local, 6 * k), most);
+        show(cells[1], size(local, 6 * k + 3), most);
         at = several(cells[2], drive, at, joints[k].units, most);
-        show(cells[3], size(bearing, 6 * k), most[0]);
-        show(cells[4], size(bearing, 6 * k + 3), most[1]);
-        parts[k].forEach((cell, j) => show(cell, shown[6 * k + j], most[j < 3 ? 0 : 1]));
+        show(cells[3], size(bearing, 6 * k), most);
+        show(cells[4], size(bearing, 6 * k + 3), most);
+        parts[k].forEach((cell, j) => show(cell, shown[6 * k + j], most));
       });
     });
   }
@@ -114,9 +134,8 @@ function drawJoints(live, parent) {
 
 // The motor's part in one cell; joints of several motions have several, and say their size.
 function several(cell, drive, at, units, most) {
-  const end = at + units.length, slides = units[0] === "N";
-  if (units.length === 1) show(cell, drive[at], most[slides ? 0 : 1]);
-  else show(cell, Math.hypot(...drive.subarray(at, end)), most[1]);
+  const end = at + units.length;
+  show(cell, units.length === 1 ? drive[at] : Math.hypot(...drive.subarray(at, end)), most);
   cell.title = units.length === 1 ? units[0] : Array.from(drive.subarray(at, end), (v, k) => `${number(v)} ${units[k]}`).join(", ");
   return end;
 }
@@ -135,8 +154,8 @@ function drawConstraints(live, parent) {
   const points = acting.length ? numberTable(box, "On the second body, at its point, along world axes; the first receives the opposite.",
     [["constraint"], ["force / N"], ["f x"], ["f y"], ["f z"], ["moment / N m"]], acting) : [];
   function update() {
-    loads.at((rest) => {
-      said.textContent = SAYS[rest ? "rest" : "motion"];
+    loads.at(() => {
+      said.textContent = loads.says;
       const most = Math.max(...loads.lam.map(Math.abs));
       lines.forEach(([cell], k) => show(cell, loads.lam[k], most));
       const found = points.length ? loads.wrenches() : null;
@@ -149,6 +168,12 @@ function drawConstraints(live, parent) {
     });
   }
   return update;
+}
+
+function longest(wrenches, from) {
+  let most = 0;
+  for (let k = from; k < wrenches.length; k += 6) most = Math.max(most, size(wrenches, k));
+  return most;
 }
 
 // Newtons, or newton metres, of a metre of arrow: a round number that changes only when it must.
@@ -196,14 +221,15 @@ function drawForceArrows(live, parent) {
     for (const kind of kinds) if (!seen || !kind.on.checked) [...kind.arrows, ...kind.others].forEach((arrow) => arrow.hide());
     if (seen) loads.at(() => {
       const { world = [], point, reaction = [], spot } = loads.wrenches();
-      for (const kind of kinds) {
-        let most = 0;
-        for (const found of [world, reaction]) for (let k = kind.from; k < found.length; k += 6) most = Math.max(most, size(found, k));
-        kind.scale = rounded(most, view.size, kind.scale);
-        if (!kind.on.checked) continue;
+      const largest = kinds.map(({ from }) => Math.max(longest(world, from), longest(reaction, from)));
+      kinds.forEach((kind, j) => {
+        // moments that are nothing beside the forces at the robot's size are rounding, and the other way round
+        const nothing = ROUNDING * largest[1 - j] * view.size ** (j ? 1 : -1);
+        kind.scale = rounded(largest[j] > nothing ? largest[j] : 0, view.size, kind.scale);
+        if (!kind.on.checked) return;
         place(kind.arrows, world, point, kind);
         place(kind.others, reaction, spot, kind);
-      }
+      });
       const text = `A metre of arrow is ${kinds.map(({ scale, unit }) => `${Number(scale.toPrecision(1))} ${unit}`).join(", or ")}.${also}`;
       if (said.textContent !== text) said.textContent = text;
     });
