@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from dalembert.kernels.functions import compile_function
     from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
     from dalembert.model import Actuator, Joint, Link, Parameter
+    from dalembert.report.widget import Widget
     from dalembert.simulation import (
         Samples,
         SimulationWarning,
@@ -154,6 +155,7 @@ _PUBLIC = {
     "Touching": "constraints",
     "TrajectoryError": "errors",
     "UnknownNameError": "errors",
+    "Widget": "report.widget",
     "WithinBox": "identification.shapes",
     "WithinEllipsoid": "identification.shapes",
     "compile": "kernels.functions",
@@ -238,6 +240,7 @@ __all__ = [
     "Touching",
     "TrajectoryError",
     "UnknownNameError",
+    "Widget",
     "WithinBox",
     "WithinEllipsoid",
     "compile_function",

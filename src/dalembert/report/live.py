@@ -32,7 +32,8 @@ SCRIPTS = (
     *("kernels.js", "closing.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
     *("forces.js", "formulations.js"),
     *("settings.js", "parameters.js", "ellipsoids.js"),
-    *("drag.js", "push.js", "waypoints.js", "netcdf.js", "record.js", "share.js", "simulate.js"),
+    *("drag.js", "push.js", "waypoints.js", "netcdf.js", "record.js", "share.js"),
+    *("embed.js", "simulate.js"),
 )
 
 

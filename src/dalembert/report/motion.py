@@ -73,9 +73,8 @@ def postures(robot: Robot) -> list[np.ndarray]:
     return [middle - reach, middle + 0.4 * signs * reach, middle + reach]
 
 
-def move(robot: Robot) -> SampledMotion:
-    """The motion through `postures(robot)`: a quintic spline, at rest at both ends."""
-    from scipy.integrate import cumulative_simpson
+def path(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """t, q, q̇, q̈ through `postures(robot)`: a quintic spline, at rest at both ends."""
     from scipy.interpolate import make_interp_spline
 
     targets = np.stack(postures(robot))
@@ -83,7 +82,14 @@ def move(robot: Robot) -> SampledMotion:
     at_rest = [(1, np.zeros(robot.nv)), (2, np.zeros(robot.nv))]
     spline = make_interp_spline(times, targets, k=5, bc_type=(at_rest, at_rest))
     t = np.linspace(0.0, times[-1], SAMPLES)
-    q, qd, qdd = robot.integrate(robot.neutral(), spline(t)), spline(t, 1), spline(t, 2)
+    return t, robot.integrate(robot.neutral(), spline(t)), spline(t, 1), spline(t, 2)
+
+
+def move(robot: Robot) -> SampledMotion:
+    """The motion along `path(robot)`."""
+    from scipy.integrate import cumulative_simpson
+
+    t, q, qd, qdd = path(robot)
     tau = robot.inverse_dynamics(q, qd, qdd)
     # τ = M q̈ + h + friction: the rest is what the drives lose
     lost = tau - (robot.mass_matrix(q) @ qdd[..., None])[..., 0] - robot.bias(q, qd)

@@ -23,7 +23,7 @@ from dalembert.report.live import SCRIPTS as LIVE_SCRIPTS
 from dalembert.report.live import live_of
 from dalembert.report.looks import Looks, looks_of
 from dalembert.report.mathematics import equations_html
-from dalembert.report.motion import SampledMotion, move
+from dalembert.report.motion import SampledMotion, move, path, postures
 from dalembert.report.run_charts import run_charts
 from dalembert.report.scene import scene
 from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
@@ -122,8 +122,7 @@ def stage_page(system: System, progress: Callable[[str], Any] = lambda step: Non
     """
     progress("moving")
     if system.robot is system:
-        motion = move(system.robot)
-        t, q = motion.t, motion.q
+        t, q, _, _ = path(system.robot)
     else:
         run = let_go(system)
         t, q = run["time"].values, run["q"].values
@@ -138,12 +137,24 @@ def let_go(system: System) -> Any:
     """A run of a few seconds from the reference posture, with a random small velocity."""
     import dalembert
 
+    q, qd = _released(system)
+    return dalembert.simulate(system, q, qd, duration=SECONDS, dt=0.01, progress=False)
+
+
+def _released(system: System) -> tuple[np.ndarray, np.ndarray]:
     made = system.dynamics.bound()
     nudge, velocity = SLOW * np.random.default_rng(SEED).normal(size=(2, system.nv))
     # away from a reference posture that may be singular, unless constraints hold the system there
     start = system.neutral() if made.rows else made.integrate(system.neutral(), nudge)
     q, qd = made.project(start, velocity, 0.0)
-    return dalembert.simulate(system, q, qd, duration=SECONDS, dt=0.01, progress=False)
+    return q, qd
+
+
+def start_of(system: System) -> np.ndarray:
+    """q (nq,) where a live system begins."""
+    if system.robot is not system:
+        return _released(system)[0]
+    return system.integrate(system.neutral(), postures(system.robot)[0])
 
 
 def performed(

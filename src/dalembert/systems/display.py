@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +13,31 @@ from dalembert.text import html
 
 if TYPE_CHECKING:
     from dalembert.model import JointInfo, Model
+    from dalembert.systems.robot import Robot
+    from dalembert.systems.system import System
+
+FEW = 12  # joints up to which a robot shows itself live: its kernels are compiled in seconds
+
+
+def widget_of(system: System) -> Any:
+    """The system's widget, which lies above."""
+    from dalembert import Widget
+
+    return Widget.of(system)
+
+
+def bundle_of(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a notebook shows of a robot, by MIME type: text, a table, and a live page if it can.
+
+    With what is said of these.
+    """
+    found: dict[str, Any] = {"text/plain": repr(robot), "text/html": html_of(robot.model)}
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    shows = shell is not None and "text/html" in shell.display_formatter.active_types
+    if shows and 0 < robot.nv <= FEW and find_spec("anywidget") is not None:
+        live, about = widget_of(robot)._repr_mimebundle_()
+        return live | found, about
+    return found, {}
 
 
 def html_of(model: Model) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.model import CoupledModel, JointInfo, Model
 from dalembert.systems import counting
-from dalembert.systems.display import html_of
+from dalembert.systems.display import bundle_of, html_of
 from dalembert.systems.robot_builders import RobotBuilders
 from dalembert.systems.robot_changes import RobotChanges
 from dalembert.systems.robot_dynamics import robot_dynamics
@@ -114,6 +114,10 @@ class Robot(RobotQuantities, RobotTasks, RobotInertias, RobotChanges, RobotBuild
         3
         """
         return html_of(self.model)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The same, and its live page where a notebook has widgets."""
+        return bundle_of(self)
 
     def operation_count(
         self,

@@ -14,6 +14,7 @@ import numpy as np
 
 from dalembert.model.jointed import Kinds
 from dalembert.systems import rollouts
+from dalembert.systems.display import widget_of
 from dalembert.systems.dynamics import Dynamics, Rows
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.exported import Exported
@@ -88,6 +89,13 @@ class System(Exported):
     def compiled(self) -> System:
         """The system whose quantities are compiled: itself, or the bodies and joints as one."""
         return self
+
+    def widget(self) -> Any:
+        """Its live page in a notebook: `q`, `qd` and `t` of the widget follow it, and it follows them.
+
+        There is one for each system, made when first asked for; `dl.Widget(system)` is another one.
+        """
+        return widget_of(self)
 
     def neutral(self) -> np.ndarray:
         """The reference configuration q (nq,)."""

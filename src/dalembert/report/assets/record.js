@@ -10,6 +10,7 @@ class Recording {
     this.fields = [["time", 1], ["q", live.q.length], ["qd", live.qd.length], ["tau", live.tau.length], ["acting", live.tau.length], ["work", 1], ["dissipated", 1]];
     this.width = this.fields.reduce((sum, [, size]) => sum + size, 0);
     this.most = Math.floor(Math.min(LONGEST / live.dt, MOST_KEPT / (8 * this.width))) + 1;
+    live.each = () => this.keep();
     live.listen((why) => { if (why === "posed") this.begin(); });
     this.begin();
   }
@@ -60,6 +61,7 @@ class Recording {
       let at = (k % BLOCK) * width;
       for (const [name, size] of this.fields) { found[name].set(block.subarray(at, at + size), k * size); at += size; }
     }
+    for (const name of ["work", "dissipated"]) found[name] = found[name].map((value, _, all) => value - all[0]);
     const q = Float64Array.from(live.q), qd = Float64Array.from(live.qd), n = q.length, m = qd.length, { t } = live, now = t && t[0];
     const energies = { kinetic: new Float64Array(rows), potential: new Float64Array(rows) };
     for (let k = 0; k < rows; k++) {

@@ -76,6 +76,7 @@ function drawRun(bar, leaves) {
 function drawLive(panel, bar) {
   const leaves = drawPanels(live, panel), grip = drawGrip(live, document.getElementById("arm")), control = drawRun(bar, leaves);
   const shared = drawShare(live, panel);
+  embed(live, control);
   let frames = 0, waiting = 0;
   live.listen((why) => {
     if (!live.shown) return;

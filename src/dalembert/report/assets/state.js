@@ -19,7 +19,7 @@ class Live extends Motion {
     this.forces = []; // {acts, value()}: generalised forces from outside
     this.stops = null; // {step(dt)}: a step that minds the limits
     this.drive = "none";
-    this.recording = null; // what keeps every step
+    this.each = null; // called after every step
     const { lower, upper } = this.about.limits, { kinds } = given;
     // coordinates that are moved one by one, those of balls and free bodies are not; limits have an entry for each velocity
     this.joints = given.joints.map(({ k, v, follows }) => {
@@ -105,7 +105,7 @@ class Live extends Motion {
     if (alone) this.acting.fill(0);
     for (let k = 0; k < steps; k++) {
       if (alone) super.step(1); else this.driven(torques);
-      if (this.recording) this.recording.keep();
+      if (this.each) this.each();
     }
   }
 

@@ -1,0 +1,67 @@
+// A page inside another page tells it where the robot is, and is moved by it, in messages {dalembert: {…}}.
+"use strict";
+const OFTEN = 1000 / 30; // ms from one message to the next, at least
+
+// The state that a message asks for; an Error where it is not one of this robot.
+function askedState(live, given) {
+  const made = {}, sizes = { q: live.q.length, qd: live.qd.length };
+  for (const name in sizes) {
+    const values = given[name];
+    if (values === undefined || values === null) continue;
+    if (!Array.isArray(values) || values.length !== sizes[name] || !values.every(Number.isFinite))
+      throw new Error(`${name} must be ${sizes[name]} finite numbers`);
+    made[name] = Float64Array.from(values);
+  }
+  if (given.t !== undefined && given.t !== null) {
+    if (!Number.isFinite(given.t)) throw new Error("t must be a finite number");
+    made.t = given.t;
+  }
+  if (given.parameters) {
+    const names = Object.keys(live.about.parameters), values = Float64Array.from(live.parameters);
+    for (const [name, value] of Object.entries(given.parameters)) {
+      const k = names.indexOf(name);
+      if (k < 0) throw new Error(`there is no parameter '${name}'${names.length ? `; there are: ${names.join(", ")}` : ""}`);
+      if (!Number.isFinite(value)) throw new Error(`parameter '${name}' must be a finite number`);
+      values[k] = value;
+    }
+    made.parameters = values;
+  }
+  return made;
+}
+
+// Parameters first, then a posture: at rest unless velocities are given, where it is unless positions are.
+function takeState(live, { q, qd, t, parameters }) {
+  const settings = parameters ? Settings.of(live) : null, why = settings ? settings.refusal(parameters) : null;
+  if (why !== null) throw new Error(why);
+  if (settings) settings.put(parameters);
+  if (q || qd || t !== undefined) live.pose(q ?? Float64Array.from(live.q), qd ?? (q ? null : Float64Array.from(live.qd)), t ?? 0);
+}
+
+// Whoever is the parent may hear the state and move the robot, nothing else: from inside, a page that may stand in a notebook, a file
+// or any site cannot know its parent's name, and where a robot stands is no secret. Others than the parent are not heard.
+function embed(live, control) {
+  const outer = window.parent;
+  if (outer === window) return;
+  const send = (message) => outer.postMessage({ dalembert: message }, "*");
+  let last = -Infinity, waiting = 0;
+  function tell() {
+    waiting = 0;
+    last = performance.now();
+    const { q, qd, time, parameters, about } = live;
+    const named = Object.fromEntries(Object.keys(about.parameters).map((name, k) => [name, parameters[k]]));
+    send({ q: Array.from(q), qd: Array.from(qd), t: time, running: control.running(), parameters: named });
+  }
+  live.listen((why) => {
+    if (why !== "turned" && live.shown && !waiting) waiting = setTimeout(tell, Math.max(0, last + OFTEN - performance.now()));
+  });
+  addEventListener("message", ({ source, data: said }) => {
+    const given = said && said.dalembert;
+    if (source !== outer || !given || typeof given !== "object") return;
+    try {
+      takeState(live, askedState(live, given));
+      if (typeof given.running === "boolean") control.run(given.running);
+    } catch (error) {
+      send({ error: error.message });
+    }
+  });
+}

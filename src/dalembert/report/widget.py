@@ -1,0 +1,97 @@
+"""A system in a notebook: its live page as a widget, whose state Python reads and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dalembert.errors import DalembertError, ShapeError, UnknownNameError
+from dalembert.report.asset import asset
+from dalembert.report.page import stage_page, start_of
+from dalembert.systems.system import System
+from dalembert.text import suggest
+
+try:
+    import anywidget
+    import traitlets
+except ImportError:
+    raise DalembertError("a widget needs anywidget: pip install 'dalembert[notebook]'") from None
+
+KEPT = 8  # pages, most of a megabyte each
+_made: WeakKeyDictionary[System, Widget] = WeakKeyDictionary()
+
+
+class Widget(anywidget.AnyWidget):
+    """The live page of a system, in a notebook.
+
+    `q` (nq,), `qd` (nv,), `t` in s, `running` and `parameters` follow the page, and the page follows
+    them: positions that are set put it at rest, unless velocities are set in the same
+    ``hold_sync()``. ``observe`` tells of changes. The page is made when a notebook first shows it.
+    """
+
+    _esm = asset("assets/widget.js")
+    _page = traitlets.Unicode().tag(sync=True)
+    _said = traitlets.Unicode().tag(sync=True)
+    name = traitlets.Unicode(read_only=True).tag(sync=True)
+    q = traitlets.Any().tag(sync=True)
+    qd = traitlets.Any().tag(sync=True)
+    t = traitlets.Float(0.0).tag(sync=True)
+    running = traitlets.Bool(False).tag(sync=True)
+    parameters = traitlets.Dict().tag(sync=True)
+    height = traitlets.Int(640).tag(sync=True)
+
+    def __init__(self, system: System, height: int = 640) -> None:
+        self.system = system = system.compiled
+        q, qd, named = start_of(system).tolist(), [0.0] * system.nv, dict(system.named_parameters)
+        super().__init__(q=q, qd=qd, parameters=named, height=height)
+        self.set_trait("name", system.name)
+        self.on_msg(self._asked)
+
+    @classmethod
+    def of(cls, system: System) -> Widget:
+        """The one widget of a system, made when first asked for."""
+        found = _made.get(system)
+        if found is None or found.comm is None:  # none, or one that was closed
+            found = _made[system] = cls(system)
+        return found
+
+    @traitlets.validate("q", "qd")
+    def _numbers(self, proposal: Any) -> tuple[float, ...]:
+        name = proposal["trait"].name
+        size = self.system.nq if name == "q" else self.system.nv
+        try:
+            values = np.asarray(proposal["value"], dtype=float)
+        except (TypeError, ValueError):
+            values = np.array(np.nan)
+        if values.shape != (size,) or not np.isfinite(values).all():
+            raise ShapeError(f"{self.system.name}: {name} must be {size} finite numbers")
+        return tuple(values.tolist())
+
+    @traitlets.validate("parameters")
+    def _named(self, proposal: Any) -> Mapping[str, float]:
+        known = self.system.named_parameters
+        for name in proposal["value"]:
+            if known and name not in known:
+                raise UnknownNameError(
+                    f"{self.system.name} has no parameter {name!r}{suggest(name, list(known))}"
+                )
+        return {name: value for name, value in proposal["value"].items() if value is not None}
+
+    def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
+        """A notebook shows the widget, and wants its page."""
+        if self._page or not isinstance(content, dict) or content.get("ask") != "page":
+            return
+        try:
+            self._page = page_of(self.system)
+        except DalembertError as error:
+            self._said = f"It has no page: {error}"
+
+
+@lru_cache(maxsize=KEPT)
+def page_of(system: System) -> str:
+    """The stage of a system as a document, kept for the next widget of the same one."""
+    return stage_page(system)
