@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from dalembert.kernels.program.program import Program
 from dalembert.report.hands import leading, moved_by_hand, stiffness
 from dalembert.report.live_drives import drives_part
 from dalembert.report.live_ellipsoids import ellipsoids_part
+from dalembert.report.live_equations import balance_part
 from dalembert.report.live_forces import forces_part
 from dalembert.report.live_formulations import formulations_part
 from dalembert.report.live_motion import motion_part
@@ -30,7 +31,7 @@ MOST_JOINTS = 40  # beyond it a page would carry more code than reading
 MOST_BYTES = 600_000  # of a module: with the viewer, the font and base64, a page below 2 MB
 SCRIPTS = (
     *("kernels.js", "closing.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
-    *("forces.js", "formulations.js"),
+    *("forces.js", "formulations.js", "equations.js"),
     *("settings.js", "parameters.js", "ellipsoids.js"),
     *("drag.js", "push.js", "waypoints.js", "netcdf.js", "record.js", "share.js"),
     *("embed.js", "simulate.js"),
@@ -40,15 +41,17 @@ SCRIPTS = (
 # the more important first: what does not fit is left out
 PARTS: tuple[Callable[[System], Part], ...] = (
     *(motion_part, parameters_part, drives_part, ellipsoids_part),
-    *(forces_part, formulations_part),
+    *(forces_part, formulations_part, balance_part),
 )
 
 
-def live_of(system: System, start: np.ndarray) -> tuple[dict[str, Any] | None, str]:
+def live_of(
+    system: System, start: np.ndarray, more: Sequence[Part] = ()
+) -> tuple[dict[str, Any] | None, str]:
     """The data of the live part, or None; and a sentence about what there is not, and why.
 
-    The live system begins at the posture `start` (nq,). Names, units and limits are in the module
-    itself.
+    `more` are parts of what else the page shows. The live system begins at the posture `start`
+    (nq,). Names, units and limits are in the module itself.
     """
     if not system.nv:
         return None, ""
@@ -59,7 +62,7 @@ def live_of(system: System, start: np.ndarray) -> tuple[dict[str, Any] | None, s
     if seen.nv > MOST_JOINTS:
         return None, f"With {seen.nv} degrees of freedom it does not compute inside its page."
     try:
-        module, parts, missing = fitted(system)
+        module, parts, missing = fitted(system, more)
     except DalembertError as error:
         return None, f"It does not compute inside its page: {error}"
     if len(module) > MOST_BYTES:
@@ -82,11 +85,11 @@ def live_of(system: System, start: np.ndarray) -> tuple[dict[str, Any] | None, s
     return made, left
 
 
-def fitted(system: System) -> tuple[bytes, list[Part], list[str]]:
+def fitted(system: System, more: Sequence[Part] = ()) -> tuple[bytes, list[Part], list[str]]:
     """The module, the parts that are in it, and what is left out as too large."""
     groups = page_groups(system, _tool(system))
     groups[0] = Group(groups[0].says, {**groups[0].kernels, **_drawn(system)})
-    parts = [part(system) for part in PARTS]
+    parts = [*(part(system) for part in PARTS), *more]
     listed = [*groups, *(Group(part.says, part.kernels) for part in parts)]
     module, kept = wasm_within(system, (group.kernels for group in listed), MOST_BYTES)
     there = [part for part, fits in zip(parts, kept[len(groups) :], strict=True) if fits]

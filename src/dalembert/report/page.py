@@ -21,8 +21,9 @@ from dalembert.report.colours import css
 from dalembert.report.facts import describe
 from dalembert.report.live import SCRIPTS as LIVE_SCRIPTS
 from dalembert.report.live import live_of
+from dalembert.report.live_equations import equations_part
 from dalembert.report.looks import Looks, looks_of
-from dalembert.report.mathematics import equations_html
+from dalembert.report.mathematics import equations_html, mathematics
 from dalembert.report.motion import SampledMotion, move, path, postures
 from dalembert.report.run_charts import run_charts
 from dalembert.report.scene import scene
@@ -70,18 +71,20 @@ def robot_page(
         checks = (list(agreement.formulations(robot)), list(agreement.laws(robot)))
     facts = describe(robot)
     progress("writing equations")
-    mathematics = equations_html(robot)
+    written = mathematics(robot)
     progress("counting operations")
     sections = [
         ("model", "Model", model_html(robot, facts)),
-        ("equations", "Equations", mathematics),
+        ("equations", "Equations", written.html),
         ("agreement", "Every formulation agrees", agreement_html(*checks)),
         ("counts", "Operation counts", counts_html(robot)),
     ]
     title = facts["title"] or robot.name
     charts = motion_charts(robot, motion)
     progress("compiling the page's kernels")
-    live, why = live_of(robot, motion.q[0])
+    recorded = {"q": motion.q, "qd": motion.qd, "tau": motion.tau}
+    equations = equations_part(robot, written, motion.t, recorded)
+    live, why = live_of(robot, motion.q[0], [equations])
     lead = f"A smooth motion through three postures, at rest at both ends. {why}".strip()
     data = {**performed(robot, motion.t, motion.q, charts), "live": live}
     return page(title, facts["citation"] or "", lead, data, sections)
@@ -275,7 +278,7 @@ def style(formulas: bool = True) -> str:
     font = (files("dalembert.report") / "vendor/stix-math.woff2").read_bytes()
     source = f"data:font/woff2;base64,{b64encode(font).decode()}"
     face = f'@font-face {{ font-family: "STIX formulas"; src: url("{source}") format("woff2"); }}\n'
-    return face + plain + FORMULAS
+    return face + plain + asset("assets/equations.css") + FORMULAS
 
 
 def write_page(text: str, path: Path) -> None:

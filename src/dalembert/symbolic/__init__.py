@@ -5,7 +5,8 @@ from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.equations import Equations
 from dalembert.symbolic.lettered import Lettered
 from dalembert.symbolic.operations import to_sympy
-from dalembert.symbolic.printing import html_page, latex_document
+from dalembert.symbolic.printing import latex_document
+from dalembert.symbolic.sections import html_page
 from dalembert.symbolic.writer import Writer
 from dalembert.symbolic.writing import textbook, write_equations
 

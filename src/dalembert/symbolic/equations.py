@@ -14,6 +14,7 @@ from dalembert.errors import EquationError
 from dalembert.symbolic import printing
 from dalembert.symbolic.constants import GREEK
 from dalembert.symbolic.operations import exact, number
+from dalembert.symbolic.sections import Section, html_page, sections
 from dalembert.symbolic.titles import ALIASES, TITLES, VECTORS
 
 
@@ -62,7 +63,11 @@ class Equations:
 
     def html(self, title: str | None = None, short: bool | None = None) -> str:
         """A page that browsers draw without network or scripts."""
-        return printing.html_page(self, title or self.name, self._short(short))
+        return html_page(self, title or self.name, self._short(short))
+
+    def sections(self, digits: int | None = None, marked: bool = False) -> list[Section]:
+        """The formulas of that page, quantity by quantity; `symbolic.sections` says more."""
+        return sections(self, self._short(None), digits, marked)
 
     def latex_document(self, title: str | None = None, short: bool | None = None) -> str:
         """A document for `pdflatex`."""

@@ -189,6 +189,10 @@ class MathML:
     def root(self, inner: str) -> str:
         return f"<msqrt>{inner}</msqrt>"
 
+    def marked(self, body: str, number: int) -> str:
+        """A term of a sum, with the number by which it is found."""
+        return f'<mrow data-term="{number}">{body}</mrow>'
+
 
 def dotted(letter: str, dots: str = "˙") -> str:
     """A letter of MathML with one dot above it, or more; `page.FORMULAS` keeps them apart."""

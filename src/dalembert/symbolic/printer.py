@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import sympy
 
 from dalembert.symbolic.marks import Marks, Text, join
 from dalembert.symbolic.names import parts
+
+LONG = 1_000_000  # characters: no line is broken
 
 
 class Printer:
@@ -15,7 +17,8 @@ class Printer:
 
     `rates` maps velocity symbols to the coordinates they are rates of, printed with a dot, and
     accelerations to velocities, with two; `first` are symbols that lead a product, such as masses.
-    With `short`, cos(θ₂ + θ₃) is c₂₃.
+    With `short`, cos(θ₂ + θ₃) is c₂₃; decimals have at most so many `digits`. `marked` is given the
+    value and the text of every term of a formula that has several, and gives back what is printed.
     """
 
     def __init__(
@@ -24,18 +27,24 @@ class Printer:
         rates: Mapping[sympy.Symbol, sympy.Symbol],
         first: Collection[sympy.Symbol] = (),
         short: bool = False,
+        digits: int | None = None,
+        marked: Callable[[sympy.Expr, str], str] | None = None,
     ) -> None:
         self.marks = marks
+        self.digits = digits
+        self.marked = marked
         self.rates = dict(rates)
         self.coordinates = set(rates.values()) - rates.keys()
         self.first = set(first)
         self.short = short
         # the order of terms is that of their text, in whichever language they are written
-        self.reader = self if isinstance(marks, Text) else Printer(Text(), rates, first, short)
+        self.reader = (
+            self if isinstance(marks, Text) else Printer(Text(), rates, first, short, digits)
+        )
         self._known: dict[sympy.Expr, str] = {}
 
     def expression(self, e: sympy.Expr) -> str:
-        """The whole expression."""
+        """The whole expression, without marks."""
         if e not in self._known:
             if e.is_Add:
                 self._known[e] = self._sum(e)
@@ -48,7 +57,19 @@ class Printer:
     def pieces(self, e: sympy.Expr, width: int) -> list[list[str]]:
         """The terms, each in pieces between which a line may end; see `lines`."""
         terms = self.ordered_terms(e)
-        return [self._term_pieces(term, k == 0, width) for k, term in enumerate(terms)]
+        if len(terms) > 1 or self.marked is None:
+            return [self._term_pieces(term, k == 0, width) for k, term in enumerate(terms)]
+        # alone, a product is worth the whole formula: the terms are those of the sum in it
+        pieces = self._opened(terms[0], True) if self._is_marked_inside(terms[0], width) else []
+        pieces = pieces or [self._signed(terms[0], True)]
+        return [pieces if self._is_long(terms[0], width) else ["".join(pieces)]]
+
+    def _is_marked_inside(self, term: sympy.Expr, width: int) -> bool:
+        return sympy.fraction(term)[1] == 1 or self._is_long(term, width)
+
+    def formula(self, e: sympy.Expr) -> str:
+        """The whole expression, its terms marked."""
+        return "".join(piece for term in self.pieces(e, LONG) for piece in term)
 
     def ordered_terms(self, e: sympy.Expr) -> list[sympy.Expr]:
         """Terms of a sum: without sines first, a positive one in front if there is any."""
@@ -65,31 +86,55 @@ class Printer:
     def _sum(self, e: sympy.Expr) -> str:
         return "".join(self._signed(t, k == 0) for k, t in enumerate(self.ordered_terms(e)))
 
-    def _signed(self, term: sympy.Expr, first: bool) -> str:
+    def _signed(self, term: sympy.Expr, first: bool, value: sympy.Expr | None = None) -> str:
+        """A term with its sign; marked if its value is said."""
         coefficient, _ = term.as_coeff_Mul()
         negative = bool(coefficient < 0)
         body = self.expression(-term) if negative else self.expression(term)
         if negative and (-term).is_Add:
             body = self.marks.parentheses(body)
+        if value is not None and self.marked is not None:
+            body = self.marked(value, body)
         return self.marks.operator("-" if negative else "+", first) + body
 
     def _term_pieces(self, term: sympy.Expr, first: bool, width: int) -> list[str]:
         """One term; if it is longer than a line and holds one long sum, that sum in pieces."""
-        whole = self._signed(term, first)
+        opened = self._opened(term, first) if self._is_long(term, width) else []
+        return opened or [self._signed(term, first, term)]
+
+    def _is_long(self, term: sympy.Expr, width: int) -> bool:
+        return len(self.reader.expression(term)) > width
+
+    def _opened(self, term: sympy.Expr, first: bool) -> list[str]:
+        """A product around its longest sum, whose terms are pieces; empty if there is no sum."""
         sums = [f for f in term.args if f.is_Add] if term.is_Mul else []
-        if not sums or len(self.reader.expression(term)) <= width:
-            return [whole]
+        if not sums:
+            return []
         longest = max(sums, key=lambda f: len(f.args))
+        coefficient, rest = term.as_coeff_Mul()
         if sympy.fraction(term)[1] != 1:
             # a line must not end inside a fraction: the sum stands behind it
             before, after = self._signed(term / longest, first) + self.marks.times, ""
         else:
-            mark = sympy.Dummy("sum")
-            around = self._signed(term.xreplace({longest: mark}), first)
-            before, _, after = around.partition(self.marks.name(mark.name))
+            before, after = self._around(abs(coefficient), rest, longest)
+            before = self.marks.operator("-" if coefficient < 0 else "+", first) + before
         opening, closing = self.marks.parentheses("\0").split("\0")
-        inner = [self._signed(t, k == 0) for k, t in enumerate(self.ordered_terms(longest))]
+        others = sympy.Mul(*(f for f in term.args if f is not longest))
+        inner = [
+            self._signed(t, k == 0, others * t) for k, t in enumerate(self.ordered_terms(longest))
+        ]
         return [before + opening + inner[0], *inner[1:-1], inner[-1] + closing + after]
+
+    def _around(
+        self, coefficient: sympy.Expr, rest: sympy.Expr, longest: sympy.Expr
+    ) -> tuple[str, str]:
+        """What stands before and behind one sum of a product."""
+        factors = sorted(sympy.Mul.make_args(rest), key=self._rank)
+        place = factors.index(longest)
+        written = [] if coefficient == 1 else [self._single(coefficient)]
+        written += map(self._factor, factors[:place])
+        before = "".join(f + self.marks.times for f in written)
+        return before, "".join(self.marks.times + self._factor(f) for f in factors[place + 1 :])
 
     def _product(self, e: sympy.Expr) -> str:
         coefficient, rest = e.as_coeff_Mul()
@@ -147,8 +192,11 @@ class Printer:
         return self.marks.number(str(value))
 
     def _number(self, e: sympy.Number) -> str:
-        body = self.marks.number(repr(float(abs(e))) if e.is_Float else str(abs(e)))
+        body = self.marks.number(self._decimal(abs(float(e))) if e.is_Float else str(abs(e)))
         return self.marks.operator("-", True) + body if e < 0 else body
+
+    def _decimal(self, value: float) -> str:
+        return repr(value if self.digits is None else float(f"{value:.{self.digits}g}"))
 
     def _power(self, base: sympy.Expr, exponent: sympy.Expr) -> str:
         if exponent == sympy.Rational(1, 2):

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
-from dalembert.symbolic.marks import DOTS, Latex, Marks, MathML, Text
+from dalembert.symbolic.ledger import Ledger
+from dalembert.symbolic.marks import DOTS, Latex, Marks, Text
 from dalembert.symbolic.names import parts
-from dalembert.symbolic.page import page
 from dalembert.symbolic.printer import Printer, lines, short_label
 from dalembert.symbolic.titles import TITLES, VECTORS, titled
-from dalembert.text import html
 from dalembert.text import latex as latex_text
 
 if TYPE_CHECKING:
@@ -22,20 +21,36 @@ MATRIX_WIDTH = 96  # characters of a matrix in text that still stands as a matri
 PAGE_WIDTH = 96  # characters of a line on a page or in a document
 
 
+class Form(NamedTuple):
+    """How formulas are written."""
+
+    short: bool  # c₂₃ for cos(θ₂ + θ₃)
+    digits: int | None = None  # of decimals, at most
+    ledger: Ledger | None = None  # of entries and terms, which are then marked
+
+
 class PrintedLine(NamedTuple):
     """label = … over one or more lines; equal entries share it: Γ_112 = Γ_121 = …"""
 
     labels: tuple[str, ...]
     rows: tuple[str, ...]
+    entry: int | None = None  # its number in the ledger
 
 
-def _printer(eq: Equations, marks: Marks, short: bool) -> Printer:
+def printer_of(eq: Equations, marks: Marks, form: Form) -> Printer:
+    """A printer that knows which letters are rates, and which lead a product."""
     rates = dict(zip(eq.qd, eq.q, strict=False))
     leading = [s for s in eq.parameters if parts(s.name)[0] in ("m", "I", "J")]
-    return Printer(marks, rates, [*eq.definitions, *leading], short)
+    marked = form.ledger.term if form.ledger is not None else None
+    return Printer(marks, rates, [*eq.definitions, *leading], form.short, form.digits, marked)
 
 
-def _title(eq: Equations, key: str) -> str:
+def _pair(eq: Equations, marks: Marks, form: Form) -> tuple[Printer, Printer]:
+    """The printer, and one in plain text that says how long its pieces are."""
+    return printer_of(eq, marks, form), printer_of(eq, Text(), form._replace(ledger=None))
+
+
+def title_of(eq: Equations, key: str) -> str:
     return titled(key, ", ".join(Text().name(s.name) for s in eq.independent))
 
 
@@ -76,54 +91,77 @@ def _broken(printer: Printer, reader: Printer, e: sympy.Expr, width: int) -> tup
     return tuple(lines(printer.pieces(e, width), lengths, width))
 
 
-def _lines(eq: Equations, key: str, marks: Marks, width: int, short: bool) -> list[PrintedLine]:
+def lines_of(eq: Equations, key: str, marks: Marks, width: int, form: Form) -> list[PrintedLine]:
     """The entries of a quantity, one after the other."""
-    printer, reader = _printer(eq, marks, short), _printer(eq, Text(), short)
+    pair = _pair(eq, marks, form)
     return [
         PrintedLine(
-            tuple(_label(key, i, marks) for i in indices), _broken(printer, reader, e, width)
+            tuple(_label(key, i, marks) for i in indices),
+            entry=_entry(form, indices[0], e),
+            rows=_broken(*pair, e, width),
         )
         for indices, e in _nonzero(key, eq.quantities[key])
     ]
 
 
-def _definition_lines(eq: Equations, marks: Marks, width: int, short: bool) -> list[PrintedLine]:
-    printer, reader = _printer(eq, marks, short), _printer(eq, Text(), short)
+def definition_lines(eq: Equations, marks: Marks, width: int, form: Form) -> list[PrintedLine]:
+    """α = … for every name that is defined."""
+    pair = _pair(eq, marks, form)
     return [
-        PrintedLine((marks.name(s.name),), _broken(printer, reader, e, width))
+        PrintedLine((marks.name(s.name),), entry=_entry(form, (), e), rows=_broken(*pair, e, width))
         for s, e in eq.definitions.items()
     ]
 
 
-def _as_matrix(eq: Equations, key: str, marks: Marks, short: bool) -> list[list[str]] | None:
-    """Rows of a matrix narrow enough to stand as one, else None."""
+def _entry(form: Form, index: tuple[int, ...], value: sympy.Expr) -> int | None:
+    return None if form.ledger is None else form.ledger.entry(index, value)
+
+
+def is_narrow(eq: Equations, key: str, form: Form) -> bool:
+    """Whether a quantity is a matrix that can stand as one."""
     value = eq.quantities[key]
     if not isinstance(value, sympy.MatrixBase) or 0 in value.shape:
-        return None
-    reader = _printer(eq, Text(), short)
+        return False
+    reader = printer_of(eq, Text(), form._replace(ledger=None))
     cells = [[reader.expression(e) for e in row] for row in value.tolist()]
-    if sum(max(map(len, column)) + 3 for column in zip(*cells, strict=True)) > MATRIX_WIDTH:
+    widths = (max(map(len, column)) for column in zip(*cells, strict=True))
+    return sum(width + 3 for width in widths) <= MATRIX_WIDTH
+
+
+def _as_matrix(eq: Equations, key: str, marks: Marks, form: Form) -> list[list[str]] | None:
+    """Rows of a matrix narrow enough to stand as one, else None."""
+    if not is_narrow(eq, key, form):
         return None
-    printer = _printer(eq, marks, short)
-    return [[printer.expression(e) for e in row] for row in value.tolist()]
+    printer = printer_of(eq, marks, form)
+    return [[printer.expression(e) for e in row] for row in eq.quantities[key].tolist()]
 
 
-def abbreviations(eq: Equations, keys: Sequence[str], marks: Marks) -> list[PrintedLine]:
+def abbreviations(
+    eq: Equations, keys: Sequence[str], marks: Marks, form: Form
+) -> list[PrintedLine]:
     """c₂₃ = cos(θ₂ + θ₃) for the sums of angles that occur."""
+    plain = printer_of(eq, marks, form._replace(short=False, ledger=None))
+    return [
+        PrintedLine((marks.name(name),), (plain.expression(e),), _entry(form, (), e))
+        for name, e in sorted(angles(eq, keys).items())
+        if e.args[0].is_Add
+    ]
+
+
+def angles(eq: Equations, keys: Sequence[str]) -> dict[str, sympy.Expr]:
+    """Sines and cosines that have a short name, by it: c2, s23."""
     found: dict[str, sympy.Expr] = {}
     for key in keys:
         value = eq.quantities[key]
         for turned in value.atoms(sympy.sin, sympy.cos) if hasattr(value, "atoms") else ():
             label = short_label(turned.args[0], set(eq.q))
-            if label is not None and turned.args[0].is_Add:
+            if label is not None:
                 found[f"{type(turned).__name__[0]}{label}"] = turned
-    plain = _printer(eq, marks, short=False)
-    return [
-        PrintedLine((marks.name(name),), (plain.expression(found[name]),)) for name in sorted(found)
-    ]
+    return found
 
 
-def _zeros(eq: Equations, key: str) -> str:
+def zeros(eq: Equations, key: str) -> str:
+    """A sentence on entries that are not printed, or nothing."""
     value = eq.quantities[key]
     if 0 in getattr(value, "shape", ()):
         return "There are no entries: there is only one coordinate."
@@ -135,17 +173,17 @@ def _zeros(eq: Equations, key: str) -> str:
 
 def text(eq: Equations, keys: Sequence[str], width: int, short: bool) -> str:
     """Every quantity under its title, then what the names mean."""
-    marks, blocks = Text(), []
+    marks, blocks, form = Text(), [], Form(short)
     for key in keys:
-        rows = _as_matrix(eq, key, marks, short)
+        rows = _as_matrix(eq, key, marks, form)
         if rows is not None:
             body = text_matrix(f"{marks.name(key)} = ", rows)
         else:
-            found = _lines(eq, key, marks, width - 12, short)
-            body = "\n".join([*map(_text_line, found), *filter(None, [_zeros(eq, key)])])
-        blocks.append(f"{_title(eq, key)}\n{body}")
-    named = _definition_lines(eq, marks, width - 12, short)
-    named += abbreviations(eq, keys, marks) if short else []
+            found = lines_of(eq, key, marks, width - 12, form)
+            body = "\n".join([*map(_text_line, found), *filter(None, [zeros(eq, key)])])
+        blocks.append(f"{title_of(eq, key)}\n{body}")
+    named = definition_lines(eq, marks, width - 12, form)
+    named += abbreviations(eq, keys, marks, form) if short else []
     if named:
         blocks.append("with\n" + "\n".join(map(_text_line, named)))
     return "\n\n".join([*blocks, *filter(None, [latex_text(eq.note)])])
@@ -181,23 +219,25 @@ def _brackets(k: int, count: int) -> tuple[str, str]:
 
 def latex(eq: Equations, keys: Sequence[str], short: bool) -> str:
     """One `aligned` block of every quantity and of what the names mean."""
-    marks, rows = Latex(), []
+    marks, rows, form = Latex(), [], Form(short)
     for key in keys:
-        rows += _latex_rows(eq, key, marks, short)
-    named = _definition_lines(eq, marks, PAGE_WIDTH, short)
-    named += abbreviations(eq, keys, marks) if short else []
+        rows += _latex_rows(eq, key, marks, form)
+    named = definition_lines(eq, marks, PAGE_WIDTH, form)
+    named += abbreviations(eq, keys, marks, form) if short else []
     rows += [row for line in named for row in _latex_line(line)]
     return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
 
-def _latex_rows(eq: Equations, key: str, marks: Latex, short: bool) -> list[str]:
-    matrix = _as_matrix(eq, key, marks, short)
+def _latex_rows(eq: Equations, key: str, marks: Latex, form: Form) -> list[str]:
+    matrix = _as_matrix(eq, key, marks, form)
     if matrix is not None:
         cells = " \\\\ ".join(" & ".join(row) for row in matrix)
         return [f"{marks.name(key)} &= \\begin{{bmatrix}} {cells} \\end{{bmatrix}}"]
-    found = [row for line in _lines(eq, key, marks, PAGE_WIDTH, short) for row in _latex_line(line)]
-    zeros = _zeros(eq, key)
-    return [*found, f"&\\text{{{zeros}}}"] if zeros else found
+    found = [
+        row for line in lines_of(eq, key, marks, PAGE_WIDTH, form) for row in _latex_line(line)
+    ]
+    absent = zeros(eq, key)
+    return [*found, f"&\\text{{{absent}}}"] if absent else found
 
 
 def _latex_line(line: PrintedLine) -> list[str]:
@@ -207,13 +247,13 @@ def _latex_line(line: PrintedLine) -> list[str]:
 
 def latex_document(eq: Equations, title: str, short: bool) -> str:
     """A complete document for pdflatex; long forms run over lines and pages."""
-    marks = Latex()
+    marks, form = Latex(), Form(short)
     parts = []
     for key in eq.quantities:
-        rows = " \\\\\n".join(_latex_rows(eq, key, marks, short))
+        rows = " \\\\\n".join(_latex_rows(eq, key, marks, form))
         parts.append(f"\\section*{{{TITLES[key]}}}\n\\begin{{align*}}\n{rows}\n\\end{{align*}}")
-    named = _definition_lines(eq, marks, PAGE_WIDTH, short)
-    named += abbreviations(eq, list(eq.quantities), marks) if short else []
+    named = definition_lines(eq, marks, PAGE_WIDTH, form)
+    named += abbreviations(eq, list(eq.quantities), marks, form) if short else []
     if named:
         rows = " \\\\\n".join(row for line in named for row in _latex_line(line))
         parts.append(f"\\section*{{Names}}\n\\begin{{align*}}\n{rows}\n\\end{{align*}}")
@@ -223,44 +263,3 @@ def latex_document(eq: Equations, title: str, short: bool) -> str:
         + "\n".join([*parts, *filter(None, [latex_text(eq.note)])])
         + "\n\\end{document}\n"
     )
-
-
-def html_page(eq: Equations, title: str, short: bool = True) -> str:
-    """A page of MathML, without scripts and without network."""
-    marks, sections = MathML(), []
-    for key in eq.quantities:
-        matrix = _as_matrix(eq, key, marks, short)
-        if matrix is not None:
-            body = _mathml_matrix(marks.name(key), matrix)
-        else:
-            body = _mathml_lines(_lines(eq, key, marks, PAGE_WIDTH, short))
-            body += f"<p>{_zeros(eq, key)}</p>" if _zeros(eq, key) else ""
-        sections.append((html(_title(eq, key)), body))
-    named = _definition_lines(eq, marks, PAGE_WIDTH, short)
-    named += abbreviations(eq, list(eq.quantities), marks) if short else []
-    if named:
-        sections.append(("Names", _mathml_lines(named)))
-    return page(html(title), sections, html(eq.note), list(eq.quantities))
-
-
-def _mathml_matrix(label: str, rows: list[list[str]]) -> str:
-    cells = "".join(
-        "<mtr>" + "".join(f"<mtd>{cell}</mtd>" for cell in row) + "</mtr>" for row in rows
-    )
-    table = f'<mtable class="matrix">{cells}</mtable>'
-    return f'<math display="block"><mrow>{label}<mo>=</mo>{table}</mrow></math>'
-
-
-def _mathml_lines(found: Sequence[PrintedLine]) -> str:
-    rows = []
-    for line in found:
-        left = "<mo>=</mo>".join(line.labels)
-        for k, row in enumerate(line.rows):
-            head = f"<mrow>{left}</mrow>" if k == 0 else ""
-            sign = "<mo>=</mo>" if k == 0 else ""
-            rows.append(
-                f"<mtr><mtd>{head}</mtd><mtd>{sign}</mtd><mtd><mrow>{row}</mrow></mtd></mtr>"
-            )
-    if not rows:
-        return ""
-    return f'<math display="block"><mtable class="lines">{"".join(rows)}</mtable></math>'
