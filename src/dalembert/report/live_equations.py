@@ -90,7 +90,6 @@ def program(
     eq: Equations, seen: Dynamics, name: str, outputs: Mapping[str, Sequence[sympy.Expr]]
 ) -> Program:
     """Expressions of the equations as vectors; letters that the system has numbers for are these."""
-    from dalembert.bridge import flat
     from dalembert.symbolic.check import evaluate
 
     symbols = {"q": eq.q, "qd": eq.qd, "tau": eq.tau, "t": eq.t}
@@ -104,7 +103,7 @@ def program(
             values |= {s: given[k] if given.shape else given for k, s in enumerate(symbols[key])}
         for symbol, definition in eq.definitions.items():
             values[symbol] = evaluate(definition, values)
-        return {key: flat(evaluate(e, values) for e in all_) for key, all_ in outputs.items()}
+        return {key: np.stack([evaluate(e, values) for e in all_]) for key, all_ in outputs.items()}
 
     shapes = {key: () if key == "t" else (len(found),) for key, found in symbols.items()}
     needed = [key for key, found in symbols.items() if key == "q" or used & {*found}]

@@ -1,0 +1,274 @@
+"""Equations with numbers: what is coloured is what is printed, and it is what the library says."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.kernels.program.interpret import interpret
+from dalembert.report.live_equations import equations_part
+from dalembert.report.mathematics import mathematics
+from dalembert.report.motion import move
+from dalembert.report.page import robot_page, write_page
+from tests.report.test_live import numbers, pose
+from tests.report.test_page import wait_until
+
+Q = (0.3, -1.2, 1.1, -0.8, 0.9, 0.2)
+HOSTILE = "<img src=x onerror=alert(1)>"
+LIBRARY = {
+    "M": lambda robot, q, qd, **more: robot.mass_matrix(q, **more),
+    "C": lambda robot, q, qd, **more: robot.coriolis_matrix(q, qd, **more),
+    "g": lambda robot, q, qd, **more: robot.gravity_torque(q, **more)[:, None],
+}
+
+
+def own_robot():
+    """Two joints with hostile names, a named parameter, and friction."""
+    load = dl.Parameter("load", 0.7)
+    return dl.Robot.from_links(
+        [
+            {
+                "name": "upper",
+                "joint": {"name": HOSTILE, "type": "revolute", "axis": (0, 1, 0), "viscous": 0.3},
+                **{"mass": 1.5, "com": (0.2, 0.0, 0.05), "inertia": np.diag([0.01, 0.02, 0.02])},
+            },
+            {
+                "name": "lower",
+                "parent": "upper",
+                "joint": {
+                    **{"name": f"2{HOSTILE}", "type": "revolute", "axis": (0, 1, 0)},
+                    **{"origin_xyz": (0.4, 0.0, 0.0), "viscous": 0.2},
+                },
+                **{"mass": load, "com": (0.15, 0.0, 0.0), "inertia": np.diag([0.01, 0.02, 0.02])},
+            },
+        ],
+        name=HOSTILE,
+    )
+
+
+def part_of(robot):
+    motion = move(robot)
+    found = mathematics(robot)
+    return found, equations_part(robot, found, motion.t, {"q": motion.q, "qd": motion.qd})
+
+
+def outputs(program, **given):
+    """Outputs of a program by name."""
+    results = interpret(program, *(np.asarray(given[port.name]) for port in program.inputs))
+    return dict(zip([port.name for port in program.outputs], results, strict=True))
+
+
+@pytest.mark.parametrize("name", ["planar_2r", "elbow_3r", "rp", "ur5"])
+def test_printed_terms_add_up_to_what_the_library_computes(name):
+    robot = dl.load(name)
+    found, part = part_of(robot)
+    q, qd = np.random.default_rng(3).normal(size=(2, robot.nv))
+    keys = {section.key for section in found.sections}
+    assert keys >= ({"M", "C", "g"} if robot.nv <= 3 else {"M", "g"})
+    for k, section in enumerate(found.sections):
+        if not section.ledger.entries:
+            assert f"terms_{k}" not in part.kernels
+            continue
+        made = outputs(part.kernels[f"terms_{k}"], q=q, qd=qd)
+        owners = np.array(part.data["equations"]["sections"][k]["owners"], dtype=int)
+        several = np.unique(owners)
+        sums = np.bincount(owners, made.get("terms"), len(made["entries"]))
+        near = {"rtol": 0, "atol": 1e-12}
+        np.testing.assert_allclose(sums[several], made["entries"][several], **near)
+        if section.key in LIBRARY:
+            expected = LIBRARY[section.key](robot, q, qd)
+            index = [(*entry.index, 0)[:2] for entry in section.ledger.entries]
+            np.testing.assert_allclose(made["entries"], [expected[i] for i in index], **near)
+
+
+def test_terms_and_letters_follow_named_parameters():
+    robot = own_robot()
+    found, part = part_of(robot)
+    q, qd = np.array([0.4, -0.9]), np.array([0.3, 0.5])
+    for k, section in enumerate(found.sections):
+        if section.key in LIBRARY:
+            made = outputs(part.kernels[f"terms_{k}"], q=q, qd=qd, parameters=[2.5])
+            expected = LIBRARY[section.key](robot, q, qd, parameters={"load": 2.5})
+            index = [(*entry.index, 0)[:2] for entry in section.ledger.entries]
+            values = [expected[i] for i in index]
+            np.testing.assert_allclose(made["entries"], values, rtol=0, atol=1e-12)
+    letters = [one["text"] for one in part.data["equations"]["letters"]]
+    made = outputs(part.kernels["letters"], q=q, qd=qd, parameters=[2.5])
+    assert made["values"][letters.index("load")] == 2.5
+
+
+def test_entries_have_the_units_of_their_joints():
+    found, part = part_of(dl.load("rp"))
+    units = {
+        section.key: dict(
+            zip([e.index for e in section.ledger.entries], said["units"], strict=True)
+        )
+        for section, said in zip(found.sections, part.data["equations"]["sections"], strict=True)
+    }
+    assert (units["M"][0, 0], units["M"][1, 1]) == ("kg m²", "kg")
+    assert units["C"][0, 1] == "N s" and units["g"][1, 0] == "N"
+
+
+def test_formulas_are_marked_once_and_pages_of_equations_not_at_all():
+    found = mathematics(dl.load("elbow_3r"))
+    for section in found.sections:
+        assert section.body.count("data-term") == len(section.ledger.terms)
+        assert section.body.count("data-entry") == len(section.ledger.entries)
+    assert "data-" not in found.equations.html()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    made = tmp_path_factory.mktemp("equations") / "page.html"
+    write_page(robot_page(dl.load("ur5"), checks=((), ())), made)
+    return made
+
+
+@pytest.fixture
+def shown(open_page, path):
+    """The equations of a page with their numbers, of the recorded motion."""
+    made = open_page(path, at=0.6)
+    made.locator("#numbers").check()
+    made.locator("#equations").scroll_into_view_if_needed()
+    return made
+
+
+def matrix(shown):
+    """The entries of the mass matrix beside its formulas, in their order."""
+    return numbers(shown, '[data-section="0"] mtr[data-entry]')
+
+
+def balance(shown):
+    """The numbers of the equation of motion, once they are there."""
+    first = shown.locator(".balance data").first
+    wait_until(shown, lambda: first.evaluate("(one) => one.value") != "")
+    return numbers(shown, ".balance")
+
+
+def test_numbers_stand_beside_the_formulas_of_a_posture_typed_in(shown):
+    robot = dl.load("ur5")
+    shown.locator(".modes button").nth(1).click()
+    pose(shown, Q)
+    shown.locator('[data-section="0"]').scroll_into_view_if_needed()
+    entries = mathematics(robot).sections[0].ledger.entries
+    expected = [robot.mass_matrix(Q)[entry.index] for entry in entries]
+    wait_until(shown, lambda: matrix(shown).size and np.allclose(matrix(shown), expected, 0, 1e-12))
+    told = shown.locator("#equations output").text_content()
+    assert told == "of the live robot"
+
+
+def test_a_recorded_motion_shows_the_numbers_of_its_time(shown):
+    robot = dl.load("ur5")
+    motion = move(robot)
+    state = [[np.interp(0.6, motion.t, x) for x in values.T] for values in (motion.q, motion.qdd)]
+    shown.locator(".balance").scroll_into_view_if_needed()
+    found = balance(shown)
+    np.testing.assert_allclose(found[:36], robot.mass_matrix(state[0]).ravel(), atol=2e-4)
+    np.testing.assert_allclose(found[36:42], state[1], atol=0.02)
+    live = shown.evaluate("Array.from(live.q)")
+    np.testing.assert_allclose(live, motion.q[0], atol=1e-6)  # the live robot stays where it is
+
+
+def test_larger_terms_have_thicker_bars_and_deeper_colours(shown):
+    shown.locator('[data-section="0"]').scroll_into_view_if_needed()
+    wait_until(shown, lambda: matrix(shown).size)
+    script = """() => {
+        const found = [...document.querySelectorAll('[data-section="0"] [data-term]')];
+        const terms = atState(live, live.given.equations.recorded,
+            () => Array.from(live.kernels.call("terms_0").terms));
+        return found.map((one) => ({
+            value: terms[one.dataset.term],
+            owner: live.given.equations.sections[0].owners[one.dataset.term],
+            bar: parseFloat(one.style.getPropertyValue("--bar")),
+            tint: parseFloat(one.style.getPropertyValue("--tint")),
+            minus: one.classList.contains("minus") }));
+    }"""
+    terms = shown.evaluate(script)
+    assert len(terms) > 40
+    for owner in {term["owner"] for term in terms}:
+        ordered = sorted((t for t in terms if t["owner"] == owner), key=lambda t: abs(t["value"]))
+        for key in ("bar", "tint"):
+            assert [t[key] for t in ordered] == sorted(t[key] for t in ordered)
+        assert ordered[-1]["bar"] == 4.0
+        assert all(t["minus"] == (t["value"] < 0) for t in ordered if t["bar"])
+
+
+def test_pointing_at_a_letter_and_a_term_says_their_values(shown):
+    shown.locator('[data-section="0"]').scroll_into_view_if_needed()
+    wait_until(shown, lambda: matrix(shown).size)
+    shown.locator('[data-section="0"] [data-term] msub').first.hover()
+    said = shown.locator("#equations > .tip")
+    wait_until(shown, said.is_visible)
+    letter, term = said.locator("div").all_text_contents()
+    motion = move(dl.load("ur5"))
+    assert letter == f"θ₂ = −{abs(np.interp(0.6, motion.t, motion.q[:, 1])):.3f} rad"
+    assert term.startswith("term: ") and term.endswith("% of the largest") and "kg m²" in term
+
+
+def test_folded_formulas_compute_nothing_until_opened(shown):
+    place = shown.locator('[data-section="0"]')
+    place.scroll_into_view_if_needed()
+    wait_until(shown, lambda: matrix(shown).size)
+    place.locator("summary").click()
+    shown.evaluate("""() => {
+        globalThis.calls = [];
+        const call = live.kernels.call;
+        live.kernels.call = function (name, ...rest) {
+            calls.push(name);
+            return call.call(this, name, ...rest);
+        };
+    }""")
+    shown.evaluate("clock.seek(1.0)")
+    wait_until(shown, lambda: "1.00 s" in shown.locator("#equations output").text_content())
+    assert "terms_0" not in shown.evaluate("calls")
+    place.locator("summary").click()
+    wait_until(shown, lambda: "terms_0" in shown.evaluate("calls"))
+
+
+def test_numbers_are_off_until_asked_for_and_live_asks_for_them(open_page, path):
+    shown = open_page(path, at=0.6)
+    tick = shown.locator("#numbers")
+    tick.wait_for()
+    assert not tick.is_checked() and not shown.locator(".balance").is_visible()
+    shown.locator(".modes button").nth(1).click()
+    assert tick.is_checked() and shown.locator(".balance").is_visible()
+    tick.uncheck()
+    shown.locator("#joint1").fill("0.4")
+    assert not tick.is_checked() and not shown.locator(".balance").is_visible()
+
+
+def test_without_webassembly_the_equations_are_there(browser, path):
+    context = browser.new_context(offline=True)
+    context.add_init_script("delete window.WebAssembly")
+    shown = context.new_page()
+    shown.goto(path.as_uri())
+    shown.get_by_text("WebAssembly is off").wait_for()
+    assert shown.locator("#equations math").count() == 3
+    assert shown.locator("#numbers").count() == 0
+    context.close()
+
+
+def test_an_own_robot_with_hostile_names_closes_its_balance(open_page, tmp_path):
+    """M q̈ + C q̇ + g = τ + ψ, with friction, at a state in motion and another parameter."""
+    write_page(robot_page(own_robot(), checks=((), ())), tmp_path / "page.html")
+    shown = open_page(tmp_path / "page.html", at=0.0)
+    shown.locator(".modes button").nth(1).click()
+    shown.locator(".balance").scroll_into_view_if_needed()
+    shown.evaluate("live.parameters[0] = 1.9; live.pose([0.4, -0.9], [0.7, -0.3])")
+    inertia = own_robot().mass_matrix([0.4, -0.9], parameters={"load": 1.9}).ravel()
+    wait_until(shown, lambda: np.allclose(balance(shown)[:4], inertia, 0, 1e-12))
+    mass, columns = balance(shown)[:4].reshape(2, 2), balance(shown)[4:].reshape(5, 2)
+    qdd, coriolis, gravity, tau, psi = columns
+    left = mass @ qdd + coriolis + gravity
+    np.testing.assert_allclose(left, tau + psi, rtol=0, atol=1e-12)
+    assert np.abs(psi).min() > 0.01
+    assert shown.locator("#equations img").count() == 0
+    titles = shown.locator(".balance td").evaluate_all("all => all.map((one) => one.title)")
+    assert any(HOSTILE in title for title in titles)
+
+
+def test_equations_with_numbers_fit_a_narrow_page(open_page, path):
+    shown = open_page(path, 400, "dark", at=0.6)
+    shown.locator("#numbers").check()
+    shown.locator(".balance").scroll_into_view_if_needed()
+    assert balance(shown).any()
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
