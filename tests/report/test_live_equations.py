@@ -76,7 +76,7 @@ def test_printed_terms_add_up_to_what_the_library_computes(name):
         np.testing.assert_allclose(sums[several], made["entries"][several], **near)
         if section.key in LIBRARY:
             expected = LIBRARY[section.key](robot, q, qd)
-            index = [(*entry.index, 0)[:2] for entry in section.ledger.entries]
+            index = [(*entry.at, 0)[:2] for entry in section.ledger.entries]
             np.testing.assert_allclose(made["entries"], [expected[i] for i in index], **near)
 
 
@@ -88,7 +88,7 @@ def test_terms_and_letters_follow_named_parameters():
         if section.key in LIBRARY:
             made = outputs(part.kernels[f"terms_{k}"], q=q, qd=qd, parameters=[2.5])
             expected = LIBRARY[section.key](robot, q, qd, parameters={"load": 2.5})
-            index = [(*entry.index, 0)[:2] for entry in section.ledger.entries]
+            index = [(*entry.at, 0)[:2] for entry in section.ledger.entries]
             values = [expected[i] for i in index]
             np.testing.assert_allclose(made["entries"], values, rtol=0, atol=1e-12)
     letters = [one["text"] for one in part.data["equations"]["letters"]]
@@ -99,9 +99,7 @@ def test_terms_and_letters_follow_named_parameters():
 def test_entries_have_the_units_of_their_joints():
     found, part = part_of(dl.load("rp"))
     units = {
-        section.key: dict(
-            zip([e.index for e in section.ledger.entries], said["units"], strict=True)
-        )
+        section.key: dict(zip([e.at for e in section.ledger.entries], said["units"], strict=True))
         for section, said in zip(found.sections, part.data["equations"]["sections"], strict=True)
     }
     assert (units["M"][0, 0], units["M"][1, 1]) == ("kg m²", "kg")
@@ -150,7 +148,7 @@ def test_numbers_stand_beside_the_formulas_of_a_posture_typed_in(shown):
     pose(shown, Q)
     shown.locator('[data-section="0"]').scroll_into_view_if_needed()
     entries = mathematics(robot).sections[0].ledger.entries
-    expected = [robot.mass_matrix(Q)[entry.index] for entry in entries]
+    expected = [robot.mass_matrix(Q)[entry.at] for entry in entries]
     wait_until(shown, lambda: matrix(shown).size and np.allclose(matrix(shown), expected, 0, 1e-12))
     told = shown.locator("#equations output").text_content()
     assert told == "of the live robot"
@@ -173,7 +171,7 @@ def test_larger_terms_have_thicker_bars_and_deeper_colours(shown):
     wait_until(shown, lambda: matrix(shown).size)
     script = """() => {
         const found = [...document.querySelectorAll('[data-section="0"] [data-term]')];
-        const terms = atState(live, live.given.equations.recorded,
+        const terms = equations.atState(live, live.given.equations.recorded,
             () => Array.from(live.kernels.call("terms_0").terms));
         return found.map((one) => ({
             value: terms[one.dataset.term],

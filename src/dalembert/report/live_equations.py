@@ -73,11 +73,11 @@ def equations_part(
         return Part({}, {"equations": data})
     seen, kernels = system.compiled.dynamics, {}
     for k, section in enumerate(found.sections):
-        marked = {"entries": section.ledger.entries, "terms": section.ledger.terms}
-        outputs = {name: [one.value for one in all_] for name, all_ in marked.items() if all_}
-        if outputs:
+        entries, terms = section.ledger.entries, section.ledger.terms
+        outputs = {"entries": [e.value for e in entries], "terms": [t.value for t in terms]}
+        if entries:
             kernels[f"terms_{k}"] = program(found.equations, seen, f"terms_{k}", outputs)
-        owners = [term.entry for term in section.ledger.terms]
+        owners = [term.entry for term in terms]
         data["sections"].append({"units": _units(section, seen), "owners": owners})
     letters = list(letters_of(found.equations, seen))
     values = {"values": [letter.value for letter in letters]}
@@ -103,7 +103,11 @@ def program(
             values |= {s: given[k] if given.shape else given for k, s in enumerate(symbols[key])}
         for symbol, definition in eq.definitions.items():
             values[symbol] = evaluate(definition, values)
-        return {key: np.stack([evaluate(e, values) for e in all_]) for key, all_ in outputs.items()}
+        return {
+            key: np.stack([evaluate(e, values) for e in all_])
+            for key, all_ in outputs.items()
+            if all_
+        }
 
     shapes = {key: () if key == "t" else (len(found),) for key, found in symbols.items()}
     needed = [key for key, found in symbols.items() if key == "q" or used & {*found}]

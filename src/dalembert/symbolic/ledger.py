@@ -19,7 +19,7 @@ class Term(NamedTuple):
 class Entry(NamedTuple):
     """A printed formula: an entry of a matrix or column, a number, or what a name stands for."""
 
-    index: tuple[int, ...]
+    at: tuple[int, ...]  # row and column, from zero
     value: sympy.Expr
 
 
@@ -30,9 +30,9 @@ class Ledger:
         self.entries: list[Entry] = []
         self.terms: list[Term] = []
 
-    def entry(self, index: tuple[int, ...], value: sympy.Expr) -> int:
+    def entry(self, at: tuple[int, ...], value: sympy.Expr) -> int:
         """The number of an entry that is printed next; terms belong to the latest one."""
-        self.entries.append(Entry(index, value))
+        self.entries.append(Entry(at, value))
         return len(self.entries) - 1
 
     def term(self, value: sympy.Expr, body: str) -> str:

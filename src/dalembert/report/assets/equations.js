@@ -1,256 +1,260 @@
 // The equations with the numbers of this state beside the letters, and their terms coloured by size.
 "use strict";
-const MATHML = "http://www.w3.org/1998/Math/MathML";
-const LETTERED = "mi mn mo mover msub msubsup mrow"; // what a letter with its index consists of
-const WAIT = 4; // frames between two updates
+const equations = (() => {
+  const MATHML = "http://www.w3.org/1998/Math/MathML";
+  const LETTERED = "mi mn mo mover msub msubsup mrow"; // what a letter with its index consists of
+  const WAIT = 4; // frames between two updates
 
-function formula(tag, parent, name = null) {
-  const made = document.createElementNS(MATHML, tag);
-  if (name) made.setAttribute("class", name);
-  parent.append(made);
-  return made;
-}
-
-// Four digits.
-function figures(value) {
-  const size = Math.abs(value);
-  const text = size < 1e-12 ? "0" : size < 1e-3 || size >= 1e5 ? value.toExponential(2) : value.toPrecision(4);
-  return text.replaceAll("-", "−");
-}
-
-function write(place, value, beside = 0) {
-  place.value = String(value);
-  const text = figures(Math.abs(value) < 1e-13 * beside ? 0 : value);
-  if (place.textContent !== text) place.textContent = text;
-}
-
-// Colour, and a bar that is thicker for what is larger and broken for what is negative.
-function tint(place, value, most) {
-  const share = most > 0 ? Math.abs(value) / most : 0, key = Math.round((value < 0 ? -20 : 20) * share);
-  if (place.dataset.share === String(key)) return;
-  place.dataset.share = key;
-  place.classList.toggle("minus", value < 0 && key !== 0);
-  place.style.setProperty("--tint", `${Math.round(34 * Math.sqrt(Math.abs(key) / 20))}%`);
-  place.style.setProperty("--bar", `${(0.2 * Math.abs(key)).toFixed(1)}px`);
-}
-
-const largest = (lists) => lists.reduce((most, list) => list.reduce((m, v) => Math.max(m, Math.abs(v)), most), 0);
-
-// `act` at the state that is shown: the live one, or the recorded motion's at this time.
-function atState(live, recorded, act) {
-  if (live.shown || !recorded.q) return act();
-  const [a, b, s] = locate(recorded.t, clock.now()), kept = [];
-  const put = (view, values) => { kept.push([view, Float64Array.from(view)]); view.set(values); };
-  for (const [view, values] of [[live.q, recorded.q], [live.qd, recorded.qd], [live.acting, recorded.tau]]) {
-    if (values) put(view, values[a].map((u, k) => u + s * (values[b][k] - u)));
+  function formula(tag, parent, name = null) {
+    const made = document.createElementNS(MATHML, tag);
+    if (name) made.setAttribute("class", name);
+    parent.append(made);
+    return made;
   }
-  if (live.t) put(live.t, [clock.now()]);
-  if (live.parameters.length) put(live.parameters, Object.values(live.about.parameters).map((value) => value ?? 0));
-  try { return act(); } finally { for (const [view, values] of kept) view.set(values); }
-}
 
-// M q̈ + C q̇ + g = τ: a matrix and columns, torques on one scale.
-function balanceBox(live, before) {
-  const units = live.given.balance;
-  if (!units) return null;
-  const box = element("div", null, null, "box balance worth"), n = units.length;
-  before.after(box);
-  element("h3", "The equation of motion at this state", box);
-  const row = element("div", null, box, "sides"), parts = [];
-  const part = (label, title, columns, value, scale) => {
-    const block = element("figure", null, row), table = element("table", null, block), cells = [];
-    table.setAttribute("aria-label", title);
-    element("figcaption", label, block).title = title;
-    for (let i = 0; i < n; i++) {
-      const line = element("tr", null, table);
-      for (let j = 0; j < columns; j++) {
-        const cell = element("td", null, line, "sized");
-        cell.title = `${title}: ${[i, ...(columns > 1 ? [j] : [])].map((k) => plainName(live.about.velocities[k])).join(", ")}`;
-        cells.push([cell, element("data", null, cell)]);
+  // Four digits.
+  function figures(value) {
+    const size = Math.abs(value);
+    const text = size < 1e-12 ? "0" : size < 1e-3 || size >= 1e5 ? value.toExponential(2) : value.toPrecision(4);
+    return text.replaceAll("-", "−");
+  }
+
+  function write(place, value, beside = 0) {
+    place.value = String(value);
+    const text = figures(Math.abs(value) < 1e-13 * beside ? 0 : value);
+    if (place.textContent !== text) place.textContent = text;
+  }
+
+  // Colour, and a bar that is thicker for what is larger and broken for what is negative.
+  function tint(place, value, most) {
+    const share = most > 0 ? Math.abs(value) / most : 0, key = Math.round((value < 0 ? -20 : 20) * share);
+    if (place.dataset.share === String(key)) return;
+    place.dataset.share = key;
+    place.classList.toggle("minus", value < 0 && key !== 0);
+    place.style.setProperty("--tint", `${Math.round(34 * Math.sqrt(Math.abs(key) / 20))}%`);
+    place.style.setProperty("--bar", `${(0.2 * Math.abs(key)).toFixed(1)}px`);
+  }
+
+  const largest = (lists) => lists.reduce((most, list) => list.reduce((m, v) => Math.max(m, Math.abs(v)), most), 0);
+
+  // `act` at the state that is shown: the live one, or the recorded motion's at this time.
+  function atState(live, recorded, act) {
+    if (live.shown || !recorded.q) return act();
+    const [a, b, s] = locate(recorded.t, clock.now()), kept = [];
+    const put = (view, values) => { kept.push([view, Float64Array.from(view)]); view.set(values); };
+    for (const [view, values] of [[live.q, recorded.q], [live.qd, recorded.qd], [live.acting, recorded.tau]]) {
+      if (values) put(view, values[a].map((u, k) => u + s * (values[b][k] - u)));
+    }
+    if (live.t) put(live.t, [clock.now()]);
+    if (live.parameters.length) put(live.parameters, Object.values(live.about.parameters).map((value) => value ?? 0));
+    try { return act(); } finally { for (const [view, values] of kept) view.set(values); }
+  }
+
+  // M q̈ + C q̇ + g = τ: a matrix and columns, torques on one scale.
+  function balanceBox(live, before) {
+    const units = live.given.balance;
+    if (!units) return null;
+    const box = element("div", null, null, "box balance worth"), n = units.length;
+    before.after(box);
+    element("h3", "The equation of motion at this state", box);
+    const row = element("div", null, box, "sides"), parts = [];
+    const part = (label, title, columns, value, scale) => {
+      const block = element("figure", null, row), table = element("table", null, block), cells = [];
+      table.setAttribute("aria-label", title);
+      element("figcaption", label, block).title = title;
+      for (let i = 0; i < n; i++) {
+        const line = element("tr", null, table);
+        for (let j = 0; j < columns; j++) {
+          const cell = element("td", null, line, "sized");
+          cell.title = `${title}: ${[i, ...(columns > 1 ? [j] : [])].map((k) => plainName(live.about.velocities[k])).join(", ")}`;
+          cells.push([cell, element("data", null, cell)]);
+        }
+      }
+      parts.push({ cells, value, scale });
+    };
+    const sign = (text) => element("span", text, row, "sign");
+    part("M(q)", "mass matrix", n, () => live.value("mass_matrix"), "mass");
+    part("q̈", "accelerations", 1, () => live.value("forward_dynamics"), "acceleration");
+    sign("+");
+    part("C q̇", "centrifugal and Coriolis torques", 1, () => live.value("coriolis"), "torque");
+    sign("+");
+    part("g(q)", "torques of gravity and springs", 1, () => live.value("gravity_torque"), "torque");
+    sign("=");
+    part("τ", "torques of drives and pushes", 1, () => live.acting, "torque");
+    if (live.given.friction && live.has("generalized_forces")) {
+      sign("+");
+      part("ψ", "friction and other forces without potential", 1, () => live.value("generalized_forces"), "torque");
+    }
+    const kinds = [...new Set(units)].filter(Boolean).join(", ");
+    element("p", `Torques in ${kinds || "SI units"}, on one scale; rows are the joints, in their order.`, box, "faint");
+    return {
+      place: box,
+      update() {
+        const values = parts.map(({ value }) => Float64Array.from(value())), most = {};
+        parts.forEach(({ scale }, k) => { most[scale] = Math.max(most[scale] ?? 0, largest([values[k]])); });
+        parts.forEach(({ cells, scale }, k) => cells.forEach(([cell, text], i) => {
+          const value = values[k][i];
+          text.value = String(value);
+          text.textContent = brief(Math.abs(value) < 1e-13 * most[scale] ? 0 : value);
+          tint(cell, value, most[scale]);
+        }));
+      },
+    };
+  }
+
+  // A number and its unit in a cell of a formula.
+  function worth(cell, unit) {
+    const text = element("span", null, formula("mtext", cell)), place = element("data", null, text);
+    if (unit) element("small", unit, text);
+    return place;
+  }
+
+  // Numbers of a matrix that is printed as one: another one behind it. Of lines: a column after their labels.
+  function numbersOf(place, units) {
+    const found = [], matrix = place.querySelector("mtable.matrix");
+    if (!matrix) {
+      for (const line of place.querySelectorAll("mtr")) {
+        const cell = formula("mtd", line, "worth"), sign = formula("mtd", line, "worth"), k = Number(line.dataset.entry ?? -1);
+        line.insertBefore(sign, line.children[2]);
+        line.insertBefore(cell, sign);
+        if (k < 0) continue;
+        found[k] = worth(cell, units[k]);
+        formula("mo", sign).textContent = "=";
+      }
+      return found;
+    }
+    const whole = formula("math", matrix.closest("math").parentNode, "worth"), row = formula("mrow", whole), alike = new Set(units).size === 1;
+    whole.setAttribute("display", "block");
+    matrix.closest("math").parentNode.classList.add("beside");
+    formula("mo", row).textContent = "=";
+    const table = formula("mtable", row, "matrix");
+    for (const line of matrix.children) {
+      const other = formula("mtr", table);
+      for (const cell of line.children) {
+        const made = formula("mtd", other), k = Number(cell.dataset.entry ?? -1);
+        const one = worth(made, alike || k < 0 ? "" : units[k]);
+        if (k < 0) write(one, 0); else found[k] = one;
       }
     }
-    parts.push({ cells, value, scale });
-  };
-  const sign = (text) => element("span", text, row, "sign");
-  part("M(q)", "mass matrix", n, () => live.value("mass_matrix"), "mass");
-  part("q̈", "accelerations", 1, () => live.value("forward_dynamics"), "acceleration");
-  sign("+");
-  part("C q̇", "centrifugal and Coriolis torques", 1, () => live.value("coriolis"), "torque");
-  sign("+");
-  part("g(q)", "torques of gravity and springs", 1, () => live.value("gravity_torque"), "torque");
-  sign("=");
-  part("τ", "torques of drives and pushes", 1, () => live.acting, "torque");
-  if (live.given.friction && live.has("generalized_forces")) {
-    sign("+");
-    part("ψ", "friction and other forces without potential", 1, () => live.value("generalized_forces"), "torque");
-  }
-  const kinds = [...new Set(units)].filter(Boolean).join(", ");
-  element("p", `Torques in ${kinds || "SI units"}, on one scale; rows are the joints, in their order.`, box, "faint");
-  return {
-    place: box,
-    update() {
-      const values = parts.map(({ value }) => Float64Array.from(value())), most = {};
-      parts.forEach(({ scale }, k) => { most[scale] = Math.max(most[scale] ?? 0, largest([values[k]])); });
-      parts.forEach(({ cells, scale }, k) => cells.forEach(([cell, text], i) => {
-        const value = values[k][i];
-        text.value = String(value);
-        text.textContent = brief(Math.abs(value) < 1e-13 * most[scale] ? 0 : value);
-        tint(cell, value, most[scale]);
-      }));
-    },
-  };
-}
-
-// A number and its unit in a cell of a formula.
-function worth(cell, unit) {
-  const text = element("span", null, formula("mtext", cell)), place = element("data", null, text);
-  if (unit) element("small", unit, text);
-  return place;
-}
-
-// Numbers of a matrix that is printed as one: another one behind it. Of lines: a column after their labels.
-function numbersOf(place, units) {
-  const found = [], matrix = place.querySelector("mtable.matrix");
-  if (!matrix) {
-    for (const line of place.querySelectorAll("mtr")) {
-      const cell = formula("mtd", line, "worth"), sign = formula("mtd", line, "worth"), k = Number(line.dataset.entry ?? -1);
-      line.insertBefore(sign, line.children[2]);
-      line.insertBefore(cell, sign);
-      if (k < 0) continue;
-      found[k] = worth(cell, units[k]);
-      formula("mo", sign).textContent = "=";
-    }
+    if (alike && units[0]) formula("mtext", row).textContent = `\u2002${units[0]}`;
     return found;
   }
-  const whole = formula("math", matrix.closest("math").parentNode, "worth"), row = formula("mrow", whole), alike = new Set(units).size === 1;
-  whole.setAttribute("display", "block");
-  matrix.closest("math").parentNode.classList.add("beside");
-  formula("mo", row).textContent = "=";
-  const table = formula("mtable", row, "matrix");
-  for (const line of matrix.children) {
-    const other = formula("mtr", table);
-    for (const cell of line.children) {
-      const made = formula("mtd", other), k = Number(cell.dataset.entry ?? -1);
-      const one = worth(made, alike || k < 0 ? "" : units[k]);
-      if (k < 0) write(one, 0); else found[k] = one;
-    }
-  }
-  if (alike && units[0]) formula("mtext", row).textContent = `\u2002${units[0]}`;
-  return found;
-}
 
-// One quantity; nothing is made or computed before it is seen.
-function sectionBox(live, place, number, said) {
-  if (!place || !live.has(`terms_${number}`)) return null;
-  let numbers = null, terms = null;
-  const box = { place, said, worth: null, update };
-  function update() {
-    if (!numbers) {
-      numbers = numbersOf(place, said.units);
-      terms = Array.from(place.querySelectorAll("[data-term]"), (one) => [one, Number(one.dataset.term)]);
-      terms.forEach(([one]) => one.classList.add("sized"));
+  // One quantity; nothing is made or computed before it is seen.
+  function sectionBox(live, place, number, said) {
+    if (!place || !live.has(`terms_${number}`)) return null;
+    let numbers = null, terms = null;
+    const box = { place, said, worth: null, update };
+    function update() {
+      if (!numbers) {
+        numbers = numbersOf(place, said.units);
+        terms = Array.from(place.querySelectorAll("[data-term]"), (one) => [one, Number(one.dataset.term)]);
+        terms.forEach(([one]) => one.classList.add("sized"));
+      }
+      const outputs = live.kernels.call(`terms_${number}`), most = new Float64Array(said.units.length);
+      said.owners.forEach((entry, k) => { most[entry] = Math.max(most[entry], Math.abs(outputs.terms[k])); });
+      numbers.forEach((one, k) => write(one, outputs.entries[k], most[k]));
+      for (const [one, k] of terms) tint(one, outputs.terms[k], most[said.owners[k]]);
+      box.worth = (k) => [outputs.terms[k], most[said.owners[k]], said.units[said.owners[k]]];
     }
-    const outputs = live.kernels.call(`terms_${number}`), most = new Float64Array(said.units.length);
-    said.owners.forEach((entry, k) => { most[entry] = Math.max(most[entry], Math.abs(outputs.terms[k])); });
-    numbers.forEach((one, k) => write(one, outputs.entries[k], most[k]));
-    for (const [one, k] of terms) tint(one, outputs.terms[k], most[said.owners[k]]);
-    box.worth = (k) => [outputs.terms[k], most[said.owners[k]], said.units[said.owners[k]]];
+    return box;
   }
-  return box;
-}
 
-// What is under the pointer: a letter and its value, a term and its share.
-function drawPointed(live, section, boxes, given, shown) {
-  const tip = element("div", null, section, "tip"), letters = new Map(given.letters.map((one, k) => [one.text, k]));
-  tip.hidden = true;
-  function letter(target) {
-    let found = null;
-    for (let one = target; one && LETTERED.split(" ").includes(one.localName); one = one.parentElement) {
-      const parts = one.localName === "msubsup" ? [...one.children].slice(0, 2) : [one];
-      found = letters.get(parts.map((part) => part.textContent).join("")) ?? found;
+  // What is under the pointer: a letter and its value, a term and its share.
+  function drawPointed(live, section, boxes, given, shown) {
+    const tip = element("div", null, section, "tip"), letters = new Map(given.letters.map((one, k) => [one.text, k]));
+    tip.hidden = true;
+    function letter(target) {
+      let found = null;
+      for (let one = target; one && LETTERED.split(" ").includes(one.localName); one = one.parentElement) {
+        const parts = one.localName === "msubsup" ? [...one.children].slice(0, 2) : [one];
+        found = letters.get(parts.map((part) => part.textContent).join("")) ?? found;
+      }
+      return found;
     }
-    return found;
-  }
-  section.addEventListener("pointerover", (event) => {
-    const k = letter(event.target), marked = event.target.closest("[data-term]"), said = [];
-    const box = marked && boxes.find((one) => one.worth && one.place.contains(marked));
-    if (shown() && k !== null) {
-      const value = atState(live, given.recorded, () => live.value("letters")[k]), { name, unit } = given.letters[k];
-      said.push(`${name} = ${figures(value)}${unit ? ` ${unit}` : ""}`);
-    }
-    if (shown() && box) {
-      const [value, most, unit] = box.worth(Number(marked.dataset.term)), share = most > 0 ? Math.abs(value) / most : 0;
-      said.push(`term: ${figures(value)}${unit ? ` ${unit}` : ""}, ${(100 * share).toFixed(share < 0.1 ? 1 : 0)} % of the largest`);
-    }
-    tip.hidden = !said.length;
-    tip.replaceChildren();
-    said.forEach((text) => element("div", text, tip));
-    const around = section.getBoundingClientRect(), x = event.clientX - around.left;
-    tip.style.left = x < around.width / 2 ? `${x + 12}px` : "auto";
-    tip.style.right = x < around.width / 2 ? "auto" : `${around.width - x + 12}px`;
-    tip.style.top = `${event.clientY - around.top + 18}px`;
-  });
-  section.addEventListener("pointerleave", () => { tip.hidden = true; });
-}
-
-function drawLegend(bar) {
-  const legend = element("p", null, bar, "sizes worth");
-  element("span", "Terms of a sum, beside its largest:", legend);
-  for (const share of [1, 0.5, 0.1, -0.5, -1]) {
-    const one = element("span", `${share < 0 ? "−" : ""}${Math.abs(100 * share)} %`, legend, "sized");
-    tint(one, share, 1);
-  }
-}
-
-function drawEquations(live) {
-  const section = document.getElementById("equations"), given = live.given.equations;
-  if (!section || !given) return null;
-  const bar = element("div", null, null, "worths"), label = element("label", null, bar), tick = element("input", null, label);
-  section.querySelector("h2").after(bar);
-  tick.type = "checkbox";
-  tick.id = "numbers";
-  element("span", "numbers", label);
-  const when = element("output", null, bar, "faint");
-  drawLegend(bar);
-  const boxes = [
-    balanceBox(live, bar),
-    ...given.sections.map((said, k) => sectionBox(live, section.querySelector(`[data-section="${k}"]`), k, said)),
-  ].filter(Boolean);
-  let decided = null, waiting = 0;
-  const seen = new Set(), shown = () => section.classList.contains("numbers");
-  function update(all) {
-    const added = live.given.added && live.shown && live.parameters.some((value) => value !== 0);
-    when.textContent = live.shown ? `of the live robot${added ? "; formulas without its payload" : ""}` : `of the recorded motion at ${clock.now().toFixed(2)} s`;
-    atState(live, given.recorded, () => {
-      for (const box of boxes) if (all || (seen.has(box.place) && box.place.open !== false)) box.update();
+    section.addEventListener("pointerover", (event) => {
+      const k = letter(event.target), marked = event.target.closest("[data-term]"), said = [];
+      const box = marked && boxes.find((one) => one.worth && one.place.contains(marked));
+      if (shown() && k !== null) {
+        const value = atState(live, given.recorded, () => live.value("letters")[k]), { name, unit } = given.letters[k];
+        said.push(`${name} = ${figures(value)}${unit ? ` ${unit}` : ""}`);
+      }
+      if (shown() && box) {
+        const [value, most, unit] = box.worth(Number(marked.dataset.term)), share = most > 0 ? Math.abs(value) / most : 0;
+        said.push(`term: ${figures(value)}${unit ? ` ${unit}` : ""}, ${(100 * share).toFixed(share < 0.1 ? 1 : 0)} % of the largest`);
+      }
+      tip.hidden = !said.length;
+      tip.replaceChildren();
+      said.forEach((text) => element("div", text, tip));
+      const around = section.getBoundingClientRect(), x = event.clientX - around.left;
+      tip.style.left = x < around.width / 2 ? `${x + 12}px` : "auto";
+      tip.style.right = x < around.width / 2 ? "auto" : `${around.width - x + 12}px`;
+      tip.style.top = `${event.clientY - around.top + 18}px`;
     });
+    section.addEventListener("pointerleave", () => { tip.hidden = true; });
   }
-  function tock() {
-    waiting -= 1;
-    if (waiting > 0) requestAnimationFrame(tock);
-    else if (shown() && seen.size) update(false);
-  }
-  function ask() {
-    tick.checked = decided ?? Boolean(live.shown);
-    section.classList.toggle("numbers", tick.checked);
-    if (waiting > 0 || !tick.checked || !seen.size) return;
-    waiting = WAIT;
-    requestAnimationFrame(tock);
-  }
-  tick.addEventListener("change", () => { decided = tick.checked; ask(); });
-  const observer = new IntersectionObserver((changes) => {
-    for (const { target, isIntersecting } of changes) if (isIntersecting) seen.add(target); else seen.delete(target);
-    ask();
-  });
-  for (const { place } of boxes) {
-    observer.observe(place);
-    place.addEventListener("toggle", ask);
-  }
-  addEventListener("beforeprint", () => { if (shown()) update(true); });
-  live.listen(() => { if (live.shown) ask(); });
-  clock.listen(() => { if (!live.shown) ask(); });
-  drawPointed(live, section, boxes, given, shown);
-  return null; // it stands among the equations, not on a leaf
-}
 
-panel("Posture", 90, drawEquations);
+  function drawLegend(bar) {
+    const legend = element("p", null, bar, "sizes worth");
+    element("span", "Terms of a sum, beside its largest:", legend);
+    for (const share of [1, 0.5, 0.1, -0.5, -1]) {
+      const one = element("span", `${share < 0 ? "−" : ""}${Math.abs(100 * share)} %`, legend, "sized");
+      tint(one, share, 1);
+    }
+  }
+
+  function drawEquations(live) {
+    const section = document.getElementById("equations"), given = live.given.equations;
+    if (!section || !given) return null;
+    const bar = element("div", null, null, "worths"), label = element("label", null, bar), tick = element("input", null, label);
+    section.querySelector("h2").after(bar);
+    tick.type = "checkbox";
+    tick.id = "numbers";
+    element("span", "numbers", label);
+    const when = element("output", null, bar, "faint");
+    drawLegend(bar);
+    const boxes = [
+      balanceBox(live, bar),
+      ...given.sections.map((said, k) => sectionBox(live, section.querySelector(`[data-section="${k}"]`), k, said)),
+    ].filter(Boolean);
+    let decided = null, waiting = 0;
+    const seen = new Set(), shown = () => section.classList.contains("numbers");
+    function update(all) {
+      const added = live.given.added && live.shown && live.parameters.some((value) => value !== 0);
+      when.textContent = live.shown ? `of the live robot${added ? "; formulas without its payload" : ""}` : `of the recorded motion at ${clock.now().toFixed(2)} s`;
+      atState(live, given.recorded, () => {
+        for (const box of boxes) if (all || (seen.has(box.place) && box.place.open !== false)) box.update();
+      });
+    }
+    function tock() {
+      waiting -= 1;
+      if (waiting > 0) requestAnimationFrame(tock);
+      else if (shown() && seen.size) update(false);
+    }
+    function ask() {
+      tick.checked = decided ?? Boolean(live.shown);
+      section.classList.toggle("numbers", tick.checked);
+      if (waiting > 0 || !tick.checked || !seen.size) return;
+      waiting = WAIT;
+      requestAnimationFrame(tock);
+    }
+    tick.addEventListener("change", () => { decided = tick.checked; ask(); });
+    const observer = new IntersectionObserver((changes) => {
+      for (const { target, isIntersecting } of changes) if (isIntersecting) seen.add(target); else seen.delete(target);
+      ask();
+    });
+    for (const { place } of boxes) {
+      observer.observe(place);
+      place.addEventListener("toggle", ask);
+    }
+    addEventListener("beforeprint", () => { if (shown()) update(true); });
+    live.listen(() => { if (live.shown) ask(); });
+    clock.listen(() => { if (!live.shown) ask(); });
+    drawPointed(live, section, boxes, given, shown);
+    return null; // it stands among the equations, not on a leaf
+  }
+
+  return { draw: drawEquations, atState };
+})();
+
+panel("Posture", 90, equations.draw);
