@@ -3,6 +3,7 @@
 benchmarks/gpu/device_path.py does the same with CuPy on a GPU.
 """
 
+import pickle
 import shutil
 import sys
 from contextlib import nullcontext
@@ -28,7 +29,7 @@ class DeviceArray(np.ndarray):
 
     __cuda_array_interface__ = property(lambda self: self.__array_interface__)
     device = property(lambda self: nullcontext())
-    data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data))
+    data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data, device_id=0))
 
     def __array_ufunc__(self, *_, **__):
         return NotImplemented
@@ -107,6 +108,56 @@ def test_values_and_layout(cupy, robot, states, dtype, columns):
     expected = robot.inverse_dynamics(*(x.astype(float) for x in given))
     tolerance = 100 * np.finfo(dtype).eps * np.abs(expected).max()
     np.testing.assert_allclose(plain(tau), expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_known_shapes_go_straight_to_their_kernel(cupy, states, columns, monkeypatch):
+    """A second call makes results and launches, and nothing else; its numbers are the same."""
+    robot = dl.load("puma560")
+    place = np.asfortranarray if columns else np.array
+    given = [cupy.asarray(place(x)) for x in states]
+    other = [cupy.asarray(place(x[::-1])) for x in states]
+    quantities = {"inverse_dynamics": 3, "inverse_dynamics_derivatives": 3, "mass_matrix": 1}
+    first = {name: getattr(robot, name)(*given[:n]) for name, n in quantities.items()}
+    monkeypatch.setattr(device, "_flat", None)  # what the general way needs
+    for name, n in quantities.items():
+        again, turned = (getattr(robot, name)(*x[:n]) for x in (given, other))
+        together = (first[name], again, turned)
+        for a, b, c in zip(*(x if isinstance(x, tuple) else (x,) for x in together), strict=True):
+            assert plain(a).strides == plain(b).strides
+            np.testing.assert_array_equal(plain(a), plain(b))
+            np.testing.assert_array_equal(plain(a)[::-1], plain(c))
+    with pytest.raises(TypeError):  # not known: another shape
+        robot.inverse_dynamics(*(x[:5] for x in given))
+
+
+def test_what_needs_a_copy_is_copied_every_time(cupy, states):
+    """Strided, broadcast and mixed arrays are never taken for those that were read in place."""
+    robot, (q, qd, qdd) = dl.load("puma560"), states
+    wide = cupy.asarray(np.repeat(q, 2, axis=1)[:, ::2])
+    expected = robot.inverse_dynamics(q, qd, qdd)
+    one = robot.inverse_dynamics(q, np.broadcast_to(qd[0], qd.shape), qdd)
+    for _ in range(3):
+        found = robot.inverse_dynamics(wide, cupy.asarray(qd), cupy.asarray(qdd))
+        np.testing.assert_allclose(plain(found), expected, atol=1e-11)
+        found = robot.inverse_dynamics(cupy.asarray(q), cupy.asarray(qd[0]), cupy.asarray(qdd))
+        np.testing.assert_allclose(plain(found), one, atol=1e-11)
+        mixed = cupy.asarray(q), cupy.asarray(qd.astype(np.float32)), cupy.asarray(qdd)
+        np.testing.assert_allclose(plain(robot.inverse_dynamics(*mixed)), expected, atol=1e-4)
+
+
+def test_a_method_serves_the_host_and_the_card_whichever_came_first(cupy, states):
+    one = [x[0] for x in states]
+    for order in ([0, 1], [1, 0]):
+        robot, ways = dl.load("puma560"), [one, [cupy.asarray(x) for x in states]]
+        found = {}
+        for k in [*order, *order]:
+            found[k] = robot.inverse_dynamics(*ways[k])
+        assert type(found[0]) is np.ndarray and isinstance(found[1], DeviceArray)
+        np.testing.assert_allclose(found[0], plain(found[1])[0], atol=1e-11)
+        again = pickle.loads(pickle.dumps(robot.inverse_dynamics))
+        np.testing.assert_array_equal(again(*one), found[0])
+        assert "puma560" in repr(pickle.loads(pickle.dumps(robot)))
 
 
 def test_several_outputs_broadcast_and_strided(cupy, robot, states):

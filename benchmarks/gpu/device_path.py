@@ -22,6 +22,7 @@ from dalembert.kernels.call.rollout import Rollout
 from dalembert.kernels.cuda.device import DeviceKernel, DeviceRollout
 
 ROBOT, STATES = "panda", 1001
+FEW = 1024  # states of which the card needs less time than the host to ask for them
 QUANTITIES = (
     "inverse_dynamics",
     "forward_dynamics",
@@ -67,6 +68,10 @@ def check(folder: Path, log2_batch: int) -> None:
     robot.__dict__["_rollouts"] = {
         (name, "smooth"): Rollout(each) for name, each in made["iterations"].items()
     }
+    print(
+        f"{'':<30} {'':<7} {'':<6} {'error':>7}   10⁹ per s: kernel, calls queued, one waited for; "
+        f"share; µs to issue {FEW}; registers, local, shared"
+    )
     for name in QUANTITIES:
         _quantity(cp, robot, name, made, 2**log2_batch)
     for name in made["iterations"]:
@@ -95,10 +100,18 @@ def _quantity(cp: Any, robot: dl.Robot, name: str, made: dict[str, Any], count: 
                 _placed(cp, cp.random.uniform(-1, 1, (count, x.shape[1]), dtype=dtype), layout)
                 for x in state
             ]
-            rate = count / _seconds(cp, partial(getattr(robot, name), *big))
+            call = partial(getattr(robot, name), *big)
+            alone, queued = _waited(cp, call), _queued(cp, call, 200)
+            kernel = _kernel(cp, robot.device_kernel(name), dtype, layout, big, call())
+            few = [x[:FEW] if layout == "row" else _placed(cp, x[:FEW], layout) for x in big]
+            issued = _queued(cp, partial(getattr(robot, name), *few), 2000)
             report = robot.device_kernel(name).report(dtype, layout)
+            rates = [count / seconds / 1e9 for seconds in (kernel, queued, alone)]
             print(
-                f"{name:<30} {dtype} {layout:<6} error {error:7.1e} {rate / 1e9:6.2f} G/s {report}",
+                f"{name:<30} {dtype} {layout:<6} {error:7.1e} "
+                + "".join(f"{rate:8.2f}" for rate in rates)
+                + f" {rates[1] / rates[0]:6.0%} {1e6 * issued:7.1f}"
+                f"  {report.registers:4d} {report.local_bytes:6d} {report.shared_bytes:6d}",
                 flush=True,
             )
 
@@ -155,10 +168,45 @@ def _error(a: Any, b: np.ndarray) -> float:
     return float(np.abs(found - b).max() / np.abs(b).max()) if np.isfinite(found).all() else np.inf
 
 
-def _seconds(cp: Any, call: Any) -> float:
-    call()
+def _kernel(
+    cp: Any, kernel: DeviceKernel, dtype: str, layout: str, given: Any, results: Any
+) -> float:
+    """Seconds of a launch of the kernel itself, by CUDA events: the median of 15."""
+    launch = kernel.compiled(dtype, layout)[1]
+    count = len(given[0])
+    grid = launch.loaded.geometry(count)
+    arguments = (*given, *_tuple(results), np.int64(count))
+    times = []
+    for _ in range(18):
+        begin, end = cp.cuda.Event(), cp.cuda.Event()
+        begin.record()
+        launch((grid[0],), (grid[1],), arguments)
+        end.record()
+        end.synchronize()
+        times.append(1e-3 * cp.cuda.get_elapsed_time(begin, end))
+    return float(np.median(times[3:]))
+
+
+def _queued(cp: Any, call: Any, calls: int) -> float:
+    """Seconds of one of many calls that are only waited for together."""
+    for _ in range(10):
+        call()
     best = np.inf
     for _ in range(5):
+        cp.cuda.Device().synchronize()
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        cp.cuda.Device().synchronize()
+        best = min(best, (time.perf_counter() - start) / calls)
+    return best
+
+
+def _waited(cp: Any, call: Any) -> float:
+    """Seconds of a call that is waited for."""
+    call()
+    best = np.inf
+    for _ in range(20):
         cp.cuda.Device().synchronize()
         start = time.perf_counter()
         call()

@@ -22,6 +22,7 @@ from dalembert.kernels.call.explain import explain
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
 from dalembert.systems import by_tree, on_symbols
 from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.on_card import OnCard
 from dalembert.systems.others_arrays import OnOthersArrays, Parameters, arrays_of
 from dalembert.systems.variant import Variant
 from dalembert.text import plain_name
@@ -229,7 +230,10 @@ class Evaluator(OnOthersArrays):
         arguments = (*inputs, *(chosen[name] for name in variant.optional))
         result = self._result(variant, arguments, parameters, out)
         symbolic = on_symbols.is_symbols(result[0] if isinstance(result, tuple) else result)
-        if not (symbolic or chosen or formulation or self._open or quantity in self.__dict__):
+        before = self.__dict__.get(quantity)
+        if getattr(before, "only", before is None) and not (
+            symbolic or chosen or formulation or self._open
+        ):
             self._shorten(quantity, variant, inputs)
         return result
 
@@ -311,17 +315,25 @@ class Evaluator(OnOthersArrays):
             raise ShapeError(f"{self.dynamics.name}.{what}: {explained}") from None
 
     def _shorten(self, quantity: str, variant: Variant, inputs: tuple[Any, ...]) -> None:
-        """Put a builtin in front of the method, for calls with one plain state; see `fast_call`.
+        """Put what is quicker in front of the method: for known batches on a GPU, and a builtin
+        for calls with one plain state, see `fast_call`.
 
         Only in front of the library's own: a method that a subclass overrides stays what it is.
         """
+        card = on_device(inputs)
+        if card and quantity in self.__dict__:
+            return
         method = getattr(type(self), quantity, None)
         own = getattr(method, "__module__", "").partition(".")[0] == __name__.partition(".")[0]
-        if not own or on_device(inputs):
+        if method is None or not own:
             return
         doc = f"{quantity}{_plain_signature(method)}\n--\n\n{method.__doc__ or ''}"
-        kernel = self._kernel(variant)
-        self.__dict__[quantity] = fast_call(kernel, getattr(self, quantity), quantity, doc)
+        made: Callable[..., Any] = OnCard(
+            self._devices, variant.key, method.__get__(self), doc, only=card
+        )
+        if not card:
+            made = fast_call(self._kernel(variant), made, quantity, doc)
+        self.__dict__[quantity] = made
 
 
 def traced(

@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.kernels.call import foreign
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.labels import named_ports
+from dalembert.systems.on_card import OnCard
 from dalembert.systems.variant import Variant
 from dalembert.travel import Portable
 
@@ -42,7 +43,7 @@ class OnOthersArrays(Portable):
         return {
             name: value
             for name, value in super()._data().items()
-            if not isinstance(value, BuiltinFunctionType)
+            if not isinstance(value, BuiltinFunctionType | OnCard)
             and not (name.startswith("_") and type(value) is dict)
         }
 

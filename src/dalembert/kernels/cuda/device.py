@@ -20,6 +20,7 @@ from dalembert.errors import CompileError, ShapeError
 from dalembert.kernels.call.confirm import MOST_STATES, Confirmation, confirm_rollout, enabled
 from dalembert.kernels.cuda.driver import driver
 from dalembert.kernels.cuda.launch import loaded
+from dalembert.kernels.cuda.plan import Key, Plan, key_of
 from dalembert.kernels.cuda.rollout import cuda_rollout
 from dalembert.kernels.cuda.source import CudaSource, cuda_source, fits_rows
 from dalembert.kernels.program.iteration import Iteration
@@ -27,11 +28,12 @@ from dalembert.kernels.program.program import Port, Program
 
 Shape = tuple[int, ...]
 _KIND = "the CUDA kernel"
+_MOST_PLANS = 256  # shapes of batches that a kernel remembers
 
 
 def on_device(arrays: Sequence[Any]) -> bool:
     """Whether any of the arrays lies on a GPU."""
-    return any(hasattr(x, "__cuda_array_interface__") for x in arrays)
+    return any(type(x) is not np.ndarray and hasattr(x, "__cuda_array_interface__") for x in arrays)
 
 
 @dataclass(frozen=True)
@@ -92,10 +94,14 @@ class DeviceKernel(_Compiled):
         super().__init__(partial(cuda_source, program, name))
         self.program, self.name = program, name
         self._fits_rows = cache(partial(fits_rows, program))
+        self.plans: dict[Key, Plan] = {}
 
     def __call__(self, arrays: Sequence[Any], out: Any = None) -> Any:
         """Outputs (..., *shape) for inputs (..., *shape) that broadcast."""
         cp = _cupy()
+        key = None if out is not None else key_of(arrays)
+        if key in self.plans:
+            return self.plans[key](arrays)
         dtype = _precision(arrays)
         ports, arrays = self.program.inputs, [cp.asarray(x) for x in arrays]
         with arrays[0].device:
@@ -113,11 +119,21 @@ class DeviceKernel(_Compiled):
             if (dtype, layout) not in self._confirmed:
                 self._confirm(flat, rows)
                 self._confirmed.add((dtype, layout))
+            if key is not None and all(map(_same_place, given, arrays)):
+                self._plan(key, dtype, layout, batch)
             shaped = [
                 x.reshape(*batch, *port.shape)
                 for x, port in zip(rows, self.program.outputs, strict=True)
             ]
             return _returned(shaped, out)
+
+    def _plan(self, key: Key, dtype: str, layout: str, batch: Shape) -> None:
+        """Remember what a call with arrays of these shapes and places needs."""
+        if len(self.plans) >= _MOST_PLANS:
+            self.plans.clear()
+        kernel = self.compiled(dtype, layout)[1].loaded
+        shapes = [port.shape for port in self.program.outputs]
+        self.plans[key] = Plan(_cupy(), kernel, dtype, layout, batch, shapes, key)
 
     def _confirm(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         """With DALEMBERT_CHECK, raise where first states are not what the program gives."""
@@ -206,6 +222,11 @@ def _flat(dtype: str, batch: Shape, port: Port, x: Any) -> Any:
     """(states, entries), copied only where it must be."""
     full = _cupy().broadcast_to(x.astype(dtype, copy=False), (*batch, *port.shape))
     return full.reshape(prod(batch), port.size)
+
+
+def _same_place(used: Any, given: Any) -> bool:
+    """Whether an array was taken as it was given, without a copy."""
+    return bool(used.data.ptr == given.data.ptr)
 
 
 def _in_columns(x: Any) -> bool:

@@ -47,6 +47,7 @@ class _Room(threading.local):
         self.words: Any = (ctypes.c_int64 * size)()
         first = ctypes.addressof(self.words)
         self.places = (ctypes.c_void_p * size)(*range(first, first + 8 * size, 8))
+        self.address = ctypes.addressof(self.places)
 
 
 class Cards:
@@ -106,16 +107,21 @@ class Cards:
         self, handle: int, blocks: int, threads: int, stream: int, device: int, words: list[int]
     ) -> None:
         """Launch a kernel; `words` are its arguments, each at the beginning of eight bytes."""
-        room = self._room
-        if len(words) > room.size:
-            room.grow(len(words))
-        room.words[: len(words)] = words
-        given = (handle, blocks, 1, 1, threads, 1, 1, 0, stream, room.places, None)
+        places = self.packed(words)
+        given = (handle, blocks, 1, 1, threads, 1, 1, 0, stream, places, None)
         code = self._launch(*given)
         if code == _NO_CONTEXT:  # the default stream, in a thread that has not used CUDA before
             self._enter(device)
             code = self._launch(*given)
         self._require(code, "cuLaunchKernel")
+
+    def packed(self, words: list[int]) -> int:
+        """Where the driver finds these arguments, until this thread's next launch."""
+        room = self._room
+        if len(words) > room.size:
+            room.grow(len(words))
+        room.words[: len(words)] = words
+        return room.address
 
     @cached_property
     def _launch(self) -> Any:

@@ -1,0 +1,39 @@
+"""In front of a method: batches on a GPU of shapes that came before go straight to their kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dalembert.kernels.cuda.device import DeviceKernel
+from dalembert.kernels.cuda.plan import key_of
+
+
+class OnCard:
+    """A method of a system, asked for the kernel's own plan first; all else the method does.
+
+    `only`: nothing was put in front of it yet for states of the host.
+    """
+
+    def __init__(
+        self,
+        kernels: Mapping[Any, DeviceKernel],
+        variant: Any,
+        method: Callable[..., Any],
+        doc: str,
+        only: bool,
+    ) -> None:
+        self._kernels, self._variant, self.method, self.only = kernels, variant, method, only
+        self.__doc__, self.__name__ = doc, method.__name__
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        """What the method returns."""
+        kernel = self._kernels.get(self._variant)
+        if kernel is not None and not options:
+            plan = kernel.plans.get(key_of(inputs) or ())
+            if plan is not None:
+                return plan(inputs)
+        return self.method(*inputs, **options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.method.__self__, self.__name__)  # type: ignore[attr-defined]
