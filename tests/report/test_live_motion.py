@@ -172,3 +172,28 @@ def test_a_posture_is_held_against_a_push_as_the_library_holds_it(shown):
     for _ in range(2):
         shown.evaluate("live.advance(1)")
     np.testing.assert_allclose(state(shown), Q, rtol=0, atol=1e-4)  # it has come back
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+def test_stops_act_as_the_library_s_do(shown, restitution):
+    """A stop is hit; without restitution it is leant on and left again, its force being renewed
+    every millisecond while the library integrates it."""
+    robot = dl.load("ur5")
+    q, qd = np.array([-0.2, 1.8, 3.1, -0.3, 0.5, 2.0]), np.zeros(6)
+    shown.evaluate(
+        "([q, e]) => { live.stops.restitution = e; live.pose(q); live.advance(0.2); }",
+        [q.tolist(), restitution],
+    )
+    at = np.pi if restitution == 0.0 else None
+    assert at is None or state(shown)[2] == pytest.approx(at, abs=1e-12)
+    shown.evaluate("live.advance(0.2)")
+    settings = {"duration": 0.4, "dt": 0.1, "restitution": restitution}
+    run = dl.simulate(robot, q, qd, progress=False, **settings)
+    assert {"upper_stop"} <= set(run.event_kind.values.tolist())
+    near = 1e-5 if restitution == 0.0 else 1e-7
+    np.testing.assert_allclose(state(shown), run.q[-1], rtol=0, atol=near)
+    assert state(shown)[2] <= robot.upper[2]
+    taken = shown.evaluate("live.struck")
+    assert taken == pytest.approx(float(run.dissipated[-1]), abs=1e-5)
+    assert (taken > 1e-3) == (restitution < 1.0)
+    assert abs(shown.evaluate("live.lost()")) < 1e-6

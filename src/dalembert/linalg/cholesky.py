@@ -40,6 +40,19 @@ def cholesky_solve(M: Any, b: Any) -> Any:
     return back_substitution(L.T, forward_substitution(L, b))
 
 
+def solve_with_held(M: Any, b: Any, held: Any) -> tuple[Any, Any]:
+    """(x (n,), r (n,)) with M x + r = b, where x is 0 at entries `held` 1 and r at the others.
+
+    >>> x, r = solve_with_held(np.eye(2) + 1.0, np.array([2.0, 5.0]), np.array([0.0, 1.0]))
+    >>> x, r
+    (array([1., 0.]), array([0., 4.]))
+    """
+    free = 1.0 - held
+    # rows and columns of what is held leave M
+    x = cholesky_solve(np.outer(free, free) * M + np.diag(held), free * b)
+    return x, held * (b - M @ x)
+
+
 def cholesky_inverse(M: Any) -> Any:
     """M⁻¹ (n, n) = L⁻ᵀ L⁻¹, each entry computed once.
 

@@ -16,7 +16,7 @@ from dalembert.report.live_ellipsoids import ellipsoids_part
 from dalembert.report.live_equations import balance_part
 from dalembert.report.live_forces import forces_part
 from dalembert.report.live_formulations import formulations_part
-from dalembert.report.live_motion import motion_part
+from dalembert.report.live_motion import motion_part, stops_part
 from dalembert.report.live_parameters import loaded, parameters_part
 from dalembert.report.live_part import Part, kernel_of
 from dalembert.report.live_share import unwritten
@@ -33,14 +33,14 @@ SCRIPTS = (
     *("kernels.js", "closing.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
     *("forces.js", "formulations.js", "equations.js"),
     *("settings.js", "parameters.js", "ellipsoids.js"),
-    *("drag.js", "push.js", "waypoints.js", "netcdf.js", "record.js", "share.js"),
+    *("drag.js", "push.js", "stops.js", "waypoints.js", "netcdf.js", "record.js", "share.js"),
     *("embed.js", "simulate.js"),
 )
 
 
 # the more important first: what does not fit is left out
 PARTS: tuple[Callable[[System], Part], ...] = (
-    *(motion_part, parameters_part, drives_part, ellipsoids_part),
+    *(motion_part, stops_part, parameters_part, drives_part, ellipsoids_part),
     *(forces_part, formulations_part, balance_part),
 )
 

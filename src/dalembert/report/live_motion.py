@@ -8,8 +8,10 @@ import numpy as np
 
 from dalembert import bridge
 from dalembert.kernels.program.program import Port, Program
+from dalembert.linalg.cholesky import solve_with_held
 from dalembert.report.live_part import Part, kernel_of
 from dalembert.report.skeleton import numbers_of, poses_of
+from dalembert.simulation.modes import REST
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
@@ -25,6 +27,31 @@ def motion_part(system: System) -> Part:
     return Part(
         kernels, {} if system.robot is None else {"push": graspable(system.robot)}, "pushes"
     )
+
+
+def stops_part(system: System) -> Part:
+    """The kernel `stopped`, where joints have limits that nothing else of the page minds."""
+    seen = system.compiled.dynamics
+    limited = np.isfinite([seen.lower, seen.upper]).any()
+    if not limited or seen.rows or seen.moving:
+        return Part()
+    return Part({"stopped": stopped(system)}, {"rest": REST}, "stops at the joints' limits")
+
+
+def stopped(system: System) -> Program:
+    """What velocities or accelerations `rates` (nv,) become where entries `held` 1 must be zero.
+
+    M after = M rates + impulse, `impulse` (nv,) on the held joints alone: of a stop without
+    restitution, or what holds a joint that rests on its stop.
+    """
+
+    def function(seen: Dynamics, q: Any, rates: Any, held: Any) -> dict[str, Any]:
+        M = seen.mass_matrix(q)
+        after, left = solve_with_held(M, M @ rates, held)
+        return {"after": after, "impulse": -left}
+
+    size = (system.nv,)
+    return kernel_of(system, function, "stopped", ["q", Port("rates", size), Port("held", size)])
 
 
 def push(system: System, robot: Robot) -> Program:

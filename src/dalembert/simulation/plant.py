@@ -21,7 +21,7 @@ import numpy as np
 
 from dalembert.formulations.parts.actuators import clipped
 from dalembert.formulations.parts.drive import coulomb
-from dalembert.linalg.cholesky import cholesky_solve
+from dalembert.linalg.cholesky import solve_with_held
 from dalembert.linalg.entries import largest
 from dalembert.simulation.inline import Function, Looped, Shapes, compiled
 from dalembert.simulation.law import pack, unpack
@@ -159,15 +159,11 @@ class Plant(PlantState):
         bare, friction = self.bound(given)
         bare = bare.at_time(t)
         total, zdot = self.torque(t, q, qd, z, tau, given)
-        locked = given["locked"]
         rubbing = coulomb(given["direction"], friction[0], friction[1])
         psi = bare.generalized_forces(q, qd, t)
         M = bare.mass_matrix(q)
         b = total - bare.bias(q, qd) + psi - rubbing
-        free = 1.0 - locked
-        reduced = np.outer(free, free) * M + np.diag(locked)
-        qdd = cholesky_solve(reduced, free * b)
-        held = locked * (b - M @ qdd)
+        qdd, held = solve_with_held(M, b, given["locked"])
         return Response(qdd, zdot, total, total @ qd, (rubbing - psi) @ qd, held)
 
     # constraints

@@ -3,7 +3,8 @@
 const SLEEP = 0.1; // s that a page catches up with at most, after it was away
 const TICK = 0.01; // s of one step by hand
 const EVERY = 4; // frames between two updates of numbers, which nobody reads faster
-const LET_GO = "Let go, and gravity and friction move it; limits of joints and contacts do not act.";
+const LET_GO = "Let go, and gravity and friction move it; ";
+const UNSTOPPED = "limits of joints and contacts do not act.", STOPPED = "joints stop at their limits, contacts do not act.";
 let live = null;
 
 function pressed(text, parent, act, title) {
@@ -105,7 +106,7 @@ function switchModes(panel, bar) {
     recorded.forEach((one) => { one.hidden = wanted; });
     control.place.hidden = panel.hidden = !wanted;
     charts.hidden = wanted;
-    lead.textContent = wanted ? `Move a joint${grip.there ? " or drag the tool" : ""}. ${LET_GO}${view && live.push ? " Pull any link to push it." : ""}` : told;
+    lead.textContent = wanted ? `Move a joint${grip.there ? " or drag the tool" : ""}. ${LET_GO}${live.stops ? STOPPED : UNSTOPPED}${view && live.push ? " Pull any link to push it." : ""}` : told;
     clock.hold(wanted);
     grip.show(wanted);
     if (wanted) live.pose(live.start.q, live.start.qd);
