@@ -2,7 +2,7 @@
 "use strict";
 const BANDWIDTH = 10; // rad/s of the errors: ë + 2 ω ė + ω² e = 0
 const LEG = 2; // s from one way-point to the next, unless another time is typed
-const NEAR = 1e-6; // rad or m, nearer than that a way-point is where the robot is already
+const SAME = 1e-6; // rad or m, nearer than that a way-point is where the robot is already
 const DOTS = 80; // of the tool's way in the picture
 
 drive("hold", "posture held", (live) => {
@@ -44,7 +44,7 @@ class Way {
   // At rest at the first and the last point, whose place is kept in all that are not used.
   begin() {
     const { live, laid } = this, size = live.q.length, here = Array.from(live.q);
-    const there = this.points.filter((one, k) => k > 0 || one.q.some((x, j) => Math.abs(x - here[j]) > NEAR));
+    const there = this.points.filter((one, k) => k > 0 || one.q.some((x, j) => Math.abs(x - here[j]) > SAME));
     const stops = [{ q: here, seconds: 0 }, ...there], last = stops.length - 1;
     let time = 0;
     for (let k = 0; k <= this.most; k++) {
