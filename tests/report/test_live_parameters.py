@@ -9,6 +9,7 @@ from dalembert.report import live_parameters
 from dalembert.report.live_ellipsoids import ellipsoids
 from dalembert.report.live_parameters import loaded, near, parameters_part
 from dalembert.report.skeleton import body_poses
+from dalembert.zoo.letters import symbolic_model
 from tests.report.test_live import numbers, pose, state, written
 from tests.report.test_page import wait_until
 
@@ -85,6 +86,9 @@ def test_sliders_have_units_and_ranges_of_what_they_are():
     rows = {row["name"]: row for row in parameters_part(arm(l=-0.8)).data["parameters"]}
     units = {name: row["unit"] for name, row in rows.items()}
     assert units == {"b": "N m s/rad", "m": "kg", "l": "m"}
+    assert [row["unit"] for row in parameters_part(symbolic_model("four_bar")).data["parameters"]][
+        1:
+    ] == ["m"] * 4
     assert (rows["m"]["low"], rows["m"]["high"]) == (0.0, 3.0)
     assert (rows["l"]["low"], rows["l"]["high"]) == (-1.6, 1.6)
     assert live_parameters.slider_of("k", 0.0)["low"] == -1.0

@@ -55,10 +55,8 @@ def parameters_part(system: System) -> Part:
     here = model.bind(values)
     changes = np.where(values == 0.0, 0.5, 0.5 * np.abs(values))
     there = [model.bind(one) for one in values + np.diag(changes)]
-    rows = [
-        slider_of(name, value, unit_of(here, changed, change))
-        for (name, value), changed, change in zip(given.items(), there, changes, strict=True)
-    ]
+    units = units_of(model, values)
+    rows = [slider_of(*one, unit) for one, unit in zip(given.items(), units, strict=True)]
     if given == {PAYLOAD: 0.0}:
         mass = sum(float(body.mass) for body in here.tree.bodies)
         return Part(data={"parameters": [{**rows[0], "high": near(SHARE * mass), "least": 0.0}]})
@@ -94,15 +92,22 @@ def near(value: float) -> float:
     )
 
 
-def unit_of(here: Model, there: Model, change: float) -> str:
-    """The unit of a parameter that is a number of the model itself, "" of any other.
+def units_of(model: Model, values: np.ndarray) -> list[str]:
+    """The unit of each parameter that is a number of the model itself, "" of others.
 
-    It is `change` larger `there` than `here`.
+    It is, if that number rises with it one by one, whatever the others are.
     """
-    for (unit, before), (_, after) in zip(_measured(here), _measured(there), strict=True):
-        if np.any(np.abs(np.abs(after - before) - change) < 1e-9 * change):
-            return unit
-    return ""
+    generic = np.where(values == 0.0, 1.0, values) * np.linspace(1.1, 1.7, len(values))
+    here, found = _measured(model.bind(generic)), []
+    for k, change in enumerate(0.5 * np.abs(generic)):
+        there = _measured(model.bind(generic + change * np.eye(len(values))[k]))
+        rises = [
+            unit
+            for (unit, before), (_, after) in zip(here, there, strict=True)
+            if np.any(np.abs(np.abs(after - before) - change) < 1e-9 * change)
+        ]
+        found.append(rises[0] if rises else "")
+    return found
 
 
 def _measured(model: Model) -> list[tuple[str, np.ndarray]]:

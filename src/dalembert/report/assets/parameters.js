@@ -38,7 +38,7 @@ function parameterRow(settings, { name, low, high, value: given, unit, least }, 
   const slider = element("input", null, row), field = element("input", null, row);
   element("span", unit, row, "unit");
   Object.assign(slider, { type: "range", min: low, max: high, step: "any" });
-  slider.setAttribute("aria-label", unit ? `${name}, ${unit}` : name);
+  slider.setAttribute("aria-label", `${name}, ${unit || "slider"}`);
   Object.assign(field, { type: "number", step: "any", id, inputMode: "decimal", title: `given as ${given}${unit ? ` ${unit}` : ""}` });
   if (least != null) field.min = least;
   const change = (value) => {
