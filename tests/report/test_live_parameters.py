@@ -75,6 +75,21 @@ def test_a_robot_without_parameters_gets_a_payload_at_its_tool():
     assert loaded(made) is made
 
 
+def test_friction_of_a_robot_without_parameters_has_a_factor():
+    puma, state = dl.load("puma560"), (np.array(Q), 0.3 * np.array(Q), np.zeros(6))
+    made = loaded(puma)
+    assert dict(made.named_parameters) == {"payload": 0.0, "friction": 1.0}
+    torque = made.inverse_dynamics(*state)
+    np.testing.assert_allclose(torque, puma.inverse_dynamics(*state), atol=1e-12)
+    doubled, none = (
+        made.inverse_dynamics(*state, parameters={"friction": factor}) for factor in (2.0, 0.0)
+    )
+    assert np.abs(doubled - torque).min() > 1e-3
+    np.testing.assert_allclose(doubled - torque, torque - none, atol=1e-12)
+    rows = parameters_part(made).data["parameters"]
+    assert [(row["name"], row["high"], row["unit"]) for row in rows][1] == ("friction", 2.0, "×")
+
+
 def test_a_tool_that_does_not_move_gets_no_payload():
     body = {"name": "a", "mass": 1.0, "com": (0.1, 0, 0), "inertia": np.eye(3) * 0.01}
     still = dl.Robot.from_links([{**body, "joint": {"type": "revolute"}}]).with_tool(frame="base")

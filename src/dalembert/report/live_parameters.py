@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.kernels.program.program import Program
 from dalembert.model import Body, Model
-from dalembert.model.parameter import Parameter
+from dalembert.model.parameter import Parameter, expression
 from dalembert.report.live_part import Part, kernel_of
 from dalembert.report.scene import parts_of, sliders_of
 from dalembert.spatial.consistency import TOLERANCE
@@ -18,7 +19,8 @@ from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 
-PAYLOAD = "payload"
+PAYLOAD, FRICTION = "payload", "friction"
+RUBBING = ("viscous", "coulomb_positive", "coulomb_negative")
 SHARE = 0.25  # of a robot's mass that a payload's slider goes to: what arms usually carry
 DRIVES = {  # units of what turns and of what slides
     "viscous": ("N m s/rad", "N s/m"),
@@ -29,13 +31,27 @@ CLOSE = 1e-3  # of a change: what is not seen
 
 
 def loaded(system: Any) -> Any:
-    """The system with a point mass at its tool, zero by default, where it has no named parameter."""
+    """A robot without named parameters with those of its page; any other system as it is.
+
+    They are a point mass at its tool, zero by default, and a factor of its friction, if it has any.
+    """
     if system.named_parameters or not hasattr(system, "with_payload"):
         return system
     try:
-        return system.with_payload(Parameter(PAYLOAD, 0.0))
+        return type(system)(_rubbed(system.model)).with_payload(Parameter(PAYLOAD, 0.0))
     except ModelError:  # its tool does not move
         return system
+
+
+def _rubbed(model: Any) -> Any:
+    """The model whose friction has a factor."""
+    drive = model.tree.drive
+    if not any(np.any(getattr(drive, name)) for name in RUBBING):
+        return model
+    factor = Parameter(FRICTION, 1.0)
+    changed = {name: expression(getattr(drive, name) * factor) for name in RUBBING}
+    tree = replace(model.tree, drive=replace(drive, **changed))
+    return tree if model.tree is model else replace(model, tree=tree)
 
 
 def parameters_part(system: System) -> Part:
@@ -57,9 +73,12 @@ def parameters_part(system: System) -> Part:
     there = [model.bind(one) for one in values + np.diag(changes)]
     units = units_of(model, values)
     rows = [slider_of(*one, unit) for one, unit in zip(given.items(), units, strict=True)]
-    if given == {PAYLOAD: 0.0}:
+    if given.items() <= {PAYLOAD: 0.0, FRICTION: 1.0}.items():
         mass = sum(float(body.mass) for body in here.tree.bodies)
-        return Part(data={"parameters": [{**rows[0], "high": near(SHARE * mass), "least": 0.0}]})
+        more: dict[str, Any] = {PAYLOAD: {"high": near(SHARE * mass)}, FRICTION: {"unit": "×"}}
+        return Part(
+            data={"parameters": [{**row, **more[row["name"]], "least": 0.0} for row in rows]}
+        )
     names, kernel = bodily(robot, here, there)
     return Part(
         {"bodily": kernel} if kernel else {},

@@ -11,6 +11,7 @@ class Arrow {
     this.group.visible = false;
     view.aids.add(this.group);
     this.along = new THREE.Vector3();
+    this.up = new THREE.Vector3(0, 1, 0);
   }
 
   // From a point, as long as its vector, both in the world, m; nothing is drawn where it is too short to be seen.
@@ -23,12 +24,10 @@ class Arrow {
     this.shaft.position.set(0, bare / 2, 0);
     this.heads.forEach((head, k) => head.position.set(0, length - (k + 0.5) * this.tall, 0));
     this.group.position.set(from[0], from[1], from[2]);
-    this.group.quaternion.setFromUnitVectors(Arrow.Y, this.along.divideScalar(length));
+    this.group.quaternion.setFromUnitVectors(this.up, this.along.divideScalar(length));
   }
 
   hide() {
     this.group.visible = false;
   }
-
-  static Y = new THREE.Vector3(0, 1, 0);
 }

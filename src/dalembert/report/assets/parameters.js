@@ -17,7 +17,7 @@ function drawParameters(live, place) {
   const buttons = SETTINGS.map((name, k) => pressed(name, group, () => settings.choose(k), `sliders and the solid robot are setting ${name}`));
   tick.addEventListener("change", () => { settings.compare(tick.checked); live.tell("changed"); });
   if (live.given.added)
-    element("p", "This robot has no named parameters. A point mass at its tool can be added here; everything else on the page stays as it was given.", box, "faint");
+    element("p", "This robot has no named parameters. Here it can carry a point mass at its tool, and rub more or less if it rubs; the rest of the page stays as it was given.", box, "faint");
   const said = element("p", "", null, "refused"), rows = settings.rows.map((row, k) => parameterRow(settings, row, k, box, said));
   box.appendChild(said);
   said.setAttribute("role", "status");
@@ -65,7 +65,7 @@ function parameterRow(settings, { name, low, high, value: given, unit, least }, 
 
 // The page's own payload as a ball of steel at the tool, of the other robot too.
 function drawLoad(live, settings) {
-  const tool = toolOf(live), paints = [view.material("--tip"), view.material("--tip", { transparent: true, opacity: 0.42, depthWrite: false })];
+  const tool = toolOf(live), load = settings.rows.findIndex((row) => row.name === "payload"), paints = [view.material("--tip"), view.material("--tip", { transparent: true, opacity: 0.42, depthWrite: false })];
   const balls = paints.map((paint) => new THREE.Mesh(new THREE.SphereGeometry(1, 40, 26), paint));
   view.aids.add(...balls);
   function place(ball, mass) {
@@ -75,8 +75,8 @@ function drawLoad(live, settings) {
     ball.scale.setScalar(Math.max(Math.cbrt((3 * mass) / (4 * Math.PI * DENSITY)), 1e-6));
   }
   return () => {
-    place(balls[0], settings.values[settings.mine][0]);
-    if (settings.both) settings.beside(() => place(balls[1], settings.values[settings.mine][0]));
+    place(balls[0], settings.values[settings.mine][load]);
+    if (settings.both) settings.beside(() => place(balls[1], settings.values[settings.mine][load]));
     else balls[1].visible = false;
   };
 }
@@ -119,12 +119,12 @@ function drawComparison(live, place) {
 // One coordinate of both robots, since they were let go.
 function drawCurves(live, settings, place) {
   const part = element("div", null, place, "curves"), strips = [], bar = element("div", null, part, "head");
-  const units = live.about.units.q, options = live.joints.map((joint, j) => [plainName(joint.name), j]);
+  const options = live.joints.map((joint, j) => [plainName(joint.name), j]);
   const energy = () => live.value("kinetic_energy")[0];
   options.push(["kinetic energy", options.length]);
   choice("what is plotted of both", options, bar, (value) => { strips.forEach((one, j) => { one.strip.box.hidden = j !== Number(value); }); draw(); });
   live.joints.forEach((joint) => {
-    const unit = units[joint.k] === "1" ? "q" : `q / ${units[joint.k]}`;
+    const unit = joint.unit === "1" ? "q" : `q / ${joint.unit}`;
     strips.push({ strip: new Strip(plainName(joint.name), unit, SETTINGS, part), value: () => live.q[joint.k] });
   });
   strips.push({ strip: new Strip("Kinetic energy", "K / J", SETTINGS, part), value: energy });

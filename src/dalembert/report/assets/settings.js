@@ -77,11 +77,11 @@ class Settings {
     for (let k = 0; k < values.length; k++) {
       const { name, least } = this.rows[k];
       if (!Number.isFinite(values[k])) return `parameter '${name}' has the value ${values[k]}; give a finite number`;
-      if (least != null && values[k] < least) return `inertia of '${name}': mass ${values[k]} kg is negative`;
+      if (least != null && values[k] < least) return `${name} is ${values[k]}; it cannot be negative`;
     }
     const solved = this.solved();
     live.parameters.set(values);
-    const said = this.unbodily() ?? (solved && !this.solved() ? "with this value the mass matrix cannot be inverted in this posture" : null);
+    const said = this.unbodily() ?? (solved && !this.solved() ? "with this value M(q) is not positive definite in this posture" : null);
     live.parameters.set(kept);
     return said;
   }
@@ -131,12 +131,16 @@ class Settings {
     try { return act(); } finally { this.exchange(); live.recording = recording; }
   }
 
-  // The other is where the live robot is.
+  // The other is where the live robot is, or as near as its own loops close.
   join() {
     const { live, other } = this;
     for (const name of this.state) other[name].set(live[name]);
     for (const name of COUNTS) other[name] = live[name];
-    this.beside(() => { live.energy0 -= live.lost(); });
+    this.beside(() => {
+      if (live.closes) closing.settle(live);
+      live.back(0);
+      live.energy0 -= live.lost(); // counted from here
+    });
   }
 
   // Both go as many steps of the same kernels, under the same drive and the same pushes.
@@ -175,7 +179,7 @@ class Ghost {
     const { scene } = data;
     this.all = new THREE.Group();
     this.groups = scene.bodies.map(() => { const body = new THREE.Group(); this.all.add(body); return body; });
-    this.paints = SETTINGS.map((_, k) => view.material(`--c${k}`, { transparent: true, opacity: 0.42, depthWrite: false }));
+    this.paints = SETTINGS.map((_, k) => view.material(`--c${k}`, { transparent: true, opacity: 0.42, depthWrite: false, polygonOffset: true, polygonOffsetFactor: 2, polygonOffsetUnits: 2 }));
     this.bones = new Bones(scene, this.all, this.groups, () => this.paints[1]);
     this.meshes = [...this.bones.parts, ...this.bones.rods].map(({ mesh, part }) => {
       mesh.castShadow = false;
