@@ -125,10 +125,10 @@ class Settings {
 
   // What a function finds with the other robot in the module.
   beside(act) {
-    const { live } = this, { recording } = live;
-    live.recording = null; // of the live robot alone
+    const { live } = this, { each } = live;
+    live.each = null; // what is done with every step, is done with those of the live robot alone
     this.exchange();
-    try { return act(); } finally { this.exchange(); live.recording = recording; }
+    try { return act(); } finally { this.exchange(); live.each = each; }
   }
 
   // The other is where the live robot is, or as near as its own loops close.
