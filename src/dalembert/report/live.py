@@ -45,8 +45,15 @@ PARTS: tuple[Callable[[System], Part], ...] = (
 )
 
 
+# a stage alone: all formulations of a robot take as long to trace as the rest of it together
+QUICK = tuple(part for part in PARTS if part not in (formulations_part, balance_part))
+
+
 def live_of(
-    system: System, start: np.ndarray, more: Sequence[Part] = ()
+    system: System,
+    start: np.ndarray,
+    more: Sequence[Part] = (),
+    rooms: Sequence[Callable[[System], Part]] = PARTS,
 ) -> tuple[dict[str, Any] | None, str]:
     """The data of the live part, or None; and a sentence about what there is not, and why.
 
@@ -62,7 +69,7 @@ def live_of(
     if seen.nv > MOST_JOINTS:
         return None, f"With {seen.nv} degrees of freedom it does not compute inside its page."
     try:
-        module, parts, missing = fitted(system, more)
+        module, parts, missing = fitted(system, more, rooms)
     except DalembertError as error:
         return None, f"It does not compute inside its page: {error}"
     if len(module) > MOST_BYTES:
@@ -70,7 +77,7 @@ def live_of(
     leads = set(leading(system.compiled))
     made = {
         "module": b64encode(module).decode("ascii"),
-        "home": np.round(start, 6).tolist(),
+        "home": seen.normalised(np.round(start, 6)).tolist(),
         "kinds": list(seen.kinds.q),
         "joints": [{"k": k, "v": v, "follows": v not in leads} for k, v in moved_by_hand(seen)],
         "stiff": stiffness(system.compiled),
@@ -85,11 +92,15 @@ def live_of(
     return made, left
 
 
-def fitted(system: System, more: Sequence[Part] = ()) -> tuple[bytes, list[Part], list[str]]:
+def fitted(
+    system: System,
+    more: Sequence[Part] = (),
+    rooms: Sequence[Callable[[System], Part]] = PARTS,
+) -> tuple[bytes, list[Part], list[str]]:
     """The module, the parts that are in it, and what is left out as too large."""
     groups = page_groups(system, _tool(system))
     groups[0] = Group(groups[0].says, {**groups[0].kernels, **_drawn(system)})
-    parts = [*(part(system) for part in PARTS), *more]
+    parts = [*(room(system) for room in rooms), *more]
     listed = [*groups, *(Group(part.says, part.kernels) for part in parts)]
     module, kept = wasm_within(system, (group.kernels for group in listed), MOST_BYTES)
     there = [part for part, fits in zip(parts, kept[len(groups) :], strict=True) if fits]

@@ -49,6 +49,6 @@ def unwritten(system: System, computed: System) -> dict[str, Any]:
             for name, field in run.variables.items()
             if "time" in field.dims
         },
-        "table": ",".join(map(csv_cell, [*header(run), *energies])),
-        "pushed": ",".join(map(csv_cell, headings(run["push"], "push_"))),
+        "table": ",".join(map(csv_cell, [*header(run, made.velocities), *energies])),
+        "pushed": ",".join(map(csv_cell, headings(run["push"], "push_", made.velocities))),
     }

@@ -19,8 +19,8 @@ from dalembert.report.asset import asset
 from dalembert.report.charts import Plot, motion_charts
 from dalembert.report.colours import css
 from dalembert.report.facts import describe
+from dalembert.report.live import QUICK, live_of
 from dalembert.report.live import SCRIPTS as LIVE_SCRIPTS
-from dalembert.report.live import live_of
 from dalembert.report.live_equations import equations_part
 from dalembert.report.looks import Looks, looks_of
 from dalembert.report.mathematics import equations_html, mathematics
@@ -121,7 +121,8 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
 def stage_page(system: System, progress: Callable[[str], Any] = lambda step: None) -> str:
     """The stage alone as a self-contained document: the live robot without sections or recording.
 
-    A system that does not compute in its page is shown in its recorded motion, with the reason.
+    Formulations are not compared in it. A system that does not compute in its page is shown in its
+    recorded motion, with the reason.
     """
     progress("moving")
     if system.robot is system:
@@ -130,7 +131,7 @@ def stage_page(system: System, progress: Callable[[str], Any] = lambda step: Non
         run = let_go(system)
         t, q = run["time"].values, run["q"].values
     progress("compiling the page's kernels")
-    live, why = live_of(system, q[0])
+    live, why = live_of(system, q[0], rooms=QUICK)
     few = np.linspace(0, len(t) - 1, min(GLIMPSES, len(t))).round().astype(int)
     shown = performed(system.robot, t[few], q[few], [])
     return page(system.name, "", why, {**shown, "live": live, "alone": True}, [])

@@ -25,18 +25,25 @@ def write_log(run: xarray.Dataset, path: Path) -> None:
     write_table(path, head, np.column_stack(columns), ["%.16g"] * len(head))
 
 
-def header(run: xarray.Dataset) -> list[str]:
-    """Names of the columns of a run's times and of q, q̇, q̈, τ where it has them, with units."""
-    fields = [headings(run[name], before) for name, before in PREFIXES.items() if name in run]
-    return ["time [s]", *(name for names in fields for name in names)]
+def header(run: xarray.Dataset, rates: Sequence[str] | None = None) -> list[str]:
+    """Names of the columns of a run's times and of q, q̇, q̈, τ where it has them, with units.
+
+    `rates` are names of the velocities, where they are not those of the coordinates.
+    """
+    head = ["time [s]"]
+    for name, before in PREFIXES.items():
+        if name in run:
+            head += headings(run[name], before, None if name == "q" else rates)
+    return head
 
 
-def headings(field: xarray.DataArray, before: str) -> list[str]:
-    """Names of the columns of a vector over time, with units."""
-    names = [str(x) for x in field[field.dims[-1]].values]
+def headings(field: xarray.DataArray, before: str, names: Sequence[str] | None = None) -> list[str]:
+    """Names of the columns of a vector over time, with the units they have."""
+    names = [str(x) for x in field[field.dims[-1]].values] if names is None else names
     units = str(field.attrs["units"]).split(", ")
     units = units if len(units) == len(names) else units * len(names)
-    return [f"{before}{name} [{unit}]" for name, unit in zip(names, units, strict=True)]
+    told = [f" [{unit}]" if unit not in ("", "1") else "" for unit in units]
+    return [f"{before}{name}{unit}" for name, unit in zip(names, told, strict=True)]
 
 
 def write_table(path: Path, head: Sequence[str], rows: np.ndarray, forms: Sequence[str]) -> None:
