@@ -110,3 +110,19 @@ def test_what_constraints_take_off_the_joints_is_their_generalised_force(name):
 def test_systems_without_joints_have_no_wrenches_through_them():
     assert "joint_wrenches" not in dl.load("pendulum_constrained").dynamics.catalogue
     assert "reaction_wrenches" not in dl.load("pendulum_constrained").dynamics.catalogue
+
+
+@pytest.mark.parametrize("name", ["four_bar_linkage", "double_four_bar"])
+def test_joints_of_a_mechanism_act_where_and_as_its_state_says(name):
+    """In absolute coordinates every joint is a constraint between frames."""
+    mechanism = dl.load(name)
+    system, names = mechanism.compiled, mechanism.description.names
+    q, qd = system.dynamics.project(mechanism.neutral(), np.linspace(-1, 1, mechanism.nv), 0.0)
+    _, lam = system.reference("forward_dynamics", q, qd, np.zeros(mechanism.nv))
+    F, p = system.reference("reaction_wrenches", q, qd, lam)
+    state = mechanism.forward_dynamics(0.0, q, qd)
+    for k, joint in enumerate(system.dynamics.acting_names):
+        element = mechanism.description.element(joint)
+        on = names[element.bodies[-1]]
+        np.testing.assert_allclose(F[k, [0, 1, 5]], state.wrench(joint, on), atol=1e-9)
+        np.testing.assert_allclose(p[k, :2], state.point((on, element.at[-1])), atol=1e-12)

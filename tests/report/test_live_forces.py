@@ -9,7 +9,7 @@ import pytest
 import dalembert as dl
 from dalembert.report import live_formulations
 from dalembert.report.live import live_of
-from dalembert.report.live_forces import forces_part
+from dalembert.report.live_forces import forces_part, loads_part
 from dalembert.report.page import let_go, page, performed, write_page
 from dalembert.report.page_kernels import page_kernels
 from dalembert.report.skeleton import body_poses
@@ -194,17 +194,19 @@ def test_the_page_of_a_closed_chain_shows_its_constraint_force(open_page, chain_
 
 def test_constraint_forces_and_joints_in_node():
     chain = dl.load("slider_crank")
-    part = forces_part(chain)
-    text = base64.b64encode(page_kernels(chain, None, part.kernels)).decode("ascii")
+    part, loaded = forces_part(chain), loads_part(chain)
+    made = page_kernels(chain, None, {**part.kernels, **loaded.kernels})
+    text = base64.b64encode(made).decode("ascii")
     q, qd, _ = chain.random_state(np.random.default_rng(3))
     tau = np.array([2.0, 0.5, -0.3])
     qdd, lam = chain.forward_dynamics(q, qd, tau)
     given = {"q": q.tolist(), "qd": qd.tolist()}
     loads = {**given, "qdd": qdd.tolist(), "lam": lam.tolist(), "pushed": [0, 0, 0]}
     calls = [["forward_dynamics", {**given, "tau": tau.tolist()}], ["loads", loads]]
-    (made,) = in_node(EVALUATE, [[text, calls]])
-    (_, found), loaded = ([np.array(x, dtype=float) for x in one] for one in made)
-    local, _, _, drive, _, reaction, spot = loaded
+    ((_, found), outputs) = (
+        [np.array(x, dtype=float) for x in one] for one in in_node(EVALUATE, [[text, calls]])[0]
+    )
+    local, _, _, drive, _, reaction, spot = outputs
     np.testing.assert_allclose(found, lam, **NEAR)
     np.testing.assert_allclose(local, chain.joint_wrenches(q, qd, qdd, lam).ravel(), **NEAR)
     np.testing.assert_allclose(drive, tau, **NEAR)
@@ -213,4 +215,4 @@ def test_constraint_forces_and_joints_in_node():
     tip = chain.robot.pose(q, frame=chain.dynamics.held_by[0].frame_b)[:3, 3]
     np.testing.assert_allclose(spot, tip, **NEAR)
     assert part.data["forces"]["rows"] == [["pin[0]", "N"], ["pin[1]", "N"]]
-    assert part.data["forces"]["acting"] == ["pin"]
+    assert loaded.data["loads"]["acting"] == ["pin"]

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from dalembert.constraints.describe import describe
-from dalembert.constraints.kinds import Constraint, Driver, Holonomic
+from dalembert.constraints.kinds import Constraint, Driver
 from dalembert.constraints.solve.dynamics import Solved
 from dalembert.constraints.solve.rows import Place
 from dalembert.constraints.solve.solver import Solver
 from dalembert.constraints.solve.targets import target, targets
 from dalembert.errors import ConstraintError, UnknownNameError
 from dalembert.formulations.registry import suggest
+from dalembert.mechanisms.jointed import Jointed
 from dalembert.systems.bodies.batch import BodyUnits, place_units
 from dalembert.systems.bodies.body_set import BodySet
 from dalembert.systems.bodies.data import Element, Prescribed, digest
@@ -57,7 +58,9 @@ class Description(Solved, BodySet):
     @property
     def held_by(self) -> tuple[Constraint, ...]:
         """Joints and drivers as constraints of any system with these coordinates."""
-        held: list[Constraint] = [Holonomic(joint.value, name=joint.name) for joint in self.joints]
+        held: list[Constraint] = [
+            Jointed(joint.value, joint.name, joint, self.names) for joint in self.joints
+        ]
         held += [Driver(driver.rows, name=driver.name) for driver in self.drivers]
         return tuple(held)
 

@@ -120,18 +120,13 @@ class State:
         world, by default where the joint is. `frame` is "world" or a body whose axes are used.
         """
         d = self.description
-        plane = d.space.dimension == 2
-        pull = self.generalised(name, on)
-        centre = self.body(on)[: d.space.dimension]
-        arm = centre - self._place(name, on, at)
-        if plane:
-            moment = pull[2] + arm[0] * pull[1] - arm[1] * pull[0]
-            force = pull[:2] if frame == "world" else self.rotation(frame).T @ pull[:2]
-            return np.array([*force, moment])
-        force, about = pull[:3], self.rotation(on) @ pull[3:]
-        both = force, about + np.cross(arm, force)
-        turn = np.eye(3) if frame == "world" else self.rotation(frame).T
-        return np.concatenate([turn @ x for x in both])
+        about = self._place(name, on, at)
+        found = d.space.wrench(self.body(on), self.generalised(name, on), about)
+        if frame == "world":
+            return found
+        turn, n = self.rotation(frame).T, d.space.dimension
+        moment = found[n:] if n == 2 else turn @ found[n:]
+        return np.concatenate([turn @ found[:n], moment])
 
     def _place(self, name: str, on: str, at: Any) -> np.ndarray:
         if at is None:

@@ -14,7 +14,7 @@ from dalembert.report.hands import leading, moved_by_hand, stiffness
 from dalembert.report.live_drives import drives_part
 from dalembert.report.live_ellipsoids import ellipsoids_part
 from dalembert.report.live_equations import balance_part
-from dalembert.report.live_forces import forces_part
+from dalembert.report.live_forces import forces_part, loads_part
 from dalembert.report.live_formulations import formulations_part
 from dalembert.report.live_motion import motion_part, stops_part
 from dalembert.report.live_parameters import loaded, parameters_part
@@ -41,7 +41,7 @@ SCRIPTS = (
 # the more important first: what does not fit is left out
 PARTS: tuple[Callable[[System], Part], ...] = (
     *(motion_part, stops_part, parameters_part, drives_part, ellipsoids_part),
-    *(forces_part, formulations_part, balance_part),
+    *(forces_part, loads_part, balance_part, formulations_part),
 )
 
 

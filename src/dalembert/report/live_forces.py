@@ -24,24 +24,24 @@ PUSHED = (Port("pushed", (3,)), Port("pushed_at", (3,)))
 
 
 def forces_part(system: System) -> Part:
-    """Wrenches at joints and constraints as the kernel `loads`; names of joints, rows and points."""
+    """What a state at rest and one in motion ask for: τ or q̈, and λ with the names of its rows."""
     system = system.compiled
     seen = system.dynamics
     if not seen.catalogue.keys() >= set(AT_A_STATE):
         return Part()
-    data: dict[str, Any] = {
-        "rows": [list(pair) for pair in zip(seen.row_names, seen.row_units, strict=True)],
-        "rests": can_rest(system),
-        "joints": [],
-        "acting": [],
-    }
-    # what a state at rest and one in motion ask for
-    kernels: dict[str, Any] = {name: timed(system, name) for name in AT_A_STATE}
+    rows = [list(pair) for pair in zip(seen.row_names, seen.row_units, strict=True)]
+    data = {"rows": rows, "rests": can_rest(system)}
+    return Part({name: timed(system, name) for name in AT_A_STATE}, {"forces": data}, "forces")
+
+
+def loads_part(system: System) -> Part:
+    """Wrenches at joints and constraints as the kernel `loads`, with their names."""
+    system = system.compiled
     found = loads(system)
-    if found is not None:
-        kernels["loads"] = found
-        data |= {"joints": joints_said(system), "acting": acting_names(seen)}
-    return Part(kernels, {"forces": data}, "forces")
+    if found is None:
+        return Part()
+    data = {"joints": joints_said(system), "acting": acting_names(system.dynamics)}
+    return Part({"loads": found}, {"loads": data}, "forces at its joints")
 
 
 def timed(system: System, quantity: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ class Loads {
     Object.assign(this, { live, forces, chosen: "auto", rows });
     Object.assign(this, { tau: new Float64Array(n), qdd: new Float64Array(n), lam: new Float64Array(rows) });
     this.given = { qdd: this.qdd, ...(rows ? { lam: this.lam } : {}) };
-    if (forces.joints.length) Object.assign(this.given, { pushed: new Float64Array(3), pushed_at: new Float64Array(3) });
+    if (live.given.loads?.joints.length) Object.assign(this.given, { pushed: new Float64Array(3), pushed_at: new Float64Array(3) });
     this.kept = { qd: new Float64Array(n), tau: new Float64Array(n) };
     this.timed = [...live.kernels.functions.values()].map(({ inputs }) => inputs.t).find(Boolean) ?? null;
   }
@@ -96,8 +96,8 @@ function labelled(text, options, parent, act) {
 }
 
 function drawJoints(live, parent) {
-  const { joints } = live.given.forces ?? {}, loads = joints?.length ? loadsOf(live) : null;
-  if (!loads) return null;
+  if (!live.given.forces || !live.given.loads?.joints.length) return null;
+  const { joints } = live.given.loads, loads = loadsOf(live);
   const box = element("div", null, parent, "forces box"), head = element("div", null, box, "head"), names = joints.map((one) => one.name);
   element("h3", "Through the joints", head);
   if (live.given.forces.rests) labelled("state", STATES, head, (value) => { loads.chosen = value; live.tell("turned"); update(); });
@@ -142,8 +142,8 @@ function several(cell, drive, at, units, most) {
 
 // λ of closed chains and contacts, and what those between frames exert at their points.
 function drawConstraints(live, parent) {
-  const { rows, acting, joints } = live.given.forces ?? {};
-  if (!rows?.length) return null;
+  const { rows = [] } = live.given.forces ?? {}, { acting = [], joints = [] } = live.given.loads ?? {};
+  if (!rows.length) return null;
   const loads = loadsOf(live), box = element("div", null, parent, "forces box"), head = element("div", null, box, "head");
   element("h3", "Constraint forces", head);
   if (!joints.length && live.given.forces.rests)
@@ -186,8 +186,8 @@ function rounded(most, length, now) {
 
 // Arrows at joints and constraints: forces with one head, moments with two, each kind to its own scale.
 function drawForceArrows(live, parent) {
-  const { joints = [], acting = [] } = live.given.forces ?? {};
-  if (!view || !live.has("loads")) return null;
+  const { joints = [], acting = [] } = live.given.loads ?? {};
+  if (!view || !live.has("loads") || !live.given.forces) return null;
   const loads = loadsOf(live), box = element("div", null, parent, "forces box"), bar = element("div", null, box, "ticks");
   const tick = (text, colour, checked, title) => {
     const label = element("label", null, bar), input = element("input", null, label);

@@ -88,6 +88,17 @@ class Space:
         """Where a local point is in the world, (2,) or (3,)."""
         return q[: self.dimension] + self.rotation(q) @ local
 
+    def wrench(self, q: Any, pull: Any, about: Any) -> Any:
+        """A force `pull` (nv,) along a body's velocities as force and moment about a point.
+
+        (Fx, Fy, M) in the plane and (F, M) (6,) in space, along the world's axes.
+        """
+        arm = q[: self.dimension] - about
+        if self.dimension == 2:
+            return np.stack([pull[0], pull[1], pull[2] + arm[0] * pull[1] - arm[1] * pull[0]])
+        moment = self.rotation(q) @ pull[3:6] + np.cross(arm, pull[0:3])
+        return np.concatenate([pull[0:3], moment])
+
     def pose(self, q: Any) -> Any:
         """The (4, 4) pose of a body; the plane is that of x and y."""
         if self.dimension == 3:
