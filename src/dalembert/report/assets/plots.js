@@ -3,6 +3,7 @@
 const LEFT = 58, RIGHT = 10, TOP = 8, BOTTOM = 30, HEIGHT = 168;
 const REACH = 7, DRAG = 6; // pixels: around the cursor, and from a click to a drag
 const LISTED = 12; // values beside the pointer
+const WIDE = 640; // of a plot that is not seen, for paper
 
 function svg(name, attributes, parent) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -40,19 +41,25 @@ function number(value) {
 }
 
 // The least and the largest of curves between two samples, with some room.
-function extent(series, first, last) {
+function extent(series, first, last, live) {
   let low = Infinity, high = -Infinity;
   for (const one of series) for (let i = first; i <= last; i++) {
     const v = one.y[i];
     if (v !== null) { low = Math.min(low, v); high = Math.max(high, v); }
   }
-  if (!(low <= high)) return [-1, 1];
-  const slack = 0.06 * (high - low) || 0.1 * Math.abs(high) || 1;
+  return roomy(low, high, live);
+}
+
+// Room around the least and the largest; what moves a live robot's curve by no more than rounding is no motion.
+function roomy(low, high, live) {
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  if (!(low <= high) || (live && size < 1e-9)) return [-1, 1];
+  const slack = Math.max(0.06 * (high - low), live ? 1e-3 * size : 0) || 0.1 * Math.abs(high) || 1;
   return [low - slack, high + slack];
 }
 
-// The part of the time that all plots show.
-const zoom = (() => {
+// A part of the time, which all plots that listen to it show.
+function timeWindow() {
   let range = [0, 1], whole = [0, 1], listeners = [];
   const tell = () => listeners.forEach((listener) => listener());
   return {
@@ -72,7 +79,8 @@ const zoom = (() => {
     },
     reset() { range = whole; tell(); },
   };
-})();
+}
+const zoom = timeWindow(); // of the recorded motion
 
 function legend(chart, box, shown, draw) {
   const list = element("ul", null, box, "legend");
@@ -95,17 +103,32 @@ function legend(chart, box, shown, draw) {
   });
 }
 
-function plot(chart, parent) {
+// More curves than colours: each eight have dashes of their own.
+const dashes = (k) => [[], [9, 3], [2, 3], [9, 3, 2, 3]][Math.floor(k / 8) % 4];
+
+// The figure around a plot: its title, its legend, and the way back to the whole time.
+function framed(chart, parent, draw) {
   const box = element("figure", null, parent, "chart box"), head = element("div", null, box, "head");
   element("h3", chart.title, head);
   const back = element("button", "Whole time", head, "back");
   back.type = "button";
-  const shown = new Set(chart.series.keys()), values = legend(chart, box, shown, () => draw());
+  back.hidden = true;
+  const shown = new Set(chart.series.keys());
+  return { box, head, back, shown, values: legend(chart, box, shown, draw) };
+}
+
+function plot(chart, parent) {
+  const frame = framed(chart, parent, () => made.draw());
+  const made = plotted(chart, frame, { times: data.t, zoom, clock });
+}
+
+let clips = 0;
+// The curves of a chart in their figure, over these times; what is done to them goes with `remove`.
+function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
   const picture = svg("svg", { height: HEIGHT, role: "img", tabindex: 0,
     "aria-label": `${chart.title}, ${chart.unit} over time. Drag zooms, Escape shows the whole time, + and − zoom, a click goes to that instant.` }, box);
-  const tip = element("div", null, box, "tip");
+  const tip = element("div", null, box, "tip"), id = `inside${clips++}`, gone = new AbortController();
   tip.hidden = true;
-  const times = data.t;
   let cursor = null, marks = null, x = null, y = null, now = times[0];
 
   function curve(one, first, last) {
@@ -120,16 +143,16 @@ function plot(chart, parent) {
     return path;
   }
   function draw() {
-    const width = Math.max(220, picture.clientWidth), inner = width - LEFT - RIGHT, tall = HEIGHT - TOP - BOTTOM;
+    const width = Math.max(220, picture.clientWidth || WIDE), inner = width - LEFT - RIGHT, tall = HEIGHT - TOP - BOTTOM;
     const [from, to] = zoom.range(), span = to - from || 1, seen = chart.series.filter((_, k) => shown.has(k));
-    const first = locate(times, from)[0], last = locate(times, to)[1], [low, high] = extent(seen, first, last);
+    const first = locate(times, from)[0], last = locate(times, to)[1], [low, high] = extent(seen, first, last, chart.live);
     x = { to: (t) => LEFT + (inner * (t - from)) / span, from: (p) => from + ((p - LEFT) / inner) * span, width };
     y = (v) => TOP + tall * (1 - (v - low) / (high - low));
     back.hidden = !zoom.narrowed();
     tip.hidden = true;
     picture.replaceChildren();
     picture.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    const id = `inside${[...parent.children].indexOf(box)}`, clip = svg("clipPath", { id }, picture);
+    const clip = svg("clipPath", { id }, picture);
     svg("rect", { x: LEFT, y: 0, width: inner, height: HEIGHT }, clip);
     for (const [value, label] of ticks(low, high, 5)) {
       svg("line", { class: Math.abs(value) < 1e-12 ? "zero" : "grid", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }, picture);
@@ -142,8 +165,7 @@ function plot(chart, parent) {
     const inside = svg("g", { "clip-path": `url(#${id})` }, picture);
     chart.series.forEach((one, k) => {
       if (!shown.has(k)) return;
-      // more curves than colours: each eight have dashes of their own
-      const dash = one.dashed ? "6 4" : ["", "9 3", "2 3", "9 3 2 3"][Math.floor(k / 8) % 4];
+      const dash = one.dashed ? "6 4" : dashes(k).join(" ");
       svg("path", { d: curve(one, first, last), style: `stroke: var(--c${k % 8})`, "stroke-dasharray": dash }, inside);
     });
     cursor = svg("line", { class: "cursor", y1: TOP, y2: TOP + tall }, inside);
@@ -225,11 +247,13 @@ function plot(chart, parent) {
     else return;
     event.preventDefault();
   });
-  back.addEventListener("click", () => { zoom.reset(); picture.focus(); });
+  back.addEventListener("click", () => { zoom.reset(); picture.focus(); }, { signal: gone.signal });
   zoom.listen(draw);
-  new ResizeObserver(draw).observe(picture);
+  const sized = new ResizeObserver(draw);
+  sized.observe(picture);
   draw();
   clock.listen(point);
+  return { draw, remove() { gone.abort(); sized.disconnect(); picture.remove(); tip.remove(); back.hidden = true; } };
 }
 
 function drawCharts() {

@@ -1,26 +1,27 @@
-// Running plots: the last seconds of a live robot, on canvases, so that a frame costs little.
+// Running plots: the last seconds of a live robot. While it moves they are drawn on canvases, so that a frame costs
+// little; where it rests they are plots as of any motion, with values under the pointer and a window of time.
 "use strict";
 const KEPT = 10; // s shown
-const STRIP = { height: 132, left: 52, right: 8, top: 6, bottom: 20 };
+const REST = 300; // ms without motion
+
+// One time for all plots of a robot that rests.
+function stillClock() {
+  let listeners = [], now = 0;
+  const seek = (time) => { now = time; listeners.forEach((listener) => listener(now)); };
+  return { load(time) { listeners = []; now = time; }, seek, listen(listener) { listeners.push(listener); listener(now); } };
+}
 
 class Strip {
   constructor(title, unit, names, parent) {
-    this.box = element("figure", null, parent, "strip box");
-    const head = element("div", null, this.box, "head");
-    element("h3", title, head);
-    this.note = element("span", "", head, "faint");
-    const list = element("ul", null, this.box, "legend");
-    this.shown = names.map((name, k) => {
-      const item = element("li", null, list);
-      element("i", null, item).style.borderColor = `var(--c${k % 8})`;
-      element("b", plainName(name), item);
-      return element("span", "–", item);
-    });
-    this.canvas = element("canvas", null, this.box);
+    this.chart = { title, unit, live: true, series: names.map((name) => ({ name: plainName(name) })) };
+    this.frame = framed(this.chart, parent, () => (this.still ?? this).draw());
+    this.frame.box.classList.add("strip");
+    this.note = element("span", "", this.frame.head, "faint");
+    this.canvas = element("canvas", null, this.frame.box);
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", `${title}, ${unit} over the last ${KEPT} seconds`);
-    this.unit = unit;
     this.width = names.length;
+    this.still = null; // the plot of a robot that rests
     this.paint();
     this.clear();
     new ResizeObserver(() => { this.fit(); this.draw(); }).observe(this.canvas);
@@ -35,77 +36,96 @@ class Strip {
   clear() {
     this.times = [];
     this.rows = [];
-    this.low = Infinity;
-    this.high = -Infinity;
   }
 
   push(time, values) {
     this.times.push(time);
     this.rows.push(Float64Array.from(values));
-    for (const value of values) { this.low = Math.min(this.low, value); this.high = Math.max(this.high, value); }
     // what has left the window is dropped now and then, all at once
     const gone = this.times.findIndex((t) => t >= time - KEPT);
     if (gone > 400) { this.times.splice(0, gone - 1); this.rows.splice(0, gone - 1); }
   }
 
+  // The time at the left edge, and the first sample to be drawn.
+  begin() {
+    const last = this.times.length ? this.times[this.times.length - 1] : 0, from = Math.max(0, last - KEPT);
+    return [from, Math.max(0, this.times.findIndex((t) => t >= from) - 1)];
+  }
+
   values() {
     const last = this.rows[this.rows.length - 1];
-    this.shown.forEach((place, k) => { place.textContent = last ? number(Math.abs(last[k]) < 1e-12 ? 0 : last[k]) : "–"; });
+    this.frame.values.forEach((place, k) => { place.textContent = last ? number(Math.abs(last[k]) < 1e-12 ? 0 : last[k]) : "–"; });
+  }
+
+  // As a plot of what there is, or as a canvas again.
+  rest(window, clock) {
+    this.move();
+    const [, first] = this.begin(), rows = this.rows.slice(first);
+    const series = this.chart.series.map((one, k) => ({ ...one, y: rows.map((row) => row[k]) }));
+    this.still = plotted({ ...this.chart, series }, this.frame, { times: this.times.slice(first), zoom: window, clock });
+    this.canvas.hidden = true;
+  }
+
+  move() {
+    if (this.still) this.still.remove();
+    this.still = null;
+    this.canvas.hidden = false;
   }
 
   fit() {
     const ratio = Math.min(2, devicePixelRatio), wide = this.canvas.clientWidth;
     this.canvas.width = Math.round(wide * ratio);
-    this.canvas.height = Math.round(STRIP.height * ratio);
+    this.canvas.height = Math.round(HEIGHT * ratio);
     this.ratio = ratio;
+  }
+
+  bounds(first) {
+    let low = Infinity, high = -Infinity;
+    for (let i = first; i < this.rows.length; i++)
+      for (const k of this.frame.shown) { const v = this.rows[i][k]; if (v < low) low = v; if (v > high) high = v; }
+    return roomy(low, high, true);
   }
 
   draw() {
     const pen = this.canvas.getContext("2d"), wide = this.canvas.width / (this.ratio ?? 1);
     if (!wide) return;
-    const { left, right, top, bottom, height } = STRIP, inner = wide - left - right, tall = height - top - bottom;
-    const last = this.times.length ? this.times[this.times.length - 1] : 0, from = Math.max(0, last - KEPT);
-    let [low, high] = this.low <= this.high ? [this.low, this.high] : [-1, 1];
-    const size = Math.max(Math.abs(low), Math.abs(high)); // rounding is no motion
-    const slack = size < 1e-9 ? 1 : Math.max(0.06 * (high - low), 1e-3 * size);
-    low -= slack;
-    high += slack;
-    const x = (t) => left + (inner * (t - from)) / KEPT, y = (v) => top + tall * (1 - (v - low) / (high - low));
+    const inner = wide - LEFT - RIGHT, tall = HEIGHT - TOP - BOTTOM, [from, first] = this.begin(), [low, high] = this.bounds(first);
+    const x = (t) => LEFT + (inner * (t - from)) / KEPT, y = (v) => TOP + tall * (1 - (v - low) / (high - low));
     pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    pen.clearRect(0, 0, wide, height);
+    pen.clearRect(0, 0, wide, HEIGHT);
     pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = this.faint;
     pen.strokeStyle = this.line;
     pen.lineWidth = 1;
     pen.textAlign = "right";
-    for (const [value, label] of ticks(low, high, 4)) {
+    for (const [value, label] of ticks(low, high, 5)) {
       pen.beginPath();
-      pen.moveTo(left, y(value));
-      pen.lineTo(wide - right, y(value));
+      pen.moveTo(LEFT, y(value));
+      pen.lineTo(wide - RIGHT, y(value));
       pen.stroke();
-      pen.fillText(label, left - 6, y(value) + 4);
+      pen.fillText(label, LEFT - 6, y(value) + 4);
     }
     pen.textAlign = "center";
-    for (const [value, label] of ticks(from, from + KEPT, 5)) pen.fillText(label, x(value), height - 5);
+    for (const [value, label] of ticks(from, from + KEPT, Math.max(3, inner / 90))) pen.fillText(label, x(value), HEIGHT - BOTTOM + 15);
+    pen.fillText("time / s", LEFT + inner / 2, HEIGHT - 2);
     pen.save();
-    pen.translate(10, top + tall / 2);
+    pen.translate(11, TOP + tall / 2);
     pen.rotate(-Math.PI / 2);
-    pen.fillText(this.unit, 0, 0);
+    pen.fillText(this.chart.unit, 0, 0);
     pen.restore();
-    this.curves(pen, x, y, from);
+    this.curves(pen, x, y, first);
   }
 
-  curves(pen, x, y, from) {
-    const first = Math.max(0, this.times.findIndex((t) => t >= from) - 1);
+  curves(pen, x, y, first) {
     pen.save();
     pen.beginPath();
-    pen.rect(STRIP.left, 0, this.canvas.width, STRIP.height);
+    pen.rect(LEFT, 0, this.canvas.width, HEIGHT);
     pen.clip();
-    pen.lineWidth = 1.8;
+    pen.lineWidth = 1.9;
     pen.lineJoin = "round";
-    for (let k = 0; k < this.width; k++) {
+    for (const k of this.frame.shown) {
       pen.strokeStyle = this.colours[k % 8];
-      pen.setLineDash([[], [9, 3], [2, 3], [9, 3, 2, 3]][Math.floor(k / 8) % 4]);
+      pen.setLineDash(dashes(k));
       pen.beginPath();
       for (let i = first; i < this.times.length; i++) pen.lineTo(x(this.times[i]), y(this.rows[i][k]));
       pen.stroke();
@@ -114,7 +134,7 @@ class Strip {
   }
 }
 
-// Positions, velocities, torques and energies; entries of one unit share a plot.
+// Positions, velocities, torques, powers and energies; entries of one unit share a plot.
 function drawStrips(live, place) {
   const { units, coordinates, velocities } = live.about, made = [];
   const joint = new Set(live.joints.map((one) => one.k));
@@ -122,11 +142,12 @@ function drawStrips(live, place) {
     const groups = new Map();
     names.forEach((name, k) => { if (wanted(k)) groups.set(unit[k], [...(groups.get(unit[k]) ?? []), k]); });
     for (const [label, entries] of groups)
-      made.push([new Strip(title, label === "1" ? symbol : `${symbol} / ${label}`, entries.map((k) => names[k]), place), () => entries.map((k) => values[k])]);
+      made.push([new Strip(title, label === "1" ? symbol : `${symbol} / ${label}`, entries.map((k) => names[k]), place), () => { const all = values(); return entries.map((k) => all[k]); }]);
   }
-  group("Positions", "q", coordinates, units.q, live.q, (k) => joint.has(k));
-  group("Velocities", "q̇", velocities, units.qd, live.qd);
-  group("Torques", "τ", velocities, units.tau, live.tau);
+  group("Positions", "q", coordinates, units.q, () => live.q, (k) => joint.has(k));
+  group("Velocities", "q̇", velocities, units.qd, () => live.qd);
+  group("Torques", "τ", velocities, units.tau, () => live.tau);
+  group("Power of the drives", "τ q̇", velocities, velocities.map(() => "W"), () => live.power());
   const { friction } = live.given, names = ["kinetic", "potential, from the start", "sum", "work done on it"];
   const energy = new Strip("Energy balance", "energy / J", friction ? [...names, "lost to friction"] : names, place);
   let potential0 = 0;
@@ -134,22 +155,34 @@ function drawStrips(live, place) {
     const kinetic = live.value("kinetic_energy")[0], potential = live.value("potential_energy")[0] - potential0;
     return [kinetic, potential, kinetic + potential, live.work, ...(friction ? [live.lost()] : [])];
   }]);
-  const draw = () => made.forEach(([strip]) => { strip.draw(); strip.values(); });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { made.forEach(([strip]) => strip.paint()); draw(); });
-  let frames = 0;
+  const drawAll = () => made.forEach(([strip]) => (strip.still ?? strip).draw());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { made.forEach(([strip]) => strip.paint()); drawAll(); });
+  let frames = 0, waiting = 0;
   function words() {
     made.forEach(([strip]) => strip.values());
     if (!friction) energy.note.textContent = `closes to ${Math.abs(live.lost()).toExponential(0).replace("-", "−")} J`;
   }
+  const seen = timeWindow(), clock = stillClock();
+  function rest() {
+    clearTimeout(waiting);
+    const [from] = energy.begin();
+    seen.load([from, from + KEPT]);
+    clock.load(live.time);
+    made.forEach(([strip]) => strip.rest(seen, clock));
+  }
+  addEventListener("beforeprint", () => { if (live.shown) rest(); });
   live.listen((why) => {
     if (why === "posed") {
       potential0 = live.value("potential_energy")[0];
       made.forEach(([strip]) => strip.clear());
     }
-    if (why === "posed" || why === "moved") made.forEach(([strip, values]) => strip.push(live.time, values()));
+    const changed = why === "posed" || why === "moved";
+    if (changed) made.forEach(([strip, values]) => { strip.push(live.time, values()); if (strip.still) strip.move(); });
     if (place.hidden) return;
-    made.forEach(([strip]) => strip.draw());
+    if (changed) made.forEach(([strip]) => strip.draw());
     if (why !== "moved" || ++frames % EVERY === 0) words();
+    clearTimeout(waiting);
+    if (why === "paused" || why === "turned") rest(); else waiting = setTimeout(rest, REST); // a step by hand is no pause
   });
   return () => {};
 }
