@@ -108,7 +108,7 @@ def test_nothing_is_cut_off(open_page, puma, width, scheme):
 
 def test_plots_have_units_and_legends(open_page, puma):
     page = open_page(puma, at=0.0)
-    for chart in page.locator(".chart").all():
+    for chart in page.locator("#charts .chart").all():
         labels = chart.locator("svg text").all_text_contents()
         assert "time / s" in labels
         assert any(re.fullmatch(r".+ / (N m|rad|J)", label) for label in labels)

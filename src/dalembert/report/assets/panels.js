@@ -22,6 +22,7 @@ function drawPanels(live, parent) {
     tab.setAttribute("role", "tab");
     tab.setAttribute("aria-controls", id);
     Object.assign(place, { id, role: "tabpanel" });
+    place.dataset.name = name; // its heading on paper, which shows all leaves
     place.setAttribute("aria-labelledby", tab.id);
     const leaf = { name, tab, place, updates };
     tab.addEventListener("click", () => turn(name));
@@ -48,5 +49,6 @@ function drawPanels(live, parent) {
     update();
     live.tell("turned");
   }
+  addEventListener("beforeprint", () => { if (live.shown) for (const leaf of made) leaf.updates.forEach((one) => one()); });
   return { update, turn, now: () => now };
 }

@@ -140,6 +140,7 @@ function drawCurves(live, settings, place) {
     }
     if (!place.hidden && (why !== "moved" || live.count % 2 === 0)) draw();
   });
+  restful(live, place, strips.map(({ strip }) => strip));
   return part;
 }
 

@@ -15,9 +15,10 @@ class Strip {
   constructor(title, unit, names, parent) {
     this.chart = { title, unit, live: true, series: names.map((name) => ({ name: plainName(name) })) };
     this.frame = framed(this.chart, parent, () => (this.still ?? this).draw());
-    this.frame.box.classList.add("strip");
+    this.box = this.frame.box;
+    this.box.classList.add("strip");
     this.note = element("span", "", this.frame.head, "faint");
-    this.canvas = element("canvas", null, this.frame.box);
+    this.canvas = element("canvas", null, this.box);
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", `${title}, ${unit} over the last ${KEPT} seconds`);
     this.width = names.length;
@@ -60,6 +61,7 @@ class Strip {
   // As a plot of what there is, or as a canvas again.
   rest(window, clock) {
     this.move();
+    if (!this.rows.length) return;
     const [, first] = this.begin(), rows = this.rows.slice(first);
     const series = this.chart.series.map((one, k) => ({ ...one, y: rows.map((row) => row[k]) }));
     this.still = plotted({ ...this.chart, series }, this.frame, { times: this.times.slice(first), zoom: window, clock });
@@ -134,6 +136,26 @@ class Strip {
   }
 }
 
+// Strips of a leaf become plots when the robot rests, and on paper; called after what pushes values.
+function restful(live, place, strips) {
+  const seen = timeWindow(), clock = stillClock();
+  let waiting = 0;
+  function rest() {
+    clearTimeout(waiting);
+    const [from] = strips[0].begin();
+    seen.load([from, from + KEPT]);
+    clock.load(live.time);
+    strips.forEach((strip) => strip.rest(seen, clock));
+  }
+  addEventListener("beforeprint", () => { if (live.shown) rest(); });
+  live.listen((why) => {
+    clearTimeout(waiting);
+    if (why === "posed" || why === "moved") strips.forEach((strip) => { if (strip.still) strip.move(); });
+    if (place.hidden) return;
+    if (why === "paused" || why === "turned") rest(); else waiting = setTimeout(rest, REST); // a step by hand is no pause
+  });
+}
+
 // Positions, velocities, torques, powers and energies; entries of one unit share a plot.
 function drawStrips(live, place) {
   const { units, coordinates, velocities } = live.about, made = [];
@@ -157,33 +179,22 @@ function drawStrips(live, place) {
   }]);
   const drawAll = () => made.forEach(([strip]) => (strip.still ?? strip).draw());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { made.forEach(([strip]) => strip.paint()); drawAll(); });
-  let frames = 0, waiting = 0;
+  let frames = 0;
   function words() {
     made.forEach(([strip]) => strip.values());
     if (!friction) energy.note.textContent = `closes to ${Math.abs(live.lost()).toExponential(0).replace("-", "−")} J`;
   }
-  const seen = timeWindow(), clock = stillClock();
-  function rest() {
-    clearTimeout(waiting);
-    const [from] = energy.begin();
-    seen.load([from, from + KEPT]);
-    clock.load(live.time);
-    made.forEach(([strip]) => strip.rest(seen, clock));
-  }
-  addEventListener("beforeprint", () => { if (live.shown) rest(); });
   live.listen((why) => {
     if (why === "posed") {
       potential0 = live.value("potential_energy")[0];
       made.forEach(([strip]) => strip.clear());
     }
-    const changed = why === "posed" || why === "moved";
-    if (changed) made.forEach(([strip, values]) => { strip.push(live.time, values()); if (strip.still) strip.move(); });
+    if (why === "posed" || why === "moved") made.forEach(([strip, values]) => strip.push(live.time, values()));
     if (place.hidden) return;
-    if (changed) made.forEach(([strip]) => strip.draw());
+    made.forEach(([strip]) => strip.draw());
     if (why !== "moved" || ++frames % EVERY === 0) words();
-    clearTimeout(waiting);
-    if (why === "paused" || why === "turned") rest(); else waiting = setTimeout(rest, REST); // a step by hand is no pause
   });
+  restful(live, place, made.map(([strip]) => strip));
   return () => {};
 }
 

@@ -260,7 +260,8 @@ function drawArm() {
     if (!printing) return;
     const picture = element("img", null, place, "paper");
     picture.src = renderer.domElement.toDataURL("image/png");
-    picture.alt = `The mechanism at ${clock.now().toFixed(2)} s`;
+    const time = typeof live === "object" && live && live.shown ? live.time : clock.now();
+    picture.alt = `The mechanism at ${time.toFixed(2)} s`;
   };
   // as it is now, so many pixels to one of the page, on a canvas of its own
   function picture(ratio) {
