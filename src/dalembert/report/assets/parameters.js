@@ -32,35 +32,23 @@ function drawParameters(live, place) {
 }
 
 function parameterRow(settings, { name, low, high, value: given, unit, least }, k, parent, said) {
-  const row = element("div", null, parent, "parameter"), label = element("label", name, row), id = `parameter${k}`;
-  label.htmlFor = id;
-  label.title = name;
-  const slider = element("input", null, row), field = element("input", null, row);
-  element("span", unit, row, "unit");
-  Object.assign(slider, { type: "range", min: low, max: high, step: "any" });
-  slider.setAttribute("aria-label", `${name}, ${unit || "slider"}`);
-  Object.assign(field, { type: "number", step: "any", id, inputMode: "decimal", title: `given as ${given}${unit ? ` ${unit}` : ""}` });
-  if (least != null) field.min = least;
-  const change = (value) => {
+  const now = () => settings.values[settings.mine][k];
+  function change(value) {
     const why = settings.set(k, value);
-    said.textContent = why ? `${why[0].toUpperCase()}${why.slice(1)}. It stays at ${number(settings.values[settings.mine][k])}${unit ? ` ${unit}` : ""}.` : "";
+    said.textContent = why ? `${why[0].toUpperCase()}${why.slice(1)}. It stays at ${number(now())}${unit ? ` ${unit}` : ""}.` : "";
+    if (why) update(now());
     field.classList.toggle("beyond", why !== null);
-  };
-  const digits = Math.max(0, 3 - Math.floor(Math.log10(high)));
-  slider.addEventListener("input", () => change(Number(Number(slider.value).toFixed(digits))));
-  field.addEventListener("input", () => { if (field.value !== "" && Number.isFinite(field.valueAsNumber)) change(field.valueAsNumber); });
-  const settled = () => { field.value = Number(settings.values[settings.mine][k].toPrecision(6)); field.classList.remove("beyond"); };
-  field.addEventListener("blur", settled);
-  field.addEventListener("keydown", (event) => { if (event.key === "Enter") settled(); });
-  const back = pressed("↺", row, () => { change(given); settled(); }, `back to ${number(given)}`);
+  }
+  const { row, field, settle, update } = valueRow(parent, "parameter", {
+    id: `parameter${k}`, name, title: name, unit, low, high, decimals: Math.min(20, Math.max(0, 3 - Math.floor(Math.log10(high)))), change,
+    read: () => { field.classList.remove("beyond"); return Number(now().toPrecision(6)); },
+  });
+  field.title = `given as ${given}${unit ? ` ${unit}` : ""}`;
+  if (least != null) field.min = least;
+  const back = pressed("↺", row, () => { change(given); settle(); }, `back to ${number(given)}`);
   back.classList.add("plain");
   back.setAttribute("aria-label", `${name} as it was given`);
-  return (value) => {
-    slider.value = value;
-    slider.setAttribute("aria-valuetext", `${number(value)} ${unit}`);
-    if (document.activeElement !== field) settled();
-    back.disabled = value === given;
-  };
+  return (value) => { update(value); back.disabled = value === given; };
 }
 
 // The page's own payload as a ball of steel at the tool, of the other robot too.

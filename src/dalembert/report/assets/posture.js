@@ -30,25 +30,37 @@ function drawPosture(live, parent) {
   };
 }
 
-function jointRow(live, joint, parent) {
-  const row = element("div", null, parent, "joint"), open = OPEN[joint.kind] ?? 1;
-  const label = element("label", plainName(joint.name), row), id = `joint${joint.k}`;
-  label.htmlFor = id;
-  label.title = joint.name;
-  const slider = element("input", null, row), field = element("input", null, row);
-  element("span", joint.unit === "1" ? "" : joint.unit, row, "unit");
-  const low = joint.low ?? -open, high = joint.high ?? open;
+// A slider with a number field: {row, field, settle, update(value)}. `read()` is the value as it is written, `change(value)`
+// is what a hand asks for; that of the slider has so many decimals.
+function valueRow(parent, kind, { id, name, title, unit, low, high, decimals, read, change }) {
+  const row = element("div", null, parent, kind), label = element("label", name, row);
+  Object.assign(label, { htmlFor: id, title });
+  const slider = element("input", null, row), field = element("input", null, row), settle = () => { field.value = read(); };
+  element("span", unit, row, "unit");
   Object.assign(slider, { type: "range", min: low, max: high, step: "any" });
-  slider.setAttribute("aria-label", `${plainName(joint.name)}, ${joint.unit}`);
+  slider.setAttribute("aria-label", `${name}, ${unit || "slider"}`);
   Object.assign(field, { type: "number", step: "any", id, inputMode: "decimal" });
-  if (joint.low !== null) field.min = joint.low;
-  if (joint.high !== null) field.max = joint.high;
-  field.title = `${joint.low ?? "−∞"} … ${joint.high ?? "∞"}${joint.unit === "1" ? "" : ` ${joint.unit}`}`;
-  slider.addEventListener("input", () => live.move(joint, Number(Number(slider.value).toFixed(3))));
-  field.addEventListener("input", () => { if (field.value !== "" && Number.isFinite(field.valueAsNumber)) live.move(joint, field.valueAsNumber); });
-  const settled = () => { field.value = Number(live.q[joint.k].toFixed(4)); };
-  field.addEventListener("blur", settled);
-  field.addEventListener("keydown", (event) => { if (event.key === "Enter") settled(); });
+  slider.addEventListener("input", () => change(Number(Number(slider.value).toFixed(decimals))));
+  field.addEventListener("input", () => { if (field.value !== "" && Number.isFinite(field.valueAsNumber)) change(field.valueAsNumber); });
+  field.addEventListener("blur", settle);
+  field.addEventListener("keydown", (event) => { if (event.key === "Enter") settle(); });
+  const update = (value) => {
+    slider.value = value;
+    slider.setAttribute("aria-valuetext", `${number(value)} ${unit}`);
+    if (document.activeElement !== field) settle();
+  };
+  return { row, field, settle, update };
+}
+
+function jointRow(live, joint, parent) {
+  const { k, low, high } = joint, open = OPEN[joint.kind] ?? 1, own = joint.unit === "1" ? "" : joint.unit;
+  const { row, field, update } = valueRow(parent, "joint", {
+    id: `joint${k}`, name: plainName(joint.name), title: joint.name, unit: own, low: low ?? -open, high: high ?? open,
+    decimals: 3, read: () => Number(live.q[k].toFixed(4)), change: (value) => live.move(joint, value),
+  });
+  if (low !== null) field.min = low;
+  if (high !== null) field.max = high;
+  field.title = `${low ?? "−∞"} … ${high ?? "∞"}${own ? ` ${own}` : ""}`;
   const torque = element("span", null, row, "torque"), limit = live.about.limits.effort_limit[joint.v];
   torque.title = limit == null ? "beside the largest of them" : `its limit is ${limit}`;
   const bar = element("i", null, element("span", null, torque, "track")), text = element("data", null, torque);
@@ -57,9 +69,7 @@ function jointRow(live, joint, parent) {
   return {
     joint,
     update(q, tau, full, most) {
-      slider.value = q;
-      slider.setAttribute("aria-valuetext", `${number(q)} ${joint.unit}`);
-      if (document.activeElement !== field) settled();
+      update(q);
       field.classList.toggle("beyond", q < (joint.low ?? -Infinity) - 1e-9 || q > (joint.high ?? Infinity) + 1e-9);
       bar.style.transform = `scaleX(${Math.max(-1, Math.min(1, tau / full)).toFixed(3)})`;
       show(text, tau, most);
