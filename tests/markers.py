@@ -102,6 +102,7 @@ MARKED = {
         "report/test_page.py",
         "report/test_page_kernels.py::test_in_a_browser",
         "report/test_scene.py",
+        "report/test_studio_page.py",
         "symbolic/test_printing.py",
     ),
     "gpu_text": ("kernels/test_c_source.py", "kernels/test_cuda_source.py", "test_device.py"),

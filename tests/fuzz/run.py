@@ -70,6 +70,7 @@ DOORS = {
     "names": Door("outputs", "case", "outcome", 2_000, 100),
     "logs": Door("logs", "case", "outcome", 5_000),
     "commands": Door("commands", "case", "outcome", 1_000, 50),
+    "studio": Door("studio", "case", "outcome", 1_000),
 }
 
 

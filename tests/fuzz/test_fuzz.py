@@ -8,7 +8,7 @@ from tests.fuzz.sound import faults
 
 # cases of each door that together take about a minute
 SHORT = {"urdf": 400, "dictionaries": 1500, "mechanisms": 400, "names": 100}
-FOREIGN = {"mjcf": 120, "runs": 50, "commands": 50, "logs": 80}
+FOREIGN = {"mjcf": 120, "runs": 50, "commands": 50, "logs": 80, "studio": 100}
 
 
 def failures(seen):

@@ -76,7 +76,7 @@ function take(said) {
   if (said.error) wrong(said.error, said.line);
   if (said.remarks) {
     editor.mark(null, said.remarks);
-    tell(said.remarks);
+    if (!editor.field.disabled) tell(said.remarks.length ? said.remarks : [{ text: "Read without a fault." }], "faint");
     ["stage", "report"].forEach((id) => at(id).classList.add("old"));
   }
   if (said.stage) show(at("stage"), said.stage);
@@ -121,6 +121,7 @@ function buttons() {
   at("save").disabled = !editor.text();
   at("write").hidden = !now.kept;
   at("write").disabled = !now.kept || !unsaved();
+  at("name").textContent = editor.text() && at("which").hidden ? name() : "";
   document.title = `${unsaved() ? "• " : ""}${name()} – dalembert studio`;
 }
 

@@ -184,6 +184,11 @@ class Handler(BaseHTTPRequestHandler):
         with suppress(OSError):
             self.reply({"error": refusal.said}, refusal.status)
 
+    def handle_expect_100(self) -> bool:
+        """Nobody is told to go on before it is known who asks; browsers do not ask for it."""
+        self.send_error(HTTPStatus.EXPECTATION_FAILED, "Send the body at once.")
+        return False
+
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """What the standard library refuses: no such method, a request that is none."""
         wrong = HTTPStatus.METHOD_NOT_ALLOWED if code == HTTPStatus.NOT_IMPLEMENTED else code
@@ -197,6 +202,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _head(self, status: HTTPStatus, kind: str, length: int | None, rules: str) -> None:
         self.close_connection = True
+        self.request_version = self.protocol_version  # heads are sent to whoever asks
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         if length is None:
