@@ -4,13 +4,24 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.report.page import stage_page, write_page
 from dalembert.report.run_files import open_run
 from dalembert.simulation import system_of
 from tests.fuzz.outputs import robot as named
-from tests.report.test_live import written
+from tests.report.test_page import wait_until
 
 Q = (0.3, -1.2, 1.1)
 RUN = ("time", "q", "qd", "tau", "work", "kinetic", "potential")
+
+
+def staged(robot, folder):
+    write_page(stage_page(robot), folder / "page.html")
+    return folder / "page.html"
+
+
+def begun(page):
+    wait_until(page, lambda: page.locator("#live").is_visible())
+    return page
 
 
 def saved(page, button, folder):
@@ -27,14 +38,13 @@ def recorded(page, name):
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return written(dl.load("elbow_3r"), tmp_path_factory.mktemp("share"))
+    return staged(dl.load("elbow_3r"), tmp_path_factory.mktemp("share"))
 
 
 @pytest.fixture
 def moved(open_page, path):
     """Half a second let go, and a quarter of one with gravity held."""
-    shown = open_page(path, at=0.0)
-    shown.locator(".modes button").nth(1).click()
+    shown = begun(open_page(path))
     shown.evaluate(f"live.pose({list(Q)}); live.advance(0.5)")
     shown.locator(".run select").nth(1).select_option("gravity")
     shown.evaluate("live.advance(0.25); live.tell('moved')")
@@ -99,6 +109,13 @@ def test_what_pushed_is_told_beside_the_drives(moved, tmp_path):
     assert len(table[1].split(",")) == len(names)
 
 
+def test_stops_at_limits_are_told(moved, tmp_path):
+    stops = "{ restitution: 0.25, step: (dt) => { live.glide(dt); live.struck += 0.5; } }"
+    moved.evaluate(f"live.stops = {stops}; live.advance(0.002); live.tell('moved')")
+    run = open_run(saved(moved, "Run file", tmp_path))
+    assert run.attrs["restitution"] == 0.25 and float(run["dissipated"][-1]) == 1.0
+
+
 def test_a_posture_begins_a_new_recording_and_saving_leaves_the_state(moved):
     before = moved.evaluate("[...live.q, ...live.qd, ...live.tau, live.time, live.energy()]")
     moved.evaluate("runOf(live.recording); tableOf(live.recording)")
@@ -142,8 +159,7 @@ def test_the_link_that_is_copied_holds_the_state(moved):
 def test_names_in_files_are_text(open_page, tmp_path):
     name = '=cmd|"x",<b>/é'
     robot = named(name)
-    shown = open_page(written(robot, tmp_path), at=0.0)
-    shown.locator(".modes button").nth(1).click()
+    shown = begun(open_page(staged(robot, tmp_path)))
     shown.locator(".run button").nth(1).click()
     run = open_run(saved(shown, "Run file", tmp_path))
     assert list(run.joint.values) == list(robot.dynamics.velocities)
@@ -156,8 +172,7 @@ def test_parameters_are_told_and_others_than_the_defaults_are_no_model_of_the_fi
 ):
     rows = [{"a": dl.Parameter("l", 1.0), "mass": dl.Parameter("m", 2.0)}]
     robot = dl.Robot.from_dh(rows, convention="standard", gravity=(0, -9.81, 0))
-    shown = open_page(written(robot, tmp_path), at=0.0)
-    shown.locator(".modes button").nth(1).click()
+    shown = begun(open_page(staged(robot, tmp_path)))
     shown.evaluate("live.advance(0.01); live.tell('moved')")
     run = open_run(saved(shown, "Run file", tmp_path))
     assert system_of(run).model.content == robot.model.bind(robot.model.parameter_values()).content

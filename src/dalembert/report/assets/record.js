@@ -18,6 +18,7 @@ class Recording {
   begin() {
     this.rows = 0;
     this.blocks = [];
+    this.restitution = null; // of stops at limits, where there were any
     this.parameters = Float64Array.from(this.live.parameters);
     this.add();
   }
@@ -34,6 +35,7 @@ class Recording {
     const block = this.blocks[Math.floor(before / BLOCK)], at = (before % BLOCK) * width + width - 2 * tau.length - 2;
     block.set(tau, at);
     block.set(live.acting, at + tau.length);
+    if (live.stops) this.restitution = live.stops.restitution;
     this.add();
   }
 
@@ -103,6 +105,7 @@ function runOf(recording) {
   }
   if (changed || (names.length && !live.given.added))
     attributes.parameters = JSON.stringify(Object.fromEntries(names.map((name, k) => [name, values[k]])));
+  if (recording.restitution !== null) attributes.restitution = recording.restitution;
   if (run.attrs.friction) attributes.smoothing = Array.from(live.state.width).join(", ");
   Object.assign(attributes, { status: "complete", message: recording.full ? "the page keeps no more than this" : "", source: "recorded in a page" });
   const sizes = { time: rows }, variables = [];
