@@ -1,9 +1,17 @@
 """Live pages of closed chains, of systems given by energies, and of mechanisms."""
 
+import numpy as np
+import pytest
+
 import dalembert as dl
+from dalembert.frameworks.step import step_operation
 from dalembert.kernels.wasm.module import description
 from dalembert.report import live
+from dalembert.report.page import stage_page, write_page
+from dalembert.report.runs import run_page
 from dalembert.systems.wasm import wasm_within
+from tests.report.test_live import numbers, state
+from tests.report.test_page import changed, pixels
 
 SLOPES = "forward_dynamics_derivatives"
 
@@ -34,3 +42,161 @@ def test_a_function_that_two_groups_name_is_there_once():
         "bias",
         "mass_matrix",
     ]
+
+
+@pytest.fixture(scope="module")
+def linkage():
+    return dl.load("four_bar")
+
+
+@pytest.fixture(scope="module")
+def path(linkage, tmp_path_factory):
+    """The page of a run of a four-bar linkage."""
+    start = np.asarray(linkage.neutral())
+    run = dl.simulate(linkage, start, np.zeros(3), duration=0.4, dt=0.01, progress=False)
+    made = tmp_path_factory.mktemp("systems") / "run.html"
+    write_page(run_page(run), made)
+    return made
+
+
+@pytest.fixture
+def shown(open_page, path):
+    made = open_page(path, at=0.0)
+    made.locator(".modes button").nth(1).click()
+    return made
+
+
+def lead(shown, k, value):
+    """Type in a coordinate, and the posture that follows."""
+    shown.locator(f"#joint{k}").fill(str(value))
+    return state(shown)
+
+
+def test_a_coordinate_typed_in_leads_the_others(shown, linkage):
+    """The posture is the library's assembled one, and the numbers shown are those of it."""
+    q = lead(shown, 0, 1.9)
+    expected = linkage.assemble(linkage.neutral(), fixed=["crank"])  # where it was
+    for value in np.linspace(expected[0], 1.9, 20):
+        expected[0] = value
+        expected = linkage.assemble(expected, fixed=["crank"])
+    np.testing.assert_allclose(q, expected, rtol=0, atol=1e-9)
+    near = {"rtol": 0, "atol": 1e-9}
+    np.testing.assert_allclose(numbers(shown, ".joint"), linkage.gravity_torque(q), **near)
+    energies = [0.0, linkage.potential_energy(q), 0.0, 0.0]  # and errors of the constraints
+    np.testing.assert_allclose(numbers(shown, ".values dl"), energies, **near)
+    names = [[joint.text_content() for joint in shown.locator(".joint label").all()]]
+    assert names == [["crank", "coupler", "rocker"]]
+
+
+def test_what_follows_can_lead_until_the_chain_does_not_close(shown, linkage):
+    q = lead(shown, 2, 1.75)
+    expected = linkage.assemble(q, fixed=["rocker"])
+    np.testing.assert_allclose(q, expected, rtol=0, atol=1e-9)
+    q = lead(shown, 2, 20.0)
+    said = shown.locator(".posture .said").text_content()
+    assert "rocker goes no further than" in said and "would not close" in said
+    assert np.abs(linkage.residual(q)).max() < 1e-12 and q[2] < 4.0
+    lead(shown, 2, 1.75)
+    assert shown.locator(".posture .said").text_content() == ""
+
+
+def test_multipliers_and_steps_are_the_librarys(shown, linkage):
+    q = lead(shown, 0, 1.5)
+    torques = [0.4, -0.3, 0.2]
+    found = shown.evaluate(
+        "(tau) => Array.from(live.kernels.call('forward_dynamics', { tau }).lam)", torques
+    )
+    expected = linkage.forward_dynamics(q, np.zeros(3), np.array(torques))[1]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+    shown.evaluate("live.advance(0.05)")
+    step = step_operation(linkage, "rk4", smooth=False).kernel.ufunc
+    moved = q, np.zeros(3)
+    for _ in range(50):
+        moved = step(*moved, np.zeros(3), 1e-3)
+    np.testing.assert_allclose(state(shown), moved[0], rtol=0, atol=1e-11)
+    np.testing.assert_allclose(state(shown, "qd"), moved[1], rtol=0, atol=1e-9)
+
+
+def test_a_closed_chain_keeps_its_energy(shown, linkage):
+    """Ten seconds, sixty frames in each: relative drift below 1e-6."""
+    q = lead(shown, 0, 1.5)
+    shown.evaluate("for (let k = 0; k < 600; k++) live.advance(1 / 60)")
+    assert abs(shown.evaluate("live.lost()")) < 1e-6 * abs(linkage.potential_energy(q))
+    assert np.abs(linkage.residual(state(shown))).max() < 1e-12
+
+
+def test_it_is_live_from_the_recorded_instant_that_is_shown(open_page, path):
+    shown = open_page(path, at=0.3)
+    shown.get_by_role("button", name="From this instant").click()
+    assert shown.locator("#live").is_visible() and shown.evaluate("live.time") == 0.3
+    recorded = shown.evaluate("[data.states.q[30], data.states.qd[30]]")
+    np.testing.assert_allclose(state(shown), recorded[0], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(state(shown, "qd"), recorded[1], rtol=0, atol=1e-5)
+    shown.locator(".run button").nth(1).click()
+    shown.locator(".run button").nth(2).click()  # back to where it was let go
+    assert shown.evaluate("live.time") == 0.3
+    np.testing.assert_allclose(state(shown), recorded[0], rtol=0, atol=1e-6)
+
+
+def opened(open_page, system, folder):
+    write_page(stage_page(system), folder / "page.html")
+    made = open_page(folder / "page.html")
+    made.locator("#live").wait_for()
+    return made
+
+
+def test_a_system_given_by_its_energies_has_a_phase_portrait(open_page, tmp_path):
+    system = dl.load("spherical_pendulum")
+    shown = opened(open_page, system, tmp_path)
+    assert shown.locator("#arm").count() == 0
+    for k, value in enumerate((0.8, 0.3)):
+        lead(shown, k, value)
+    shown.evaluate("live.pose([0.8, 0.3], [0.5, 2.0]); live.advance(0.2); live.tell('moved')")
+    q, _ = system.rollout([0.8, 0.3], [0.5, 2.0], np.zeros(2), steps=200, dt=1e-3)
+    np.testing.assert_allclose(state(shown), q[-1], rtol=0, atol=1e-11)
+    shown.get_by_role("tab", name="Motion").click()
+    assert shown.evaluate("document.querySelector('.phase canvas').width") > 100
+    shown.locator(".phase select").select_option("phi")
+
+
+def test_a_mechanism_is_led_and_drawn_by_its_own_shapes(open_page, tmp_path):
+    mechanism = dl.load("four_bar_linkage")
+    shown = opened(open_page, mechanism, tmp_path)
+    before = pixels(shown)
+    q = lead(shown, 2, 0.9)
+    closed = mechanism.compiled
+    assert np.abs(closed.residual(q)).max() < 1e-12 and q[2] == pytest.approx(0.9, abs=1e-12)
+    poses = mechanism.dynamics.free.poses(q)
+    expected = np.stack([poses[name] for name in mechanism.bodies])
+    found = np.array(shown.evaluate("Array.from(live.value('bodies'))")).reshape(-1, 4, 4)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    assert changed(before, pixels(shown)) > 0.01
+
+
+def test_what_is_driven_follows_its_motion(open_page, tmp_path):
+    """Time enters: the state begins with the velocity of the driver, and goes with it."""
+    turned = dl.Driver(lambda q, t: q[0] - 0.4 - 0.5 * np.sin(2.0 * t), name="motor")
+    arm = dl.Constrained(dl.load("planar_2r"), [turned])
+    shown = opened(open_page, arm, tmp_path)
+    assert state(shown, "qd")[0] == pytest.approx(1.0, abs=1e-12)
+    shown.evaluate("live.advance(0.5)")
+    assert state(shown)[0] == pytest.approx(0.4 + 0.5 * np.sin(1.0), abs=1e-12)
+    assert state(shown, "qd")[0] == pytest.approx(np.cos(1.0), abs=1e-12)
+    assert "drivers" in shown.evaluate("live.given.friction")
+
+
+def test_names_of_bodies_are_text(open_page, tmp_path):
+    name = "<img src=x onerror=alert(1)>"
+    made = dl.PlanarMechanism(name).body(name, mass=1.0, inertia=0.1, at=(0.5, 0.0))
+    shown = opened(open_page, made.revolute(name, "ground", name, at=(0.0, 0.0)), tmp_path)
+    assert any(name in text for text in shown.locator(".joint label").all_text_contents())
+    assert shown.locator("img").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("n_four_bar", "81 velocities"), ("hanging_chain", "600")]
+)
+def test_a_system_that_is_too_large_says_why(name, why):
+    system = dl.load(name)
+    made, said = live.live_of(system, system.neutral())
+    assert made is None and why in said

@@ -34,7 +34,7 @@ def test_a_stage_alone_begins_live_and_is_light(open_page, alone):
 def test_a_system_that_does_not_compute_is_shown_in_its_motion(monkeypatch):
     monkeypatch.setattr(live, "MOST_JOINTS", 1)
     text = stage_page(dl.load("planar_2r"))
-    assert "With 2 degrees of freedom it does not compute" in text and '"poses"' in text
+    assert "With 2 velocities it does not compute" in text and '"poses"' in text
 
 
 # what a notebook's side of a widget does, without a notebook

@@ -9,7 +9,7 @@ from dalembert.systems.system import System
 
 SEED = 1
 APART = 1e-3  # of singular values: what holds, beside what does not
-STIFF = 1e10  # of a coordinate that is led, beside its inertia
+STIFF = 1e12  # of a coordinate that is led, beside the largest inertia
 
 
 def moved_by_hand(seen: Dynamics) -> list[tuple[int, int]]:
@@ -65,6 +65,6 @@ def _order(system: System, v: int) -> tuple[bool, bool, int]:
     return seen.velocities[v] not in wished, slides == absolute, v
 
 
-def stiffness(system: System) -> list[float]:
-    """What holds a velocity that is led, beside its inertia."""
-    return (STIFF * np.diag(system.dynamics.bound().mass_matrix(system.neutral()))).tolist()
+def stiffness(system: System) -> float:
+    """What holds a velocity that is led, beside inertias, on the diagonal of M."""
+    return STIFF * float(np.diag(system.dynamics.bound().mass_matrix(system.neutral())).max())

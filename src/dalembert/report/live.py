@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.kernels.program.program import Program
+from dalembert.report.closures import mechanism_of
 from dalembert.report.hands import leading, moved_by_hand, stiffness
 from dalembert.report.live_drives import drives_part
 from dalembert.report.live_ellipsoids import ellipsoids_part
@@ -27,13 +28,16 @@ from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 from dalembert.systems.wasm import wasm_within
 
+SAMPLES = 361  # of the curves and postures on a page
+DT, FINE = 1e-3, 2.5e-4  # s, of a step
 MOST_JOINTS = 40  # beyond it a page would carry more code than reading
 MOST_BYTES = 600_000  # of a module: with the viewer, the font and base64, a page below 2 MB
 SCRIPTS = (
     *("kernels.js", "closing.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
     *("forces.js", "formulations.js", "equations.js"),
     *("settings.js", "parameters.js", "ellipsoids.js"),
-    *("drag.js", "push.js", "stops.js", "waypoints.js", "netcdf.js", "record.js", "share.js"),
+    *("drag.js", "push.js", "stops.js", "waypoints.js", "phase.js"),
+    *("netcdf.js", "record.js", "share.js"),
     *("embed.js", "simulate.js"),
 )
 
@@ -53,7 +57,7 @@ def live_of(
     system: System,
     start: np.ndarray,
     more: Sequence[Part] = (),
-    rooms: Sequence[Callable[[System], Part]] = PARTS,
+    rooms: Sequence[Callable[[System], Part]] | None = None,
 ) -> tuple[dict[str, Any] | None, str]:
     """The data of the live part, or None; and a sentence about what there is not, and why.
 
@@ -65,22 +69,24 @@ def live_of(
     given = system
     if system.robot is system:
         system = loaded(system)
-    seen = system.compiled.dynamics
-    if seen.nv > MOST_JOINTS:
-        return None, f"With {seen.nv} degrees of freedom it does not compute inside its page."
+    if system.nv > MOST_JOINTS:
+        return None, f"With {system.nv} velocities it does not compute inside its page."
     try:
         module, parts, missing = fitted(system, more, rooms)
     except DalembertError as error:
         return None, f"It does not compute inside its page: {error}"
     if len(module) > MOST_BYTES:
         return None, f"Its kernels have {len(module):,} bytes, too many for a page that computes."
-    leads = set(leading(system.compiled))
+    seen, leads = system.compiled.dynamics, set(leading(system.compiled))
     made = {
         "module": b64encode(module).decode("ascii"),
         "home": seen.normalised(np.round(start, 6)).tolist(),
+        # rows that follow from others seem to contradict them at the stages of a long step
+        "dt": DT if seen.freedoms == seen.nv - seen.rows else FINE,
         "kinds": list(seen.kinds.q),
         "joints": [{"k": k, "v": v, "follows": v not in leads} for k, v in moved_by_hand(seen)],
         "stiff": stiffness(system.compiled),
+        "robot": system.robot is not None,
         "root": _root(system.robot),
         "friction": _loses(system),
         "added": system is not given,  # a payload of the page, not of the robot
@@ -92,15 +98,40 @@ def live_of(
     return made, left
 
 
+def alive(
+    system: System, q: np.ndarray, qd: np.ndarray, more: Sequence[Part] = ()
+) -> tuple[dict[str, Any], str]:
+    """The live part of a page of a motion (samples, …), its states to begin at, and that sentence."""
+    good = np.isfinite(q).all(axis=1)
+    if not good.any():
+        return {"live": None}, ""
+    live, why = live_of(system, q[good.argmax()], more)
+    if live is None:
+        return {"live": None}, why
+    chosen = instants(len(q))
+    return {"live": live, "states": {"q": _rounded(q[chosen]), "qd": _rounded(qd[chosen])}}, why
+
+
+def instants(count: int) -> np.ndarray:
+    """Which samples of a motion a page has, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(SAMPLES, count)).round().astype(int))
+
+
+def _rounded(values: np.ndarray) -> list[list[float | None]]:
+    """Seven digits; None where there is no number."""
+    return [[float(f"{x:.7g}") if np.isfinite(x) else None for x in row] for row in values]
+
+
 def fitted(
     system: System,
     more: Sequence[Part] = (),
-    rooms: Sequence[Callable[[System], Part]] = PARTS,
+    rooms: Sequence[Callable[[System], Part]] | None = None,
 ) -> tuple[bytes, list[Part], list[str]]:
     """The module, the parts that are in it, and what is left out as too large."""
     groups = page_groups(system, _tool(system))
-    groups[0] = Group(groups[0].says, {**groups[0].kernels, **_drawn(system)})
-    parts = [*(room(system) for room in rooms), *more]
+    if (poses := bodies(system)) is not None:
+        groups[0] = Group(groups[0].says, {**groups[0].kernels, "bodies": poses})
+    parts = [*(room(system) for room in (PARTS if rooms is None else rooms)), *more]
     listed = [*groups, *(Group(part.says, part.kernels) for part in parts)]
     module, kept = wasm_within(system, (group.kernels for group in listed), MOST_BYTES)
     there = [part for part, fits in zip(parts, kept[len(groups) :], strict=True) if fits]
@@ -109,7 +140,11 @@ def fitted(
 
 
 def _tool(system: System) -> str | None:
-    return None if system.robot is None else "tool"
+    """The frame that is dragged, None where it stands still."""
+    if system.robot is None:
+        return None
+    moves = np.any(system.dynamics.bound().frame_jacobian(system.neutral(), "tool"))
+    return "tool" if moves else None
 
 
 def _root(robot: Robot | None) -> int:
@@ -121,22 +156,26 @@ def _root(robot: Robot | None) -> int:
     return max(adrift(model), default=-1) if one else -1
 
 
-def _loses(system: System) -> bool:
-    """Whether energy goes or comes otherwise than by torques: friction, loads, what is driven."""
+def _loses(system: System) -> str:
+    """How energy goes or comes otherwise than by torques, "" where it stays."""
     seen = system.compiled.dynamics
     made, rng = seen.bound(), np.random.default_rng(0)
     forces = made.generalized_forces(system.neutral(), rng.normal(size=seen.nv), 0.0)
-    return bool(np.any(forces) or np.any(made.coulomb) or seen.moving or seen.rubbing)
+    if seen.moving:
+        return "lost, less what drivers put in"
+    return "lost to friction" if np.any(forces) or np.any(made.coulomb) or seen.rubbing else ""
 
 
-def _drawn(system: System) -> dict[str, Program]:
-    return {} if system.robot is None else {"bodies": bodies(system)}
-
-
-def bodies(system: System) -> Program:
-    """Poses T (bodies, 4, 4) of the frames that a scene's parts are fixed to."""
+def bodies(system: System) -> Program | None:
+    """Poses T (bodies, 4, 4) of the frames that a scene's parts are fixed to; None without bodies."""
+    made = mechanism_of(system)
+    if system.robot is None and made is None:
+        return None
 
     def function(here: Dynamics, q: Any) -> dict[str, Any]:
-        return {"T": poses_of(here.free.description, q)}
+        if made is None:
+            return {"T": poses_of(here.free.description, q)}
+        placed = here.free.poses(q)
+        return {"T": np.stack([placed[name] for name in made.names[1:]])}
 
     return kernel_of(system, function, "bodies")

@@ -17,16 +17,16 @@ from dalembert.errors import DalembertError
 from dalembert.report import agreement
 from dalembert.report.asset import asset
 from dalembert.report.charts import Plot, motion_charts
+from dalembert.report.closures import drawn, drawn_bodies
 from dalembert.report.colours import css
 from dalembert.report.facts import describe
-from dalembert.report.live import QUICK, live_of
+from dalembert.report.live import QUICK, alive, instants, live_of
 from dalembert.report.live import SCRIPTS as LIVE_SCRIPTS
 from dalembert.report.live_equations import equations_part
 from dalembert.report.looks import Looks, looks_of
 from dalembert.report.mathematics import equations_html, mathematics
 from dalembert.report.motion import SampledMotion, move, path, postures
 from dalembert.report.run_charts import run_charts
-from dalembert.report.scene import scene
 from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
 from dalembert.report.skeleton import numbers_of
 from dalembert.symbolic.page import FORMULAS
@@ -34,7 +34,6 @@ from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 from dalembert.text import html, html_data
 
-SAMPLES = 361  # of the curves and postures on a page
 POSES, FEWEST = 12_000, 61  # of bodies at all instants; the viewer goes from one to the next
 GLIMPSES = 41  # postures of the recorded motion on a stage alone, where it only gives the bounds
 SECONDS, SLOW, SEED = 2.0, 0.3, 5  # of a system let go: time, share of a random velocity
@@ -84,9 +83,9 @@ def robot_page(
     progress("compiling the page's kernels")
     recorded = {"q": motion.q, "qd": motion.qd, "tau": motion.tau}
     equations = equations_part(robot, written, motion.t, recorded)
-    live, why = live_of(robot, motion.q[0], [equations])
+    live, why = alive(robot, motion.q, motion.qd, [equations])
     lead = f"A smooth motion through three postures, at rest at both ends. {why}".strip()
-    data = {**performed(robot, motion.t, motion.q, charts), "live": live}
+    data = {**performed(robot, motion.t, motion.q, charts), **live}
     return page(title, facts["citation"] or "", lead, data, sections)
 
 
@@ -111,10 +110,10 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
         ("counts", "Operation counts", counts_html(system)),
     ]
     progress("compiling the page's kernels")
-    live, why = live_of(system, run["q"].values[0])
+    live, why = alive(system, run["q"].values, run["qd"].values)
     lead = f"Let go with a small velocity; {len(run['time']):,} instants over {SECONDS:g} s. {why}"
-    shown = performed(system.robot, run["time"].values, run["q"].values, charts)
-    data, title = {**shown, "live": live}, facts["title"] or system.name
+    shown = performed(system, run["time"].values, run["q"].values, charts)
+    data, title = {**shown, **live}, facts["title"] or system.name
     return page(title, facts["citation"] or "", lead.strip(), data, sections)
 
 
@@ -133,7 +132,7 @@ def stage_page(system: System, progress: Callable[[str], Any] = lambda step: Non
     progress("compiling the page's kernels")
     live, why = live_of(system, q[0], rooms=QUICK)
     few = np.linspace(0, len(t) - 1, min(GLIMPSES, len(t))).round().astype(int)
-    shown = performed(system.robot, t[few], q[few], [])
+    shown = performed(system, t[few], q[few], [])
     return page(system.name, "", why, {**shown, "live": live, "alone": True}, [])
 
 
@@ -162,28 +161,32 @@ def start_of(system: System) -> np.ndarray:
 
 
 def performed(
-    robot: Robot | None, t: np.ndarray, q: np.ndarray | None, charts: Sequence[Plot]
+    system: System | None, t: np.ndarray, q: np.ndarray | None, charts: Sequence[Plot]
 ) -> dict[str, Any]:
     """The data of a page of one motion: the moving part, and how the robot looks."""
+    robot = None if system is None else system.robot
     looks = None if robot is None else looks_of(numbers_of(robot))
-    return {**moving(robot, t, q, charts, looks), "looks": None if looks is None else looks.plain()}
+    return {
+        **moving(system, t, q, charts, looks),
+        "looks": None if looks is None else looks.plain(),
+    }
 
 
 def moving(
-    robot: Robot | None,
+    system: System | None,
     t: np.ndarray,
     q: np.ndarray | None,
     charts: Sequence[Plot],
     looks: Looks | None = None,
 ) -> dict[str, Any]:
     """The data of the moving part: at most `SAMPLES` instants of curves and postures."""
-    chosen = np.unique(np.linspace(0, len(t) - 1, min(SAMPLES, len(t))).round().astype(int))
+    chosen = instants(len(t))
     times = [float(f"{x:.7g}") for x in t[chosen]]
     shape = None
-    if robot is not None and q is not None and np.isfinite(q).all(axis=1).any():
-        few = min(len(chosen), max(FEWEST, POSES // max(1, len(robot.model.bodies))))
+    if system is not None and q is not None and np.isfinite(q).all(axis=1).any():
+        few = min(len(chosen), max(FEWEST, POSES // max(1, drawn_bodies(system))))
         frames = chosen[np.linspace(0, len(chosen) - 1, few).round().astype(int)]
-        shape = scene(robot, t[frames], _held(q)[frames], looks)
+        shape = drawn(system, t[frames], _held(q)[frames], looks)
     return {"t": times, "charts": [chart.plain(chosen) for chart in charts], "scene": shape}
 
 

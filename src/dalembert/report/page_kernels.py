@@ -24,6 +24,9 @@ QUANTITIES = {
 }
 
 
+OF_TREES = ("inverse_dynamics",)  # of closed chains it is large, and no page asks for it
+
+
 class Group(NamedTuple):
     """Functions that a page has all of or none, and what it has by them."""
 
@@ -61,7 +64,7 @@ def page_groups(system: System, tool: str | None = None) -> list[Group]:
         names = ("velocity_residual", *(["residual"] if held(seen) else []))
         found.append(Group("errors of the constraints", {name: dict(when) for name in names}))
     for name, says in QUANTITIES.items():
-        if name in seen.catalogue:
+        if name in seen.catalogue and not (seen.rows and name in OF_TREES):
             takes = "t" in seen.catalogue[name].optional
             found.append(Group(says, {name: dict(when) if takes else {}}))
     if seen.frames:
@@ -83,14 +86,17 @@ def _motion(system: System, when: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_tool(seen: Dynamics, tool: str) -> list[Group]:
-    jacobian = "frame_jacobian" if "frame_jacobian" in seen.catalogue else "jacobian"
-    choices = {"quantity": jacobian, "frame": tool, "expressed_in": "world"}
-    found = [
-        Group("dragging of the tool", {"reach": {"frame": tool}}),
-        Group("the tool's Jacobian", {"jacobian": choices}),
-    ]
+    """Steps toward a position; of a tree also the Jacobian, and steps toward a pose."""
+    found = [Group("dragging of the tool", {"reach": {"frame": tool}})]
+    if seen.rows:
+        return found
+    choices = {"frame": tool, "expressed_in": "world"}
     turned = {"quantity": "reach", "frame": tool, "task": "pose"}
-    return [*found, Group("turning of the tool", {"reach_pose": turned})]
+    return [
+        *found,
+        Group("the tool's Jacobian", {"jacobian": choices}),
+        Group("turning of the tool", {"reach_pose": turned}),
+    ]
 
 
 def held(seen: Dynamics) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.errors import ParameterError, SimulationError
 from dalembert.simulation import system_of
 from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 from dalembert.text import visible
 
 if TYPE_CHECKING:
@@ -88,6 +89,15 @@ def robot_of(run: xarray.Dataset) -> Robot | None:
     Of a constrained mechanism, the tree that its constraints hold.
     """
     return drawn_robot(run, None)[0]
+
+
+def made_by(run: xarray.Dataset, robot: Robot | None) -> System | None:
+    """The system that made a run, the robot drawn or the zoo's of its name and digest."""
+    from dalembert.zoo import is_known, load
+
+    digest, name = run.attrs.get("model_digest"), str(run.attrs.get("system", ""))
+    known = (robot, load(name) if is_known(name) else None)
+    return next((one for one in known if one and one.dynamics.content == digest), None)
 
 
 def drawn_robot(run: xarray.Dataset, robot: Robot | None) -> tuple[Robot | None, str]:

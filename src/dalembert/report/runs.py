@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ParameterError
-from dalembert.report.page import SAMPLES, page, performed
+from dalembert.report.live import SAMPLES, alive
+from dalembert.report.page import page, performed
 from dalembert.report.peaks import peaks_html
 from dalembert.report.run_charts import one_sample, run_charts
-from dalembert.report.run_files import check_run, drawn_robot
+from dalembert.report.run_files import check_run, drawn_robot, made_by
 from dalembert.report.sections import table
 from dalembert.systems.robot import Robot
 from dalembert.text import html
@@ -30,10 +31,14 @@ def run_page(
     sample: int = 0,
     progress: Callable[[str], Any] = lambda step: None,
 ) -> str:
-    """The page of a run: the moving robot where it is known, all plots, and its provenance."""
+    """The page of a run: the moving robot where it is known, all plots, and its provenance.
+
+    Where the system that made it is known, it is live and begins at any recorded instant.
+    """
     progress("drawing")
     check_run(run)
     robot, remark = drawn_robot(run, robot)
+    system = None if remark else made_by(run, robot)
     one = one_sample(run, sample)
     t, q = one["time"].values, one["q"].values
     if robot is not None and robot.nq != q.shape[-1]:
@@ -58,4 +63,9 @@ def run_page(
     if "effort_limit" in run and "tau" in run:
         sections.insert(0, ("peaks", "Peaks beside limits", peaks_html(one)))
     kind = "Motion" if "derivatives" in run.attrs else "Run"  # of a file, or simulated
-    return page(f"{kind} of {name}", "", lead, performed(robot, t, q, charts), sections)
+    shown: dict[str, Any] = performed(system or robot, t, q, charts)
+    if system is not None:
+        progress("compiling the page's kernels")
+        live, why = alive(system, q, one["qd"].values)
+        shown, lead = {**shown, **live}, f"{lead} {why}".strip()
+    return page(f"{kind} of {name}", "", lead, shown, sections)

@@ -32,24 +32,33 @@ def scene(robot: Robot, t: np.ndarray, q: np.ndarray, looks: Looks | None = None
     way = carried[:, :3, :3] @ np.asarray(tool.translation, float) + carried[:, :3, 3]
     corners = np.concatenate([_corners(model, poses, looks), way[:, None]], axis=1)
     root, own = _seen(model, poses, corners)
-    radius = SLENDER * _size(own, corners)
-    turns = _quaternions(poses[..., :3, :3])
-    everywhere = corners.reshape(-1, 3)
+    radius = SLENDER * size_of(own, corners)
     return {
-        "t": _plain(t),
-        "poses": _plain(np.concatenate([poses[..., :3, 3], turns], axis=-1).reshape(len(q), -1)),
+        **staged(t, poses, own, corners),
         "bodies": [body.name for body in model.bodies],
         "parts": parts_of(model, radius),
         "sliders": sliders_of(model, radius),
         "ellipsoids": [found for i in range(len(model.bodies)) if (found := ellipsoid(model, i))],
-        "way": _plain(way),
+        "way": plain(way),
         "follow": root,
-        "low": _plain(own.min(axis=0)),
-        "high": _plain(own.max(axis=0)),
-        "outside": _plain(extremes(own)),
-        "floor": _plain(np.stack([everywhere.min(axis=0), everywhere.max(axis=0)])),
         "radius": radius,
-        "gravity": _plain(np.asarray(model.gravity, dtype=float)),
+        "gravity": plain(np.asarray(model.gravity, dtype=float)),
+    }
+
+
+def staged(
+    t: np.ndarray, poses: np.ndarray, own: np.ndarray, corners: np.ndarray
+) -> dict[str, Any]:
+    """Poses (frames, bodies, 4, 4) over time, and what is in view: `own` points, or all `corners`."""
+    turns = _quaternions(poses[..., :3, :3])
+    everywhere = corners.reshape(-1, 3)
+    return {
+        "t": plain(t),
+        "poses": plain(np.concatenate([poses[..., :3, 3], turns], axis=-1).reshape(len(t), -1)),
+        "low": plain(own.min(axis=0)),
+        "high": plain(own.max(axis=0)),
+        "outside": plain(extremes(own)),
+        "floor": plain(np.stack([everywhere.min(axis=0), everywhere.max(axis=0)])),
     }
 
 
@@ -69,7 +78,7 @@ def _corners(model: Model, poses: np.ndarray, looks: Looks | None) -> np.ndarray
     return np.concatenate(found, axis=1)
 
 
-def _size(own: np.ndarray, corners: np.ndarray) -> float:
+def size_of(own: np.ndarray, corners: np.ndarray) -> float:
     """The extent of what is drawn, m: of all postures, unless a few reach far beyond the others."""
     usual = float(np.percentile(np.ptp(corners, axis=1).max(axis=1), 25))
     return max(min(float(np.ptp(own, axis=0).max()), REACH * usual), 1e-3)
@@ -105,9 +114,9 @@ def ellipsoid(model: Model, index: int) -> dict[str, Any] | None:
     squares = 2.5 / mass * (moments.sum() - 2.0 * moments)
     return {
         "body": index,
-        "centre": _plain(body.center),
-        "turn": _plain(_quaternions(axes)),
-        "axes": _plain(np.sqrt(np.maximum(squares, 0.0))),
+        "centre": plain(body.center),
+        "turn": plain(_quaternions(axes)),
+        "axes": plain(np.sqrt(np.maximum(squares, 0.0))),
     }
 
 
@@ -117,31 +126,31 @@ def parts_of(model: Model, radius: float) -> list[dict[str, Any]]:
     loose = adrift(model)
     if len(roots) == 1 and roots[0] not in loose:
         foot, along = _base(model)
-        parts.append(_part("drum", -1, foot - 0.3 * radius * along, foot, 2.4 * radius))
+        parts.append(part("drum", -1, foot - 0.3 * radius * along, foot, 2.4 * radius))
     for i, body in enumerate(model.bodies):
         depth = len(model.supports[i]) - 1
         r = thickness(radius, depth)
         # several chains from the ground have no link between them
         if i not in loose and (body.parent >= 0 or len(roots) == 1):
             for a, b in pairwise(_path(model, body)):
-                parts.append(_part("link", body.parent, a, b, r))
+                parts.append(part("link", body.parent, a, b, r))
         for path in ends(model, i):
             beyond = thickness(radius, depth + 1)
-            parts += [_part("link", i, a, b, beyond) for a, b in pairwise(path)]
+            parts += [part("link", i, a, b, beyond) for a, b in pairwise(path)]
         if i in loose and float(body.mass) == 0.0:
             continue
         if i in loose or isinstance(body.chart, Ball):
-            parts.append(_part("ball", i, ORIGIN, ORIGIN, 1.7 * r))
+            parts.append(part("ball", i, ORIGIN, ORIGIN, 1.7 * r))
             continue
         slides = not np.asarray(body.subspace, dtype=float)[3:6].any()
         half, wide = (2.2 * r, 1.2 * r) if slides else (1.6 * r, 1.42 * r)
         kind = "rail" if slides else "drum"
-        parts.append(_part(kind, i, -half * Z, half * Z, wide))
+        parts.append(part(kind, i, -half * Z, half * Z, wide))
     tool = model.frame(model.tool)
     if tool.body >= 0:
         r = thickness(radius, len(model.supports[tool.body]))
         end = np.asarray(tool.translation, float)
-        parts.append(_part("tip", tool.body, end, end, 1.15 * r))
+        parts.append(part("tip", tool.body, end, end, 1.15 * r))
     return parts
 
 
@@ -166,7 +175,7 @@ def sliders_of(model: Model, radius: float) -> list[dict[str, Any]]:
         {
             "parent": body.parent,
             "child": i,
-            "a": _plain(np.asarray(body.translation, dtype=float)),
+            "a": plain(np.asarray(body.translation, dtype=float)),
             "r": 0.8 * thickness(radius, len(model.supports[i]) - 1),
         }
         for i, body in enumerate(model.bodies)
@@ -189,10 +198,10 @@ def _quaternions(rotations: np.ndarray) -> np.ndarray:
     return flat.reshape(*rotations.shape[:-2], 4)
 
 
-def _part(kind: str, body: int, a: np.ndarray, b: np.ndarray, r: float) -> dict[str, Any]:
-    return {"kind": kind, "body": body, "a": _plain(a), "b": _plain(b), "r": float(f"{r:.5g}")}
+def part(kind: str, body: int, a: np.ndarray, b: np.ndarray, r: float) -> dict[str, Any]:
+    return {"kind": kind, "body": body, "a": plain(a), "b": plain(b), "r": float(f"{r:.5g}")}
 
 
-def _plain(array: np.ndarray) -> list[Any]:
+def plain(array: np.ndarray) -> list[Any]:
     """Lists with five decimals: a hundredth of a millimetre."""
     return np.round(np.asarray(array, dtype=float), 5).tolist()

@@ -15,7 +15,7 @@ const closing = (() => {
   // Newton's steps from the present posture, on which the velocities `led` stay. Whether the chain is closed.
   function settle(live, led = []) {
     const { stiff } = live.kernels.find("close").inputs;
-    for (const v of led) stiff[v] = live.given.stiff[v];
+    for (const v of led) stiff[v] = live.given.stiff;
     let open = apart(live);
     for (let k = 0; k < NEWTON && open > 1e-15; k++) {
       live.q.set(live.kernels.call("close").q);

@@ -1,5 +1,6 @@
 // A posture by hand, and what the robot's equations say of it.
 "use strict";
+const FEW = 6; // coordinates that follow, seen without unfolding
 const OPEN = { angle: Math.PI, length: 1 }; // how far a slider goes where a joint has no limit
 const plainName = (name) => name.replace(/_joint$/, "");
 
@@ -19,14 +20,25 @@ function drawPosture(live, parent) {
   home.addEventListener("click", () => live.pose(live.home));
   const names = element("div", null, box, "joint names faint");
   names.setAttribute("aria-hidden", "true");
-  for (const text of ["joint", "", "position", "", "gravity torque"]) element("span", text, names);
-  const rows = live.joints.map((joint) => jointRow(live, joint, box));
+  const heavy = live.has("gravity_torque"), headed = [live.given.robot ? "joint" : "coordinate", "", "position", "", heavy ? "gravity torque" : ""];
+  for (const text of headed) element("span", text, names);
+  const rows = live.joints.filter((one) => !one.follows).map((joint) => jointRow(live, joint, box));
+  const said = live.closes ? element("p", "", box, "said") : null;
+  if (said) said.setAttribute("role", "status");
+  const others = live.joints.filter((one) => one.follows);
+  if (others.length) {
+    const folded = element("details", null, box, "following");
+    folded.open = others.length <= FEW;
+    element("summary", rows.length ? "These follow, so that every loop stays closed; they can lead too." : "Its motion is prescribed: no coordinate is free.", folded);
+    rows.push(...others.map((joint) => jointRow(live, joint, folded)));
+  }
   if (live.joints.length < live.q.length)
-    element("p", "The base is not moved by hand: it begins where the recorded motion does.", box, "faint");
+    element("p", live.closes ? "Balls and free bodies are not moved by hand." : "The base is not moved by hand: it begins where the recorded motion does.", box, "faint");
   return () => {
-    const torque = live.value("gravity_torque"), limits = live.about.limits.effort_limit;
-    const most = Math.max(1e-9, ...torque.map(Math.abs));
-    for (const { joint, update } of rows) update(live.q[joint.k], torque[joint.v], limits[joint.v] ?? most, most);
+    const torque = heavy ? live.value("gravity_torque") : null, limits = live.about.limits.effort_limit;
+    const most = Math.max(1e-9, ...(torque ?? []).map(Math.abs));
+    for (const { joint, update } of rows) update(live.q[joint.k], torque ? torque[joint.v] : NaN, limits[joint.v] ?? most, most);
+    if (said && said.textContent !== live.said) said.textContent = live.said;
   };
 }
 
@@ -64,6 +76,7 @@ function jointRow(live, joint, parent) {
   const torque = element("span", null, row, "torque"), limit = live.about.limits.effort_limit[joint.v];
   torque.title = limit == null ? "beside the largest of them" : `its limit is ${limit}`;
   const bar = element("i", null, element("span", null, torque, "track")), text = element("data", null, torque);
+  torque.hidden = !live.has("gravity_torque");
   const unit = live.about.units.tau[joint.v];
   element("small", unit === "1" ? "" : unit, torque);
   return {
@@ -71,6 +84,7 @@ function jointRow(live, joint, parent) {
     update(q, tau, full, most) {
       update(q);
       field.classList.toggle("beyond", q < (joint.low ?? -Infinity) - 1e-9 || q > (joint.high ?? Infinity) + 1e-9);
+      if (torque.hidden) return;
       bar.style.transform = `scaleX(${Math.max(-1, Math.min(1, tau / full)).toFixed(3)})`;
       show(text, tau, most);
     },
@@ -92,8 +106,16 @@ function drawValues(live, parent) {
   entry("kinetic energy", "J", "½ q̇ᵀ M(q) q̇", () => live.value("kinetic_energy")[0]);
   entry("potential energy", "J", "of gravity and springs", () => live.value("potential_energy")[0]);
   if (live.has("manipulability")) entry("manipulability", "", "√det(J Jᵀ) of the tool", () => live.value("manipulability")[0]);
-  updates.push(massMatrix(live, box));
+  if (live.held) constraintErrors(live, entry);
+  if (live.has("mass_matrix")) updates.push(massMatrix(live, box));
   return () => updates.forEach((update) => update());
+}
+
+// How far constraints on positions and on velocities are from being met: rounding, as each step goes back to them.
+function constraintErrors(live, entry) {
+  const largest = (name) => () => live.value(name).reduce((most, one) => Math.max(most, Math.abs(one)), 0);
+  if (live.has("residual")) entry("constraint error", "", "the largest |h(q, t)|, m or rad", largest("residual"));
+  if (live.has("velocity_residual")) entry("velocity error", "", "the largest |A q̇ − b|, m/s or rad/s", largest("velocity_residual"));
 }
 
 // Three digits, as a small cell holds them.
@@ -107,7 +129,7 @@ function massMatrix(live, box) {
   const n = live.qd.length, numbers = n <= 8;
   element("h3", "Mass matrix M(q)", box);
   const table = element("table", null, element("div", null, box, "matrix"), numbers ? "" : "small"), cells = [];
-  element("caption", "Rows and columns are the joints, in their order; blue is positive, orange negative, darker is larger.", table);
+  element("caption", `Rows and columns are the ${live.given.robot ? "joints" : "velocities"}, in their order; blue is positive, orange negative, darker is larger.`, table);
   for (let i = 0; i < n; i++) {
     const row = element("tr", null, table);
     for (let j = 0; j < n; j++) {

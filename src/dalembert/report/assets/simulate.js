@@ -30,7 +30,7 @@ function drawRun(bar, leaves) {
   let running = false, speed = 1, last = null;
   const go = pressed("Let go", place, () => run(!running), "Space");
   pressed("Step", place, () => { run(false); advance(TICK); }, `${1000 * TICK} ms; right arrow`).classList.add("plain");
-  pressed("Reset", place, () => live.pose(live.start.q, live.start.qd), "back to where it was let go").classList.add("plain");
+  pressed("Reset", place, () => live.pose(live.start.q, live.start.qd, live.start.time), "back to where it was let go").classList.add("plain");
   choice("speed", [["1×", 1], ["¼×", 0.25], ["1⁄20×", 0.05]], place, (value) => { speed = Number(value); });
   const drives = Array.from(live.laws, ([name, { label }]) => [label, name]);
   const driven = drives.length > 1 ? choice("torques", drives, place, (value) => live.choose(value)) : null;
@@ -41,7 +41,7 @@ function drawRun(bar, leaves) {
     live.advance(seconds);
     if (!live.q.every(Number.isFinite)) {
       run(false);
-      live.pose(live.start.q, live.start.qd);
+      live.pose(live.start.q, live.start.qd, live.start.time);
       time.textContent = "diverged";
       return;
     }
@@ -109,8 +109,19 @@ function switchModes(panel, bar) {
     lead.textContent = wanted ? `Move a joint${grip.there ? " or drag the tool" : ""}. ${LET_GO}${live.stops ? STOPPED : UNSTOPPED}${view && live.push ? " Pull any link to push it." : ""}` : told;
     clock.hold(wanted);
     grip.show(wanted);
-    if (wanted) live.pose(live.start.q, live.start.qd);
+    if (wanted) live.pose(live.start.q, live.start.qd, live.start.time);
     else if (location.hash.startsWith("#q=")) address.write(location.pathname + location.search);
+  }
+  if (data.states) {
+    const from = pressed("From this instant", null, () => {
+      const state = recordedState(clock.now());
+      if (!state) return;
+      live.begin(state.q, state.qd, state.time);
+      choose(true);
+    }, "live from the recorded instant that is shown");
+    recorded[2].after(from);
+    recorded.push(from);
+    from.classList.add("from");
   }
   addEventListener("keydown", (event) => {
     if (!live.shown || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.defaultPrevented) return;
@@ -121,6 +132,12 @@ function switchModes(panel, bar) {
     event.preventDefault();
   });
   return choose;
+}
+
+// The recorded state nearest to a time; null where it is not finite.
+function recordedState(now) {
+  const [i, j, share] = locate(data.t, now), k = share < 0.5 ? i : j, q = data.states.q[k], qd = data.states.qd[k];
+  return [...q, ...qd].every(Number.isFinite) ? { q, qd, time: data.t[k] } : null;
 }
 
 async function goLive() {

@@ -9,7 +9,7 @@ function drive(name, label, make) {
 
 class Live extends Motion {
   constructor(kernels, given) {
-    super(kernels);
+    super(kernels, given.dt);
     this.about = kernels.about;
     const { q, qd, tau, t = null, parameters = new Float64Array(0) } = this.state;
     // kernels see the sum of all that acts, `acting`; `tau` are the torques of the drives alone

@@ -164,14 +164,14 @@ function drawStrips(live, place) {
     const groups = new Map();
     names.forEach((name, k) => { if (wanted(k)) groups.set(unit[k], [...(groups.get(unit[k]) ?? []), k]); });
     for (const [label, entries] of groups)
-      made.push([new Strip(title, label === "1" ? symbol : `${symbol} / ${label}`, entries.map((k) => names[k]), place), () => { const all = values(); return entries.map((k) => all[k]); }]);
+      made.push([new Strip(title, !label || label === "1" ? symbol : `${symbol} / ${label}`, entries.map((k) => names[k]), place), () => { const all = values(); return entries.map((k) => all[k]); }]);
   }
   group("Positions", "q", coordinates, units.q, () => live.q, (k) => joint.has(k));
   group("Velocities", "q̇", velocities, units.qd, () => live.qd);
   group("Torques", "τ", velocities, units.tau, () => live.tau);
   group("Power of the drives", "τ q̇", velocities, velocities.map(() => "W"), () => live.power());
   const { friction } = live.given, names = ["kinetic", "potential, from the start", "sum", "work done on it"];
-  const energy = new Strip("Energy balance", "energy / J", friction ? [...names, "lost to friction"] : names, place);
+  const energy = new Strip("Energy balance", "energy / J", friction ? [...names, friction] : names, place);
   let potential0 = 0;
   made.push([energy, () => {
     const kinetic = live.value("kinetic_energy")[0], potential = live.value("potential_energy")[0] - potential0;
