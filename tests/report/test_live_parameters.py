@@ -111,6 +111,14 @@ def test_sliders_have_units_and_ranges_of_what_they_are():
     assert [near(x) for x in (4.6, 0.11, 0.0)] == [5.0, 0.1, 1e-9]
 
 
+def test_a_parameter_that_takes_mass_away_has_a_slider():
+    """At other values than the default its body may be none."""
+    link = {"name": "a", "com": (0.1, 0, 0), "inertia": np.eye(3) * 0.01}
+    taken = {**link, "mass": 2.5 - dl.Parameter("out", 1.9), "joint": {"type": "revolute"}}
+    (row,) = parameters_part(dl.Robot.from_links([taken])).data["parameters"]
+    assert (row["unit"], row["high"]) == ("kg", 3.8)
+
+
 @pytest.mark.parametrize("payload", [0.0, 2.0])
 def test_ellipsoids_are_those_of_the_library(payload):
     robot = dl.load("ur5").with_payload(payload)

@@ -75,10 +75,12 @@ def parameters_part(system: System) -> Part:
     rows = [slider_of(*one, unit) for one, unit in zip(given.items(), units, strict=True)]
     if given.items() <= {PAYLOAD: 0.0, FRICTION: 1.0}.items():
         mass = sum(float(body.mass) for body in here.tree.bodies)
-        more: dict[str, Any] = {PAYLOAD: {"high": near(SHARE * mass)}, FRICTION: {"unit": "×"}}
-        return Part(
-            data={"parameters": [{**row, **more[row["name"]], "least": 0.0} for row in rows]}
-        )
+        high = near(SHARE * mass)
+        more = [
+            {"high": high} if row["unit"] == "kg" else {"unit": row["unit"] or "×"} for row in rows
+        ]
+        found = [{**row, **its, "least": 0.0} for row, its in zip(rows, more, strict=True)]
+        return Part(data={"parameters": found})
     names, kernel = bodily(robot, here, there)
     return Part(
         {"bodily": kernel} if kernel else {},
@@ -132,11 +134,11 @@ def units_of(model: Model, values: np.ndarray) -> list[str]:
 def _measured(model: Model) -> list[tuple[str, np.ndarray]]:
     """Numbers of a model by their unit; of a body without a centre they are not numbers."""
     tree = model.tree
-    nothing = np.full(3, np.nan)
+    nothing = np.full((3, 3), np.nan)
     places = [body.translation for body in tree.bodies]
     places += [frame.translation for frame in tree.frames.values()]
-    centres = [body.center if body.is_real else nothing for body in tree.bodies]
-    tensors = [body.inertia_about_center for body in tree.bodies if body.is_real]
+    centres = [body.center if body.is_real else nothing[0] for body in tree.bodies]
+    tensors = [b.inertia_about_center if b.is_real else nothing for b in tree.bodies]
     turns = np.concatenate([np.any(np.asarray(b.subspace)[3:6], axis=0) for b in tree.bodies])
     drives = [
         (unit, np.asarray(getattr(tree.drive, field))[chosen])
