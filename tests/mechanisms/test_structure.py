@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sympy
 
-from dalembert import PlanarMechanism, SpatialMechanism
+from dalembert import PlanarMechanism, SpatialMechanism, load
 from dalembert.constraints.solve.linear import Banded, Dense, Scale, solver
 from dalembert.constraints.solve.targets import targets
 from dalembert.mechanisms.motions import (
@@ -19,6 +19,14 @@ from dalembert.mechanisms.motions import (
     Trapezoid,
 )
 from dalembert.zoo.absolute import four_bar, hanging_chain, two_bars
+
+
+def test_a_mechanism_gives_quantities_of_its_own_by_quick_calls() -> None:
+    """What is put in front of a method asks for kernels that the closed system has."""
+    linkage = load("four_bar_linkage")
+    q, step = linkage.neutral(), np.linspace(0.0, 0.1, linkage.nv)
+    for _ in range(2):
+        np.testing.assert_array_equal(linkage.integrate(q, step), q + step)
 
 
 def test_long_chains_are_banded_and_agree_with_dense() -> None:

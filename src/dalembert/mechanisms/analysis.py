@@ -112,6 +112,10 @@ class Analysis(DaeMethods, System):
     def _device(self, variant: Any) -> Any:
         return self._closed._device(variant)
 
+    @property
+    def _devices(self) -> Any:  # type: ignore[override]
+        return self._closed._devices
+
     def _slopes(self, *given: Any) -> Any:
         return self._closed._slopes(*given)
 

@@ -74,7 +74,8 @@ const size = (values, at) => Math.hypot(values[at], values[at + 1], values[at + 
 // A table of numbers with words before them; cells[i][j] take numbers.
 function numberTable(parent, caption, heads, names) {
   const table = element("table", null, element("div", null, parent, "loads")), row = element("tr", null, element("thead", null, table));
-  table.createCaption().textContent = caption;
+  table.setAttribute("aria-label", caption);
+  element("p", caption, parent, "faint caption"); // beside the table, which may be wider than the page
   for (const [text, title] of heads) {
     const head = element("th", text, row);
     head.scope = "col";
@@ -199,8 +200,8 @@ function drawForceArrows(live, parent) {
     return input;
   };
   const kinds = [
-    { on: tick("forces", "--c0", true, "arrows with one head"), unit: "N", from: 0, scale: null, colour: "--c0", held: "--c2", heads: 1 },
-    { on: tick("moments", "--c1", true, "arrows with two heads"), unit: "N m", from: 3, scale: null, colour: "--c1", held: "--c3", heads: 2 },
+    { on: tick("forces", "--c2", true, "arrows with one head"), unit: "N", from: 0, scale: null, colour: "--c2", held: "--c4", heads: 1 },
+    { on: tick("moments", "--c1", true, "arrows with two heads"), unit: "N m", from: 3, scale: null, colour: "--c1", held: "--c5", heads: 2 },
   ];
   const always = tick("on every leaf", null, false, "the arrows stay when another leaf is seen");
   const said = element("p", "", box, "faint scale");
