@@ -43,9 +43,10 @@ class Letter(NamedTuple):
 
 
 def balance_part(system: System) -> Part:
-    """M q̈ + C q̇ + g = τ at one state: what pages do not compute anyway is C q̇ (nv,)."""
+    """M q̈ + C q̇ + g = τ + ψ − Aᵀλ at one state: what pages do not compute anyway of it."""
     seen = system.compiled.dynamics
-    if system.nv > NUMBERS or seen.rows or seen.moving:
+    # friction in proportion to λ, and what changes with time, are more than these columns
+    if system.nv > NUMBERS or seen.rubbing or seen.moving:
         return Part()
 
     def function(made: Dynamics, q: Any, qd: Any) -> dict[str, Any]:
@@ -53,22 +54,20 @@ def balance_part(system: System) -> Part:
         return {"Cqd": bias - gravity}
 
     kernels: dict[str, Any] = {"coriolis": kernel_of(system, function, "coriolis", ("q", "qd"))}
-    if "generalized_forces" in seen.catalogue:
-        kernels["generalized_forces"] = {}
+    wanted = ("forward_dynamics", "generalized_forces", "constraint_force")
+    kernels |= {name: {} for name in wanted if name in seen.catalogue}
     units = [UNITS["tau"][kind] for kind in seen.kinds.v]
     return Part(kernels, {"balance": units}, "equation of motion with its numbers")
 
 
-def equations_part(
-    system: System, found: Mathematics, t: np.ndarray, states: Mapping[str, np.ndarray]
-) -> Part:
+def equations_part(system: System, found: Mathematics, t: np.ndarray, tau: np.ndarray) -> Part:
     """Entries and terms of every section as outputs of a kernel, and the letters as another.
 
-    `states` are q, qd and tau (samples, ...) of the recorded motion at the times `t`, s.
+    `tau` (samples, nv) are torques of the recorded motion at the times `t` (samples,), s.
     """
     chosen = np.unique(np.linspace(0, len(t) - 1, min(SAMPLES, len(t))).round().astype(int))
     data: dict[str, Any] = {"sections": [], "letters": []}
-    data["recorded"] = {name: _short(x[chosen]) for name, x in {"t": t, **states}.items()}
+    data["recorded"] = {"t": _short(t[chosen]), "tau": _short(tau[chosen])}
     if found.equations is None:
         return Part({}, {"equations": data})
     seen, kernels = system.compiled.dynamics, {}

@@ -24,7 +24,7 @@ from dalembert.report.live import QUICK, alive, instants, live_of
 from dalembert.report.live import SCRIPTS as LIVE_SCRIPTS
 from dalembert.report.live_equations import equations_part
 from dalembert.report.looks import Looks, looks_of
-from dalembert.report.mathematics import equations_html, mathematics
+from dalembert.report.mathematics import mathematics
 from dalembert.report.motion import SampledMotion, move, path, postures
 from dalembert.report.run_charts import run_charts
 from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
@@ -81,8 +81,7 @@ def robot_page(
     title = facts["title"] or robot.name
     charts = motion_charts(robot, motion)
     progress("compiling the page's kernels")
-    recorded = {"q": motion.q, "qd": motion.qd, "tau": motion.tau}
-    equations = equations_part(robot, written, motion.t, recorded)
+    equations = equations_part(robot, written, motion.t, motion.tau)
     live, why = alive(robot, motion.q, motion.qd, [equations])
     lead = f"A smooth motion through three postures, at rest at both ends. {why}".strip()
     data = {**performed(robot, motion.t, motion.q, charts), **live}
@@ -103,16 +102,18 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
     progress("comparing formulations")
     checks = (list(agreement.formulations(system)), list(agreement.laws(system)))
     progress("writing equations")
+    written = mathematics(system)
     sections = [
         ("model", "Model", coordinates_html(facts)),
-        ("equations", "Equations", equations_html(system)),
+        ("equations", "Equations", written.html),
         ("agreement", "Every formulation agrees", agreement_html(*checks)),
         ("counts", "Operation counts", counts_html(system)),
     ]
     progress("compiling the page's kernels")
-    live, why = alive(system, run["q"].values, run["qd"].values)
-    lead = f"Let go with a small velocity; {len(run['time']):,} instants over {SECONDS:g} s. {why}"
-    shown = performed(system, run["time"].values, run["q"].values, charts)
+    t, q, qd, tau = (run[name].values for name in ("time", "q", "qd", "tau"))
+    live, why = alive(system, q, qd, [equations_part(system, written, t, tau)])
+    lead = f"Let go with a small velocity; {len(t):,} instants over {SECONDS:g} s. {why}"
+    shown = performed(system, t, q, charts)
     data, title = {**shown, **live}, facts["title"] or system.name
     return page(title, facts["citation"] or "", lead.strip(), data, sections)
 

@@ -37,14 +37,19 @@ const equations = (() => {
 
   const largest = (lists) => lists.reduce((most, list) => list.reduce((m, v) => Math.max(m, Math.abs(v)), most), 0);
 
-  // `act` at the state that is shown: the live one, or the recorded motion's at this time.
+  // A row between two rows of samples, at this time of the recorded motion; null where it has none.
+  function between(times, rows) {
+    const [a, b, s] = locate(times, clock.now()), found = rows[a].map((u, k) => (u === null ? NaN : u + s * ((rows[b][k] ?? NaN) - u)));
+    return found.every(Number.isFinite) ? found : null;
+  }
+
+  // `act` at the state that is shown: the live one, or the recorded motion's, unless there is none.
   function atState(live, recorded, act) {
-    if (live.shown || !recorded.q) return act();
-    const [a, b, s] = locate(recorded.t, clock.now()), kept = [];
+    if (live.shown) return act();
+    const { q, qd } = data.states ?? {}, state = q ? [between(data.t, q), between(data.t, qd), between(recorded.t, recorded.tau)] : [null], kept = [];
+    if (state.includes(null)) return null;
     const put = (view, values) => { kept.push([view, Float64Array.from(view)]); view.set(values); };
-    for (const [view, values] of [[live.q, recorded.q], [live.qd, recorded.qd], [live.acting, recorded.tau]]) {
-      if (values) put(view, values[a].map((u, k) => u + s * (values[b][k] - u)));
-    }
+    [live.q, live.qd, live.acting].forEach((view, k) => put(view, state[k]));
     if (live.t) put(live.t, [clock.now()]);
     if (live.parameters.length) put(live.parameters, Object.values(live.about.parameters).map((value) => value ?? 0));
     try { return act(); } finally { for (const [view, values] of kept) view.set(values); }
@@ -85,8 +90,13 @@ const equations = (() => {
       sign("+");
       part("ψ", "friction and other forces without potential", 1, () => live.value("generalized_forces"), "torque");
     }
+    if (live.has("constraint_force")) {
+      sign("+");
+      const force = () => live.kernels.call("constraint_force", { lam: live.kernels.call("forward_dynamics").lam }).f;
+      part("−Aᵀλ", "forces of the constraints", 1, force, "torque");
+    }
     const kinds = [...new Set(units)].filter(Boolean).join(", ");
-    element("p", `Torques in ${kinds || "SI units"}, on one scale; rows are the joints, in their order.`, box, "faint");
+    element("p", `${kinds ? `Torques in ${kinds}` : "Forces"}, on one scale; rows are the coordinates, in their order.`, box, "faint");
     return {
       place: box,
       update() {
@@ -177,7 +187,7 @@ const equations = (() => {
       const box = marked && boxes.find((one) => one.worth && one.place.contains(marked));
       if (shown() && k !== null) {
         const value = atState(live, given.recorded, () => live.value("letters")[k]), { name, unit } = given.letters[k];
-        said.push(`${name} = ${figures(value)}${unit ? ` ${unit}` : ""}`);
+        if (value !== null) said.push(`${name} = ${figures(value)}${unit ? ` ${unit}` : ""}`);
       }
       if (shown() && box) {
         const [value, most, unit] = box.worth(Number(marked.dataset.term)), share = most > 0 ? Math.abs(value) / most : 0;
