@@ -5,11 +5,12 @@ import pytest
 
 import dalembert as dl
 from dalembert.kernels.program.interpret import interpret
-from dalembert.report.live_equations import equations_part
+from dalembert.report import live
+from dalembert.report.live_equations import balance_part, equations_part
 from dalembert.report.mathematics import mathematics
 from dalembert.report.motion import move
-from dalembert.report.page import robot_page, write_page
-from tests.report.test_live import numbers, pose
+from dalembert.report.page import let_go, page, performed, robot_page, write_page
+from tests.report.test_live import numbers, pose, state
 from tests.report.test_page import wait_until
 
 Q = (0.3, -1.2, 1.1, -0.8, 0.9, 0.2)
@@ -114,10 +115,24 @@ def test_formulas_are_marked_once_and_pages_of_equations_not_at_all():
     assert "data-" not in found.equations.html()
 
 
+def written(system, t, states, place):
+    """A page of the motion and the equations alone: other rooms' kernels take long to write."""
+    found = mathematics(system)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live, "PARTS", (balance_part,))
+        part = equations_part(system, found, t, states)
+        made, _ = live.live_of(system, states["q"][0], [part])
+    data = {**performed(system.robot, t, states["q"], []), "live": made}
+    sections = [("equations", "Equations", found.html)]
+    write_page(page(system.name, "", "A motion.", data, sections), place)
+    return found
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    made = tmp_path_factory.mktemp("equations") / "page.html"
-    write_page(robot_page(dl.load("ur5"), checks=((), ())), made)
+    robot = dl.load("ur5")
+    motion, made = move(robot), tmp_path_factory.mktemp("equations") / "page.html"
+    written(robot, motion.t, {"q": motion.q, "qd": motion.qd, "tau": motion.tau}, made)
     return made
 
 
@@ -157,13 +172,13 @@ def test_numbers_stand_beside_the_formulas_of_a_posture_typed_in(shown):
 def test_a_recorded_motion_shows_the_numbers_of_its_time(shown):
     robot = dl.load("ur5")
     motion = move(robot)
-    state = [[np.interp(0.6, motion.t, x) for x in values.T] for values in (motion.q, motion.qdd)]
+    q, qdd = ([np.interp(0.6, motion.t, x) for x in y.T] for y in (motion.q, motion.qdd))
     shown.locator(".balance").scroll_into_view_if_needed()
     found = balance(shown)
-    np.testing.assert_allclose(found[:36], robot.mass_matrix(state[0]).ravel(), atol=2e-4)
-    np.testing.assert_allclose(found[36:42], state[1], atol=0.02)
-    live = shown.evaluate("Array.from(live.q)")
-    np.testing.assert_allclose(live, motion.q[0], atol=1e-6)  # the live robot stays where it is
+    np.testing.assert_allclose(found[:36], robot.mass_matrix(q).ravel(), atol=2e-4)
+    np.testing.assert_allclose(found[36:42], qdd, atol=0.02)
+    # the live robot stays where it is
+    np.testing.assert_allclose(state(shown), motion.q[0], atol=1e-6)
 
 
 def test_larger_terms_have_thicker_bars_and_deeper_colours(shown):
@@ -262,6 +277,28 @@ def test_an_own_robot_with_hostile_names_closes_its_balance(open_page, tmp_path)
     assert shown.locator("#equations img").count() == 0
     titles = shown.locator(".balance td").evaluate_all("all => all.map((one) => one.title)")
     assert any(HOSTILE in title for title in titles)
+
+
+def test_a_closed_chain_shows_its_constraints_and_their_forces(open_page, tmp_path):
+    """M q̈ + C q̇ + g = τ − Aᵀλ, and the numbers of A beside its letters."""
+    system = dl.load("slider_crank")
+    run = let_go(system)
+    states = {name: run[name].values for name in ("q", "qd", "tau")}
+    found = written(system, run["time"].values, states, tmp_path / "page.html")
+    shown = open_page(tmp_path / "page.html", at=0.0)
+    shown.locator(".modes button").nth(1).click()
+    shown.locator(".balance").scroll_into_view_if_needed()
+    numbers_of = balance(shown)
+    mass, (qdd, coriolis, gravity, tau, force) = numbers_of[:9], numbers_of[9:].reshape(5, 3)
+    left = mass.reshape(3, 3) @ qdd + coriolis + gravity
+    np.testing.assert_allclose(left, tau + force, rtol=0, atol=1e-11)
+    assert np.abs(force).max() > 0.1
+    k = next(k for k, section in enumerate(found.sections) if section.key == "A")
+    place = f'[data-section="{k}"]'
+    shown.locator(place).scroll_into_view_if_needed()
+    wait_until(shown, lambda: numbers(shown, place).size)
+    expected = system.dynamics.bound().at(state(shown)).A.ravel()
+    np.testing.assert_allclose(numbers(shown, place), expected, rtol=0, atol=1e-12)
 
 
 def test_equations_with_numbers_fit_a_narrow_page(open_page, path):
