@@ -49,7 +49,7 @@ def own_robot():
 def part_of(robot):
     motion = move(robot)
     found = mathematics(robot)
-    return found, equations_part(robot, found, motion.t, {"q": motion.q, "qd": motion.qd})
+    return found, equations_part(robot, found, motion.t, motion.tau)
 
 
 def outputs(program, **given):
@@ -117,12 +117,11 @@ def test_formulas_are_marked_once_and_pages_of_equations_not_at_all():
 
 def written(system, t, states, place):
     """A page of the motion and the equations alone: other rooms' kernels take long to write."""
-    found = mathematics(system)
+    found, (q, qd, tau) = mathematics(system), states
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(live, "PARTS", (balance_part,))
-        part = equations_part(system, found, t, states)
-        made, _ = live.live_of(system, states["q"][0], [part])
-    data = {**performed(system.robot, t, states["q"], []), "live": made}
+        made, _ = live.alive(system, q, qd, [equations_part(system, found, t, tau)])
+    data = {**performed(system, t, q, []), **made}
     sections = [("equations", "Equations", found.html)]
     write_page(page(system.name, "", "A motion.", data, sections), place)
     return found
@@ -132,7 +131,7 @@ def written(system, t, states, place):
 def path(tmp_path_factory):
     robot = dl.load("ur5")
     motion, made = move(robot), tmp_path_factory.mktemp("equations") / "page.html"
-    written(robot, motion.t, {"q": motion.q, "qd": motion.qd, "tau": motion.tau}, made)
+    written(robot, motion.t, (motion.q, motion.qd, motion.tau), made)
     return made
 
 
@@ -283,7 +282,7 @@ def test_a_closed_chain_shows_its_constraints_and_their_forces(open_page, tmp_pa
     """M q̈ + C q̇ + g = τ − Aᵀλ, and the numbers of A beside its letters."""
     system = dl.load("slider_crank")
     run = let_go(system)
-    states = {name: run[name].values for name in ("q", "qd", "tau")}
+    states = [run[name].values for name in ("q", "qd", "tau")]
     found = written(system, run["time"].values, states, tmp_path / "page.html")
     shown = open_page(tmp_path / "page.html", at=0.0)
     shown.locator(".modes button").nth(1).click()
