@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from dalembert.mechanisms import PlanarMechanism, SpatialMechanism
     from dalembert.model import Actuator, Joint, Link, Parameter
     from dalembert.report.widget import Widget
+    from dalembert.report.written import write_report
     from dalembert.simulation import (
         Samples,
         SimulationWarning,
@@ -181,6 +182,7 @@ _PUBLIC = {
     "time_optimal": "control",
     "torch": "frameworks",
     "torques_along": "simulation",
+    "write_report": "report.written",
     "virtual_work": "systems.statics",
 }
 
@@ -268,6 +270,7 @@ __all__ = [
     "torch",
     "torques_along",
     "virtual_work",
+    "write_report",
 ]
 
 

@@ -160,3 +160,12 @@ def test_page_of_any_robot():
     text = robot_page(dl.Robot.from_links(links, name="<b>&odd</b>"))
     assert "<title>&lt;b&gt;&amp;odd&lt;/b&gt; – dalembert</title>" in text
     assert "<b>&odd</b>" not in text
+
+
+def test_a_system_writes_its_own_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written = dl.load("pendulum").report()
+    assert written.name == "pendulum.html" and "<!doctype html>" in written.read_text()[:20]
+    there = dl.load("pendulum").report(tmp_path / "deep" / "page.html")
+    assert there == tmp_path / "deep" / "page.html"
+    assert there.read_text() == written.read_text()

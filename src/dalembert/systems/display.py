@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +26,13 @@ def widget_of(system: System) -> Any:
     from dalembert import Widget
 
     return Widget.of(system)
+
+
+def report_of(system: System, path: str | PathLike[str] | None) -> Path:
+    """The system's page in a file, which is written above."""
+    from dalembert import write_report
+
+    return write_report(system, path)
 
 
 def bundle_of(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:

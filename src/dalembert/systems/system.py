@@ -8,13 +8,15 @@ them compiles into one kernel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.model.jointed import Kinds
 from dalembert.systems import rollouts
-from dalembert.systems.display import widget_of
+from dalembert.systems.display import report_of, widget_of
 from dalembert.systems.dynamics import Dynamics, Rows
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.exported import Exported
@@ -96,6 +98,19 @@ class System(Exported):
         There is one for each system, made when first asked for; `dl.Widget(system)` is another one.
         """
         return widget_of(self)
+
+    def report(self, path: str | PathLike[str] | None = None) -> Path:
+        """Write its page, one file that computes in any browser without a network, and return where.
+
+        Without a path the file is in the present folder and has the system's name.
+
+        >>> import dalembert as dl
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     dl.load("pendulum").report(f"{folder}/pendulum.html").name
+        'pendulum.html'
+        """
+        return report_of(self, path)
 
     def neutral(self) -> np.ndarray:
         """The reference configuration q (nq,)."""
