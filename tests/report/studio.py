@@ -14,7 +14,7 @@ TAB = "0123456789abcdef"
 def running(file=None, trust=(), longest=120.0):
     """A server of this process, on a free port."""
     server = Server(0, file, list(trust), longest)
-    thread = Thread(target=server.serve_forever, args=(0.02,))
+    thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield server

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.report.studio import running
+from tests.report.test_page import wait_until
 from tests.report.test_studio import STL, WITH_MESH
 
 
@@ -70,6 +71,12 @@ def test_choose_break_and_mend(studio):
     page.locator("#text").fill(text.replace("link1_joint", "knee"))
     page.locator("#said .wrong").wait_for(state="detached")
     live(page).locator(".joint label", has_text="knee").wait_for()
+    live(page).locator("#joint0").fill("0.7")
+    page.locator("#text").fill(text.replace("link1_joint", "knee").replace('"tool"', '"hand"'))
+    page.locator("#stage.old").wait_for()
+    page.locator("#stage:not(.old)").wait_for()
+    field = live(page).locator("#joint0")
+    wait_until(page, lambda: field.input_value().startswith("0.7"))  # it stands where it stood
     page.locator("#tab-report:enabled").click()
     page.frame_locator("#report iframe:not(.next)").locator("#agreement").wait_for()
     with page.expect_download() as saved:

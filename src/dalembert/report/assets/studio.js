@@ -8,7 +8,7 @@ const DEBOUNCE = 400; // ms without a key before a text is read
 const UNNAMED = { xml: "robot.xml", toml: "mechanism.toml" };
 // What is edited: its name, whether it is the file of the command line, and the text as it was saved last.
 const now = { name: null, kept: null, saved: "", others: new Map() };
-let request = null, waiting = 0;
+let request = null, waiting = 0, names = []; // of the coordinates, where a posture may be taken over
 
 async function post(path, body, signal) {
   const bytes = !(body instanceof Blob) && JSON.stringify(body);
@@ -42,6 +42,9 @@ function show(place, name) {
   const frame = Object.assign(document.createElement("iframe"), { className: "next", title: place.id === "stage" ? "live page" : "report", src: `/page/${name}` });
   frame.setAttribute("sandbox", "allow-scripts allow-downloads");
   place.querySelectorAll(".next").forEach((old) => old.remove());
+  const before = postures.get(place.querySelector("iframe"));
+  const same = before && before.q && names.length && String(before.names) === String(names);
+  postures.set(frame, { names, q: null, begin: same ? before.q : null });
   frame.addEventListener("load", () => {
     frame.className = "";
     place.querySelectorAll("iframe").forEach((old) => { if (old !== frame) old.remove(); });
@@ -53,6 +56,17 @@ function show(place, name) {
   if (place.id === "stage" && !turned()) turn("stage");
   if (place.id === "report") at("tab-report").disabled = false;
 }
+
+// The robot stands where it stood before the text was changed, if it has the same joints.
+const postures = new WeakMap(); // of frames: names, the posture told last, the one to begin with
+addEventListener("message", ({ source, data }) => {
+  const said = data && data.dalembert, frame = [...at("stage").querySelectorAll("iframe")].find((one) => one.contentWindow === source);
+  if (!frame || !said || !Array.isArray(said.q)) return;
+  const posture = postures.get(frame);
+  posture.q = posture.begin || said.q;
+  if (posture.begin) source.postMessage({ dalembert: { q: posture.begin } }, "*"); // a page without origin is named by no other
+  posture.begin = null;
+});
 
 const turned = () => !at("stage").hidden || !at("report").hidden;
 function turn(name) {
@@ -75,6 +89,7 @@ function take(said) {
   if (said.step) step(`${said.step} …`);
   if (said.error) wrong(said.error, said.line);
   if (said.remarks) {
+    names = said.names;
     editor.mark(null, said.remarks);
     if (!editor.field.disabled) tell(said.remarks.length ? said.remarks : [{ text: "Read without a fault." }], "faint");
     ["stage", "report"].forEach((id) => at(id).classList.add("old"));

@@ -81,7 +81,9 @@ def answer(request: dict[str, Any], say: Say) -> None:
         system = found(request, say)
         robot = system.robot
         notes = () if robot is None else robot.notes.warnings
-        say(remarks=remarks(notes, text), names=list(system.dynamics.coordinates))
+        # a posture of a closed chain need not be one of the chain that the text makes of it
+        names = [] if system.dynamics.rows else list(system.dynamics.coordinates)
+        say(remarks=remarks(notes, text), names=names)
         if request.get("only") == "read":
             return
         from dalembert.report.page import stage_page, system_page
