@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.report.page import stage_page, write_page
 from dalembert.report.skeleton import poses_of
 from tests.report.test_live import Q, pose, state, written
 from tests.report.test_page import wait_until
@@ -174,26 +175,43 @@ def test_a_posture_is_held_against_a_push_as_the_library_holds_it(shown):
     np.testing.assert_allclose(state(shown), Q, rtol=0, atol=1e-4)  # it has come back
 
 
-@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
-def test_stops_act_as_the_library_s_do(shown, restitution):
+def test_stops_act_as_the_library_s_do(shown):
     """A stop is hit; without restitution it is leant on and left again, its force being renewed
     every millisecond while the library integrates it."""
-    robot = dl.load("ur5")
-    q, qd = np.array([-0.2, 1.8, 3.1, -0.3, 0.5, 2.0]), np.zeros(6)
-    shown.evaluate(
-        "([q, e]) => { live.stops.restitution = e; live.pose(q); live.advance(0.2); }",
-        [q.tolist(), restitution],
-    )
-    at = np.pi if restitution == 0.0 else None
-    assert at is None or state(shown)[2] == pytest.approx(at, abs=1e-12)
-    shown.evaluate("live.advance(0.2)")
-    settings = {"duration": 0.4, "dt": 0.1, "restitution": restitution}
-    run = dl.simulate(robot, q, qd, progress=False, **settings)
-    assert {"upper_stop"} <= set(run.event_kind.values.tolist())
-    near = 1e-5 if restitution == 0.0 else 1e-7
-    np.testing.assert_allclose(state(shown), run.q[-1], rtol=0, atol=near)
-    assert state(shown)[2] <= robot.upper[2]
-    taken = shown.evaluate("live.struck")
-    assert taken == pytest.approx(float(run.dissipated[-1]), abs=1e-5)
-    assert (taken > 1e-3) == (restitution < 1.0)
+    robot, q = dl.load("ur5"), np.array([-0.2, 1.8, 3.1, -0.3, 0.5, 2.0])
+    go = "([q, e]) => { live.stops.restitution = e; live.pose(q); live.advance(0.2); }"
+    for restitution, near in ((0.0, 1e-5), (0.5, 1e-7), (1.0, 1e-7)):
+        shown.evaluate(go, [q.tolist(), restitution])
+        if restitution == 0.0:
+            assert state(shown)[2] == robot.upper[2]
+        shown.evaluate("live.advance(0.2)")
+        settings = {"duration": 0.4, "dt": 0.1, "restitution": restitution}
+        run = dl.simulate(robot, q, None, progress=False, **settings)
+        assert "upper_stop" in run.event_kind.values.tolist()
+        np.testing.assert_allclose(state(shown), run.q[-1], rtol=0, atol=near)
+        assert state(shown)[2] <= robot.upper[2]
+        taken = shown.evaluate("live.struck")
+        assert taken == pytest.approx(float(run.dissipated[-1]), abs=1e-5)
+        assert (taken > 1e-3) == (restitution < 1.0)
+        assert abs(shown.evaluate("live.lost()")) < 1e-6
+    shown.get_by_role("tab", name="Motion").click()
+    shown.get_by_label("stops at the joints' limits").uncheck()
+    shown.evaluate("(q) => { live.pose(q); live.advance(0.2); }", q.tolist())
+    assert state(shown)[2] > robot.upper[2]
+
+
+def test_a_link_of_a_closed_chain_is_pushed(open_page, tmp_path):
+    chain, force = dl.load("four_bar"), np.array([3.0, 2.0, 0.0])
+    write_page(stage_page(chain), tmp_path / "chain.html")
+    shown = open_page(tmp_path / "chain.html")
+    wait_until(shown, lambda: shown.evaluate("live !== null && Boolean(live.push)"))
+    assert shown.evaluate("live.stops") is None  # the library has none for closed chains either
+    assert shown.evaluate("[...live.laws.keys()]") == ["none", "gravity"]
+    q = state(shown)
+    shown.evaluate("(F) => { live.push.give(1, F, 0.2); live.advance(0.2); }", force.tolist())
+    law = pushed(chain.robot, chain.robot.model.bodies[1].name, force)
+    settings = {"duration": 0.2, "dt": STEP, "control_dt": STEP, "method": "rk4"}
+    run = dl.simulate(chain, q, None, law, progress=False, **settings)
+    np.testing.assert_allclose(state(shown), run.q[-1], rtol=0, atol=1e-9)
+    assert abs(shown.evaluate("live.work")) > 1e-3
     assert abs(shown.evaluate("live.lost()")) < 1e-6

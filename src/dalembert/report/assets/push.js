@@ -77,6 +77,7 @@ function drawPull(live, push, place) {
   if (!view) return;
   const arrow = new Arrow("--c1"), label = element("output", "", place, "force"), seen = new THREE.Vector3(), tip = new THREE.Vector3();
   label.hidden = true;
+  label.setAttribute("aria-live", "off"); // it changes with every frame
   let held = null, close = false;
   function show() {
     const { acts, outputs, inputs, weight } = push;

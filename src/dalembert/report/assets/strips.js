@@ -170,12 +170,12 @@ function drawStrips(live, place) {
   group("Velocities", "q̇", velocities, units.qd, () => live.qd);
   group("Torques", "τ", velocities, units.tau, () => live.tau);
   group("Power of the drives", "τ q̇", velocities, velocities.map(() => "W"), () => live.power());
-  const { friction } = live.given, names = ["kinetic", "potential, from the start", "sum", "work done on it"];
-  const energy = new Strip("Energy balance", "energy / J", friction ? [...names, friction] : names, place);
+  const { friction } = live.given, struck = live.has("stopped"), names = ["kinetic", "potential, from the start", "sum", "work done on it"];
+  const energy = new Strip("Energy balance", "energy / J", [...names, ...(struck ? ["taken by stops"] : []), ...(friction ? [friction] : [])], place);
   let potential0 = 0;
   made.push([energy, () => {
     const kinetic = live.value("kinetic_energy")[0], potential = live.value("potential_energy")[0] - potential0;
-    return [kinetic, potential, kinetic + potential, live.work, ...(friction ? [live.lost()] : [])];
+    return [kinetic, potential, kinetic + potential, live.work, ...(struck ? [live.struck] : []), ...(friction ? [live.lost()] : [])];
   }]);
   const drawAll = () => made.forEach(([strip]) => (strip.still ?? strip).draw());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { made.forEach(([strip]) => strip.paint()); drawAll(); });
