@@ -152,6 +152,13 @@ def test_computed_torque_along_way_points_is_the_library_s(shown):
     wait_until(shown, lambda: shown.evaluate("live.time") > 0.02)
     power = np.array(shown.evaluate("live.run(false), Array.from(live.power())"))
     np.testing.assert_array_equal(power, state(shown, "tau") * state(shown, "qd"))
+    # the way is drawn beside the live robot alone
+    seen = "view.world.children.filter((one) => one.visible).length"
+    whole = shown.evaluate(seen)
+    shown.get_by_role("button", name="Recorded motion").click()
+    assert shown.evaluate(seen) < whole
+    shown.get_by_role("button", name="Live", exact=True).click()
+    assert shown.evaluate(seen) == whole
     shown.get_by_role("button", name="Clear").click()
     assert shown.locator(".points li").count() == 0
 

@@ -97,9 +97,18 @@ function switchModes(panel, bar) {
   modes.setAttribute("role", "group");
   modes.setAttribute("aria-label", "what moves the robot");
   stage.before(modes);
-  const { control, grip } = drawLive(panel, bar);
+  const plain = new Set(view ? view.world.children : []), { control, grip } = drawLive(panel, bar);
+  // what the live robot adds to the picture is not there beside the recorded one
+  function addedSeen(wanted) {
+    for (const one of view ? view.world.children : []) {
+      if (plain.has(one)) continue;
+      if (!wanted) one.userData.seen = one.visible;
+      one.visible = wanted && (one.userData.seen ?? one.visible);
+    }
+  }
   const buttons = [pressed("Recorded motion", modes, () => choose(false)), pressed("Live", modes, () => choose(true))];
   function choose(wanted) {
+    if (live.shown !== wanted) addedSeen(wanted);
     live.shown = wanted;
     control.run(false);
     buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(wanted === (k === 1))));

@@ -163,6 +163,7 @@ function drawErrors(live, parent) {
     const own = live.joints.filter((one) => one.unit === unit);
     strips.push([new Strip("Error on the way", unit === "1" ? "q − q_d" : `q − q_d / ${unit}`, own.map((one) => one.name), parent), own]);
   }
+  restful(live, parent, strips.map(([strip]) => strip));
   const follows = () => live.drive === "follow";
   live.listen((why) => {
     strips.forEach(([strip]) => { strip.box.hidden = !follows(); });
@@ -175,7 +176,7 @@ function drawErrors(live, parent) {
     });
   });
   return () => {
-    if (follows()) strips.forEach(([strip]) => { strip.values(); strip.draw(); });
+    if (follows()) strips.forEach(([strip]) => { if (!strip.still) strip.values(); });
     if (efforts) efforts();
   };
 }
