@@ -61,7 +61,7 @@ def test_wrenches_in_motion_are_those_of_its_acceleration(shown):  # noqa: F811
     qdd = dl.load("ur5").forward_dynamics(q, qd, np.zeros(6))
     require_wrenches(shown, q, qd, qdd)
     assert "In motion" in shown.locator(".forces p").nth(1).text_content()
-    shown.get_by_label("state").select_option("rest")
+    shown.get_by_label("state", exact=True).select_option("rest")
     require_wrenches(shown, q, np.zeros(6), np.zeros(6))
     np.testing.assert_array_equal(state(shown, "qd"), qd)  # looking at it does not stop it
 
@@ -185,7 +185,7 @@ def test_the_page_of_a_closed_chain_shows_its_constraint_force(open_page, chain_
     assert made.locator(f"{rows} >> tbody tr").all_text_contents()[0].startswith("pin[0]")
     force = chain.reactions(q, lam)["pin"]["force"]
     np.testing.assert_allclose(cells(made, f"{points} >> data", 5)[0, 1:4], force, **NEAR)
-    made.get_by_label("state").select_option("rest")
+    made.get_by_label("state", exact=True).select_option("rest")
     _, held = chain.inverse_dynamics(q, np.zeros(3), np.zeros(3))
     np.testing.assert_allclose(cells(made, f"{rows} >> data", 2)[:, 0], held, **NEAR)
     start = made.evaluate("live.forceArrows[0].others[0].group.position.toArray()")
