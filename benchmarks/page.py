@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Iterator
 from importlib.metadata import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 import dalembert as dl
 from dalembert.report.page import system_page
@@ -28,6 +27,7 @@ SYSTEMS = ("ur5", "panda", "four_bar", "stewart_platform")
 MESHES = ("ur5_robot.urdf", "panda.urdf")  # of the package example-robot-data
 FRAMES, STARTS = 600, 7
 PATIENCE = 300_000  # ms
+HEAD = f"{'page':24}{'kB':>6}{'ready':>8}{'median':>8}   script of a frame, ms: median, 99 %, worst"
 # all callbacks of a frame see one time, a sixtieth of a second after the last
 EVEN_TIME = """(() => {
   const ask = requestAnimationFrame.bind(window);
@@ -74,6 +74,7 @@ def opened(browser: Any, path: Path) -> tuple[Any, Any]:
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 850})
     context.add_init_script(EVEN_TIME)
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     page.goto(path.as_uri())
     return context, page
 
@@ -89,21 +90,25 @@ def start(browser: Any, path: Path) -> float | None:
     return there or None
 
 
-def frames(browser: Any, path: Path, count: int) -> tuple[dict[str, np.ndarray], str]:
-    """(ms of script of every frame by leaf, the drift of energy in words)."""
+def frames(browser: Any, path: Path, count: int) -> Iterator[tuple[str, np.ndarray]]:
+    """(Leaf, ms of script of every frame while it is seen)."""
     context, page = opened(browser, path)
-    page.set_default_timeout(PATIENCE)
     page.locator(".modes button").nth(1).click()
-    found = {}
     for leaf in page.locator(".leaves button").all():
         page.evaluate("live.pose(live.home)")
-        found[leaf.text_content()] = np.array(
-            page.evaluate(MEASURE, [leaf.get_attribute("id"), count])
-        )
-    friction = page.evaluate("Boolean(live.given.friction)")
-    drift = "friction" if friction else f"{page.evaluate(DRIFT):.0e}"
+        found = page.evaluate(MEASURE, [leaf.get_attribute("id"), count])
+        yield leaf.text_content(), np.array(found)
     context.close()
-    return found, drift
+
+
+def drift(browser: Any, path: Path) -> str:
+    """Of the energy of a robot let go for ten seconds, in words."""
+    context, page = opened(browser, path)
+    page.locator(".modes button").nth(1).click()
+    friction = page.evaluate("Boolean(live.given.friction)")
+    said = "friction" if friction else f"{page.evaluate(DRIFT):.0e}"
+    context.close()
+    return said
 
 
 def meshed() -> list[Path]:
@@ -116,41 +121,35 @@ def meshed() -> list[Path]:
 
 
 def main() -> None:
-    """Write the pages, open them, and print the table."""
+    """Write the pages, open them, and print what they take."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("systems", nargs="*", help="names of the zoo, or robot files")
     parser.add_argument("--frames", type=int, default=FRAMES)
     parser.add_argument("--starts", type=int, default=STARTS)
     asked = parser.parse_args()
-    table = Table(title="")
-    for heading in ("page", "kB", "ready, ms: best", "median", "leaf"):
-        table.add_column(heading)
-    for heading in ("script per frame, ms: median", "99 %", "worst", "energy drift, 10 s"):
-        table.add_column(heading, justify="right")
+    names = asked.systems or [*SYSTEMS, *meshed()]
     with tempfile.TemporaryDirectory() as folder, launched() as browser:
-        for one in asked.systems or [*SYSTEMS, *meshed()]:
+        print(f"Chromium {browser.version}, {browser.new_page().evaluate(RENDERER)}")
+        print(HEAD)
+        for k, one in enumerate(names):
             system = dl.load(str(one))
-            path = Path(folder) / f"{system.name}{len(table.rows)}.html"
+            path = Path(folder) / f"{k}.html"
             path.write_text(system_page(system), encoding="utf-8")
-            _rows(table, browser, path, f"{system.name}{', meshes' * isinstance(one, Path)}", asked)
-            table.add_section()
-        page = browser.new_page()
-        table.title = f"Chromium {browser.version}, {page.evaluate(RENDERER)}"
-    Console(width=150).print(table)
+            _rows(browser, path, f"{system.name}{', meshes' * isinstance(one, Path)}", asked)
 
 
-def _rows(table: Table, browser: Any, path: Path, name: str, asked: Any) -> None:
-    size = f"{path.stat().st_size / 1000:.0f}"
+def _rows(browser: Any, path: Path, name: str, asked: Any) -> None:
+    """Print a row for each leaf, as soon as there is one."""
+    told = f"{name:24}{path.stat().st_size / 1000:6.0f}"
     ready = [ms for _ in range(asked.starts) if (ms := start(browser, path)) is not None]
     if not ready:
-        table.add_row(name, size, "not live")
+        print(told, " not live", flush=True)
         return
-    found, drift = frames(browser, path, asked.frames)
-    told = [name, size, f"{min(ready):.0f}", f"{np.median(ready):.0f}"]
-    for leaf, ms in found.items():
+    told += f"{min(ready):8.0f}{np.median(ready):8.0f}"
+    print(f"{told}   drift {drift(browser, path)}", flush=True)
+    for leaf, ms in frames(browser, path, asked.frames):
         shown = (np.median(ms), np.quantile(ms, 0.99), ms.max())
-        table.add_row(*told, leaf, *(f"{x:.1f}" for x in shown), drift)
-        told, drift = [""] * 4, ""
+        print(f"{'':46}   {leaf:12}", *(f"{x:8.1f}" for x in shown), flush=True)
 
 
 if __name__ == "__main__":
