@@ -7,7 +7,7 @@ import dalembert as dl
 from dalembert.frameworks.step import step_operation
 from dalembert.kernels.wasm.module import description
 from dalembert.report import live
-from dalembert.report.page import stage_page, write_page
+from dalembert.report.page import stage_page, system_page, write_page
 from dalembert.report.runs import run_page
 from dalembert.systems.wasm import wasm_within
 from tests.report.test_live import numbers, state
@@ -200,3 +200,8 @@ def test_a_system_that_is_too_large_says_why(name, why):
     system = dl.load(name)
     made, said = live.live_of(system, system.neutral())
     assert made is None and why in said
+
+
+def test_the_report_of_a_mechanism_draws_it_and_computes():
+    text = system_page(dl.load("cartesian_pendulum"))
+    assert '"scene":{' in text and '"module":"' in text

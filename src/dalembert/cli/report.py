@@ -41,7 +41,7 @@ def report(subject: str, out: Path | None, robot: str | None, study: Path | None
         elif robot:
             raise DalembertError(f"--robot is for runs, and {subject} is not a file of one (.nc)")
         else:
-            text = system_page(load(subject).compiled, progress=progress)
+            text = system_page(load(subject), progress=progress)
     write_page(text, path)
     name_page(screen, path, len(text))
 

@@ -95,7 +95,8 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
     """
     if system.robot is system:
         return robot_page(system.robot, progress=progress)
-    facts = describe(system)
+    given, system = system, system.compiled  # a mechanism is drawn, its equations are compiled
+    facts = describe(given)
     progress("simulating")
     run = let_go(system)
     charts = [chart for found in run_charts(run).values() for chart in found]
@@ -111,9 +112,9 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
     ]
     progress("compiling the page's kernels")
     t, q, qd, tau = (run[name].values for name in ("time", "q", "qd", "tau"))
-    live, why = alive(system, q, qd, [equations_part(system, written, t, tau)])
+    live, why = alive(given, q, qd, [equations_part(system, written, t, tau)])
     lead = f"Let go with a small velocity; {len(t):,} instants over {SECONDS:g} s. {why}"
-    shown = performed(system, t, q, charts)
+    shown = performed(given, t, q, charts)
     data, title = {**shown, **live}, facts["title"] or system.name
     return page(title, facts["citation"] or "", lead.strip(), data, sections)
 
