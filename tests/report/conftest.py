@@ -2,6 +2,7 @@
 
 import pytest
 
+import dalembert as dl
 from tests.browser import launched
 
 
@@ -9,6 +10,14 @@ from tests.browser import launched
 def browser():
     with launched() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def ur5_page(tmp_path_factory):
+    """The live page of the UR5, which takes seconds to write."""
+    from tests.report.test_live import written
+
+    return written(dl.load("ur5"), tmp_path_factory.mktemp("ur5"))
 
 
 @pytest.fixture

@@ -25,9 +25,9 @@ def written(robot, folder):
     return folder / "page.html"
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return written(dl.load("ur5"), tmp_path_factory.mktemp("live"))
+@pytest.fixture
+def path(ur5_page):
+    return ur5_page
 
 
 @pytest.fixture

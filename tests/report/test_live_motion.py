@@ -6,15 +6,15 @@ import pytest
 import dalembert as dl
 from dalembert.report.page import stage_page, write_page
 from dalembert.report.skeleton import poses_of
-from tests.report.test_live import Q, pose, state, written
+from tests.report.test_live import Q, pose, state
 from tests.report.test_page import wait_until
 
 STEP = 1e-3  # s, of the page
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return written(dl.load("ur5"), tmp_path_factory.mktemp("motion"))
+@pytest.fixture
+def path(ur5_page):
+    return ur5_page
 
 
 @pytest.fixture

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from tests.report.test_live import Q, pose, state, written
+from tests.report.test_live import Q, pose, state
 from tests.report.test_page import wait_until
 
 STRIPS = ("Positions", "Velocities", "Torques", "Power of the drives", "Energy balance")
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return written(dl.load("ur5"), tmp_path_factory.mktemp("strips"))
+@pytest.fixture
+def path(ur5_page):
+    return ur5_page
 
 
 @pytest.fixture
