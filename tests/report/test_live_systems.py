@@ -32,7 +32,17 @@ def test_parts_that_do_not_fit_are_left_out_and_said(monkeypatch):
     monkeypatch.setattr(live, "MOST_BYTES", whole + 700)
     made, why = live.live_of(robot, robot.neutral())
     assert "slopes" not in made and made["weight"] == 2 and made["words"] == 3
-    assert why == "Its page has no slopes: the kernels are too large."
+    assert why == made["left"] == "Its page has no slopes: the kernels are too large."
+
+
+def test_what_is_left_out_is_said_beside_the_live_robot_too(open_page, tmp_path, monkeypatch):
+    slopes = live.Part({"slopes": {"quantity": SLOPES}}, {}, "slopes")
+    monkeypatch.setattr("dalembert.report.page.QUICK", (lambda system: slopes,))
+    robot = dl.load("planar_2r")
+    whole = len(live.fitted(live.loaded(robot), rooms=())[0])
+    monkeypatch.setattr(live, "MOST_BYTES", whole + 700)
+    write_page(stage_page(robot), tmp_path / "page.html")
+    open_page(tmp_path / "page.html").get_by_text("Its page has no slopes").wait_for()
 
 
 def test_a_function_that_two_groups_name_is_there_once():

@@ -95,7 +95,7 @@ def live_of(
     for part in parts:
         made |= part.data
     left = f"Its page has no {', no '.join(missing)}: the kernels are too large." if missing else ""
-    return made, left
+    return made | {"left": left}, left
 
 
 def alive(

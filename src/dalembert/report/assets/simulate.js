@@ -115,7 +115,7 @@ function switchModes(panel, bar) {
     recorded.forEach((one) => { one.hidden = wanted; });
     control.place.hidden = panel.hidden = !wanted;
     charts.hidden = wanted;
-    lead.textContent = wanted ? `Move a joint${grip.there ? " or drag the tool" : ""}. ${LET_GO}${live.stops ? STOPPED : UNSTOPPED}${view && live.push ? " Pull any link to push it." : ""}` : told;
+    lead.textContent = wanted ? `Move a joint${grip.there ? " or drag the tool" : ""}. ${LET_GO}${live.stops ? STOPPED : UNSTOPPED}${view && live.push ? " Pull any link to push it." : ""} ${live.given.left}`.trim() : told;
     clock.hold(wanted);
     grip.show(wanted);
     if (wanted) live.pose(live.start.q, live.start.qd, live.start.time);
