@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from playwright.sync_api import Error
 
 import dalembert as dl
 from dalembert.report import live
@@ -83,12 +84,21 @@ def shown(open_page, notebook):
     page = open_page(notebook)
     assert page.evaluate("model.sent") == [{"ask": "page"}]  # it is made when somebody looks
     page.evaluate("model.set('_page', asked)")
-    wait_until(page, lambda: page.evaluate("model.saves") > 0)
+    wait_until(page, lambda: stands(page) == [0.1, 0.2, 0.3])
     return page
 
 
 def inside(page):
     return page.frames[1]
+
+
+def stands(page, k=1):
+    """q in the frame with this number, None while its page is not there."""
+    there = "typeof live !== 'undefined' && live && live.shown ? Array.from(live.q) : null"
+    try:
+        return page.frames[k].evaluate(there)
+    except (Error, IndexError):
+        return None
 
 
 def test_a_widget_begins_where_python_has_it_and_follows_the_page(shown):
@@ -222,3 +232,36 @@ def test_a_robot_shows_itself_live_in_notebooks_only(monkeypatch):
     assert found["text/html"] == robot._repr_html_() and found["text/plain"] == repr(robot)
     monkeypatch.setattr("dalembert.systems.display.FEW", 1)
     assert view not in robot._repr_mimebundle_()[0]
+
+
+@pytest.fixture
+def twice(shown):
+    """Two views of one widget; each is a frame."""
+    shown.evaluate(  # low ones: what is not in sight does not run
+        "model.set('height', 300); document.body.append(document.createElement('div'));"
+        "void made.render({ model, el: document.body.lastChild })"
+    )
+    wait_until(shown, lambda: stands(shown, 2) == [0.1, 0.2, 0.3])
+    return shown, *shown.frames[1:]
+
+
+def test_of_two_views_one_runs_and_the_other_follows(twice):
+    shown, first, second = twice
+    time = "live.time"
+    first.evaluate("document.querySelector('.run button').click()")
+    wait_until(shown, lambda: first.evaluate(time) > 0.5)
+    wait_until(shown, lambda: second.evaluate(time) > 0.5)
+    assert shown.evaluate("model.get('running')") is True
+    second.evaluate("live.pose([0.5, -0.25, 1])")  # a hand there stops it here
+    wait_until(shown, lambda: first.evaluate("Array.from(live.q)") == [0.5, -0.25, 1])
+    wait_until(shown, lambda: shown.evaluate("model.get('running')") is False)
+    shown.evaluate("model.set('running', true)")  # Python lets it go: one of them runs
+    wait_until(shown, lambda: min(f.evaluate(time) for f in (first, second)) > 0.3)
+
+
+def test_a_page_that_is_loaded_again_goes_on_where_it_was(shown):
+    inside(shown).evaluate("live.pose([0.5, -0.25, 1])")
+    wait_until(shown, lambda: shown.evaluate("model.get('q')") == [0.5, -0.25, 1])
+    shown.evaluate("document.body.append(document.querySelector('iframe'))")  # loads it again
+    wait_until(shown, lambda: stands(shown) == [0.5, -0.25, 1])
+    assert shown.evaluate("model.get('q')") == [0.5, -0.25, 1]

@@ -43,13 +43,20 @@ function embed(live, control) {
   const outer = window.parent;
   if (outer === window) return;
   const send = (message) => outer.postMessage({ dalembert: message }, "*");
-  let last = -Infinity, waiting = 0;
-  function tell() {
-    waiting = 0;
-    last = performance.now();
+  let last = -Infinity, waiting = 0, known = {}, turn = 0; // what the parent knows, and which of its messages came last
+  function state() {
     const { q, qd, time, parameters, about } = live;
     const named = Object.fromEntries(Object.keys(about.parameters).map((name, k) => [name, parameters[k]]));
-    send({ q: Array.from(q), qd: Array.from(qd), t: time, running: control.running(), parameters: named });
+    return { q: Array.from(q), qd: Array.from(qd), t: time, running: control.running(), parameters: named };
+  }
+  // Only what the parent has not said itself: two pages that follow one another would go back and forth.
+  function tell() {
+    const now = state();
+    waiting = 0;
+    if (JSON.stringify(now) === JSON.stringify(known)) return;
+    last = performance.now();
+    known = now;
+    send({ ...now, turn });
   }
   live.listen((why) => {
     if (why !== "turned" && live.shown && !waiting) waiting = setTimeout(tell, Math.max(0, last + OFTEN - performance.now()));
@@ -57,11 +64,13 @@ function embed(live, control) {
   addEventListener("message", ({ source, data: said }) => {
     const given = said && said.dalembert;
     if (source !== outer || !given || typeof given !== "object") return;
+    if (Number.isInteger(given.turn)) turn = given.turn;
     try {
       takeState(live, askedState(live, given));
       if (typeof given.running === "boolean") control.run(given.running);
+      for (const name in known) known[name] = name === "parameters" ? { ...known[name], ...given[name] } : given[name] ?? known[name];
     } catch (error) {
-      send({ error: error.message });
+      send({ error: error.message, ...(known = state()), turn }); // it stands as before, whatever was asked for
     }
   });
 }

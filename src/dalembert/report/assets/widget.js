@@ -1,5 +1,6 @@
 // A system in a notebook: its live page in a frame of its own, and the state that Python and the page share.
 const STATE = ["q", "qd", "t"];
+let speaker = null; // the view that changes the model now; all views of a model share this script
 
 function render({ model, el }) {
   const place = el.ownerDocument.defaultView, frame = el.ownerDocument.createElement("iframe"), said = el.ownerDocument.createElement("p");
@@ -10,7 +11,7 @@ function render({ model, el }) {
   said.style.cssText = "margin: .4rem 0; font-family: system-ui, sans-serif; opacity: .7";
   el.append(said, frame);
   const send = (message) => frame.contentWindow.postMessage({ dalembert: message }, "*"); // a sandbox has no name
-  let own = false, there = false, runs = false, changed = new Set();
+  let there = false, runs = false, elsewhere = false, turn = 0, changed = new Set();
 
   function open() {
     const page = model.get("_page");
@@ -19,34 +20,45 @@ function render({ model, el }) {
     there = false;
     if (page) frame.srcdoc = page; else model.send({ ask: "page" });
   }
-  // what Python has set, once for all that it set together
+  // What Python has set, once for all that it set together. Where another view moves, this one follows and does not run itself.
   function post() {
+    if (elsewhere) STATE.forEach((name) => changed.add(name));
     const message = Object.fromEntries([...changed].map((name) => [name, model.get(name)]));
+    if (elsewhere) message.running = runs = false;
+    elsewhere = false;
     changed = new Set();
-    if (Object.keys(message).length) send(message);
+    send({ ...message, turn: ++turn });
   }
   function set(name) {
-    if (own) return;
+    if (speaker === frame) return;
     if (there && !changed.size) queueMicrotask(post);
+    if (speaker) elsewhere = there;
     changed.add(name);
+  }
+  // It begins where Python, or another view of it, has it; so does a page that was loaded again, as notebooks do when they move a cell.
+  function begin() {
+    there = true;
+    elsewhere = false;
+    STATE.forEach((name) => changed.add(name));
+    if (Object.keys(model.get("parameters")).length) changed.add("parameters");
+    if (runs) changed.add("running");
+    post();
   }
   function hear({ source, data }) {
     const state = data && data.dalembert;
     if (source !== frame.contentWindow || !state) return;
     said.textContent = state.error ? `The page refused it: ${state.error}.` : "";
     if (!state.q) return;
-    if (!there) {
-      there = true;
-      STATE.forEach((name) => changed.add(name)); // it begins where Python, or another view of it, has it
-      if (Object.keys(model.get("parameters")).length) changed.add("parameters");
-      return post();
+    if (!state.turn) return begin(); // it has heard nothing yet
+    if (state.turn !== turn) return; // nor the last
+    speaker = frame;
+    try {
+      runs = state.running;
+      for (const name of [...STATE, "parameters", "running"]) model.set(name, state[name]);
+      model.save_changes();
+    } finally {
+      speaker = null;
     }
-    if (changed.size) return; // Python has said something else meanwhile
-    own = true;
-    for (const name of [...STATE, "parameters"]) model.set(name, state[name]);
-    if (runs !== state.running) model.set("running", runs = state.running); // another view may run while this one stands
-    model.save_changes();
-    own = false;
   }
   const tall = () => { frame.style.height = `${model.get("height")}px`; };
   const heard = [["change:_page", open], ["change:_said", () => { said.textContent = model.get("_said"); }], ["change:height", tall]];
