@@ -11,6 +11,7 @@ from dalembert.errors import FormulationError
 from dalembert.kernels.program.program import Port, Program
 from dalembert.report.live_part import kernel_of
 from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.friction import coulomb_of, rise
 from dalembert.systems.system import System
 
 # quantities that a page shows, the more important first; a system has those of its catalogue
@@ -82,6 +83,8 @@ def _motion(system: System, when: Mapping[str, Any]) -> dict[str, Any]:
         wanted["close"] = close(system)
     if seen.rows:
         wanted["project_velocity"] = dict(when)
+    if coulomb_of(system.compiled).any():
+        wanted["rise"] = kernel_of(system, lambda here, q: {"rise": rise(here, q)}, "rise")
     return wanted | {"kinetic_energy": {}, "potential_energy": {}}
 
 

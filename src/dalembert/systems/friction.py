@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.errors import SettingError
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
 from dalembert.kernels.program.trace import trace
 from dalembert.linalg.cholesky import cholesky_solve
 
 if TYPE_CHECKING:
+    from dalembert.systems.dynamics import Dynamics
     from dalembert.systems.system import System
 
 LEAST_WIDTH = 1e-3  # rad/s or m/s
@@ -42,11 +45,34 @@ def smoothing_width(
     """
     if smoothing is not None:
         return np.full(system.nv, float(smoothing))
-    most = np.abs(coulomb_of(system)).max(axis=0)
+    most = _most(system, parameters)
     if not most.any():
         return np.full(system.nv, LEAST_WIDTH)
     mobility = _on_device(system, q) if on_device((q,)) else _mobility(system, q, parameters)
     return np.maximum(LEAST_WIDTH, most * mobility * dt / STEPS_PER_RISE)
+
+
+def _most(system: System, parameters: Any) -> np.ndarray:
+    """Largest |c| (nv,) of all settings of the parameters (..., n), the defaults where none is given."""
+    made = system.dynamics
+    if parameters is None or not is_symbolic(made.coulomb):
+        return np.abs(coulomb_of(system)).max(axis=0)
+    settings = np.unique(np.reshape(parameters, (-1, len(made.parameters))), axis=0)
+    found = [np.asarray(made.bound(values).coulomb, dtype=float) for values in settings]
+    return np.abs(found).max(axis=(0, 1), initial=0.0)
+
+
+def rise(seen: Dynamics, q: Any) -> Any:
+    """The rule of `smoothing_width` at one posture without its least value, for dt = 1 s, traceable."""
+    positive, negative = seen.coulomb
+    most = np.maximum(np.abs(positive), np.abs(negative))
+    return most * mobility(seen, q) / STEPS_PER_RISE
+
+
+def mobility(seen: Dynamics, q: Any) -> Any:
+    """(M⁻¹)_ii (nv,) at one posture, traceable."""
+    M, unit = seen.mass_matrix(q), np.eye(seen.nv)
+    return np.stack([cholesky_solve(M, unit[i])[i] for i in range(seen.nv)])
 
 
 def _mobility(system: System, q: np.ndarray, parameters: Any) -> np.ndarray:
@@ -60,12 +86,7 @@ def _on_device(system: System, q: Any) -> np.ndarray:
     """The same for postures that lie on a GPU, computed there."""
     made = system._devices.get("mobility")
     if made is None:
-        dynamics, unit = system.dynamics.bound(), np.eye(system.nv)
-
-        def function(q: Any) -> Any:
-            M = dynamics.mass_matrix(q)
-            return np.stack([cholesky_solve(M, unit[i])[i] for i in range(dynamics.nv)])
-
-        program = trace(function, {"q": (system.nq,)}, name="mobility")
+        dynamics = system.dynamics.bound()
+        program = trace(partial(mobility, dynamics), {"q": (system.nq,)}, name="mobility")
         made = system._devices["mobility"] = DeviceKernel(program, "mobility")
     return made((q.reshape(-1, system.nq),)).max(axis=0).get()

@@ -85,7 +85,7 @@ const equations = (() => {
     sign("+");
     part("g(q)", "torques of gravity and springs", 1, () => live.value("gravity_torque"), "torque");
     sign("=");
-    part("τ", "torques of drives and pushes", 1, () => live.acting, "torque");
+    part("τ", "torques of drives, pushes and stops", 1, () => live.acting, "torque");
     if (live.given.friction && live.has("generalized_forces")) {
       sign("+");
       part("ψ", "friction and other forces without potential", 1, () => live.value("generalized_forces"), "torque");
@@ -100,7 +100,8 @@ const equations = (() => {
     return {
       place: box,
       update() {
-        const values = parts.map(({ value }) => Float64Array.from(value())), most = {};
+        const all = () => parts.map(({ value }) => Float64Array.from(value())), { stops, shown } = live;
+        const values = stops && shown ? stops.leant(all) : all(), most = {};
         parts.forEach(({ scale }, k) => { most[scale] = Math.max(most[scale] ?? 0, largest([values[k]])); });
         parts.forEach(({ cells, scale }, k) => cells.forEach(([cell, text], i) => {
           const value = values[k][i];

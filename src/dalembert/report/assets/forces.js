@@ -46,11 +46,12 @@ class Loads {
     live.acting.set(kept.tau);
   }
 
-  // All that acts now: the torques of the drives, and the hand that pushes.
+  // All that acts now: the torques of the drives, the hand that pushes, and the stops that are leant on.
   push() {
-    const { acting, tau, push, kernels } = this.live;
+    const { acting, tau, push, kernels, stops } = this.live;
     acting.set(tau);
     if (push?.acts) kernels.call("push").tau.forEach((force, j) => { acting[j] += force; });
+    if (stops) { stops.leant(() => this.tau.set(acting)); acting.set(this.tau); }
   }
 
   // Wrenches at joints and constraints, in the kernel's memory; null where there are none.
@@ -106,7 +107,7 @@ function drawJoints(live, parent) {
   let world = false;
   const sums = numberTable(box, "What each joint exerts on its link, about the joint's origin.", [
     ["joint"], ["force / N"], ["moment / N m"],
-    ["motor", "along the joint's motion, Sᵀ F: what its motor gives, with friction and springs; N m, or N where it slides"],
+    ["motor", "along the joint's motion, Sᵀ F: what its motor gives, with friction, springs and stops; N m, or N where it slides"],
     ["bearing / N", "the force without the motor's part"], ["bearing / N m", "the moment without the motor's part"],
   ], names);
   const axes = element("div", null, box, "head");

@@ -80,9 +80,16 @@ class Motion {
     this.closes = kernels.functions.has("close"); // constraints on positions
     this.held = kernels.functions.has("project_velocity"); // and on velocities
     this.origin = 0; // s, when it began
-    const { smoothing } = this.found.said;
-    if (smoothing) this.state.width.set(smoothing.rise.map((rise) => Math.max(smoothing.least, rise * dt)));
+    this.smooth();
     this.count = this.left = 0;
+  }
+
+  // Over which velocities Coulomb friction rises in a motion from here; of a module without `rise`, from the neutral posture.
+  smooth() {
+    const { smoothing } = this.found.said, here = this.kernels.functions.has("rise");
+    if (!smoothing) return;
+    const rises = here ? this.kernels.call("rise").rise : smoothing.rise;
+    rises.forEach((rise, j) => { this.state.width[j] = Math.max(smoothing.least, rise * this.dt); });
   }
 
   get time() {

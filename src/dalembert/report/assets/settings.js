@@ -1,7 +1,7 @@
 // Two settings of the parameters, A and B: the live robot has one, the other may move beside it.
 "use strict";
 const SETTINGS = ["A", "B"];
-const STATE = ["q", "qd", "t", "tau", "acting"], COUNTS = ["work", "struck", "count", "left", "energy0"]; // all that a robot's motion is
+const STATE = ["q", "qd", "t", "tau", "acting", "width", "rests"], COUNTS = ["work", "struck", "count", "left", "energy0"]; // all that a robot's motion is
 
 class Settings {
   // Of one live robot, made when first asked for; null where it has no parameters.
@@ -62,6 +62,7 @@ class Settings {
     this.take(this.mine, values);
     if (live.count === 0) { live.pose(live.q.slice(), live.qd.slice(), live.origin); return; }
     live.energy0 += live.energy() - before; // a change of its body is no loss
+    live.smooth();
     live.tell("changed");
   }
 
@@ -139,6 +140,7 @@ class Settings {
     this.beside(() => {
       if (live.closes) closing.settle(live);
       live.back(0);
+      live.smooth();
       live.energy0 -= live.lost(); // counted from here
     });
   }

@@ -11,13 +11,14 @@ class Live extends Motion {
   constructor(kernels, given) {
     super(kernels, given.dt);
     this.about = kernels.about;
-    const { q, qd, tau, t = null, parameters = new Float64Array(0) } = this.state;
+    const { q, qd, tau, t = null, width = null, parameters = new Float64Array(0) } = this.state;
     // kernels see the sum of all that acts, `acting`; `tau` are the torques of the drives alone
-    Object.assign(this, { q, qd, acting: tau, t, parameters, listeners: [], given });
+    Object.assign(this, { q, qd, acting: tau, t, width, parameters, listeners: [], given });
     this.tau = new Float64Array(qd.length);
     this.before = new Float64Array(q.length);
     this.forces = []; // {acts, value()}: generalised forces from outside
-    this.stops = null; // {step(dt)}: a step that minds the limits
+    this.stops = null; // {step(dt), leant(act)}: a step that minds the limits
+    this.rests = new Int8Array(qd.length); // 1: on the upper stop, −1: on the lower one
     this.drive = "none";
     this.each = null; // called after every step
     const { lower, upper } = this.about.limits, { kinds } = given;
@@ -61,10 +62,12 @@ class Live extends Motion {
     if (qd) this.qd.set(qd); else this.qd.fill(0);
     this.tau.fill(0);
     this.acting.fill(0);
+    this.rests.fill(0);
     this.origin = time;
     if (this.t) this.t[0] = time;
     if (this.closes) closing.settle(this);
     this.back(0);
+    this.smooth();
     this.start = { q: Float64Array.from(this.q), qd: Float64Array.from(this.qd), time };
     this.count = this.left = 0;
     this.work = 0; // J, of drives and pushes

@@ -10,11 +10,9 @@ class Stops {
     this.live = live;
     this.restitution = 0.3;
     this.limited = live.joints.filter((one) => one.low !== null || one.high !== null);
-    this.rests = new Int8Array(size); // 1: on the upper stop, −1: on the lower one
     this.base = new Float64Array(size);
     this.held = new Float64Array(size);
     this.saved = { q: new Float64Array(live.q.length), qd: new Float64Array(size), work: 0 };
-    live.listen((why) => { if (why === "posed") this.rests.fill(0); });
   }
 
   step(dt) {
@@ -35,6 +33,14 @@ class Stops {
     live.acting.set(base);
   }
 
+  // What a function finds with the forces of the stops among all that acts at this state.
+  leant(act) {
+    const { live, base } = this;
+    base.set(live.acting);
+    this.lean();
+    try { return act(); } finally { live.acting.set(base); }
+  }
+
   save() {
     const { live, saved } = this;
     saved.q.set(live.q);
@@ -53,7 +59,7 @@ class Stops {
   passes() {
     const { live, saved } = this;
     return this.limited.some((one) => {
-      if (this.rests[one.v]) return false;
+      if (live.rests[one.v]) return false;
       const now = live.q[one.k], was = saved.q[one.k];
       return (one.high !== null && now > one.high && was <= one.high + OUTSIDE) || (one.low !== null && now < one.low && was >= one.low - OUTSIDE);
     });
@@ -84,7 +90,7 @@ class Stops {
 
   // As the library's own events do: the joint that goes fastest into its stop bounces first, slow ones come to rest.
   strike(tired) {
-    const { live, limited, held, rests, restitution } = this, { qd } = live;
+    const { live, limited, held, restitution } = this, { qd, rests } = live;
     const met = limited.map((one) => [one, this.side(one)]).filter(([, side]) => side);
     met.forEach(([one, side]) => this.put(one, side));
     for (let turn = 0; turn < 20 * qd.length; turn++) {
@@ -104,8 +110,9 @@ class Stops {
 
   // Stops push joints that rest on them so that they stay; one that would have to pull lets go.
   lean() {
-    const { live, base, rests, held } = this, { acting } = live;
+    const { live, base, held } = this, { acting, rests } = live;
     acting.set(base);
+    for (const one of this.limited) if (rests[one.v] && !this.side(one)) rests[one.v] = 0;
     for (let turn = 0; turn <= base.length && rests.some(Boolean); turn++) {
       rests.forEach((side, v) => { held[v] = side ? 1 : 0; });
       const { impulse } = live.kernels.call("stopped", { rates: live.value("forward_dynamics"), held });
@@ -118,7 +125,7 @@ class Stops {
 
   // What drifted within the step goes back to its stop.
   settle() {
-    const { live, rests, held } = this;
+    const { live, held } = this, { rests } = live;
     if (!rests.some(Boolean)) return;
     const before = live.energy();
     rests.forEach((side, v) => { held[v] = side ? 1 : 0; });
@@ -135,14 +142,14 @@ function drawStops(live, parent) {
   const label = element("label", null, row), tick = element("input", null, label);
   label.append(" stops at the joints' limits");
   Object.assign(tick, { type: "checkbox", checked: true });
-  tick.addEventListener("change", () => { stops.rests.fill(0); live.stops = tick.checked ? stops : null; });
+  tick.addEventListener("change", () => { live.rests.fill(0); live.stops = tick.checked ? stops : null; });
   const bounce = element("label", "restitution ", row), share = element("input", null, bounce);
   bounce.title = "a joint leaves its stop with this share of the speed it came with";
   Object.assign(share, { type: "number", min: 0, max: 1, step: 0.1, value: stops.restitution });
   share.addEventListener("input", () => { if (share.checkValidity() && share.value !== "") stops.restitution = share.valueAsNumber; });
   const said = element("span", "", row, "faint");
   return () => {
-    const resting = live.stops ? stops.limited.filter((one) => stops.rests[one.v]).map((one) => plainName(one.name)) : [];
+    const resting = live.stops ? stops.limited.filter((one) => live.rests[one.v]).map((one) => plainName(one.name)) : [];
     said.textContent = resting.length ? `${resting.join(", ")} rests on its stop` : live.struck > 1e-9 ? `they took ${number(live.struck)} J` : "";
   };
 }
