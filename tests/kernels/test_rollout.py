@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.systems.friction import smoothing_width
 from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model, random_state
 
@@ -209,3 +210,18 @@ def test_no_states_roll_out_to_none(name, moving):
     tau = np.zeros((4, 3, 0, robot.nv)) if moving else q
     for end in robot.rollout(q, q, tau, steps=4, dt=1e-3, every=2):
         assert end.shape == (2, 3, 0, robot.nv)
+
+
+def test_friction_rises_over_the_width_of_the_parameters_given():
+    """A larger friction would make the steps unstable over the width of the default one."""
+    joint = {"type": "revolute", "axis": (0, 1, 0)}
+    body = {"name": "arm", "mass": 1.0, "com": (0.3, 0, 0), "inertia": 0.02 * np.eye(3)}
+
+    def arm(c):
+        return Robot.from_links([{**body, "joint": {**joint, "coulomb": c}}], name="arm")
+
+    given, q = np.array([[5.0], [30.0]]), np.array([0.3])
+    open_ = arm(dl.Parameter("c", 1.0))
+    for values, c in ((given[1], 30.0), (given, 30.0), (None, 1.0)):
+        found = smoothing_width(open_, q, 1e-2, parameters=values)
+        np.testing.assert_allclose(found, smoothing_width(arm(c), q, 1e-2), rtol=1e-14)

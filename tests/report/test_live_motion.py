@@ -207,6 +207,76 @@ def test_stops_act_as_the_library_s_do(shown):
     assert state(shown)[2] > robot.upper[2]
 
 
+def test_a_joint_on_its_stop_is_held_by_it_in_all_that_is_shown(shown):
+    """q̈ and the wrenches are those of the robot that leans on its stop, not of one beyond it."""
+    robot, q = dl.load("ur5"), np.array([-0.2, 1.8, 3.1, -0.3, 0.5, 2.0])
+    go = "(q) => { live.stops.restitution = 0; live.pose(q); live.advance(0.15); }"
+    shown.evaluate(go, q.tolist())
+    at, qd = state(shown), state(shown, "qd")
+    assert at[2] == robot.upper[2] and qd[2] == 0.0
+    shown.get_by_role("tab", name="Forces").click()
+    found = shown.evaluate("loadsOf(live).at(() => {}) ?? Array.from(loadsOf(live).qdd)")
+    M, free = robot.mass_matrix(at), robot.forward_dynamics(at, qd, np.zeros(6))
+    others = [0, 1, 3, 4, 5]
+    expected = np.zeros(6)
+    expected[others] = np.linalg.solve(M[np.ix_(others, others)], (M @ free)[others])
+    assert free[2] > 1.0
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(state(shown, "acting"), np.zeros(6))
+
+
+def rubbing(coulomb, load=0.5):
+    """Two joints with Coulomb friction; the mass at the end is a parameter."""
+    joint = {"type": "revolute", "axis": (0, 1, 0), "coulomb": coulomb}
+    body = {"mass": 1.0, "com": (0.3, 0, 0), "inertia": np.diag([0.001, 0.02, 0.02])}
+    elbow = np.eye(4)
+    elbow[0, 3] = 0.6
+    first = {"name": "upper", "joint": {**joint, "limits": (-2.0, 0.8)}, **body}
+    second = {"name": "fore", "parent": "upper", "joint": {**joint, "origin": elbow}, **body}
+    second["mass"] = dl.Parameter("load", load)
+    return dl.Robot.from_links([first, second], tool=elbow, name="rubbing")
+
+
+@pytest.fixture(scope="module")
+def rubbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rubbing")
+    write_page(stage_page(rubbing(dl.Parameter("friction", 0.4))), folder / "rubbing.html")
+    return folder / "rubbing.html"
+
+
+@pytest.mark.parametrize("values", [{"friction": 0.4, "load": 0.5}, {"friction": 6.0, "load": 0.2}])
+def test_coulomb_friction_rises_as_in_the_library_from_there(open_page, rubbed, values):
+    """Over widths of the posture where it was let go and of the parameters it has."""
+    shown, q = open_page(rubbed), np.array([-1.2, 1.4])
+    wait_until(shown, lambda: shown.evaluate("live !== null && live.shown"))
+    robot = rubbing(dl.Parameter("friction", 0.4))
+    settings = [values[name] for name in robot.named_parameters]
+    shown.evaluate("(p) => live.settings.put(Float64Array.from(p))", settings)
+    shown.evaluate(
+        "(q) => { live.stops = null; live.pose(q, [2, -3]); live.advance(0.4); }", q.tolist()
+    )
+    options = {"duration": 0.4, "dt": STEP, "method": "rk4", "friction": "smooth"}
+    run = dl.simulate(robot, q, [2.0, -3.0], parameters=values, progress=False, **options)
+    np.testing.assert_allclose(state(shown), run.q[-1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(state(shown, "qd"), run.qd[-1], rtol=0, atol=1e-8)
+
+
+def test_each_of_two_settings_has_its_own_stops(open_page, rubbed):
+    """One falls onto its stop and rests there; the other has too much friction to come so far."""
+    shown, robot = open_page(rubbed), rubbing(dl.Parameter("friction", 0.4))
+    wait_until(shown, lambda: shown.evaluate("live !== null && live.shown"))
+    q, stiff = [0.7, 0.2], {"friction": 60.0, "load": 0.5}
+    begin = "([q, b]) => { live.pose(q); live.settings.compare(true, b); live.advance(0.6); }"
+    shown.evaluate(begin, [q, [stiff[name] for name in robot.named_parameters]])
+    assert state(shown)[0] == robot.upper[0]
+    assert state(shown, "rests").tolist() == [1, 0]
+    assert state(shown, "settings.other.rests").tolist() == [0, 0]
+    options = {"duration": 0.6, "dt": STEP, "method": "rk4", "friction": "smooth"}
+    run = dl.simulate(robot, q, None, parameters=stiff, progress=False, **options)
+    assert run.q[-1][0] < robot.upper[0] - 0.01
+    np.testing.assert_allclose(state(shown, "settings.other.q"), run.q[-1], rtol=0, atol=1e-9)
+
+
 def test_a_link_of_a_closed_chain_is_pushed(open_page, tmp_path):
     chain, force = dl.load("four_bar"), np.array([3.0, 2.0, 0.0])
     write_page(stage_page(chain), tmp_path / "chain.html")

@@ -215,3 +215,14 @@ def test_a_system_that_is_too_large_says_why(name, why):
 def test_the_report_of_a_mechanism_draws_it_and_computes():
     text = system_page(dl.load("cartesian_pendulum"))
     assert '"scene":{' in text and '"module":"' in text
+
+
+def test_a_mechanism_too_large_for_one_program_has_a_page_of_its_motion(
+    open_page, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("dalembert.mechanisms.analysis.MOST_COMPILED", 2)
+    monkeypatch.setattr("dalembert.report.facts.MOST_COUNTED", 5)
+    write_page(system_page(dl.load("two_bars")), tmp_path / "page.html")
+    shown = open_page(tmp_path / "page.html")
+    assert "too many for one program" in shown.locator("#motion > p").first.text_content()
+    assert shown.locator("#charts svg, #charts canvas").count() and shown.locator("#model").count()

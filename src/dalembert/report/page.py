@@ -13,19 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, FormulationError
 from dalembert.report import agreement
 from dalembert.report.asset import asset
 from dalembert.report.charts import Plot, motion_charts
 from dalembert.report.closures import drawn, drawn_bodies
 from dalembert.report.colours import css
 from dalembert.report.facts import describe
-from dalembert.report.live import QUICK, alive, instants, live_of
+from dalembert.report.live import MOST_JOINTS, QUICK, alive, instants, live_of
 from dalembert.report.live import SCRIPTS as LIVE_SCRIPTS
 from dalembert.report.live_equations import equations_part
 from dalembert.report.looks import Looks, looks_of
 from dalembert.report.mathematics import mathematics
 from dalembert.report.motion import SampledMotion, move, path, postures
+from dalembert.report.released import SECONDS, let_go, released
 from dalembert.report.run_charts import run_charts
 from dalembert.report.sections import agreement_html, coordinates_html, counts_html, model_html
 from dalembert.report.skeleton import numbers_of
@@ -36,7 +37,6 @@ from dalembert.text import html, html_data
 
 POSES, FEWEST = 12_000, 61  # of bodies at all instants; the viewer goes from one to the next
 GLIMPSES = 41  # postures of the recorded motion on a stage alone, where it only gives the bounds
-SECONDS, SLOW, SEED = 2.0, 0.3, 5  # of a system let go: time, share of a random velocity
 SCRIPTS = ("clock.js", "plots.js", "shapes.js", "handling.js", "bones.js", "viewer.js")
 NO_SCRIPTS = (
     "<noscript><p>Scripts are off: the moving picture and the plots need them, all else is here."
@@ -95,7 +95,11 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
     """
     if system.robot is system:
         return robot_page(system.robot, progress=progress)
-    given, system = system, system.compiled  # a mechanism is drawn, its equations are compiled
+    given = system  # a mechanism is drawn, its equations are compiled
+    try:
+        system = given.compiled
+    except FormulationError as error:
+        return _recorded_page(given, f"Its equations are not in its page: {error}", progress)
     facts = describe(given)
     progress("simulating")
     run = let_go(system)
@@ -119,6 +123,19 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
     return page(title, facts["citation"] or "", lead.strip(), data, sections)
 
 
+def _recorded_page(system: System, why: str, progress: Callable[[str], Any]) -> str:
+    """The page of a system that is too large for one program: what it is, and its motion."""
+    facts = describe(system)
+    progress("simulating")
+    run = let_go(system)
+    charts = [chart for found in run_charts(run).values() for chart in found]
+    few = [chart for chart in charts if len(chart.series) <= MOST_JOINTS]
+    lead = f"Let go with a small velocity, for {SECONDS:g} s. {why}."
+    data = performed(system, run["time"].values, run["q"].values, few)
+    sections = [("model", "Model", coordinates_html(facts))]
+    return page(facts["title"] or system.name, facts["citation"] or "", lead, data, sections)
+
+
 def stage_page(system: System, progress: Callable[[str], Any] = lambda step: None) -> str:
     """The stage alone as a self-contained document: the live robot without sections or recording.
 
@@ -138,27 +155,10 @@ def stage_page(system: System, progress: Callable[[str], Any] = lambda step: Non
     return page(system.name, "", why, {**shown, "live": live, "alone": True}, [])
 
 
-def let_go(system: System) -> Any:
-    """A run of a few seconds from the reference posture, with a random small velocity."""
-    import dalembert
-
-    q, qd = _released(system)
-    return dalembert.simulate(system, q, qd, duration=SECONDS, dt=0.01, progress=False)
-
-
-def _released(system: System) -> tuple[np.ndarray, np.ndarray]:
-    made = system.dynamics.bound()
-    nudge, velocity = SLOW * np.random.default_rng(SEED).normal(size=(2, system.nv))
-    # away from a reference posture that may be singular, unless constraints hold the system there
-    start = system.neutral() if made.rows else made.integrate(system.neutral(), nudge)
-    q, qd = made.project(start, velocity, 0.0)
-    return q, qd
-
-
 def start_of(system: System) -> np.ndarray:
     """q (nq,) where a live system begins."""
     if system.robot is not system:
-        return _released(system)[0]
+        return released(system)[0]
     return system.integrate(system.neutral(), postures(system.robot)[0])
 
 

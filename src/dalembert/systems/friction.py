@@ -53,7 +53,7 @@ def smoothing_width(
 
 
 def _most(system: System, parameters: Any) -> np.ndarray:
-    """Largest |c| (nv,) of all settings of the parameters (..., n), the defaults where none is given."""
+    """Largest |c| (nv,) of all settings (..., n) of the parameters, or of their defaults."""
     made = system.dynamics
     if parameters is None or not is_symbolic(made.coulomb):
         return np.abs(coulomb_of(system)).max(axis=0)
