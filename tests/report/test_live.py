@@ -220,3 +220,42 @@ def test_joints_of_a_floating_robot_have_their_own_limits(open_page, tmp_path):
     height = "live.value('bodies')[11]"
     fallen = shown.evaluate(f"{{ const z = {height}; live.advance(0.2); {height} - z }}")
     assert fallen == pytest.approx(-0.5 * 9.81 * 0.2**2, rel=1e-9)  # the hull, without contact
+
+
+INSIDE = """() => {
+  const { left, right, top, bottom } = document.getElementById("arm").getBoundingClientRect();
+  const one = document.querySelector(".grip").getBoundingClientRect();
+  return one.left >= left && one.right <= right && one.top >= top && one.bottom <= bottom;
+}"""
+
+
+def test_a_robot_that_hangs_stays_in_a_narrow_picture(open_page, path):
+    """The camera goes farther off and looks at it; what is outside covers no control."""
+    shown = open_page(path, at=0.0, width=400)
+    shown.locator(".modes button").nth(1).click()
+    for q in ([0.0, 1.57, 0.0, 0.0, 0.0, 0.0], [3.1, 0.4, 0.0, 0.0, 0.0, 0.0]):
+        shown.evaluate("(q) => live.pose(q)", q)
+        wait_until(shown, lambda: shown.evaluate(INSIDE))
+    assert shown.evaluate("getComputedStyle(document.getElementById('arm')).overflow") == "hidden"
+
+
+def test_the_plots_come_first_and_tools_unfold(shown):
+    """What is looked at after a robot is let go is seen without scrolling."""
+    pose(shown)
+    assert shown.locator(".posture .head").get_by_role("button").count() == 2
+    shown.get_by_role("tab", name="Motion").click()
+    assert shown.locator(".strip:visible").first.bounding_box()["y"] < 500
+    assert shown.get_by_label("force along x, N").is_hidden()
+    shown.locator(".push summary").click()
+    assert shown.get_by_label("force along x, N").is_visible()
+    shown.get_by_role("tab", name="Posture").click()
+    shown.get_by_role("button", name="Add as way-point").click()
+    shown.get_by_role("tab", name="Motion").click()
+    assert shown.get_by_role("button", name="Follow").is_visible()
+
+
+def test_rounding_is_nothing_beside_a_recorded_curve(open_page, path):
+    """The kinetic energy of a motion that begins at rest is zero, not 1e-30."""
+    shown = open_page(path, at=0.0)
+    texts = shown.locator("#charts .legend span").all_text_contents()
+    assert texts and not any("e−" in text for text in texts)

@@ -101,7 +101,7 @@ def test_arrows_leave_with_the_leaf_unless_they_are_asked_to_stay(shown):  # noq
     turn(shown, "Motion")
     assert shown.evaluate(visible) == [0, 0]
     turn(shown)
-    shown.get_by_label("on every leaf").check()
+    shown.get_by_label("on every tab").check()
     turn(shown, "Motion")
     assert shown.evaluate(visible)[0] > 1
 

@@ -59,6 +59,7 @@ def test_a_push_is_the_force_that_the_library_simulates(shown):
 
 def test_a_push_typed_in_begins_the_motion(shown):
     shown.get_by_role("tab", name="Motion").click()
+    shown.locator(".push summary").click()
     shown.get_by_label("body that is pushed").select_option("forearm_link")
     shown.get_by_label("force along x, N").fill("40")
     before = shown.evaluate("live.count")
@@ -202,6 +203,7 @@ def test_stops_act_as_the_library_s_do(shown):
         assert (taken > 1e-3) == (restitution < 1.0)
         assert abs(shown.evaluate("live.lost()")) < 1e-6
     shown.get_by_role("tab", name="Motion").click()
+    shown.locator(".stops summary").click()
     shown.get_by_label("stops at the joints' limits").uncheck()
     shown.evaluate("(q) => { live.pose(q); live.advance(0.2); }", q.tolist())
     assert state(shown)[2] > robot.upper[2]

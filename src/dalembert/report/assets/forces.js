@@ -4,9 +4,9 @@ const FULL = 0.4, SLACK = [0.1, 0.5]; // how long the longest arrow is beside th
 const ROUNDING = 1e-9;
 const STATES = [["as it is", "auto"], ["held at rest", "rest"], ["in motion", "motion"]];
 const SAYS = {
-  rest: "Held at rest: q̇ = q̈ = 0, torques balance gravity.",
-  closed: "Held at rest: q̇ = q̈ = 0, by torques of least norm.", // a closed chain has more joints than freedoms
-  motion: "In motion: q̈ by forward dynamics under all that acts.",
+  rest: "Held at rest: the torques balance gravity.",
+  closed: "Held at rest, by the smallest torques that do it.", // a closed chain has more joints than freedoms
+  motion: "In motion: accelerations follow from all that acts.",
 };
 
 // A state at which forces are asked for: the present posture, at rest or in its motion.
@@ -101,7 +101,7 @@ function drawJoints(live, parent) {
   if (!live.given.forces || !live.given.loads?.joints.length) return null;
   const { joints } = live.given.loads, loads = loadsOf(live);
   const box = element("div", null, parent, "forces box"), head = element("div", null, box, "head"), names = joints.map((one) => one.name);
-  element("h3", "Through the joints", head);
+  element("h3", "Joint forces", head);
   if (live.given.forces.rests) labelled("state", STATES, head, (value) => { loads.chosen = value; live.tell("turned"); update(); });
   const said = element("p", "", box, "faint");
   let world = false;
@@ -113,7 +113,7 @@ function drawJoints(live, parent) {
   const axes = element("div", null, box, "head");
   element("h3", "Components", axes);
   labelled("along", [["link axes", "local"], ["world axes", "world"]], axes, (value) => { world = value === "world"; update(); });
-  const parts = numberTable(box, "Link axes are those of the link's frame, as joint_wrenches has them.",
+  const parts = numberTable(box, "Force f in N and moment n in N m; link axes are those of the link's own frame.",
     [["joint"], ["f x"], ["f y"], ["f z"], ["n x"], ["n y"], ["n z"]], names);
   function update() {
     loads.at(() => {
@@ -191,6 +191,7 @@ function drawForceArrows(live, parent) {
   const { joints = [], acting = [] } = live.given.loads ?? {};
   if (!view || !live.has("loads") || !live.given.forces) return null;
   const loads = loadsOf(live), box = element("div", null, parent, "forces box"), bar = element("div", null, box, "ticks");
+  element("h3", "Arrows", bar);
   const tick = (text, colour, checked, title) => {
     const label = element("label", null, bar), input = element("input", null, label);
     Object.assign(input, { type: "checkbox", checked });
@@ -204,7 +205,7 @@ function drawForceArrows(live, parent) {
     { on: tick("forces", "--c2", true, "arrows with one head"), unit: "N", from: 0, scale: null, colour: "--c2", held: "--c4", heads: 1 },
     { on: tick("moments", "--c1", true, "arrows with two heads"), unit: "N m", from: 3, scale: null, colour: "--c1", held: "--c5", heads: 2 },
   ];
-  const always = tick("on every leaf", null, false, "the arrows stay when another leaf is seen");
+  const always = tick("on every tab", null, false, "the arrows stay when another tab is open");
   const said = element("p", "", box, "faint scale");
   for (const kind of kinds) {
     kind.arrows = joints.map(() => new Arrow(kind.colour, kind.heads));
@@ -232,7 +233,7 @@ function drawForceArrows(live, parent) {
         place(kind.arrows, world, point, kind);
         place(kind.others, reaction, spot, kind);
       });
-      const text = `A metre of arrow is ${kinds.map(({ scale, unit }) => `${Number(scale.toPrecision(1))} ${unit}`).join(", or ")}.${also}`;
+      const text = `1 m of arrow is ${kinds.map(({ scale, unit }) => `${Number(scale.toPrecision(1))} ${unit}`).join(" or ")}.${also}`;
       if (said.textContent !== text) said.textContent = text;
     });
     view.render();

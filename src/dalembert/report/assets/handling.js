@@ -1,6 +1,8 @@
 // How the picture is handled: the page scrolls past it with wheel and finger until it is meant.
 "use strict";
 const TURN = Math.PI / 18;
+const EDGE = 0.86; // of the picture, that a live robot keeps within
+const FARTHEST = 3; // times as far off as at first; it would be too small to see beyond
 let onPaper = () => {}; // what the picture does when printing begins (true) and when it has ended
 
 function handling(place, canvas, controls, camera, up, signal) {
@@ -34,6 +36,28 @@ function handling(place, canvas, controls, camera, up, signal) {
     else return;
     event.preventDefault();
   }, { signal });
+}
+
+// The camera goes farther off, and toward the middle of what is seen, until bodies and the ends of their parts, [body, point],
+// are inside; `away` is from where it looks to where it was at first.
+function keepInside(camera, controls, bodies, ends, away) {
+  const at = new THREE.Vector3(), far = at.clone(), right = at.clone(), above = at.clone(), tangent = Math.tan((Math.PI / 360) * camera.fov);
+  camera.matrixWorld.extractBasis(right, above, far);
+  for (let turn = 0, length = 0; turn < 100 && length < FARTHEST * away.length(); turn++) {
+    let [x0, x1, y0, y1] = [Infinity, -Infinity, Infinity, -Infinity];
+    const take = () => {
+      const { x, y } = at.project(camera);
+      [x0, x1, y0, y1] = [Math.min(x0, x), Math.max(x1, x), Math.min(y0, y), Math.max(y1, y)];
+    };
+    for (const body of bodies) { at.copy(body.position); take(); }
+    for (const [body, end] of ends) { at.fromArray(end).applyQuaternion(body.quaternion).add(body.position); take(); }
+    if (!(Math.max(-x0, x1, -y0, y1) > EDGE)) return;
+    length = far.copy(camera.position).sub(controls.target).length();
+    const aside = 0.05 * length * tangent;
+    controls.target.addScaledVector(right, aside * camera.aspect * (x0 + x1)).addScaledVector(above, aside * (y0 + y1));
+    camera.position.copy(controls.target).addScaledVector(far, 1.02);
+    camera.updateMatrixWorld();
+  }
 }
 
 // Paper shows everything: what is folded opens, and closes again.

@@ -8,6 +8,14 @@ function panel(leaf, order, draw) {
   PANELS.push({ leaf, order, draw });
 }
 
+// What is handled now and then: folded, side by side before the rest of its leaf.
+function unfolding(parent, title, kind) {
+  const row = parent.querySelector(":scope > .tools") ?? element("div", null, parent, "tools");
+  const box = element("details", null, row, `${kind} box`), summary = element("summary", null, box);
+  element("h3", title, summary);
+  return { box, summary };
+}
+
 // Tabs over leaves; only what is seen is kept up to date.
 function drawPanels(live, parent) {
   const bar = element("div", null, parent, "leaves"), made = [];

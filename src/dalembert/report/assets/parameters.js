@@ -17,7 +17,7 @@ function drawParameters(live, place) {
   const buttons = SETTINGS.map((name, k) => pressed(name, group, () => settings.choose(k), `sliders and the solid robot are setting ${name}`));
   tick.addEventListener("change", () => { settings.compare(tick.checked); live.tell("changed"); });
   if (live.given.added)
-    element("p", "This robot has no named parameters. Here it can carry a point mass at its tool, and rub more or less if it rubs; the rest of the page stays as it was given.", box, "faint");
+    element("p", "This robot names no parameters. Here its tool can carry a point mass, and any friction it has can be scaled; the tables below stay as given.", box, "faint");
   const said = element("p", "", null, "refused"), rows = settings.rows.map((row, k) => parameterRow(settings, row, k, box, said));
   box.appendChild(said);
   said.setAttribute("role", "status");

@@ -50,6 +50,8 @@ function extent(series, first, last, live) {
   return roomy(low, high, live);
 }
 
+const largestOf = (series) => series.reduce((most, one) => one.y.reduce((m, v) => Math.max(m, Math.abs(v)), most), 0);
+
 // Room around the least and the largest; what moves a live robot's curve by no more than rounding is no motion.
 function roomy(low, high, live) {
   const size = Math.max(Math.abs(low), Math.abs(high));
@@ -128,6 +130,7 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
   const picture = svg("svg", { height: HEIGHT, role: "img", tabindex: 0,
     "aria-label": `${chart.title}, ${chart.unit} over time. Drag zooms, Escape shows the whole time, + and − zoom, a click goes to that instant.` }, box);
   const tip = element("div", null, box, "tip"), id = `inside${clips++}`, gone = new AbortController();
+  const most = largestOf(chart.series), said = (value) => number(Math.abs(value) < 1e-12 * most ? 0 : value); // rounding is nothing
   tip.hidden = true;
   let cursor = null, marks = null, x = null, y = null, now = times[0];
 
@@ -180,7 +183,7 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
     const [a, b, s] = locate(times, time);
     chart.series.forEach((one, k) => {
       const [u, v] = [one.y[a], one.y[b]];
-      values[k].textContent = u === null || v === null ? "–" : number(u + s * (v - u));
+      values[k].textContent = u === null || v === null ? "–" : said(u + s * (v - u));
     });
   }
 
@@ -200,7 +203,7 @@ function plotted(chart, { box, back, shown, values }, { times, zoom, clock }) {
       const row = element("div", null, tip);
       element("i", null, row).style.borderColor = `var(--c${k % 8})`;
       element("span", one.name, row);
-      element("em", number(v), row);
+      element("em", said(v), row);
     }
     if (found.length > LISTED) element("div", `and ${found.length - LISTED} more`, tip);
     const around = box.getBoundingClientRect(), own = picture.getBoundingClientRect(), aside = own.left - around.left + at;

@@ -143,13 +143,9 @@ function drawPull(live, push, place) {
 // The same without a pointer: a body, a force and a time.
 function drawPush(live, parent) {
   if (!live.has("push")) return null;
-  const push = new Push(live), box = element("div", null, parent, "push box"), head = element("div", null, box, "head");
+  const push = new Push(live), { box } = unfolding(parent, "Push", "push");
   live.push = push;
-  element("h3", "Push", head);
-  if (view) {
-    element("span", "or pull a link in the picture", head, "faint");
-    drawPull(live, push, document.getElementById("arm"));
-  }
+  if (view) drawPull(live, push, document.getElementById("arm"));
   const form = element("form", null, box, "row");
   const bodies = choice("body that is pushed", push.bodies.map((name, k) => [name, k]), form, () => {});
   bodies.value = push.bodies.length - 1;

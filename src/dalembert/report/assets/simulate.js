@@ -3,8 +3,6 @@
 const SLEEP = 0.1; // s that a page catches up with at most, after it was away
 const TICK = 0.01; // s of one step by hand
 const EVERY = 4; // frames between two updates of numbers, which nobody reads faster
-const LET_GO = "Let go, and gravity and friction move it; ";
-const UNSTOPPED = "limits of joints and contacts do not act.", STOPPED = "joints stop at their limits, contacts do not act.";
 let live = null;
 
 function pressed(text, parent, act, title) {
@@ -93,10 +91,11 @@ function drawLive(panel, bar) {
 function switchModes(panel, bar) {
   const stage = document.querySelector(".stage"), charts = document.getElementById("charts");
   const modes = element("div", null, null, "modes"), recorded = ["play", "time", "now"].map((id) => document.getElementById(id));
-  const lead = document.querySelector("#motion > p"), told = lead.textContent;
+  const lead = document.querySelector("#motion > p"), told = data.alone ? lead.textContent : `${lead.textContent} Press Live to move it yourself.`.trim();
   modes.setAttribute("role", "group");
   modes.setAttribute("aria-label", "what moves the robot");
   stage.before(modes);
+  lead.textContent = told;
   const plain = new Set(view ? view.world.children : []), { control, grip } = drawLive(panel, bar);
   // what the live robot adds to the picture is not there beside the recorded one
   function addedSeen(wanted) {
@@ -115,7 +114,7 @@ function switchModes(panel, bar) {
     recorded.forEach((one) => { one.hidden = wanted; });
     control.place.hidden = panel.hidden = !wanted;
     charts.hidden = wanted;
-    lead.textContent = wanted ? `Move a joint${grip.there ? " or drag the tool" : ""}. ${LET_GO}${live.stops ? STOPPED : UNSTOPPED}${view && live.push ? " Pull any link to push it." : ""} ${live.given.left}`.trim() : told;
+    lead.textContent = wanted ? `${invitation(grip.there)} ${live.given.left}`.trim() : told;
     clock.hold(wanted);
     grip.show(wanted);
     if (wanted) live.pose(live.start.q, live.start.qd, live.start.time);
@@ -141,6 +140,15 @@ function switchModes(panel, bar) {
     event.preventDefault();
   });
   return choose;
+}
+
+// What a reader can do, in one line.
+function invitation(grips) {
+  const hands = ["Move a slider", ...(grips ? ["drag the tool"] : []), ...(view && live.push ? ["pull a link"] : [])], last = hands.pop();
+  const light = data.scene && Math.hypot(...data.scene.gravity) < 1e-9;
+  return `${hands.length ? `${hands.join(", ")} or ${last}` : last}. `
+    + (light ? "There is no gravity here: push it, then Let go. " : "Let go, and gravity moves it. ")
+    + `Space starts and stops, → steps. ${live.stops ? "Joints stop at their limits; contacts do not act." : "Joint limits and contacts do not act."}`;
 }
 
 // The recorded state nearest to a time; null where it is not finite.

@@ -137,7 +137,7 @@ class Stops {
 
 function drawStops(live, parent) {
   if (!live.has("stopped") || !live.has("forward_dynamics")) return null;
-  const stops = new Stops(live), box = element("div", null, parent, "stops box"), row = element("div", null, box, "row");
+  const stops = new Stops(live), { box, summary } = unfolding(parent, "Joint stops", "stops"), row = element("div", null, box, "row");
   live.stops = stops;
   const label = element("label", null, row), tick = element("input", null, label);
   label.append(" stops at the joints' limits");
@@ -147,10 +147,10 @@ function drawStops(live, parent) {
   bounce.title = "a joint leaves its stop with this share of the speed it came with";
   Object.assign(share, { type: "number", min: 0, max: 1, step: 0.1, value: stops.restitution });
   share.addEventListener("input", () => { if (share.checkValidity() && share.value !== "") stops.restitution = share.valueAsNumber; });
-  const said = element("span", "", row, "faint");
+  const said = element("span", "", summary, "faint");
   return () => {
     const resting = live.stops ? stops.limited.filter((one) => live.rests[one.v]).map((one) => plainName(one.name)) : [];
-    said.textContent = resting.length ? `${resting.join(", ")} rests on its stop` : live.struck > 1e-9 ? `they took ${number(live.struck)} J` : "";
+    said.textContent = resting.length ? `${resting.join(", ")} at rest there` : live.struck > 1e-9 ? `took ${number(live.struck)} J` : "";
   };
 }
 

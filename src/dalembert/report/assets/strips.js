@@ -168,8 +168,6 @@ function drawStrips(live, place) {
   }
   group("Positions", "q", coordinates, units.q, () => live.q, (k) => joint.has(k));
   group("Velocities", "q̇", velocities, units.qd, () => live.qd);
-  group("Torques", "τ", velocities, units.tau, () => live.tau);
-  group("Power of the drives", "τ q̇", velocities, velocities.map(() => "W"), () => live.power());
   const { friction } = live.given, struck = live.has("stopped"), names = ["kinetic", "potential, from the start", "sum", "work done on it"];
   const energy = new Strip("Energy balance", "energy / J", [...names, ...(struck ? ["taken by stops"] : []), ...(friction ? [friction] : [])], place);
   let potential0 = 0;
@@ -177,6 +175,8 @@ function drawStrips(live, place) {
     const kinetic = live.value("kinetic_energy")[0], potential = live.value("potential_energy")[0] - potential0;
     return [kinetic, potential, kinetic + potential, live.work, ...(struck ? [live.struck] : []), ...(friction ? [live.lost()] : [])];
   }]);
+  group("Torques", "τ", velocities, units.tau, () => live.tau);
+  group("Power of the drives", "τ q̇", velocities, velocities.map(() => "W"), () => live.power());
   const drawAll = () => made.forEach(([strip]) => (strip.still ?? strip).draw());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { made.forEach(([strip]) => strip.paint()); drawAll(); });
   let frames = 0;

@@ -166,14 +166,8 @@ function drawArm() {
   // a live robot stays in the picture, unless the reader has chosen another view
   let chosen = false, others = []; // bodies of another robot that is to be in it too
   controls.addEventListener("start", () => { chosen = true; });
-  function widen() {
-    const out = () => [...bodies, ...others].some((body) => { a.copy(body.position).project(camera); return Math.max(Math.abs(a.x), Math.abs(a.y)) > 0.86; });
-    const most = 1.7 * away0.length(); // farther off it would be too small to see
-    while (!chosen && camera.position.distanceTo(controls.target) < most && out()) {
-      camera.position.sub(controls.target).multiplyScalar(1.02).add(controls.target);
-      camera.updateMatrixWorld();
-    }
-  }
+  const ends = scene.parts.filter((part) => part.body >= 0).flatMap((part) => [part.a, part.b].map((end) => [bodies[part.body], end]));
+  const widen = () => { if (!chosen) keepInside(camera, controls, [...bodies, ...others], ends, away0); };
   function settle(recorded, root) {
     way.visible = recorded;
     aids.visible = !recorded;
@@ -221,7 +215,7 @@ function drawArm() {
   }
   centre.add(middle);
   controls.target.copy(centre);
-  camera.position.copy(centre).addScaledVector(direction, 1.02 * away);
+  camera.position.copy(centre).addScaledVector(direction, 1.06 * away);
   camera.lookAt(centre);
   const away0 = camera.position.clone().sub(centre);
   function restore() {

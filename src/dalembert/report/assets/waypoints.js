@@ -112,8 +112,7 @@ function wayPicture(live) {
 function drawWay(live, parent) {
   const { way } = live;
   if (!way) return null;
-  const box = element("div", null, parent, "way box"), head = element("div", null, box, "head"), picture = wayPicture(live);
-  element("h3", "Way-points", head);
+  const { box, summary } = unfolding(parent, "Way-points", "way"), count = element("span", "", summary, "faint"), picture = wayPicture(live);
   const list = element("ol", null, box, "points"), row = element("div", null, box, "row");
   const button = (text, act, title) => { const made = pressed(text, row, act, title); made.classList.add("back"); return made; };
   const add = button("Add this posture", () => way.add());
@@ -131,6 +130,8 @@ function drawWay(live, parent) {
   function changed() {
     list.replaceChildren();
     way.points.forEach((one, k) => pointRow(live, one, k, list));
+    count.textContent = way.points.length || "";
+    if (way.points.length) box.open = true;
     add.disabled = way.full;
     add.title = add.disabled ? `there is room for ${way.most}` : "the posture as it is now, as the last of them";
     go.disabled = clear.disabled = !way.points.length;
@@ -214,11 +215,13 @@ function drawEfforts(live, parent, limits) {
 function drawAdd(live, parent) {
   const { way } = live;
   if (!way) return null;
-  const row = element("div", null, parent, "row waypoint"), add = pressed("Add as way-point", row, () => way.add()), said = element("span", "", row, "faint");
+  const head = parent.querySelector(".posture .head"), said = element("span", "", null, "faint"), add = pressed("Add as way-point", null, () => way.add());
   add.classList.add("back");
+  head.lastElementChild.before(said, add);
   const changed = () => {
     add.disabled = way.full;
-    said.textContent = way.points.length ? `${way.points.length} of ${way.most}; they are followed under Motion` : "";
+    add.title = `the robot passes way-points under Motion; there is room for ${way.most}`;
+    said.textContent = way.points.length ? `${way.points.length} of ${way.most}, followed under Motion` : "";
   };
   way.watchers.push(changed);
   changed();
