@@ -59,7 +59,7 @@ def model_html(robot: Robot, facts: dict[str, Any]) -> str:
         *("principal inertia / kg m²", "range"),
     )
     lead = (
-        f"<p>{facts['nv']} degrees of freedom, {facts['total_mass']:.5g} kg in motion, gravity "
+        f"<p>{facts['nv']} degree{'s' * (facts['nv'] != 1)} of freedom, {facts['total_mass']:.5g} kg in motion, gravity "
         f"({_triple(facts['gravity'])}) m/s². Ticking <em>inertia</em> under the picture shows each "
         "link as the uniform ellipsoid of the same mass and inertia.</p>"
     )
@@ -70,7 +70,9 @@ def coordinates_html(facts: dict[str, Any]) -> str:
     """Coordinates, constraints and freedoms of a system that is not a tree of links alone."""
     rows = [(html(entry["name"]), html(entry["kind"])) for entry in facts["coordinates"]]
     held = f", held by {len(facts['constraints'])} rows of constraints" * bool(facts["constraints"])
-    lead = f"<p>{facts['nq']} coordinates{held}: {facts['freedoms']} degrees of freedom.</p>"
+    free = facts["freedoms"]
+    degrees = f"{free} degree{'s' * (free != 1)} of freedom"
+    lead = f"<p>{facts['nq']} coordinates{held}: {degrees}.</p>"
     return lead + table(("coordinate", "kind"), rows, left=2)
 
 
@@ -94,12 +96,11 @@ def agreement_html(rows: Sequence[agreement.Agreement], laws: Sequence[agreement
         "checks hold.</p>"
     )
     checked = [(html(w.claim), html(w.left), html(w.right), error_html(w.error)) for w in laws]
-    return (
-        lead
-        + table(head, cells, left=3)
-        + "<h3>Laws between quantities, at the same states</h3>"
-        + table(("law", "by", "and", "difference"), checked, left=3)
-    )
+    found = lead + table(head, cells, left=3)
+    if not checked:
+        return found
+    laid = table(("law", "by", "and", "difference"), checked, left=3)
+    return f"{found}<h3>Laws between quantities, at the same states</h3>{laid}"
 
 
 def counts_html(system: System) -> str:

@@ -94,14 +94,14 @@ function jointRow(live, joint, parent) {
 // Energies and manipulability, and the mass matrix as a picture with its numbers.
 function drawValues(live, parent) {
   const box = element("div", null, parent, "values box"), list = element("dl", null, box), updates = [];
-  const entry = (name, unit, title, value) => {
+  const entry = (name, unit, title, value, beside = 1) => {
     const pair = element("div", null, list);
     pair.title = title;
     element("dt", name, pair);
     const place = element("dd", null, pair), text = element("data", null, place);
     text.dataset.of = name;
     if (unit) element("small", ` ${unit}`, place);
-    updates.push(() => show(text, value()));
+    updates.push(() => show(text, value(), beside));
   };
   entry("kinetic energy", "J", "½ q̇ᵀ M(q) q̇", () => live.value("kinetic_energy")[0]);
   entry("potential energy", "J", "of gravity and springs", () => live.value("potential_energy")[0]);
@@ -114,8 +114,8 @@ function drawValues(live, parent) {
 // How far constraints on positions and on velocities are from being met: rounding, as each step goes back to them.
 function constraintErrors(live, entry) {
   const largest = (name) => () => live.value(name).reduce((most, one) => Math.max(most, Math.abs(one)), 0);
-  if (live.has("residual")) entry("constraint error", "", "the largest |h(q, t)|, m or rad", largest("residual"));
-  if (live.has("velocity_residual")) entry("velocity error", "", "the largest |A q̇ − b|, m/s or rad/s", largest("velocity_residual"));
+  if (live.has("residual")) entry("constraint error", "", "the largest |h(q, t)|, m or rad", largest("residual"), 0);
+  if (live.has("velocity_residual")) entry("velocity error", "", "the largest |A q̇ − b|, m/s or rad/s", largest("velocity_residual"), 0);
 }
 
 // Three digits, as a small cell holds them.
