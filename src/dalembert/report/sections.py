@@ -59,20 +59,22 @@ def model_html(robot: Robot, facts: dict[str, Any]) -> str:
         *("principal inertia / kg m²", "range"),
     )
     lead = (
-        f"<p>{facts['nv']} degree{'s' * (facts['nv'] != 1)} of freedom, {facts['total_mass']:.5g} kg in motion, gravity "
+        f"<p>{_degrees(facts['nv'])}, {facts['total_mass']:.5g} kg in motion, gravity "
         f"({_triple(facts['gravity'])}) m/s². Ticking <em>inertia</em> under the picture shows each "
         "link as the uniform ellipsoid of the same mass and inertia.</p>"
     )
     return lead + table(head, rows, left=3)
 
 
+def _degrees(count: int) -> str:
+    return f"{count} degree{'s' * (count != 1)} of freedom"
+
+
 def coordinates_html(facts: dict[str, Any]) -> str:
     """Coordinates, constraints and freedoms of a system that is not a tree of links alone."""
     rows = [(html(entry["name"]), html(entry["kind"])) for entry in facts["coordinates"]]
     held = f", held by {len(facts['constraints'])} rows of constraints" * bool(facts["constraints"])
-    free = facts["freedoms"]
-    degrees = f"{free} degree{'s' * (free != 1)} of freedom"
-    lead = f"<p>{facts['nq']} coordinates{held}: {degrees}.</p>"
+    lead = f"<p>{facts['nq']} coordinates{held}: {_degrees(facts['freedoms'])}.</p>"
     return lead + table(("coordinate", "kind"), rows, left=2)
 
 
