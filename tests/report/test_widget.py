@@ -194,6 +194,13 @@ def test_parameters_are_known_by_name():
     assert widget.parameters == {"m": 2.0}
     with pytest.raises(dl.UnknownNameError, match="no parameter 'mm'"):
         widget.parameters = {"mm": 1.0}
+    widget.set_state({"parameters": {"m": 3}})  # JavaScript knows no other 3.0
+    assert widget.parameters == {"m": 3.0} and isinstance(widget.parameters["m"], float)
+    for wrong in (np.nan, "abc"):
+        with pytest.raises(dl.ParameterError, match="parameter 'm' must be a finite number"):
+            widget.parameters = {"m": wrong}
+    with pytest.raises(dl.ParameterError, match="t must be a finite number"):
+        widget.t = np.nan
 
 
 def test_a_system_has_one_widget_and_its_page_is_made_when_seen(monkeypatch):

@@ -34,8 +34,9 @@ def report(subject: str, out: Path | None, robot: str | None, study: Path | None
             raise DalembertError(f"--study is for stores of sweeps, and {subject} is none")
         elif Path(subject).suffix in SUFFIXES:
             run = open_run(Path(subject))
-            shown, remark = drawn_robot(run, load_robot(robot) if robot else None)
-            text = run_page(run, shown, progress=progress)
+            given = load_robot(robot) if robot else None
+            remark = drawn_robot(run, given)[1]
+            text = run_page(run, given, progress=progress)
             if remark:
                 say(screen, remark if robot else f"{remark} Give --robot to see it move.")
         elif robot:

@@ -14,6 +14,7 @@ from dalembert.report.run_charts import one_sample, times
 from dalembert.report.run_files import robot_of
 from dalembert.report.runs import run_page
 from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 
 
 @xarray.register_dataset_accessor("dl")
@@ -51,11 +52,11 @@ class RunAccessor:
         return animate(self._robot(robot), times(run), run["q"].values, path)
 
     def report(
-        self, path: str | PathLike[str], robot: Robot | None = None, sample: int = 0
+        self, path: str | PathLike[str], robot: System | None = None, sample: int = 0
     ) -> Path:
         """Write the page of this run, 3-D view, time slider and all plots, or of this study.
 
-        A study is what `dl.sweep` gives; `robot` and `sample` are for runs.
+        A study is what `dl.sweep` gives; `robot`, or another system, and `sample` are for runs.
         """
         from dalembert.report.page import write_page
         from dalembert.report.studies import study_page

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import stat
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import ParameterError, SimulationError
+from dalembert.report.live_parameters import loaded
 from dalembert.simulation import system_of
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
@@ -91,19 +94,45 @@ def robot_of(run: xarray.Dataset) -> Robot | None:
     return drawn_robot(run, None)[0]
 
 
-def made_by(run: xarray.Dataset, robot: Robot | None) -> System | None:
-    """The system that made a run, the robot drawn or the zoo's of its name and digest."""
+def made_by(run: xarray.Dataset, given: System | None) -> System | None:
+    """The system that made a run, with its values: the one given, or the zoo's of its name.
+
+    Or one of these with what a page adds to it, a payload; None where the digests differ.
+    """
     from dalembert.zoo import is_known, load
 
     digest, name = run.attrs.get("model_digest"), str(run.attrs.get("system", ""))
-    known = (robot, load(name) if is_known(name) else None)
-    return next((one for one in known if one and one.dynamics.content == digest), None)
+    known = [one for one in (given, load(name) if is_known(name) else None) if one]
+    added = (loaded(one) for one in known if one.robot is one)
+    made = next((one for one in chain(known, added) if one.dynamics.content == digest), None)
+    return None if made is None else _with_values(run, made)
 
 
-def drawn_robot(run: xarray.Dataset, robot: Robot | None) -> tuple[Robot | None, str]:
-    """The robot to draw, the one given or the zoo's, and a sentence where that is not the run's."""
+def _with_values(run: xarray.Dataset, system: System) -> System | None:
+    """The system with the run's parameters in place of its own; None where they cannot be had."""
+    named = system.named_parameters
+    if not named or "parameters" not in run.attrs:
+        return system
+    try:
+        told = json.loads(str(run.attrs["parameters"]))
+        values = np.array([told[name] for name in named], dtype=float)
+    except (ValueError, TypeError, LookupError):
+        return None  # of a batch, or damaged
+    if isinstance(system, Robot):
+        return Robot(system.model.bind(values))
+    return system if values.tolist() == [*named.values()] else None
+
+
+def drawn_robot(run: xarray.Dataset, given: System | None) -> tuple[Robot | None, str]:
+    """The robot to draw, that of the system given or the zoo's, with the run's values.
+
+    And a sentence where that is not the run's.
+    """
     from dalembert.zoo import is_known, load
 
+    if (given or "model" not in run.attrs) and (made := made_by(run, given)):
+        return made.robot, ""
+    robot = None if given is None else given.robot
     digest, name = str(run.attrs.get("model_digest")), str(run.attrs.get("system", ""))
     if robot is not None:
         # a constrained run carries the digest of the tree together with its constraints

@@ -18,7 +18,7 @@ from dalembert.report.peaks import peaks_html
 from dalembert.report.run_charts import one_sample, run_charts
 from dalembert.report.run_files import check_run, drawn_robot, made_by
 from dalembert.report.sections import table
-from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
 from dalembert.text import html
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def run_page(
     run: xarray.Dataset,
-    robot: Robot | None = None,
+    system: System | None = None,
     sample: int = 0,
     progress: Callable[[str], Any] = lambda step: None,
 ) -> str:
@@ -37,8 +37,8 @@ def run_page(
     """
     progress("drawing")
     check_run(run)
-    robot, remark = drawn_robot(run, robot)
-    system = None if remark else made_by(run, robot)
+    robot, remark = drawn_robot(run, system)
+    system = None if remark else made_by(run, system or robot)
     one = one_sample(run, sample)
     t, q = one["time"].values, one["q"].values
     if robot is not None and robot.nq != q.shape[-1]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from numbers import Real
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dalembert.errors import DalembertError, ShapeError, UnknownNameError
+from dalembert.errors import DalembertError, ParameterError, ShapeError, UnknownNameError
 from dalembert.report.asset import asset
 from dalembert.report.page import stage_page, start_of
 from dalembert.systems.system import System
@@ -73,13 +74,24 @@ class Widget(anywidget.AnyWidget):
 
     @traitlets.validate("parameters")
     def _named(self, proposal: Any) -> Mapping[str, float]:
-        known = self.system.named_parameters
-        for name in proposal["value"]:
+        known, made = self.system.named_parameters, {}
+        for name, value in proposal["value"].items():
             if known and name not in known:
                 raise UnknownNameError(
                     f"{self.system.name} has no parameter {name!r}{suggest(name, list(known))}"
                 )
-        return {name: value for name, value in proposal["value"].items() if value is not None}
+            if value is not None:
+                made[name] = self._number(value, f"parameter {name!r}")
+        return made
+
+    @traitlets.validate("t")
+    def _time(self, proposal: Any) -> float:
+        return self._number(proposal["value"], "t")
+
+    def _number(self, value: Any, name: str) -> float:
+        if not isinstance(value, Real) or not np.isfinite(float(value)):
+            raise ParameterError(f"{self.system.name}: {name} must be a finite number")
+        return float(value)
 
     def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
         """A notebook shows the widget, and wants its page."""

@@ -22,6 +22,8 @@ def carried(system: System, parameters: np.ndarray | None) -> dict[str, str]:
     """
     made: Any = system.dynamics
     facts = {"model_digest": made.content}
+    if parameters is None and made.parameters:
+        return facts  # nobody knows which values they had
     if parameters is not None:
         if parameters.ndim != 1:
             return facts
