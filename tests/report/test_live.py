@@ -259,3 +259,14 @@ def test_rounding_is_nothing_beside_a_recorded_curve(open_page, path):
     shown = open_page(path, at=0.0)
     texts = shown.locator("#charts .legend span").all_text_contents()
     assert texts and not any("e−" in text for text in texts)
+
+
+def test_space_starts_and_stops_wherever_it_means_nothing_else(shown):
+    go = shown.locator(".run button").first
+    for used in (shown.get_by_role("tab", name="Posture"), shown.locator(".joint input").first):
+        used.focus()
+        shown.keyboard.press("Space")
+        assert go.text_content() == "Pause"
+        shown.keyboard.press("Space")
+        assert go.text_content() == "Let go"
+        shown.get_by_role("tab", name="Posture").click()

@@ -129,7 +129,7 @@ function massMatrix(live, box) {
   const n = live.qd.length, numbers = n <= 8;
   element("h3", "Mass matrix M(q)", box);
   const table = element("table", null, element("div", null, box, "matrix"), numbers ? "" : "small"), cells = [];
-  element("caption", `Rows and columns are the ${live.given.robot ? "joints" : "velocities"}, in their order; blue is positive, orange negative, darker is larger.`, table);
+  element("caption", `Rows and columns are the ${live.given.robot ? "joints" : "velocities"}, in their order; blue is positive, orange negative, stronger is larger.`, table);
   for (let i = 0; i < n; i++) {
     const row = element("tr", null, table);
     for (let j = 0; j < n; j++) {

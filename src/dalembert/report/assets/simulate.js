@@ -133,9 +133,9 @@ function switchModes(panel, bar) {
   }
   addEventListener("keydown", (event) => {
     if (!live.shown || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.defaultPrevented) return;
-    if (event.target.closest("select, textarea, a, summary, button, input, [contenteditable]")) return;
-    if (event.key === " ") control.toggle();
-    else if (event.key === "ArrowRight") control.step();
+    if (event.target.closest("select, textarea, a, summary, button:not([role=tab]), input:not([type=range]), [contenteditable]")) return;
+    if (event.key === " ") control.toggle(); // also where a slider or a tab was used last: it is nothing to them
+    else if (event.key === "ArrowRight" && !event.target.closest("input")) control.step();
     else return;
     event.preventDefault();
   });
@@ -147,7 +147,7 @@ function invitation(grips) {
   const hands = ["Move a slider", ...(grips ? ["drag the tool"] : []), ...(view && live.push ? ["pull a link"] : [])], last = hands.pop();
   const light = data.scene && Math.hypot(...data.scene.gravity) < 1e-9;
   return `${hands.length ? `${hands.join(", ")} or ${last}` : last}. `
-    + (light ? "There is no gravity here: push it, then Let go. " : "Let go, and gravity moves it. ")
+    + (light ? "There is no gravity here: pull a link to set it in motion. " : "Let go, and gravity moves it. ")
     + `Space starts and stops, → steps. ${live.stops ? "Joints stop at their limits; contacts do not act." : "Joint limits and contacts do not act."}`;
 }
 
