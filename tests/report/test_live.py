@@ -148,6 +148,10 @@ def test_an_address_that_does_not_fit_is_said(open_page, path):
         said.wait_for()
         assert not found.locator("#live").is_visible()
         said.evaluate("(said) => said.remove()")
+    found.evaluate("location.hash = '#q=0,0,0,0,0,1&qd=0,0,0,0,0,1e200'")
+    said = found.get_by_text("its energy in this state is no number")
+    said.wait_for()
+    said.evaluate("(said) => said.remove()")
     found.evaluate("location.hash = '#q=0,0,0,0,0,1'")
     wait_until(found, lambda: found.locator("#live").is_visible())
     assert state(found).tolist() == [0, 0, 0, 0, 0, 1]
@@ -218,6 +222,11 @@ def test_joints_of_a_floating_robot_have_their_own_limits(open_page, tmp_path):
     assert state(shown)[-1] == robot.upper[-1]
     assert shown.locator(".joint input[type=number]").count() == 1
     height = "live.value('bodies')[11]"
+    held = state(shown)
+    for size in ("0", "1e+200"):  # no attitude at all
+        shown.evaluate("(x) => { location.hash = `#q=0,0,0,0,0,0,${x},1` }", size)
+        shown.get_by_text(f"has the length {size}.").wait_for()
+        np.testing.assert_array_equal(state(shown), held)
     fallen = shown.evaluate(f"{{ const z = {height}; live.advance(0.2); {height} - z }}")
     assert fallen == pytest.approx(-0.5 * 9.81 * 0.2**2, rel=1e-9)  # the hull, without contact
 

@@ -110,6 +110,14 @@ def test_what_follows_can_lead_until_the_chain_does_not_close(shown, linkage):
     assert shown.locator(".posture .said").text_content() == ""
 
 
+def test_an_address_where_the_loops_do_not_close_is_refused(shown):
+    held = state(shown)
+    shown.evaluate("location.hash = '#q=1e300,0,0'")
+    shown.get_by_text("its loops do not close near this posture").wait_for()
+    np.testing.assert_array_equal(state(shown), held)
+    assert shown.evaluate("live.value('residual').every((h) => Math.abs(h) < 1e-10)")
+
+
 def test_multipliers_and_steps_are_the_librarys(shown, linkage):
     q = lead(shown, 0, 1.5)
     torques = [0.4, -0.3, 0.2]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from tests.systems.test_interface import floating
 
 
 def pendulum(**options: object):
@@ -104,3 +105,9 @@ def test_one_bad_sample_does_not_stop_the_others() -> None:
         run = pendulum(q0=q0, qd0=np.zeros((2, 1)), tau=torque)
     assert np.isfinite(run.q[:, 0]).all() and not np.isfinite(run.q[-1, 1]).all()
     assert run.sizes["time"] == 101
+
+
+@pytest.mark.parametrize("quaternion", [(0.0, 0.0, 0.0, 0.0), (0.0, 1e200, 0.0, 0.0)])
+def test_a_quaternion_without_a_direction_is_no_start(quaternion):
+    with pytest.raises(dl.ShapeError, match="quaternion whose length is zero or overflows"):
+        dl.simulate(floating(), [0, 0, 0, *quaternion, 0], duration=0.1, progress=False)

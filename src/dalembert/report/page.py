@@ -98,6 +98,7 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
     given = system  # a mechanism is drawn, its equations are compiled
     try:
         system = given.compiled
+        _ = system.dynamics.on_symbols  # an error, where it is solved on numbers
     except FormulationError as error:
         return _recorded_page(given, f"Its equations are not in its page: {error}", progress)
     facts = describe(given)

@@ -33,7 +33,12 @@ def start(system: System, q0: Any, qd0: Any) -> tuple[np.ndarray, np.ndarray]:
             raise ShapeError(f"{name} has entries that are not finite")
     batch = np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
     q, qd = np.broadcast_to(q, (*batch, system.nq)), np.broadcast_to(qd, (*batch, system.nv))
-    return system.dynamics.normalised(q), qd
+    with np.errstate(all="ignore"):
+        unit = np.asarray(system.dynamics.normalised(q))
+        again = np.asarray(system.dynamics.normalised(unit))
+    if not np.allclose(unit, again, rtol=0.0, atol=1e-6):
+        raise ShapeError(f"q0 of {system.name} has a quaternion whose length is zero or overflows")
+    return unit, qd
 
 
 def is_single(start: tuple[Any, Any]) -> bool:

@@ -32,7 +32,9 @@ function askedState(live, given) {
 // Parameters first, then a posture: at rest unless velocities are given, where it is unless positions are.
 function takeState(live, { q, qd, t, parameters }) {
   const settings = parameters ? Settings.of(live) : null, why = settings ? settings.refusal(parameters) : null;
-  if (why !== null) throw new Error(why);
+  const there = q || qd ? { q: q ?? live.q.slice(), qd: qd ?? (q ? null : live.qd.slice()), p: parameters ?? live.parameters.slice() } : null;
+  const said = why ?? (there && address.impossible(live, there));
+  if (said !== null) throw new Error(said);
   if (settings) settings.put(parameters);
   if (q || qd || t !== undefined) live.pose(q ?? Float64Array.from(live.q), qd ?? (q ? null : Float64Array.from(live.qd)), t ?? 0);
 }

@@ -173,7 +173,23 @@ const address = {
       if (said) throw new Error(`The address does not fit this robot: ${said}.`);
       made[name] = values;
     }
+    const said = this.impossible(live, made);
+    if (said) throw new Error(`The address does not fit this robot: ${said}.`);
     return made;
+  },
+  // Why nothing can be said of a state, null where all is well; the live robot's own is put back.
+  impossible(live, { q, qd, p = null }) {
+    const { kinds } = live.given;
+    for (let k = 0; k < kinds.length; k += kinds[k] === "quaternion" ? 4 : 1) {
+      const size = kinds[k] === "quaternion" ? Math.hypot(...q.slice(k, k + 4)) : 1;
+      if (!(size > 1e-100 && size < 1e100)) return `the quaternion ${live.about.coordinates[k]} … has the length ${size}`;
+    }
+    const views = [live.q, live.qd, live.parameters, ...(live.t ? [live.t] : [])], kept = views.map((view) => view.slice());
+    const given = [q, qd ?? new Float64Array(live.qd.length), p ?? live.settings?.defaults ?? live.parameters, [0]];
+    views.forEach((view, k) => view.set(given[k]));
+    const open = live.closes && !closing.settle(live), energy = live.energy();
+    views.forEach((view, k) => view.set(kept[k]));
+    return open ? "its loops do not close near this posture" : Number.isFinite(energy) ? null : "its energy in this state is no number";
   },
   // What was read becomes the state.
   take(live, asked) {
