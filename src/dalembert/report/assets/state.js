@@ -161,7 +161,7 @@ const address = {
   // {q, qd, …} of an address, null of one that says nothing; an Error where it does not fit the robot.
   read(live, hash) {
     if (!hash.startsWith("#q=")) return null;
-    const found = new URLSearchParams(hash.slice(1)), made = {};
+    const found = new URLSearchParams(hash.slice(1).replaceAll("+", "%2B")), made = {}; // 1e+21 has no blank
     const known = [{ name: "q", size: live.q.length }, { name: "qd", size: live.qd.length }, ...this.more];
     for (const { name, size, refusal = () => null } of known) {
       made[name] = null;
