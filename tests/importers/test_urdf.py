@@ -163,6 +163,14 @@ def test_the_tip_is_the_tool():
         robot(*parts, tip="c")
 
 
+def test_a_frame_on_the_base_that_a_file_ends_with_is_not_the_tool():
+    parts = [link("base"), link("a"), link("b"), joint("1", "base", "a"), joint("2", "a", "b")]
+    parts += [link("mark", ""), joint("3", "base", "mark", "fixed")]
+    made = robot(*parts)
+    assert made.model.frames["tool"].body == 1
+    assert np.any(made.jacobian([0.1, 0.2]))
+
+
 def test_printed_quarter_turns_are_exact():
     """Eleven digits of π/2 are meant to be it; four are not."""
     for angle, turns in ((1.57079632679, 1), (-3.14159265359, -2), (4.71238898038, 3), (0.0, 0)):

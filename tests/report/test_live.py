@@ -279,3 +279,16 @@ def test_space_starts_and_stops_wherever_it_means_nothing_else(shown):
         shown.keyboard.press("Space")
         assert go.text_content() == "Let go"
         shown.get_by_role("tab", name="Posture").click()
+
+
+def test_a_page_without_dragging_of_the_tool_is_live_all_the_same(open_page, tmp_path, monkeypatch):
+    """Its payload and its ellipsoids are still at the tool."""
+    given = live.page_groups
+
+    def fewer(*options):
+        return [group for group in given(*options) if "reach" not in group.kernels]
+
+    monkeypatch.setattr(live, "page_groups", fewer)
+    shown = open_page(written(dl.load("elbow_3r"), tmp_path), at=0.0)
+    shown.locator(".modes button").nth(1).click()
+    assert shown.locator(".ellipsoid").count() == 2 and shown.locator(".grip").count() == 0

@@ -161,11 +161,19 @@ def _link(link: UrdfLink, parent: str | None, joint: Joint) -> Link:
 
 
 def _tip(tip: str | None, links: Sequence[Link]) -> str | None:
-    """The link whose frame is the tool: the one asked for, one called "tool", or the last."""
+    """The link whose frame is the tool: the one asked for, one called "tool", or the last that moves.
+
+    A frame fixed to the base, which many files end with, is nobody's tool.
+    """
     names = [link.name for link in links]
     if tip is not None and tip not in names:
         raise UnknownNameError(f"there is no link {tip!r}; there are: {', '.join(names)}")
-    return tip or (TOOL if TOOL in names else None)
+    if tip or TOOL in names:
+        return tip or TOOL
+    moving: dict[str | None, bool] = {None: False}
+    for link in links:
+        moving[link.name] = moving[link.parent] or link.joint.kind != "fixed"
+    return next((name for name in reversed(names) if moving[name]), None)
 
 
 def _gravity(robot: Element) -> tuple[float, ...]:

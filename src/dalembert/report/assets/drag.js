@@ -4,14 +4,13 @@ const STEPS = 60; // of inverse kinematics for each move of the pointer
 
 // Where the tool is, in the world, and the posture that brings it elsewhere.
 function toolOf(live) {
-  const { said } = live.kernels.find("poses"), at = 16 * said.frames.indexOf("tool");
-  const gain = live.kernels.find("reach").said.gain, target = new Float64Array(16);
+  const { said } = live.kernels.find("poses"), at = 16 * said.frames.indexOf("tool"), target = new Float64Array(16);
   return {
     pose: () => live.value("poses").subarray(at, at + 16),
     reach(point) {
       target.set(this.pose());
       [3, 7, 11].forEach((k, j) => { target[k] = point[j]; });
-      live.kernels.roll("reach", STEPS, gain, { target });
+      live.kernels.roll("reach", STEPS, live.kernels.find("reach").said.gain, { target });
       live.pose(Float64Array.from(live.q));
     },
   };
