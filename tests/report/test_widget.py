@@ -272,3 +272,24 @@ def test_a_page_that_is_loaded_again_goes_on_where_it_was(shown):
     shown.evaluate("document.body.append(document.querySelector('iframe'))")  # loads it again
     wait_until(shown, lambda: stands(shown) == [0.5, -0.25, 1])
     assert shown.evaluate("model.get('q')") == [0.5, -0.25, 1]
+
+
+def test_a_saved_notebook_without_a_page_says_why_there_is_none(shown):
+    """As `nbconvert --execute` leaves it: nobody asked for the page, and nobody answers now."""
+    shown.evaluate(
+        "const wait = window.setTimeout, end = document.createElement('div');"
+        "document.body.append(end);"
+        "window.setTimeout = (act) => act();"
+        "made.render({ model: new Model({ ...model.values, _page: '' }), el: end });"
+        "window.setTimeout = wait; undefined"
+    )
+    assert shown.get_by_text("Python does not answer").is_visible()
+
+
+def test_whoever_cannot_show_a_widget_shows_its_table(widget):
+    found, _ = widget._repr_mimebundle_()
+    assert found["text/html"] == dl.load("elbow_3r")._repr_html_()
+    assert found["text/plain"].startswith("<Widget of elbow_3r: q (")
+    assert found["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id
+    loop = dl.load("four_bar").widget()._repr_mimebundle_()[0]
+    assert loop["text/plain"].startswith("<Widget of four_bar")

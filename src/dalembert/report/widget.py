@@ -60,6 +60,16 @@ class Widget(anywidget.AnyWidget):
             found = _made[system] = cls(system)
         return found
 
+    def __repr__(self) -> str:
+        return f"<Widget of {self.system.name}: q {tuple(round(x, 4) for x in self.q)}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The live page, and a robot's table for whoever cannot show it."""
+        found, about = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        robot = self.system.robot
+        plain = {"text/plain": repr(self)} | ({"text/html": robot._repr_html_()} if robot else {})
+        return {**found, **plain}, about
+
     @traitlets.validate("q", "qd")
     def _numbers(self, proposal: Any) -> tuple[float, ...]:
         name = proposal["trait"].name

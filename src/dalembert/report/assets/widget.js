@@ -1,5 +1,7 @@
 // A system in a notebook: its live page in a frame of its own, and the state that Python and the page share.
 const STATE = ["q", "qd", "t"];
+const PATIENCE = 30000; // ms until a page that does not come is said to be missed
+const SILENT = "Python does not answer: it is busy, or this notebook was saved before its page was made. Run the cell to see it.";
 let speaker = null; // the view that changes the model now; all views of a model share this script
 
 function render({ model, el }) {
@@ -18,7 +20,9 @@ function render({ model, el }) {
     frame.hidden = !page;
     said.textContent = model.get("_said") || (page ? "" : "Compiling its kernels …");
     there = false;
-    if (page) frame.srcdoc = page; else model.send({ ask: "page" });
+    if (page) { frame.srcdoc = page; return; }
+    model.send({ ask: "page" });
+    setTimeout(() => { if (!model.get("_page") && !model.get("_said")) said.textContent = SILENT; }, PATIENCE);
   }
   // What Python has set, once for all that it set together. Where another view moves, this one follows and does not run itself.
   function post() {
