@@ -45,6 +45,20 @@ def open_page(browser):
     assert not [message for message in wrong if "GPU stall due to ReadPixels" not in message]
 
 
+@pytest.fixture
+def path(ur5_page):
+    """The page that a module's tests look at."""
+    return ur5_page
+
+
+@pytest.fixture
+def shown(open_page, path):
+    """The live robot of that page."""
+    made = open_page(path, at=0.0)
+    made.locator(".modes button").nth(1).click()
+    return made
+
+
 def outside(url, wrong):
     if not url.startswith(("file:", "data:", "blob:")):
         wrong.append(f"asked for {url}")

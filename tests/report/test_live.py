@@ -25,19 +25,6 @@ def written(robot, folder):
     return folder / "page.html"
 
 
-@pytest.fixture
-def path(ur5_page):
-    return ur5_page
-
-
-@pytest.fixture
-def shown(open_page, path):
-    """The live robot of a page."""
-    made = open_page(path, at=0.0)
-    made.locator(".modes button").nth(1).click()
-    return made
-
-
 def pose(shown, q=Q):
     for k, value in enumerate(q):
         shown.locator(f"#joint{k}").fill(str(value))

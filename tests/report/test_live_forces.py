@@ -14,23 +14,23 @@ from dalembert.report.page import let_go, page, performed, write_page
 from dalembert.report.page_kernels import page_kernels
 from dalembert.report.skeleton import body_poses
 from tests.kernels.agreement import EVALUATE, in_node
-from tests.report.test_live import Q, numbers, path, pose, shown, state  # noqa: F401  # fixtures
+from tests.report.test_live import Q, pose, state
 
 NEAR = {"rtol": 0, "atol": 1e-9}
 SUMS, PARTS, CHOSEN, APART = (f".forces .loads >> nth={k} >> data" for k in range(4))
 
 
-def turn(shown, name="Forces"):  # noqa: F811
+def turn(shown, name="Forces"):
     shown.get_by_role("tab", name=name).click()
 
 
-def cells(shown, selector, columns):  # noqa: F811
+def cells(shown, selector, columns):
     """All digits of a table's numbers, by rows."""
     found = shown.locator(selector).evaluate_all("all => all.map((one) => Number(one.value))")
     return np.array(found).reshape(-1, columns)
 
 
-def require_wrenches(shown, q, qd, qdd):  # noqa: F811
+def require_wrenches(shown, q, qd, qdd):
     """The tables say what the library does."""
     robot = dl.load("ur5")
     expected = robot.joint_wrenches(q, qd, qdd)
@@ -46,14 +46,14 @@ def require_wrenches(shown, q, qd, qdd):  # noqa: F811
     np.testing.assert_allclose(sums[:, 4], across, rtol=0, atol=1e-6)
 
 
-def test_wrenches_of_a_posture_typed_in_are_those_that_hold_it(shown):  # noqa: F811
+def test_wrenches_of_a_posture_typed_in_are_those_that_hold_it(shown):
     pose(shown)
     turn(shown)
     require_wrenches(shown, Q, np.zeros(6), np.zeros(6))
     assert "Held at rest" in shown.locator(".forces p").nth(1).text_content()
 
 
-def test_wrenches_in_motion_are_those_of_its_acceleration(shown):  # noqa: F811
+def test_wrenches_in_motion_are_those_of_its_acceleration(shown):
     pose(shown)
     turn(shown)
     shown.evaluate("live.advance(0.2); live.tell('paused')")
@@ -74,7 +74,7 @@ ENDS = """live.forceArrows.map(({ arrows, scale }) => ({ scale, arrows: arrows.m
 }) }))"""
 
 
-def test_arrows_stand_at_the_joints_and_end_where_the_scale_says(shown):  # noqa: F811
+def test_arrows_stand_at_the_joints_and_end_where_the_scale_says(shown):
     pose(shown)
     turn(shown)
     robot, poses = dl.load("ur5"), body_poses(dl.load("ur5"), np.array(Q))
@@ -90,7 +90,7 @@ def test_arrows_stand_at_the_joints_and_end_where_the_scale_says(shown):  # noqa
             np.testing.assert_allclose(tip, end, rtol=0, atol=1e-6)
 
 
-def test_arrows_leave_with_the_leaf_unless_they_are_asked_to_stay(shown):  # noqa: F811
+def test_arrows_leave_with_the_leaf_unless_they_are_asked_to_stay(shown):
     visible = "live.forceArrows.map(({ arrows }) => arrows.filter((a) => a.group.visible).length)"
     pose(shown)
     assert shown.evaluate(visible) == [0, 0]
@@ -106,7 +106,7 @@ def test_arrows_leave_with_the_leaf_unless_they_are_asked_to_stay(shown):  # noq
     assert shown.evaluate(visible)[0] > 1
 
 
-def test_every_formulation_in_the_page_says_what_it_says_in_the_library(shown):  # noqa: F811
+def test_every_formulation_in_the_page_says_what_it_says_in_the_library(shown):
     pose(shown)
     turn(shown)
     shown.evaluate("live.advance(0.1); live.tau.fill(0.7); live.tell('paused')")
@@ -143,7 +143,7 @@ def test_formulations_that_are_too_large_are_named_and_not_carried(monkeypatch):
     assert "uicker_kahn" not in carried
 
 
-def test_a_push_does_not_go_through_the_joints_that_carry_the_link(shown):  # noqa: F811
+def test_a_push_does_not_go_through_the_joints_that_carry_the_link(shown):
     """Without torques and friction nothing goes along any joint, whoever pushes."""
     pose(shown)
     turn(shown)

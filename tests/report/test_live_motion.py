@@ -13,17 +13,10 @@ STEP = 1e-3  # s, of the page
 
 
 @pytest.fixture
-def path(ur5_page):
-    return ur5_page
-
-
-@pytest.fixture
-def shown(open_page, path):
+def shown(shown):
     """The live robot of a page, in a posture that is no special one."""
-    made = open_page(path, at=0.0)
-    made.locator(".modes button").nth(1).click()
-    pose(made)
-    return made
+    pose(shown)
+    return shown
 
 
 def pushed(robot, link, force):

@@ -42,13 +42,11 @@ def path(tmp_path_factory):
 
 
 @pytest.fixture
-def shown(open_page, path):
+def shown(shown):
     """The parameters of the live arm, in the posture START."""
-    made = open_page(path, at=0.0)
-    made.locator(".modes button").nth(1).click()
-    pose(made, START)
-    made.get_by_role("tab", name="Parameters").click()
-    return made
+    pose(shown, START)
+    shown.get_by_role("tab", name="Parameters").click()
+    return shown
 
 
 def give(shown, name, value):

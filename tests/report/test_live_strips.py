@@ -11,18 +11,11 @@ STRIPS = ("Positions", "Velocities", "Torques", "Power of the drives", "Energy b
 
 
 @pytest.fixture
-def path(ur5_page):
-    return ur5_page
-
-
-@pytest.fixture
-def shown(open_page, path):
+def shown(shown):
     """The live robot after half a second of motion, at rest, its Motion leaf seen."""
-    made = open_page(path, at=0.0)
-    made.locator(".modes button").nth(1).click()
-    pose(made)
-    move(made)
-    return made
+    pose(shown)
+    move(shown)
+    return shown
 
 
 def move(shown, drive="none"):

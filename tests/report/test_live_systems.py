@@ -45,6 +45,15 @@ def test_what_is_left_out_is_said_beside_the_live_robot_too(open_page, tmp_path,
     open_page(tmp_path / "page.html").get_by_text("Its page has no slopes").wait_for()
 
 
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [("ur5", "tool"), ("four_bar", None), ("stewart_platform", "tool"), ("arm_on_sphere", "tool")],
+)
+def test_a_tool_that_stands_still_is_not_offered_to_be_dragged(name, tool):
+    """The last pin of a linkage is on the ground; a platform, and a tool on a sphere, move."""
+    assert live._tool(dl.load(name)) == tool
+
+
 def test_a_function_that_two_groups_name_is_there_once():
     groups = [{"bias": {}}, {"bias": {}, "mass_matrix": {}}]
     module, kept = wasm_within(dl.load("pendulum"), groups, most=10**6)
@@ -66,13 +75,6 @@ def path(linkage, tmp_path_factory):
     run = dl.simulate(linkage, start, np.zeros(3), duration=0.4, dt=0.01, progress=False)
     made = tmp_path_factory.mktemp("systems") / "run.html"
     write_page(run_page(run), made)
-    return made
-
-
-@pytest.fixture
-def shown(open_page, path):
-    made = open_page(path, at=0.0)
-    made.locator(".modes button").nth(1).click()
     return made
 
 

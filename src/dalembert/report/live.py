@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from gzip import compress
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from dalembert.systems.wasm import wasm_within
 SAMPLES = 361  # of the curves and postures on a page
 DT, FINE = 1e-3, 2.5e-4  # s, of a step
 MOST_JOINTS = 40  # beyond it a page would carry more code than reading
-MOST_BYTES = 600_000  # of a module: with the viewer, the font and base64, a page below 2 MB
+MOST_BYTES = 600_000  # of a module: compressed, with the viewer and the font, a page below 2 MB
 SCRIPTS = (
     *("kernels.js", "closing.js", "state.js", "panels.js", "arrows.js", "posture.js", "strips.js"),
     *("forces.js", "formulations.js", "equations.js"),
@@ -79,7 +80,7 @@ def live_of(
         return None, f"Its kernels have {len(module):,} bytes, too many for a page that computes."
     seen, leads = system.compiled.dynamics, set(leading(system.compiled))
     made = {
-        "module": b64encode(module).decode("ascii"),
+        "module": b64encode(compress(module, mtime=0)).decode("ascii"),
         "home": seen.normalised(np.round(start, 6)).tolist(),
         # rows that follow from others seem to contradict them at the stages of a long step
         "dt": DT if seen.freedoms == seen.nv - seen.rows else FINE,
@@ -140,11 +141,15 @@ def fitted(
 
 
 def _tool(system: System) -> str | None:
-    """The frame that is dragged, None where it stands still."""
+    """The frame that is dragged, None where it stands still, as the last pin of a linkage does."""
     if system.robot is None:
         return None
-    moves = np.any(system.dynamics.bound().frame_jacobian(system.neutral(), "tool"))
-    return "tool" if moves else None
+    made, q = system.compiled.dynamics.bound(), system.neutral()
+    speed = np.random.default_rng(0).normal(size=made.nv)
+    if made.rows:
+        q, speed = made.project(q, speed, 0.0)
+    point = made.frame_jacobian(q, "tool")[:3] @ speed
+    return "tool" if np.abs(point).max() > 1e-9 * np.abs(speed).max() else None
 
 
 def _root(robot: Robot | None) -> int:

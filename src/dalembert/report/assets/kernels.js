@@ -1,9 +1,12 @@
 // The programs of a system, as WebAssembly inside the page: see `System.wasm`.
 "use strict";
 class Kernels {
-  // From the bytes of a module in base64, as a page carries them.
+  // From a module in base64, as it is or compressed by gzip, as a page carries it.
   static async fromBase64(text) {
-    const module = await WebAssembly.compile(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
+    let bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    if (bytes[0] === 0x1f && bytes[1] === 0x8b)
+      bytes = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+    const module = await WebAssembly.compile(bytes);
     return new Kernels(module, await WebAssembly.instantiate(module));
   }
 
