@@ -93,7 +93,7 @@ def driver(tree: ast.Module) -> bool:
 
 ONCE: dict[Callable[[ast.Module], bool], str] = {
     classical_runge_kutta: "systems/tableau.py",
-    quintic: "control/trajectory.py",
+    quintic: "control/least_jerk.py",
     friction: "formulations/parts/drive.py",
     driver: "constraints/kinds.py",
     sparse_solve: "constraints/solve/linear.py",

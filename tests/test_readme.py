@@ -24,7 +24,7 @@ def test_code_blocks_run(capsys, tmp_path, monkeypatch):
 
 def test_links_lead_somewhere():
     links = re.findall(r"\]\(([^)#]+)\)", TEXT)
-    assert "docs/images/page.png" in links
+    assert "docs/images/live_desktop.png" in links
     files = [link for link in links if "://" not in link]
     missing = [link for link in files if not (README.parent / link).exists()]
     assert not missing

@@ -117,7 +117,8 @@ def test_something_of_every_public_class_travels():
     kinds = {name: getattr(dl, name) for name in dl.__all__}
     classes = {name for name, kind in kinds.items() if isinstance(kind, type)}
     plain = {name for name in classes if issubclass(kinds[name], Exception)}
-    assert classes - plain == set(known)
+    at_home = {"Widget"}  # it belongs to the notebook that shows it
+    assert classes - plain - at_home == set(known)
     for thing in known.values():
         assert type(again(thing)) is type(thing)
 

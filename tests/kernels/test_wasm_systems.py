@@ -12,7 +12,7 @@ from dalembert.cli.app import app
 from dalembert.errors import DalembertError
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.wasm.module import description, wasm_module
-from tests.kernels.agreement import SEED, error, settled, states, variants
+from tests.kernels.agreement import error, settled, states, variants
 from tests.kernels.wasm import Loaded
 from tests.simulation.test_controls import ARM
 
@@ -20,6 +20,8 @@ ZOO = (
     *("pendulum", "rp", "elbow_3r", "ur5", "particle", "spherical_pendulum", "four_bar"),
     *("slider_crank", "chaplygin_sleigh", "rolling_disk", "arm_on_sphere"),
 )
+# near a singular posture every rounding is multiplied; tests/kernels/agreement.py looks at those too
+SEED = {"elbow_3r": 3, "ur5": 1}
 OF_CONTACT = ("arm_on_sphere",)  # of which only what others do not have
 
 

@@ -17,7 +17,7 @@ from dalembert.linalg.cramer import adjugate
 _STIFF = np.array([[192.0, 36, 168, -24], [36, 9, 24, -3], [168, 24, 192, -36], [-24, -3, -36, 9]])
 _LOAD = np.array([360.0, 60.0, 360.0, -60.0])
 # coefficients of (t/h)³, (t/h)⁴, (t/h)⁵ by (Δ, h v₀, h² a₀, h v₁, h² a₁)
-_SHAPE = np.array(
+SHAPE = np.array(
     [
         [10.0, -6.0, -1.5, -4.0, 0.5],
         [-15.0, 8.0, 1.5, 7.0, -1.0],
@@ -79,6 +79,6 @@ def _scale(h: Any) -> Any:
 def _piece(start: Any, way: Any, x0: Any, x1: Any, h: Any) -> Any:
     """Coefficients (6, n) of a piece, the constant one first."""
     ends = np.stack([way, h * x0[0], h * h * x0[1], h * x1[0], h * h * x1[1]])
-    high = _SHAPE @ ends
+    high = SHAPE @ ends
     powers = [high[j] / h ** (j + 3) for j in range(3)]
     return np.stack([start, x0[0], 0.5 * x0[1], *powers])

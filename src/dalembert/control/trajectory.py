@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.control.least_jerk import least_jerk
+from dalembert.control.least_jerk import SHAPE, least_jerk
 from dalembert.errors import TrajectoryError
 
 # s(τ) = 10 τ³ − 15 τ⁴ + 6 τ⁵ from 0 to 1: at rest and without acceleration at both ends
-QUINTIC = (0.0, 0.0, 0.0, 10.0, -15.0, 6.0)
+QUINTIC = (0.0, 0.0, 0.0, *SHAPE[:, 0].tolist())  # from rest to rest, 10 x³ − 15 x⁴ + 6 x⁵
 
 
 class Point(NamedTuple):

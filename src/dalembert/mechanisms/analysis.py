@@ -112,9 +112,8 @@ class Analysis(DaeMethods, System):
     def _device(self, variant: Any) -> Any:
         return self._closed._device(variant)
 
-    @property
-    def _devices(self) -> Any:  # type: ignore[override]
-        return self._closed._devices
+    def _device_kernels(self) -> Any:
+        return self._closed._device_kernels()
 
     def _slopes(self, *given: Any) -> Any:
         return self._closed._slopes(*given)

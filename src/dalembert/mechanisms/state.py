@@ -120,8 +120,8 @@ class State:
         world, by default where the joint is. `frame` is "world" or a body whose axes are used.
         """
         d = self.description
-        about = self._place(name, on, at)
-        found = d.space.wrench(self.body(on), self.generalised(name, on), about)
+        pull = self.generalised(name, on)
+        found = d.space.wrench(self.body(on), pull, self._place(name, on, at))
         if frame == "world":
             return found
         turn, n = self.rotation(frame).T, d.space.dimension

@@ -213,6 +213,10 @@ class Evaluator(OnOthersArrays):
             self._devices[variant.key] = made
         return self._devices[variant.key]
 
+    def _device_kernels(self) -> dict[Any, DeviceKernel]:
+        """Kernels for arrays of a GPU, by the keys of variants."""
+        return self._devices
+
     # the call
 
     def _evaluate(
@@ -329,7 +333,7 @@ class Evaluator(OnOthersArrays):
             return
         doc = f"{quantity}{_plain_signature(method)}\n--\n\n{method.__doc__ or ''}"
         made: Callable[..., Any] = OnCard(
-            self._devices, variant.key, method.__get__(self), doc, only=card
+            self._device_kernels(), variant.key, method.__get__(self), doc, only=card
         )
         if not card:
             made = fast_call(self._kernel(variant), made, quantity, doc)
