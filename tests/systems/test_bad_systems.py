@@ -133,3 +133,34 @@ def test_singular_state_names_direction_and_state():
 def test_nan_in_is_nan_out():
     found = spherical_pendulum.build().forward_dynamics([0.5, 0.2], [np.nan, 0.0], [0.0, 0.0])
     assert np.isnan(found).any()
+
+
+def _with_parameters() -> dl.Robot:
+    m, b = dl.Parameter("m", 1.0), dl.Parameter("b", 0.1)
+    joint = dl.Joint("revolute", name="elbow", viscous=b)
+    tensor = np.diag([0.01, 0.02, 0.02])
+    return dl.Robot.from_links(
+        [dl.Link("arm", joint=joint, mass=m, com=[0.2, 0.0, 0.0], inertia=tensor * m)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"m": -1.0}, "'arm': mass -1 kg is negative"), ({"b": -0.5}, "'elbow': viscous friction")],
+)
+def test_parameters_that_no_body_has_are_refused_where_they_are_given(given, said):
+    robot, state = _with_parameters(), ([0.1], [0.0], [0.0])
+    for call in (
+        lambda: robot.forward_dynamics(*state, parameters=given),
+        lambda: robot.forward_dynamics(
+            *state, parameters=given
+        ),  # not taken the second time either
+        lambda: dl.simulate(robot, [0.1], [0.0], duration=0.01, parameters=given),
+        lambda: robot.compiled.dynamics.bound(given),
+    ):
+        with pytest.raises(dl.ModelError, match=said):
+            call()
+    fine = robot.forward_dynamics(*state, parameters={"m": 2.0, "b": 0.0})
+    np.testing.assert_array_equal(
+        robot.forward_dynamics(*state, parameters={"m": 2.0, "b": 0.0}), fine
+    )

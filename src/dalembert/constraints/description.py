@@ -264,6 +264,9 @@ class ConstrainedDynamics(WithContacts):
         """Vector of parameter values: the defaults, overridden by `given`."""
         return parameter_vector(self.name, self.parameters, given)
 
+    def require_possible(self, values: np.ndarray) -> None:
+        self.dynamics.require_possible(values[: len(self.dynamics.parameters)])
+
     def bind(self, values: Any) -> ConstrainedDynamics:
         """The same with parameters `values` (n_parameters,), numbers or symbols."""
         own = len(self.dynamics.parameters)

@@ -95,6 +95,9 @@ class TouchingDynamics(Carried):
     def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
         return self.inner.parameter_values(given)
 
+    def require_possible(self, values: np.ndarray) -> None:
+        self.inner.require_possible(values)
+
     def bind(self, values: Any) -> TouchingDynamics:
         return replace(self, inner=self.inner.bind(values))
 

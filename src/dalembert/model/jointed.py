@@ -16,8 +16,11 @@ from dalembert.text import short, suggest
 
 if TYPE_CHECKING:
     from dalembert.model.elements import Elements
-    from dalembert.model.model import Body, Frame, JointInfo
+    from dalembert.model.model import Body, Frame, JointInfo, Model
     from dalembert.model.tendons import Tendon
+
+
+MANY_VALUES = 1024  # of parameters, kept as possible
 
 
 class Kinds(NamedTuple):
@@ -45,6 +48,8 @@ class Jointed:
         def elements(self) -> Elements: ...
         @property
         def parameters(self) -> Mapping[str, float | None]: ...
+        @property
+        def tree(self) -> Model: ...
 
     @property
     def nq(self) -> int:
@@ -141,6 +146,22 @@ class Jointed:
     def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
         """Vector of parameter values: the defaults, overridden by `given`."""
         return parameter_vector(self.name, self.parameters, given)
+
+    def require_possible(self, values: np.ndarray) -> None:
+        """An error where `values` (n_parameters,) make a link or a drive that cannot be."""
+        from dalembert.model.possible import require_possible
+
+        key = np.asarray(values, dtype=float).tobytes()
+        if key not in self._possible:
+            require_possible(self.tree, values)
+            if len(self._possible) >= MANY_VALUES:
+                self._possible.clear()
+            self._possible.add(key)
+
+    @cached_property
+    def _possible(self) -> set[bytes]:
+        """Values that were looked at: a call with them costs a look into this set."""
+        return set()
 
 
 def _named(joints: Sequence[JointInfo], slices: list[slice]) -> tuple[str, ...]:

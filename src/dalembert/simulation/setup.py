@@ -78,7 +78,7 @@ def inputs_for(
     made = plant.dynamics
     if made.parameters:
         mapping = parameters is None or isinstance(parameters, Mapping)
-        values = made.parameter_values(parameters) if mapping else parameters
+        values = made.possible_values(parameters) if mapping else parameters
         given["parameters"] = np.asarray(values, dtype=float)
     elif parameters is not None:
         made.parameter_values(dict(parameters))

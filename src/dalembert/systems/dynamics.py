@@ -65,6 +65,16 @@ class Dynamics(Portable):
         """Vector of parameter values: the defaults, overridden by `given`."""
         raise NotImplementedError
 
+    def require_possible(self, values: np.ndarray) -> None:
+        """An error where numbers `values` (n_parameters,) make a link that cannot be a body."""
+
+    def possible_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
+        """Vector of parameter values of a system that can be; the defaults may be anything."""
+        values = self.parameter_values(given)
+        if given:
+            self.require_possible(values)
+        return values
+
     def bind(self, values: Any) -> Self:
         """The same with parameters `values` (n_parameters,), numbers or symbols."""
         raise NotImplementedError
@@ -72,7 +82,7 @@ class Dynamics(Portable):
     def bound(self, given: Mapping[str, float] | np.ndarray | None = None) -> Self:
         """The same with numbers for all parameters: the defaults, overridden by `given`."""
         if given is None or isinstance(given, Mapping):
-            given = self.parameter_values(given)
+            given = self.possible_values(given)
         return self.bind(given) if self.parameters else self
 
     @property

@@ -86,7 +86,7 @@ class OnOthersArrays(Portable):
         """Values (..., n_parameters) of the named parameters."""
         if parameters is None or isinstance(parameters, Mapping):
             if not any(map(np.ndim, arrays_of(parameters))):
-                return self.dynamics.parameter_values(parameters)
+                return self.dynamics.possible_values(parameters)
             known = self.dynamics.parameter_values(dict.fromkeys(parameters or {}, 0.0))
             values = dict(zip(self.dynamics.parameters, known, strict=True))
             return foreign.stacked(values | dict(parameters or {}))

@@ -82,6 +82,9 @@ class RobotDynamics(Carried):
     def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
         return self.model.parameter_values(given)
 
+    def require_possible(self, values: np.ndarray) -> None:
+        self.model.require_possible(values)
+
     def bind(self, values: Any) -> Self:
         return replace(self, model=self.model.bind(values))
 
