@@ -15,7 +15,6 @@ from hashlib import sha256
 from html import escape
 from math import isfinite
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 from dalembert.errors import ModelError
 
@@ -202,6 +201,8 @@ def xml_attribute(name: str) -> str:
     """
     if not is_plain(name) or name != name.strip():
         raise ModelError(f"the name {name!r} has characters that XML cannot hold; rename it")
+    from xml.sax.saxutils import quoteattr  # which imports what talks to the internet
+
     return quoteattr(name)
 
 

@@ -45,6 +45,7 @@ class Evaluator(OnOthersArrays):
         self._kernels: dict[Any, Kernel] = {}
         self._programs: dict[Any, Program] = {}
         self._devices: dict[Any, DeviceKernel] = {}
+        self._called: set[str] = set()
 
     @property
     def description(self) -> Any:
@@ -238,7 +239,9 @@ class Evaluator(OnOthersArrays):
         if getattr(before, "only", before is None) and not (
             symbolic or chosen or formulation or self._open
         ):
-            self._shorten(quantity, variant, inputs)
+            if quantity in self._called or on_device(inputs):
+                self._shorten(quantity, variant, inputs)
+            self._called.add(quantity)  # a first result does not wait for what makes others quicker
         return result
 
     def _result(

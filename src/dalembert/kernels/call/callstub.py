@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.kernels.call import numpy_api
-from dalembert.kernels.call.stubs import stubs
+from dalembert.kernels.call.stubs import call_stub
 
 if TYPE_CHECKING:
     from dalembert.kernels.call.kernel import Kernel
@@ -78,7 +78,7 @@ def fast_call(
     if not fits or not layouts_known():
         return fallback
     method = _MethodDef(
-        name.encode(), stubs()["dalembert_call"], _METH_FASTCALL | _METH_KEYWORDS, doc.encode()
+        name.encode(), call_stub()["dalembert_call"], _METH_FASTCALL | _METH_KEYWORDS, doc.encode()
     )
     # CPython keeps the tuple as long as the builtin, and the tuple keeps all that it points to
     owned = _Owned((_call_struct(kernel, fallback), fallback, kernel, np.dtype(float), method))

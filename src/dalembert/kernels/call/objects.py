@@ -15,19 +15,21 @@ def linked(
     symbols: Sequence[str],
     compiled: Callable[[], bytes],
     known: Mapping[str, int] | None = None,
+    whole: bool = False,
 ) -> Loaded:
     """The functions under `key`, which says everything that `compiled()` depends on.
 
     `known` are the addresses of what they call besides the libraries of this process.
     An entry that cannot be linked is compiled anew and replaced. What was compiled while the
-    package's files changed is not stored: the key may name other sources than those that ran.
+    package's files changed is not stored: the key may name other sources than those that ran, unless
+    it is the `whole` of what is compiled.
     """
     with llvm_lock:
         found = _linked(cache.get(key), symbols, known)
         if found is None:
             code = compiled()
             found = load(code, symbols, known)
-            if as_imported():
+            if cache.directory() is not None and (whole or as_imported()):
                 cache.put(key, code)
         remember()
         return found

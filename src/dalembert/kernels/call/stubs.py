@@ -60,6 +60,7 @@ _CALL = """
 %Port = type { i64, [4 x i64] }
 %Call = type { i64, i64, ptr, ptr, ptr, ptr, ptr, ptr, [0 x %Port] }
 
+declare void @Py_DecRef(ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
@@ -210,6 +211,8 @@ fallback:
 # there are none; 0 and the types to compute in, or -1 to leave it to NumPy. The ufunc has its number
 # of inputs at 16 and of all arguments at 24; dalembert_weak is filled in by weak.py.
 _PROMOTE = """
+declare void @Py_IncRef(ptr)
+
 @dalembert_weak = global [3 x ptr] zeroinitializer  ; the types float32, Python float, Python int
 
 define i32 @dalembert_promote(ptr %ufunc, ptr %given, ptr %asked, ptr %chosen) {
@@ -267,26 +270,35 @@ leave:
 }
 """
 
-_SYMBOLS = ("dalembert_lazy_loop", "dalembert_call", "dalembert_promote", "dalembert_weak")
-
 
 @functools.cache
 def stubs() -> Loaded:
-    """The stubs, loaded into this process."""
+    """What every ufunc needs, loaded into this process: called once for each, so quick to compile."""
+    symbols = ("dalembert_lazy_loop", "dalembert_promote", "dalembert_weak")
+    return _loaded(_LAZY_LOOP + _PROMOTE, symbols, opt=0)
+
+
+@functools.cache
+def call_stub() -> Loaded:
+    """`dalembert_call`, which is to be quick itself; nobody waits for it before a second call."""
+    return _loaded(_CALL, ("dalembert_call",), opt=3)
+
+
+def _loaded(text: str, symbols: tuple[str, ...], opt: int) -> Loaded:
     import llvmlite
 
-    text = _LAZY_LOOP + _CALL + _PROMOTE
-    key = f"packed stubs\n{platform.machine()}\n{sys.platform}\n{llvmlite.__version__}\n{text}"
-    return linked(key, _SYMBOLS, lambda: pack([_compile(text)]))
+    machine = (platform.machine(), sys.platform, llvmlite.__version__, str(opt))
+    key = "\n".join(("packed stubs", *machine, text))
+    return linked(key, symbols, lambda: pack([_compile(text, opt)]), whole=True)
 
 
-def _compile(text: str) -> bytes:
+def _compile(text: str, opt: int) -> bytes:
     # for the least processor of this architecture, so that one object serves all
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", opt=3)
+    machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", opt=opt)
     module = llvm.parse_assembly(text)
     module.verify()
     return bytes(machine.emit_object(module))

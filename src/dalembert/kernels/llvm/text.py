@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,32 +23,32 @@ class Vector:
     def of(cls, dtype: str, target: Target) -> Vector:
         return cls(dtype, target.width(dtype))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes of one number."""
         return np.dtype(self.dtype).itemsize
 
-    @property
+    @cached_property
     def scalar(self) -> str:
         return "double" if self.size == 8 else "float"
 
-    @property
+    @cached_property
     def integer(self) -> str:
         return f"i{8 * self.size}"
 
-    @property
+    @cached_property
     def type(self) -> str:
         return f"<{self.width} x {self.scalar}>"
 
-    @property
+    @cached_property
     def integers(self) -> str:
         return f"<{self.width} x {self.integer}>"
 
-    @property
+    @cached_property
     def mask(self) -> str:
         return f"<{self.width} x i1>"
 
-    @property
+    @cached_property
     def suffix(self) -> str:
         """How intrinsics on this type are named, as in `llvm.fma.v8f64`."""
         return f"v{self.width}f{8 * self.size}"
