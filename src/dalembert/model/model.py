@@ -180,6 +180,13 @@ class Model(Frozen, Jointed):
         digest.update(number_bytes(self))
         return digest.hexdigest()
 
+    @cached_property
+    def lean(self) -> Model:
+        """The same mechanism with fewer numbers, for recursions; see `dalembert.model.lean`."""
+        from dalembert.model.lean import lean
+
+        return lean(self)
+
     def bind(self, values: Vector) -> Model:
         """This model with its parameters replaced by `values` (n_parameters,), floats or symbols."""
         from dalembert.model.numbers import evaluate, unflatten

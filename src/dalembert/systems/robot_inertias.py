@@ -103,6 +103,7 @@ class RobotInertias(System):
     def reduced(self) -> Self:
         """An equivalent robot with as many zero inertias as possible, whose kernels do less.
 
+        The default formulations do most of that by themselves; others do not.
         Torques, accelerations, M, and their derivatives are the same. What depends on where mass
         really is (joint wrenches, momentum, centre of mass) is not. A link may have moments without
         mass, which formulations about centres of mass refuse.

@@ -117,14 +117,14 @@ INVERSE = Quantity(
     static=("gravity", "tip"),
 )
 
-FACTOR_UP_TO = 9  # degrees of freedom between the base and a tip
+FACTOR_UP_TO = 7  # degrees of freedom between the base and a tip
 
 
 def _fewest(model: Model) -> str:
     """The forward dynamics of the fewest operations.
 
-    Factoring M takes less than articulated bodies for chains of up to nine coordinates: 13 % less
-    for six general revolute joints, 6 % for eight, 5 % more for ten; for the UR5, 30 % less. In a
+    Factoring M takes less than articulated bodies for chains of up to seven coordinates: 11 % less
+    for six general revolute joints, 1 % more for eight, 14 % for ten; for the UR5, 3 % less. In a
     tree it is the longest way from the base to a tip that decides.
     """
     ways = [sum(model.bodies[j].chart.nv for j in way) for way in model.supports]

@@ -70,6 +70,7 @@ def inverse_dynamics_derivatives(
     q varies in the tangent space: ∂/∂q_j is along `integrate(q, δ)` at δ = 0. Of friction, the
     viscous part counts; Coulomb's has no slope where it has a value.
     """
+    whole, model = model, model.lean
     base = base_motion(model, base_twist, base_acceleration)
     placed = transforms(model, q)
     moving = motions(model, placed, qd, qdd, base)
@@ -96,7 +97,7 @@ def inverse_dynamics_derivatives(
                     dqd[other, own] = _dot(c.S, moved.dqd)
                     M[other, own] = M[own, other] = _dot(c.S, moved.inertial)
     viscous, rotor = np.diag(model.drive.viscous), np.diag(model.drive.rotor)
-    by_q, by_qd = element_slopes(model, q, qd)
+    by_q, by_qd = element_slopes(whole, q, qd)
     return add(dq.matrix(), by_q), add(dqd.matrix() + viscous, by_qd), M.matrix() + rotor
 
 

@@ -12,13 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dalembert.bridge import is_symbolic
 from dalembert.formulations.inverse.newton_euler import base_motion, motions
 from dalembert.formulations.parts.body_wrench import inertial_wrench
 from dalembert.formulations.parts.drive import resisting
 from dalembert.formulations.parts.passes import inward, outward, transforms
-from dalembert.linalg.symmetric import congruence, symmetric
+from dalembert.formulations.parts.turned import turned
+from dalembert.linalg.symmetric import symmetric
+from dalembert.linalg.tree import tree_inverse, tree_solve
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Matrix, Matrix6, Twist, Vector, Wrench
+from dalembert.spatial.arrays import Matrix, Matrix6, Scalar, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.placement import Placement, split
 from dalembert.spatial.rotations import hat
 
@@ -29,7 +32,7 @@ class Articulated(NamedTuple):
     inertia: Matrix6  # M̂ − M̂ S D⁻¹ Sᵀ M̂ (6, 6)
     bias: Wrench  # b + M̂ S D⁻¹ u (6,)
     MS: Matrix  # M̂ S (6, k)
-    D_inverse: Matrix  # (Sᵀ M̂ S + rotor)⁻¹ (k, k)
+    D: Matrix  # Sᵀ M̂ S + rotor (k, k)
     u: Vector  # τ − Sᵀ b (k,)
 
 
@@ -43,41 +46,51 @@ def forward_dynamics(
     base_acceleration: Twist | None = None,
 ) -> Vector:
     """q̈ (nv,) with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ."""
-    placed = transforms(model, q)
-    moving = motions(model, placed, qd, None, base_motion(model, base_twist, base_acceleration))
+    bodies = model.lean
+    placed = transforms(bodies, q)
+    moving = motions(bodies, placed, qd, None, base_motion(bodies, base_twist, base_acceleration))
     biases = [
         np.concatenate(inertial_wrench(body, moving[i].a, moving[i].U))
-        for i, body in enumerate(model.bodies)
+        for i, body in enumerate(bodies.bodies)
     ]
-    tool = model.frame(model.tool)
+    tool = bodies.frame(bodies.tool)
     if tip_wrench is not None and tool.body >= 0:  # what presses on the base moves nothing
         pressed = np.concatenate(tool.placement.force_to_parent(split(tip_wrench)))
         biases[tool.body] = biases[tool.body] + pressed
-    return _answered(model, placed, biases, tau - resisting(model, q, qd))
+    return _answered(bodies, q, placed, biases, tau - resisting(model, q, qd))
 
 
 def solve(model: Model, q: Vector, tau: Vector) -> Vector:
     """M⁻¹ τ (nv,): the same where nothing else acts and nothing moves."""
-    return _answered(model, transforms(model, q), [np.zeros(6)] * len(model.bodies), tau)
+    bodies = model.lean
+    return _answered(bodies, q, transforms(bodies, q), [np.zeros(6)] * len(model.bodies), tau)
 
 
 def _answered(
-    model: Model, placed: Sequence[Placement], biases: Sequence[Wrench], drive: Vector
+    model: Model,
+    q: Vector,
+    placed: Sequence[Placement],
+    biases: Sequence[Wrench],
+    drive: Vector,
 ) -> Vector:
     """q̈ (nv,) under torques `drive`, beyond the wrenches of the motion with q̈ = 0 on every body."""
 
     def gather(i: int, body: Body, children: list[tuple[int, Articulated]]) -> Articulated:
         inertia, bias = body.spatial_inertia, biases[i]
         for child, beyond in children:
-            inertia = inertia + inertia_in_parent(placed[child], beyond.inertia)
+            inertia = inertia + inertia_in_parent(
+                model.bodies[child], q, placed[child].p, beyond.inertia
+            )
             bias = bias + np.concatenate(placed[child].force_to_parent(split(beyond.bias)))
         return through_joint(body, inertia, bias, drive[body.v], model.drive.rotor[body.v])
 
-    seen = inward(model, gather)
+    behind = inward(model, gather)
 
     def accelerate(i: int, body: Body, parent: Twist) -> Vector:
         carried = np.concatenate(placed[i].motion_to_child(split(parent)))
-        qdd = seen[i].D_inverse @ (seen[i].u - seen[i].MS.T @ carried)
+        own = behind[i]
+        left = own.u - own.MS.T @ carried
+        qdd = left / own.D[0] if own.D.shape == (1, 1) else tree_solve(own.D, left)
         results[i] = qdd
         return carried + body.subspace @ qdd
 
@@ -93,23 +106,45 @@ def through_joint(
     S = body.subspace
     MS = inertia @ S
     D = S.T @ MS + np.diag(rotor)
-    D_inverse = 1.0 / D if D.shape == (1, 1) else np.linalg.inv(D)
+    D_inverse = 1.0 / D if D.shape == (1, 1) else tree_inverse(D)
     u = tau - S.T @ bias
     gain = MS @ D_inverse
-    reduced = symmetric(lambda i, j: inertia[i, j] - gain[i] @ MS[j], 6)
-    return Articulated(reduced, bias + gain @ u, MS, D_inverse, u)
+    free = _free_axis(S, rotor)
+
+    def entry(i: int, j: int) -> Scalar:
+        return 0.0 if free in (i, j) else inertia[i, j] - gain[i] @ MS[j]
+
+    # along its free axis a joint carries its own torque
+    carried = [tau[0] / S[k, 0] if k == free else bias[k] + gain[k] @ u for k in range(6)]
+    return Articulated(symmetric(entry, 6), np.stack(carried), MS, D, u)
 
 
-def inertia_in_parent(place: Placement, inertia: Matrix6) -> Matrix6:
-    """Ad_{g⁻¹}ᵀ M Ad_{g⁻¹} (6, 6), by blocks: A the mass, B the coupling, C the rotation."""
-    R, p = place
-    A = congruence(R, inertia[0:3, 0:3])
-    B = R @ inertia[0:3, 3:6] @ R.T
+def _free_axis(S: Matrix, rotor: Vector) -> int | None:
+    """Axis along which a joint carries nothing but its torque: there M̂ − M̂ S D⁻¹ Sᵀ M̂ is zero.
+
+    None where the joint has several axes, or a rotor that resists.
+    """
+    if S.shape[1] > 1 or is_symbolic(S) or is_symbolic(rotor) or rotor.dtype != float:
+        return None
+    axes = np.flatnonzero(S[:, 0])
+    return int(axes[0]) if len(axes) == 1 and rotor[0] == 0.0 else None
+
+
+def inertia_in_parent(body: Body, q: Vector, p: Vector3, inertia: Matrix6) -> Matrix6:
+    """Ad_{g⁻¹}ᵀ M Ad_{g⁻¹} (6, 6), by blocks: A the mass, B the coupling, C the rotation.
+
+    g is the body's frame in its parent's, and p its origin there.
+    """
+    A = turned(body, q, inertia[0:3, 0:3], True)
+    B = turned(body, q, inertia[0:3, 3:6], False)
+    C = turned(body, q, inertia[3:6, 3:6], True)
     P = hat(p)
     shifted = B - A @ P  # coupling about the parent's origin
-    half = P @ B
-    C = congruence(R, inertia[3:6, 3:6])
-    # C + p^B + (p^B)ᵀ − p^A p^
-    square = P @ A
-    moved = symmetric(lambda i, j: C[i, j] + half[i, j] + half[j, i] - square[i] @ P[:, j])
-    return np.block([[A, shifted], [shifted.T, moved]])
+    # C + p^B + (p^B)ᵀ − p^A p^, which is C + ½ (p^T + (p^T)ᵀ) with T = B + (B − A p^)
+    T = B + shifted
+    twice, once = P @ T, (0.5 * P) @ T
+
+    def entry(i: int, j: int) -> Scalar:
+        return C[i, j] + (twice[i, i] if i == j else once[i, j] + once[j, i])
+
+    return np.block([[A, shifted], [shifted.T, symmetric(entry)]])

@@ -69,8 +69,9 @@ def _weak_joints(model: Model, q: np.ndarray) -> dict[int, bool]:
     def step(i: int, body: Body, children: list[tuple[int, Pair]]) -> Pair:
         articulated = composite = body.spatial_inertia
         for child, (beyond, carried) in children:
-            articulated = articulated + inertia_in_parent(placed[child], beyond)
-            composite = composite + inertia_in_parent(placed[child], carried)
+            at = model.bodies[child], q, placed[child].p
+            articulated = articulated + inertia_in_parent(*at, beyond)
+            composite = composite + inertia_in_parent(*at, carried)
         S, rotor = body.subspace, np.diag(model.drive.rotor[body.v])
         pivot, whole = S.T @ articulated @ S + rotor, S.T @ composite @ S + rotor
         if np.linalg.eigvalsh(pivot)[0] <= RELATIVE_PIVOT * np.trace(whole):

@@ -49,7 +49,7 @@ def by_composite_body(model: Model, q: Vector, qd: Vector, tau: Vector, **given:
 def by_tree_factor(model: Model, q: Vector, qd: Vector, tau: Vector, **given: Any) -> Vector:
     """q̈ (nv,) by M = Lᵀ D L, factored from the tips (Featherstone 2008, §6.5).
 
-    This keeps the zeros between branches and needs no root. For arms of up to a dozen joints it is
+    This keeps the zeros between branches and needs no root. For arms of up to seven joints it is
     less arithmetic than articulated bodies.
     """
     return tree_factor(model, q, torque_left(model, q, qd, tau, given))

@@ -123,11 +123,13 @@ def inverse_dynamics(
     record: Record = nothing,
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; gravity by "base" or by "potential"."""
-    placed = transforms(model, q)
-    base = base_motion(model, base_twist, base_acceleration, gravity)
-    moving = motions(model, placed, qd, qdd, base, record)
-    g = None if by_base(gravity) else gravity_in_links(model, placed)
-    tau = project(model, link_wrenches(model, placed, moving, tip_wrench, g, record))
+    # what is recorded is that of the links as they are
+    bodies = model.lean if record is nothing else model
+    placed = transforms(bodies, q)
+    base = base_motion(bodies, base_twist, base_acceleration, gravity)
+    moving = motions(bodies, placed, qd, qdd, base, record)
+    g = None if by_base(gravity) else gravity_in_links(bodies, placed)
+    tau = project(bodies, link_wrenches(bodies, placed, moving, tip_wrench, g, record))
     return with_own(model, tau, q, qd, qdd)
 
 
@@ -154,9 +156,10 @@ def bias(
     base_acceleration: Twist | None = None,
 ) -> Vector:
     """h (nv,) = C q̇ + N: the torques of a motion without joint accelerations, no friction."""
-    placed = transforms(model, q)
-    moving = motions(model, placed, qd, None, base_motion(model, base_twist, base_acceleration))
-    return with_stored(model, project(model, link_wrenches(model, placed, moving)), q, qd)
+    bodies = model.lean
+    placed = transforms(bodies, q)
+    moving = motions(bodies, placed, qd, None, base_motion(bodies, base_twist, base_acceleration))
+    return with_stored(model, project(bodies, link_wrenches(bodies, placed, moving)), q, qd)
 
 
 def gravity_torque(model: Model, q: Vector) -> Vector:

@@ -37,6 +37,7 @@ def composites(model: Model, q: Vector, placed: Placed) -> list[Composite]:
 
 def mass_matrix(model: Model, q: Vector) -> Matrix:
     """M (nv, nv), with rotor inertias on its diagonal: M_ij = S_jᵀ X (composite_i S_i)."""
+    model = model.lean
     placed = transforms(model, q)
     blocks: dict[tuple[int, int], Matrix] = {}
     for i, (m, h, sigma) in enumerate(composites(model, q, placed)):

@@ -1,0 +1,73 @@
+"""The mechanism that recursions run on has fewer numbers and moves the same."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.formulations.inverse import newton_euler
+from dalembert.model import Joint, Link, build
+from dalembert.spatial import exp_se3
+from dalembert.spatial.placement import Placement
+from tests.formulations.mechanisms import random_model
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_lean_mechanism_has_the_same_torques(seed):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng)
+    q = model.integrate(model.neutral(), rng.normal(size=model.nv))
+    qd, qdd, tip = rng.normal(size=model.nv), rng.normal(size=model.nv), rng.normal(size=6)
+    # a recursion that is recorded runs on the links as they are
+    as_they_are = newton_euler.inverse_dynamics(
+        model, q, qd, qdd, tip, record=lambda *where, **what: None
+    )
+    lean = newton_euler.inverse_dynamics(model, q, qd, qdd, tip)
+    assert np.allclose(lean, as_they_are, rtol=1e-12, atol=1e-12 * abs(as_they_are).max())
+
+
+def test_what_is_fixed_to_a_body_stays_where_it_is():
+    model = random_model(np.random.default_rng(3), n=5)
+    q = model.integrate(model.neutral(), np.random.default_rng(4).normal(size=model.nv))
+
+    def poses(of):
+        placed = {-1: Placement(np.eye(3), np.zeros(3))}
+        for i, body in enumerate(of.bodies):
+            placed[i] = placed[body.parent].then(body.transform(q))
+        return {name: placed[f.body].then(f.placement) for name, f in of.frames.items()}
+
+    before, after = poses(model), poses(model.lean)
+    for name, (R, p) in before.items():
+        assert np.allclose(after[name].R, R, atol=1e-13)
+        assert np.allclose(after[name].p, p, atol=1e-13)
+
+
+def test_tilts_about_an_axis_and_mass_on_it_cost_no_products():
+    # the axis of link2 is tilted in the plane normal to that of link1, as in a humanoid's hip
+    tilt = exp_se3(np.array([0.1, 0.2, 0.3, 0.0, 0.0, 0.3]))
+    links = [
+        Link(
+            "link1", None, Joint(axis=[0, 0, 1.0]), mass=1.0, com=[0.1, 0.2, 0.3], inertia=np.eye(3)
+        ),
+        Link(
+            "link2",
+            "link1",
+            Joint(axis=[1.0, 0, 0], origin=tilt),
+            mass=2.0,
+            com=[0.3, 0.1, 0.2],
+            inertia=np.eye(3),
+        ),
+    ]
+    first, last = build(links).lean.bodies
+    assert np.isin(last.rotation, (-1.0, 0.0, 1.0)).all()
+    assert last.mass == 0.0
+    assert last.moment[2] == 0.0
+    assert last.second_moment[2, 2] == 0.0
+    assert first.mass == 0.0  # on the first axis mass does not move
+    assert np.count_nonzero(last.moment) == 1  # x points to the centre of mass
+
+
+def test_a_mechanism_with_open_numbers_stays_as_it_is():
+    model = dl.symbolic_model("planar_2r").model
+    assert model.lean is model
+    bound = model.bind(model.parameter_values())
+    assert bound.lean is not bound
