@@ -60,7 +60,7 @@ def _as_cupy_does(name):
     return method
 
 
-for _name in ("sub", "eq", "and", "invert"):
+for _name in ("add", "sub", "mul", "truediv", "eq", "ne", "le", "ge", "and", "invert"):
     setattr(DeviceArray, f"__{_name}__", _as_cupy_does(f"__{_name}__"))
 for _name in ("sum", "all", "any"):
     setattr(DeviceArray, _name, _as_cupy_does(_name))
@@ -260,6 +260,26 @@ def test_rollouts(cupy, robot, states, method, moving):
     for a, b in zip(found, robot.rollout(q, qd, tau, **arguments), strict=True):
         assert isinstance(a, DeviceArray)
         np.testing.assert_allclose(plain(a), b, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rollouts_of_closed_chains_and_laws_where_their_arrays_lie(cupy, dtype):
+    """Newton's steps, time and a controller inside the kernel; lost runs are flagged on the device."""
+    closed, *state = load_states("four_bar", count=37)
+    q, qd, tau = (x.astype(dtype) for x in state)
+    options = {"steps": 4, "dt": 1e-3, "every": 2, "errors": "flag"}
+    tau[3], q[5, 0] = 1e9, np.nan
+    found = closed.rollout(*map(cupy.asarray, (q, qd, tau)), **options)
+    expected = closed.rollout(q, qd, tau, **options)
+    assert isinstance(found.status, DeviceArray) and found.q.dtype == dtype
+    np.testing.assert_array_equal(plain(found.status), expected.status)
+    assert (expected.status[[3, 5]] == [dl.Status.LOST, dl.Status.NOT_FINITE]).all()
+    atol = 1e4 * np.finfo(dtype).eps
+    np.testing.assert_allclose(plain(found.q), expected.q, rtol=0, atol=atol)
+    law = dl.control.ComputedTorque(closed, target=closed.neutral(), kp=5.0, kd=1.0)
+    found = closed.rollout(cupy.asarray(q[:3]), cupy.asarray(qd[:3]), law, 4, 1e-3)
+    expected = closed.rollout(q[:3], qd[:3], law, 4, 1e-3)
+    np.testing.assert_allclose(plain(found[0]), expected[0], rtol=0, atol=atol)
 
 
 def test_actuators_and_runs_under_controls_where_their_arrays_lie(cupy):

@@ -173,9 +173,9 @@ def test_rollouts_of_any_free_system():
     q, _ = system.rollout([0.4], [0.0], [0.0], 100, 1e-2, every=10)
     run = dl.simulate(system, [0.4], [0.0], duration=1.0, dt=1e-2, save_every=10, method="rk4")
     np.testing.assert_allclose(q, run.q[1:], atol=1e-13)
-    closed = dl.load("slider_crank")
-    with pytest.raises(dl.DalembertError, match=r"held by constraints.*dl\.simulate"):
-        closed.rollout(closed.neutral(), np.zeros(3), np.zeros(3), 1, 1e-3)
+    units = dl.load("n_four_bar")
+    with pytest.raises(dl.DalembertError, match=r"on numbers, unit by unit.*dl\.simulate"):
+        units.rollout(units.neutral(), np.zeros(units.nv), np.zeros(units.nv), 1, 1e-3)
 
 
 @pytest.mark.parametrize("moving", [False, True])

@@ -6,8 +6,8 @@ import xarray
 
 import dalembert as dl
 from dalembert.errors import SettingError
-from dalembert.simulation.identity import function_digest
 from dalembert.sweeps.reductions import settling_time
+from dalembert.systems.identity import function_digest
 from tests.sweeps.studies import arm, settings
 
 

@@ -244,13 +244,20 @@ def test_what_has_no_meaning_is_refused():
         n = system.nv
         with pytest.raises(dl.DalembertError, match=r"variational.*quadratic"):
             dl.simulate(system, [0.1] * n, [0.0] * n, duration=0.1, dt=0.01, method="variational")
-    with pytest.raises(dl.DalembertError, match="depends on time"):
-        shaken.rollout([0.1], [0.0], [0.0], steps=3, dt=0.01)
     with pytest.raises(dl.DalembertError, match="takes no 't'"):
         turning.mass_matrix([0.0, 0.0], t=1.0)
     q, _ = turning.rollout([0.3, 0.5], [0.2, -0.4], [0.0, 0.0], steps=200, dt=1e-3)
     run = dl.simulate(turning, [0.3, 0.5], [0.2, -0.4], duration=0.2, dt=1e-3)
     np.testing.assert_allclose(q[-1], run.q[-1], atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+def test_rollouts_count_the_time(method):
+    shaken = dl.Lagrangian(*shaken_pendulum())
+    q, qd = shaken.rollout([0.1], [0.0], [0.0], steps=100, dt=0.01, every=50, method=method)
+    run = dl.simulate(shaken, [0.1], [0.0], duration=1.0, dt=0.01, save_every=50, method=method)
+    np.testing.assert_allclose(q, run.q[1:], atol=1e-13)
+    np.testing.assert_allclose(qd, run.qd[1:], atol=1e-12)
 
 
 def test_pickles_and_digests_keep_the_time():

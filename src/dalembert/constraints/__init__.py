@@ -9,10 +9,10 @@ from dalembert.constraints.network import Network
 from dalembert.constraints.rank import Mobility
 from dalembert.constraints.rolling import PointOnSurface, Rolling
 from dalembert.constraints.sliding import Sliding, SoftFinger
-from dalembert.constraints.status import Flagged, Status
 from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface, Torus
 from dalembert.constraints.touching import Touching
 from dalembert.constraints.trap import Trap, nonholonomic_trap
+from dalembert.systems.status import Flagged, Status
 
 __all__ = [
     "Constrained",

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.constraints.lanes import DIMENSIONS, all_finite, beside, chosen
 from dalembert.constraints.refusal import require_result
-from dalembert.constraints.status import TWIN, Flagged, Status, require_mode
+from dalembert.constraints.status import TWIN
 from dalembert.kernels.call import foreign
 from dalembert.systems.evaluator import Parameters
+from dalembert.systems.lanes import DIMENSIONS, all_finite, beside, chosen
 from dalembert.systems.on_symbols import is_symbols
+from dalembert.systems.status import Flagged, Status, require_mode
 from dalembert.systems.system import System
 
 PIVOTED = ("elimination", "gauge")  # routes that have no answer where their pivots are poor

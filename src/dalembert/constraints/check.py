@@ -9,10 +9,10 @@ import numpy as np
 
 from dalembert.constraints import rank
 from dalembert.constraints.description import ConstrainedDynamics, Rows
-from dalembert.constraints.lanes import all_finite, chosen, on_host
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.refusal import others, without_result
 from dalembert.errors import ConstraintError, SingularMassMatrixError
+from dalembert.systems.lanes import all_finite, chosen, on_host
 
 if TYPE_CHECKING:
     from dalembert.constraints.constrained import Constrained

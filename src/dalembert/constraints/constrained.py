@@ -14,7 +14,6 @@ from dalembert.constraints.check import explain, require_state
 from dalembert.constraints.describe import describe
 from dalembert.constraints.inverse import internal_forces, selected
 from dalembert.constraints.kinds import Constraint
-from dalembert.constraints.lanes import all_finite, finite
 from dalembert.constraints.loads import given_loads
 from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
@@ -23,6 +22,7 @@ from dalembert.constraints.refusal import without_result
 from dalembert.constraints.status import TWIN
 from dalembert.constraints.to_file import Written
 from dalembert.systems.evaluator import Parameters
+from dalembert.systems.lanes import all_finite, finite
 from dalembert.systems.on_symbols import is_symbols
 from dalembert.systems.reaching.hunt import assembled
 from dalembert.systems.reaching.methods import InverseKinematics

@@ -18,7 +18,7 @@ from dalembert.constraints.with_contacts import WithContacts
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import INPUTS, Quantity
 from dalembert.model.parameter import parameter_vector
-from dalembert.systems.dynamics import Dynamics, Rows
+from dalembert.systems.dynamics import Dynamics, Rows, StepBack
 
 TRACED_FROM = (
     "dalembert.bridge",
@@ -197,10 +197,21 @@ class ConstrainedDynamics(WithContacts):
         require_regular(self)
 
     def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
-        return self.compute("forward_dynamics", q=q, qd=qd, tau=tau, t=t)
+        return self.compute("forward_dynamics", q=q, qd=qd, tau=tau, t=t, underway=True)
 
     def project(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
         return self.compute("project", q=q, qd=qd, t=t)
+
+    @property
+    def steps_back(self) -> tuple[tuple[StepBack, int], ...]:
+        from dalembert.constraints.projection import steps_back
+
+        return steps_back(self)
+
+    def meets(self, q: Any, qd: Any, t: Any, tolerance: float) -> Any:
+        from dalembert.constraints.status import off
+
+        return off(self, q, qd, t, tolerance) < 0.5
 
     def pivots_at(self, q: Any, t: Any = None, known: Sequence[str] = ()) -> Pivots:
         from dalembert.constraints import rank

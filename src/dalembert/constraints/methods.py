@@ -14,11 +14,12 @@ from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.gauge import Decoupled, SingularValues
 from dalembert.constraints.posture import index
 from dalembert.constraints.reduced_methods import ReducedMethods
+from dalembert.constraints.rollouts import Starts
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
 
 
-class ConstraintMethods(ContactMethods, ReducedMethods):
+class ConstraintMethods(ContactMethods, ReducedMethods, Starts):
     """Everything of a constrained system but its forward and inverse dynamics."""
 
     system: System

@@ -20,6 +20,7 @@ from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.ldl import ldl
 from dalembert.linalg.symmetric import symmetric
+from dalembert.systems.dynamics import StepBack
 
 # from the error of an integration step to rounding
 NEWTON_STEPS = 2
@@ -76,8 +77,25 @@ def project(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tupl
     The step back −M⁻¹Aᵀ (A M⁻¹ Aᵀ)⁺ h, A of the rows that hold positions, is Newton's: it squares
     the error of a state that is off by little.
     """
-    for _ in range(NEWTON_STEPS if system.held else 0):
-        q = closer(system, q, t)
+    for step, times in steps_back(system):
+        for _ in range(times):
+            q, qd = step(system, q, qd, t)
+    return q, qd
+
+
+def steps_back(system: ConstrainedDynamics) -> tuple[tuple[StepBack, int], ...]:
+    """The steps of `project`: (q, q̇, t) → (q, q̇), each with how often it is taken."""
+    newton = ((_closer_state, NEWTON_STEPS),) if system.held else ()
+    return *newton, (_closer_velocity, 1)
+
+
+def _closer_state(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+    return closer(system, q, t), qd
+
+
+def _closer_velocity(
+    system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None
+) -> tuple[Any, Any]:
     return q, project_velocity(system, q, qd, t)
 
 

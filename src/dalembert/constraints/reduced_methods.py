@@ -9,8 +9,8 @@ from dalembert.constraints.calling import Calls
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.reduced import Reduced, columns
 from dalembert.constraints.slopes import MotionSlopes, TorqueSlopes
-from dalembert.constraints.status import Flagged
 from dalembert.systems.evaluator import Parameters
+from dalembert.systems.status import Flagged
 
 
 class ReducedMethods(Calls):

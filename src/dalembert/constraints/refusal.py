@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.constraints.description import ConstrainedDynamics
-from dalembert.constraints.lanes import DIMENSIONS, beside, chosen, finite, on_host
-from dalembert.constraints.status import TWIN, Status
+from dalembert.constraints.status import TWIN
 from dalembert.errors import ConstraintError
+from dalembert.systems.lanes import DIMENSIONS, beside, chosen, finite, on_host
+from dalembert.systems.status import Status
 
 REASONS = {
     Status.SINGULAR: "it is at or near a singular posture, where fewer constraints are independent "

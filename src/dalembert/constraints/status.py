@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from enum import IntEnum
 from functools import wraps
 from typing import Any
 
@@ -17,59 +16,14 @@ import numpy as np
 from dalembert import bridge
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.metric import metric
-from dalembert.errors import DalembertError
 from dalembert.formulations.registry import Formulation, Quantity
+from dalembert.linalg.entries import largest
+from dalembert.systems.status import Status
 
 TWIN = "_with_status"
 TOLERANCE = 1e-6  # of h and A q̇ − b beside the natural size of their rows
 HUGE = 1e30  # what is not below it is no number, in single precision too
 SHORT = 1e-4  # of rows beside all: shorter ones are judged as if they were so long
-
-
-class Status(IntEnum):
-    """What a state is: `OK`, or why there is no result for it."""
-
-    OK = 0
-    SINGULAR = 1  # fewer rows are independent than usual
-    OFF_POSITION = 2  # h(q, t) is not zero
-    OFF_VELOCITY = 3  # A q̇ is not b
-    NOT_FINITE = 4  # NaN or infinity among the inputs
-    CONTRADICTION = 5  # no acceleration meets all constraints
-    JAMMED = 6  # friction presses a contact harder than it brakes it (Painlevé)
-    NOT_DRIVEN = 7  # the actuators cannot give this motion
-
-
-class Flagged(tuple[Any, ...]):
-    """Results by place and by name, and `status` (...), entries of `Status`, as the last.
-
-    >>> found = Flagged(("qd", "status"), (1.0, 0))
-    >>> found.qd, Status(found.status).name
-    (1.0, 'OK')
-    """
-
-    names: tuple[str, ...]
-
-    def __new__(cls, names: Sequence[str], values: Sequence[Any]) -> Flagged:
-        made = super().__new__(cls, values)
-        made.names = tuple(names)
-        return made
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self.__dict__.get("names", ()):
-            return self[self.names.index(name)]
-        raise AttributeError(f"there is no {name!r}; there are: {', '.join(self.names)}")
-
-    def __repr__(self) -> str:
-        return f"Flagged({', '.join(f'{n}={x!r}' for n, x in zip(self.names, self, strict=True))})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Flagged, (self.names, tuple(self))
-
-
-def require_mode(errors: str) -> None:
-    """Raise for a word that is neither "raise" nor "flag"."""
-    if errors not in ("raise", "flag"):
-        raise DalembertError(f'errors={errors!r} must be "raise" or "flag"')
 
 
 # why a regular state on the constraints has no result, where it is no contradiction
@@ -136,19 +90,27 @@ def _status(
     q, qd, t = given["q"], given.get("qd"), given.get("t")
     rows = system.at(q, None, t)
     lost = metric(system, system.dynamics.at_time(t).mass_matrix(q), rows.A).space.lost
-    groups = _groups(system)
-    sizes = _sizes(groups, rows.A)
     status = np.where(lost > 0.0, float(Status.SINGULAR), status)
     if not bridge.is_symbolic(tolerance) and np.isinf(tolerance):
         return status
+    return off(system, q, qd, t, tolerance, status)
+
+
+def off(
+    system: ConstrainedDynamics, q: Any, qd: Any, t: Any, tolerance: Any, status: Any = 0.0
+) -> Any:
+    """OFF_POSITION or OFF_VELOCITY (), where constraints are missed, else this `status`."""
+    rows = system.at(q, None, t)
+    groups = _groups(system)
+    sizes = _sizes(groups, rows.A)
     if qd is not None:
         w, square = rows.A @ qd - rows.b, tolerance**2 * (1.0 + qd @ qd)
-        off = _beyond(list(w), groups, sizes, square)
-        status = np.where(off, float(Status.OFF_VELOCITY), status)
+        beyond = _beyond(list(w), groups, sizes, square)
+        status = np.where(beyond, float(Status.OFF_VELOCITY), status)
     if system.held:
         h = dict(zip(system.positions, rows.h, strict=True))
-        off = _beyond([h.get(k, 0.0) for k in range(system.rows)], groups, sizes, tolerance**2)
-        status = np.where(off, float(Status.OFF_POSITION), status)
+        beyond = _beyond([h.get(k, 0.0) for k in range(system.rows)], groups, sizes, tolerance**2)
+        status = np.where(beyond, float(Status.OFF_POSITION), status)
     return status
 
 
@@ -167,6 +129,24 @@ def _sizes(groups: list[list[int]], A: Any) -> list[Any]:
     own = [sum(A[k] @ A[k] for k in rows) for rows in groups]
     floor = SHORT**2 * sum(own) if len(own) > 1 else 0.0
     return [size + floor for size in own]
+
+
+def missed(system: ConstrainedDynamics, q: Any, qd: Any, t: Any) -> tuple[Any, Any]:
+    """How far a state is off: the steps of q (), and of q̇ (), that would change the rows as much."""
+    rows = system.at(q, None, t)
+    groups = _groups(system)
+    sizes = _sizes(groups, rows.A)
+    held = dict(zip(system.positions, rows.h, strict=True)) if system.held else {}
+    h, w = [held.get(k, 0.0) for k in range(system.rows)], list(rows.A @ qd - rows.b)
+
+    def worst(residual: list[Any]) -> Any:
+        own = [
+            sum(residual[k] * residual[k] for k in rows) / (size + 1e-300)
+            for rows, size in zip(groups, sizes, strict=True)
+        ]
+        return np.sqrt(largest(np.stack([np.zeros(()), *own])))
+
+    return worst(h), worst(w)
 
 
 def _beyond(residual: list[Any], groups: list[list[int]], sizes: list[Any], square: Any) -> Any:

@@ -23,7 +23,7 @@ from dalembert.control.task import stacked_solve, times
 from dalembert.errors import FormulationError
 from dalembert.linalg.orthonormal import householder
 from dalembert.simulation.inline import compiled
-from dalembert.simulation.law import pack, unpack
+from dalembert.systems.law import pack, unpack
 
 
 class GaugeFrame(NamedTuple):

@@ -14,8 +14,8 @@ from dalembert.formulations.registry import suggest
 from dalembert.frameworks.inertial import InertialFacade
 from dalembert.frameworks.step import GAIN, is_smooth, step_operation
 from dalembert.kernels import Port
-from dalembert.simulation.law import require_arguments
 from dalembert.simulation.torque import Samples
+from dalembert.systems.law import require_arguments
 from dalembert.systems.operation import Operation
 
 States = tuple[Any, ...]  # q and q̇, and the state of a controller

@@ -14,11 +14,11 @@ import numpy as np
 from dalembert.errors import FormulationError, ParameterError, SettingError
 from dalembert.kernels import Port, source_digest
 from dalembert.simulation.flow import traced
-from dalembert.simulation.law import Controller, law_digest
 from dalembert.simulation.methods import FixedMethod, find
 from dalembert.simulation.plant import Plant
 from dalembert.simulation.step import Stepper
 from dalembert.systems.friction import require_smoothing
+from dalembert.systems.law import Controller, law_digest
 from dalembert.systems.operation import Operation, own_operation
 from dalembert.systems.system import System
 

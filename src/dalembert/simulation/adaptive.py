@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ConstraintError
-from dalembert.simulation.blame import dead_point, lost_torque
+from dalembert.simulation.blame import lost_torque
 from dalembert.simulation.drive import Finished, Stalled, State
 from dalembert.simulation.events import UNTIL, Events
 from dalembert.simulation.flow import Field
@@ -21,6 +21,7 @@ from dalembert.simulation.sampled import Sampled
 from dalembert.simulation.sampling import whole
 from dalembert.simulation.settings import Grid, Until
 from dalembert.simulation.torque import Constant, Torques, not_finite
+from dalembert.systems.singular_words import dead_point
 
 BEHIND = 1e-6  # of dt: just behind a time, where a torque that jumps has jumped
 

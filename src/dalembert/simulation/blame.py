@@ -8,22 +8,6 @@ import numpy as np
 
 from dalembert.simulation.plant import Plant
 from dalembert.simulation.torque import not_finite
-from dalembert.systems.system import System
-
-NEAR_SINGULAR = 1e3  # condition of the constraints beyond which a stall is theirs
-
-
-def dead_point(system: System, q: np.ndarray) -> str:
-    """That a posture is singular, in words; nothing where it is not."""
-    looked = getattr(system, "mobility", None)
-    found = looked(q) if callable(looked) else None
-    if found is None or (found.condition < NEAR_SINGULAR and not found.singular):
-        return ""
-    return (
-        f"q = {np.round(q, 6).tolist()} is at or near a singular posture (a dead point) of "
-        f"{system.name}: its constraints lose rank there, and the motion behind it is not "
-        "determined. End the run before it, or start on the branch that is meant"
-    )
 
 
 def lost_torque(

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import SettingError, ShapeError
-from dalembert.simulation.law import Controller
 from dalembert.simulation.sampled import sampled
 from dalembert.simulation.settings import Settings
 from dalembert.simulation.torque import Torques, torques
 from dalembert.systems.actuated import control_vector
+from dalembert.systems.law import Controller
 from dalembert.systems.system import System
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from dalembert.kernels import get_num_threads
-from dalembert.simulation.blame import culprit, dead_point, lost_torque
+from dalembert.simulation.blame import culprit, lost_torque
 from dalembert.simulation.drive import Stalled, State
 from dalembert.simulation.sampled import Sampled
 from dalembert.simulation.settings import Grid
 from dalembert.simulation.step import Stepper
 from dalembert.simulation.torque import Computed, Constant, Samples, Torques
+from dalembert.systems.singular_words import dead_point
 
 OFF = 1e-6  # of a state from its constraints, beside the size of its entries
 Own = slice | np.ndarray  # which samples

@@ -24,10 +24,10 @@ from dalembert.formulations.parts.drive import coulomb
 from dalembert.linalg.cholesky import solve_with_held
 from dalembert.linalg.entries import largest
 from dalembert.simulation.inline import Function, Looped, Shapes, compiled
-from dalembert.simulation.law import pack, unpack
 from dalembert.simulation.plant_state import PlantState
 from dalembert.simulation.response import Drive, Response
 from dalembert.systems.friction import coulomb_of
+from dalembert.systems.law import pack, unpack
 from dalembert.systems.system import Dynamics
 
 Given = Mapping[str, Any]  # inputs besides state, time and torques

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.simulation.law import Controller
+from dalembert.systems.law import Controller
 from dalembert.systems.system import Dynamics, System
 
 if TYPE_CHECKING:

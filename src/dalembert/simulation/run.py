@@ -19,9 +19,7 @@ from dalembert.simulation.controls import first_activation, inputs
 from dalembert.simulation.drive import Record, Run, drive
 from dalembert.simulation.fixed import FixedRun
 from dalembert.simulation.flow import Field
-from dalembert.simulation.identity import digest, function_digest
 from dalembert.simulation.kane import KanePlant
-from dalembert.simulation.law import Controller, law_digest
 from dalembert.simulation.limits import with_limits_passed
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 from dalembert.simulation.plant import Plant
@@ -31,6 +29,8 @@ from dalembert.simulation.sampled import Sampled, with_samples
 from dalembert.simulation.settings import KANE, Settings
 from dalembert.simulation.step import Stepper
 from dalembert.simulation.torque import Computed, Torques, saved_torques
+from dalembert.systems.identity import digest, function_digest
+from dalembert.systems.law import Controller, law_digest
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:

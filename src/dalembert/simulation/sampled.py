@@ -9,12 +9,12 @@ import numpy as np
 
 from dalembert.errors import FormulationError, ModelError, SettingError, SimulationError
 from dalembert.simulation.drive import Failed
-from dalembert.simulation.identity import digest
 from dalembert.simulation.inline import Looped, compiled
-from dalembert.simulation.law import Controller, answer, compiling, constants_of, unpack
 from dalembert.simulation.sampling import Sampling, Sensors, each
 from dalembert.simulation.settings import Settings
 from dalembert.simulation.torque import Computed
+from dalembert.systems.identity import digest
+from dalembert.systems.law import Controller, answer, compiling, constants_of, unpack
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:

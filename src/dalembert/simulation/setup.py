@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ShapeError, SimulationError
-from dalembert.simulation.law import Controller, constants_of
 from dalembert.simulation.modes import Joints
 from dalembert.simulation.plant import Plant
 from dalembert.systems.friction import smoothing_width
+from dalembert.systems.law import Controller, constants_of
 from dalembert.systems.system import System
 
 OFF = 1e-6  # of a first state from its constraints

@@ -11,8 +11,8 @@ import numpy as np
 
 from dalembert.errors import SettingError, ShapeError
 from dalembert.simulation.drive import Failed
-from dalembert.simulation.identity import digest, function_digest
-from dalembert.simulation.law import Controller, require_arguments
+from dalembert.systems.identity import digest, function_digest
+from dalembert.systems.law import Controller, require_arguments
 
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
 NUMBERS = "biuf"  # kinds of arrays that are real numbers

@@ -18,12 +18,12 @@ from dalembert.errors import (
 )
 from dalembert.simulation import SimulationWarning, simulate
 from dalembert.simulation.drive import FAR
-from dalembert.simulation.identity import digest, function_digest
-from dalembert.simulation.law import law_digest
 from dalembert.simulation.settings import Grid, whole_steps
 from dalembert.sweeps.design import Design
 from dalembert.sweeps.reductions import reduced
 from dalembert.sweeps.varied import Varied
+from dalembert.systems.identity import digest, function_digest
+from dalembert.systems.law import law_digest
 from dalembert.systems.system import System
 from dalembert.travel import Portable
 from dalembert.version import __version__

@@ -7,7 +7,7 @@ what is different of it, and nobody asks for its class.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -25,6 +25,9 @@ UNITS = {
     "qdd": {"angle": "rad/s²", "length": "m/s²", "unknown": ""},
     "tau": {"angle": "N m", "length": "N", "unknown": ""},
 }
+
+
+StepBack = Callable[..., tuple[Any, Any]]
 
 
 class Rows(NamedTuple):
@@ -411,3 +414,12 @@ class Dynamics(Portable):
     def project(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
         """(q, q̇) nearest to these, in the metric M, with h = 0 and A q̇ = b."""
         return q, qd
+
+    @property
+    def steps_back(self) -> tuple[tuple[StepBack, int], ...]:
+        """Functions (system, q, q̇, t) → (q, q̇), and how often each is run: together `project`."""
+        return ()
+
+    def meets(self, q: Any, qd: Any, t: Any, tolerance: float) -> Any:
+        """Whether h and A q̇ − b are within `tolerance` of the natural size of their rows."""
+        return True

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 SMALL = 1e-3  # of a part of a wrench that is not worth saying
 PITCH = 1e-6  # m per rad below which a screw is a turn
 ROUNDING = 1e-9  # of a share of a twist that is none
+NEAR_SINGULAR = 1e3  # condition of the constraints beyond which a stall is theirs
 
 
 def reason(
@@ -131,3 +132,16 @@ def listed(names: list[str]) -> str:
     """'a', 'b' and 'c'."""
     shown = [repr(name) for name in names]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def dead_point(system: Any, q: np.ndarray) -> str:
+    """That a posture is singular, in words; nothing where it is not."""
+    looked = getattr(system, "mobility", None)
+    found = looked(q) if callable(looked) else None
+    if found is None or (found.condition < NEAR_SINGULAR and not found.singular):
+        return ""
+    return (
+        f"q = {np.round(q, 6).tolist()} is at or near a singular posture (a dead point) of "
+        f"{system.name}: its constraints lose rank there, and the motion behind it is not "
+        "determined. End the run before it, or start on the branch that is meant"
+    )

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.model.jointed import Kinds
-from dalembert.systems import rollouts
 from dalembert.systems.display import report_of, widget_of
 from dalembert.systems.dynamics import Dynamics, Rows
 from dalembert.systems.evaluator import Parameters
-from dalembert.systems.exported import Exported
 from dalembert.systems.limits import between
+from dalembert.systems.rollout_methods import Rollouts
 
 if TYPE_CHECKING:
     from dalembert.symbolic.equations import Equations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Dynamics", "Rows", "System", "dynamics"]
 
 
-class System(Exported):
+class System(Rollouts):
     """A robot, a Lagrangian, a closed chain: M q̈ + h + Aᵀλ = τ + ψ, evaluated compiled."""
 
     @property
@@ -225,44 +224,6 @@ class System(Exported):
         form = {"simplify": simplify, "timeout": timeout, "group": group}
         named = {"constants": constants, "progress": progress}
         return equations_of(self, quantities, coordinates, **form, **named)
-
-    # motions
-
-    def rollout(
-        self,
-        q: Any,
-        qd: Any,
-        tau: Any,
-        steps: int,
-        dt: float,
-        method: str = "rk4",
-        every: int = 1,
-        friction: str = "smooth",
-        smoothing: float | None = None,
-        controls: Any = None,
-        activation: Any = None,
-    ) -> tuple[np.ndarray, ...]:
-        """q (saves, ..., nq) and qd (saves, ..., nv) after every `every`-th of `steps` steps of `dt`.
-
-        The state stays in the processor from the first step to the last. `tau` (..., nv) holds
-        throughout; (steps, ..., nv) holds for one step each. ``method`` is "rk4", "heun", "euler" or
-        "semi_implicit", each to rounding what `simulate` computes by that name: Coulomb friction
-        rises over the velocity `smoothing`, or is its plain sign with ``friction="plain"``. CuPy
-        arrays are integrated where they are, on the GPU.
-
-        With ``tau=None`` and `controls` (..., nu) its actuators drive it; where they have activations
-        (..., na), these come back as a third array, from `activation` or zero at the start.
-
-        >>> import numpy as np, dalembert as dl
-        >>> robot = dl.load("pendulum")
-        >>> q, qd = robot.rollout([0.1], [0.0], [0.0], steps=1000, dt=1e-3)
-        >>> bool(abs(robot.kinetic_energy(q, qd) + robot.potential_energy(q)).std() < 1e-10)
-        True
-        """
-        choices: dict[str, Any] = {"method": method, "friction": friction, "smoothing": smoothing}
-        state = self._rolled(q, qd, tau, controls, activation)
-        choices |= {"controlled": controls is not None}
-        return rollouts.rollout(self, state, (steps, every, dt), **choices)
 
 
 def dynamics(system: System) -> Dynamics:

@@ -9,7 +9,7 @@ After every `every`-th step the base values are saved. Saved arrays have the tim
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dalembert.errors import CompileError
 from dalembert.kernels.c.text import Scalar, slots, statements
@@ -35,8 +35,7 @@ def cuda_rollout(
         raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
     scalar, function = Scalar.of(dtype), c_identifier(name)
     move = _Rows(iteration, scalar) if layout == "row" else _Columns(iteration, scalar)
-    ops = (*iteration.stage.op.tolist(), *iteration.finish.op.tolist())
-    turns = {Op.SIN, Op.COS} & {Op(op) for op in ops}
+    turns = {Op.SIN, Op.COS} & {Op(op) for p in iteration.programs for op in set(p.op.tolist())}
     lines = [
         "/*",
         *(f" * {c_comment(line)}".rstrip() for line in about),
@@ -82,7 +81,7 @@ def _body(iteration: Iteration, scalar: Scalar, function: str, move: _Rows | _Co
             return f"work[{k - base}]"
         return f"held[{k - base - work}]" if k < offset else f"row{k - offset}"
 
-    def written(program: Program, into: str) -> Iterator[str]:
+    def written(program: Program, into: str, load: Callable[[int], str] = load) -> Iterator[str]:
         return statements(
             reciprocals(program),
             scalar,
@@ -90,6 +89,17 @@ def _body(iteration: Iteration, scalar: Scalar, function: str, move: _Rows | _Co
             lambda k, x: f"{into}[{k}] = {x};",
             f"{function}_sincos",
         )
+
+    def closed(program: Program, times: int) -> list[str]:
+        own = written(program, "done", lambda k: f"base[{k}]" if k < base else f"held[{k - base}]")
+        return [
+            "#pragma unroll 1",
+            f"for (int again = 0; again < {times}; again++) {{",
+            f"    {T} done[{base}];",
+            *(f"    {line}" for line in own),
+            *(f"    base[{k}] = done[{k}];" for k in range(base)),
+            "}",
+        ]
 
     # a finish that reads base values must not overwrite them on the way
     reads = iteration.finish.a[iteration.finish.op == Op.INPUT]
@@ -126,6 +136,7 @@ def _body(iteration: Iteration, scalar: Scalar, function: str, move: _Rows | _Co
         *(f"        {line}" for line in finish),
         *(f"        base[{k}] = done[{k}];" for k in range(base if kept else 0)),
         "    }",
+        *(f"    {line}" for each in iteration.closing for line in closed(*each)),
         "    if ((step + 1) % every == 0) {",
         *(f"        {line}" for line in move.give(iteration.base)),
         "        save++;",

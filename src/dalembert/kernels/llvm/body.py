@@ -50,9 +50,9 @@ def body(program: Program, v: Vector) -> str:
     return declarations(program, v) + "\n" + function("body", program, v)
 
 
-def declarations(program: Program, v: Vector) -> str:
-    """What the function of this program calls."""
-    used = {Op(op) for op in set(program.op.tolist())}
+def declarations(program: Program, v: Vector, *others: Program) -> str:
+    """What the functions of these programs call."""
+    used = {Op(op) for each in (program, *others) for op in set(each.op.tolist())}
     called = sorted(used & libm.NAMES.keys())
     # atan2 is declared with the reduction of huge angles
     parts = [libm.declaration(op) for op in called if op != Op.ATAN2]

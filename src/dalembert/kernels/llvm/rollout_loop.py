@@ -14,7 +14,8 @@ from functools import partial
 import numpy as np
 
 from dalembert.kernels.call.objects import linked_text
-from dalembert.kernels.llvm.body import body
+from dalembert.kernels.llvm.body import declarations as needed
+from dalembert.kernels.llvm.body import function
 from dalembert.kernels.llvm.codegen import module
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.stack import (
@@ -38,30 +39,32 @@ SYMBOL = "dalembert_rollout"
 def loaded_rollout(iteration: Iteration, dtype: str, target: Target | None = None) -> Loaded:
     """The function, compiled or from the cache on disk."""
     target = target or native()
-    facts = (iteration.stage.digest, iteration.finish.digest, repr(iteration.table), dtype)
-    return linked_text(facts, (SYMBOL,), partial(rollout_ir, iteration, dtype, target), target)
+    written = partial(rollout_ir, iteration, dtype, target)
+    return linked_text((*iteration.facts, dtype), (SYMBOL,), written, target)
 
 
 def rollout_ir(iteration: Iteration, dtype: str, target: Target) -> str:
     """LLVM assembly of the loop and of the programs it calls."""
     v = Vector.of(dtype, target)
-    stage, finish = (body(p, v) for p in (iteration.stage, iteration.finish))
-    second = [] if _copies(iteration.finish) else [_second(finish, stage)]
     loop = _Loop(iteration, v)
-    need = max(spilled(p, v) for p in (iteration.stage, iteration.finish)) + 2 * MOST_ON_STACK
+    need = max(spilled(p, v) for p in iteration.programs) + 2 * MOST_ON_STACK
     deep = is_deep(need, target)
     around = [DECLARATIONS, checks(), guarded(SYMBOL, loop.parameters, need)] if deep else []
-    head = declarations([loop.x, loop.y])
-    return module("\n".join([head, stage, *second, loop.text(deep), *around]), target)
+    head = declarations(loop.blocks)
+    return module("\n".join([head, *bodies(iteration, v), loop.text(deep), *around]), target)
 
 
-def _second(text: str, first: str) -> str:
-    """Another body beside the first: under its own name, with only what is not there already."""
-    there = set(first.splitlines())
-    declared = [line for line in text.splitlines() if line.startswith("declare")]
-    start = text.index("define internal void @body(")
-    function = text[start:].replace("@body(", "@finish(")
-    return "\n".join([*(line for line in declared if line not in there), function])
+def bodies(iteration: Iteration, v: Vector) -> list[str]:
+    """Functions of the programs that are called: `body`, `finish`, `closing_0`, …"""
+    named = zip(("body", "finish", *names_of_closing(iteration)), iteration.programs, strict=True)
+    called = {name: p for name, p in named if name != "finish" or not _copies(p)}
+    functions = [function(name, program, v) for name, program in called.items()]
+    return [needed(iteration.stage, v, *iteration.programs[1:]), *functions]
+
+
+def names_of_closing(iteration: Iteration) -> list[str]:
+    """Names of the functions that close."""
+    return [f"closing_{k}" for k in range(len(iteration.closing))]
 
 
 def _copies(finish: Program) -> bool:
@@ -77,7 +80,14 @@ class _Loop:
         self.base, self.work, self.held = iteration.sizes
         self.bytes = v.width * v.size
         entries = self.base + self.work + self.held + len(iteration.table[0])
-        self.x, self.y = Block("%x", entries * self.bytes), Block("%y", self.work * self.bytes)
+        results = max(self.work, self.base)
+        self.x, self.y = Block("%x", entries * self.bytes), Block("%y", results * self.bytes)
+        # programs that close find base and held values beside each other
+        self.z = Block("%z", (self.base + self.held) * self.bytes)
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [self.x, self.y, *([self.z] if self.iteration.closing else [])]
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
@@ -88,12 +98,12 @@ class _Loop:
     def text(self, deep: bool) -> str:
         """The function; `dalembert_rollout_here` where it takes much stack."""
         t = self.t
-        self.x.allocate(t)
-        self.y.allocate(t)
+        for block in self.blocks:
+            block.allocate(t)
         t.do("%save = alloca i64")
         t.loop("%blocks", self.block)
-        self.x.release(t)
-        self.y.release(t)
+        for block in self.blocks:
+            block.release(t)
         t.do("ret void")
         head = ", ".join(f"{kind} %{name}" for kind, name in self.parameters)
         name = f"internal void @{SYMBOL}_here" if deep else f"void @{SYMBOL}"
@@ -128,6 +138,7 @@ class _Loop:
         for row in self.iteration.table:
             self.stage(row)
         self.finish()
+        self.close()
         after = t.let(f"add i64 {step}, 1")
         due = t.let(f"icmp eq i64 {t.let(f'urem i64 {after}, %every')}, 0")
         t.when(due, lambda: self.save(saved))
@@ -161,6 +172,19 @@ class _Loop:
             self.copy("%x", "%x", [(a, k) for k, a in enumerate(source)])
             return
         self.t.do("call void @finish(ptr %x, ptr %y)")
+        self.copy("%y", "%x", [(k, k) for k in range(self.base)])
+
+    def close(self) -> None:
+        """Programs on base and held values, each so many times."""
+        names = names_of_closing(self.iteration)
+        for name, (_, times) in zip(names, self.iteration.closing, strict=True):
+            self.t.loop(times, partial(self.closed, name))
+
+    def closed(self, name: str, index: str) -> None:
+        held = self.base + self.work
+        self.copy("%x", "%z", [(k, k) for k in range(self.base)])
+        self.copy("%x", "%z", [(held + k, self.base + k) for k in range(self.held)])
+        self.t.do(f"call void @{name}(ptr %z, ptr %y)")
         self.copy("%y", "%x", [(k, k) for k in range(self.base)])
 
     def save(self, saved: str) -> None:

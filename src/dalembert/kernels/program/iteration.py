@@ -6,9 +6,11 @@ One step starts from `base` values, copies them into working values, runs `stage
     work = base
     for row in table:  work = stage(base, work, held, row × dt)
     base = finish(base, work)
+    for program, times in closing:  base = program(base, held), so many times
 
 Inputs of `stage` stand in the order base, work, held, one scalar per column of the table; its
 outputs are the work values. Inputs of `finish` are base and work values, outputs the base values.
+`closing` brings a state back to where it belongs: base and held values in, base values out.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ class Iteration:
     table: tuple[tuple[float, ...], ...]  # per stage, multiples of dt
     stage: Program
     finish: Program
-    plain: tuple[Callable[..., Arrays], Callable[..., Arrays]] | None = None
-    """What they were traced from, for one state of numbers, by the names of their inputs."""
+    closing: tuple[tuple[Program, int], ...] = ()  # each with how often it is run
+    plain: tuple[Callable[..., Arrays], ...] | None = None
+    """What stage, finish and closing were traced from, by the names of their inputs, on numbers."""
 
     def __post_init__(self) -> None:
         columns = len(self.table[0])
@@ -51,9 +54,26 @@ class Iteration:
             and [port.shape for port in self.stage.outputs] == work
             and [p.shape for p in self.finish.inputs] == [p.shape for p in self.base] + work
             and [port.shape for port in self.finish.outputs] == [p.shape for p in self.base]
+            and all(map(self._closes, self.programs[2:]))
         )
         if not sound:
             raise CompileError(f"{self.stage.name}: stage, finish and ports do not fit together")
+
+    def _closes(self, program: Program) -> bool:
+        base, held = ([port.shape for port in ports] for ports in (self.base, self.held))
+        given, found = ([port.shape for port in x] for x in (program.inputs, program.outputs))
+        return given == base + held and found == base
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """Stage, finish and those that close."""
+        return self.stage, self.finish, *(program for program, _ in self.closing)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What decides the code of a loop around them."""
+        times = [count for _, count in self.closing]
+        return *(program.digest for program in self.programs), repr(self.table), repr(times)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -70,7 +90,7 @@ class Iteration:
         """
         if steps < 1 or every < 1 or every > steps:
             raise ShapeError(f"steps={steps} and every={every}: need 1 <= every <= steps")
-        most = max(map(len, held))
+        most = max(map(len, held), default=0)
         if most <= len(start):
             return False, np.broadcast_shapes(start, *held)
         if any(len(lead) != most or lead[0] != steps for lead in held):
@@ -99,8 +119,8 @@ class Iteration:
         """
         from dalembert.kernels.program.interpret import interpret
 
-        pair = (partial(interpret, self.stage), partial(interpret, self.finish))
-        return self._repeated(pair, base, held, steps, dt)
+        run = [partial(interpret, program) for program in self.programs]
+        return self._repeated(run, base, held, steps, dt)
 
     def by_plain(self, base: Arrays, held: Arrays, steps: int, dt: float) -> Arrays:
         """The same for one state, in plain NumPy."""
@@ -108,19 +128,19 @@ class Iteration:
             raise CompileError(f"{self.stage.name} was not traced from a function of numbers")
         named = [
             lambda *x, f=f, ports=p.inputs: f(**{q.name: y for q, y in zip(ports, x, strict=True)})
-            for f, p in zip(self.plain, (self.stage, self.finish), strict=True)
+            for f, p in zip(self.plain, self.programs, strict=True)
         ]
-        return self._repeated((named[0], named[1]), base, held, steps, dt)
+        return self._repeated(named, base, held, steps, dt)
 
     def _repeated(
         self,
-        functions: tuple[Callable[..., Arrays], Callable[..., Arrays]],
+        functions: Sequence[Callable[..., Arrays]],
         base: Arrays,
         held: Arrays,
         steps: int,
         dt: float,
     ) -> Arrays:
-        stage, finish = functions
+        stage, finish, *closing = functions
         dtype, lead = base[0].dtype, base[0].shape[: base[0].ndim - len(self.base[0].shape)]
         saved, now = [], dict(zip((port.name for port in self.base), base, strict=True))
         for step in range(steps):
@@ -134,6 +154,10 @@ class Iteration:
             ]
             for row in self.table:
                 work = stage(*now.values(), *work, *u, *(dtype.type(c * dt) for c in row))
-            saved.append(finish(*now.values(), *work))
-            now = dict(zip(now, saved[-1], strict=True))
+            after = finish(*now.values(), *work)
+            for function, (_, times) in zip(closing, self.closing, strict=True):
+                for _ in range(times):
+                    after = function(*after, *u)
+            saved.append(after)
+            now = dict(zip(now, after, strict=True))
         return [np.stack(column, axis=len(lead)) for column in zip(*saved, strict=True)]

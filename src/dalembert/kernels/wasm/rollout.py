@@ -23,7 +23,10 @@ def add_rollout(library: Library, name: str, iteration: Iteration) -> None:
     stage, finish = f"{name} stage", f"{name} finish"
     add_kernel(library, stage, iteration.stage)
     add_kernel(library, finish, iteration.finish)
-    library.add(_Loop(library, name, iteration).written(stage, finish))
+    closing = [f"{name} closing {k}" for k in range(len(iteration.closing))]
+    for each, (program, _) in zip(closing, iteration.closing, strict=True):
+        add_kernel(library, each, program)
+    library.add(_Loop(library, name, iteration).written(stage, finish, closing))
 
 
 class _Loop:
@@ -42,7 +45,7 @@ class _Loop:
     def _places(self, ports: Sequence[Port]) -> list[Value]:
         return [constant(self.memory.take(port.size), I32) for port in ports]
 
-    def written(self, stage: str, finish: str) -> Body:
+    def written(self, stage: str, finish: str, closing: Sequence[str]) -> Body:
         f, iteration = self.f, self.iteration
         with f.repeat(lambda: self.steps > 0):
             self._begin()
@@ -53,8 +56,11 @@ class _Loop:
                 f.run(stage, *self.base, *now, *self.held, *self.scalars, *then)
                 now, then = then, now
             f.run(finish, *self.base, *now, *self.moved)
-            for port, base, moved in zip(iteration.base, self.base, self.moved, strict=True):
-                self._copy(base, moved, port)
+            self._keep()
+            for each, (_, times) in zip(closing, iteration.closing, strict=True):
+                for _ in range(times):
+                    f.run(each, *self.base, *self.held, *self.moved)
+                    self._keep()
             f.set(self.steps, self.steps - 1)
         return f.returning()
 
@@ -68,6 +74,11 @@ class _Loop:
                 self.f.code += place.code + zero + size + instruction("memory.fill", 0)
             else:
                 self._copy(place, self.base[names.index(source)], port)
+
+    def _keep(self) -> None:
+        """What was moved becomes the state."""
+        for port, base, moved in zip(self.iteration.base, self.base, self.moved, strict=True):
+            self._copy(base, moved, port)
 
     def _copy(self, target: Value, source: Value, port: Port) -> None:
         """memory.copy of one port."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.errors import CompileError, SettingError, ShapeError
 from dalembert.kernels.program.trace import trace
-from dalembert.simulation.identity import function_digest
+from dalembert.systems.identity import function_digest
 
 
 class Controller(Protocol):

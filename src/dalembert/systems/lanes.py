@@ -35,6 +35,22 @@ def finite(x: Any, core: int = 1) -> Any:
     return same.all(axis=tuple(range(-core, 0))) if core else same
 
 
+def either(chosen: Any, one: Any, other: Any) -> Any:
+    """Small whole numbers (...): `one` where `chosen` is true, `other` elsewhere.
+
+    >>> either(np.array([True, False]), 3, 4)
+    array([3, 4], dtype=int8)
+    """
+    return chosen.astype(np.int8) * np.int8(one) + (~chosen).astype(np.int8) * other
+
+
+def without(x: Any, lost: Any) -> Any:
+    """x (..., n), NaN for the states that are `lost` (...)."""
+    kept = (~lost).astype(x.dtype)
+    with np.errstate(invalid="ignore"):
+        return x + (kept / kept - kept)[..., None]
+
+
 def beside(x: Any, like: Any) -> Any:
     """x as an array of the library that `like` is of."""
     if isinstance(like, np.ndarray | np.generic | float):

@@ -1,0 +1,46 @@
+"""Starts of rollouts under constraints: whether they meet them, as flags or in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.constraints.calling import Calls
+from dalembert.systems.lanes import either, on_host
+from dalembert.systems.stages import MISSED
+from dalembert.systems.status import Status
+
+
+class Starts(Calls):
+    """What `System.rollout` asks of first states."""
+
+    def _first_status(self, q: Any, qd: Any) -> Any:
+        with np.errstate(all="ignore"):
+            h, w = self.residual(q), self.velocity_residual(q, qd)  # type: ignore[attr-defined]
+        numbers = super()._first_status(q, qd)
+        status = either(_off(w), Status.OFF_VELOCITY, numbers)
+        if h.shape[-1]:
+            status = either(_off(h), Status.OFF_POSITION, status)
+        return either(numbers == Status.NOT_FINITE, Status.NOT_FINITE, status)
+
+    def _bad_start(self, q: Any, qd: Any, start: Any) -> str:
+        kinds = set(on_host(start).ravel().tolist())
+        if Status.NOT_FINITE in kinds:
+            return super()._bad_start(q, qd, start)
+        if Status.OFF_POSITION in kinds:
+            h = on_host(self.residual(q))  # type: ignore[attr-defined]
+            return (
+                f"q misses the constraints of {self.name} by {np.abs(h).max():.2g}; "
+                f"{self.name}.assemble(q) finds a posture that meets them"
+            )
+        w = on_host(self.velocity_residual(q, qd))  # type: ignore[attr-defined]
+        return (
+            f"qd misses the constraints of {self.name} by {np.abs(w).max():.2g}; "
+            f"{self.name}.project_velocity(q, qd) is the nearest velocity that meets them"
+        )
+
+
+def _off(residual: Any) -> Any:
+    """Which states (...) miss their rows (..., rows); NaN does."""
+    return ~((residual <= MISSED) & (residual >= -MISSED)).all(axis=-1)

@@ -1,0 +1,103 @@
+"""Rollouts of a system: arguments checked, kernels kept, and what became of every run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import SettingError
+from dalembert.kernels.call.rollout import Rollout
+from dalembert.kernels.cuda.device import DeviceRollout, on_device
+from dalembert.systems.exported import Exported
+from dalembert.systems.lanes import either, finite
+from dalembert.systems.law import Controller, law_digest
+from dalembert.systems.rollout_runs import Made, Run, checked
+from dalembert.systems.rollouts import require_friction, rollout_iteration
+from dalembert.systems.status import Status, require_mode
+
+
+class Rollouts(Exported):
+    """`rollout`: many steps of many runs in one kernel."""
+
+    def rollout(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        steps: int,
+        dt: float,
+        method: str = "rk4",
+        every: int = 1,
+        friction: str = "smooth",
+        smoothing: float | None = None,
+        controls: Any = None,
+        activation: Any = None,
+        errors: str = "raise",
+    ) -> tuple[Any, ...]:
+        """q (saves, ..., nq) and qd (saves, ..., nv) after every `every`-th of `steps` steps of `dt`.
+
+        The state stays in the processor from the first step to the last. `tau` (..., nv) holds
+        throughout; (steps, ..., nv) holds for one step each; a controller of `dalembert.control` is
+        compiled into the steps and asked at every stage, and its own state, if it has any, comes
+        back as a third array. ``method`` is "rk4", "heun", "euler" or "semi_implicit", each to
+        rounding what `simulate` computes by that name: Coulomb friction rises over the velocity
+        `smoothing`, or is its plain sign with ``friction="plain"``. CuPy arrays are integrated where
+        they are, on the GPU.
+
+        With ``tau=None`` and `controls` (..., nu) its actuators drive it; where they have activations
+        (..., na), these come back as a third array, from `activation` or zero at the start.
+
+        Constraints are met after every step, by Newton's steps for q and then the nearest q̇: nothing
+        drifts. A start that misses them, and a run that cannot be brought back (at a singular
+        posture, or with too long a step), is an error that says where. With ``errors="flag"`` nothing
+        is refused: `status` (...), entries of `Status`, comes back as the last array, and a run that
+        is not OK is NaN from then on. λ at the saved states is one call of `forward_dynamics`.
+
+        >>> import numpy as np, dalembert as dl
+        >>> robot = dl.load("pendulum")
+        >>> q, qd = robot.rollout([0.1], [0.0], [0.0], steps=1000, dt=1e-3)
+        >>> bool(abs(robot.kinetic_energy(q, qd) + robot.potential_energy(q)).std() < 1e-10)
+        True
+        >>> bar, still = dl.load("four_bar"), np.zeros(3)
+        >>> q, qd = bar.rollout(bar.neutral(), still, still, steps=100, dt=1e-3, every=50)
+        >>> bool(abs(bar.residual(q)).max() < 1e-12)
+        True
+        """
+        require_mode(errors)
+        law = tau if hasattr(tau, "law") else None
+        if law is not None and not (controls is None and activation is None):
+            raise SettingError("a rollout takes a controller as tau=, or controls=, not both")
+        if law is None and callable(tau):
+            raise SettingError(
+                "a rollout asks no plain function for torques: give those of the steps (steps, ..., "
+                f"{self.dynamics.nv}), a controller, or take dl.simulate"
+            )
+        none = np.zeros(0) if law is not None else tau
+        state = self._rolled(q, qd, none, controls, activation)
+        made = self._made_rollout(method, friction, controls is not None, law)
+        run = Run(made, state, law, (steps, every, dt), smoothing)
+        return checked(self, run, errors)
+
+    def _made_rollout(
+        self, method: str, friction: str, controlled: bool, law: Controller | None
+    ) -> Made:
+        """The kernels of these choices, kept."""
+        require_friction(friction)
+        seen = self.dynamics
+        known_as = "" if law is None else law_digest(law, seen.nq, seen.nv, seen.rows)
+        key = (method, friction, controlled, known_as)
+        known = self.__dict__.setdefault("_rollouts", {})
+        if key not in known:
+            made = rollout_iteration(self, method, friction, controlled, law=law)
+            known[key] = Made(Rollout(made), DeviceRollout(made, method))
+        return known[key]
+
+    def _first_status(self, q: Any, qd: Any) -> Any:
+        """The status of first states (...)."""
+        q, qd = (x if on_device([x]) else np.asarray(x) for x in (q, qd))
+        return either(finite(q) & finite(qd), Status.OK, int(Status.NOT_FINITE))
+
+    def _bad_start(self, q: Any, qd: Any, start: Any) -> str:
+        """What is wrong with first states, in words."""
+        return f"{self.dynamics.name}: q or qd has entries that are not finite"

@@ -1,0 +1,118 @@
+"""One call of a rollout: inputs in the order of its kernel, and what became of every run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dalembert.errors import SimulationError
+from dalembert.kernels.call.rollout import Rollout
+from dalembert.kernels.cuda.device import DeviceRollout, on_device
+from dalembert.systems.friction import require_smoothing, smoothing_width
+from dalembert.systems.lanes import beside, either, finite, on_host, without
+from dalembert.systems.law import Controller, constants_of
+from dalembert.systems.singular_words import dead_point
+from dalembert.systems.status import Flagged, Status
+
+if TYPE_CHECKING:
+    from dalembert.systems.rollout_methods import Rollouts
+
+
+class Made(NamedTuple):
+    """The kernels of a rollout."""
+
+    host: Rollout
+    device: DeviceRollout
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Which kernels run from where, under what, and how far."""
+
+    made: Made
+    state: tuple[Any, ...]  # q, q̇, τ or controls or nothing, activations where there are any
+    law: Controller | None
+    counts: tuple[int, int, float]  # steps, every, dt
+    smoothing: float | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of what comes back."""
+        names = [port.name for port in self.made.host.iteration.base if port.name != "t"]
+        further = "activation" if self.law is None else "z"
+        return tuple(further if name == "w" else name for name in names)
+
+    def __call__(self, system: Rollouts) -> tuple[Any, ...]:
+        """Saved states (saves, ..., n), as many arrays as there are names."""
+        device, made = on_device(self.state), self.made.host.iteration
+        q, qd, *rest = self.state if device else map(np.asarray, self.state)
+        seen = system.dynamics
+        turning = seen.nq != seen.nv and q.shape[-1:] == (seen.nq,) and not device
+        given = {"q": seen.normalised(q) if turning else q, "qd": qd, "tau": rest[0]}
+        given |= {"t": np.zeros((), _kind(q)), **({"w": rest[1]} if rest[1:] else {})}
+        if self.law is not None:
+            given["law"] = constants_of(self.law).astype(_kind(q))
+            given["w"] = np.asarray(self.law.initial, _kind(q))
+        if any(port.name == "width" for port in made.held):
+            given["width"] = self._width(system, q, qd, rest[0], device)
+        base, held = ([given[p.name] for p in ports] for ports in (made.base, made.held))
+        found = (self.made.device if device else self.made.host)(base, held, *self.counts)
+        return tuple(found[: len(self.names)])
+
+    def _width(self, system: Any, q: Any, qd: Any, tau: Any, device: bool) -> Any:
+        """Over which velocities friction rises; held values all change from step to step, or none."""
+        width = smoothing_width(system, q, self.counts[2], self.smoothing)
+        width = width if device else width.astype(_kind(q))
+        moves = self.law is None and tau.ndim > max(q.ndim, qd.ndim)
+        steps = (len(tau), *[1] * (tau.ndim - 2)) if moves else ()
+        return np.broadcast_to(width, (*steps, system.nv))
+
+
+def _kind(x: Any) -> Any:
+    """The precision that numbers from the host follow."""
+    return np.float32 if str(x.dtype).endswith("float32") else float
+
+
+def checked(system: Rollouts, run: Run, errors: str) -> tuple[Any, ...]:
+    """Saved states; an error for what leaves its constraints, or a status for every run."""
+    require_smoothing(run.smoothing)
+    closed, refused = bool(system.dynamics.rows), errors == "raise"
+    if refused and not closed:
+        return run(system)
+    q, qd = run.state[:2]
+    start = system._first_status(q, qd)
+    if refused and bool((start != Status.OK).any()):
+        raise SimulationError(system._bad_start(q, qd, start))
+    with np.errstate(all="ignore"):
+        found = run(system)
+    lost = ~(finite(found[0][-1]) & finite(found[1][-1]))
+    if refused:
+        if bool(lost.any()):
+            raise SimulationError(_left(system, run, found[0], lost))
+        return found
+    status = either(start == Status.OK, 0, start) + either(
+        lost & (start == Status.OK), Status.LOST, 0
+    )
+    states = [without(x, start != Status.OK) for x in found]
+    return Flagged((*run.names, "status"), (*states, status))
+
+
+def _left(system: Rollouts, run: Run, q: Any, lost: Any) -> str:
+    """Which run is lost before which saved state, and why, in words."""
+    gone = on_host(lost)
+    place = tuple(int(k) for k in np.argwhere(gone)[0])
+    path = on_host(q[(slice(None), *place)])
+    kept = int(np.isfinite(path).all(axis=-1).argmin())  # the first that is not
+    first = on_host(beside(run.state[0], q) + 0.0 * q[0])
+    last = path[kept - 1] if kept else np.broadcast_to(first, gone.shape + path.shape[1:])[place]
+    which = f"run {place if len(place) > 1 else place[0]}" if place else "the run"
+    count, dt = int(gone.sum()), run.counts[2]
+    more = f" So it is with {count - 1} other runs." if count > 1 else ""
+    cause = dead_point(system, last) if np.isfinite(last).all() else ""
+    return (
+        f"{system.dynamics.name}.rollout: {which} cannot be brought back to the constraints before "
+        f"saved state {kept}: {cause or f'take a smaller dt than {dt:g} s'}.{more} "
+        'errors="flag" gives all others their results'
+    )
