@@ -1,29 +1,65 @@
 """Solving with the mass matrix of a tree by M = Lᵀ D L, which has no fill-in (Featherstone 2008, §6.5).
 
-Coordinates stand parents first, so eliminating from the tips leaves the zeros between branches alone.
+Coordinates stand parents first, so eliminating from the tips leaves the zeros between branches alone:
+L, and its inverse K too, have entries only where one coordinate carries the other. `paths` lists, for
+every coordinate, those that carry it, in their order; by default all before it, as in a chain.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dalembert.linalg.symmetric import symmetric
 
+Paths = Sequence[Sequence[int]]
+
+
+class TreeFactor:
+    """M⁻¹ (n, n) = K D⁻¹ Kᵀ, K = L⁻¹ with ones on its diagonal.
+
+    >>> factor = TreeFactor(np.array([[2.0, 1.0], [1.0, 1.0]]))
+    >>> factor.K, factor.weights
+    (array([[ 1.,  0.],
+           [-1.,  1.]]), array([1., 1.]))
+    """
+
+    def __init__(self, M: Any, paths: Paths | None = None) -> None:
+        n = M.shape[0]
+        self.paths = [range(k) for k in range(n)] if paths is None else paths
+        L, pivots = _factors(M, self.paths)
+        self._entries = _unit_lower_inverse(L, self.paths)
+        self.weights = np.stack(pivots)
+        self.K = np.stack(
+            [np.stack([self._entries.get((i, j), 0.0) for j in range(n)]) for i in range(n)]
+        )
+
+    def inverse(self) -> Any:
+        """M⁻¹ (n, n), each entry computed once."""
+        K = self._entries
+        scaled = {(i, k): x * self.weights[k] for (i, k), x in K.items()}
+        above = [{*path, k} for k, path in enumerate(self.paths)]
+
+        def entry(j: int, i: int) -> Any:
+            return sum(scaled[i, k] * K[j, k] for k in sorted(above[i] & above[j]))
+
+        return symmetric(entry, len(above))
+
+    def solve(self, B: Any, sign: float = 1.0) -> Any:
+        """±M⁻¹ B (n, m), in the order that leaves zeros between branches alone."""
+        return self.K @ ((sign * self.weights).reshape(-1, 1) * (self.K.T @ B))
+
 
 def tree_inverse(M: Any) -> Any:
-    """M⁻¹ (n, n) = L⁻¹ D⁻¹ L⁻ᵀ of a symmetric positive definite M, each entry computed once.
+    """M⁻¹ (n, n) of a symmetric positive definite M, each entry computed once.
 
     >>> tree_inverse(np.array([[2.0, 1.0], [1.0, 1.0]]))
     array([[ 1., -1.],
            [-1.,  2.]])
     """
-    n = M.shape[0]
-    L, pivots = _factors(M)
-    K = _unit_lower_inverse(L, n)
-    scaled = {(i, k): K[i, k] * pivots[k] for i, k in K}
-    return symmetric(lambda j, i: sum(scaled[i, k] * K[j, k] for k in range(j + 1)), n)
+    return TreeFactor(M).inverse()
 
 
 def tree_solve(M: Any, b: Any) -> Any:
@@ -33,7 +69,7 @@ def tree_solve(M: Any, b: Any) -> Any:
     array([1., 1.])
     """
     n = M.shape[0]
-    L, pivots = _factors(M)
+    L, pivots = _factors(M, [range(k) for k in range(n)])
     x = [b[i] for i in range(n)]
     for k in reversed(range(n)):
         for i in range(k):
@@ -45,26 +81,26 @@ def tree_solve(M: Any, b: Any) -> Any:
     return np.stack(x)
 
 
-def _factors(M: Any) -> tuple[dict[tuple[int, int], Any], list[Any]]:
+def _factors(M: Any, paths: Paths) -> tuple[dict[tuple[int, int], Any], list[Any]]:
     """L below its diagonal of ones, and the reciprocals of D."""
-    n = M.shape[0]
-    A = {(i, j): M[i, j] for i in range(n) for j in range(i + 1)}
+    n = len(paths)
+    A = {(k, i): M[k, i] for k in range(n) for i in (*paths[k], k)}
     L: dict[tuple[int, int], Any] = {}
     pivots: list[Any] = [None] * n
     for k in reversed(range(n)):
         pivots[k] = 1.0 / A[k, k]
-        for i in range(k):
+        for i in paths[k]:
             L[k, i] = A[k, i] * pivots[k]
-            for j in range(i + 1):
+            for j in (*paths[i], i):
                 A[i, j] = A[i, j] - L[k, i] * A[k, j]
     return L, pivots
 
 
-def _unit_lower_inverse(L: dict[tuple[int, int], Any], n: int) -> dict[tuple[int, int], Any]:
+def _unit_lower_inverse(L: dict[tuple[int, int], Any], paths: Paths) -> dict[tuple[int, int], Any]:
     """K with K L = 1: K_ij = −L_ij − Σ_{j<m<i} L_im K_mj below the diagonal of ones."""
     K: dict[tuple[int, int], Any] = {}
-    for i in range(n):
+    for i, path in enumerate(paths):
         K[i, i] = 1.0
-        for j in range(i):
-            K[i, j] = -L[i, j] - sum(L[i, m] * K[m, j] for m in range(j + 1, i))
+        for place, j in enumerate(path):
+            K[i, j] = -L[i, j] - sum(L[i, m] * K[m, j] for m in path[place + 1 :])
     return K

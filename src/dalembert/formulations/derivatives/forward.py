@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.formulations.derivatives.inverse import inverse_dynamics_derivatives
+from dalembert.formulations.derivatives.inverse import slopes_by_blocks
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
-from dalembert.linalg.tree import tree_inverse
+from dalembert.linalg.tree import TreeFactor
 from dalembert.model import Model
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
 
@@ -28,8 +28,25 @@ def forward_dynamics_derivatives(
     """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹), each (nv, nv), row i for q̈_i; q in its tangent space."""
     known = (tip_wrench, base_twist, base_acceleration)
     still = np.zeros(model.nv)
-    _, _, M = inverse_dynamics_derivatives(model, q, qd, still, *known)
-    M_inverse = tree_inverse(M)
-    qdd = M_inverse @ (tau - inverse_dynamics(model, q, qd, still, *known))
-    dq, dqd, _ = inverse_dynamics_derivatives(model, q, qd, qdd, *known)
-    return -(M_inverse @ dq), -(M_inverse @ dqd), M_inverse
+    M = slopes_by_blocks(model, q, qd, still, *known).M
+    factor = TreeFactor(M, _paths(model))
+    M_inverse = factor.inverse()
+    left = tau - inverse_dynamics(model, q, qd, still, *known)
+    qdd = factor.solve(left.reshape(-1, 1)).ravel()
+    by_q, by_qd, _, own_q, own_qd = slopes_by_blocks(model, q, qd, qdd, *known)
+    by_q, by_qd = factor.solve(by_q, -1.0), factor.solve(by_qd, -1.0)
+    return by_q - own_q, by_qd - own_qd, M_inverse
+
+
+def _paths(model: Model) -> list[list[int]]:
+    """For every velocity coordinate those that carry it."""
+    paths: list[list[int]] = []
+    for body in model.bodies:
+        up = body.parent
+        before = (
+            [*paths[model.bodies[up].v.stop - 1], model.bodies[up].v.stop - 1] if up >= 0 else []
+        )
+        for k in range(body.v.start, body.v.stop):
+            paths.append([*before])
+            before = [*before, k]
+    return paths

@@ -1,59 +1,67 @@
 """First derivatives of inverse dynamics by a recursion of their own, in link frames.
 
-Turning joint j moves all that it carries as one rigid body, so ∂τ/∂q_j needs only how the motion
-beyond joint j differs from one that simply turns along. For a particle at r beyond the joint, with
-S_j = (s, w) the joint's twist and V, A the parent's motion there,
+One coordinate of body i, with the constant twist S = (s, w) in the body's axes, changes the motion of
+its body, and of nothing nearer to the base; all that the body carries keeps its motion as seen from it.
+With (ω', α', a') the parent's motion in these axes, at this origin, and (v, w_rel) = S q̇,
 
-    ∂r̈/∂q_j  = w × r̈ + Ψ̈_j r + 2 Ψ̇_j ṙ,      Ψ̇_j = [V, S_j],  Ψ̈_j = [A, S_j] + [V, Ψ̇_j]
-    ∂r̈/∂q̇_j  = (Ψ̇_j + Ṡ_j) r + 2 S_j ṙ
+    by q̈:  δω = 0,       δα = w,                       δa = s
+    by q̇:  δω = w,       δα = ω' × w,                  δa = (ω' + ω) × s + w × v
+    by q:  δω = ω' × w,  δα = α' × w + δω × w_rel,     δa = a' × w + U' s + 2 δω × v
 
-(Carpentier and Mansard 2018; Singh, Russell and Wensing 2022). A twist acts on ṙ by its angular part
-alone. Summed over everything beyond joint i, the particles enter by m, h = ∫ r dm, Σ = ∫ r rᵀ dm,
-P = ∫ ṙ dm and N = ∫ ṙ rᵀ dm, with ṙ relative to the origin of link i: velocities of origins never
-appear. Two rows (r_I, b) and two columns (∂F/∂q, ∂F/∂q̇) per joint then go inward, link by link.
+A particle at r that moves with r' as seen from the body accelerates by δa + δU r + 2 δω × r' more.
+Summed over all that is carried, particles enter by m, h = ∫ r dm, Σ = ∫ r rᵀ dm, P = 2 ∫ r' dm and
+N = 2 ∫ r' rᵀ dm. That is the change ∂F of the wrench through joint i, and joints below project it; by
+q the wrench turns along too. For joints i beyond j, whose twists turn along with everything, it is
+
+    ∂τ_i = ∫ (S_i r) · (δa + δU r + 2 δω × r') dm = F_i · (δa, δα + ω × δω) + b_i · δω,
+
+F_i = I S_i the response to q̈_i, b_i the weight of 2 δω × ṙ, ṙ seen from axes that do not turn. So F,
+∂F/∂q, ∂F/∂q̇ and b of every coordinate go inward, link by link (Carpentier and Mansard 2018; Singh,
+Russell and Wensing 2022), and only pairs of which one carries the other cost anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from dalembert.formulations.derivatives.automatic import slopes
+from dalembert.formulations.derivatives.responses import (
+    Change,
+    Responses,
+    carried,
+    changes,
+    responses,
+)
 from dalembert.formulations.inverse.newton_euler import (
     LinkMotion,
     base_motion,
     link_wrenches,
     motions,
 )
+from dalembert.formulations.mass.composite_body import Blocks, assemble, from_blocks
 from dalembert.formulations.parts.elements import add, conservative, dissipative, turning
-from dalembert.formulations.parts.passes import Placed, inward, transforms
-from dalembert.formulations.parts.turned import turned
-from dalembert.linalg.symmetric import add_outer
+from dalembert.formulations.parts.passes import Placed, transforms
 from dalembert.model import Body, Model
-from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Twist, Vector, Vector3, Wrench
-from dalembert.spatial.placement import Force, Motion, Placement
+from dalembert.spatial.arrays import Matrix, Twist, Vector, Vector3, Wrench
+from dalembert.spatial.placement import Placement
 from dalembert.spatial.rotations import hat
 
 
-class Carried(NamedTuple):
-    """Moments of a body with all that it carries, about its origin, in its frame."""
+class Slopes(NamedTuple):
+    """∂τ/∂q = by_q + M own_q and ∂τ/∂q̇ = by_qd + M own_qd, all (nv, nv).
 
-    m: Scalar
-    h: Vector3  # ∫ r dm
-    sigma: Matrix3  # ∫ r rᵀ dm
-    P: Vector3  # ∫ ṙ dm, ṙ relative to the origin
-    N: Matrix3  # ∫ ṙ rᵀ dm
+    `own` is the change of motion of bodies that float freely from the base: their coordinates can make
+    up for it alone, so that −M⁻¹ ∂τ/∂q needs no solution there.
+    """
 
-
-class Column(NamedTuple):
-    """One velocity coordinate: its twist S, Ψ̇, Ψ̈ and Ψ̇ + Ṡ in its body's frame."""
-
-    S: Motion
-    psi: Motion
-    psi2: Motion
-    rate: Motion
+    by_q: Matrix
+    by_qd: Matrix
+    M: Matrix
+    own_q: Matrix
+    own_qd: Matrix
 
 
 def inverse_dynamics_derivatives(
@@ -70,35 +78,94 @@ def inverse_dynamics_derivatives(
     q varies in the tangent space: ∂/∂q_j is along `integrate(q, δ)` at δ = 0. Of friction, the
     viscous part counts; Coulomb's has no slope where it has a value.
     """
+    by_q, by_qd, M, own_q, own_qd = slopes_by_blocks(
+        model, q, qd, qdd, tip_wrench, base_twist, base_acceleration
+    )
+    return by_q + M @ own_q, by_qd + M @ own_qd, M
+
+
+def slopes_by_blocks(
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    tip_wrench: Wrench | None,
+    base_twist: Twist | None,
+    base_acceleration: Twist | None,
+) -> Slopes:
+    """The derivatives, block by block of coordinates of which one carries the other."""
     whole, model = model, model.lean
     base = base_motion(model, base_twist, base_acceleration)
     placed = transforms(model, q)
     moving = motions(model, placed, qd, qdd, base)
     wrenches = link_wrenches(model, placed, moving, tip_wrench)
-    shifts = _origin_velocities(model, placed, qd, moving, base)
-    carried = _carried(model, q, placed, moving, shifts)
-    columns = [_columns(b, placed[i], qd, moving, base) for i, b in enumerate(model.bodies)]
-    dq, dqd, M = _Entries(model.nv), _Entries(model.nv), _Entries(model.nv)
-    for i, body in enumerate(model.bodies):
-        for k, column in enumerate(columns[i]):
-            own = body.v.start + k
-            response = _responses(carried[i], column, wrenches[i])
-            for other, c in enumerate(columns[i], body.v.start):
-                # the body's own twists turn along with the wrench
-                dq[own, other] = response.b @ c.psi[1] + _dot(response.inertial, c.psi2)
-                dqd[own, other] = response.b @ c.S[1] + _dot(response.inertial, c.rate)
-                if other <= own:
-                    M[other, own] = M[own, other] = _dot(c.S, response.inertial)
-            for j, moved in _inward(model, i, placed, shifts, response):
-                for other, c in enumerate(columns[j], model.bodies[j].v.start):
-                    dq[own, other] = moved.b @ c.psi[1] + _dot(moved.inertial, c.psi2)
-                    dqd[own, other] = moved.b @ c.S[1] + _dot(moved.inertial, c.rate)
-                    dq[other, own] = _dot(c.S, moved.dq)
-                    dqd[other, own] = _dot(c.S, moved.dqd)
-                    M[other, own] = M[own, other] = _dot(c.S, moved.inertial)
-    viscous, rotor = np.diag(model.drive.viscous), np.diag(model.drive.rotor)
-    by_q, by_qd = element_slopes(whole, q, qd)
-    return add(dq.matrix(), by_q), add(dqd.matrix() + viscous, by_qd), M.matrix() + rotor
+    moments = carried(model, q, placed, qd)
+    bodies = model.bodies
+    parents = [moving[body.parent] if body.parent >= 0 else base for body in bodies]
+    shifts = [_origin_velocity(b, placed[i], parents[i], qd) for i, b in enumerate(bodies)]
+    changed = [changes(b, placed[i], parents[i], moving[i], qd) for i, b in enumerate(bodies)]
+    M: Blocks = {}
+    by: tuple[Blocks, Blocks] = {}, {}
+    for i, body in enumerate(bodies):
+        first = responses(body, moments[i], changed[i], moving[i].omega, wrenches[i])
+        for j, seen in _inward(model, i, placed, shifts, first):
+            M[j, i], *columns = _projected(bodies[j], seen)
+            for blocks, column, change in zip(by, columns, changed[j], strict=True):
+                if j != i:
+                    blocks[j, i] = column
+                blocks[i, j] = _weighed(bodies[j], seen, change)
+    own = [
+        {(i, i): np.concatenate(changed[i][c].twist) for i, b in enumerate(bodies) if floats(b)}
+        for c in (0, 1)
+    ]
+    return _with_drives(whole, q, qd, M, by, own)
+
+
+def _projected(body: Body, seen: Responses) -> list[Matrix]:
+    """Sᵀ (f, n) of the responses by q̈, q and q̇: τ of joints that carry."""
+    S, k = body.subspace, seen.k
+    tau = S[0:3].T @ seen.f + S[3:6].T @ seen.n
+    return [tau[:, c * k : (c + 1) * k] for c in range(3)]
+
+
+def _weighed(body: Body, seen: Responses, change: Change) -> Matrix:
+    """∂τ (k, k') of joints beyond a body, or its own; without F · twist where the body floats."""
+    rows = seen.b.T @ change.omega
+    if floats(body):
+        return rows
+    k = seen.k
+    return rows + seen.f[:, 0:k].T @ change.twist[0] + seen.n[:, 0:k].T @ change.twist[1]
+
+
+def floats(body: Body) -> bool:
+    """Whether nothing holds the body: its coordinates make every motion relative to the base."""
+    return body.parent < 0 and body.chart.nv == 6
+
+
+def _with_drives(
+    model: Model,
+    q: Vector,
+    qd: Vector,
+    M: Blocks,
+    by: Sequence[Blocks],
+    own: Sequence[Blocks],
+) -> Slopes:
+    """The matrices, with rotors, viscous friction and elements."""
+    viscous, rotor = model.drive.viscous, model.drive.rotor
+    own_q, own_qd = (from_blocks(model, some) for some in own)
+    # M own is of the bodies alone
+    by_q, by_qd = (
+        from_blocks(model, some) - rotor.reshape(-1, 1) * given
+        for some, given in zip(by, (own_q, own_qd), strict=True)
+    )
+    more_q, more_qd = element_slopes(model, q, qd)
+    return Slopes(
+        add(by_q, more_q),
+        add(by_qd + np.diag(viscous), more_qd),
+        assemble(model, M) + np.diag(rotor),
+        own_q,
+        own_qd,
+    )
 
 
 def element_slopes(model: Model, q: Vector, qd: Vector) -> tuple[list[Matrix], list[Matrix]]:
@@ -115,126 +182,22 @@ def element_slopes(model: Model, q: Vector, qd: Vector) -> tuple[list[Matrix], l
     return [by_q], [by_qd]
 
 
-class _Entries(dict[tuple[int, int], Scalar]):
-    """A square matrix entry by entry; absent ones are zero."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
-
-    def matrix(self) -> Matrix:
-        n = range(self.size)
-        return np.stack([np.stack([self.get((i, j), 0.0) for j in n]) for i in n])
-
-
-def _parent_motion(body: Body, moving: list[LinkMotion], base: LinkMotion) -> LinkMotion:
-    return moving[body.parent] if body.parent >= 0 else base
-
-
-def _origin_velocities(
-    model: Model, placed: Placed, qd: Vector, moving: list[LinkMotion], base: LinkMotion
-) -> list[Vector3]:
-    """Velocity of every body's origin relative to its parent's origin, in the parent's axes."""
-    return [
-        np.cross(_parent_motion(body, moving, base).omega, p)
-        + R @ (body.subspace[0:3] @ qd[body.v])
-        for body, (R, p) in zip(model.bodies, placed, strict=True)
-    ]
-
-
-def _carried(
-    model: Model, q: Vector, placed: Placed, moving: list[LinkMotion], shifts: list[Vector3]
-) -> list[Carried]:
-    def step(i: int, body: Body, children: list[tuple[int, Carried]]) -> Carried:
-        m, h, sigma = body.mass, body.moment, body.second_moment
-        omega = moving[i].omega
-        P, N = np.cross(omega, h), hat(omega) @ sigma
-        for child, c in children:
-            R, p = placed[child]
-            u, link = shifts[child], model.bodies[child]
-            h_c, P_c = R @ c.h, R @ c.P + c.m * u
-            # r = p + r_c and ṙ = u + ṙ_c
-            sigma = sigma + add_outer(turned(link, q, c.sigma, True), h_c + 0.5 * c.m * p, p)
-            N = N + turned(link, q, c.N, False) + np.outer(u, h_c) + np.outer(P_c, p)
-            m, h, P = m + c.m, h + h_c + c.m * p, P + P_c
-        return Carried(m, h, sigma, P, N)
-
-    return inward(model, step)
-
-
-def _bracket(V: Motion, S: Motion) -> Motion:
-    """[V, S] = (ω × s + v × w, ω × w)."""
-    return np.cross(V[1], S[0]) + np.cross(V[0], S[1]), np.cross(V[1], S[1])
-
-
-def _add(X: Motion | Force, Y: Motion | Force) -> Motion | Force:
-    return X[0] + Y[0], X[1] + Y[1]
-
-
-def _columns(
-    body: Body, place: Placement, qd: Vector, moving: list[LinkMotion], base: LinkMotion
-) -> list[Column]:
-    """The body's coordinates, with velocities relative to the velocity of its origin."""
-    R = place.R
-    parent = _parent_motion(body, moving, base)
-    gained = body.subspace @ qd[body.v]
-    v, omega = -gained[0:3], R.T @ parent.omega
-    a = place.acceleration_to_child(parent.a, parent.U) - np.cross(omega, v)
-    V, A = (v, omega), (a, R.T @ parent.alpha)
-    V_body = (np.zeros(3), omega + gained[3:6])
-    columns = []
-    for k in range(body.chart.nv):
-        S = (body.subspace[0:3, k], body.subspace[3:6, k])
-        psi = _bracket(V, S)
-        psi2 = _add(_bracket(A, S), _bracket(V, psi))
-        columns.append(Column(S, psi, psi2, _add(psi, _bracket(V_body, S))))
-    return columns
-
-
-class Responses(NamedTuple):
-    """What one coordinate does to the wrench of all it carries, and the rows that weigh its own τ."""
-
-    inertial: Force  # I S: the row of ∂τ_i/∂q̈, and its column
-    b: Vector3  # (3,) with Sᵀ 2 B X = b · w_X
-    dq: Force  # ∂F/∂q
-    dqd: Force  # ∂F/∂q̇
-
-
-def _inertia_times(c: Carried, X: Motion) -> Force:
-    """∫ (s + w × r) dm and ∫ r × (s + w × r) dm."""
-    linear, angular = X
-    moment = np.trace(c.sigma) * angular - c.sigma @ angular
-    return c.m * linear + np.cross(angular, c.h), np.cross(c.h, linear) + moment
-
-
-def _twice_B_times(c: Carried, w: Vector3) -> Force:
-    """∫ 2 w × ṙ dm and ∫ r × (2 w × ṙ) dm."""
-    return 2.0 * np.cross(w, c.P), 2.0 * (np.trace(c.N) * w - c.N @ w)
-
-
-def _responses(c: Carried, column: Column, wrench: Force) -> Responses:
-    S, psi, psi2, rate = column
-    s, w = S
-    f, n = wrench
-    b = 2.0 * (np.cross(c.P, s) + np.trace(c.N) * w - c.N.T @ w)
-    turning = (np.cross(w, f), np.cross(w, n) + np.cross(s, f))
-    dq = _add(_add(_inertia_times(c, psi2), _twice_B_times(c, psi[1])), turning)
-    dqd = _add(_inertia_times(c, rate), _twice_B_times(c, w))
-    return Responses(_inertia_times(c, S), b, dq, dqd)
-
-
-def _dot(X: Motion | Force, Y: Motion | Force) -> Scalar:
-    return X[0] @ Y[0] + X[1] @ Y[1]
+def _origin_velocity(body: Body, place: Placement, parent: LinkMotion, qd: Vector) -> Vector3:
+    """Velocity of the body's origin relative to its parent's origin, in the parent's axes."""
+    return np.cross(parent.omega, place.p) + place.R @ (body.subspace[0:3] @ qd[body.v])
 
 
 def _inward(
-    model: Model, i: int, placed: Placed, shifts: list[Vector3], response: Responses
+    model: Model, i: int, placed: Placed, shifts: list[Vector3], first: Responses
 ) -> Iterator[tuple[int, Responses]]:
-    """The responses of a coordinate of body i, seen from every body below it."""
-    inertial, b, dq, dqd = response
+    """The responses of the coordinates of body i, seen from it and every body below it."""
+    f, n, b, k = first
+    yield i, first
     while model.bodies[i].parent >= 0:
-        inertial, dq, dqd = (placed[i].force_to_parent(F) for F in (inertial, dq, dqd))
+        R, p = placed[i]
+        f = R @ f
+        n = R @ n + hat(p) @ f
         # relative to the parent's origin all particles are faster by u
-        b = placed[i].R @ b + 2.0 * np.cross(shifts[i], inertial[0])
+        b = R @ b + hat(2.0 * shifts[i]) @ f[:, 0:k]
         i = model.bodies[i].parent
-        yield i, Responses(inertial, b, dq, dqd)
+        yield i, Responses(f, n, b, k)

@@ -16,6 +16,7 @@ from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Vector3
 from dalembert.spatial.placement import cross
 
 Composite = tuple[Scalar, Vector3, Matrix3]  # m, h, Σ
+Blocks = dict[tuple[int, int], Matrix]  # rows of one body, columns of another
 
 
 def composites(model: Model, q: Vector, placed: Placed) -> list[Composite]:
@@ -39,7 +40,7 @@ def mass_matrix(model: Model, q: Vector) -> Matrix:
     """M (nv, nv), with rotor inertias on its diagonal: M_ij = S_jᵀ X (composite_i S_i)."""
     model = model.lean
     placed = transforms(model, q)
-    blocks: dict[tuple[int, int], Matrix] = {}
+    blocks: Blocks = {}
     for i, (m, h, sigma) in enumerate(composites(model, q, placed)):
         S = model.bodies[i].subspace
         linear, angular = S[0:3], S[3:6]
@@ -58,8 +59,15 @@ def mass_matrix(model: Model, q: Vector) -> Matrix:
     return assemble(model, blocks) + np.diag(model.drive.rotor)
 
 
-def assemble(model: Model, upper: dict[tuple[int, int], Matrix]) -> Matrix:
+def assemble(model: Model, upper: Blocks) -> Matrix:
     """The full symmetric matrix from its blocks (j, i), j ≤ i; absent ones are zero."""
+    lower = {(i, j): block.T for (j, i), block in upper.items() if i != j}
+    own = {(i, j): _mirrored(block) for (j, i), block in upper.items() if i == j}
+    return from_blocks(model, {**upper, **lower, **own})
+
+
+def from_blocks(model: Model, blocks: Blocks) -> Matrix:
+    """The (nv, nv) matrix with these blocks of rows of body j and columns of body i; else zero."""
     widths = [body.chart.nv for body in model.bodies]
 
     def row(j: int) -> Matrix:
@@ -67,14 +75,13 @@ def assemble(model: Model, upper: dict[tuple[int, int], Matrix]) -> Matrix:
         parts: list[Matrix] = []
         empty = 0
         for i, width in enumerate(widths):
-            if (j, i) not in upper and (i, j) not in upper:
+            if (j, i) not in blocks:
                 empty += width
                 continue
             if empty:
                 parts.append(np.zeros((widths[j], empty)))
                 empty = 0
-            value = upper[j, i] if (j, i) in upper else upper[i, j].T
-            parts.append(_mirrored(value) if i == j else value)
+            parts.append(blocks[j, i])
         parts += [np.zeros((widths[j], empty))] if empty else []
         return np.concatenate(parts, axis=1)
 

@@ -12,6 +12,8 @@ Silver's tensor J = ½ tr(I) 1 − I (001 (2.11)).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dalembert.model import Body
@@ -21,8 +23,23 @@ from dalembert.spatial.placement import Force
 
 def acceleration_matrix(omega: Vector3, alpha: Vector3) -> Matrix3:
     """U = ω̇^ + ω^ω^ (3, 3): the acceleration of a point at r, less the origin's, is U r."""
-    x, y, z = omega[0], omega[1], omega[2]
-    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    return _with_products(alpha, lambda i, j: omega[i] * omega[j])
+
+
+def acceleration_slope(omega: Vector3, d_omega: Vector3, d_alpha: Vector3) -> Matrix3:
+    """δU = δα^ + δω^ω^ + ω^δω^ (3, 3): the change of U with ω and α."""
+
+    def product(i: int, j: int) -> Scalar:
+        if i == j:
+            return 2.0 * omega[i] * d_omega[i]
+        return omega[i] * d_omega[j] + d_omega[i] * omega[j]
+
+    return _with_products(d_alpha, product)
+
+
+def _with_products(alpha: Vector3, product: Callable[[int, int], Scalar]) -> Matrix3:
+    xx, yy, zz = (product(i, i) for i in range(3))
+    xy, xz, yz = product(0, 1), product(0, 2), product(1, 2)
     rows = [
         [-yy - zz, xy - alpha[2], xz + alpha[1]],
         [xy + alpha[2], -xx - zz, yz - alpha[0]],
@@ -33,8 +50,12 @@ def acceleration_matrix(omega: Vector3, alpha: Vector3) -> Matrix3:
 
 def inertial_wrench(body: Body, a: Vector3, U: Matrix3) -> Force:
     """(f, n) about the body frame's origin that its motion demands, in the body frame."""
-    h, sigma = body.moment, body.second_moment
-    return body.mass * a + U @ h, np.cross(h, a) + _moment(U, sigma)
+    return wrench_of_moments(body.mass, body.moment, body.second_moment, a, U)
+
+
+def wrench_of_moments(m: Scalar, h: Vector3, sigma: Matrix3, a: Vector3, U: Matrix3) -> Force:
+    """(f, n) of particles with these moments about the origin that accelerate by a + U r."""
+    return m * a + U @ h, np.cross(h, a) + _moment(U, sigma)
 
 
 def _moment(U: Matrix3, J: Matrix3) -> Vector3:
