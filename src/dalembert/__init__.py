@@ -8,7 +8,15 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+
+if "free-threading" in sys.version:  # how CPython names such builds
+    raise ImportError(
+        "dalembert does not run on a free-threaded build of Python yet: CasADi, which traces its "
+        "equations, has no build for one; use the ordinary Python of the same version, python3.14 in "
+        "place of python3.14t"
+    )
 
 from dalembert import forking as forking
 from dalembert.version import __version__ as __version__

@@ -47,7 +47,11 @@ def _importing() -> list[str]:
 
 def _held_by_others() -> list[str]:
     """Names of modules whose locks another thread has: it imports them."""
-    locks = [(name, reference()) for name, reference in list(_imports._module_locks.items())]
+    # where this Python keeps them elsewhere, no import is waited for
+    kept = (
+        getattr(_imports, "_module_locks", {}) if hasattr(_imports, "_lock_unlock_module") else {}
+    )
+    locks = [(name, reference()) for name, reference in list(kept.items())]
     return [name for name, lock in locks if getattr(lock, "owner", None) not in (None, get_ident())]
 
 

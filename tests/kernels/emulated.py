@@ -1,36 +1,50 @@
-"""Compiled programs on a processor that this machine is not: linked by a cross compiler, run by QEMU.
+"""Compiled programs where this machine is not: linked by a cross compiler, run by QEMU or Wine.
 
-Needs qemu-aarch64 and aarch64-linux-gnu-gcc (Debian: qemu-user, gcc-aarch64-linux-gnu).
+AArch64 needs qemu-aarch64 and aarch64-linux-gnu-gcc (Debian: qemu-user, gcc-aarch64-linux-gnu), Windows
+wine and x86_64-w64-mingw32-gcc (Debian: wine64, gcc-mingw-w64-x86-64).
 """
 
 import ctypes
+import os
 import shutil
 import subprocess
 import tempfile
 import weakref
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from dalembert.kernels.llvm.codegen import object_code
 from dalembert.kernels.llvm.load import unpack
-from dalembert.kernels.llvm.target import by_name
+from dalembert.kernels.llvm.target import Target, by_name
 from dalembert.kernels.program.program import Program
 from tests.kernels.raw import Raw
 
-EMULATOR, COMPILER = "qemu-aarch64", "aarch64-linux-gnu-gcc"
 HARNESS = Path(__file__).with_name("harness.c")
-MISSING = [tool for tool in (EMULATOR, COMPILER) if shutil.which(tool) is None]
-needs_emulator = pytest.mark.skipif(bool(MISSING), reason=f"not here: {', '.join(MISSING)}")
 
 
 class Emulated(Raw):
     """`Raw` for AArch64: the same calls, in a process of its own for each."""
 
+    emulator, compiler = "qemu-aarch64", "aarch64-linux-gnu-gcc"
+    options = ("-static", "-pthread")
+    environment: ClassVar[dict[str, str]] = {}
+
+    @staticmethod
+    def target() -> Target:
+        return by_name("aarch64")
+
+    @classmethod
+    def needed(cls) -> pytest.MarkDecorator:
+        """Skips, with the reason, where its tools are not."""
+        missing = [tool for tool in (cls.emulator, cls.compiler) if shutil.which(tool) is None]
+        return pytest.mark.skipif(bool(missing), reason=f"not here: {', '.join(missing)}")
+
     def __init__(self, program: Program, dtype: str = "float64"):
         self.program, self.dtype = program, np.dtype(dtype)
-        parts = unpack(object_code(program, dtype, by_name("aarch64")))
+        parts = unpack(object_code(program, dtype, self.target()))
         self._link([(f"part{k}.o", code) for k, code in enumerate(parts)])
 
     @classmethod
@@ -55,8 +69,8 @@ class Emulated(Raw):
         for name, content in files:
             (folder / name).write_bytes(content)
         sources = [HARNESS, *(folder / name for name, _ in files)]
-        self._binary = folder / "program"
-        command = [COMPILER, "-O2", "-static", "-pthread", *sources, "-o", self._binary, "-lm"]
+        self._binary = folder / "program.exe"
+        command = [self.compiler, "-O2", *self.options, *sources, "-o", self._binary, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
@@ -74,7 +88,12 @@ class Emulated(Raw):
         sent = np.array(head, dtype=np.int64).tobytes() + b"".join(
             ctypes.string_at(x.ctypes.data, n) for x, n in zip(arrays, spans, strict=True)
         )
-        done = subprocess.run([EMULATOR, self._binary], input=sent, capture_output=True)
+        done = subprocess.run(
+            [self.emulator, self._binary],
+            input=sent,
+            capture_output=True,
+            env={**os.environ, **self.environment},
+        )
         assert done.returncode == 0, done.stderr.decode()
         assert len(done.stdout) == sum(spans)
         at = 0
@@ -85,6 +104,18 @@ class Emulated(Raw):
             else:
                 ctypes.memmove(x.ctypes.data, back, n)
             at += n
+
+
+class OnWindows(Emulated):
+    """`Raw` for Windows: objects in COFF, Microsoft's calling convention, Windows' own threads."""
+
+    emulator, compiler = "wine", "x86_64-w64-mingw32-gcc"
+    options = ("-static",)
+    environment: ClassVar[dict[str, str]] = {"WINEDEBUG": "-all"}
+
+    @staticmethod
+    def target() -> Target:
+        return Target("x86_64-pc-windows-msvc", "x86-64-v3", "", 256)
 
 
 def _span(x):

@@ -8,11 +8,11 @@ import pytest
 import dalembert as dl
 from dalembert.kernels.llvm.sincos import ACCURACY
 from dalembert.kernels.program.trace import trace
-from tests.kernels.emulated import Emulated, needs_emulator
+from tests.kernels.emulated import Emulated
 from tests.kernels.raw import Raw
 from tests.kernels.test_sincos import _angles, _exact
 
-pytestmark = needs_emulator
+pytestmark = Emulated.needed()
 # quantities of robots with every kind of code: wide results, a solve, a division, quaternions
 KERNELS = [
     ("ur5", "inverse_dynamics"),

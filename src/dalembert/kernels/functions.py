@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -17,6 +16,7 @@ from dalembert.kernels.call.explain import explain
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
 from dalembert.kernels.program.derivatives import jacobian, jvp, vjp
 from dalembert.travel import Portable
+from dalembert.version import deprecated
 
 Shape = tuple[int, ...] | int
 
@@ -141,7 +141,5 @@ def compile(
     function: Any, shapes: Mapping[str, Shape] | None = None, name: str | None = None
 ) -> CompiledFunction:
     """The old name of `compile_function`, which hid Python's own `compile`."""
-    warnings.warn(
-        "dalembert.compile is now dalembert.compile_function", DeprecationWarning, stacklevel=2
-    )
+    deprecated("dalembert.compile is now dalembert.compile_function", gone="0.2.0")
     return compile_function(function, shapes, name)

@@ -15,6 +15,7 @@ from dalembert.simulation.methods import baumgarte, find, generalized_alpha
 from dalembert.simulation.methods.method import FixedMethod, Method
 from dalembert.simulation.sampling import Sampling
 from dalembert.simulation.settings import whole_steps
+from dalembert.version import deprecated
 
 if TYPE_CHECKING:
     import xarray
@@ -76,7 +77,7 @@ def simulate(
 
 def _method(name: str, stabilise: tuple[float, float], rho: float) -> Method:
     if name == "dop853":
-        warnings.warn("the method is called 'DOP853' now", DeprecationWarning, stacklevel=4)
+        deprecated("the method is called 'DOP853' now", gone="0.2.0", stacklevel=4)
         name = "DOP853"
     made = {"baumgarte": lambda: baumgarte.baumgarte(*stabilise)}
     made["generalized_alpha"] = lambda: generalized_alpha.generalized_alpha(rho)

@@ -1,8 +1,9 @@
 """Compiled objects on disk, between one process and the next.
 
 Entries are machine code that will run with the user's rights, so the directory must be the user's
-own and writable by nobody else, and so must every entry. All access goes through one open
-directory, never again through its path, and follows no symbolic link. An entry is
+own and writable by nobody else, and so must every entry (folder.py). No symbolic link is followed, and
+no lock is taken: an entry is written beside its name and then given it, which every system does at
+once. An entry is
 
     magic, sha256 of the rest, length of the key, length of the payload, key, payload
 
@@ -18,14 +19,14 @@ import re
 import secrets
 import stat
 import struct
-import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from dalembert.errors import SettingError
+from dalembert.kernels.call.folder import Folder, borrowed, caches, private
 
 MAGIC = b"dalembert-object-1\n"
 USUAL_LIMIT = 512 * 2**20  # bytes
@@ -55,17 +56,12 @@ def directory() -> Path | None:
     (setuid), whose environment is not to be trusted.
     """
     chosen = os.environ.get("DALEMBERT_CACHE", "")
-    if chosen == "off" or not hasattr(os, "geteuid") or os.geteuid() != os.getuid():
+    if chosen == "off" or borrowed():
         return None
     if chosen:
         return Path(chosen).absolute()
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(base):
-        return Path(base) / "dalembert"
-    home = Path("~").expanduser()
-    if not home.is_absolute():
-        return None
-    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "dalembert"
+    usual = caches()
+    return None if usual is None else usual / "dalembert"
 
 
 def limit() -> int:
@@ -102,12 +98,11 @@ def put(key: str, payload: bytes) -> None:
         if folder is None or len(payload) > min(LARGEST_ENTRY, largest):
             return
         temporary = f"dalembert-{secrets.token_hex(16)}.tmp"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             with contextlib.suppress(OSError):
-                with open(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as stream:
+                with open(folder.open(temporary, "write"), "wb") as stream:
                     stream.write(_encode(key, payload))
-                os.replace(temporary, _name(key), src_dir_fd=folder, dst_dir_fd=folder)
+                folder.replace(_name(key), by=temporary)
         finally:
             _remove(folder, temporary)  # nothing there unless it failed or was interrupted
         _prune(folder, largest)
@@ -135,12 +130,12 @@ def discard(names: Iterable[str]) -> None:
             _remove(folder, name)
 
 
-def _entries(folder: int) -> Iterator[Entry]:
-    for name in os.listdir(folder):
+def _entries(folder: Folder) -> Iterator[Entry]:
+    for name in folder.names():
         if not _ENTRY.fullmatch(name):
             continue
         with contextlib.suppress(FileNotFoundError):  # another process was faster
-            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            status = folder.look(name)
             try:
                 whole = _whole(_read(folder, name, used=False))
             except OSError:
@@ -152,15 +147,14 @@ def _name(key: str) -> str:
     return f"dalembert-{hashlib.sha256(key.encode()).hexdigest()}.o"
 
 
-def _read(folder: int, name: str, used: bool = True) -> bytes:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    file = os.open(name, flags, dir_fd=folder)
+def _read(folder: Folder, name: str, used: bool = True) -> bytes:
+    file = folder.open(name, "read")
     try:
-        if not _private(os.fstat(file), stat.S_ISREG):
+        if not private(os.fstat(file), stat.S_ISREG):
             return b""
         if used:
             with contextlib.suppress(OSError):
-                os.utime(file)  # the time of last use, by which _prune goes
+                folder.touch(name, file)  # the time of last use, by which _prune goes
         with open(file, "rb", closefd=False) as stream:
             return stream.read(2 * LARGEST_ENTRY)
     finally:
@@ -189,7 +183,7 @@ def _whole(entry: bytes) -> bool:
 
 
 @contextlib.contextmanager
-def _opened(create: bool = False) -> Iterator[int | None]:
+def _opened(create: bool = False) -> Iterator[Folder | None]:
     """The cache directory, open and found to be the user's own; None when there is none to use."""
     path = directory()
     folder = None if path is None else _open(path, create)
@@ -197,29 +191,23 @@ def _opened(create: bool = False) -> Iterator[int | None]:
         yield folder
     finally:
         if folder is not None:
-            os.close(folder)
+            folder.close()
 
 
-def _open(path: Path, create: bool) -> int | None:
+def _open(path: Path, create: bool) -> Folder | None:
     try:
         if create:
             os.makedirs(path, mode=0o700, exist_ok=True)
-        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        folder = Folder(path)
     except OSError:
         if path.is_symlink():
             _refuse(path, "is a symbolic link")
         return None
-    if _private(os.fstat(folder), stat.S_ISDIR):
+    if private(folder.status, stat.S_ISDIR):
         return folder
-    os.close(folder)
+    folder.close()
     _refuse(path, "belongs to another user or can be written by others")
     return None
-
-
-def _private(status: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
-    """Whether it is of that kind, the user's own, and writable by nobody else."""
-    shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return is_kind(status.st_mode) and status.st_uid == os.geteuid() and not shared
 
 
 def _refuse(path: Path, why: str) -> None:
@@ -233,23 +221,23 @@ def _refuse(path: Path, why: str) -> None:
         )
 
 
-def _remove(folder: int, name: str) -> None:
+def _remove(folder: Folder, name: str) -> None:
     with contextlib.suppress(OSError):
-        os.unlink(name, dir_fd=folder)
+        folder.remove(name)
 
 
-def _prune(folder: int, largest: int, abandoned: float = _ABANDONED) -> None:
+def _prune(folder: Folder, largest: int, abandoned: float = _ABANDONED) -> None:
     """Remove what has not been used for longest, until `largest` bytes are left."""
     found = []
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
+    with contextlib.suppress(OSError):
+        for name in folder.names():
             with contextlib.suppress(FileNotFoundError):  # another process was faster
-                status = entry.stat(follow_symlinks=False)
+                status = folder.look(name)
                 age = time.time() - status.st_mtime
-                if _ENTRY.fullmatch(entry.name):
-                    found.append((status.st_mtime, status.st_size, entry.name))
-                elif _TEMPORARY.fullmatch(entry.name) and age >= abandoned:
-                    _remove(folder, entry.name)
+                if _ENTRY.fullmatch(name):
+                    found.append((status.st_mtime, status.st_size, name))
+                elif _TEMPORARY.fullmatch(name) and age >= abandoned:
+                    _remove(folder, name)
     total = 0
     for _, size, name in sorted(found, reverse=True):
         total += size

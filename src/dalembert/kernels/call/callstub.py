@@ -125,8 +125,8 @@ def _containers_known() -> bool:
     return (
         bytes.__basicsize__ == 33
         and ctypes.string_at(id(text) + 32, len(text)) == text
-        and tuple.__basicsize__ == 24
-        and ctypes.c_void_p.from_address(id(pair) + 24).value == id(text)
+        and tuple.__itemsize__ == 8
+        and _memory(id(pair) + tuple.__basicsize__, 8) == struct.pack("q", id(text))
     )
 
 

@@ -11,6 +11,8 @@ import importlib
 
 import numpy as np
 
+from dalembert.errors import CompileError
+
 UFUNC_FROM_SIGNATURE = 31  # PyUFunc_FromFuncAndDataAndSignature
 UFUNC_ADD_PROMOTER = 44  # PyUFunc_AddPromoter
 ARRAY_RETURN = 76  # PyArray_Return
@@ -57,13 +59,29 @@ class UfuncFields(ctypes.Structure):
     )
 
 
+# an entry of each table that is an object we know: its index, and the object
+FIRST: dict[str, tuple[int, object]] = {"_ARRAY_API": (2, np.ndarray), "_UFUNC_API": (0, np.ufunc)}
+
+
 @functools.cache
 def _table(capsule: str) -> int:
+    """Address of a table, found to be the one we know."""
     module = importlib.import_module("numpy._core._multiarray_umath")
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype = ctypes.c_void_p
     pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
-    return int(pointer_of(getattr(module, capsule), None))
+    table = int(pointer_of(getattr(module, capsule), None))
+    index, known = FIRST[capsule]
+    if _slot(table, index) != id(known):
+        raise CompileError(
+            f"NumPy {np.__version__} keeps its C functions elsewhere than versions 2.0 to 2.5; install "
+            "one of those, or a dalembert that knows this one"
+        )
+    return table
+
+
+def _slot(table: int, index: int) -> int | None:
+    return ctypes.c_void_p.from_address(table + index * ctypes.sizeof(ctypes.c_void_p)).value
 
 
 def ufunc_function(index: int) -> int:
@@ -77,8 +95,7 @@ def array_function(index: int) -> int:
 
 
 def _entry(capsule: str, index: int) -> int:
-    slot = _table(capsule) + index * ctypes.sizeof(ctypes.c_void_p)
-    address = ctypes.c_void_p.from_address(slot).value
+    address = _slot(_table(capsule), index)
     if address is None:
-        raise ImportError(f"NumPy {np.__version__} has no function {index} in {capsule}")
+        raise CompileError(f"NumPy {np.__version__} has no function {index} in {capsule}")
     return address

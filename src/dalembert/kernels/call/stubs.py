@@ -53,8 +53,8 @@ failed:
 }
 """
 
-# self is a tuple whose first item is a bytes object holding a %Call; see callstub.py, which checks
-# these layouts of CPython and NumPy before it hands the function out.
+# self is a tuple whose first item, at @ITEMS@, is a bytes object holding a %Call; see callstub.py,
+# which checks these layouts of CPython and NumPy before it hands the function out.
 _CALL = """
 %Array = type { i64, ptr, ptr, i32, ptr, ptr, ptr, ptr, i32 }
 %Port = type { i64, [4 x i64] }
@@ -70,7 +70,7 @@ define ptr @dalembert_call(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {
 entry:
   %inputs = alloca [16 x ptr]
   %outputs = alloca [16 x ptr]
-  %bytes.at = getelementptr i8, ptr %self, i64 24
+  %bytes.at = getelementptr i8, ptr %self, i64 @ITEMS@
   %bytes = load ptr, ptr %bytes.at
   %c = getelementptr i8, ptr %bytes, i64 32
   %n_in = load i64, ptr %c
@@ -281,7 +281,9 @@ def stubs() -> Loaded:
 @functools.cache
 def call_stub() -> Loaded:
     """`dalembert_call`, which is to be quick itself; nobody waits for it before a second call."""
-    return _loaded(_CALL, ("dalembert_call",), opt=3)
+    # a tuple's items follow its head, which has got longer in CPython 3.14
+    text = _CALL.replace("@ITEMS@", str(tuple.__basicsize__))
+    return _loaded(text, ("dalembert_call",), opt=3)
 
 
 def _loaded(text: str, symbols: tuple[str, ...], opt: int) -> Loaded:

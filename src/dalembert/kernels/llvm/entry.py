@@ -31,10 +31,17 @@ define internal void @restore_flags(i32 %flags) #0 {
 }"""
 
 
-def entry(threaded: bool, v: Vector, program: Program) -> str:
+def entry(v: Vector, program: Program) -> str:
     """`dalembert_loop`: one thread, or several where the batch is worth it."""
     states = threads.worthwhile(program, v)
-    choice = f"""  %none = icmp eq ptr %data, null
+    return f"""define void @dalembert_loop(ptr %args, ptr %dimensions, ptr %steps, ptr %data) #0 {{
+entry:
+  %count = load i64, ptr %dimensions
+  %empty = icmp slt i64 %count, 1
+  br i1 %empty, label %nothing, label %work
+work:
+  %flags = call i32 @save_flags()
+  %none = icmp eq ptr %data, null
   br i1 %none, label %single, label %ask
 ask:
   %threads = load atomic i32, ptr %data monotonic, align 4
@@ -44,15 +51,7 @@ ask:
   br i1 %split, label %parallel, label %single
 parallel:
   call void @in_parallel(ptr %args, ptr %steps, i64 %count, i32 %threads)
-  br label %done"""
-    return f"""define void @dalembert_loop(ptr %args, ptr %dimensions, ptr %steps, ptr %data) #0 {{
-entry:
-  %count = load i64, ptr %dimensions
-  %empty = icmp slt i64 %count, 1
-  br i1 %empty, label %nothing, label %work
-work:
-  %flags = call i32 @save_flags()
-{choice if threaded else "  br label %single"}
+  br label %done
 single:
   call void @range(ptr %args, ptr %steps, i64 0, i64 %count)
   br label %done

@@ -41,7 +41,6 @@ def loops(program: Program, v: Vector, target: Target) -> list[str]:
 def _both(plan: Plan, target: Target) -> str:
     program, v = plan.program, plan.v
     shapes = {port.shape for port in (*program.inputs, *program.outputs)}
-    threaded = not target.is_windows
     deep = is_deep(plan.need, target)
     return "\n".join(
         [
@@ -51,8 +50,8 @@ def _both(plan: Plan, target: Target) -> str:
             calls.functions(plan.schedule, v, len(plan.outputs)),
             quiet(target),
             _range(plan, deep),
-            threads.workers(program, v) if threaded else "",
-            entry(threaded, v, program),
+            threads.workers(program, v, target),
+            entry(v, program),
             _one(plan, deep),
             _guards(plan.need) if deep else "",
         ]

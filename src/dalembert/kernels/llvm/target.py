@@ -83,6 +83,11 @@ def _runs(target: Target, level: str) -> bool:
 def _level() -> str:
     machine = platform.machine().lower()
     if machine in ("arm64", "aarch64"):
+        if sys.platform == "win32":
+            raise CompileError(
+                "no compiled kernels for ARM processors under Windows: LLVM links none there, and "
+                "CasADi has no build for them; use Python for x86-64, which Windows emulates"
+            )
         return "aarch64"
     if machine not in ("x86_64", "amd64"):
         raise CompileError(f"no compiled kernels for {machine} processors")
@@ -93,14 +98,22 @@ def _level() -> str:
 
 
 def _cpu_features() -> dict[str, bool]:
-    # NumPy's stubs hide the module behind np.show_runtime, which only prints
-    umath = importlib.import_module("numpy._core._multiarray_umath")
-    return dict(umath.__cpu_features__)
+    """What this processor has, by NumPy's names; nothing where NumPy does not say.
+
+    Code is then written for the least processor of the architecture, which all of them run.
+    """
+    try:
+        # NumPy's stubs hide the module behind np.show_runtime, which only prints
+        umath = importlib.import_module("numpy._core._multiarray_umath")
+        return dict(umath.__cpu_features__)
+    except (ImportError, AttributeError):
+        return {}
 
 
 def _triple(machine: str) -> str:
     if sys.platform == "darwin":
         return f"{machine.replace('aarch64', 'arm64')}-apple-macosx"
     if sys.platform == "win32":
-        return f"{machine}-pc-windows-msvc-elf"
+        # ELF, which LLVM links in memory on every system; for AArch64 it has none under Windows
+        return f"{machine}-pc-windows-msvc{'-elf' if machine == 'x86_64' else ''}"
     return f"{machine}-unknown-linux-gnu"

@@ -1,4 +1,4 @@
-"""Threads over big batches, as LLVM assembly on POSIX threads.
+"""Threads over big batches, as LLVM assembly on POSIX threads, or on those of Windows.
 
 A job is (next state, args, steps, count). All workers share it and take pieces of the batch from
 its atomic counter; the calling thread works too. Threads live only during the call, so that forking
@@ -8,6 +8,7 @@ is safe, and where none can be started the caller does everything.
 import numpy as np
 
 from dalembert.kernels.llvm import libm
+from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.llvm.text import Vector
 from dalembert.kernels.program.program import LEAVES, Op, Program
 
@@ -16,6 +17,23 @@ _PIECE_NS = 50_000  # work one thread takes at a time
 _MAX_THREADS = 256
 DECLARATIONS = """declare i32 @pthread_create(ptr, ptr, ptr, ptr) nounwind
 declare i32 @pthread_join(i64, ptr) nounwind"""
+# the same two where they are not: a thread is known by its handle, and starts with the same registers
+_ON_WINDOWS = """declare ptr @CreateThread(ptr, i64, ptr, ptr, i32, ptr) nounwind
+declare i32 @WaitForSingleObject(ptr, i32) nounwind
+declare i32 @CloseHandle(ptr) nounwind
+define internal i32 @pthread_create(ptr %id, ptr %attributes, ptr %start, ptr %argument) #0 {
+  %handle = call ptr @CreateThread(ptr null, i64 0, ptr %start, ptr %argument, i32 0, ptr null)
+  store ptr %handle, ptr %id
+  %failed = icmp eq ptr %handle, null
+  %code = zext i1 %failed to i32
+  ret i32 %code
+}
+define internal i32 @pthread_join(i64 %id, ptr %result) #0 {
+  %handle = inttoptr i64 %id to ptr
+  %waited = call i32 @WaitForSingleObject(ptr %handle, i32 -1)
+  %closed = call i32 @CloseHandle(ptr %handle)
+  ret i32 0
+}"""
 
 
 def worthwhile(program: Program, v: Vector) -> int:
@@ -33,11 +51,11 @@ def cost_ns(program: Program, v: Vector) -> float:
     return 0.3 * (total + 10.0) / v.width
 
 
-def workers(program: Program, v: Vector) -> str:
+def workers(program: Program, v: Vector, target: Target) -> str:
     """`in_parallel(args, steps, count, threads)`, around the `range` of the loop."""
     piece = max(1, int(_PIECE_NS / cost_ns(program, v)) // 64) * 64
     return f"""%job = type {{ i64, ptr, ptr, i64 }}
-{DECLARATIONS}
+{_ON_WINDOWS if target.is_windows else DECLARATIONS}
 
 define internal ptr @worker(ptr %job) #0 {{
 entry:
