@@ -17,6 +17,7 @@ from dalembert.formulations.registry import Size
 from dalembert.kernels import Port, Program
 from dalembert.kernels.program.joined import Share, joined
 from dalembert.kernels.program.trace import trace
+from dalembert.model.entries import mass_entries
 from dalembert.model.forest import Tree
 from dalembert.systems.variant import Variant
 
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from dalembert.systems.dynamics import Dynamics
 
 MANY = 48  # velocities of a scene from which on it is taken apart
-_COUNTED = {"nq", "nv"}
+_COUNTED = {"nq", "nv", "packed"}
 
 
 def is_separable(dynamics: Dynamics, variant: Variant) -> bool:
     """Whether the quantity may be traced tree by tree."""
-    if dynamics.nv < MANY or variant.static or variant.optional or dynamics.parameters:
+    chosen = dict(variant.static).keys() - {"out_layout"}
+    if dynamics.nv < MANY or chosen or variant.optional or dynamics.parameters:
         return False
     shapes = [dynamics.inputs[name] for name in variant.inputs]
     shapes += list(variant.quantity.outputs.values())
@@ -47,7 +49,7 @@ def program(
     for tree in dynamics.trees:
         if tree.model.content not in made:
             made[tree.model.content] = _traced(tree, variant, given, name)
-        places = [_places(tree, some) for some in (given, results)]
+        places = [_places(dynamics, tree, some) for some in (given, results)]
         shares.append(Share(made[tree.model.content], *places))
     return joined(name, *ports, shares)
 
@@ -64,11 +66,24 @@ def _traced(
     return trace(function, shapes, name=name)
 
 
-def _places(tree: Tree, ports: Sequence[tuple[Port, tuple[Size, ...]]]) -> np.ndarray:
+def _places(
+    dynamics: Dynamics, tree: Tree, ports: Sequence[tuple[Port, tuple[Size, ...]]]
+) -> np.ndarray:
     """Where the entries of a tree stand among those of all ports of the whole."""
     places, start = [np.zeros(0, dtype=int)], 0
     for port, sizes in ports:
-        axes = np.ix_(*(tree.q if size == "nq" else tree.v for size in sizes))
-        places.append(start + np.ravel_multi_index(axes, port.shape).ravel())
+        if sizes == ("packed",):
+            own = _packed_places(dynamics, tree)
+        else:
+            axes = np.ix_(*(tree.q if size == "nq" else tree.v for size in sizes))
+            own = np.ravel_multi_index(axes, port.shape).ravel()
+        places.append(start + own)
         start += prod(port.shape)
     return np.concatenate(places)
+
+
+def _packed_places(dynamics: Dynamics, tree: Tree) -> np.ndarray:
+    """Where the packed entries of a tree's M stand among those of the whole, row by row there."""
+    rows, columns = mass_entries(dynamics.description)
+    own = [tree.v[k] for k in mass_entries(tree.model)]
+    return np.searchsorted(rows * dynamics.nv + columns, own[0] * dynamics.nv + own[1])

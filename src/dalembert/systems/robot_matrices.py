@@ -13,10 +13,21 @@ class RobotMatrices(System):
     """Matrices of a robot as methods: each is its arguments, what comes back, and one call."""
 
     def mass_matrix(
-        self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
+        self,
+        q: Any,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        out_layout: str | None = None,
     ) -> Any:
-        """M (..., nv, nv), full and symmetric, rotor inertia included."""
-        return self._evaluate("mass_matrix", (q,), formulation, parameters, out)
+        """M (..., nv, nv), full and symmetric, rotor inertia included.
+
+        With ``out_layout="packed"`` its entries (..., n) on and below the diagonal, without the zeros
+        between branches; `packed_indices` says which they are, and `unpacked` makes M of them.
+        """
+        return self._evaluate(
+            "mass_matrix", (q,), formulation, parameters, out, out_layout=out_layout
+        )
 
     def mass_matrix_derivative(
         self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.formulations.packed import laid_out, unpacked
+from dalembert.model.entries import mass_entries
 from dalembert.model.jointed import Kinds
 from dalembert.systems.display import report_of, widget_of
 from dalembert.systems.dynamics import Dynamics, Rows
@@ -151,6 +153,25 @@ class System(Rollouts):
     def mass_matrix(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
         """M (..., nv, nv), full and symmetric."""
         return self._evaluate("mass_matrix", (q,), None, parameters, out)
+
+    def packed_indices(self, quantity: str = "mass_matrix") -> tuple[np.ndarray, np.ndarray]:
+        """(rows, columns) of what ``out_layout="packed"`` gives: row by row, columns ascending.
+
+        >>> import dalembert as dl
+        >>> robot = dl.load("planar_2r")
+        >>> rows, columns = robot.packed_indices("mass_matrix")
+        >>> q = [0.1, 0.2]
+        >>> M = robot.mass_matrix(q)
+        >>> bool((robot.mass_matrix(q, out_layout="packed") == M[rows, columns]).all())
+        True
+        """
+        laid_out(self.dynamics.quantity(quantity), "packed")  # refuses those that have none
+        return mass_entries(self.dynamics.description)
+
+    def unpacked(self, values: Any, quantity: str = "mass_matrix") -> np.ndarray:
+        """M (..., nv, nv), full and symmetric, from its packed entries (..., n)."""
+        laid_out(self.dynamics.quantity(quantity), "packed")
+        return unpacked(self.dynamics.description, values)
 
     def bias(self, q: Any, qd: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
         """h (..., nv) = C q̇ + N."""
