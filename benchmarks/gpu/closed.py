@@ -3,9 +3,9 @@
     python -m benchmarks.gpu.closed --write FOLDER   # here: kernels, states, results, MJCF
     python benchmarks/gpu/closed.py FOLDER           # there: CuPy and nvcc; mujoco_warp if it is there
 
-Written are forward dynamics with λ, inverse dynamics and the derivatives of both, in both precisions,
-on states that the constraints allow. There every kernel is compiled by nvcc, all at once, checked
-against the program run in float64 on the CPU, and timed on a large batch of the same states.
+Written are forward dynamics with λ, inverse dynamics and the derivatives of both, and rollouts, in both
+precisions, on states that the constraints allow. There every kernel is compiled by nvcc, all at once,
+checked against the program run in float64 on the CPU, and timed on a large batch of the same states.
 """
 
 from __future__ import annotations
@@ -28,10 +28,16 @@ QUANTITIES = (
     "inverse_dynamics_derivatives",
 )
 DTYPES = ("float64", "float32")
+METHODS, STEPS, DT = ("rk4", "semi_implicit"), 20, 1e-3  # of rollouts
 STATES = 96
 MOST = 40_000  # operations of a kernel that nvcc compiles in minutes
 COMPILE_S, COMPILERS = 240, 14
 WORLDS = 2**15
+PEER_CALLS = {  # and the integrator of a step
+    "forward with constraint forces": None,
+    "step, RK4": "mjINT_RK4",
+    "step, semi-implicit": "mjINT_EULER",
+}
 
 
 def write(folder: Path, names: list[str]) -> None:
@@ -50,6 +56,7 @@ def write(folder: Path, names: list[str]) -> None:
         for quantity in QUANTITIES:
             entries += _kernels(folder, closed, name, quantity, given)
             print(name, quantity, flush=True)
+        entries += _rollouts(folder, closed, name, given)
     (folder / "manifest.json").write_text(json.dumps(entries, indent=1))
 
 
@@ -90,6 +97,35 @@ def _kernels(
     return made
 
 
+def _rollouts(
+    folder: Path, closed: Any, name: str, given: list[np.ndarray]
+) -> list[dict[str, Any]]:
+    """Rollouts as kernels, and where they end by the same programs on the CPU."""
+    from dalembert.kernels.cuda.rollout import cuda_rollout
+    from dalembert.kernels.program.count import count
+    from dalembert.systems.rollouts import rollout_iteration
+
+    made = []
+    for method in METHODS:
+        iteration = rollout_iteration(closed, method, "plain", False)
+        entry = {"mechanism": name, "quantity": f"rollout_{method}", "layout": "row"}
+        entry["operations"] = sum(count(program).total for program in iteration.programs)
+        if entry["operations"] > MOST:
+            made.append({**entry, "file": None})
+            continue
+        ends = iteration.interpreted(given[:2], given[2:], STEPS, DT)
+        _save(folder, name, entry["quantity"], [x[:, -1] for x in ends])
+        for dtype in DTYPES:
+            source = cuda_rollout(iteration, method, dtype)
+            file = f"{name}_{method}_{dtype}.cu"
+            (folder / file).write_text(source.text)
+            about = {"file": file, "dtype": dtype, "name": source.name, "threads": source.threads}
+            sizes = [port.size for port in iteration.base]
+            made.append({**entry, **about, "outputs": sizes, "steps": STEPS})
+        print(name, method, flush=True)
+    return made
+
+
 def _save(folder: Path, name: str, what: str, arrays: list[np.ndarray]) -> None:
     for k, x in enumerate(arrays):
         np.save(folder / f"{name}_{what}_{k}.npy", x.reshape(STATES, -1))
@@ -106,7 +142,7 @@ def run(folder: Path, log2_batch: int) -> None:
     there = [entry for entry in entries if entry["file"]]
     with ThreadPoolExecutor(COMPILERS) as pool:
         compiled = list(pool.map(lambda entry: _compile(folder, entry), there))
-    print(f"{'kernel':<64} {'operations':>10} {'error':>8} {'states per s':>14}")
+    print(f"{'kernel':<64} {'operations':>10} {'error':>8} {'states or steps per s':>22}")
     for entry in entries:
         if not entry["file"]:
             left = f"{entry['mechanism']}_{entry['quantity']}"
@@ -156,7 +192,7 @@ def _measured(folder: Path, entry: dict[str, Any], count: int) -> str:
         shapes = [(states, w) if layout == "row" else (w, states) for w in entry["outputs"]]
         out = [cp.full(shape, cp.nan, dtype) for shape in shapes]
         grid = (-(-states // entry["threads"]),)
-        arguments = (*given, *out, np.int64(states))
+        arguments = (*given, *out, np.int64(states), *_counts(entry))
         return lambda: kernel(grid, (entry["threads"],), arguments), out
 
     call, out = launcher(STATES)
@@ -165,14 +201,21 @@ def _measured(folder: Path, entry: dict[str, Any], count: int) -> str:
     error = max(float(abs(a - b).max() / abs(b).max()) for a, b in zip(found, right, strict=True))
     widest = max(entry["outputs"])
     states = min(count, 2**28 // widest)  # a gigabyte or two of results
-    rate = states / seconds(launcher(states)[0])
+    rate = states * entry.get("steps", 1) / seconds(launcher(states)[0])
     facts = f"{kernel.num_regs} registers, {kernel.local_size_bytes} B spilled"
     cp.get_default_memory_pool().free_all_blocks()
     return f"{error:8.1e} {rate / 1e6:11.1f} M  {facts}"
 
 
+def _counts(entry: dict[str, Any]) -> tuple[Any, ...]:
+    """The last arguments of a rollout: steps, every, torques that hold throughout, dt."""
+    if "steps" not in entry:
+        return ()
+    return *map(np.int32, (entry["steps"], entry["steps"], 0)), np.dtype(entry["dtype"]).type(DT)
+
+
 def warp(folder: Path, names: list[str]) -> None:
-    """Forward dynamics by MuJoCo Warp, one world per state, equalities as stiff as they go."""
+    """Forward dynamics and steps by MuJoCo Warp, one world per state, equalities stiff."""
     try:
         import mujoco
         import mujoco_warp as mjw
@@ -186,19 +229,29 @@ def warp(folder: Path, names: list[str]) -> None:
         model = stiff(mujoco.MjModel.from_xml_string(text))
         data = mujoco.MjData(model)
         mujoco.mj_forward(model, data)
-        try:
-            m = mjw.put_model(model)
-            d = mjw.put_data(model, data, nworld=WORLDS, nconmax=8, njmax=max(64, 2 * data.nefc))
-            mjw.forward(m, d)
-            with wp.ScopedCapture() as capture:
-                mjw.forward(m, d)
-            rate = WORLDS / _graph_seconds(wp, capture.graph)
-        except Exception as error:  # the peer's own limits are part of the comparison
-            print(f"{name:<64} {type(error).__name__}: {str(error).splitlines()[0][:90]}")
-            continue
-        print(
-            f"{name:<64} forward with constraint forces {rate / 1e6:11.3f} M states/s", flush=True
-        )
+        for what, integrator in PEER_CALLS.items():
+            if integrator is not None:
+                model.opt.integrator = getattr(mujoco.mjtIntegrator, integrator)
+                model.opt.timestep = 1e-3
+            try:
+                rate = _warped(mjw, wp, (model, data), integrator is not None)
+            except Exception as error:  # the peer's own limits are part of the comparison
+                said = f"{type(error).__name__}: {str(error).splitlines()[0][:90]}"
+                print(f"{name:<24} {what:<39} {said}")
+                continue
+            print(f"{name:<24} {what:<39} {rate / 1e6:11.3f} M/s", flush=True)
+
+
+def _warped(mjw: Any, wp: Any, made: tuple[Any, Any], stepping: bool) -> float:
+    """States, or steps, per second, as a CUDA graph."""
+    model, data = made
+    call = mjw.step if stepping else mjw.forward
+    m = mjw.put_model(model)
+    d = mjw.put_data(model, data, nworld=WORLDS, nconmax=8, njmax=max(64, 2 * data.nefc))
+    call(m, d)
+    with wp.ScopedCapture() as capture:
+        call(m, d)
+    return WORLDS / _graph_seconds(wp, capture.graph)
 
 
 def stiff(model: Any) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 import dalembert as dl
 from dalembert.kernels.call.rollout import Rollout
 from dalembert.kernels.cuda.device import DeviceKernel, DeviceRollout
+from dalembert.systems.rollout_runs import Made
 
 ROBOT, STATES = "panda", 1001
 FEW = 1024  # states of which the card needs less time than the host to ask for them
@@ -62,11 +63,9 @@ def check(folder: Path, log2_batch: int) -> None:
     robot = dl.load(ROBOT)
     for name, program in made["programs"].items():
         _seed(robot, name, program)
-    robot.__dict__["_device_rollouts"] = {
-        (name, "smooth"): DeviceRollout(each, name) for name, each in made["iterations"].items()
-    }
     robot.__dict__["_rollouts"] = {
-        (name, "smooth"): Rollout(each) for name, each in made["iterations"].items()
+        (name, "smooth", False, ""): Made(Rollout(each), DeviceRollout(each, name))
+        for name, each in made["iterations"].items()
     }
     print(
         f"{'':<30} {'':<7} {'':<6} {'error':>7}   10⁹ per s: kernel, calls queued, one waited for; "
