@@ -6,8 +6,9 @@ benchmarks/gpu/device_path.py does the same with CuPy on a GPU.
 import pickle
 import shutil
 import sys
-from contextlib import nullcontext
+from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -24,12 +25,33 @@ from tests.kernels.card import stand_in
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
 
 
+@dataclass
+class Device:
+    """A device by its number, or the current one."""
+
+    id: int | None = None
+    now: ClassVar[int] = 0
+
+    def __post_init__(self):
+        self.id = Device.now if self.id is None else self.id
+
+    def __enter__(self):
+        self.before, Device.now = Device.now, self.id
+
+    def __exit__(self, *_):
+        Device.now = self.before
+
+
 class DeviceArray(np.ndarray):
     """An array that says it lies on a GPU, and that NumPy's own functions refuse."""
 
     __cuda_array_interface__ = property(lambda self: self.__array_interface__)
-    device = property(lambda self: nullcontext())
-    data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data, device_id=0))
+    device = property(lambda self: Device(self.home))
+    data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data, device_id=self.home))
+
+    def __array_finalize__(self, source):
+        """Where it is made from another, there; else on the current device."""
+        self.home = getattr(source, "home", Device.now)
 
     def __array_ufunc__(self, *_, **__):
         return NotImplemented
@@ -71,14 +93,15 @@ def cupy(monkeypatch, tmp_path):
     made = ModuleType("cupy")
     for name in ("int32", "int64", "dtype", "broadcast_to"):
         setattr(made, name, getattr(np, name))
-    made.asarray = lambda x: np.asarray(x).view(DeviceArray)
+    made.asarray = lambda x: x if type(x) is DeviceArray else np.asarray(x).view(DeviceArray)
     made.ascontiguousarray = lambda x: np.require(x, requirements="C").view(DeviceArray)
     made.empty = lambda shape, dtype: np.full(shape, np.nan, dtype).view(DeviceArray)
     made.broadcast_to = lambda x, shape: np.broadcast_to(x, shape, subok=True)
-    place = SimpleNamespace(ptr=7, id=0)
-    made.cuda = SimpleNamespace(get_current_stream=lambda: place, Device=lambda: place)
+    made.cuda = SimpleNamespace(
+        get_current_stream=lambda: SimpleNamespace(ptr=7 + Device.now), Device=Device
+    )
     monkeypatch.setitem(sys.modules, "cupy", made)
-    with stand_in(monkeypatch, tmp_path):
+    with stand_in(monkeypatch, tmp_path) as made.card:
         yield made
 
 
@@ -129,6 +152,31 @@ def test_known_shapes_go_straight_to_their_kernel(cupy, states, columns, monkeyp
             np.testing.assert_array_equal(plain(a)[::-1], plain(c))
     with pytest.raises(TypeError):  # not known: another shape
         robot.inverse_dynamics(*(x[:5] for x in given))
+
+
+def test_arrays_are_computed_where_they_lie(cupy, states):
+    """On cuda:1 while cuda:0 is current: its stream, results there, and the host's numbers follow."""
+    robot = dl.load("puma560")
+    with Device(1):
+        q, qd = (cupy.asarray(np.array(x)) for x in states[:2])
+    for _ in range(2):  # the second time by what is remembered of the first
+        tau = robot.inverse_dynamics(q, qd, states[2])
+        moved = robot.inverse_dynamics(q, qd, qd)
+        assert tau.home == moved.home == 1 and Device.now == 0
+    assert {stream for *_, stream in cupy.card.launches} == {8}
+    saved = robot.rollout(q, qd, states[2], 4, 1e-3, every=2)
+    assert [x.home for x in saved] == [1, 1]
+
+
+def test_arrays_on_two_devices_are_refused_by_name(cupy, states):
+    robot, q = dl.load("puma560"), cupy.asarray(np.array(states[0]))
+    with Device(1):
+        qd = cupy.asarray(np.array(states[1]))
+    for _ in range(2):
+        with pytest.raises(ShapeError, match="q is on cuda:0 and qd on cuda:1: bring them to one"):
+            robot.inverse_dynamics(q, qd, states[2])
+    with pytest.raises(ShapeError, match="q is on cuda:0 and qd on cuda:1"):
+        robot.rollout(q, qd, states[2], 4, 1e-3)
 
 
 def test_what_needs_a_copy_is_copied_every_time(cupy, states):

@@ -102,9 +102,9 @@ class DeviceKernel(_Compiled):
         key = None if out is not None else key_of(arrays)
         if key in self.plans:
             return self.plans[key](arrays)
-        dtype = _precision(arrays)
-        ports, arrays = self.program.inputs, [cp.asarray(x) for x in arrays]
-        with arrays[0].device:
+        dtype, ports = _precision(arrays), self.program.inputs
+        with home([port.name for port in ports], arrays):
+            arrays = [cp.asarray(x) for x in arrays]
             batch = np.broadcast_shapes(*map(_lead, ports, arrays))
             flat = list(map(partial(_flat, dtype, batch), ports, arrays))
             columns = all(map(_in_columns, flat)) or not self._fits_rows(dtype)
@@ -160,8 +160,9 @@ class DeviceRollout(_Compiled):
         """Saved base values, each (steps // every, ..., *shape); `held` as for the CPU's rollouts."""
         cp = _cupy()
         dtype = _precision((*base, *held))
-        base, held = ([cp.asarray(x) for x in arrays] for arrays in (base, held))
-        with base[0].device:
+        ports = (*self.iteration.base, *self.iteration.held)
+        with home([port.name for port in ports], (*base, *held)):
+            base, held = ([cp.asarray(x) for x in arrays] for arrays in (base, held))
             start = np.broadcast_shapes(*map(_lead, self.iteration.base, base))
             leads = list(map(_lead, self.iteration.held, held))
             moving, batch = self.iteration.batch(start, leads, steps, every)
@@ -207,6 +208,23 @@ def _precision(arrays: Sequence[Any]) -> str:
     """float32 if all that lies on the device is; numbers from the host follow."""
     kinds = {str(x.dtype).split(".")[-1] for x in arrays if on_device([x])}
     return "float32" if kinds == {"float32"} else "float64"
+
+
+def home(names: Sequence[str], arrays: Sequence[Any]) -> Any:
+    """The device of all arrays that lie on one, as a context; numbers of the host follow there."""
+    there = [
+        (name, _cupy().asarray(x).device)
+        for name, x in zip(names, arrays, strict=True)
+        if on_device([x])
+    ]
+    first, device = there[0]
+    for other, place in there[1:]:
+        if place != device:
+            raise ShapeError(
+                f"{first} is on cuda:{device.id} and {other} on cuda:{place.id}: bring them to one, "
+                f"with cupy.cuda.Device({device.id}): {other} = {other}.copy()"
+            )
+    return device
 
 
 def _lead(port: Port, x: Any) -> Shape:

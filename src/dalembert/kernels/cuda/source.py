@@ -20,8 +20,10 @@ from dalembert.errors import CompileError
 from dalembert.kernels.c import groups
 from dalembert.kernels.c.source import comment, output_name
 from dalembert.kernels.c.text import Scalar, slots, statements
+from dalembert.kernels.cuda.access import Access, access, tiled_bytes
+from dalembert.kernels.cuda.heavy import heavy, is_heavy
 from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Tile, sincos, with_specials
-from dalembert.kernels.program.components import grouped
+from dalembert.kernels.program.components import Groups, grouped
 from dalembert.kernels.program.program import Op, Port, Program
 from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.text import c_identifier
@@ -29,6 +31,7 @@ from dalembert.text import c_identifier
 LAYOUTS = ("row", "column")
 _MOST_WARPS = 4
 _NARROW = 8  # entries of a row that the cache serves without help
+_LONG = 12_000  # instructions, beyond which it is worth more that the compiler comes to an end
 _SHORT = 4500  # instructions; longer programs spill anyway, and a second copy makes it worse
 
 
@@ -55,9 +58,42 @@ def cuda_source(
         raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
     scalar, function = Scalar.of(dtype), c_identifier(name or program.name)
     program = reciprocals(program)
+    notes = list(about)
+    if weighs(program, scalar):
+        head = comment(program, scalar, [*notes, _launch(layout, LANES)], units or {})
+        return heavily(program, scalar, function, access(program, layout), head)
     body = _body(program, scalar, layout)
-    head = comment(program, scalar, [*about, _launch(layout, LANES * body.warps)], units or {})
+    head = comment(program, scalar, [*notes, _launch(layout, LANES * body.warps)], units or {})
     return written(program, scalar, function, body, head)
+
+
+def weighs(program: Program, scalar: Scalar) -> bool:
+    """Whether a kernel of it must say which of its values wait outside of registers."""
+    return is_heavy(program, scalar) and not _groups(program).calls
+
+
+def heavily(
+    program: Program,
+    scalar: Scalar,
+    function: str,
+    access: Access,
+    head: Sequence[str],
+    counts: Sequence[str] = ("const long long count",),
+) -> CudaSource:
+    """The kernel of a program with more values at a time than registers."""
+    made = heavy(program, scalar, function, access)
+    arguments = ", ".join([*_pointers(program, scalar), *counts])
+    lines = [
+        *head,
+        *made.head,
+        f'extern "C" __global__ void __launch_bounds__({LANES}, {made.warps})',
+        f"{function}({arguments})",
+        "{",
+        *(f"    {line}" for line in made.body if line),
+        "}",
+        "",
+    ]
+    return CudaSource(with_specials("\n".join(lines)), function, LANES, made.shared_bytes)
 
 
 def written(
@@ -89,8 +125,11 @@ def written(
 
 def fits_rows(program: Program, dtype: str) -> bool:
     """Whether its batches can lie in rows; those of wide results must lie in columns."""
+    scalar = Scalar.of(dtype)
+    if weighs(program, scalar):
+        return tiled_bytes(program, scalar) <= SHARED_LIMIT
     try:
-        _body(program, Scalar.of(dtype), "row")
+        _body(program, scalar, "row")
     except CompileError:
         return False
     return True
@@ -117,7 +156,7 @@ class Body:
 
 def _work(program: Program, scalar: Scalar, function: str, body: Body) -> list[str]:
     """The program's statements; a state with a far angle is done again, slowly."""
-    found = grouped(program)
+    found = _groups(program)
     if found.calls:
         return list(groups.calls(found, program, scalar, function, body.load, body.store))
     if not _turns(program):
@@ -132,9 +171,14 @@ def _work(program: Program, scalar: Scalar, function: str, body: Body) -> list[s
     ]
 
 
+def _groups(program: Program) -> Groups:
+    """Functions of their own for the parts of a long program; a call's arguments leave registers."""
+    return grouped(program) if len(program) > _LONG else Groups((), (), (), False)
+
+
 def _turning(program: Program, scalar: Scalar, function: str, body: Body) -> list[str]:
     """Before the kernel: its sine and cosine, its groups, and the way for states with far angles."""
-    found = grouped(program)
+    found = _groups(program)
     if found.calls:
         turning = f"{function}_sincos" if _turns(program) else ""
         own = [sincos(turning, scalar), ""] if turning else []

@@ -13,8 +13,9 @@ from __future__ import annotations
 from dalembert.errors import CompileError
 from dalembert.kernels.c.source import output_name
 from dalembert.kernels.c.text import Scalar, slots
-from dalembert.kernels.cuda.source import Body, CudaSource, is_wide, tiled, written
-from dalembert.kernels.cuda.text import Tile
+from dalembert.kernels.cuda.access import TOGETHER, Access, tiled_bytes
+from dalembert.kernels.cuda.source import Body, CudaSource, heavily, is_wide, tiled, weighs, written
+from dalembert.kernels.cuda.text import SHARED_LIMIT, Tile
 from dalembert.kernels.program.program import Program
 from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.text import c_identifier
@@ -36,7 +37,25 @@ def spread_source(program: Program, name: str, dtype: str) -> CudaSource:
     """The kernel of a program; launch whole warps, at most `threads` to a block."""
     scalar, function = Scalar.of(dtype), c_identifier(name)
     program = reciprocals(program)
+    counts = _counts(program)
+    if weighs(program, scalar):
+        tiles = tiled_bytes(program, scalar) <= SHARED_LIMIT
+        return heavily(program, scalar, function, _access(program, scalar, tiles), (), counts)
     return written(program, scalar, function, _body(program, scalar), ())
+
+
+def _access(program: Program, scalar: Scalar, tiles: bool) -> Access:
+    """Inputs where they lie, results by tiles or straight to where they go."""
+    direct = _direct(program, scalar)
+    if not tiles:
+        return Access(direct.before, direct.load, direct.store)
+    return Access((*TOGETHER, *_PLACES, *_moved(program)), direct.load, None)
+
+
+def _counts(program: Program) -> tuple[str, ...]:
+    """All arguments after the arrays."""
+    steps = [f"{c_identifier(p.name)}_step{k}" for p in program.inputs for k in range(AXES)]
+    return tuple(f"const long long {x}" for x in ("count", "extent0", "extent1", *steps))
 
 
 def _body(program: Program, scalar: Scalar) -> Body:
@@ -48,11 +67,9 @@ def _body(program: Program, scalar: Scalar) -> Body:
             body = tiled(program, scalar, _fetch, (state, *_PLACES, *_moved(program)))
         except CompileError:
             pass
-    steps = [f"{c_identifier(p.name)}_step{k}" for p in program.inputs for k in range(AXES)]
-    counts = ("count", "extent0", "extent1", *steps)
     return Body(
         *(body.before, body.after, body.load, body.store, body.given, body.warps, body.shared),
-        tuple(f"const long long {x}" for x in counts),
+        _counts(program),
     )
 
 

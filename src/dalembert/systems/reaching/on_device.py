@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from dalembert.errors import SettingError, ShapeError
+from dalembert.kernels.cuda.device import home
 from dalembert.systems.reaching.hunt import Hunt, Reached
 
 
@@ -18,7 +19,12 @@ def reach_on_device(hunt: Hunt, T: Any, q0: Any, continuous: bool) -> Reached:
         raise SettingError(
             "a goal, weights and continuous=True are for arrays on the host: use T.get()"
         )
-    targets = cp.asarray(T)
+    given = {"T": T} | ({} if q0 is None else {"q0": q0})
+    with home(list(given), list(given.values())):
+        return _reached(cp, hunt, cp.asarray(T), q0)
+
+
+def _reached(cp: Any, hunt: Hunt, targets: Any, q0: Any) -> Reached:
     if tuple(targets.shape[-2:]) != (4, 4):
         raise ShapeError(f"T on a GPU must be poses (..., 4, 4), not {tuple(targets.shape)}")
     batch, nq = tuple(targets.shape[:-2]), hunt.system.nq

@@ -1,0 +1,56 @@
+"""How the states of a batch come to a kernel of one warp to a block, and how its results go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dalembert.kernels.c.source import output_name
+from dalembert.kernels.c.text import Scalar, slots
+from dalembert.kernels.cuda.text import LANES, Tile
+from dalembert.kernels.program.program import Program
+from dalembert.text import c_identifier
+
+# every lane for itself, or the states of a warp that are moved together
+ALONE = (
+    "const long long state = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
+    "if (state >= count) return;",
+)
+TOGETHER = (
+    "const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x - lane;",
+    "if (first >= count) return;",
+    f"const int states = (count - first < {LANES}) ? (int)(count - first) : {LANES};",
+    f"const bool full = states == {LANES};",
+    "const long long state = first + (lane < states ? lane : 0);",
+)
+
+
+@dataclass(frozen=True)
+class Access:
+    """Lines that set `state`, and with tiles `first`, `states` and `full`; spellings of entries."""
+
+    opening: Sequence[str]
+    load: Callable[[int], str]
+    store: Callable[[int, str], str] | None  # the statement for a result; None where tiles take it
+
+
+def access(program: Program, layout: str) -> Access:
+    """States in columns, or rows whose results pass through tiles."""
+    inputs, outputs = slots(program.inputs), slots(program.outputs)
+    columns = layout == "column"
+
+    def load(k: int) -> str:
+        port, entry = inputs[k]
+        place = f"{entry} * count + state" if columns else f"state * {port.size} + {entry}"
+        return f"{c_identifier(port.name)}[{place}]"
+
+    def store(k: int, value: str) -> str:
+        port, entry = outputs[k]
+        return f"{output_name(port, program)}[{entry} * count + state] = {value};"
+
+    return Access(ALONE if columns else TOGETHER, load, store if columns else None)
+
+
+def tiled_bytes(source: Program, scalar: Scalar) -> int:
+    """Bytes of shared memory that the results of a warp take in rows."""
+    return sum(Tile(port, "", 0).size for port in source.outputs) * (4 if scalar.suffix else 8)

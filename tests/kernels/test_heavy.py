@@ -1,0 +1,141 @@
+"""Kernels that say which values wait outside of registers: the same numbers, and nothing spilled."""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.kernels.cuda import heavy
+from dalembert.kernels.cuda.places import Place, rooms
+from dalembert.kernels.cuda.source import cuda_source
+from dalembert.kernels.cuda.spread import spread_source
+from dalembert.kernels.cuda.waiting import Do, alive, operands, rows_of, steps
+from dalembert.kernels.program.count import count
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.program import Op
+from dalembert.kernels.program.rewrite import reciprocals
+from dalembert.kernels.program.trace import trace
+from dalembert.kernels.program.twice import in_halves
+from tests.kernels.test_cuda_source import needs_compiler, needs_nvcc, run
+
+
+@pytest.fixture(scope="module")
+def slopes():
+    return reciprocals(dl.load("panda").program("forward_dynamics_derivatives"))
+
+
+@pytest.fixture
+def crowded(monkeypatch):
+    """As if a thread had registers for 20 values, and shared memory for some of the others."""
+    monkeypatch.setattr(heavy, "_SHARES", dict.fromkeys(("double", "float"), ((1 << 30, 20, 8),)))
+    monkeypatch.setattr(heavy, "_LIGHT", {"double": (20, 20), "float": (20, 20)})
+
+
+def most_held(program, most):
+    """The most values that wait in registers between two steps, for a later one that reads them."""
+    rows, since, away = rows_of(program), {}, set()
+    walk = steps(program, most)
+    change = np.zeros(len(walk) + 1, dtype=int)
+    last = {}  # stretch in a register → its last use
+    for time, (do, k) in enumerate(walk):
+        read = (k,) if do is Do.SAVE else operands(rows[k]) if do is Do.COMPUTE else ()
+        last |= {(j, since[j]): time for j in read if rows[j][0] != Op.CONST}
+        assert do is not Do.LOAD or k in away
+        away |= {k} if do is Do.SAVE else set()
+        since |= {} if do is Do.SAVE else {k: time}
+    for (_, start), end in last.items():
+        change[start] += 1
+        change[end] -= 1
+    return np.cumsum(change).max()
+
+
+def test_no_more_values_in_registers_than_there_are(slopes):
+    program = dl.load("elbow_3r").program("forward_dynamics_derivatives")
+    for most in (20, 30):
+        assert most_held(program, most) <= most
+        done = [k for do, k in steps(program, most) if do is Do.COMPUTE]
+        assert done == [k for k, (op, *_) in enumerate(rows_of(program)) if op != Op.CONST]
+    few, many = (sum(do is not Do.COMPUTE for do, _ in steps(slopes, k)) for k in (90, 110))
+    assert many < few
+    assert all(do is Do.COMPUTE for do, _ in steps(slopes, alive(slopes) + 1))
+
+
+def test_halves_compute_the_same_with_fewer_values_alive(slopes):
+    """Derivatives of forward dynamics forget all but q̈, M⁻¹ and the angles at half time."""
+    halves = in_halves(slopes)
+    assert alive(halves.program) < 0.65 * alive(slopes)
+    assert count(halves.program).total < 1.15 * count(slopes).total
+    state = dl.load("panda").random_state(np.random.default_rng(0), 3)
+    for mine, other in zip(
+        interpret(halves.program, *state), interpret(slopes, *state), strict=True
+    ):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_no_halves_without_a_narrow_place():
+    assert in_halves(dl.load("elbow_3r").program("inverse_dynamics")) is None
+    assert in_halves(trace(lambda x: x * 2.0, {"x": (2,)})) is None
+
+
+def test_a_place_is_never_taken_twice_at_a_time():
+    """Values 0, 1 and 2 wait together, 3 after them; a tile is theirs until its result is there."""
+    walk = [(Do.SAVE, 0), (Do.SAVE, 1), (Do.SAVE, 2), (Do.LOAD, 1), (Do.LOAD, 0), (Do.LOAD, 2)]
+    walk += [(Do.SAVE, 3), (Do.LOAD, 3)]
+    tiles = [Place("tile", [(4, 9)])]
+    found = rooms(walk, tiles, 1, "own{}".format, "far{}".format)
+    names = {k: place.name for k, place in found.of.items()}
+    assert names[1] == "tile" and len({names[k] for k in (0, 1, 2)}) == 3
+    assert (found.shared, found.local) == (1, 1)
+
+
+@needs_compiler
+@pytest.mark.parametrize("layout", ["row", "column"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_same_numbers_with_far_angles_and_a_ragged_batch(tmp_path, crowded, dtype, layout):
+    robot = dl.load("elbow_3r")
+    state = robot.random_state(np.random.default_rng(0), 37)
+    state[0][5] *= 1e7
+    state = [x.astype(dtype).astype(float) for x in state]
+    program = robot.program("forward_dynamics_derivatives")
+    assert "at1[" in cuda_source(program, "kernel", dtype, layout).text
+    found = run(tmp_path, program, dtype, layout, state)
+    for mine, other in zip(found, robot.forward_dynamics_derivatives(*state), strict=True):
+        scale = abs(other).max()
+        np.testing.assert_allclose(mine, other, rtol=0, atol=100 * np.finfo(dtype).eps * scale)
+
+
+@needs_compiler
+def test_constant_results_and_the_memory_of_the_device(tmp_path, crowded, monkeypatch):
+    """Columns of zeros are written too, and what shared memory does not hold waits beyond it."""
+    monkeypatch.setattr(heavy, "SHARED_LIMIT", 32 * 8 * 30)
+    robot = dl.load("elbow_3r")
+    state = list(robot.random_state(np.random.default_rng(0), 5))
+    program = robot.program("inverse_dynamics_derivatives")
+    for layout in ("row", "column"):
+        folder = tmp_path / layout
+        folder.mkdir()
+        found = run(folder, program, "float64", layout, state)
+        for mine, other in zip(found, robot.inverse_dynamics_derivatives(*state), strict=True):
+            np.testing.assert_allclose(mine, other, rtol=0, atol=1e-13 * abs(other).max())
+    monkeypatch.setattr(heavy, "SHARED_LIMIT", 32 * 8 * 2)
+    assert "rest[" in cuda_source(program, "kernel", "float64", "column").text
+    with pytest.raises(dl.CompileError, match='use layout="column"'):
+        cuda_source(program, "kernel", "float64", "row")
+
+
+def spills(folder, text):
+    """Bytes that the compiler spills in its own way."""
+    (folder / "kernel.cu").write_text(text)
+    command = ["nvcc", "-arch=sm_90", "-cubin", "-Xptxas", "-v", "kernel.cu", "-o", "kernel.cubin"]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return max(int(x) for x in re.findall(r"(\d+) bytes spill stores", done.stderr))
+
+
+@needs_nvcc
+def test_derivatives_in_double_are_not_spilled(tmp_path):
+    """3 kB of them were, which took two thirds of the speed."""
+    program = dl.load("panda").program("forward_dynamics_derivatives")
+    assert spills(tmp_path, cuda_source(program, "kernel", "float64", "row").text) == 0
+    assert spills(tmp_path, spread_source(program, "kernel", "float64").text) <= 64
