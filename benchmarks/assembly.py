@@ -1,9 +1,8 @@
-"""The instructions a kernel really executes, read off its assembly, and the ports they occupy.
+"""The instructions a kernel really executes, read off its assembly, by the units they occupy.
 
-A kernel's time is spent in two places: the arithmetic on one register of states (`part_0`, and more
-parts where a program is long), and the loop of `range` around it, which turns rows of the caller's
-arrays into registers and back. Both are followed from block to block, but never into other calls:
-those are the rare cases.
+A kernel's time is spent in the arithmetic on one register of states (`part_0`, and more parts where a
+program is long), between which rows of the states before and after are moved. It is followed from
+block to block, with these moves or without, but never into calls: those are the rare cases.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -19,10 +19,17 @@ Instructions = tuple[str, ...]
 JUMP = re.compile(r"^j(?P<kind>[a-z]+) (?P<label>[.\w]+)$")
 FUSED = re.compile(r"^vfn?m(add|sub)\d{3}p[sd]")
 ARITHMETIC = re.compile(r"^v?(add|sub|mul|div|sqrt|min|max)p[sd]")
-SLOW = re.compile(r"^v?(div|sqrt)p[sd]")
-SHUFFLE = re.compile(r"^v?(p?unpck|shuf|perm|movddup|extract|ptestm|cmp)")
-MOVE = re.compile(r"^v?p?(mov[audl]|broadcast)")  # no port of its own beside load or store
-SLOW_CYCLES = 16  # of a divider, per register of 512 bits
+SHUFFLE = re.compile(r"^v?(p?unpck|shuf|perm|movddup|extract|insert)")
+MOVE = re.compile(r"^v?p?(mov[audl]|broadcast)")  # none of the units beside load or store
+KINDS = {  # of vector instructions, as benchmarks/units.py measures them; the first that fits
+    "multiply": re.compile(r"^v(mul|fn?m(add|sub)\d{3})p[sd]"),
+    "add": re.compile(r"^v(add|sub|min|max)p[sd]"),
+    "divide": re.compile(r"^v(div|sqrt)p[sd]"),
+    "compare": re.compile(r"^v(cmp|pcmp|ptestn?m)"),
+    "exchange": re.compile(r"^vperm[ti]2"),
+    "shuffle": SHUFFLE,
+    "logic": re.compile(r""),
+}
 
 
 @dataclass(frozen=True)
@@ -68,28 +75,18 @@ def blocks(assembly: str, function: str) -> dict[str, Block]:
     return found
 
 
-def arithmetic(assembly: str) -> Instructions:
-    """What all parts of a program execute for one register of states."""
+def arithmetic(assembly: str, moving: bool = False) -> Instructions:
+    """What all parts of a program execute for one register of states, moving others or not."""
     found: list[str] = []
     for part in re.findall(r"^(part_\d+):", assembly, flags=re.MULTILINE):
         among = blocks(assembly, part)
         end = next(label for label, block in among.items() if not block.successors)
-        found += (*_path(among, part, end), *among[end].instructions)
+        found += (*_path(among, part, end, moving), *among[end].instructions)
     return tuple(found)
 
 
-def rows_in_and_out(assembly: str) -> Instructions:
-    """What the loop around a program in one part executes per register of row-major states."""
-    among = blocks(assembly, "range")
-    around = next(label for label, block in among.items() if block.calls == ("part_0",))
-    start = among[around].instructions
-    call = next(k for k, line in enumerate(start) if line.startswith("call"))
-    between = max((_path(among, on, around) for on in among[around].successors), key=_shuffles)
-    return (*start[call + 1 :], *between, *start[:call])
-
-
-def _path(among: dict[str, Block], start: str, stop: str) -> Instructions:
-    """The instructions from one block to another, without calls: the way that transposes rows."""
+def _path(among: dict[str, Block], start: str, stop: str, moving: bool) -> Instructions:
+    """The instructions from one block to another, without calls; the way that transposes, or not."""
 
     @cache
     def way(label: str) -> Instructions | None:
@@ -98,7 +95,7 @@ def _path(among: dict[str, Block], start: str, stop: str) -> Instructions:
         block = among[label]
         rest = [] if block.calls else [way(on) for on in block.successors]
         ways = [(*block.instructions, *found) for found in rest if found is not None]
-        return max(ways, key=_shuffles, default=None)
+        return max(ways, key=_shuffles if moving else lambda way: -len(way), default=None)
 
     return way(start) or ()
 
@@ -107,51 +104,32 @@ def _shuffles(instructions: Iterable[str]) -> int:
     return sum(bool(SHUFFLE.match(line)) for line in instructions)
 
 
-@dataclass(frozen=True)
-class Ports:
-    """Instructions by what they occupy in the core; `flops` counts a fused multiply-add twice."""
+def flops(instructions: Iterable[str]) -> int:
+    """Multiplications and additions of each lane; a fused multiply-add is two.
 
-    instructions: int
-    vector: int
-    shuffles: int
-    slow: int
-    loads: int
-    stores: int
-    flops: int
-
-    def cycles(self) -> dict[str, float]:
-        """The least cycles for each part of an Intel core with two 512-bit units.
-
-        All vector instructions go through ports 0 and 5, shuffles and comparisons through 5 alone;
-        two loads and one store of 64 bytes per cycle; five instructions issued per cycle.
-        """
-        return {
-            "vector": (self.vector + (SLOW_CYCLES - 1) * self.slow) / 2,
-            "shuffle": float(self.shuffles),
-            "load": self.loads / 2,
-            "store": float(self.stores),
-            "issue": self.instructions / 5,
-        }
-
-
-def ports(instructions: Iterable[str]) -> Ports:
-    """Count instructions by what they occupy.
-
-    >>> ports(["vmovapd %zmm0, %zmm1", "vmulpd 64(%rdi), %zmm1, %zmm2", "vmovapd %zmm2, (%rsi)"])
-    Ports(instructions=3, vector=1, shuffles=0, slow=0, loads=1, stores=1, flops=1)
+    >>> flops(["vmulpd %zmm0, %zmm1, %zmm2", "vfmadd213pd %zmm0, %zmm1, %zmm2"])
+    3
     """
-    lines = [line for line in instructions if not line.startswith(("call", "ret"))]
-    vector = [line for line in lines if re.search(r"%[xyz]mm|%k\d", line) and not _is_move(line)]
-    fused = sum(bool(FUSED.match(line)) for line in vector)
-    return Ports(
-        instructions=len(lines),
-        vector=len(vector),
-        shuffles=_shuffles(vector),
-        slow=sum(bool(SLOW.match(line)) for line in vector),
-        loads=sum(_reads(line) for line in lines),
-        stores=sum(_writes(line) for line in lines),
-        flops=2 * fused + sum(bool(ARITHMETIC.match(line)) for line in vector),
-    )
+    lines = list(instructions)
+    return sum(bool(ARITHMETIC.match(line)) + 2 * bool(FUSED.match(line)) for line in lines)
+
+
+def counted(instructions: Iterable[str]) -> dict[str, int]:
+    """How many there are of each kind.
+
+    >>> counted(["vmovapd %zmm0, %zmm1", "vmulpd 64(%rdi), %zmm1, %zmm2", "vmovapd %zmm2, (%rsi)"])
+    {'multiply': 1, 'load': 1, 'store': 1}
+    """
+    found: Counter[str] = Counter()
+    for line in instructions:
+        if not re.search(r"%[xyz]mm|%k\d", line):
+            continue
+        if not _is_move(line):
+            found[next(kind for kind, names in KINDS.items() if names.match(line))] += 1
+        wide = "" if "%zmm" in line else "half "
+        found[f"{wide}load"] += _reads(line)
+        found[f"{wide}store"] += _writes(line)
+    return {kind: number for kind, number in found.items() if number}
 
 
 def _is_move(line: str) -> bool:
@@ -174,8 +152,8 @@ def _reads_only(line: str) -> bool:
 
 @cache
 def analyser() -> str | None:
-    """LLVM's machine code analyser, under whichever version it is installed."""
-    names = ["llvm-mca", *(f"llvm-mca-{version}" for version in range(30, 13, -1))]
+    """LLVM's machine code analyser, the newest that is installed: old ones do not know new cores."""
+    names = [*(f"llvm-mca-{version}" for version in range(40, 13, -1)), "llvm-mca"]
     return next((found for name in names if (found := shutil.which(name))), None)
 
 
@@ -184,7 +162,6 @@ class Analysis:
     """What llvm-mca says of one turn of a loop, in cycles."""
 
     block: float  # "Block RThroughput": the busiest group of ports that serve one kind of work
-    busiest: float  # the busiest single port, all kinds together
     simulated: float  # with its latencies and windows
 
 
@@ -199,10 +176,8 @@ def analyse(instructions: Iterable[str], cpu: str) -> Analysis | None:
     done = subprocess.run(
         command, input="\n".join(lines) + "\n", capture_output=True, text=True, check=True
     )
-    figures = done.stdout.split("Resource pressure per iteration:")[1].splitlines()[2].split()
     return Analysis(
         block=_figure("Block RThroughput", done.stdout),
-        busiest=max(float(each) for each in figures if each != "-"),
         simulated=_figure("Total Cycles", done.stdout) / turns,
     )
 

@@ -1,21 +1,23 @@
 """How near the kernels come to what the core can do: arithmetic, memory, and ports.
 
 Two questions, two tables. The roofline: multiplications and additions over the core's peak rate,
-and bytes over what a copy or a fill of as many bytes reaches. The ports: how many cycles the
-instructions that run for one register of states occupy the core at least, counted here, and by
-llvm-mca where it is installed; and how many pass. All is measured in turns with the kernels.
+and bytes over what a copy or a fill of as many bytes reaches. The units: how many cycles the
+instructions that run for one register of states occupy the core at least, by the rates of its units
+as they are measured here (units.py), and by llvm-mca where it is installed; and how many pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assembly import analyse, analyser, arithmetic, ports, rows_in_and_out
+import llvmlite.binding as llvm
+from assembly import analyse, analyser, arithmetic, counted, flops
 from dynamics import ROBOTS, STATES, ours, random_states
 from machine import Meter, memory_turns
 from parts import Parts
 from rich.table import Table
 from timing import interleaved
+from units import Units, measured
 
 import dalembert as dl
 from dalembert.kernels.llvm.codegen import assembly
@@ -30,7 +32,7 @@ ROOFLINE = (
 
 
 def available() -> bool:
-    """Whether the ports of this machine are known here: x86-64 with registers of 512 bits."""
+    """Whether the units of this machine can be measured here: x86-64 with registers of 512 bits."""
     return native().is_x86 and native().bits == 512
 
 
@@ -61,7 +63,7 @@ def _roof(robot: dl.Robot, quantity: str, meter: Meter, rounds: int) -> list[str
     memory = memory_turns(read * STATES, written * STATES)
     kernel = ours(robot, quantity, random_states(robot, quantity)).call
     best = interleaved({"ours": kernel, "peak": meter.turns["peak"], **memory}, rounds)
-    flop = ports(arithmetic(assembly(program, "float64", native()))).flops
+    flop = flops(arithmetic(assembly(program, "float64", native())))
     peak = meter.gigaflops(best["peak"])
     time, moving = (seconds / STATES * 1e9 for seconds in (best["ours"], _moving(best)))
     limits = {"arithmetic": flop / peak, "memory": moving}
@@ -78,24 +80,36 @@ def _moving(best: Mapping[str, float]) -> float:
 
 def ports_table(rounds: int) -> Table:
     """Cycles per register of states of inverse dynamics: at least, and measured."""
-    known = f"llvm-mca -mcpu={native().cpu}" if analyser() else "llvm-mca is not installed"
-    width = native().width("float64")
+    cpu = llvm.get_host_cpu_name()
+    known = f"llvm-mca -mcpu={cpu}" if analyser() else "llvm-mca is not installed"
+    width, units = native().width("float64"), measured(native())
     table = Table(title=f"inverse dynamics, cycles per register of {width} states; {known}")
-    mca = ("mca block", "port", "simulated") if analyser() else ()
-    counted = ("vector", "shuffle", "load", "store", "issue")
-    _add_columns(table, ("robot", "part"), (*counted, *mca, "bound", "measured", "reached"))
+    mca = ("mca block", "simulated") if analyser() else ()
+    _add_columns(table, ("robot", "part"), (*units.least({}), *mca, "bound", "measured", "reached"))
     dl.set_num_threads(1)
     meter = Meter(native())
     for name in ROBOTS:
         robot = dl.load(name)
         for label, each in ((name, robot), (f"{name}, reduced()", robot.reduced())):
-            for k, row in enumerate(_port_rows(each, meter, rounds)):
+            for k, row in enumerate(_port_rows(each, meter, units, rounds)):
                 table.add_row("" if k else label, *row)
             table.add_section()
     return table
 
 
-def _port_rows(robot: dl.Robot, meter: Meter, rounds: int) -> list[list[str]]:
+def units_table() -> Table:
+    """Cycles of an instruction of each kind alone, and what shares a unit."""
+    units = measured(native())
+    table = Table(title="vector units of this core: cycles per instruction of 512 bits, measured")
+    _add_columns(table, ("kind",), ("alone", "shares the unit of"))
+    for kind, cycles in units.cycles.items():
+        shared = (unit for unit, kinds in units.shared.items() if kind in kinds and unit != kind)
+        table.add_row(kind, f"{cycles:.2f}", ", ".join(shared))
+    table.add_row("any, in the best mixture", f"{units.any_vector:.2f}", "")
+    return table
+
+
+def _port_rows(robot: dl.Robot, meter: Meter, units: Units, rounds: int) -> list[list[str]]:
     program = robot.program("inverse_dynamics")
     parts = Parts(program, native())
     batch = ours(robot, "inverse_dynamics", random_states(robot)).call
@@ -105,19 +119,20 @@ def _port_rows(robot: dl.Robot, meter: Meter, rounds: int) -> list[list[str]]:
     count = dict.fromkeys(best, parts.registers) | {"batch": STATES // meter.width}
     cycles = {name: seconds * clock / count[name] for name, seconds in best.items()}
     text = assembly(program, "float64", native())
-    rows, inside = rows_in_and_out(text), arithmetic(text)
+    alone, moving = (arithmetic(text, moves) for moves in (False, True))
     return [
-        _ports_row("arithmetic", inside, cycles["arithmetic"]),
-        _ports_row("rows in and out", rows, cycles["rows"]),
-        _ports_row("both, in cache", (*rows, *inside), cycles["both"]),
-        _ports_row(f"{STATES} states", (*rows, *inside), cycles["batch"]),
+        _ports_row("arithmetic", alone, units, cycles["arithmetic"]),
+        _ports_row("with rows in and out", moving, units, cycles["both"]),
+        _ports_row(f"{STATES} states", moving, units, cycles["batch"]),
     ]
 
 
-def _ports_row(part: str, instructions: tuple[str, ...], measured: float) -> list[str]:
-    least = ports(instructions).cycles()
+def _ports_row(
+    part: str, instructions: tuple[str, ...], units: Units, measured: float
+) -> list[str]:
+    least = units.least(counted(instructions))
     bound = max(least.values())
-    said = analyse(instructions, native().cpu)
-    mca = (said.block, said.busiest, said.simulated) if said else ()
+    said = analyse(instructions, llvm.get_host_cpu_name())
+    mca = (said.block, said.simulated) if said else ()
     figures = [f"{x:.0f}" for x in (*least.values(), *mca, bound, measured)]
     return [part, *figures, f"{bound / measured:.0%}"]

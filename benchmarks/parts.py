@@ -1,4 +1,4 @@
-"""A kernel taken apart: its arithmetic alone, its packing and unpacking alone, and both.
+"""A kernel taken apart: its arithmetic alone, and with the rows of states in and out.
 
 The parts are the library's own LLVM assembly with a loop around it, so that nothing of Python is in
 the times; the few states they work on stay in the innermost cache.
@@ -18,7 +18,7 @@ from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.program.program import Program
 
 STATES, TURNS = 64, 64  # in the innermost cache; and how often over them per call
-ARITHMETIC = re.compile(r"(define internal void @part_0\((.*?)\) noinline #0) \{.*?\n\}", re.DOTALL)
+ARITHMETIC = re.compile(r"define internal void @part_0\((.*?)\) noinline #0")
 REPEAT = """
 define void @repeat_{name}(i64 %turns, {parameters}) #0 {{
 entry:
@@ -45,11 +45,7 @@ class Parts:
         self.program, self.width = program, target.width("float64")
         self.registers = STATES * TURNS // self.width
         whole = "\n".join(llvm_ir(program, "float64", target))
-        hollow = ARITHMETIC.sub(r"\1 { ret void }", whole)
-        self._engines = [
-            compiled(text + repeats, target)
-            for text, repeats in ((whole, _repeats(whole)), (hollow, _repeats(whole)))
-        ]
+        self._engine = compiled(whole + _repeats(whole), target)
         ports = (*program.inputs, *program.outputs)
         rng = np.random.default_rng(0)
         sizes = [STATES * port.size for port in ports]
@@ -58,20 +54,17 @@ class Parts:
         self._arrays = [x[-x.ctypes.data % 64 // 8 :] for x in raw]
 
     def calls(self) -> dict[str, Callable[[], object]]:
-        """The parts "arithmetic", "rows" and "both", to be timed."""
-        whole, hollow = self._engines
+        """The parts "arithmetic" and "both", to be timed."""
         pointer, number = ctypes.c_void_p, ctypes.c_int64
-        over_rows = ctypes.CFUNCTYPE(None, number, pointer, pointer, number)
-        both, rows = (
-            over_rows(engine.get_function_address("repeat_rows")) for engine in (whole, hollow)
+        both = ctypes.CFUNCTYPE(None, number, pointer, pointer, number)(
+            self._engine.get_function_address("repeat_rows")
         )
         arithmetic = ctypes.CFUNCTYPE(None, number, pointer)(
-            whole.get_function_address("repeat_arithmetic")
+            self._engine.get_function_address("repeat_arithmetic")
         )
         args, steps, frame = self._pointers()
         return {
             "arithmetic": lambda: arithmetic(self.registers, frame),
-            "rows": lambda: rows(TURNS, args, steps, STATES),
             "both": lambda: both(TURNS, args, steps, STATES),
         }
 
@@ -90,8 +83,9 @@ def _repeats(text: str) -> str:
     found = ARITHMETIC.search(text)
     if found is None:
         raise ValueError("the arithmetic of this program is not one function part_0")
-    names = re.findall(r"%\w+", found[2])
-    places = ["ptr @nothing" if name == "%offsets" else "ptr %frame" for name in names]
+    names = re.findall(r"%\w+", found[1])
+    still = ("%offsets", "%moves")
+    places = ["ptr @nothing" if name in still else "ptr %frame" for name in names]
     arithmetic = REPEAT.format(
         name="arithmetic", function="part_0", parameters="ptr %frame", arguments=", ".join(places)
     )

@@ -47,13 +47,15 @@ def main() -> None:
         "one state": lambda: single_table(rounds),
         "derivatives beside the peers": lambda: derivatives_table(max(10, rounds // 2)),
         "arithmetic and memory": lambda: limits.roofline_table(max(10, rounds // 2)),
-        "ports": lambda: limits.ports_table(rounds),
+        "vector units": limits.units_table,
+        "cycles": lambda: limits.ports_table(rounds),
         "threads": lambda: thread_table(max(5, rounds // 5), most),
         "first use": startup_table,
     }
     if not limits.available():
         console.print("limits are known here only for x86-64 with registers of 512 bits")
-        del tables["arithmetic and memory"], tables["ports"]
+        for name in ("arithmetic and memory", "vector units", "cycles"):
+            del tables[name]
     for k, (name, table) in enumerate(tables.items(), start=1):
         with console.status(f"{k} of {len(tables)}: {name} …"):
             made = table()

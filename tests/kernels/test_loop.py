@@ -54,6 +54,27 @@ def test_a_state_does_not_depend_on_its_neighbours():
         np.testing.assert_array_equal(part, whole[start:stop])
 
 
+@pytest.mark.parametrize("order", ["row", "column", "one of each"])
+@pytest.mark.parametrize("count", [3, 8, 16, 41])
+def test_results_may_take_the_place_of_inputs(count, order):
+    """States are brought in before, and taken out after, those that are computed."""
+    x = list(_states(count))
+    expected = _compiled().loop(*x)[0]
+    for k in range(3):
+        if order == "column" or (order == "one of each" and k):
+            x[k] = np.asfortranarray(x[k])
+        given = [y.copy(order="K") for y in x]
+        _compiled().loop(*given, outputs=[given[k]])
+        np.testing.assert_array_equal(given[k], expected)
+
+
+def test_a_huge_angle_beside_one_that_is_none_is_reduced():
+    p = trace(lambda x: (np.sin(x[0]), np.sin(x[1]), np.sin(x[2])), {"x": (3,)})
+    x = np.array([[1e300, np.nan, 0.5], [np.nan, 1e300, 0.5], [0.5, np.nan, 1e300]])
+    for found, angle in zip(Raw(p).loop(x), x.T, strict=True):
+        np.testing.assert_allclose(found, np.sin(angle), rtol=0, atol=2e-15)
+
+
 def test_empty_batch():
     assert _compiled().loop(*_states(0))[0].shape == (0, 6)
 

@@ -13,10 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dalembert.kernels.llvm import libm, sincos
 from dalembert.kernels.llvm.text import Text, Vector
 from dalembert.kernels.program.program import LEAVES, Op, Program
+
+if TYPE_CHECKING:
+    from dalembert.kernels.llvm.moves import Move
 
 _ARITHMETIC = {
     Op.ADD: "fadd nsz contract",
@@ -34,15 +38,22 @@ _INTRINSIC = {
     Op.MAX: "maximum",
     Op.COPYSIGN: "copysign",
 }
+MOVING = (
+    0.5  # the share of the arithmetic between which states are moved: its end waits for nothing
+)
 _TRUTH = frozenset({*_COMPARE, Op.NOT, Op.AND, Op.OR})
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Which lines a function asks for: (entry of all outputs, its port), and how many ports."""
+    """What a function does for states other than its own, between the arithmetic.
+
+    Lines it asks for: (entry of all outputs, its port), and how many ports; and what it moves.
+    """
 
     entries: Sequence[tuple[int, int]]
     ports: int
+    moves: Sequence[Move] = ()
 
 
 def body(program: Program, v: Vector) -> str:
@@ -79,6 +90,7 @@ def function(
     if asked is not None:
         parameters.append("ptr noalias readonly %offsets")
         parameters += [f"ptr %ahead_{p}" for p in range(asked.ports)]
+        parameters += ["ptr noalias readonly %moves"] * bool(asked.moves)
     return writer.text.function(f"{linkage}void @{name}({', '.join(parameters)}) noinline #0")
 
 
@@ -95,8 +107,9 @@ class _Body:
         self.pairs: dict[int, tuple[str, str]] = {}
         self.places = places
         self.lines = asked.entries if asked else ()
+        self.moves = asked.moves if asked else ()
         self.operations = sum(op not in LEAVES for op in self.ops)
-        self.done = self.asked = 0
+        self.done = self.asked = self.moved = 0
 
     def run(self) -> None:
         t, v = self.text, self.v
@@ -114,6 +127,8 @@ class _Body:
             value = self.value(k)
             for place in places.get(k, []):
                 t.do(f"store {v.type} {value}, ptr {t.at('%y', place * v.width * v.size)}")
+        for move in self.moves[self.moved :]:  # all, where there are next to no operations
+            move.emit(t, v)
         t.do("ret void")
 
     def stages(self) -> list[list[int]]:
@@ -146,9 +161,14 @@ class _Body:
         return self.names[k]
 
     def ask(self) -> None:
-        """After every operation: ask for as many lines as are due by now."""
+        """After every operation: ask for as many lines, and move as much, as is due by now."""
         self.done += 1
         t = self.text
+        while self.moved * self.operations * MOVING < self.done * len(self.moves):
+            if self.moved == len(self.moves):
+                break
+            self.moves[self.moved].emit(t, self.v)
+            self.moved += 1
         while self.asked * self.operations < self.done * len(self.lines):
             entry, port = self.lines[self.asked]
             offset = t.let(f"load i64, ptr {t.at('%offsets', 8 * entry)}, !invariant.load !1")

@@ -4,7 +4,7 @@ An array is met in one of five modes. `direct`: the states of one entry lie side
 column-major arrays, so vectors are copied. `rows`: the entries of one state lie side by side, as in
 row-major arrays, so rows are transposed in registers; `whole`, if the states do so too, and every
 address is known but for the first. `same`: one state for all (broadcast), spread once. `any`: number
-by number.
+by number. A sixth, `none`, is for what is not moved where one asks.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,15 @@ from math import prod
 from dalembert.kernels.llvm.text import Text, Vector
 from dalembert.kernels.llvm.transpose import UNROLLED, Place, column, rows_to_tile, tile_to_rows
 
-DIRECT, WHOLE, ROWS, SAME, ANY = range(5)
+NONE, ANY, SAME, ROWS, DIRECT, WHOLE = range(6)
 
 
 def functions(v: Vector, shapes: set[tuple[int, ...]]) -> str:
     """All packing and unpacking functions for ports of these shapes."""
     makers = [_mode, _ahead, _pack_direct, _pack_rows, _pack_same, _pack_any]
     makers += [_unpack_direct, _unpack_rows, _unpack_any]
-    return "\n".join(make(v, shape) for shape in sorted(shapes) for make in makers)
+    made = (make(v, shape) for shape in sorted(shapes) for make in makers)
+    return "\n".join(["declare i64 @llvm.umin.i64(i64, i64)", *made])
 
 
 def suffix(shape: tuple[int, ...]) -> str:
@@ -69,10 +70,17 @@ def _ahead(v: Vector, shape: tuple[int, ...]) -> str:
     return t.function(f"internal void @ahead_{suffix(shape)}({parameters}) #0")
 
 
-def _entries(t: Text, shape: tuple[int, ...], visit: Callable[[Place, Place], None]) -> None:
-    """Call `visit(flat index, byte offset)` for every entry, with `%strides` of the argument."""
+def _entries(
+    t: Text,
+    shape: tuple[int, ...],
+    visit: Callable[[Place, Place], None],
+    unrolled: int = UNROLLED,
+) -> None:
+    """Call `visit(flat index, byte offset)` for every entry, with `%strides` of the argument.
+
+    In loops over the axes, where there are more than `unrolled` entries.
+    """
     strides = [t.let(f"load i64, ptr {t.at('%strides', 8 * axis)}") for axis in range(len(shape))]
-    unrolled = prod(shape) <= UNROLLED
 
     def plus(x: Place, y: Place) -> Place:
         return y if x == 0 else x if y == 0 else t.let(f"add i64 {x}, {y}")
@@ -90,7 +98,7 @@ def _entries(t: Text, shape: tuple[int, ...], visit: Callable[[Place, Place], No
             index = start + i if isinstance(start, int) and isinstance(i, int) else plus(start, i)
             descend(axis + 1, index, plus(offset, times(i, strides[axis])))
 
-        if unrolled:
+        if prod(shape) <= unrolled:
             for i in range(shape[axis]):
                 step(i)
         else:
@@ -124,14 +132,24 @@ def _unpack_direct(v: Vector, shape: tuple[int, ...]) -> str:
 
 def _pack_rows(v: Vector, shape: tuple[int, ...]) -> str:
     t = Text()
-    rows_to_tile(t, v, prod(shape))
+    rows_to_tile(t, v, prod(shape), _clamped(t, v))
     return _finish(t, "pack_rows", shape)
 
 
 def _unpack_rows(v: Vector, shape: tuple[int, ...]) -> str:
     t = Text()
-    tile_to_rows(t, v, prod(shape))
+    tile_to_rows(t, v, prod(shape), _clamped(t, v))
     return _finish(t, "unpack_rows", shape)
+
+
+def _clamped(t: Text, v: Vector) -> list[str]:
+    """Addresses of W states, of which lanes from `%count` on are the last one.
+
+    They compute the same as it does, so that storing all of them is harmless.
+    """
+    last = t.let("sub i64 %count, 1")
+    states = (t.let(f"call i64 @llvm.umin.i64(i64 {k}, i64 {last})") for k in range(1, v.width))
+    return ["%base", *(t.at("%base", t.let(f"mul i64 {k}, %outer")) for k in states)]
 
 
 def _pack_same(v: Vector, shape: tuple[int, ...]) -> str:
@@ -155,48 +173,35 @@ def spread(t: Text, v: Vector, x: str, place: str) -> None:
 
 
 def _pack_any(v: Vector, shape: tuple[int, ...]) -> str:
-    """Lanes from `%count` on repeat the last valid state."""
     t = Text()
-    last = t.let("sub i64 %count, 1")
+    rows = _clamped(t, v)
 
-    def lane(index: str) -> None:
-        beyond = t.let(f"icmp ugt i64 {index}, {last}")
-        state = t.let(f"select i1 {beyond}, i64 {last}, i64 {index}")
-        row = t.at("%base", t.let(f"mul i64 {state}, %outer"))
-
-        def visit(flat: Place, offset: Place) -> None:
+    def visit(flat: Place, offset: Place) -> None:
+        vector = "poison"
+        for k, row in enumerate(rows):
             x = t.let(f"load {v.scalar}, ptr {t.at(row, offset)}, align 1")
-            t.do(f"store {v.scalar} {x}, ptr {_number(t, v, flat, index)}")
+            vector = t.let(f"insertelement {v.type} {vector}, {v.scalar} {x}, i64 {k}")
+        t.do(f"store {v.type} {vector}, ptr {column(t, v, flat)}")
 
-        _entries(t, shape, visit)
-
-    t.loop(v.width, lane)
+    _entries(t, shape, visit, unrolled=1)
     return _finish(t, "pack_any", shape)
 
 
 def _unpack_any(v: Vector, shape: tuple[int, ...]) -> str:
     t = Text()
+    rows = _clamped(t, v)
 
-    def lane(index: str) -> None:
-        row = t.at("%base", t.let(f"mul i64 {index}, %outer"))
-
-        def visit(flat: Place, offset: Place) -> None:
-            x = t.let(f"load {v.scalar}, ptr {_number(t, v, flat, index)}")
+    def visit(flat: Place, offset: Place) -> None:
+        vector = t.let(f"load {v.type}, ptr {column(t, v, flat)}")
+        for k, row in enumerate(rows):
+            x = t.let(f"extractelement {v.type} {vector}, i64 {k}")
             t.do(f"store {v.scalar} {x}, ptr {t.at(row, offset)}, align 1")
 
-        _entries(t, shape, visit)
-
-    t.loop("%count", lane)
+    _entries(t, shape, visit, unrolled=1)
     return _finish(t, "unpack_any", shape)
-
-
-def _number(t: Text, v: Vector, flat: Place, lane: str) -> str:
-    return t.let(f"getelementptr {v.scalar}, ptr {column(t, v, flat)}, i64 {lane}")
 
 
 def _finish(t: Text, name: str, shape: tuple[int, ...]) -> str:
     t.do("ret void")
     parameters = "ptr %base, i64 %outer, ptr %strides, i64 %count, ptr noalias align 64 %tile"
-    # the two fast ways are woven into the loop; the others stay calls
-    inline = "alwaysinline " if name.endswith(("_direct", "_rows")) else ""
-    return t.function(f"internal void @{name}_{suffix(shape)}({parameters}) {inline}#0")
+    return t.function(f"internal void @{name}_{suffix(shape)}({parameters}) noinline #0")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dalembert.kernels.llvm import calls, layout
 from dalembert.kernels.llvm.stack import MOST_ON_STACK, Block, spilled
 from dalembert.kernels.llvm.text import Text, Vector
+from dalembert.kernels.llvm.transpose import UNROLLED
 from dalembert.kernels.program.components import Schedule
 from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.program.segments import Part
@@ -39,8 +40,23 @@ class Plan:
     @property
     def block(self) -> Block:
         """The memory of the `%frame`."""
+        return Block("%frame", (1 + self.overlaps) * self.frame)
+
+    @property
+    def frame(self) -> int:
+        """Bytes of all vectors that the parts read and write."""
         slots = self.schedule.slots + self.schedule.local
-        return Block("%frame", max(1, slots) * self.v.width * self.v.size)
+        return max(1, slots) * self.v.width * self.v.size
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether states are moved to and from a second frame during the arithmetic on the first.
+
+        Not where that is more than one function, or where ports are too large to be moved without
+        loops: arithmetic takes longer than moving then.
+        """
+        small = all(each.port.size <= UNROLLED for each in self.arguments)
+        return small and len(self.parts) == 1 and not (self.schedule.calls or self.schedule.zeroed)
 
     @property
     def parts(self) -> list[Part]:

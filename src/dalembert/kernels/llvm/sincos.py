@@ -67,10 +67,7 @@ def declarations(v: Vector) -> str:
 def reduce(t: Text, v: Vector, arguments: list[str]) -> list[tuple[str, str]]:
     """Emit the reduction of several arguments, with one test for all; (r, k) of each."""
     pairs = [_reduce_fast(t, v, x) for x in arguments]
-    huge = [_is_huge(t, v, x) for x in arguments]
-    some = huge[0]
-    for other in huge[1:]:
-        some = t.let(f"or {v.mask} {some}, {other}")
+    some = _is_huge(t, v, arguments)
     bits = t.let(f"bitcast {v.mask} {some} to i{v.width}")
     any_huge = t.let(f"icmp ne i{v.width} {bits}, 0")
     before, cold, after = t.block, t.fresh("cold"), t.fresh("reduced")
@@ -104,9 +101,15 @@ def _reduce_fast(t: Text, v: Vector, x: str) -> tuple[str, str]:
     return r, t.let(f"bitcast {v.type} {shifted} to {v.integers}")
 
 
-def _is_huge(t: Text, v: Vector, x: str) -> str:
-    size = t.let(f"call {v.type} @llvm.fabs.{v.suffix}({v.type} {x})")
-    return t.let(f"fcmp ogt {v.type} {size}, {v.splat(LIMIT[v.dtype])}")
+def _is_huge(t: Text, v: Vector, arguments: list[str]) -> str:
+    """Lanes where some argument is beyond LIMIT: the largest of them, which no NaN can hide."""
+    limit = v.splat(LIMIT[v.dtype])
+    largest = limit
+    for x in arguments:
+        size = t.let(f"call {v.type} @llvm.fabs.{v.suffix}({v.type} {x})")
+        above = t.let(f"fcmp ogt {v.type} {size}, {largest}")
+        largest = t.let(f"select {v.mask} {above}, {v.type} {size}, {v.type} {largest}")
+    return t.let(f"fcmp ogt {v.type} {largest}, {limit}")
 
 
 def _call_cold(t: Text, v: Vector, x: str, r: str, k: str) -> tuple[str, str]:
