@@ -152,8 +152,7 @@ class Walk:
         t, plan = self.t, self.plan
         if self.argument.is_input:
             same = t.let(f"icmp eq i64 {self.mode}, {layout.SAME}")
-            frames = ["%frame", t.at("%frame", plan.frame)] if plan.overlaps else ["%frame"]
-            t.when(same, lambda: [self._call("pack_same", self.base, 1, x) for x in frames])
+            t.when(same, self._spread)
         elif plan.lines:
             place = t.at("%offsets", 8 * (self.argument.slot - plan.outputs[0].slot))
             suffix = self.argument.suffix
@@ -162,6 +161,11 @@ class Walk:
             apart = t.let(f"icmp ult i64 {self.mode}, {layout.DIRECT}")
             self.within = t.let(f"select i1 {apart}, i64 {layout.NONE}, i64 {self.mode}")
             t.do(f"store ptr {self.strides}, ptr {self._word(3)}")
+
+    def _spread(self) -> None:
+        for k in range(1 + self.plan.overlaps):
+            frame = self.t.at("%frame", k * self.plan.frame)
+            self._call("pack_same", self.base, 1, frame)
 
     def _word(self, k: int) -> str:
         return self.t.at("%records", RECORD * self.argument.index + 8 * k)
