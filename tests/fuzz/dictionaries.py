@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -42,16 +41,29 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-def case(rng: np.random.Generator) -> tuple[str, dict[str, Any]]:
+Call = tuple[str, dict[str, Any]]
+
+
+def case(rng: np.random.Generator, earlier: Call | None = None) -> Call:
     """A builder's name and its arguments, mostly right, with up to three things changed."""
-    kind = ("from_links", "from_dh", "from_screws")[int(rng.integers(3))]
-    given = {"from_links": _links, "from_dh": _dh, "from_screws": _screws}[kind](rng)
+    if earlier is None:
+        kind = ("from_links", "from_dh", "from_screws")[int(rng.integers(3))]
+        given = {"from_links": _links, "from_dh": _dh, "from_screws": _screws}[kind](rng)
+    else:
+        kind, given = earlier[0], _copied(earlier[1])
     for _ in range(int(rng.choice([0, 1, 1, 1, 2, 3]))):
         _change(given, rng)
     return kind, given
 
 
-def outcome(made: tuple[str, dict[str, Any]]) -> str:
+def _copied(value: Any) -> Any:
+    """The same tables and lists, so that those of the earlier case stay as they are."""
+    if isinstance(value, dict):
+        return {key: _copied(x) for key, x in value.items()}
+    return [_copied(x) for x in value] if isinstance(value, list) else value
+
+
+def outcome(made: Call) -> str:
     """What the builder makes of it."""
     kind, given = made
     with np.errstate(all="ignore"):
@@ -137,4 +149,4 @@ def _value(rng: np.random.Generator) -> Any:
     if rng.random() < 0.1:
         return hostile_name(rng)
     value = _pick(VALUES, rng)
-    return copy.copy(value) if isinstance(value, np.ndarray | list | dict) else value
+    return value.copy() if isinstance(value, np.ndarray) else _copied(value)

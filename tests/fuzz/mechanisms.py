@@ -8,6 +8,7 @@ import numpy as np
 
 from dalembert.mechanisms.file import read_mechanism
 from dalembert.zoo.scenario_file import names_scenario, read_scenario
+from tests.fuzz.grammar import mechanism
 from tests.fuzz.mutate import delete_span, flip_byte, repeat_span, truncate
 
 PLANAR = """
@@ -169,9 +170,11 @@ TOKENS = (
 HEADERS = ("[[body]]\n", "[[joint]]\n", "[ground]\n", "[[driver]]\n", "[[zebra]]\n", "[body]\n")
 
 
-def case(rng: np.random.Generator) -> str:
-    """A mechanism or a scenario, with up to three things changed."""
-    text = TEXTS[int(rng.integers(len(TEXTS)))]
+def case(rng: np.random.Generator, earlier: str | None = None) -> str:
+    """A mechanism or a scenario, with up to three things changed; or one of the grammar's."""
+    if earlier is None and rng.random() < 0.3:
+        return mechanism(rng)
+    text = TEXTS[int(rng.integers(len(TEXTS)))] if earlier is None else earlier
     for _ in range(int(rng.choice([0, 1, 1, 1, 2, 3]))):
         text = CHANGES[int(rng.integers(len(CHANGES)))](text, rng)
     return text

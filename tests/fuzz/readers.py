@@ -1,4 +1,4 @@
-"""The doors for robot files: mutated URDF and MJCF."""
+"""The doors for robot files: URDF and MJCF, mutated or made by a grammar."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from dalembert.systems.robot import Robot
+from tests.fuzz import grammar
 from tests.fuzz.mutate import mutated
+from tests.fuzz.peers import like_mujoco, like_pinocchio
 from tests.fuzz.sound import faults, slips, sound_robot
 
 CORPUS = Path(__file__).parent / "corpus"
+BY_GRAMMAR = 0.3  # share of cases
 
 
 @cache
@@ -30,31 +33,40 @@ def corpus(kind: str) -> list[bytes]:
     return found
 
 
-def urdf(rng: np.random.Generator) -> bytes:
-    """A mutated URDF."""
-    return _mutated("urdf", rng)
+def urdf(rng: np.random.Generator, earlier: bytes | None = None) -> bytes:
+    """A mutated URDF, or one of the grammar's."""
+    return _made("urdf", rng, earlier)
 
 
-def mjcf(rng: np.random.Generator) -> bytes:
-    """A mutated MJCF."""
-    return _mutated("mjcf", rng)
+def mjcf(rng: np.random.Generator, earlier: bytes | None = None) -> bytes:
+    """A mutated MJCF, or one of the grammar's."""
+    return _made("mjcf", rng, earlier)
 
 
-def _mutated(kind: str, rng: np.random.Generator) -> bytes:
+def _made(kind: str, rng: np.random.Generator, earlier: bytes | None) -> bytes:
+    if earlier is not None:
+        return mutated(earlier, rng)
+    if rng.random() < BY_GRAMMAR:
+        return {"urdf": grammar.urdf, "mjcf": grammar.mjcf}[kind](rng)
     seeds = corpus(kind)
     return mutated(seeds[int(rng.integers(len(seeds)))], rng)
 
 
 def read_urdf(data: bytes) -> str:
-    """Accepted only if a second opinion finds no fault, and no slip that is not said."""
+    """Accepted only if a second opinion finds no fault and no slip that is not said.
+
+    Where nothing is to be said of a file, its torques are Pinocchio's.
+    """
     robot = Robot.from_urdf(data)
     if found := faults(data):
         return f"accepted silently: {found[0]}"
     if (found := slips(data)) and not robot.notes.warnings:
         return f"accepted without a warning: {found[0]}"
-    return sound_robot(robot)
+    differs = "" if robot.notes.warnings else like_pinocchio(robot, data)
+    return differs or sound_robot(robot)
 
 
 def read_mjcf(data: bytes) -> str:
-    """Accepted only with a sound mass matrix."""
-    return sound_robot(Robot.from_mjcf(data))
+    """Accepted only with MuJoCo's torques and a sound mass matrix."""
+    robot = Robot.from_mjcf(data)
+    return like_mujoco(robot, data) or sound_robot(robot)

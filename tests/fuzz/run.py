@@ -1,29 +1,26 @@
 """Fuzz the doors: whatever comes in is taken right or refused with an error of this package.
 
     python tests/fuzz/run.py                                       # every door, a summary at the end
-    python tests/fuzz/run.py --door dictionaries --cases 20000 --seed 7
+    python tests/fuzz/run.py --door dictionaries --cases 20000 --seed 7 --processes 8
     python tests/fuzz/run.py --door urdf --seed 7 --only 4711      # one case again, and what it is
 
-Every case is known by door, seed and number. Work is done in child processes, so that a crash inside
-a foreign library is found and counted as well; a case that takes more than ten seconds of processor
-time hangs.
+Inputs are mutated from real ones, made by a grammar, or grown from earlier cases of the same chunk
+that reached lines of the package which none before had. Every case is known by door, seed and
+number. Work is done in child processes of limited memory, so that a crash inside a foreign library
+is found and its case named; a case that takes more than ten seconds of processor time hangs.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -39,22 +36,31 @@ from dalembert.errors import DalembertError  # noqa: E402
 
 LONGEST = 10.0  # seconds of processor time for one case
 GOOD = ("accepted", "refused")
+GROWN, KEPT = 0.4, 300  # share of cases grown from earlier ones, and how many of these are kept
+SETTLED = 20  # cases after which a line that is new says something about the case
 
 
 @dataclass(frozen=True)
 class Door:
-    """Where the cases of a door are made and tried, and how many a long run takes."""
+    """Where the cases of a door are made and tried, and how many a long run takes.
+
+    `grows` says that `make` also takes an earlier case, and changes it further.
+    """
 
     module: str
     make: str
     tried: str
     cases: int
     chunk: int = 500
+    grows: bool = False
 
-    def case(self, seed: int, number: int) -> Any:
-        """The same case for the same numbers."""
+    def case(self, seed: int, number: int, earlier: Any = ()) -> Any:
+        """The same case for the same numbers and the same earlier cases."""
         rng = np.random.default_rng([seed, number, len(self.make)])
-        return getattr(import_module(f"tests.fuzz.{self.module}"), self.make)(rng)
+        make = getattr(import_module(f"tests.fuzz.{self.module}"), self.make)
+        if len(earlier) and rng.random() < GROWN:
+            return make(rng, earlier[int(rng.integers(len(earlier)))])
+        return make(rng)
 
     def outcome(self, made: Any) -> str:
         """What comes of it, unless an exception does."""
@@ -62,15 +68,19 @@ class Door:
 
 
 DOORS = {
-    "urdf": Door("readers", "urdf", "read_urdf", 20_000),
-    "mjcf": Door("readers", "mjcf", "read_mjcf", 2_000),
-    "dictionaries": Door("dictionaries", "case", "outcome", 20_000),
-    "mechanisms": Door("mechanisms", "case", "outcome", 5_000),
+    "urdf": Door("readers", "urdf", "read_urdf", 70_000, 1000, grows=True),
+    "mjcf": Door("readers", "mjcf", "read_mjcf", 20_000, 1000, grows=True),
+    "dictionaries": Door("dictionaries", "case", "outcome", 80_000, 2000, grows=True),
+    "mechanisms": Door("mechanisms", "case", "outcome", 15_000, grows=True),
     "runs": Door("runs", "case", "outcome", 2_000, 100),
+    "checkpoints": Door("stored", "checkpoint", "resumed", 3_000, 100),
+    "caches": Door("stored", "cached", "served", 3_000, 100),
+    "stores": Door("stored", "store", "continued", 1_000, 100),
+    "fits": Door("stored", "fit", "refitted", 1_000, 100),
     "names": Door("outputs", "case", "outcome", 2_000, 100),
-    "logs": Door("logs", "case", "outcome", 5_000),
-    "commands": Door("commands", "case", "outcome", 1_000, 50),
-    "studio": Door("studio", "case", "outcome", 1_000),
+    "logs": Door("logs", "case", "outcome", 8_000),
+    "commands": Door("commands", "case", "outcome", 2_000, 50),
+    "studio": Door("studio", "case", "outcome", 2_000),
 }
 
 
@@ -116,54 +126,57 @@ def run(
     seed: int,
     first: int,
     count: int,
-    started: Callable[[int], Any] = lambda number: None,
+    seen_by: Callable[[int, Counter[str]], Any] = lambda number, seen: None,
+    guided: bool = False,
 ) -> Counter[str]:
     """Outcomes of `count` cases, failures with the number of their first case."""
-    door, seen = DOORS[name], Counter[str]()
-    for number in range(first, first + count):
-        started(number)
-        result = outcome(door, door.case(seed, number))
+    seen = Counter[str]()
+    for number, made, watch in made_cases(name, seed, first, count, guided):
+        seen_by(number, seen)
+        with watch:
+            result = outcome(DOORS[name], made)
         seen[result if result in GOOD else f"FAILED {name} case {number}: {result}"] += 1
     return seen
 
 
-def in_child(name: str, seed: int, first: int, count: int) -> Counter[str]:
-    """The same in a process of its own, in an empty folder: a crash is an outcome too."""
-    with tempfile.TemporaryDirectory() as folder:
-        at = Path(folder) / "at"
-        words = ["--door", name, "--seed", str(seed), "--first", str(first), "--cases", str(count)]
-        search = os.pathsep.join([str(TOP / "src"), str(TOP), os.environ.get("PYTHONPATH", "")])
-        try:
-            done = subprocess.run(
-                [sys.executable, str(Path(__file__)), "--child", str(at), *words],
-                capture_output=True,
-                text=True,
-                cwd=folder,
-                env={**os.environ, "PYTHONPATH": search},
-                timeout=120 + 5 * count,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return Counter({f"FAILED {name} case {at.read_text()}: waits for ever": 1})
-        if done.returncode != 0 or not done.stdout:
-            where = at.read_text() if at.exists() else "?"
-            return Counter(
-                {f"FAILED {name} case {where}: crash {done.returncode} {done.stderr[-2000:]}": 1}
-            )
-        return Counter(json.loads(done.stdout.splitlines()[-1]))
+def made_cases(
+    name: str, seed: int, first: int, count: int, guided: bool
+) -> Iterator[tuple[int, Any, Any]]:
+    """(number, case, what to try it under); guided, cases that reach new lines are grown further."""
+    from tests.fuzz.coverage import Coverage
+
+    door, kept, coverage = DOORS[name], list[Any](), Coverage()
+    guided = guided and door.grows
+    for number in range(first, first + count):
+        made = door.case(seed, number, kept)
+        yield number, made, coverage.watched() if guided else nullcontext()
+        if guided and coverage.new and number - first >= SETTLED and len(kept) < KEPT:
+            kept.append(made)
 
 
-def long_run(name: str, seed: int, first: int, cases: int) -> bool:
+def long_run(name: str, seed: int, first: int, cases: int, processes: int) -> bool:
     """Many cases in children, and one line of summary; whether all came out well."""
-    start, seen, chunk = time.perf_counter(), Counter[str](), DOORS[name].chunk
-    for begin in range(first, first + cases, chunk):
-        seen += in_child(name, seed, begin, min(chunk, first + cases - begin))
+    from tests.fuzz.children import in_children
+
+    start = time.perf_counter()
+    seen = in_children(name, seed, first, cases, processes)
     spent = time.perf_counter() - start
-    print(f"{name}: {cases} cases in {spent:.0f} s, {seen['accepted']} accepted, ", end="")
-    print(f"{seen['refused']} refused with a reason")
+    print(f"{name}: {sum(seen.values())} cases in {spent:.0f} s, seed {seed}, ", end="")
+    print(f"{seen['accepted']} accepted, {seen['refused']} refused with a reason")
     bad = [text for text in seen if text.startswith("FAILED")]
     print("\n".join(bad) or "no foreign exception, no hang, no silent acceptance", flush=True)
     return not bad
+
+
+def show(name: str, seed: int, number: int) -> None:
+    """Print a case and what it comes to; what it grew from is tried first."""
+    first = number - number % DOORS[name].chunk
+    for k, made, watch in made_cases(name, seed, first, number - first + 1, guided=True):
+        with watch:
+            result = outcome(DOORS[name], made)
+        if k == number:
+            text = made.decode(errors="replace") if isinstance(made, bytes) else str(made)
+            print(text, result, sep="\n")
 
 
 def main() -> int:
@@ -172,28 +185,22 @@ def main() -> int:
     parser.add_argument("--door", choices=DOORS, help="one door; default: all")
     parser.add_argument("--cases", type=int, help="default: as many as the door deserves")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="a multiple of the door's chunk")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--only", type=int, help="print this case of the door and what it comes to")
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     doors = [options.door] if options.door else list(DOORS)
     if options.only is not None:
-        made = DOORS[doors[0]].case(options.seed, options.only)
-        text = made.decode(errors="replace") if isinstance(made, bytes) else str(made)
-        print(text, outcome(DOORS[doors[0]], made), sep="\n")
-        return 0
-    if options.child is not None:
-        seen = run(
-            doors[0],
-            options.seed,
-            options.first,
-            options.cases,
-            lambda number: options.child.write_text(str(number)),
-        )
-        print(json.dumps(seen))
+        show(doors[0], options.seed, options.only)
         return 0
     good = [
-        long_run(name, options.seed, options.first, options.cases or DOORS[name].cases)
+        long_run(
+            name,
+            options.seed,
+            options.first,
+            options.cases or DOORS[name].cases,
+            options.processes,
+        )
         for name in doors
     ]
     return int(not all(good))

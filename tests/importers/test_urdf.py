@@ -84,6 +84,13 @@ def test_the_default_axis_is_x():
     )
 
 
+def test_an_axis_without_a_direction_is_said():
+    """Others read it as zero."""
+    made = chain("continuous", "<axis/>")
+    assert any("<axis> has no xyz" in said for said in made.notes.warnings)
+    assert not chain().notes.warnings
+
+
 def test_dynamics_and_rotor_of_a_transmission():
     made = robot(
         link("base", ""),

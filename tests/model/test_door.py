@@ -43,6 +43,15 @@ def test_numbers_of_links_are_finite_or_refused_by_name(key, bad):
         robot(link={key: bad})
 
 
+@pytest.mark.parametrize("bad", [NAN, INF, "1.0", "inf", None, 1e200, 1 + 2j])
+def test_numbers_beside_a_parameter_are_finite_or_refused_by_name(bad):
+    length = Parameter("length", 0.5)
+    for values in ([length, bad, 0.0], np.array([length, bad, 0.0], dtype=object)):
+        with pytest.raises(ModelError, match="com of link 'arm' must be three finite numbers"):
+            robot(link={"com": values})
+    assert robot(link={"com": [2 * length, np.float32(1.0), 3]}).model.parameters
+
+
 @pytest.mark.parametrize("key", ["limits", "velocity_limit", "effort_limit"])
 @pytest.mark.parametrize(
     "bad", [NAN, (NAN, 1.0), (1.0, 0.0), "ab", (1.0, 2.0, 3.0), Parameter("x")]

@@ -31,6 +31,7 @@ def changed(path, value, model=None):
         (("bodies", 0, "translation"), {"class": "array", "shape": [2], "values": [1.0, 2.0]}),
         (("bodies", 0, "q", "ends"), [0, 7]),
         (("bodies", 0, "chart", "nq"), 9),
+        (("bodies", 0, "chart", "nq"), True),
         (("bodies", 0, "chart", "turn"), float("nan")),
         (("bodies", 0, "name"), "\u001b[2J"),
         (("bodies",), []),

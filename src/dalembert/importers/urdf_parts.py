@@ -195,6 +195,8 @@ def _axis(element: Element, log: Log, what: str) -> np.ndarray:
     if axis is None:
         return np.array([1.0, 0.0, 0.0])
     log.unknown_attributes(axis, "xyz", what)
+    if "xyz" not in axis.attributes:
+        log.warn(axis, f"{what}: its <axis> has no xyz; the axis is x, as without an <axis>")
     vector = np.array(axis.bounded("xyz", 3, (1.0, 0.0, 0.0), what))
     length = np.linalg.norm(vector)
     if length < 1e-9:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.errors import ModelError
-from dalembert.model.parameter import expression
+from dalembert.model.parameter import Expression, expression
 from dalembert.spatial.rotations import snap
 from dalembert.text import plain_name, short
 
@@ -137,13 +137,24 @@ def _read(value: Any) -> Any:
     try:
         array = expression(value)
         if is_symbolic(array):
-            return array
+            return array if _sound_beside(value) else None
         given = np.asarray(value)
     except (TypeError, ValueError, OverflowError, NotImplementedError, RuntimeError):
         return None
     # NumPy would read "1" as a number, None as NaN and 1 + 2j as 1
     real = given.dtype.kind in "biuf" or all(isinstance(x, Real) for x in given.ravel())
     return array if real else None
+
+
+def _sound_beside(value: Any) -> bool:
+    """Whether what stands beside the symbols of a list is finite numbers."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return all(map(_sound_beside, value))
+    if isinstance(value, Expression) or is_symbolic(value):
+        return True
+    return isinstance(value, Real) and abs(float(value)) <= LARGEST  # NaN is not
 
 
 def _finite(array: np.ndarray) -> bool:

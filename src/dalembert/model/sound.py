@@ -31,7 +31,9 @@ def require_sound(model: Model | CoupledModel) -> None:
     for i, body in enumerate(tree.bodies):
         label(body.name, "a body")
         _require(type(body.parent) is int and -1 <= body.parent < i, f"parent of {body.name!r}")
-        _require(_SIZES.get(type(body.chart)) == (body.chart.nq, body.chart.nv), "a chart")
+        sizes = body.chart.nq, body.chart.nv
+        whole = all(type(size) is int for size in sizes)  # True equals 1 and is no size
+        _require(whole and _SIZES.get(type(body.chart)) == sizes, "a chart")
         ends = slice(nq, nq + body.chart.nq), slice(nv, nv + body.chart.nv)
         _require((body.q, body.v) == ends, f"coordinates of {body.name!r}")
         nq, nv = ends[0].stop, ends[1].stop

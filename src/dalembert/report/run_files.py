@@ -35,6 +35,7 @@ def open_run(path: Path) -> xarray.Dataset:
         run = xarray.open_zarr(path) if path.suffix == ".zarr" else xarray.open_dataset(path)
         if run.nbytes <= MAX_BYTES:
             run.load()
+            _ = [label.values for label in run.coords.values()]  # text is decoded only now
     except Exception as error:  # damaged files end in any class of xarray, h5py, zarr and zlib
         reason = visible(error)[:300] or type(error).__name__
         raise ParameterError(f"{path} cannot be read as a run: {reason}") from None
