@@ -1,6 +1,6 @@
 """Cases tried in processes of their own: what crashes there is an outcome, and its case is known.
 
-    python -m tests.fuzz.children DOOR SEED FIRST COUNT FILE       # what `in_child` starts
+python -m tests.fuzz.children DOOR SEED FIRST COUNT FILE       # what `in_child` starts
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def urdf(rng: np.random.Generator) -> bytes:
 def _urdf_link(w: Writer, k: int) -> str:
     if w.sometimes(0.15):
         return f'<link name="link{k}"/>'
-    I = w.moments()  # noqa: E741 - the letter of inertia
+    I = w.moments()
     pairs = {"ixx": I[0, 0], "ixy": I[0, 1], "ixz": I[0, 2]}
     pairs |= {"iyy": I[1, 1], "iyz": I[1, 2], "izz": I[2, 2]}
     tensor = " ".join(f'{name}="{w.numbers(x)}"' for name, x in pairs.items())
@@ -120,7 +120,7 @@ def _body(w: Writer, depth: int, names: list[str], free: bool) -> str:
         if "ball" in parts[-1]:
             break
     if w.sometimes(0.5):
-        I = w.moments()  # noqa: E741 - the letter of inertia
+        I = w.moments()
         tensor = w.numbers(*np.diag(I), I[0, 1], I[0, 2], I[1, 2])
         parts.append(
             f'<inertial pos="{w.normal(3)}" mass="{w.positive()}" fullinertia="{tensor}"/>'

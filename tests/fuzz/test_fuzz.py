@@ -2,13 +2,17 @@
 
 import pytest
 
+import dalembert as dl
+from tests.fuzz.children import in_child
+from tests.fuzz.peers import like_mujoco, like_pinocchio
 from tests.fuzz.readers import corpus
-from tests.fuzz.run import DOORS, GOOD, Door, hang_detector, in_child, outcome, run
+from tests.fuzz.run import DOORS, FOR_THE_JUDGE, GOOD, Door, hang_detector, made_cases, outcome, run
 from tests.fuzz.sound import faults
 
-# cases of each door that together take about a minute
-SHORT = {"urdf": 400, "dictionaries": 1500, "mechanisms": 400, "names": 100}
-FOREIGN = {"mjcf": 120, "runs": 50, "commands": 50, "logs": 80, "studio": 100}
+# cases of each door that together take about a minute of processor time
+SHORT = {"dictionaries": 1500, "mechanisms": 300, "names": 60}
+FOREIGN = {"urdf": 300, "mjcf": 120, "runs": 40, "commands": 40, "logs": 80, "studio": 100}
+FOREIGN |= {"checkpoints": 40, "caches": 60, "fits": 20}
 
 
 def failures(seen):
@@ -51,6 +55,41 @@ def test_the_judge_convicts_foreign_exceptions_and_hangs(monkeypatch):
     assert outcome(door, "hang").startswith("hangs")
     with hang_detector():
         pass
+
+
+def test_every_door_has_its_short_run():
+    assert {*SHORT, *FOREIGN, *FOR_THE_JUDGE} == set(DOORS)
+
+
+def test_cases_that_reach_new_lines_are_grown_and_come_again_by_seed():
+    """The same numbers give the same cases, those grown from earlier ones included."""
+
+    def cases():
+        for _, made, watch in made_cases("urdf", 5, 0, 60, guided=True):
+            with watch:
+                outcome(DOORS["urdf"], made)
+            yield made
+
+    plain = [made for _, made, _ in made_cases("urdf", 5, 0, 60, guided=False)]
+    grown = list(cases())
+    assert grown == list(cases()) and grown[:20] == plain[:20] and grown != plain
+
+
+def test_the_second_reader_convicts_other_numbers():
+    """Torques are compared with Pinocchio's and MuJoCo's: another load must be seen."""
+    for kind, compared in (("urdf", like_pinocchio), ("mjcf", like_mujoco)):
+        data = corpus(kind)[-1]
+        read = {"urdf": dl.Robot.from_urdf, "mjcf": dl.Robot.from_mjcf}[kind]
+        robot = read(data)
+        assert compared(robot, data) == ""
+        assert "torques" in compared(robot.with_payload(1.0), data)
+
+
+def test_a_crash_is_an_outcome_and_the_cases_after_it_are_tried():
+    seen = in_child("crashes", seed=1, first=0, count=6)
+    assert seen.pop("accepted") == 5
+    ((said, times),) = seen.items()
+    assert said.startswith("FAILED crashes case 3: crash -") and times == 1
 
 
 @pytest.mark.parametrize("door", SHORT)

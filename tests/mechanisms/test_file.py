@@ -98,6 +98,7 @@ WRONG = [
     ('type = "prismatic"', 'type = "prism"', "did you mean 'prismatic'", 47),
     ('"rod.P", "piston"', '"rod.Q", "piston"', "'rod' has no point 'Q'", 43),
     ('"rod.P", "piston"', '"rod.P", "piton"', "no body 'piton'; did you mean 'piston'", 43),
+    ('"rod.P", "piston"', f'"rod.P", "{"x" * 5000}"', "no body 'x+…$", 43),
     ('on = "A"', 'on = "Z"', "no joint or body 'Z'", 53),
     ('motion = "constant_acceleration"', 'motion = "cosine"', "no motion 'cosine'", 54),
     ("stiffness = 100.0", "stiffnes = 100.0", "did you mean 'stiffness'", 62),

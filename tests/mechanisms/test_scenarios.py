@@ -187,6 +187,12 @@ def test_bad_numbers_of_a_file_are_named_with_their_line(line: str, said: str) -
         read_scenario(f"scenario = 'joint_interpolated'\n{line}\n")
 
 
+def test_whole_numbers_beyond_64_bits_are_numbers() -> None:
+    assert scenario("straight_line", delta_t=10**25).mechanism is not None
+    with pytest.raises(ModelError, match="delta_t must be a positive number, not 1000"):
+        scenario("straight_line", delta_t=10**400)
+
+
 def test_numbers_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ConstraintError, match=r"reach from 0\.2 to 1\.8 m"):
         scenario("straight_line", tool_start=(2.0, 0.0))

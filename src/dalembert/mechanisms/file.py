@@ -55,6 +55,7 @@ from dalembert.systems.bodies.spatial import JOINTS as SPATIAL_JOINTS
 from dalembert.text import short
 
 TABLES = ("body", "joint", "driver", "spring", "damper", "actuator", "force", "torque")
+LONGEST = 1000  # letters of a message
 HEADER = re.compile(r"\s*\[\[?\s*([\w-]+)\s*\]\]?")
 KEY = re.compile(r"\s*([\w-]+)\s*=")
 # far beyond any mechanism; what is larger is refused before it is parsed
@@ -88,7 +89,8 @@ class Source:
     def fail(
         self, message: str, table: str | None = None, number: int = 0, key: str | None = None
     ) -> NoReturn:
-        """An error with file and line."""
+        """An error with file and line; of a message full of somebody's words, the beginning."""
+        message = message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"
         raise ImportFileError(message, self.file, self.line(table, number, key)) from None
 
 

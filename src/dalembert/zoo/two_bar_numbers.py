@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.errors import ConstraintError, ModelError
 from dalembert.mechanisms import PlanarMechanism
 from dalembert.systems.robot import Robot
+from dalembert.text import short
 from dalembert.zoo import two_bar_arm
 from dalembert.zoo.absolute import two_bars
 
@@ -21,23 +22,27 @@ def two_numbers(value: Any, name: str, positive: bool = False) -> np.ndarray:
     """Two finite numbers (2,), or an error that says which."""
     try:
         found = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.zeros(0)
     if found.shape != (2,) or not np.isfinite(found).all():
-        raise ModelError(f"{name} must be two finite numbers, not {value!r}")
+        raise ModelError(f"{name} must be two finite numbers, not {short(value)}")
     if positive and not (found > 0.0).all():
-        raise ModelError(f"{name} must be positive, not {value!r}")
+        raise ModelError(f"{name} must be positive, not {short(value)}")
     return found
 
 
 def number(value: Any, name: str, positive: bool = False) -> float:
     """A finite number, or an error that says which."""
     real = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not real or not np.isfinite(value) or (positive and not value > 0.0):
+    try:
+        found = float(value) if real else np.nan
+    except OverflowError:  # a whole number of hundreds of digits
+        found = np.nan
+    if not np.isfinite(found) or (positive and not found > 0.0):
         raise ModelError(
-            f"{name} must be a {'positive' * positive or 'finite'} number, not {value!r}"
+            f"{name} must be a {'positive' * positive or 'finite'} number, not {short(value)}"
         )
-    return float(value)
+    return found
 
 
 def direction(angle: float) -> np.ndarray:
