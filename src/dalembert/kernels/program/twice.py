@@ -17,8 +17,10 @@ import numpy as np
 
 from dalembert.kernels.program.program import BINARY, LEAVES, Op, Program, program
 
-_NEAR = 8  # operations beyond the first part, for a result that belongs to it
-_CHEAP = frozenset({Op.NEG, Op.ADD, Op.SUB, Op.MUL, Op.SQ})  # all others are kept
+_FEW = 0.06  # of all operations: results of the first part may take so many more than its values
+_LONG = 100  # operations that a value takes, for it to be kept
+_MOST = 30_000  # instructions of a program that is looked at
+_CHEAP = frozenset({Op.NEG, Op.ADD, Op.SUB, Op.MUL, Op.SQ})  # all others take long
 Rows = Sequence[tuple[int, int, int]]
 
 
@@ -33,8 +35,8 @@ class Halves:
 def in_halves(source: Program) -> Halves | None:
     """The program in two parts at its narrowest place, with what both need computed in both.
 
-    The second part has the values at that place, the results of the first part, and whatever costs
-    more than a product; all else it computes itself. None where no input passes through such a place.
+    The second part has the values at that place, the results of the first part, and what took long to
+    compute; all else it computes itself. None where no input passes through such a place.
 
     >>> from dalembert.kernels.program.trace import trace
     >>> def function(x, y):
@@ -44,6 +46,8 @@ def in_halves(source: Program) -> Halves | None:
     >>> made.cut, len(made.program)  # x0 x1 is computed twice
     (5, 9)
     """
+    if len(source) > _MOST:
+        return None
     rows = list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
     start = 0
     best: list[int] = []
@@ -81,13 +85,16 @@ def _below(rows: Rows, values: Sequence[int]) -> set[int]:
     return needed
 
 
-def _beyond(rows: Rows, below: set[int]) -> list[int]:
-    """Operations that each value takes beyond those of a set, counted as often as they are used."""
-    more: list[int] = []
-    for i, row in enumerate(rows):
-        inside = i in below or row[0] in LEAVES
-        more.append(0 if inside else 1 + sum(more[j] for j in _operands(row)))
-    return more
+def _along(source: Program, rows: Rows, below: set[int]) -> set[int]:
+    """Results of those outputs that come with some values: that take few operations beyond theirs."""
+    found: set[int] = set()
+    start = 0
+    for port in source.outputs:
+        own = source.results[start : start + port.size].tolist()
+        start += port.size
+        if len(_below(rows, own) - below) <= _FEW * len(rows):
+            found.update(own)
+    return found
 
 
 def _narrowest(rows: Rows, entries: range, results: Sequence[int]) -> list[int]:
@@ -176,13 +183,11 @@ class _Net:
 def _forgetting(source: Program, rows: Rows, found: Sequence[int]) -> Halves:
     """First what leads to the values found, and results that come with it; then the rest."""
     results = source.results.tolist()
-    made, below = _Made(rows), _below(rows, found)
-    more = _beyond(rows, below)
-    near = {k for k in results if more[k] <= _NEAR and k not in found}
-    for k in sorted({*found, *near}):
+    made = _Made(rows)
+    for k in sorted({*found, *_along(source, rows, _below(rows, found))}):
         made.need(k)
     cut = len(made.instructions)
-    kept = {k for k in made.number if k < 0 or rows[k][0] not in _CHEAP} | {*found, *results}
+    kept = {*found, *results, -1} | _dear(rows, set(made.number))
     kept |= {rows[k][1] for k in results if rows[k][0] == Op.NEG}  # signs are anywhere
     made.number = {k: i for k, i in made.number.items() if k in kept}
     for place in last_columns(source):
@@ -191,6 +196,20 @@ def _forgetting(source: Program, rows: Rows, found: Sequence[int]) -> Halves:
     numbers = [made.number[k] for k in results]
     constants = source.constants.tolist()
     return Halves(program(source.name, *ports, made.instructions, constants, numbers), cut)
+
+
+def _dear(rows: Rows, first: set[int]) -> set[int]:
+    """Values of the first part that the second one needs and does not compute again."""
+    crossing = {j for i, row in enumerate(rows) if i not in first for j in _operands(row)} & first
+    below: list[int] = []  # per value, the operations that it takes, as bits
+    for i, row in enumerate(rows):
+        bits = 0 if row[0] in LEAVES or i not in first else 1 << i
+        for j in _operands(row) if i in first else ():
+            bits |= below[j]
+        below.append(bits)
+    return {k for k in first if k >= 0 and rows[k][0] not in _CHEAP} | {
+        k for k in crossing if below[k].bit_count() > _LONG
+    }
 
 
 class _Made:
