@@ -1,6 +1,7 @@
 """Write CUDA kernels, inputs and expected outputs into a folder, for a machine that has only CuPy.
 
     python benchmarks/gpu/generate.py FOLDER [--robot panda] [--reduced]
+    python benchmarks/gpu/generate.py FOLDER --robot g1_29dof_rev_1_0.urdf   # with a free base
 
 There, `python run.py FOLDER` checks and times them.
 """
@@ -17,7 +18,7 @@ import numpy as np
 
 import dalembert as dl
 from dalembert.kernels.cuda.rollout import cuda_rollout
-from dalembert.kernels.cuda.source import cuda_source
+from dalembert.kernels.cuda.source import cuda_source, fits_rows
 from dalembert.kernels.program.count import count
 from dalembert.systems.rollouts import METHODS, iteration
 
@@ -51,7 +52,7 @@ def quantities(robot: dl.Robot, folder: Path) -> list[dict[str, Any]]:
         for name, x in zip(arrays, (*given, *results), strict=True):
             np.save(folder / f"{name}.npy", x.reshape(STATES, -1))
         for dtype in DTYPES:
-            for layout in LAYOUTS:
+            for layout in LAYOUTS if fits_rows(program, dtype) else ("column",):
                 made = cuda_source(program, quantity, dtype, layout)
                 file = f"{quantity}_{dtype}_{layout}.cu"
                 (folder / file).write_text(made.text)
@@ -118,12 +119,14 @@ def main() -> None:
     parser.add_argument("--robot", default="panda")
     parser.add_argument("--reduced", action="store_true", help="with grouped inertias")
     chosen = parser.parse_args()
-    robot = dl.load(chosen.robot)
+    urdf = chosen.robot.endswith(".urdf")
+    robot = dl.Robot.from_urdf(chosen.robot, base="free") if urdf else dl.load(chosen.robot)
     robot = robot.reduced() if chosen.reduced else robot
     chosen.folder.mkdir(parents=True, exist_ok=True)
-    entries = quantities(robot, chosen.folder) + rollouts(robot, chosen.folder)
+    entries = quantities(robot, chosen.folder)
+    entries += [] if urdf else rollouts(robot, chosen.folder)
     manifest = {
-        "robot": chosen.robot,
+        "robot": Path(chosen.robot).stem,
         "reduced": chosen.reduced,
         "states": STATES,
         "kernels": entries,
