@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from dalembert.kernels.program.count import Count, count
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.program import BINARY, Op, Port, program
+from dalembert.kernels.program.reading import read
 from dalembert.kernels.program.simplify import simplify
-from dalembert.kernels.program.trace import _read, from_casadi
+from dalembert.kernels.program.trace import from_casadi
 
 SMOOTH = [
     Op.NEG,
@@ -94,4 +95,4 @@ def test_unused_values_disappear():
 
 def test_reading_alone_does_not_simplify():
     function = casadi.Function("f", [X, Y], [X - Y, Y - X])
-    assert count(_read(function)).additions == 2
+    assert count(read(function)).additions == 2

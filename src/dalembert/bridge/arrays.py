@@ -18,7 +18,8 @@ def is_symbolic(value: Any) -> bool:
     >>> is_symbolic(symbol("x")), is_symbolic(np.ones(2))
     (True, False)
     """
-    return str(type(value).__module__).startswith("casadi")  # SymPy has types without a module
+    kind = type(value)  # SymPy has types without a module
+    return str(kind.__module__).startswith("casadi") or getattr(kind, "is_symbols", False)
 
 
 def symbol(name: str, *shape: int) -> Any:

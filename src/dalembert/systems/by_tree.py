@@ -63,7 +63,7 @@ def _traced(
         return variant.outputs(tree.model, **inputs)
 
     shapes = {port.name: tuple(own[str(size)] for size in sizes) for port, sizes in given}
-    return trace(function, shapes, name=name)
+    return trace(function, shapes, name=name, plain=True)
 
 
 def _places(

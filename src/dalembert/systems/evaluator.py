@@ -349,7 +349,7 @@ def traced(
     """The program of a function of these inputs."""
     from dalembert.kernels.program.trace import trace
 
-    return trace(function, {port.name: port.shape for port in inputs}, name=name)
+    return trace(function, {port.name: port.shape for port in inputs}, name=name, plain=True)
 
 
 def _plain_signature(method: Any) -> str:

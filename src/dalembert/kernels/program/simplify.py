@@ -5,16 +5,22 @@ and `sin(x)` are one operation each. Signs are carried through products and sums
 cost nothing, and become a NEG only where nothing else can absorb them.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dalembert.kernels.program.interpret import MEANING
-from dalembert.kernels.program.program import BINARY, LEAVES, Op, Program, program
+from dalembert.kernels.program.program import BINARY, LEAVES, Op, Port, Program, program
 
 _ODD = frozenset(
     {Op.SIN, Op.TAN, Op.ASIN, Op.ATAN, Op.SINH, Op.TANH, Op.ASINH, Op.ATANH, Op.ERF, Op.SIGN}
 )
 _EVEN = frozenset({Op.COS, Op.COSH, Op.ABS, Op.SQ})
 _COMMUTE = frozenset({Op.MIN, Op.MAX, Op.EQ, Op.NE, Op.AND, Op.OR, Op.HYPOT})
+
+# as numbers, which are read quicker than members
+_CONST, _ADD, _SUB, _MUL = map(int, (Op.CONST, Op.ADD, Op.SUB, Op.MUL))
+_DIV, _SQ = map(int, (Op.DIV, Op.SQ))
 
 Signed = tuple[int, int]
 """A value number and its sign, +1 or -1."""
@@ -26,23 +32,13 @@ def simplify(source: Program) -> Program:
     Sums and products are treated as for real numbers (`x - x` is 0 and `0 * x` is 0, also where x
     may be infinite), and a quotient by a constant becomes a product.
     """
-    table = _Table()
-    values: list[Signed] = []
-    instructions = zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True)
-    for op, a, b in instructions:
-        if op == Op.INPUT:
-            values.append((table.node(Op.INPUT, a), 1))
-        elif op == Op.CONST:
-            values.append(table.constant(float(source.constants[a])))
-        elif op in BINARY:
-            values.append(table.binary(Op(op), values[a], values[b]))
-        else:
-            values.append(table.unary(Op(op), values[a]))
-    results = [table.plain(values[k]) for k in source.results.tolist()]
-    return _sweep(source, table, results)
+    table = Table()
+    count = sum(port.size for port in source.inputs)
+    results = table.replayed(source, [(table.node(Op.INPUT, k), 1) for k in range(count)])
+    return table.program(source.name, source.inputs, source.outputs, results)
 
 
-class _Table:
+class Table:
     """Instructions without duplicates: asking again for a value returns its number."""
 
     def __init__(self) -> None:
@@ -50,28 +46,32 @@ class _Table:
         self.numbers: dict[tuple[int, int, int], int] = {}
         self.constants: list[float] = []
         self.known: dict[float, int] = {}
+        self.values: list[float | None] = []  # of constants, None of anything else
 
-    def node(self, op: Op, a: int, b: int = -1) -> int:
-        key = (int(op), a, b)
-        if key not in self.numbers:
-            self.numbers[key] = len(self.nodes)
+    def node(self, op: int, a: int, b: int = -1) -> int:
+        key = (op, a, b)
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.nodes)
             self.nodes.append(key)
-        return self.numbers[key]
+            self.values.append(self.constants[a] if op == _CONST else None)
+        return found
 
     def constant(self, value: float) -> Signed:
         sign = -1 if value < 0.0 else 1
         return self._literal(sign * value), sign
 
     def _literal(self, value: float) -> int:
-        if value not in self.known:
-            self.known[value] = self.node(Op.CONST, len(self.constants))
+        found = self.known.get(value)
+        if found is None:
             self.constants.append(value)
-        return self.known[value]
+            found = self.known[value] = self.node(_CONST, len(self.constants) - 1)
+        return found
 
     def number(self, x: Signed) -> float | None:
         """The value of a constant, None of anything else."""
-        op, a, _ = self.nodes[x[0]]
-        return x[1] * self.constants[a] if op == Op.CONST else None
+        value = self.values[x[0]]
+        return None if value is None else x[1] * value
 
     def plain(self, x: Signed) -> int:
         """The number of a value whose sign its user cannot absorb."""
@@ -94,12 +94,12 @@ class _Table:
         p, q = self.number(x), self.number(y)
         if p is not None and q is not None:
             return self._fold(op, p, q)
-        if op == Op.ADD:
-            return self._sum(x, y)
-        if op == Op.SUB:
-            return self._sum(x, (y[0], -y[1]))
-        if op == Op.MUL:
-            return self._product(x, y)
+        if op == _ADD:
+            return self.sum(x, y)
+        if op == _SUB:
+            return self.sum(x, (y[0], -y[1]))
+        if op == _MUL:
+            return self.product(x, y)
         if op == Op.DIV:
             return self._quotient(x, y)
         if op == Op.POW and q is not None:
@@ -113,46 +113,84 @@ class _Table:
         with np.errstate(all="ignore"):
             return self.constant(float(MEANING[op](*map(np.float64, numbers))))
 
-    def _sum(self, x: Signed, y: Signed) -> Signed:
-        if self.number(x) == 0.0:
-            return y
-        if self.number(y) == 0.0:
-            return x
+    def sum(self, x: Signed, y: Signed) -> Signed:
         (a, s), (b, t) = x, y
-        if s == t:  # s (a + b)
-            return self.node(Op.ADD, min(a, b), max(a, b)), s
-        if a == b:
-            return self.constant(0.0)
-        if (int(Op.SUB), b, a) in self.numbers:  # s (a - b) = -s (b - a), which is there already
-            return self.node(Op.SUB, b, a), -s
-        return (self.node(Op.SUB, a, b), 1) if s > 0 else (self.node(Op.SUB, b, a), 1)
-
-    def _product(self, x: Signed, y: Signed) -> Signed:
-        if self.number(x) is not None:
-            x, y = y, x
-        (a, s), (b, t), value = x, y, self.number(y)
-        if value == 0.0:
+        if self.values[a] == 0.0:
             return y
-        if value is not None and abs(value) == 1.0:
+        if self.values[b] == 0.0:
+            return x
+        left = self._cancelled(a, s, b, t) or self._cancelled(b, t, a, s)
+        if left is not None:
+            return left
+        if a == b:
+            return self._scaled(x, self.constant(float(1 + s * t)))
+        if s == t and self._on_circle(a, b):
+            return self.constant(float(s))
+        if s == t:  # s (a + b)
+            return self.node(_ADD, a, b) if a < b else self.node(_ADD, b, a), s
+        first, second = (a, b) if s > 0 else (b, a)
+        if (_SUB, second, first) in self.numbers:  # its negative is there already
+            return self.node(_SUB, second, first), -1
+        return self.node(_SUB, first, second), 1
+
+    def _cancelled(self, a: int, s: int, b: int, t: int) -> Signed | None:
+        """s a + t b where a is itself a sum of which one term is -t b: its other term, else None."""
+        op, c, d = self.nodes[a]
+        if op == _ADD and s != t:
+            return (d, s) if c == b else (c, s) if d == b else None
+        if op == _SUB:
+            return (d, -s) if c == b and s != t else (c, s) if d == b and s == t else None
+        return None
+
+    def _on_circle(self, a: int, b: int) -> bool:
+        """Whether these are the squares of a sine and a cosine of the same angle."""
+        (op, c, _), (other, d, _) = self.nodes[a], self.nodes[b]
+        if op != _SQ or other != _SQ:
+            return False
+        (op, c, _), (other, d, _) = self.nodes[c], self.nodes[d]
+        return c == d and {op, other} == {Op.SIN, Op.COS}
+
+    def product(self, x: Signed, y: Signed) -> Signed:
+        (a, s), (b, t) = x, y
+        if self.values[a] is None and self.values[b] is None:
+            if a == b:
+                return self.node(Op.SQ, a), s * t
+            for (op, c, d), other in ((self.nodes[a], b), (self.nodes[b], a)):
+                if op == _DIV and d == other:  # (c / d) d
+                    return c, s * t
+                if op == _DIV and self.values[c] == 1.0:  # (1 / d) x, which may meet d again
+                    return self._quotient((other, s * t), (d, 1))
+            return self.node(_MUL, a, b) if a < b else self.node(_MUL, b, a), s * t
+        return self._scaled(y, x) if self.values[b] is None else self._scaled(x, y)
+
+    def _scaled(self, x: Signed, factor: Signed) -> Signed:
+        """The product with a constant, which stands first."""
+        (a, s), (b, t) = x, factor
+        value = self.values[b]
+        if value is None or value == 0.0:
+            return factor
+        if value == 1.0:
             return a, s * t
         op, c, d = self.nodes[a]
-        if value is not None and op == Op.MUL and self.number((c, 1)) is not None:  # k (c d)
-            scale = self._fold(Op.MUL, value, self.constants[self.nodes[c][1]])
-            return self._product((d, s), scale)
-        if a == b:
-            return self.node(Op.SQ, a), s * t
-        # a constant factor stands first
-        first, second = (b, a) if value is not None else (min(a, b), max(a, b))
-        return self.node(Op.MUL, first, second), s * t
+        inner = self.values[c] if op in (_MUL, _DIV) else 2.0 if op == _ADD and c == d else None
+        if inner is not None:
+            scale, sign = self._fold(Op.MUL, value, inner)
+            if op == _DIV:  # k (c / d)
+                return self._quotient((scale, s * t * sign), (d, 1))
+            return self._scaled((d, s * t), (scale, sign))  # k (c d), and k (d + d)
+        return self.node(_ADD, a, a) if value == 2.0 else self.node(_MUL, b, a), s * t
 
     def _quotient(self, x: Signed, y: Signed) -> Signed:
         value = self.number(y)
         if self.number(x) == 0.0:
             return x
         if value is not None and value != 0.0:
-            return self._product(x, self.constant(1.0 / value))
+            return self.product(x, self.constant(1.0 / value))
         if x[0] == y[0]:
             return self.constant(float(x[1] * y[1]))
+        op, c, d = self.nodes[x[0]]
+        if op == _MUL and y[0] in (c, d):  # (c d) / c
+            return d if y[0] == c else c, x[1] * y[1]
         return self.node(Op.DIV, x[0], y[0]), x[1] * y[1]
 
     def _power(self, x: Signed, exponent: float) -> Signed:
@@ -163,9 +201,9 @@ class _Table:
         if exponent == -1.0:
             return self._quotient(self.constant(1.0), x)
         if exponent in (1.0, 2.0, 3.0, 4.0):
-            square = self._product(x, x)
-            return {1.0: x, 2.0: square, 3.0: self._product(x, square)}.get(
-                exponent, self._product(square, square)
+            square = self.product(x, x)
+            return {1.0: x, 2.0: square, 3.0: self.product(x, square)}.get(
+                exponent, self.product(square, square)
             )
         return self.node(Op.POW, self.plain(x), self.plain(self.constant(exponent))), 1
 
@@ -177,29 +215,44 @@ class _Table:
             return y
         return self.node(Op.SELECT0, x[0], y[0]), y[1]
 
+    def replayed(self, source: Program, inputs: Sequence[Signed]) -> list[Signed]:
+        """The results of a program of these values."""
+        values: list[Signed] = []
+        instructions = zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True)
+        for op, a, b in instructions:
+            if op == Op.INPUT:
+                values.append(inputs[a])
+            elif op == _CONST:
+                values.append(self.constant(float(source.constants[a])))
+            elif op in BINARY:
+                values.append(self.binary(Op(op), values[a], values[b]))
+            else:
+                values.append(self.unary(Op(op), values[a]))
+        return [values[k] for k in source.results.tolist()]
 
-def _sweep(source: Program, table: _Table, results: list[int]) -> Program:
-    """Only what the results need, depth first: a value stands shortly before its first use."""
-    order = _depth_first(table.nodes, results)
-    renumber = {old: new for new, old in enumerate(order)}
-    instructions, constants = [], []
-    for old in order:
-        op, a, b = table.nodes[old]
-        if op == Op.CONST:
-            constants.append(table.constants[a])
-            instructions.append((op, len(constants) - 1, -1))
-        elif op == Op.INPUT:
-            instructions.append((op, a, -1))
-        else:
-            instructions.append((op, renumber[a], renumber[b] if b >= 0 else -1))
-    return program(
-        source.name,
-        source.inputs,
-        source.outputs,
-        instructions,
-        constants,
-        [renumber[k] for k in results],
-    )
+    def program(
+        self,
+        name: str,
+        inputs: tuple[Port, ...],
+        outputs: tuple[Port, ...],
+        values: Sequence[Signed],
+    ) -> Program:
+        """Only what these results need, depth first: a value stands shortly before its first use."""
+        results = [self.plain(x) for x in values]
+        order = _depth_first(self.nodes, results)
+        renumber = {old: new for new, old in enumerate(order)}
+        instructions, constants = [], []
+        for old in order:
+            op, a, b = self.nodes[old]
+            if op == _CONST:
+                constants.append(self.constants[a])
+                instructions.append((op, len(constants) - 1, -1))
+            elif op == Op.INPUT:
+                instructions.append((op, a, -1))
+            else:
+                instructions.append((op, renumber[a], renumber[b] if b >= 0 else -1))
+        found = [renumber[k] for k in results]
+        return program(name, inputs, outputs, instructions, constants, found)
 
 
 def _depth_first(nodes: list[tuple[int, int, int]], roots: list[int]) -> list[int]:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dalembert import bridge
 from dalembert.errors import CompileError
+from dalembert.kernels.program import recorder
 from dalembert.kernels.program.order import ordered
-from dalembert.kernels.program.program import BINARY, Op, Port, Program, program
+from dalembert.kernels.program.program import Port, Program
+from dalembert.kernels.program.reading import read
 from dalembert.kernels.program.simplify import simplify
 
 if TYPE_CHECKING:
     import casadi
-
-# CasADi's names that differ from ours; INV, TWICE, ASSIGN and the ports are expanded below.
-_RENAMED = {"FABS": Op.ABS, "FMIN": Op.MIN, "FMAX": Op.MAX, "IF_ELSE_ZERO": Op.SELECT0}
-_OPS = {**Op.__members__, **_RENAMED, "CONSTPOW": Op.POW}
 
 
 def trace(
@@ -27,18 +24,23 @@ def trace(
     inputs: Mapping[str, tuple[int, ...]],
     name: str = "program",
     optimise: bool = True,
+    plain: bool = False,
 ) -> Program:
     """The arithmetic that `function` does on arrays of these shapes, called by keyword.
 
     The function may return an array (or a number), a tuple of them, or a dict whose keys name the
     outputs. Zeros, ones and repeated subexpressions are gone from the result; with
-    ``optimise=False`` what the function computes twice is there twice.
+    ``optimise=False`` what the function computes twice is there twice. A function that is `plain`
+    NumPy, without effects of its own, is tried without CasADi first (recorder.py), which is quicker.
 
     >>> import numpy as np
     >>> p = trace(lambda q: np.sin(q) * np.sin(q[0]), {"q": (2,)})
     >>> p.signature, len(p)
     ('(2)->(2)', 6)
     """
+    if plain and optimise:
+        with contextlib.suppress(Exception):  # what is wrong shows again below
+            return ordered(_recorded(function, inputs, name))
     import casadi
 
     arrays = {key: bridge.symbol(key, *shape) for key, shape in inputs.items()}
@@ -52,7 +54,7 @@ def trace(
     if optimise and flat:
         flat = casadi.cse(flat)
     traced = replace(
-        _read(casadi.Function("f", [bridge.column(x) for x in arrays.values()], flat)),
+        read(casadi.Function("f", [bridge.column(x) for x in arrays.values()], flat)),
         name=name,
         inputs=tuple(Port(key, tuple(shape)) for key, shape in inputs.items()),
         outputs=tuple(Port(key, bridge.shape_of(value)) for key, value in named.items()),
@@ -60,12 +62,27 @@ def trace(
     return ordered(simplify(traced)) if optimise else traced
 
 
+def _recorded(
+    function: Callable[..., Any], inputs: Mapping[str, tuple[int, ...]], name: str
+) -> Program:
+    """The program by `recorder`, which raises where it cannot follow."""
+    with bridge.marks(wanted=False):
+        table, returned = recorder.record(function, inputs)
+    named = _named(returned)
+    return table.program(
+        name,
+        tuple(Port(key, tuple(shape)) for key, shape in inputs.items()),
+        tuple(Port(key, bridge.shape_of(value)) for key, value in named.items()),
+        [x for value in named.values() for x in recorder.entries(table, value)],
+    )
+
+
 def from_casadi(function: casadi.Function) -> Program:
     """The program of a CasADi function; (n, 1) matrices become vectors and (1, 1) scalars."""
     if function.is_a("SXFunction"):
-        return ordered(simplify(_read(function)))
+        return ordered(simplify(read(function)))
     try:
-        return ordered(simplify(_read(function.expand())))
+        return ordered(simplify(read(function.expand())))
     except RuntimeError as error:
         message = f"{function.name()} cannot be written as scalar operations: {error}"
         raise CompileError(message) from error
@@ -77,96 +94,3 @@ def _named(returned: Any) -> dict[str, Any]:
     if isinstance(returned, tuple | list):
         return {f"out{k}": value for k, value in enumerate(returned)}
     return {"out": returned}
-
-
-def _shape(rows: int, columns: int) -> tuple[int, ...]:
-    return (rows, columns) if columns != 1 else (rows,) if rows != 1 else ()
-
-
-def _positions(sparsity: casadi.Sparsity) -> list[int]:
-    """C-order position of every nonzero of a column-major matrix."""
-    rows, columns = sparsity.get_triplet()
-    return [i * sparsity.size2() + j for i, j in zip(rows, columns, strict=True)]
-
-
-def _read(function: casadi.Function) -> Program:
-    """The public instruction list of an SX function, as single-assignment code."""
-    inputs = [function.sparsity_in(k) for k in range(function.n_in())]
-    outputs = [function.sparsity_out(k) for k in range(function.n_out())]
-    reader = _Reader(inputs, outputs)
-    for k in range(function.n_instructions()):
-        reader.take(function, k)
-    return program(
-        function.name(),
-        _ports(function.name_in(), inputs),
-        _ports(function.name_out(), outputs),
-        reader.instructions,
-        reader.constants,
-        reader.results(),
-    )
-
-
-def _ports(names: list[str], sparsities: list[casadi.Sparsity]) -> tuple[Port, ...]:
-    shapes = [_shape(*sparsity.shape) for sparsity in sparsities]
-    return tuple(Port(name, shape) for name, shape in zip(names, shapes, strict=True))
-
-
-class _Reader:
-    """Turns instructions on a work vector, whose slots are reused, into values assigned once."""
-
-    def __init__(self, inputs: list[casadi.Sparsity], outputs: list[casadi.Sparsity]):
-        import casadi
-
-        self.names = {getattr(casadi, key): key[3:] for key in dir(casadi) if key[:3] == "OP_"}
-        self.instructions: list[tuple[int, int, int]] = []
-        self.constants: list[float] = []
-        self.slots: dict[int, int] = {}
-        self.inputs = [_positions(s) for s in inputs]
-        self.outputs = [_positions(s) for s in outputs]
-        self.sizes = [s.numel() for s in outputs]
-        self.offsets = np.cumsum([0, *(s.numel() for s in inputs)]).tolist()
-        self.starts = np.cumsum([0, *self.sizes]).tolist()
-        self.found: dict[int, int] = {}
-
-    def emit(self, op: Op, a: int, b: int = -1) -> int:
-        self.instructions.append((op, a, b))
-        return len(self.instructions) - 1
-
-    def constant(self, value: float) -> int:
-        self.constants.append(value)
-        return self.emit(Op.CONST, len(self.constants) - 1)
-
-    def results(self) -> list[int]:
-        """Value of every output entry; what CasADi leaves out as structurally zero is zero."""
-        missing = [k for k in range(self.starts[-1]) if k not in self.found]
-        if missing:
-            self.found |= dict.fromkeys(missing, self.constant(0.0))
-        return [self.found[k] for k in range(self.starts[-1])]
-
-    def take(self, function: casadi.Function, k: int) -> None:
-        name = self.names[function.instruction_id(k)]
-        source, target = function.instruction_input(k), function.instruction_output(k)
-        if name == "OUTPUT":
-            port, nonzero = target
-            self.found[self.starts[port] + self.outputs[port][nonzero]] = self.slots[source[0]]
-        elif name == "INPUT":
-            port, nonzero = source
-            position = self.offsets[port] + self.inputs[port][nonzero]
-            self.slots[target[0]] = self.emit(Op.INPUT, position)
-        elif name == "CONST":
-            self.slots[target[0]] = self.constant(function.instruction_constant(k))
-        else:
-            values = [self.slots[slot] for slot in source]
-            self.slots[target[0]] = self.operation(name, values)
-
-    def operation(self, name: str, values: list[int]) -> int:
-        if name == "ASSIGN":
-            return values[0]
-        if name == "INV":
-            return self.emit(Op.DIV, self.constant(1.0), values[0])
-        if name == "TWICE":
-            return self.emit(Op.ADD, values[0], values[0])
-        op = _OPS.get(name)
-        if op is None:
-            raise CompileError(f"CasADi's operation {name} has no compiled form")
-        return self.emit(op, values[0], values[1] if op in BINARY else -1)
