@@ -177,7 +177,7 @@ def test_a_broken_entry_of_the_stubs_is_compiled_anew_and_replaced(monkeypatch):
     stored = {}
     monkeypatch.setattr(cache, "get", lambda key: stored.get(key, b"not an object"))
     monkeypatch.setattr(cache, "put", stored.__setitem__)
-    load_again = stubs.stubs.__wrapped__
+    load_again = stubs.call_stub.__wrapped__
     assert load_again()["dalembert_call"]
     assert any(key.startswith("packed stubs") for key in stored)
     monkeypatch.setattr(stubs, "_compile", pytest.fail)
@@ -201,7 +201,8 @@ def test_a_new_process_starts_warm(traced, folder):
     source_digest.cache_clear()
     kernel = build("warm", traced, INPUTS, OUTPUTS, "f")
     kernel.ufunc(STATE)
-    stubs.stubs.__wrapped__()  # into this cache too
+    for load in (stubs.stubs, stubs.call_stub):
+        load.__wrapped__()  # into this cache too
     before = {entry.name: entry.stat().st_ino for entry in folder.iterdir()}
     command = [sys.executable, "-c", WARM]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
