@@ -15,7 +15,7 @@ from dalembert.kernels.call.check import Check
 from dalembert.kernels.call.confirm import Reference, enabled
 from dalembert.kernels.call.gufunc import make_ufunc, signature
 from dalembert.kernels.call.objects import linked, linked_text
-from dalembert.kernels.call.settings import settings_address
+from dalembert.kernels.call.settings import get_num_threads, settings_address
 from dalembert.kernels.call.sources import source_digest
 from dalembert.kernels.llvm.handler import KNOWN, handler
 from dalembert.kernels.llvm.handler import SYMBOL as HANDLER
@@ -80,7 +80,8 @@ class _Code:
             report(_TRACED)
             rest = 1.0 - _TRACED
             return object_code(
-                program, dtype, self._target, lambda share: report(_TRACED + rest * share)
+                *(program, dtype, self._target, lambda share: report(_TRACED + rest * share)),
+                threads=get_num_threads(),
             )
 
     def cache_key(self, dtype: str) -> str:

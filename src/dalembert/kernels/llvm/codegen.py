@@ -5,14 +5,17 @@ LLVM is loaded only here and only when something is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ctypes import string_at
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from dalembert.errors import CompileError
 from dalembert.forking import llvm_lock
 from dalembert.kernels.llvm.load import pack
 from dalembert.kernels.llvm.loop import loops
+from dalembert.kernels.llvm.side_by_side import side_by_side
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.llvm.text import Vector
 from dalembert.kernels.program.program import Program
@@ -23,9 +26,19 @@ if TYPE_CHECKING:
 
 def llvm_ir(program: Program, dtype: str, target: Target) -> list[str]:
     """The program's LLVM assembly, module by module; dtype is "float64" or "float32"."""
+    return [written() for written in modules(program, dtype, target)]
+
+
+def modules(program: Program, dtype: str, target: Target) -> list[Callable[[], str]]:
+    """What writes each module of the program's LLVM assembly."""
     if dtype not in ("float64", "float32"):
         raise CompileError(f"kernels compute in float64 or float32, not in {dtype}")
-    return [module(text, target) for text in loops(program, Vector.of(dtype, target), target)]
+    texts = loops(program, Vector.of(dtype, target), target)
+    return [partial(_module, text, target) for text in texts]
+
+
+def _module(written: Callable[[], str], target: Target) -> str:
+    return module(written(), target)
 
 
 def module(text: str, target: Target) -> str:
@@ -48,15 +61,12 @@ def object_code(
     dtype: str,
     target: Target,
     progress: Callable[[float], None] = lambda share: None,
+    threads: int = 1,
 ) -> bytes:
     """Relocatable objects that together export `dalembert_loop` and `dalembert_one`, packed."""
-    texts = llvm_ir(program, dtype, target)
-    lengths = [len(text) for text in texts]
-    objects = []
-    for i, text in enumerate(texts):
-        objects.append(emitted(text, target))
-        progress(sum(lengths[: i + 1]) / sum(lengths))
-    return pack(objects)
+    written = modules(program, dtype, target)
+    with llvm_lock:  # for all threads that compile
+        return pack(side_by_side(written, partial(_emit, target=target), threads, progress))
 
 
 def emitted(text: str, target: Target) -> bytes:
@@ -66,40 +76,78 @@ def emitted(text: str, target: Target) -> bytes:
 
 
 def _emit(text: str, target: Target) -> bytes:
-    parsed, machine = _parsed(text, target)
-    return machine.emit_object(parsed)
+    with _tools(target) as tools:
+        return _object(_parsed(text, tools), tools.machine)
+
+
+def _object(parsed: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
+    """What `machine.emit_object` gives, but without llvmlite's lock around the long work."""
+    from llvmlite.binding import ffi
+
+    emit = ffi.lib.LLVMPY_TargetMachineEmitToMemory
+    with ffi.OutputString() as error:
+        # where llvmlite hides the function elsewhere, threads wait for each other
+        buffer = getattr(emit, "_cfn", emit)(machine, parsed, 1, error)
+        if not buffer:
+            raise CompileError(f"LLVM cannot compile the program: {error}")
+    try:
+        start, size = ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer)
+        return string_at(start, size)
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 def assembly(program: Program, dtype: str, target: Target) -> str:
     """The machine instructions, for people."""
     texts = []
-    with llvm_lock:
+    with llvm_lock, _tools(target) as tools:
         for text in llvm_ir(program, dtype, target):
-            parsed, machine = _parsed(text, target)
-            texts.append(machine.emit_assembly(parsed))
+            texts.append(tools.machine.emit_assembly(_parsed(text, tools)))
     return "\n".join(texts)
 
 
-def _parsed(text: str, target: Target) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+def _parsed(text: str, tools: _Tools) -> llvm.ModuleRef:
     import llvmlite.binding as llvm
 
-    machine, passes, builder = _tools(target)
     try:
         # in a context of its own, for what a context has seen it keeps
         module = llvm.parse_assembly(text, context=llvm.create_context())
     except RuntimeError as error:
         raise CompileError(f"LLVM rejects the program: {error}") from error
-    module.data_layout = str(machine.target_data)
-    passes.run(module, builder)
-    return module, machine
+    module.data_layout = str(tools.machine.target_data)
+    tools.passes.run(module, tools.builder)
+    return module
 
 
-@cache
-def _tools(target: Target) -> tuple[llvm.TargetMachine, llvm.ModulePassManager, llvm.PassBuilder]:
-    """What compiles for a target, made once: llvmlite leaves memory behind for each of them.
+class _Tools(NamedTuple):
+    """What one thread compiles with for a target."""
+
+    machine: llvm.TargetMachine
+    passes: llvm.ModulePassManager
+    builder: llvm.PassBuilder
+
+
+_idle: dict[Target, list[_Tools]] = {}
+
+
+@contextmanager
+def _tools(target: Target) -> Iterator[_Tools]:
+    """Tools that nobody else uses, kept for later: llvmlite leaves memory behind for each of them.
 
     (1.5 kB for a builder, 96 bytes for passes; a run of them adds 32 bytes to what the builder holds.)
     """
+    idle = _idle.setdefault(target, [])
+    try:
+        tools = idle.pop()
+    except IndexError:
+        tools = _new_tools(target)
+    try:
+        yield tools
+    finally:
+        idle.append(tools)
+
+
+def _new_tools(target: Target) -> _Tools:
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()
@@ -111,4 +159,4 @@ def _tools(target: Target) -> tuple[llvm.TargetMachine, llvm.ModulePassManager, 
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-    return machine, passes, builder
+    return _Tools(machine, passes, builder)

@@ -8,6 +8,7 @@ Floating-point exception flags are left as they were: kernels are quiet, NaN and
 themselves.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from dalembert.kernels.llvm import calls, layout, threads
@@ -23,19 +24,26 @@ from dalembert.kernels.llvm.text import Text, Vector
 from dalembert.kernels.llvm.transpose import UNROLLED, Place
 from dalembert.kernels.program.components import scheduled
 from dalembert.kernels.program.program import LEAVES, Program
+from dalembert.kernels.program.segments import Part
 
+SHORT = 300  # instructions of a program whose module is not worth a thread of its own
 _ONE = (("ptr", "in"), ("ptr", "out"))
 
 
-def loops(program: Program, v: Vector, target: Target) -> list[str]:
-    """Assembly of both functions, and of the parts: beside them if there is one, else apart."""
+def loops(program: Program, v: Vector, target: Target) -> list[Callable[[], str]]:
+    """What writes the assembly of both functions, and of the parts: apart, unless they are short."""
     plan = Plan(program, scheduled(program), v, arguments(program))
     parts = _parts(plan)
-    if len(parts) == 1:
-        return [f"{parts[0]}\n{_both(plan, target)}"]
-    parameters = ", ".join(["ptr"] * (3 + len(plan.outputs)))
+    if _is_short(plan):
+        return [lambda: f"{parts[0]()}\n{_both(plan, target)}"]
+    parameters = ", ".join(["ptr"] * (3 + len(plan.outputs) + bool(moves(plan))))
     declared = [f"declare void @part_{i}({parameters}) nounwind" for i in range(len(parts))]
-    return ["\n".join([*declared, _both(plan, target)]), *parts]
+    return [lambda: "\n".join([*declared, _both(plan, target)]), *parts]
+
+
+def _is_short(plan: Plan) -> bool:
+    """Whether everything is one module."""
+    return len(plan.parts) == 1 and len(plan.program) < SHORT
 
 
 def _both(plan: Plan, target: Target) -> str:
@@ -64,19 +72,24 @@ def _guards(need: int) -> str:
     return "\n".join([checks(), *both])
 
 
-def _parts(plan: Plan) -> list[str]:
-    """The functions of all parts; each asks for its share of the lines to be written next."""
+def _parts(plan: Plan) -> list[Callable[[], str]]:
+    """What writes the functions of all parts; each asks for its share of the lines written next."""
     lines = plan.lines
     work = [sum(op not in LEAVES for op in part.program.op.tolist()) for part in plan.parts]
-    total, done, texts = max(1, sum(work)), 0, []
+    total, done = max(1, sum(work)), 0
+    texts: list[Callable[[], str]] = []
+    linkage = "internal " if _is_short(plan) else ""
     for i, part in enumerate(plan.parts):
         share = lines[len(lines) * done // total : len(lines) * (done + work[i]) // total]
         done += work[i]
         asked = Asked(share, len(plan.outputs), moves(plan))
-        linkage = "internal " if len(work) == 1 else ""
-        text = function(f"part_{i}", part.program, plan.v, part.places, asked, linkage)
-        texts.append(f"{declarations(part.program, plan.v)}\n{text}")
+        texts.append(partial(_part, i, part, plan.v, asked, linkage))
     return texts
+
+
+def _part(number: int, part: Part, v: Vector, asked: Asked, linkage: str) -> str:
+    text = function(f"part_{number}", part.program, v, part.places, asked, linkage)
+    return f"{declarations(part.program, v)}\n{text}"
 
 
 def _one(plan: Plan, deep: bool) -> str:
