@@ -328,7 +328,7 @@ def test_a_failing_float32_compilation_is_raised_every_time(monkeypatch, shape):
     kernel = new_kernel(f"failing {shape}")
     real = codegen.object_code
 
-    def fails(program, dtype, target, progress):
+    def fails(program, dtype, *more, **options):
         raise CompileError(f"no {dtype} today")
 
     monkeypatch.setattr(codegen, "object_code", fails)

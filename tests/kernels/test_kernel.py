@@ -130,10 +130,10 @@ def test_threads_compile_once(traced, monkeypatch):
     compiled = []
     real = codegen.object_code
 
-    def slow(program, dtype, target, progress):
+    def slow(program, dtype, target, *more, **options):
         compiled.append(dtype)
         time.sleep(0.05)
-        return real(program, dtype, target, progress)
+        return real(program, dtype, target, *more, **options)
 
     monkeypatch.setattr(codegen, "object_code", slow)
     kernels = []

@@ -67,7 +67,7 @@ def test_hundreds_of_kernels_leave_nothing_behind(monkeypatch):
     """Compiled once and linked anew each time, which is what would leak; 0.2 MB and 4 maps each."""
     made = {}
 
-    def once(program, dtype, target, progress):
+    def once(program, dtype, target, *more, **options):
         if dtype not in made:
             made[dtype] = object_code(program, dtype, target)
         return made[dtype]
