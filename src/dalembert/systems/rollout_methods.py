@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import SettingError
+from dalembert.kernels.call.adaptive import AdaptiveLoop
 from dalembert.kernels.call.rollout import Rollout
 from dalembert.kernels.cuda.device import DeviceRollout, on_device
+from dalembert.systems.adaptive_runs import Accuracy, AdaptiveRun
 from dalembert.systems.exported import Exported
 from dalembert.systems.lanes import either, finite
-from dalembert.systems.law import Controller, law_digest
+from dalembert.systems.law import Controller, compiling, law_digest
 from dalembert.systems.rollout_runs import Made, Run, checked
-from dalembert.systems.rollouts import require_friction, rollout_iteration
+from dalembert.systems.rollouts import regular, require_friction, rollout_iteration, rubs
 from dalembert.systems.status import Status, require_mode
+from dalembert.systems.tableau import PAIRS
+from dalembert.systems.tries import tries_iteration
 
 
 class Rollouts(Exported):
@@ -34,6 +39,9 @@ class Rollouts(Exported):
         controls: Any = None,
         activation: Any = None,
         errors: str = "raise",
+        rtol: float = 1e-10,
+        atol: float = 1e-12,
+        max_steps: int = 100_000,
     ) -> tuple[Any, ...]:
         """q (saves, ..., nq) and qd (saves, ..., nv) after every `every`-th of `steps` steps of `dt`.
 
@@ -44,6 +52,11 @@ class Rollouts(Exported):
         rounding what `simulate` computes by that name: Coulomb friction rises over the velocity
         `smoothing`, or is its plain sign with ``friction="plain"``. CuPy arrays are integrated where
         they are, on the GPU.
+
+        Methods "RK45" and "RK23" choose steps by `rtol` and `atol`, each run its own: one that needs
+        many small steps does not hold up its neighbours, and every run is what it is alone, bit for
+        bit. States are saved at the same times, between steps. `tau` holds throughout, or is a
+        controller. With flags, `tries` (...) comes back before the status: steps that were tried.
 
         With ``tau=None`` and `controls` (..., nu) its actuators drive it; where they have activations
         (..., na), these come back as a third array, from `activation` or zero at the start.
@@ -76,12 +89,14 @@ class Rollouts(Exported):
         none = np.zeros(0) if law is not None else tau
         state = self._rolled(q, qd, none, controls, activation)
         made = self._made_rollout(method, friction, controls is not None, law)
-        run = Run(made, state, law, (steps, every, dt), smoothing)
-        return checked(self, run, errors)
+        about = (state, law, (steps, every, dt), smoothing)
+        if isinstance(made, AdaptiveLoop):
+            return AdaptiveRun(made, *about, Accuracy(rtol, atol, max_steps))(self, errors)
+        return checked(self, Run(made, *about), errors)
 
     def _made_rollout(
         self, method: str, friction: str, controlled: bool, law: Controller | None
-    ) -> Made:
+    ) -> Made | AdaptiveLoop:
         """The kernels of these choices, kept."""
         require_friction(friction)
         seen = self.dynamics
@@ -89,9 +104,24 @@ class Rollouts(Exported):
         key = (method, friction, controlled, known_as)
         known = self.__dict__.setdefault("_rollouts", {})
         if key not in known:
-            made = rollout_iteration(self, method, friction, controlled, law=law)
-            known[key] = Made(Rollout(made), DeviceRollout(made, method))
+            known[key] = self._new_rollout(method, friction, controlled, law)
         return known[key]
+
+    def _new_rollout(
+        self, method: str, friction: str, controlled: bool, law: Controller | None
+    ) -> Made | AdaptiveLoop:
+        if method not in PAIRS:
+            made = rollout_iteration(self, method, friction, controlled, law=law)
+            return Made(Rollout(made), DeviceRollout(made, method))
+        seen = regular(self, method).bound()
+        if friction == "plain" and rubs(seen):
+            raise SettingError(
+                f"{method} gets stuck on the plain sign of the velocity; take friction='smooth'"
+            )
+        with nullcontext() if law is None else compiling(law):
+            made = tries_iteration(seen, method, controlled, law)
+        states = [port.size for port in made.base[: 3 if made.base[2].name == "w" else 2]]
+        return AdaptiveLoop(made, sum(states))
 
     def _first_status(self, q: Any, qd: Any) -> Any:
         """The status of first states (...)."""

@@ -39,7 +39,7 @@ def iteration(
     """
     if method not in FUSED:
         raise UnknownNameError(f"there is no method {method!r}{suggest(method, list(METHODS))}")
-    smooth = friction == "smooth" and bool(np.any(dynamics.bound().coulomb))
+    smooth = friction == "smooth" and rubs(dynamics)
     stages, fused = Stages(dynamics, smooth, controlled, law), FUSED[method]
     sizes = {"q": dynamics.nq, "qd": dynamics.nv, "step": dynamics.nv, "w": stages.active}
     shapes = {**{name: (size,) for name, size in sizes.items()}, "t": ()}
@@ -66,10 +66,10 @@ def iteration(
         work=work,
         held=held,
         table=fused.table,
-        stage=_traced(stage, inputs, list(of), f"{method}_stage"),
-        finish=_traced(finish, ports, list(states), f"{method}_finish"),
+        stage=traced_program(stage, inputs, list(of), f"{method}_stage"),
+        finish=traced_program(finish, ports, list(states), f"{method}_finish"),
         closing=tuple(
-            (_traced(one, (*base, *held), list(states), f"closing_{k}"), times)
+            (traced_program(one, (*base, *held), list(states), f"closing_{k}"), times)
             for k, (one, (_, times)) in enumerate(zip(closing, back, strict=True))
         ),
         plain=(stage, finish, *closing),
@@ -85,9 +85,15 @@ def _bound_stage(
     return stage(stages, **values)
 
 
-def _traced(
+def rubs(dynamics: Dynamics) -> bool:
+    """Whether it has Coulomb friction."""
+    return bool(np.any(dynamics.bound().coulomb))
+
+
+def traced_program(
     function: Callable[..., Any], inputs: tuple[Port, ...], outputs: list[str], name: str
 ) -> Program:
+    """The program of a function of inputs by name that returns a tuple."""
     from dalembert.kernels.program.trace import trace
 
     def named(**arrays: Any) -> dict[str, Any]:
@@ -116,6 +122,16 @@ def rollout_iteration(
     Steps that need not be `projected` may leave constraints by their error.
     """
     require_friction(friction)
+    dynamics = regular(system, method)
+    seen = dynamics if open_parameters else dynamics.bound()
+    if law is None:
+        return iteration(seen, method, friction, controlled, projected)
+    with compiling(law):
+        return iteration(seen, method, friction, controlled, projected, law)
+
+
+def regular(system: Evaluator, method: str) -> Dynamics:
+    """The dynamics of a system that rollouts can move."""
     dynamics = system.dynamics
     if not dynamics.traces:
         raise FormulationError(
@@ -125,8 +141,4 @@ def rollout_iteration(
     if None in dynamics.parameters.values():
         raise ParameterError(f"{dynamics.name}: rollouts need a value for every parameter")
     dynamics.require_regular()
-    seen = dynamics if open_parameters else dynamics.bound()
-    if law is None:
-        return iteration(seen, method, friction, controlled, projected)
-    with compiling(law):
-        return iteration(seen, method, friction, controlled, projected, law)
+    return dynamics

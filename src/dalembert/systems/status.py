@@ -21,6 +21,7 @@ class Status(IntEnum):
     JAMMED = 6  # friction presses a contact harder than it brakes it (Painlevé)
     NOT_DRIVEN = 7  # the actuators cannot give this motion
     LOST = 8  # a run that overflowed, or could not be brought back to its constraints
+    UNFINISHED = 9  # a run with too many steps, or steps too short, for its time
 
 
 class Flagged(tuple[Any, ...]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -61,3 +62,45 @@ TABLEAUX = {
         Tableau("rk4", 4, _CLASSICAL, (1 / 6, 1 / 3, 1 / 3, 1 / 6), "Kutta 1901"),
     )
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """An explicit method with the error of each step, whose last stage stands at the step's end.
+
+    y₁ = y₀ + h Σ b_i k_i, its error h Σ e_i k_i, and y(θ) = y₀ + h Σ_i k_i Σ_p P_ip θᵖ between.
+    """
+
+    name: str
+    a: np.ndarray  # (stages, stages), strictly lower triangular, the last row b
+    c: np.ndarray  # (stages,)
+    e: np.ndarray  # (stages,)
+    p: np.ndarray  # (stages, powers 1, 2, …)
+    error_order: int
+
+    @property
+    def b(self) -> np.ndarray:
+        """Weights of the step."""
+        return self.a[-1]
+
+    def __post_init__(self) -> None:
+        sums = [self.a.sum(axis=1) - self.c, self.p.sum(axis=1) - self.b, [self.e.sum()]]
+        if any(np.abs(x).max() > 1e-13 for x in sums):
+            raise SettingError(f"the coefficients of {self.name!r} do not fit together")
+
+
+PAIRS = ("RK45", "RK23")
+
+
+@cache
+def pair(name: str) -> Pair:
+    """The pair of this name: SciPy's numbers, which `simulate` steps by."""
+    from scipy import integrate
+
+    method = getattr(integrate, name)
+    n = method.n_stages + 1
+    a = np.zeros((n, n))
+    a[: n - 1, : method.A.shape[1]] = method.A
+    a[-1, : n - 1] = method.B
+    c = np.append(method.C, 1.0)
+    return Pair(name, a, c, method.E, method.P, method.error_estimator_order)

@@ -17,21 +17,11 @@ from functools import partial
 
 from dalembert.errors import CompileError
 from dalembert.kernels.call.objects import linked_text
-from dalembert.kernels.llvm.body import body
-from dalembert.kernels.llvm.codegen import module
 from dalembert.kernels.llvm.load import Loaded
-from dalembert.kernels.llvm.stack import (
-    MOST_ON_STACK,
-    Block,
-    checks,
-    declarations,
-    guarded,
-    is_deep,
-    spilled,
-)
+from dalembert.kernels.llvm.places import Places
+from dalembert.kernels.llvm.steps import written
 from dalembert.kernels.llvm.target import Target, native
-from dalembert.kernels.llvm.text import Text, Vector
-from dalembert.kernels.llvm.threads import DECLARATIONS
+from dalembert.kernels.llvm.text import Vector
 from dalembert.kernels.program.iteration import STRIDES, Iteration
 
 SYMBOL = "dalembert_search"
@@ -40,36 +30,25 @@ SYMBOL = "dalembert_search"
 def loaded_search(iteration: Iteration, dtype: str, target: Target | None = None) -> Loaded:
     """The function, compiled or from the cache on disk."""
     target = target or native()
-    written = partial(search_ir, iteration, dtype, target)
-    return linked_text((iteration.stage.digest, dtype), (SYMBOL,), written, target)
+    text = partial(search_ir, iteration, dtype, target)
+    return linked_text((iteration.stage.digest, dtype), (SYMBOL,), text, target)
 
 
 def search_ir(iteration: Iteration, dtype: str, target: Target) -> str:
     """LLVM assembly of the loop and of the program it calls."""
-    v = Vector.of(dtype, target)
-    loop = _Search(iteration, v)
-    need = spilled(iteration.stage, v) + 2 * MOST_ON_STACK
-    deep = is_deep(need, target)
-    around = [DECLARATIONS, checks(), guarded(SYMBOL, loop.parameters, need)] if deep else []
-    head = declarations([loop.x, loop.y])
-    return module(
-        "\n".join([head, body(iteration.stage, v), loop.text(deep), *around]),
-        target,
-    )
+    return written(_Search(iteration, Vector.of(dtype, target)), target)
 
 
-class _Search:
-    """Writes the loop; `x` holds base, work, held and gain, `y` what a step returns."""
+class _Search(Places):
+    """Points that are searched for; `x` ends with the gain."""
+
+    symbol = SYMBOL
 
     def __init__(self, iteration: Iteration, v: Vector) -> None:
-        self.v, self.t = v, Text()
-        self.base, self.work, self.held = iteration.sizes
+        super().__init__(iteration, v)
         self.n = iteration.base[0].size
         if self.base != 2 * self.n + 1 or self.base != self.work:
             raise CompileError(f"{iteration.stage.name} is no search: (point, best, cost)")
-        self.bytes = v.width * v.size
-        entries = self.base + self.work + self.held + 1
-        self.x, self.y = Block("%x", entries * self.bytes), Block("%y", self.work * self.bytes)
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
@@ -78,76 +57,29 @@ class _Search:
         numbers = [(self.v.scalar, name) for name in ("gain", "enough")]
         return [*pointers, *(("i64", name) for name in names), *numbers]
 
-    def text(self, deep: bool) -> str:
-        """The function; `dalembert_search_here` where it takes much stack."""
+    def prepare(self) -> None:
         t, v = self.t, self.v
-        self.x.allocate(t)
-        self.y.allocate(t)
-        for name in ("row", "start"):  # of every place; a row of −1 is none
-            t.do(f"%{name} = alloca [{v.width} x i64], align 64")
-        t.do(f"%used = alloca {v.type}, align 64")  # steps since the start
         t.do("%next = alloca i64")
-        t.do("%left = alloca i64")
         t.do("store i64 0, ptr %next")
-        t.do("store i64 %count, ptr %left")
+        t.do(f"%start = alloca [{v.width} x i64], align 64")
+        t.do(f"%used = alloca {v.type}, align 64")  # steps since the start
         last = self.entry(self.base + self.work + self.held)
         t.do(f"store {v.type} {self.spread('%gain')}, ptr {last}")
-        enough, steps = (
-            self.spread("%enough"),
-            self.spread(t.let(f"uitofp i64 %steps to {v.scalar}")),
-        )
-        t.loop(v.width, self.take)
-        t.do("br label %again")
-        t.label("again")
-        self.step(enough, steps)
-        more = t.let(f"icmp ne i64 {t.let('load i64, ptr %left')}, 0")
-        t.do(f"br i1 {more}, label %again, label %over")
-        t.label("over")
-        self.x.release(t)
-        self.y.release(t)
-        t.do("ret void")
-        head = ", ".join(f"{kind} %{name}" for kind, name in self.parameters)
-        name = f"internal void @{SYMBOL}_here" if deep else f"void @{SYMBOL}"
-        return t.function(f"{name}({head}) noinline #0")
+        self.enough = self.spread("%enough")
+        self.steps = self.spread(t.let(f"uitofp i64 %steps to {v.scalar}"))
 
-    def spread(self, value: str) -> str:
-        """A number in all places."""
-        v = self.v
-        one = self.t.let(f"insertelement {v.type} poison, {v.scalar} {value}, i64 0")
-        zeros = f"<{v.width} x i32> zeroinitializer"
-        return self.t.let(f"shufflevector {v.type} {one}, {v.type} poison, {zeros}")
-
-    def entry(self, k: int) -> str:
-        return self.t.at("%x", k * self.bytes)
-
-    def numbers(self, name: str, lane: str) -> str:
-        """The address of a whole number of one place."""
-        return self.t.let(f"getelementptr i64, ptr %{name}, i64 {lane}")
-
-    def step(self, enough: str, steps: str) -> None:
-        """One step of all places, then what has ended is looked after."""
+    def turn(self) -> None:
         t, v = self.t, self.v
         t.do("call void @body(ptr %x, ptr %y)")
-        for k in range(self.base):
-            value = t.let(f"load {v.type}, ptr {t.at('%y', k * self.bytes)}, align {v.size}")
-            t.do(f"store {v.type} {value}, ptr {self.entry(k)}, align {v.size}")
+        self.copy("%y", "%x", [(k, k) for k in range(self.base)])
         before = t.let(f"load {v.type}, ptr %used")
         used = t.let(f"fadd {v.type} {before}, {v.splat(1.0)}")
         t.do(f"store {v.type} {used}, ptr %used")
         cost = t.let(f"load {v.type}, ptr {self.entry(2 * self.n)}, align {v.size}")
-        arrived = t.let(f"fcmp ole {v.type} {cost}, {enough}")
-        over = t.let(f"fcmp oge {v.type} {used}, {steps}")
+        arrived = t.let(f"fcmp ole {v.type} {cost}, {self.enough}")
+        over = t.let(f"fcmp oge {v.type} {used}, {self.steps}")
         ended = t.let(f"or {v.mask} {arrived}, {over}")
-        bits = t.let(f"bitcast {v.mask} {ended} to i{v.width}")
-        wide = t.let(f"zext i{v.width} {bits} to i64")
-        any_ = t.let(f"icmp ne i64 {wide}, 0")
-        t.when(any_, lambda: t.loop(v.width, lambda lane: self.look_after(lane, wide)))
-
-    def look_after(self, lane: str, ended: str) -> None:
-        t = self.t
-        shifted = t.let(f"lshr i64 {ended}, {lane}")
-        mine = t.let(f"trunc i64 {shifted} to i1")
-        t.when(mine, lambda: self.end(lane))
+        self.look_after(ended)
 
     def end(self, lane: str) -> None:
         """Write and take the next row, or begin again."""
@@ -160,7 +92,7 @@ class _Search:
         done = t.let(f"or i1 {arrived}, {t.let(f'icmp uge i64 {tried}, %starts')}")
         t.when(done, lambda: self.write(lane, cost, arrived))
         going = t.let(f"xor i1 {done}, true")
-        t.when(going, lambda: self.begin(lane, tried))
+        t.when(going, lambda: self.start(lane, tried))
 
     def write(self, lane: str, cost: str, arrived: str) -> None:
         t, v, n = self.t, self.v, self.n
@@ -168,15 +100,11 @@ class _Search:
 
         def results() -> None:
             which = t.let(f"select i1 {arrived}, i64 0, i64 {n * self.bytes}")
-            source = t.let(f"getelementptr {v.scalar}, ptr {t.at('%x', which)}, i64 {lane}")
             target = t.at("%ends", t.let(f"mul i64 {row}, {n * v.size}"))
-            for k in range(n):
-                value = t.let(f"load {v.scalar}, ptr {t.at(source, k * self.bytes)}")
-                t.do(f"store {v.scalar} {value}, ptr {t.at(target, k * v.size)}")
+            self.give(lane, t.at("%x", which), target, n)
             place = t.at("%costs", t.let(f"mul i64 {row}, {v.size}"))
             t.do(f"store {v.scalar} {cost}, ptr {place}")
-            left = t.let("load i64, ptr %left")
-            t.do(f"store i64 {t.let(f'sub i64 {left}, 1')}, ptr %left")
+            self.count_down()
 
         t.when(t.let(f"icmp sge i64 {row}, 0"), results)
         self.take(lane)
@@ -184,20 +112,12 @@ class _Search:
     def take(self, lane: str) -> None:
         """The next row; where there is none, the last one once more, for nothing."""
         t, v = self.t, self.v
-        following = t.let("load i64, ptr %next")
-        t.do(f"store i64 {t.let(f'add i64 {following}, 1')}, ptr %next")
-        there = t.let(f"icmp ult i64 {following}, %count")
-        row = t.let(f"select i1 {there}, i64 {following}, i64 -1")
-        t.do(f"store i64 {row}, ptr {self.numbers('row', lane)}")
-        last = t.let("sub i64 %count, 1")
-        real = t.let(f"select i1 {there}, i64 {following}, i64 {last}")
-        source = t.at("%held", t.let(f"mul i64 {real}, {self.held * v.size}"))
-        self.put(lane, source, self.base + self.work, self.held)
+        self.take_held(lane, self.next_row(lane))
         cost = t.let(f"getelementptr {v.scalar}, ptr {self.entry(2 * self.n)}, i64 {lane}")
         t.do(f"store {v.scalar} {v.literal(float('inf'))}, ptr {cost}")
-        self.begin(lane, "0")
+        self.start(lane, "0")
 
-    def begin(self, lane: str, start: str) -> None:
+    def start(self, lane: str, start: str) -> None:
         """At the first point of the row, or at one of the pool."""
         t, v, size = self.t, self.v, self.n * self.v.size
         t.do(f"store i64 {start}, ptr {self.numbers('start', lane)}")
@@ -215,11 +135,3 @@ class _Search:
             self.put(lane, source, self.n, self.n)
         used = t.let(f"getelementptr {v.scalar}, ptr %used, i64 {lane}")
         t.do(f"store {v.scalar} {v.literal(0.0)}, ptr {used}")
-
-    def put(self, lane: str, source: str, entry: int, count: int) -> None:
-        """Numbers in a row into entries of one place."""
-        t, v = self.t, self.v
-        place = t.let(f"getelementptr {v.scalar}, ptr {self.entry(entry)}, i64 {lane}")
-        for k in range(count):
-            value = t.let(f"load {v.scalar}, ptr {t.at(source, k * v.size)}")
-            t.do(f"store {v.scalar} {value}, ptr {t.at(place, k * self.bytes)}")

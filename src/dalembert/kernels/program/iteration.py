@@ -41,6 +41,7 @@ class Iteration:
     stage: Program
     finish: Program
     closing: tuple[tuple[Program, int], ...] = ()  # each with how often it is run
+    between: Program | None = None  # (base, work, a time) → base values at a time within the step
     plain: tuple[Callable[..., Arrays], ...] | None = None
     """What stage, finish and closing were traced from, by the names of their inputs, on numbers."""
 
@@ -54,7 +55,7 @@ class Iteration:
             and [port.shape for port in self.stage.outputs] == work
             and [p.shape for p in self.finish.inputs] == [p.shape for p in self.base] + work
             and [port.shape for port in self.finish.outputs] == [p.shape for p in self.base]
-            and all(map(self._closes, self.programs[2:]))
+            and all(self._closes(program) for program, _ in self.closing)
         )
         if not sound:
             raise CompileError(f"{self.stage.name}: stage, finish and ports do not fit together")
@@ -66,8 +67,14 @@ class Iteration:
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """Stage, finish and those that close."""
-        return self.stage, self.finish, *(program for program, _ in self.closing)
+        """Stage, finish, those that close, and the one for times between."""
+        own = (self.stage, self.finish, *(program for program, _ in self.closing))
+        return own if self.between is None else (*own, self.between)
+
+    @property
+    def _steps(self) -> int:
+        """How many programs a step runs."""
+        return 2 + len(self.closing)
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -119,7 +126,7 @@ class Iteration:
         """
         from dalembert.kernels.program.interpret import interpret
 
-        run = [partial(interpret, program) for program in self.programs]
+        run = [partial(interpret, program) for program in self.programs[: self._steps]]
         return self._repeated(run, base, held, steps, dt)
 
     def by_plain(self, base: Arrays, held: Arrays, steps: int, dt: float) -> Arrays:
@@ -128,7 +135,7 @@ class Iteration:
             raise CompileError(f"{self.stage.name} was not traced from a function of numbers")
         named = [
             lambda *x, f=f, ports=p.inputs: f(**{q.name: y for q, y in zip(ports, x, strict=True)})
-            for f, p in zip(self.plain, self.programs, strict=True)
+            for f, p in zip(self.plain, self.programs[: self._steps], strict=True)
         ]
         return self._repeated(named, base, held, steps, dt)
 

@@ -1,0 +1,62 @@
+"""Calling adaptive rollouts: rows in, saved states and ends out; threads take rows one by one."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from dalembert.kernels.call.settings import get_num_threads
+from dalembert.kernels.llvm.adaptive_loop import SYMBOL, loaded_adaptive
+from dalembert.kernels.llvm.load import Loaded
+from dalembert.kernels.program.iteration import Iteration
+
+_ROWS = 32  # fewer are not worth a thread
+
+
+class Ended(NamedTuple):
+    """What became of the rows: saved states, base values at the end, and tries of whole registers."""
+
+    saved: np.ndarray  # (rows, saves, entries), NaN where a run ended before
+    ends: np.ndarray  # (rows, base)
+    turns: int
+
+
+class AdaptiveLoop:
+    """The compiled loop of an iteration whose base values say when they have ended."""
+
+    def __init__(self, iteration: Iteration, saved: int) -> None:
+        self.iteration, self.saved = iteration, saved
+        self._loaded: Loaded | None = None
+
+    def __call__(self, base: np.ndarray, held: np.ndarray, saves: int, interval: float) -> Ended:
+        """From base values (rows, …) under held values (rows, …), saved `saves` times."""
+        if self._loaded is None:
+            self._loaded = loaded_adaptive(self.iteration, self.saved)
+        base, held = (np.ascontiguousarray(x, dtype=float) for x in (base, held))
+        saved = np.full((len(base), saves, self.saved), np.nan)
+        ends = np.full_like(base, np.nan)
+        turns = self._run((base, held, saved, ends), saves, interval) if len(base) else 0
+        return Ended(saved, ends, turns)
+
+    def _run(self, arrays: Sequence[np.ndarray], saves: int, interval: float) -> int:
+        kinds = [ctypes.c_void_p] * 6 + [ctypes.c_int64] * 2 + [ctypes.c_double]
+        assert self._loaded is not None
+        function = ctypes.CFUNCTYPE(None, *kinds)(self._loaded[SYMBOL])
+        rows = len(arrays[0])
+        threads = max(1, min(get_num_threads(), rows // _ROWS))
+        taken, turns = np.zeros(1, dtype=np.int64), np.zeros((threads, 8), dtype=np.int64)
+
+        def work(thread: int) -> None:
+            places = [a.ctypes.data for a in (*arrays, taken, turns[thread])]
+            function(*places, rows, saves, interval)
+
+        if threads == 1:
+            work(0)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(work, range(threads)))
+        return int(turns.sum())

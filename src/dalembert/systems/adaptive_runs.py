@@ -1,0 +1,154 @@
+"""One call of an adaptive rollout: rows for its kernel, and what became of every run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import SettingError, ShapeError, SimulationError
+from dalembert.kernels.call.adaptive import AdaptiveLoop
+from dalembert.kernels.cuda.device import on_device
+from dalembert.systems.friction import require_smoothing, smoothing_width
+from dalembert.systems.law import Controller, constants_of
+from dalembert.systems.singular_words import dead_point
+from dalembert.systems.status import Flagged, Status
+from dalembert.systems.tries import ARRIVED
+
+if TYPE_CHECKING:
+    from dalembert.systems.rollout_methods import Rollouts
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Errors that a step may make, and how many steps a run may try."""
+
+    rtol: float
+    atol: float
+    most: int
+
+    def __post_init__(self) -> None:
+        if not 3e-14 <= self.rtol < 1.0 or not (np.isfinite(self.atol) and self.atol > 0.0):
+            raise SettingError(
+                f"rtol={self.rtol!r} must lie between 3e-14 and 1, atol={self.atol!r} be positive"
+            )
+        if self.most < 1:
+            raise SettingError(f"max_steps must be a positive whole number, not {self.most!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveRun:
+    """Which kernel runs from where, under what, how far and how exactly."""
+
+    loop: AdaptiveLoop
+    state: tuple[Any, ...]  # q, q̇, τ or controls or nothing, activations where there are any
+    law: Controller | None
+    counts: tuple[int, int, float]  # steps, every, dt
+    smoothing: float | None
+    accuracy: Accuracy
+
+    def __call__(self, system: Rollouts, errors: str) -> tuple[Any, ...]:
+        """Saved states (saves, ..., n); an error for a run that ends before, or a status for each."""
+        require_smoothing(self.smoothing)
+        if on_device(self.state):
+            raise SettingError(
+                "steps of their own lengths are taken on the CPU: copy the arrays to the host, or "
+                "take method='rk4'"
+            )
+        steps, every, dt = self.counts
+        if not 1 <= every <= steps:
+            raise ShapeError(f"steps={steps} and every={every}: need 1 <= every <= steps")
+        given, batch = self._given(system)
+        start = np.broadcast_to(system._first_status(given["q"], given["qd"]), batch)
+        if errors == "raise" and bool((start != Status.OK).any()):
+            raise SimulationError(system._bad_start(given["q"], given["qd"], start))
+        saves, interval = steps // every, every * dt
+        given |= {"end": np.array(saves * interval)}
+        made = self.loop.iteration
+        base, held = (_rows(ports, given, batch) for ports in (made.base, made.held))
+        base[start.reshape(-1) != Status.OK] = np.nan
+        found = self.loop(base, held, saves, interval)
+        return self._returned(system, found, (batch, start), errors)
+
+    def _given(self, system: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
+        """Inputs by name, and the batch they have together."""
+        q, qd, tau, *w = (np.asarray(x, dtype=float) for x in self.state)
+        seen = system.dynamics
+        if self.law is None and tau.ndim > max(q.ndim, qd.ndim):
+            raise SettingError(
+                "torques of their own for every step need steps of one length, method='rk4'; here "
+                "they hold throughout, or are a controller's"
+            )
+        turning = seen.nq != seen.nv and q.shape[-1:] == (seen.nq,)
+        given = {"q": seen.normalised(q) if turning else q, "qd": qd, "tau": tau}
+        given |= {"w": w[0]} if w else {}
+        if self.law is not None:
+            given |= {"law": constants_of(self.law), "w": np.asarray(self.law.initial, float)}
+        made = self.loop.iteration
+        if any(port.name == "width" for port in made.held):
+            given["width"] = smoothing_width(system, q, self.counts[2], self.smoothing)
+        ports = [port for port in (*made.base, *made.held) if port.name in given]
+        leads = []
+        for port in ports:
+            shape = np.shape(given[port.name])
+            if shape[len(shape) - 1 :] != port.shape:
+                raise ShapeError(f"{port.name} must be (..., {port.size}), not {shape}")
+            leads.append(shape[:-1])
+        given |= {"rtol": np.array(self.accuracy.rtol), "atol": np.array(self.accuracy.atol)}
+        given |= {"most": np.array(float(self.accuracy.most))}
+        return given, np.broadcast_shapes(*leads)
+
+    def _returned(
+        self, system: Rollouts, found: Any, about: tuple[Any, Any], errors: str
+    ) -> tuple[Any, ...]:
+        batch, start = about
+        base = self.loop.iteration.base
+        place = {port.name: k for k, port in enumerate(base)}
+        cuts = np.cumsum([port.size for port in base])[:-1]
+        ends = np.split(found.ends, cuts, axis=1)
+        states = base[: place["slope"]]
+        parts = np.split(found.saved, np.cumsum([port.size for port in states])[:-1], axis=2)
+        whole = [np.moveaxis(x, 1, 0).reshape(x.shape[1], *batch, x.shape[2]) for x in parts]
+        over, tries = (ends[place[name]].reshape(batch) for name in ("ended", "tries"))
+        if errors == "raise":
+            if bool((over != ARRIVED).any()):
+                raise SimulationError(self._stopped(system, ends, over, place))
+            return tuple(whole)
+        finite = np.isfinite(found.ends[:, : cuts[place["slope"] - 1]]).all(axis=1).reshape(batch)
+        status = np.where(finite, int(Status.UNFINISHED), int(Status.LOST))
+        status = np.where(over == ARRIVED, int(Status.OK), status)
+        status = np.where(start != Status.OK, start, status).astype(np.int8)
+        further = ["z" if self.law is not None else "activation"] * (len(whole) - 2)
+        names = ("q", "qd", *further, "tries", "status")
+        return Flagged(names, (*whole, np.nan_to_num(tries).astype(np.int64), status))
+
+    def _stopped(self, system: Rollouts, ends: Any, over: Any, place: Any) -> str:
+        """Which run ended before its time, when and why, in words."""
+        gone = over != ARRIVED
+        where = tuple(int(k) for k in np.argwhere(gone)[0])
+        row = int(np.flatnonzero(gone.reshape(-1))[0])
+        t, tries = (float(ends[place[name]][row, 0]) for name in ("t", "tries"))
+        q = ends[place["q"]][row]
+        which = f"run {where if len(where) > 1 else where[0]}" if where else "the run"
+        cause = dead_point(system, q) if np.isfinite(q).all() else ""
+        stiff = (
+            f"after {tries:.0f} of max_steps={self.accuracy.most} steps tried"
+            if tries >= self.accuracy.most
+            else "its steps find no end, as at a torque that jumps, or where it overflows"
+        )
+        more = f" So it is with {int(gone.sum()) - 1} other runs." if gone.sum() > 1 else ""
+        return (
+            f"{system.dynamics.name}.rollout: {which} stops at t = {t:g} s: {cause or stiff}.{more} "
+            'errors="flag" gives all others their results'
+        )
+
+
+def _rows(ports: Any, given: Any, batch: tuple[int, ...]) -> np.ndarray:
+    """Values of all ports (rows, entries), zero where nothing is given."""
+    count = int(np.prod(batch))
+    columns = [
+        np.broadcast_to(given.get(p.name, 0.0), (*batch, *p.shape)).reshape(count, p.size)
+        for p in ports
+    ]
+    return np.concatenate([np.zeros((count, 0)), *columns], axis=1)

@@ -1,0 +1,217 @@
+"""Steps of their own lengths: what an adaptive rollout repeats, a try of a step with its error.
+
+The stages k_i of a pair (`systems/tableau.py`) are kept in a window that moves on by one with every
+stage, so that the same program is called for all of them. A try ends at y₁ = y₀ ⊞ h Σ b_i k_i if
+
+    √(mean (e_i / (atol + rtol max(|y₀|, |y₁|)))²) < 1,    e = h Σ e_i k_i,
+
+and the next step is 0.9 norm^(−1/(p+1)) times as long, as in SciPy's solvers (Hairer, Nørsett, Wanner
+1993, §II.4). A first try of length zero finds the slope, and the first step from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dalembert.kernels.program.iteration import Iteration
+from dalembert.kernels.program.program import Port
+from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.law import Controller
+from dalembert.systems.rollouts import rubs, traced_program
+from dalembert.systems.stages import Stages, closing_step
+from dalembert.systems.tableau import Pair, pair
+
+SAFETY, SHORTER, LONGER = 0.9, 0.2, 10.0  # as SciPy's solvers have them
+FIRST, SMALL, LEAST = 0.01, 1e-5, 1e-6  # of the first step (Hairer et al., §II.4)
+TINY = 1e-15  # of the whole time: shorter steps do not count any more
+RUNNING, ARRIVED, GIVEN_UP = 0.0, 1.0, 2.0
+CLOCK = ("t", "h", "rejected", "tries", "ended")
+GIVEN = ("rtol", "atol", "end", "most")  # numbers that do not change
+INPUTS = ("tau", "width", "law")
+
+
+@dataclass(frozen=True, eq=False)
+class Tries:
+    """The functions of a try, of one state by name."""
+
+    stages: Stages
+    pair: Pair
+
+    @property
+    def states(self) -> dict[str, int]:
+        """Sizes of q, q̇ and of what moves along."""
+        seen, active = self.stages.dynamics, self.stages.active
+        return {"q": seen.nq, "qd": seen.nv, **({"w": active} if active else {})}
+
+    @property
+    def base(self) -> tuple[Port, ...]:
+        """State, slope, clock and what is given."""
+        slope = 2 * self.stages.dynamics.nv + self.stages.active
+        vectors = {**self.states, "slope": slope}
+        own = [Port(name, (size,)) for name, size in vectors.items()]
+        return *own, *(Port(name, ()) for name in (*CLOCK, *GIVEN))
+
+    @property
+    def window(self) -> tuple[str, ...]:
+        """Names of the stages."""
+        return tuple(f"k{i}" for i in range(len(self.pair.c)))
+
+    @property
+    def scalars(self) -> tuple[str, ...]:
+        """Names of the coefficients of a stage: of the window but its first, and its time."""
+        return *(f"a{i}" for i in range(1, len(self.pair.c))), "c"
+
+    @property
+    def table(self) -> tuple[tuple[float, ...], ...]:
+        """Coefficients of all stages but the first, the last known one at the end of the window."""
+        n = len(self.pair.c)
+        rows = [[*[0.0] * (n - 1 - i), *self.pair.a[i, :i], self.pair.c[i]] for i in range(1, n)]
+        return tuple(tuple(map(float, row)) for row in rows)
+
+    def moved(self, d: Any, q: Any, qd: Any, w: Any = None) -> list[Any]:
+        """The state ⊞ d."""
+        nv, stages = self.stages.dynamics.nv, self.stages
+        found = [stages.point(q, stages.origin(q) + d[:nv]), qd + d[nv : 2 * nv]]
+        return found if w is None else [*found, w + d[2 * nv :]]
+
+    def stage(self, **values: Any) -> tuple[Any, ...]:
+        """The window moved on, with the slope of this stage at its end."""
+        state, nv = [values[name] for name in self.states], self.stages.dynamics.nv
+        window = [values[name] for name in self.window]
+        d = values["h"] * _sum([values[a] for a in self.scalars[:-1]], window[1:])
+        q, qd, *w = self.moved(d, *state)
+        given = {name: values[name] for name in INPUTS if name in values}
+        now = values["t"] + values["c"] * values["h"]
+        qdd, wdot = self.stages.changes(q, qd, w[0] if w else None, t=now, **given)
+        at = self.stages.origin(state[0]) + d[:nv]
+        rate = self.stages.dynamics.pull_back(at, qd)
+        return *window[1:], np.concatenate([rate, qdd, *([wdot] if w else [])])
+
+    def finish(self, **values: Any) -> tuple[Any, ...]:
+        """What a try makes of the base values."""
+        state, h = [values[name] for name in self.states], values["h"]
+        window = [values[name] for name in self.window]
+        after = self.moved(h * _sum(self.pair.b.tolist(), window), *state)
+        error = h * _sum(self.pair.e.tolist(), window)
+        before, now = self._sizes(*state), self._sizes(*after)
+        scale = values["atol"] + values["rtol"] * np.maximum(before, now)
+        norm, starts = _rms(error / scale), h <= 0.0
+        kept = norm < 1.0
+        first = self._first(before / scale, window[-1] / scale)
+        following = np.where(starts, first, h * _growth(norm, kept, values, self.pair))
+        clock = _clock(values, kept, following)
+        chosen = [np.where(kept, a, b) for a, b in zip(after, state, strict=True)]
+        # the next try is measured from its end, where Ω = 0 moves with q̇ itself
+        ahead = np.concatenate([after[1], window[-1][self.stages.dynamics.nv :]])
+        slope = np.where(kept, ahead, values["slope"])
+        return *chosen, slope, *clock, *(values[name] for name in GIVEN)
+
+    def between(self, when: Any, **values: Any) -> tuple[Any, ...]:
+        """Base values with the state at a time within the try."""
+        state, h = [values[name] for name in self.states], values["h"]
+        share = (when - values["t"]) / h
+        weights = []
+        for row in self.pair.p.tolist():
+            total: Any = 0.0
+            for factor in reversed(row):
+                total = (total + factor) * share
+            weights.append(total)
+        found = self.moved(h * _sum(weights, [values[name] for name in self.window]), *state)
+        named = {**values, **dict(zip(self.states, found, strict=True)), "t": when}
+        return tuple(named[port.name] for port in self.base)
+
+    def closed(self, back: Any, last: bool, **values: Any) -> tuple[Any, ...]:
+        """Base values one step nearer to the constraints."""
+        state = {name: values[name] for name in ("q", "qd", "t")}
+        q, qd, _ = closing_step(self.stages, back, last, **state)
+        return tuple({**values, "q": q, "qd": qd}[port.name] for port in self.base)
+
+    def _sizes(self, q: Any, qd: Any, w: Any = None) -> Any:
+        """Sizes of the entries of d; turns on a group are of size one."""
+        turns = np.abs(q) if self.stages.vector else np.ones(self.stages.dynamics.nv)
+        return np.concatenate([turns, np.abs(qd), *([] if w is None else [np.abs(w)])])
+
+    @staticmethod
+    def _first(state: Any, slope: Any) -> Any:
+        """The first step, which moves the state by about a hundredth."""
+        size, rate = _rms(state), _rms(slope)
+        known = (size > SMALL) * (rate > SMALL)
+        return np.where(known > 0.5, FIRST * size / rate, LEAST)
+
+
+def _growth(norm: Any, kept: Any, values: Any, used: Pair) -> Any:
+    """How many times longer the next step is."""
+    found = SAFETY * norm ** (-1.0 / (used.error_order + 1))
+    most = np.where(values["rejected"] > 0.5, 1.0, LONGER)
+    shorter = np.where(found > SHORTER, found, SHORTER)  # also where there is no number
+    return np.where(kept, np.where(found < most, found, most), shorter)
+
+
+def _clock(values: Any, kept: Any, following: Any) -> list[Any]:
+    """t, h, rejected, tries and ended after a try."""
+    t, h, end = values["t"], values["h"], values["end"]
+    reached = np.where(h >= end - t, end, t + h)  # exactly
+    now, tries = np.where(kept, reached, t), values["tries"] + 1.0
+    left = end - now
+    step = np.where(following < left, following, left)
+    goes_on = (step > TINY * end) * (tries < values["most"])
+    over = np.where(now >= end, ARRIVED, np.where(goes_on > 0.5, RUNNING, GIVEN_UP))
+    return [now, step, np.where(kept, 0.0, 1.0), tries, over]
+
+
+def _sum(weights: list[Any], vectors: list[Any]) -> Any:
+    """Σ w_i v_i, without those that are zero."""
+    pairs = [(w, v) for w, v in zip(weights, vectors, strict=True) if not _zero(w)]
+    total = pairs[0][0] * pairs[0][1]
+    for w, v in pairs[1:]:
+        total = total + w * v
+    return total
+
+
+def _zero(weight: Any) -> bool:
+    return isinstance(weight, float) and weight == 0.0
+
+
+def _rms(x: Any) -> Any:
+    return np.sqrt(x @ x / x.shape[0])
+
+
+def tries_iteration(
+    dynamics: Dynamics,
+    method: str,
+    controlled: bool = False,
+    law: Controller | None = None,
+) -> Iteration:
+    """A try of a step of a pair; `ended` of its base values says when a run is over."""
+    smooth = rubs(dynamics)
+    tries = Tries(Stages(dynamics, smooth, controlled, law), pair(method))
+    base = tries.base
+    size = next(port.size for port in base if port.name == "slope")
+    work = [Port(name, (size,)) for name in tries.window]
+    held = (*tries.stages.driven, *([Port("width", (dynamics.nv,))] if smooth else []))
+    scalars = tuple(Port(name, ()) for name in tries.scalars)
+    names, inputs = [port.name for port in base], (*base, *work)
+    back = dynamics.steps_back
+    closing = [partial(tries.closed, one, one is back[-1][0]) for one, _ in back]
+    return Iteration(
+        base=base,
+        work=tuple((port, "slope" if port is work[-1] else None) for port in work),
+        held=held,
+        table=tries.table,
+        stage=traced_program(
+            tries.stage, (*inputs, *held, *scalars), list(tries.window), f"{method}_stage"
+        ),
+        finish=traced_program(tries.finish, inputs, names, f"{method}_finish"),
+        closing=tuple(
+            (traced_program(one, (*base, *held), names, f"closing_{k}"), times)
+            for k, (one, (_, times)) in enumerate(zip(closing, back, strict=True))
+        ),
+        between=traced_program(
+            tries.between, (*inputs, Port("when", ())), names, f"{method}_between"
+        ),
+        plain=(tries.stage, tries.finish, *closing),
+    )
