@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import limits
+from batches import few_table, order_table
 from casadi_c import FLAGS, compiler
 from derivatives import derivatives_table
 from dynamics import batch_table, single_table
@@ -49,6 +50,8 @@ def main() -> None:
         "arithmetic and memory": lambda: limits.roofline_table(max(10, rounds // 2)),
         "vector units": limits.units_table,
         "cycles": lambda: limits.ports_table(rounds),
+        "few states": lambda: few_table(max(10, rounds // 4)),
+        "orders": lambda: order_table(max(10, rounds // 4)),
         "threads": lambda: thread_table(max(5, rounds // 5), most),
         "first use": startup_table,
     }

@@ -11,7 +11,7 @@ from below.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -40,7 +40,8 @@ KINDS = {
 APART = {"divide": ("divide",), "load": ("load", "half load"), "store": ("store", "half store")}
 VECTOR = ("multiply", "add", "compare", "exchange", "shuffle", "logic")
 BESIDE = ("multiply", "add")  # what every kind of vector instruction is mixed with
-SHORT, LONG, TURNS = 14, 42, 200  # instructions of each kind in a turn, and turns of a call
+SIZES = (14, 42)  # instructions of each kind in a turn
+TURNS = 200  # of a call
 SHARED = 0.9  # of the sum of both times: from here on two kinds share a unit
 
 
@@ -86,21 +87,21 @@ def _cycles(
     mixtures: Sequence[tuple[str, ...]], target: Target, rounds: int
 ) -> dict[tuple[str, ...], float]:
     """Cycles of one instruction of each kind of a mixture: a long turn less a short one."""
-    sizes = (SHORT, LONG)
-    names = {(mix, n): f"mix_{k}_{n}" for k, mix in enumerate(mixtures) for n in sizes}
-    texts = [_function(name, mix, n) for (mix, n), name in names.items()]
+    made = {f"{'_'.join(mix)}_{n}".replace(" ", "_"): (mix, n) for mix in mixtures for n in SIZES}
+    texts = [_function(name, mix, n) for name, (mix, n) in made.items()]
     llvm.initialize_native_asmparser()
     engine = compiled("\n".join([*texts, "attributes #0 = { nounwind }"]), target)
     meter, numbers = Meter(target), np.zeros(24)
     place = numbers.ctypes.data + -numbers.ctypes.data % 64
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
-    calls = {
-        key: partial(prototype(engine.get_function_address(name)), TURNS, place)
-        for key, name in names.items()
+    calls: dict[str, Callable[[], object]] = {
+        name: partial(prototype(engine.get_function_address(name)), TURNS, place) for name in made
     }
     best = interleaved({**calls, "clock": meter.turns["clock"]}, rounds, 1e-4)
-    clock = meter.gigahertz(best["clock"]) * 1e9 / TURNS / (LONG - SHORT)
-    return {mix: (best[mix, LONG] - best[mix, SHORT]) * clock for mix in mixtures}
+    short, long = SIZES
+    clock = meter.gigahertz(best["clock"]) * 1e9 / TURNS / (long - short)
+    time = {made[name]: seconds for name, seconds in best.items() if name in made}
+    return {mix: (time[mix, long] - time[mix, short]) * clock for mix in mixtures}
 
 
 def _function(name: str, mix: Sequence[str], count: int) -> str:
