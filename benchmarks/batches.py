@@ -1,6 +1,6 @@
 """Few states, and arrays in other orders: what a state takes where a batch is not long and in rows.
 
-    python benchmarks/batches.py
+python benchmarks/batches.py
 """
 
 from __future__ import annotations

@@ -1,18 +1,30 @@
-"""Two threads against one on a large batch, and against what the memory allows."""
+"""Threads against one on a large batch, and against what the memory allows.
+
+    python benchmarks/threads.py
+
+prints how kernels scale from one thread to all cores, in plain text: it needs NumPy and the library.
+"""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 import numpy as np
-from rich.table import Table
 from timing import interleaved
 
 import dalembert as dl
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 STATES = 2**20
 
 
 def thread_table(rounds: int, most: int) -> Table:
     """Rates of UR5 kernels on 2²⁰ states with one and with `most` threads, and their bytes."""
+    from rich.table import Table
+
     robot = dl.load("ur5")
     rng = np.random.default_rng(0)
     states = [rng.normal(size=(STATES, robot.nv)) for _ in range(3)]
@@ -56,3 +68,36 @@ def _bandwidth(threads: int, rounds: int) -> float:
             0.0,
         )
     return 2 * source.nbytes / best["copy"] / 1e9
+
+
+def scaling(rounds: int, most: int) -> None:
+    """Print milliseconds and gain of 1, 2, 4 … threads, for batches of several lengths."""
+    counts = [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= most]
+    wide = "".join(f"{n:>16}" for n in counts)
+    print(f"{'threads: ms (gain)':32}{wide}")
+    for name, quantity in (
+        ("ur5", "inverse_dynamics"),
+        ("panda", "inverse_dynamics"),
+        ("panda", "inverse_dynamics_derivatives"),
+    ):
+        robot = dl.load(name)
+        kernel = robot.kernel(quantity)
+        for states in (2**14, 2**16, 2**18, 2**20):
+            rng = np.random.default_rng(0)
+            given = [rng.uniform(-3.0, 3.0, (states, robot.nv)) for _ in range(3)]
+            out = kernel(*given)
+
+            def run(threads: int, call: partial[object]) -> None:
+                dl.set_num_threads(threads)
+                call()
+
+            call = partial(kernel, *given, out=out)
+            turns = {str(n): partial(run, n, call) for n in counts}
+            best = interleaved(turns, rounds, 0.0)
+            figures = [f"{best[str(n)] * 1e3:.3f} ({best['1'] / best[str(n)]:.1f})" for n in counts]
+            label = f"{name} {quantity.removeprefix('inverse_')} {states}"
+            print(f"{label:32}" + "".join(f"{each:>16}" for each in figures), flush=True)
+
+
+if __name__ == "__main__":
+    scaling(10, dl.get_num_threads())

@@ -21,6 +21,13 @@ settings.load_profile(
 )
 
 
+def pytest_configure() -> None:
+    """No test depends on the clock, so nothing is timed while kernels are compiled."""
+    from dalembert.kernels.call import registers
+
+    registers.never()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Every test gets the marks that tests/markers.py lists for it."""
     here = Path(__file__).parent

@@ -6,7 +6,7 @@ import time
 
 from dalembert.cli.output import console, print_json, say
 from dalembert.errors import DalembertError
-from dalembert.kernels.call import cache
+from dalembert.kernels.call import cache, registers
 
 
 def show(as_json: bool) -> None:
@@ -20,6 +20,7 @@ def show(as_json: bool) -> None:
                 "entries": len(found),
                 "bytes": sizes,
                 "limit": cache.limit(),
+                "vectors": registers.chosen().bits,
                 "damaged": [one.name for one in found if not one.intact],
             }
         )
@@ -33,6 +34,7 @@ def show(as_json: bool) -> None:
     say(screen, f"{len(found):,} entries, {share}")
     if found:
         say(screen, f"last used {_ago(max(used))}, the oldest {_ago(min(used))}")
+    say(screen, registers.said())
 
 
 def verify() -> None:

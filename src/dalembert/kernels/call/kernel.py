@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.forking import llvm_lock
+from dalembert.kernels.call import registers
 from dalembert.kernels.call.check import Check
 from dalembert.kernels.call.confirm import Reference, enabled
 from dalembert.kernels.call.gufunc import make_ufunc, signature
@@ -20,7 +21,7 @@ from dalembert.kernels.call.sources import source_digest
 from dalembert.kernels.llvm.handler import KNOWN, handler
 from dalembert.kernels.llvm.handler import SYMBOL as HANDLER
 from dalembert.kernels.llvm.load import Loaded
-from dalembert.kernels.llvm.target import Target, native
+from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.program.program import Port, Program
 from dalembert.progress import on_terminal, progress_bar
 
@@ -78,6 +79,7 @@ class _Code:
             report(0.0)
             program = self.program()
             report(_TRACED)
+            registers.compiling()
             rest = 1.0 - _TRACED
             return object_code(
                 *(program, dtype, self._target, lambda share: report(_TRACED + rest * share)),
@@ -142,7 +144,7 @@ def build(
     `make_program` is not called at all; the ports it will have are given for that reason.
     `reference` is the plain function behind the program, where it runs on numbers; see `check`.
     """
-    inputs, outputs, target = tuple(inputs), tuple(outputs), target or native()
+    inputs, outputs, target = tuple(inputs), tuple(outputs), target or registers.chosen()
     full_key = repr((key, inputs, outputs, name, doc, target))
     with llvm_lock:
         kernel = _kernels.get(full_key)

@@ -44,20 +44,22 @@ class Target:
         return "windows" in self.triple
 
 
-_BITS = {"x86-64": 128, "x86-64-v3": 256, "x86-64-v4": 512, "aarch64": 128}
+_BITS = {"x86-64": 128, "x86-64-v3": 256, "x86-64-v4": 512, "x86-64-v4-256": 256, "aarch64": 128}
+_LEVELS = ("x86-64", "x86-64-v3", "x86-64-v4")  # each runs those before it
 
 
 def by_name(name: str) -> Target:
     """A target by its standard name: x86-64, x86-64-v3, x86-64-v4, aarch64 or native.
 
-    It may be a machine that this one is not, to write code for it.
+    x86-64-v4-256 is the last level of x86 with vectors of half its registers' width. A target may be a
+    machine that this one is not, to write code for it.
     """
     if name == "native":
         return native()
     if name not in _BITS:
         known = ", ".join(["native", *_BITS])
         raise CompileError(f"unknown target {name!r}; choose one of {known}")
-    machine, cpu = ("aarch64", "generic") if name == "aarch64" else ("x86_64", name)
+    machine, cpu = ("aarch64", "generic") if name == "aarch64" else ("x86_64", name[:9])
     return Target(_triple(machine), cpu, "", _BITS[name])
 
 
@@ -77,7 +79,9 @@ def native() -> Target:
 def _runs(target: Target, level: str) -> bool:
     """Whether a machine of this level runs code for the target."""
     own = by_name(level)
-    return target.triple == own.triple and target.bits <= own.bits
+    if target.triple != own.triple or not own.is_x86:
+        return target.triple == own.triple
+    return _LEVELS.index(target.cpu) <= _LEVELS.index(own.cpu)
 
 
 def _level() -> str:

@@ -2,7 +2,8 @@
 
 A job is (next state, args, steps, count). All workers share it and take pieces of the batch from
 its atomic counter; the calling thread works too. Threads live only during the call, so that forking
-is safe, and where none can be started the caller does everything.
+is safe, and where none can be started the caller does everything. Starting one takes a while, in which
+those that run already work: no more are started than there are pieces, nor when all are taken.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ from dalembert.kernels.llvm.text import Vector
 from dalembert.kernels.program.program import LEAVES, Op, Program
 
 _WORTHWHILE_NS = 200_000  # work below this is not worth starting threads
-_PIECE_NS = 50_000  # work one thread takes at a time
+_PIECE_NS = 20_000  # work one thread takes at a time: as long as all may wait for the last one
 _MAX_THREADS = 256
 DECLARATIONS = """declare i32 @pthread_create(ptr, ptr, ptr, ptr) nounwind
 declare i32 @pthread_join(i64, ptr) nounwind"""
@@ -92,32 +93,41 @@ entry:
   store ptr %args, ptr %args_at
   store ptr %steps, ptr %steps_at
   store i64 %count, ptr %count_at
-  %others = sub i32 %threads, 1
-  %wanted = call i32 @llvm.smin.i32(i32 %others, i32 {_MAX_THREADS})
-  br label %start
+  %allowed = call i32 @llvm.smin.i32(i32 %threads, i32 {_MAX_THREADS})
+  %others = sub i32 %allowed, 1
+  %many = sext i32 %others to i64
+  %last = sub i64 %count, 1
+  %pieces = sdiv i64 %last, {piece}
+  %wanted = call i64 @llvm.smin.i64(i64 %many, i64 %pieces)
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %next, %started ]
+  %taken = load atomic i64, ptr %job monotonic, align 8
+  %left = icmp slt i64 %taken, %count
+  %few = icmp slt i64 %i, %wanted
+  %again = and i1 %left, %few
+  br i1 %again, label %start, label %work
 start:
-  %i = phi i32 [ 0, %entry ], [ %next, %started ]
-  %id = getelementptr i64, ptr %ids, i32 %i
+  %id = getelementptr i64, ptr %ids, i64 %i
   %failed = call i32 @pthread_create(ptr %id, ptr null, ptr @worker, ptr %job)
   %ok = icmp eq i32 %failed, 0
   br i1 %ok, label %started, label %work
 started:
-  %next = add i32 %i, 1
-  %again = icmp slt i32 %next, %wanted
-  br i1 %again, label %start, label %work
+  %next = add i64 %i, 1
+  br label %look
 work:
-  %running = phi i32 [ %i, %start ], [ %next, %started ]
+  %running = phi i64 [ %i, %look ], [ %i, %start ]
   %unused = call ptr @worker(ptr %job)
   br label %wait
 wait:
-  %j = phi i32 [ 0, %work ], [ %after, %joined ]
-  %waiting = icmp slt i32 %j, %running
+  %j = phi i64 [ 0, %work ], [ %after, %joined ]
+  %waiting = icmp slt i64 %j, %running
   br i1 %waiting, label %joined, label %done
 joined:
-  %id_at = getelementptr i64, ptr %ids, i32 %j
+  %id_at = getelementptr i64, ptr %ids, i64 %j
   %thread = load i64, ptr %id_at
   %status = call i32 @pthread_join(i64 %thread, ptr null)
-  %after = add i32 %j, 1
+  %after = add i64 %j, 1
   br label %wait
 done:
   ret void

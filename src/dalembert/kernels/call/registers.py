@@ -1,0 +1,169 @@
+"""How wide the vectors of kernels are: measured once on each machine, and kept in the cache.
+
+Cores with registers of 512 bits differ in what these are worth: some run two such multiplications in
+a cycle, some one, some slow their clock for them. So the same small kernel is timed with both widths,
+when a process compiles its second kernel, so that nobody's first one waits. Until then, and where the
+cache is off, kernels are as wide as the machine allows; DALEMBERT_TARGET, where it names a level, has
+the last word. Results differ by rounding only, as between machines: which sums are fused with a product
+depends on what else stands between them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalembert.errors import DalembertError
+from dalembert.kernels.call import cache
+from dalembert.kernels.llvm.load import load
+from dalembert.kernels.llvm.target import Target, by_name, native
+
+if TYPE_CHECKING:
+    from dalembert.kernels.program.program import Program
+
+WIDE, NARROW = "x86-64-v4", "x86-64-v4-256"
+WORTH = 1.03  # so much faster narrow vectors must be to be chosen
+_STATES, _TURNS = 512, 40
+_known: dict[str, dict[str, float] | None] = {}
+_compiled = itertools.count(1)
+
+
+def chosen() -> Target:
+    """What kernels are compiled for: as the environment says, as measured, as wide as can be."""
+    target = native()
+    found = recorded() if _open(target) else None
+    return by_name(_better(found)) if found else target
+
+
+def said() -> str:
+    """The choice and its reason, in words."""
+    target = native()
+    if not _open(target):
+        return f"vectors of {target.bits} bits"
+    found = recorded()
+    if found is None:
+        return f"vectors of {target.bits} bits, not measured yet on this machine"
+    times = ", ".join(f"{by_name(name).bits} bits {ns:.1f} ns" for name, ns in found.items())
+    return f"vectors of {by_name(_better(found)).bits} bits, measured: {times} (DALEMBERT_TARGET)"
+
+
+def recorded() -> dict[str, float] | None:
+    """Nanoseconds per state of a small kernel by target, if they were measured on this machine."""
+    place = f"{cache.directory()}\n{_key()}"
+    if place not in _known:
+        _known[place] = _read(cache.get(_key()))
+    return _known[place]
+
+
+def compiling() -> None:
+    """To be told before a kernel is compiled: the second time, widths are measured if they are not."""
+    if next(_compiled) != 2 or cache.directory() is None or not _open(native()) or recorded():
+        return
+    try:
+        measure(timed)
+    except (DalembertError, OSError):
+        return  # what cannot be measured stays as it was
+
+
+def never() -> None:
+    """Measure nothing in this process."""
+    for _ in range(2):
+        next(_compiled)
+
+
+def measure(clock: Callable[[], Mapping[str, float]]) -> None:
+    """Keep what the clock says: nanoseconds per state by target."""
+    found = dict(clock())
+    cache.put(_key(), json.dumps(found).encode())
+    _known[f"{cache.directory()}\n{_key()}"] = found
+
+
+def timed() -> dict[str, float]:
+    """Best nanoseconds per state of a small kernel with wide and with narrow vectors, in turns."""
+    from dalembert.kernels.llvm.codegen import object_code
+
+    program = _sample()
+    calls = {name: _call(object_code(program, "float64", by_name(name))) for name in (WIDE, NARROW)}
+    best = dict.fromkeys(calls, np.inf)
+    for _ in range(_TURNS):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            best[name] = min(best[name], (time.perf_counter() - start) / _STATES * 1e9)
+    return best
+
+
+def _sample() -> Program:
+    """Products and sums as in a recursion over six bodies."""
+    from dalembert.kernels.program.trace import trace
+
+    def function(x: np.ndarray) -> np.ndarray:
+        y = x
+        for k in range(1, 6):
+            y = (x[0] * y - x[1] * np.roll(y, k)) * np.roll(x, k) + 0.5 * y
+        return y
+
+    return trace(function, {"x": (6,)}, name="sample")
+
+
+def _call(code: bytes) -> Callable[[], None]:
+    """The compiled loop on a few rows of numbers."""
+    loaded = load(code, ("dalembert_loop",))
+    loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(loaded["dalembert_loop"])
+    x, y = np.full((_STATES, 6), 0.3), np.empty((_STATES, 6))
+    args = (ctypes.c_void_p * 2)(x.ctypes.data, y.ctypes.data)
+    steps = (ctypes.c_ssize_t * 4)(48, 48, 8, 8)
+    count = (ctypes.c_ssize_t * 1)(_STATES)
+    return functools.partial(_run, loop, (args, count, steps, None), (loaded, x, y))
+
+
+def _run(loop: Callable[..., None], given: tuple[object, ...], _: object) -> None:
+    """One call; what it must keep alive comes along."""
+    loop(*given)
+
+
+def _open(target: Target) -> bool:
+    """Whether there is a choice: both widths run here, and the environment names none."""
+    named = os.environ.get("DALEMBERT_TARGET", "") not in ("", "native")
+    return not named and target == by_name(WIDE)
+
+
+def _better(times: Mapping[str, float]) -> str:
+    return NARROW if times[WIDE] > WORTH * times[NARROW] else WIDE
+
+
+def _key() -> str:
+    import llvmlite
+
+    return f"width of vectors\n{_processor()}\n{llvmlite.__version__}"
+
+
+@functools.cache
+def _processor() -> str:
+    """The model of the processor, as the system calls it."""
+    try:
+        with Path("/proc/cpuinfo").open(errors="replace") as stream:
+            lines = list(itertools.islice(stream, 12))  # the first of its cores
+    except OSError:
+        return platform.processor()
+    wanted = ("model name", "cpu family", "model\t", "stepping")
+    return "".join(line for line in lines if line.startswith(wanted))
+
+
+def _read(payload: bytes | None) -> dict[str, float] | None:
+    """The times of an entry; None where it is something else."""
+    try:
+        found = json.loads(payload or b"")
+        return {name: float(found[name]) for name in (WIDE, NARROW)}
+    except (ValueError, TypeError, KeyError):
+        return None
