@@ -1,23 +1,42 @@
 """Derivatives of the dynamics beside the peers: ratios from one run, one thread, row-major float64.
 
+    python benchmarks/derivatives.py [--robots go2 g1 talos] [--states 1024]
+
+measures robots on a floating base: operations, processor time to the first result, nanoseconds, and how
+long it takes to fill the same bytes, or to write them in the way kernels do without computing anything.
 Pinocchio's derivatives have no batched call, so each state is a call from Python; what the call itself
 costs (measured on a one-joint model) is taken off before the ratio. MuJoCo has finite differences only.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
+import time
+from importlib.metadata import files
+from typing import Any
+
+import numpy as np
 import pinocchio as pin
 from casadi_c import casadi_candidate
 from dynamics import ROBOTS, STATES, ours, random_states
 from peers import pinocchio_model, state_by_state
+from rich.console import Console
 from rich.table import Table
-from timing import nanoseconds
+from timing import Candidate, nanoseconds
 
 import dalembert as dl
+from dalembert.kernels import Program, build
+from dalembert.kernels.program.program import Op, program
 
 THEIRS = {
     "inverse_dynamics_derivatives": pin.computeRNEADerivatives,
     "forward_dynamics_derivatives": pin.computeABADerivatives,
+}
+FLOATING = {
+    "go2": "go2.urdf",
+    "g1": "g1_29dof_rev_1_0.urdf",
+    "talos": "talos_reduced.urdf",
 }
 
 
@@ -51,3 +70,71 @@ def _row(name: str, quantity: str, rounds: int) -> list[str]:
     ]
     label = quantity.removesuffix("_derivatives").replace("_", " ")
     return [name, label, f"{time:.1f}", *cells, str(operations), f"{operations / time:.1f}"]
+
+
+def floating_table(names: list[str], states: int, rounds: int) -> Table:
+    """Robots on a floating base."""
+    table = Table(title=f"{states} states, one thread, float64, row-major; ns per state")
+    for column in ("robot", "derivatives of"):
+        table.add_column(column)
+    columns = ("nv", "operations", "nonzero", "first, s", "kB", "dalembert", "fill", "written")
+    for column in (*columns, "Pinocchio", "ratio"):
+        table.add_column(column, justify="right")
+    dl.set_num_threads(1)
+    for name in names:
+        (path,) = (
+            str(f.locate()) for f in files("example-robot-data") or () if f.name == FLOATING[name]
+        )
+        robot = dl.Robot.from_urdf(path, base="free")
+        peer = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
+        for quantity in THEIRS:
+            label = quantity.removesuffix("_derivatives").replace("_", " ")
+            table.add_row(name, label, *_floating(robot, peer, quantity, states, rounds))
+    return table
+
+
+def _floating(robot: dl.Robot, peer: Any, quantity: str, count: int, rounds: int) -> list[str]:
+    start = time.process_time()
+    kernel = robot.kernel(quantity)
+    states = robot.random_state(np.random.default_rng(0), count)
+    out = kernel(*states)
+    first = time.process_time() - start
+    written = _written(robot.program(quantity))
+    filled = [np.empty_like(x) for x in out]
+    best = nanoseconds(
+        {
+            "ours": Candidate(lambda: kernel(*states, out=out), count),
+            "written": Candidate(lambda: written(*states, out=tuple(filled)), count),
+            "fill": Candidate(lambda: [x.fill(1.0) for x in filled], count),
+            "pinocchio": state_by_state(THEIRS[quantity], peer, states),
+        },
+        rounds,
+    )
+    source = robot.program(quantity)
+    operations = robot.operation_count(quantity).total
+    nonzero = int(np.sum(source.op[source.results] != Op.CONST))
+    figures = [f"{robot.nv}", f"{operations}", f"{nonzero}", f"{first:.1f}"]
+    figures.append(f"{sum(x.nbytes for x in out) / count / 1000:.1f}")
+    figures += [f"{best[who]:.0f}" for who in ("ours", "fill", "written", "pinocchio")]
+    return [*figures, f"{best['pinocchio'] / best['ours']:.1f}×"]
+
+
+def _written(source: Program) -> np.ufunc:
+    """The same results' places, filled with inputs: all that a kernel does but compute."""
+    size = sum(port.size for port in source.inputs)
+    rows = [(Op.INPUT, k, -1) for k in range(size)] + [(Op.CONST, 0, -1)]
+    constant = source.op[source.results] == Op.CONST
+    results = np.where(constant, size, np.arange(len(constant)) % size)
+    copy = program("written", source.inputs, source.outputs, rows, [0.0], results)
+    return build(copy.digest, lambda: copy, copy.inputs, copy.outputs, copy.name).ufunc
+
+
+if __name__ == "__main__":
+    os.environ["DALEMBERT_CACHE"] = "off"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--robots", nargs="+", choices=FLOATING, default=list(FLOATING))
+    parser.add_argument("--states", type=int, default=1024)
+    parser.add_argument("--rounds", type=int, default=20, help="turns per candidate")
+    chosen = parser.parse_args()
+    console = Console(width=max(Console().width, 160))
+    console.print(floating_table(chosen.robots, chosen.states, chosen.rounds))
