@@ -1,7 +1,7 @@
 """Steps of their own lengths: what an adaptive rollout repeats, a try of a step with its error.
 
-The stages k_i of a pair (`systems/tableau.py`) are kept in a window that moves on by one with every
-stage, so that the same program is called for all of them. A try ends at y₁ = y₀ ⊞ h Σ b_i k_i if
+The stages k_i of a pair (`systems/tableau.py`) are kept, and the same program is called for each, with
+coefficients that are zero for those that are still to come. A try ends at y₁ = y₀ ⊞ h Σ b_i k_i if
 
     √(mean (e_i / (atol + rtol max(|y₀|, |y₁|)))²) < 1,    e = h Σ e_i k_i,
 
@@ -62,15 +62,14 @@ class Tries:
 
     @property
     def scalars(self) -> tuple[str, ...]:
-        """Names of the coefficients of a stage: of the window but its first, and its time."""
-        return *(f"a{i}" for i in range(1, len(self.pair.c))), "c"
+        """Names of the coefficients of a stage: of the stages but the last, and its time."""
+        return *(f"a{i}" for i in range(len(self.pair.c) - 1)), "c"
 
     @property
     def table(self) -> tuple[tuple[float, ...], ...]:
-        """Coefficients of all stages but the first, the last known one at the end of the window."""
-        n = len(self.pair.c)
-        rows = [[*[0.0] * (n - 1 - i), *self.pair.a[i, :i], self.pair.c[i]] for i in range(1, n)]
-        return tuple(tuple(map(float, row)) for row in rows)
+        """Coefficients of all stages but the first."""
+        pairs = zip(self.pair.a[1:, :-1].tolist(), self.pair.c[1:].tolist(), strict=True)
+        return tuple((*row, c) for row, c in pairs)
 
     def moved(self, d: Any, q: Any, qd: Any, w: Any = None) -> list[Any]:
         """The state ⊞ d."""
@@ -79,17 +78,17 @@ class Tries:
         return found if w is None else [*found, w + d[2 * nv :]]
 
     def stage(self, **values: Any) -> tuple[Any, ...]:
-        """The window moved on, with the slope of this stage at its end."""
+        """The slope of this stage."""
         state, nv = [values[name] for name in self.states], self.stages.dynamics.nv
-        window = [values[name] for name in self.window]
-        d = values["h"] * _sum([values[a] for a in self.scalars[:-1]], window[1:])
+        window = [values[name] for name in self.window[:-1]]
+        d = values["h"] * _sum([values[a] for a in self.scalars[:-1]], window)
         q, qd, *w = self.moved(d, *state)
         given = {name: values[name] for name in INPUTS if name in values}
         now = values["t"] + values["c"] * values["h"]
         qdd, wdot = self.stages.changes(q, qd, w[0] if w else None, t=now, **given)
         at = self.stages.origin(state[0]) + d[:nv]
         rate = self.stages.dynamics.pull_back(at, qd)
-        return *window[1:], np.concatenate([rate, qdd, *([wdot] if w else [])])
+        return (np.concatenate([rate, qdd, *([wdot] if w else [])]),)
 
     def finish(self, **values: Any) -> tuple[Any, ...]:
         """What a try makes of the base values."""
@@ -199,17 +198,16 @@ def tries_iteration(
     closing = [partial(tries.closed, one, one is back[-1][0]) for one, _ in back]
     return Iteration(
         base=base,
-        work=tuple((port, "slope" if port is work[-1] else None) for port in work),
+        work=tuple((port, "slope" if port is work[0] else None) for port in work),
         held=held,
         table=tries.table,
-        stage=traced_program(
-            tries.stage, (*inputs, *held, *scalars), list(tries.window), f"{method}_stage"
-        ),
+        stage=traced_program(tries.stage, (*inputs, *held, *scalars), ["slope"], f"{method}_stage"),
         finish=traced_program(tries.finish, inputs, names, f"{method}_finish"),
         closing=tuple(
             (traced_program(one, (*base, *held), names, f"closing_{k}"), times)
             for k, (one, (_, times)) in enumerate(zip(closing, back, strict=True))
         ),
+        kept=True,
         between=traced_program(
             tries.between, (*inputs, Port("when", ())), names, f"{method}_between"
         ),

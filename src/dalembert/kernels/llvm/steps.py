@@ -122,8 +122,8 @@ class Steps:
     def step(self) -> None:
         """From base values to the next ones."""
         self.begin()
-        for row in self.iteration.table:
-            self.stage(row)
+        for number, row in enumerate(self.iteration.table):
+            self.stage(number, row)
         self.finish()
         self.close("%x")
 
@@ -136,7 +136,7 @@ class Steps:
                 where = self.place("%x", b)
                 self.t.do(f"store {self.v.type} zeroinitializer, ptr {where}, align {self.v.size}")
 
-    def stage(self, row: tuple[float, ...]) -> None:
+    def stage(self, number: int, row: tuple[float, ...]) -> None:
         t, v = self.t, self.v
         offset = self.base + self.work + self.held
         for column, factor in enumerate(row):
@@ -144,7 +144,9 @@ class Steps:
             where = self.place("%x", offset + column)
             t.do(f"store {v.type} {self.spread(scaled)}, ptr {where}")
         t.do("call void @body(ptr %x, ptr %y)")
-        self.copy("%y", "%x", [(k, self.base + k) for k in range(self.work)])
+        results = len(self.iteration.stage.results)
+        first = self.base + (number + 1) * results if self.iteration.kept else self.base
+        self.copy("%y", "%x", [(k, first + k) for k in range(results)])
 
     def finish(self) -> None:
         program = self.iteration.finish

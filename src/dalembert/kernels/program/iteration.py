@@ -11,6 +11,8 @@ One step starts from `base` values, copies them into working values, runs `stage
 Inputs of `stage` stand in the order base, work, held, one scalar per column of the table; its
 outputs are the work values. Inputs of `finish` are base and work values, outputs the base values.
 `closing` brings a state back to where it belongs: base and held values in, base values out.
+
+Where all stages are `kept`, work values are one port for each and one more: row i fills port i + 1.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ class Iteration:
     stage: Program
     finish: Program
     closing: tuple[tuple[Program, int], ...] = ()  # each with how often it is run
+    kept: bool = False  # a stage returns one port of the work values
     between: Program | None = None  # (base, work, a time) → base values at a time within the step
     plain: tuple[Callable[..., Arrays], ...] | None = None
     """What stage, finish and closing were traced from, by the names of their inputs, on numbers."""
@@ -52,7 +55,8 @@ class Iteration:
         work = [port.shape for port, _ in self.work]
         sound = (
             given == [port.shape for port in expected] + [()] * columns
-            and [port.shape for port in self.stage.outputs] == work
+            and [port.shape for port in self.stage.outputs] == (work[:1] if self.kept else work)
+            and (not self.kept or len(work) == len(self.table) + 1)
             and [p.shape for p in self.finish.inputs] == [p.shape for p in self.base] + work
             and [port.shape for port in self.finish.outputs] == [p.shape for p in self.base]
             and all(self._closes(program) for program, _ in self.closing)
@@ -159,8 +163,9 @@ class Iteration:
                 np.zeros((*lead, *port.shape), dtype) if source is None else now[source]
                 for port, source in self.work
             ]
-            for row in self.table:
-                work = stage(*now.values(), *work, *u, *(dtype.type(c * dt) for c in row))
+            for k, row in enumerate(self.table):
+                found = stage(*now.values(), *work, *u, *(dtype.type(c * dt) for c in row))
+                work = [*work[: k + 1], *found, *work[k + 2 :]] if self.kept else found
             after = finish(*now.values(), *work)
             for function, (_, times) in zip(closing, self.closing, strict=True):
                 for _ in range(times):
