@@ -8,7 +8,7 @@ LARGE  := .venv-frameworks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-frameworks quick lint bench docs clean
+.PHONY: help demo test test-frameworks quick versions dist lint bench docs clean
 
 help:   ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ test-frameworks: $(LARGE)/.made  ## JAX and PyTorch in an environment of their o
 quick: $(VENV)/.with-test  ## most tests in about a minute, kernels kept; left out: tests/markers.py
 	@DALEMBERT_TEST_CACHE=.kernels DALEMBERT_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 tests \
 	    -m "not (slow or process or browser or gpu_text)"
+
+versions: $(VENV)/.with-release  ## the matrix of noxfile.py, with the Pythons that are found
+	@$(BIN)/nox
+
+dist: $(VENV)/.with-release  ## source archive and wheel in dist/, the wheel tested outside the tree
+	@$(BIN)/python tools/dist.py
 
 lint: $(VENV)/.with-lint  ## style, types, and the order of the layers
 	@$(BIN)/ruff check .

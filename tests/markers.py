@@ -107,3 +107,12 @@ MARKED = {
     ),
     "gpu_text": ("kernels/test_c_source.py", "kernels/test_cuda_source.py", "test_device.py"),
 }
+
+# What depends on the versions of Python, NumPy and the rest, in a minute or two: every session of
+# noxfile.py runs these, and so does `make dist` against the installed wheel.
+VERSIONED = (
+    *(f"kernels/test_{name}.py" for name in ("callstub", "structures", "gufunc", "load", "folder")),
+    *(f"kernels/test_{name}.py" for name in ("settings", "target", "trace", "interpret")),
+    *("test_robot.py", "cli/test_commands.py", "model/test_build.py", "importers/test_dh.py"),
+)
+LEFT_OUT = "not (slow or browser or gpu_text)"  # and of those, by marks

@@ -36,7 +36,12 @@ here, sys.platform = sys.platform, "win32"
 import dalembert as dl
 for found in pkgutil.walk_packages(dl.__path__, "dalembert."):
     if found.name != "dalembert.__main__":
-        importlib.import_module(found.name)
+        try:
+            importlib.import_module(found.name)
+        except (ModuleNotFoundError, dl.DalembertError) as error:
+            # an extra that is not installed
+            missing = getattr(error, "name", None) in ("jax", "torch")
+            assert missing or "pip install 'dalembert[" in str(error), error
 sys.platform = here
 """
 USED = """

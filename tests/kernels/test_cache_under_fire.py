@@ -27,7 +27,7 @@ from tests.kernels.processes import (
 )
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(os, "geteuid"), reason="compiled kernels are cached on POSIX systems only"
+    not hasattr(os, "geteuid"), reason="looks at the cache as POSIX systems have it"
 )
 
 OTHERS = ["pendulum.inverse_dynamics", "pendulum.forward_dynamics", "planar_2r.mass_matrix"]

@@ -12,7 +12,7 @@ import pytest
 import dalembert as dl
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(os, "geteuid"), reason="compiled kernels are cached on POSIX systems only"
+    not hasattr(os, "geteuid"), reason="looks at the cache as POSIX systems have it"
 )
 
 # the version before the upgrade computes with all constants doubled
