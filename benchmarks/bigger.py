@@ -1,10 +1,15 @@
-"""Bigger robots: where straight-line code stops being best, what it costs to compile, and the peer.
+"""Bigger robots: what they cost beside the core's limit and beside Pinocchio, and to compile.
 
     python benchmarks/bigger.py [--most 100]
 
-Humanoids with a free base, and chains of general revolute joints. Pinocchio's batched calls run on the
-same number of states of a model of the same tree (for chains, of the same number of joints); its mass
-matrix is called state by state, less what the call costs.
+A quadruped and humanoids with a free base, and chains of general revolute joints. Pinocchio's batched
+calls run on the same number of states of a model of the same tree (for chains, of the same number of
+joints); its mass matrix is called state by state, less what the call costs. Its torques are without the
+friction that some files give to joints; ours are with it.
+
+The bound is that of the arithmetic alone: how long the instructions for one register of states occupy
+the busiest unit of the core, at the rates that units.py measures. Rows in and out, and waiting of one
+instruction for another, come on top.
 """
 
 from __future__ import annotations
@@ -13,28 +18,42 @@ import argparse
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import files
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from assembly import arithmetic, counted
+from machine import Meter
 from peers import state_by_state
 from rich.console import Console
 from rich.table import Table
-from timing import Candidate, nanoseconds
+from timing import Candidate, interleaved, nanoseconds
+from units import Units, measured
 
 import dalembert as dl
+from dalembert.kernels.llvm.codegen import assembly
+from dalembert.kernels.llvm.target import native
 from dalembert.systems.counting import general_chain
 
 STATES = 1024
-HUMANOIDS = ("talos_reduced.urdf", "icub_reduced.urdf")
+FILES = ("go2.urdf", "g1_29dof_rev_1_0.urdf", "talos_reduced.urdf", "icub_reduced.urdf")
 CHAINS = (6, 12, 20, 30, 50, 100)
-QUANTITIES = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
+LARGEST_MATRIX = 50  # coordinates of a chain whose mass matrix is measured
+QUANTITIES: tuple[tuple[str, dict[str, str]], ...] = (
+    ("inverse_dynamics", {}),
+    ("forward_dynamics", {}),
+    ("mass_matrix", {"out_layout": "packed"}),
+    ("mass_matrix", {}),
+)
+COLUMNS = ("operations", "mul+fma", "stores", "bytes in/out", "bound", "dalembert", "reached")
+BESIDE = ("Pinocchio", "ratio", "compile s")
 
 
 def robots(most: int) -> Iterator[tuple[str, dl.Robot, Any]]:
     """Name, ours and Pinocchio's."""
-    for name in HUMANOIDS:
+    for name in FILES:
         (path,) = (str(f.locate()) for f in files("example-robot-data") or () if f.name == name)
         peer = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
         yield name.removesuffix(".urdf"), dl.Robot.from_urdf(path, base="free"), peer
@@ -67,34 +86,45 @@ def _box(model: Any) -> tuple[np.ndarray, np.ndarray]:
     return -np.ones(model.nq), np.ones(model.nq)
 
 
-def row(robot: dl.Robot, peer: Any, quantity: str, rounds: int) -> list[str]:
-    """Operations, seconds to trace and compile, nanoseconds, and ratios."""
+@dataclass(frozen=True)
+class Core:
+    """What this core can do: its clock and its units."""
+
+    meter: Meter
+    units: Units
+
+    def clock(self) -> float:
+        """Cycles per nanosecond, now."""
+        turns = interleaved({"clock": self.meter.turns["clock"]}, 5)
+        return self.meter.gigahertz(turns["clock"])
+
+
+def row(
+    robot: dl.Robot, peer: Any, quantity: str, choices: dict[str, str], core: Core, rounds: int
+) -> list[str]:
+    """Counts, nanoseconds at least and measured, the peer, and seconds to trace and compile."""
     start = time.perf_counter()
-    program = robot.program(quantity)
-    traced = time.perf_counter()
-    kernel = robot.kernel(quantity)
-    compiled = time.perf_counter()
+    kernel = robot.kernel(quantity, **choices)
+    compiled = time.perf_counter() - start
+    program = robot.program(quantity, **choices)
+    found = counted(arithmetic(assembly(program, "float64", native())))
     states = robot.random_state(np.random.default_rng(0), STATES)[: kernel.nin]
     out = kernel(*states)
-    filled = np.empty_like(out)
-    best = nanoseconds(
-        {
-            "ours": Candidate(lambda: kernel(*states, out=out), STATES),
-            "pinocchio": peer_candidate(peer, quantity),
-            "fill": Candidate(lambda: filled.fill(1.0), STATES),
-        },
-        rounds,
-    )
-    operations = robot.operation_count(quantity).total
-    ours, theirs = best["ours"], best["pinocchio"]
-    figures = [
-        f"{operations}",
-        f"{len(program)}",
-        f"{traced - start:.1f}",
-        f"{compiled - traced:.1f}",
+    ours = Candidate(lambda: kernel(*states, out=out), STATES)
+    best = nanoseconds({"ours": ours, "peer": peer_candidate(peer, quantity)}, rounds)
+    cycles = max(core.units.least(found).values())
+    bound = cycles / core.clock() / native().width("float64")
+    read, written = (8 * sum(p.size for p in side) for side in (program.inputs, program.outputs))
+    counts = [robot.operation_count(quantity, **choices).total, found["multiply"], found["store"]]
+    figures = [*map(str, counts), f"{read}/{written}", f"{bound:.0f}", f"{best['ours']:.0f}"]
+    ratio = best["peer"] / best["ours"]
+    return [
+        *figures,
+        f"{bound / best['ours']:.0%}",
+        f"{best['peer']:.0f}",
+        f"{ratio:.1f}×",
+        f"{compiled:.1f}",
     ]
-    figures += [f"{ours:.0f}", f"{operations / ours:.1f}", f"{best['fill']:.0f}"]
-    return [*figures, f"{theirs:.0f}", f"{theirs / ours:.1f}×"]
 
 
 def bigger_table(most: int, rounds: int) -> Table:
@@ -103,14 +133,17 @@ def bigger_table(most: int, rounds: int) -> Table:
     table.add_column("robot")
     table.add_column("nv", justify="right")
     table.add_column("quantity")
-    columns = ("operations", "instructions", "trace s", "compile s", "dalembert", "Gop/s")
-    for column in (*columns, "fill alone", "Pinocchio", "ratio"):
+    for column in (*COLUMNS, *BESIDE):
         table.add_column(column, justify="right")
     dl.set_num_threads(1)
+    core = Core(Meter(native()), measured(native()))
     for name, robot, peer in robots(most):
-        for quantity in QUANTITIES:
-            figures = row(robot, peer, quantity, rounds)
-            table.add_row(name, str(robot.nv), quantity.replace("_", " "), *figures)
+        for quantity, choices in QUANTITIES:
+            if quantity == "mass_matrix" and name.startswith("chain") and robot.nv > LARGEST_MATRIX:
+                continue
+            label = " ".join([quantity.replace("_", " "), *choices.values()])
+            figures = row(robot, peer, quantity, choices, core, rounds)
+            table.add_row(name, str(robot.nv), label, *figures)
         table.add_section()
     return table
 
@@ -121,7 +154,7 @@ if __name__ == "__main__":
     parser.add_argument("--most", type=int, default=100, help="links of the longest chain")
     parser.add_argument("--rounds", type=int, default=20, help="turns per candidate")
     chosen = parser.parse_args()
-    console = Console(width=max(Console().width, 160))
+    console = Console(width=max(Console().width, 170))
     with console.status("compiling and measuring …"):
         made = bigger_table(chosen.most, chosen.rounds)
     console.print(made)

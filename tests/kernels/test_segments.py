@@ -122,3 +122,33 @@ def test_a_frame_larger_than_a_stack_may_be_is_on_the_heap():
     (found,) = raw.loop(x)
     np.testing.assert_array_equal(found, x[:, :, None] * np.arange(1.0, n + 1))
     np.testing.assert_array_equal(raw.one(x[3])[0], found[3])
+
+
+def sum_of_products(count, waiting):
+    """Σ k x, its products all made before the sum, or each just before it is added."""
+    leaves = [(Op.INPUT, 0, -1), *((Op.CONST, k, -1) for k in range(count))]
+    first = len(leaves)
+    if waiting:
+        products = [(Op.MUL, 0, 1 + k) for k in range(count)]
+        sums = [
+            (Op.ADD, first + count + k - 1 if k else first, first + k + 1) for k in range(count - 1)
+        ]
+        rows = products + sums
+    else:
+        rows = [(Op.MUL, 0, 1)]
+        for k in range(1, count):
+            rows += [(Op.MUL, 0, 1 + k), (Op.ADD, first + len(rows) - 1, first + len(rows))]
+    instructions = leaves + rows
+    ports = (Port("x", ()),), (Port("y", ()),)
+    constants = np.arange(float(count))
+    return program("sum", *ports, instructions, constants, [len(instructions) - 1])
+
+
+def test_programs_with_more_alive_than_the_first_cache_holds_are_cut():
+    at_once, waiting = (sum_of_products(1000, flag) for flag in (False, True))
+    assert len(framed(at_once).parts) == 1
+    frame = framed(waiting)
+    assert len(frame.parts) > 1
+    (whole,) = interpret(waiting, 0.5)
+    assert whole == interpret(at_once, 0.5)[0] == 0.5 * sum(range(1000))
+    assert through_the_frame(frame, [0.5], 1) == [whole]

@@ -4,9 +4,10 @@ LLVM takes more than twice as long for a function of twice the length, and allot
 better. So a long program is cut where few values are alive. What one part leaves for later ones waits
 in a frame: one vector per slot, for the inputs, the outputs and whatever crosses a cut.
 
-A chain of 100 links then compiles in about half the time and runs about as fast; forward dynamics of
-30 links would lose a fifth of its speed (benchmarks/choices.py). Running each part over several
-registers of states, to read its code once for all, is slower: the frames leave the first cache.
+Where more values are alive than the first cache holds, shorter programs are cut too: LLVM moves loads
+and stores of what waits far apart, and a chain of 50 links then runs a third slower than in parts.
+Running each part over several registers of states, to read its code once for all, is slower: the
+frames leave the first cache.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import numpy as np
 from dalembert.kernels.program.program import LEAVES, Op, Port, Program, program
 
 LONG = 20_000  # operations, and four times the results, of a program that is cut
-LONGEST = 2000  # operations of one part
+LONGEST = 1500  # operations of one part
+ALIVE = 512  # values at a time: 32 kB where a register has 64 bytes
 _REACH = 0.2  # of a part's length, in which the narrowest place to cut is looked for
 Rows = Sequence[tuple[int, int, int]]  # (operation, a, b) of every value
 
@@ -54,11 +56,13 @@ def framed(
     places = [inputs + k for k in written]
     values = source.results[list(written)]
     order = _operations(source)
-    if len(order) + 4 * len(places) <= long or len(order) <= longest:
+    rows = list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
+    alive = _alive(rows, order)
+    short = len(order) + 4 * len(places) <= long and max(alive) <= ALIVE
+    if short or len(order) <= longest:
         whole = source if len(places) == outputs else replace(source, results=values)
         return StackFrame((Part(whole, tuple(places)),), inputs + outputs)
-    rows = list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
-    part = _part_of(rows, order, longest)
+    part = _part_of(alive, order, longest)
     slot, slots = _slots(rows, source.results.tolist(), part, inputs)
     count = max(part.values()) + 1
     groups: list[list[int]] = [[] for _ in range(count)]
@@ -95,9 +99,8 @@ def _operations(source: Program) -> list[int]:
     return list(order)
 
 
-def _part_of(rows: Rows, order: Sequence[int], longest: int) -> dict[int, int]:
+def _part_of(alive: Sequence[int], order: Sequence[int], longest: int) -> dict[int, int]:
     """Which part each operation belongs to."""
-    alive = _alive(rows, order)
     count = ceil(len(order) / longest)
     length = len(order) / count
     reach = int(_REACH * length)
