@@ -40,6 +40,36 @@ def progress_bar(title: str, shown: bool = True) -> Iterator[Callable[[float], N
             bar.stop()
 
 
+@contextmanager
+def counting(report: Callable[[float], None], end: float) -> Iterator[None]:
+    """While steps of work are counted whose number nobody knows, the share creeps towards `end`."""
+    _counts.append(_Count(report, end))
+    try:
+        yield
+    finally:
+        _counts.pop()
+
+
+def step() -> None:
+    """One more step of such work, where somebody counts."""
+    if _counts:
+        _counts[-1].step()
+
+
+class _Count:
+    def __init__(self, report: Callable[[float], None], end: float) -> None:
+        self.report, self.end, self.steps = report, end, 0
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps % _EVERY == 0:
+            self.report(self.end * self.steps / (self.steps + _HALF))
+
+
+_EVERY, _HALF = 200, 5000  # steps between two reports, and until half of the way
+_counts: list[_Count] = []
+
+
 def _started(title: str) -> Progress:
     from rich.console import Console
     from rich.errors import LiveError

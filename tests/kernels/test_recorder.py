@@ -9,6 +9,7 @@ from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.program import Op
 from dalembert.kernels.program.recorder import Unrecorded
 from dalembert.kernels.program.trace import _recorded, trace
+from dalembert.progress import counting
 
 
 def both(function, **shapes):
@@ -76,6 +77,18 @@ def test_what_cannot_be_recorded_is_traced_with_casadi():
         _recorded(slope, {"x": (2,)}, "f")
     made = trace(slope, {"x": (2,)}, plain=True)
     assert interpret(made, np.array([1.0, 2.0]))[0].tolist() == [[2.0, 0.0], [0.0, 4.0]]
+
+
+def test_a_bar_moves_while_a_function_is_recorded():
+    def long(x):
+        for _ in range(2000):
+            x = np.sin(x)
+        return x
+
+    told = []
+    with counting(told.append, 0.4):
+        trace(long, {"x": (1,)}, plain=True)
+    assert len(told) >= 10 and told == sorted(told) and 0.0 < told[0] < told[-1] < 0.4
 
 
 def test_branches_on_values_are_refused():

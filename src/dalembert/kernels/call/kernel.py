@@ -23,7 +23,7 @@ from dalembert.kernels.llvm.handler import SYMBOL as HANDLER
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.program.program import Port, Program
-from dalembert.progress import on_terminal, progress_bar
+from dalembert.progress import counting, on_terminal, progress_bar
 
 _SYMBOLS = ("dalembert_loop", "dalembert_one")
 _TRACED = 0.4  # of the time from nothing to machine code, before the first part is compiled
@@ -77,7 +77,8 @@ class _Code:
 
         with progress_bar(f"compiling {self._name}", on_terminal()) as report:
             report(0.0)
-            program = self.program()
+            with counting(report, _TRACED):
+                program = self.program()
             report(_TRACED)
             registers.compiling()
             rest = 1.0 - _TRACED

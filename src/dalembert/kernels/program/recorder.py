@@ -19,6 +19,7 @@ from dalembert.kernels.program.interpret import MEANING
 from dalembert.kernels.program.program import Op
 from dalembert.kernels.program.reading import read
 from dalembert.kernels.program.simplify import Signed, Table
+from dalembert.progress import step
 
 
 class Unrecorded(TypeError):
@@ -173,6 +174,7 @@ def _wrapped(value: Any) -> Any:
 
 
 def _apply(ufunc: Any, method: str, inputs: tuple[Any, ...], more: dict[str, Any]) -> Any:
+    step()
     for x in inputs:
         if not isinstance(x, _KNOWN):
             raise Unrecorded(f"{ufunc.__name__} of {type(x).__name__}")
