@@ -26,8 +26,9 @@ from rich.table import Table
 from timing import Candidate, nanoseconds
 
 import dalembert as dl
+from dalembert.formulations.packed import PACKED
 from dalembert.kernels import Program, build
-from dalembert.kernels.program.program import Op, program
+from dalembert.kernels.program.program import LEAVES, Op, program
 
 THEIRS = {
     "inverse_dynamics_derivatives": pin.computeRNEADerivatives,
@@ -89,17 +90,23 @@ def floating_table(names: list[str], states: int, rounds: int) -> Table:
         peer = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
         for quantity in THEIRS:
             label = quantity.removesuffix("_derivatives").replace("_", " ")
-            table.add_row(name, label, *_floating(robot, peer, quantity, states, rounds))
+            table.add_row(name, label, *_floating(robot, peer, quantity, "dense", states, rounds))
+            if quantity in PACKED:
+                figures = _floating(robot, peer, quantity, "packed", states, rounds)
+                table.add_row(name, f"{label}, packed", *figures)
     return table
 
 
-def _floating(robot: dl.Robot, peer: Any, quantity: str, count: int, rounds: int) -> list[str]:
+def _floating(
+    robot: dl.Robot, peer: Any, quantity: str, layout: str, count: int, rounds: int
+) -> list[str]:
     start = time.process_time()
-    kernel = robot.kernel(quantity)
+    kernel = robot.kernel(quantity, out_layout=layout)
     states = robot.random_state(np.random.default_rng(0), count)
     out = kernel(*states)
     first = time.process_time() - start
-    written = _written(robot.program(quantity))
+    source = robot.program(quantity, out_layout=layout)
+    written = _written(source)
     filled = [np.empty_like(x) for x in out]
     best = nanoseconds(
         {
@@ -110,8 +117,7 @@ def _floating(robot: dl.Robot, peer: Any, quantity: str, count: int, rounds: int
         },
         rounds,
     )
-    source = robot.program(quantity)
-    operations = robot.operation_count(quantity).total
+    operations = int(np.sum(~np.isin(source.op, list(LEAVES))))
     nonzero = int(np.sum(source.op[source.results] != Op.CONST))
     figures = [f"{robot.nv}", f"{operations}", f"{nonzero}", f"{first:.1f}"]
     figures.append(f"{sum(x.nbytes for x in out) / count / 1000:.1f}")

@@ -7,7 +7,7 @@ import dalembert as dl
 from dalembert.errors import DalembertError, ShapeError, UnknownNameError
 from dalembert.kernels.program.interpret import interpret
 from dalembert.systems.by_tree import is_separable
-from tests.formulations.mechanisms import random_model
+from tests.formulations.mechanisms import random_model, with_elements
 from tests.systems.examples import planar_2r
 
 
@@ -98,7 +98,29 @@ def test_other_layouts_and_quantities_are_refused(tree):
     q = tree.neutral()
     with pytest.raises(UnknownNameError, match="must be one of"):
         tree.mass_matrix(q, out_layout="upper")
-    with pytest.raises(DalembertError, match="only mass_matrix"):
+    with pytest.raises(DalembertError, match="only mass_matrix and inverse"):
         tree.kernel("bias", out_layout="packed")
     with pytest.raises(ShapeError, match="packed entries"):
         tree.unpacked(np.zeros(2))
+
+
+def test_slopes_are_packed_without_the_zeros_between_branches(tree):
+    name = "inverse_dynamics_derivatives"
+    state = tree.random_state(np.random.default_rng(8), 5)
+    dense = tree.inverse_dynamics_derivatives(*state)
+    packed = tree.inverse_dynamics_derivatives(*state, out_layout="packed")
+    for A, values in zip(dense[:2], packed[:2], strict=True):
+        np.testing.assert_allclose(tree.unpacked(values, name), A, atol=1e-13 * abs(A).max())
+        assert values.shape[-1] < tree.nv**2
+    np.testing.assert_allclose(tree.unpacked(packed[2]), dense[2], rtol=1e-13)
+    rows, columns = tree.packed_indices(name)
+    assert packed[0].shape == (5, len(rows))
+    assert (np.diff(np.maximum(rows, columns)) >= 0).all()
+    np.testing.assert_allclose(packed[0], dense[0][:, rows, columns], rtol=1e-10, atol=1e-10)
+
+
+def test_elements_that_act_between_branches_leave_no_entry_of_a_slope_out():
+    model = with_elements(random_model(np.random.default_rng(5), n=4), np.random.default_rng(6))
+    robot = dl.Robot(model)
+    rows, _ = robot.packed_indices("inverse_dynamics_derivatives")
+    assert len(rows) == robot.nv**2

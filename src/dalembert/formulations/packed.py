@@ -1,7 +1,8 @@
-"""The mass matrix as its entries on and below the diagonal, without zeros: `out_layout="packed"`.
+"""Matrices as their entries, without zeros: `out_layout="packed"`.
 
-M of a humanoid has a thousand entries, of which a quarter are numbers of their own; to write all of
-them takes longer than to compute them.
+M of a humanoid has a thousand entries, of which a quarter are numbers of their own, and half of the
+slopes of its torques are zeros; to write all of them takes longer than to compute them. M is given by
+its entries on and below the diagonal, slopes by all that are not zero between branches.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import numpy as np
 
 from dalembert.errors import DalembertError, ShapeError, UnknownNameError
 from dalembert.formulations.registry import Formulation, Quantity
-from dalembert.model.entries import mass_entries
+from dalembert.model.entries import ENTRIES
 from dalembert.text import suggest
 
 LAYOUTS = ("dense", "packed")
+_SLOPES = {"dtau_dq": "packed_slopes", "dtau_dqd": "packed_slopes", "M": "packed"}
+PACKED = {"mass_matrix": {"M": "packed"}, "inverse_dynamics_derivatives": _SLOPES}
 
 
 def laid_out(quantity: Quantity, layout: Any) -> Quantity:
@@ -27,39 +30,54 @@ def laid_out(quantity: Quantity, layout: Any) -> Quantity:
         raise UnknownNameError(f"out_layout={layout!r} must be one of {LAYOUTS}{known}")
     if layout == "dense":
         return quantity
-    if quantity.name != "mass_matrix":
+    sizes = PACKED.get(quantity.name)
+    if sizes is None:
         raise DalembertError(
-            f"{quantity.name} has no out_layout {layout!r}: only mass_matrix is symmetric with "
-            "zeros between branches"
+            f"{quantity.name} has no out_layout {layout!r}: only {' and '.join(PACKED)} have zeros "
+            "between branches"
         )
     return replace(
         quantity,
-        summary=f"{quantity.summary}, its lower entries without zeros",
-        outputs={"M": ("packed",)},
-        formulations=tuple(map(_packing, quantity.formulations)),
+        summary=f"{quantity.summary}, their entries without zeros",
+        outputs={name: (size,) for name, size in sizes.items()},
+        formulations=tuple(_packing(each, list(sizes.values())) for each in quantity.formulations),
         static=(*quantity.static, "out_layout"),
     )
 
 
-def _packing(formulation: Formulation) -> Formulation:
-    """The formulation whose M is packed."""
+def _packing(formulation: Formulation, sizes: list[str]) -> Formulation:
+    """The formulation whose matrices are packed."""
     dense: Callable[..., Any] = formulation.function
 
     def packed(description: Any, *, out_layout: str, **given: Any) -> Any:
-        M = dense(description, **given)
-        return np.stack([M[i, j] for i, j in zip(*mass_entries(description), strict=True)])
+        found = dense(description, **given)
+        matrices = found if isinstance(found, tuple) else (found,)
+        made = tuple(
+            np.stack([A[i, j] for i, j in zip(*ENTRIES[size](description), strict=True)])
+            for A, size in zip(matrices, sizes, strict=True)
+        )
+        return made if isinstance(found, tuple) else made[0]
 
     return replace(formulation, function=packed)
 
 
-def unpacked(description: Any, values: Any) -> np.ndarray:
-    """M (..., nv, nv), full and symmetric, from its packed entries (..., n)."""
+def packed_entries(description: Any, quantity: Quantity) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, columns) of the first result of a quantity that can be packed."""
+    (size,) = next(iter(laid_out(quantity, "packed").outputs.values()))
+    return ENTRIES[str(size)](description)
+
+
+def unpacked(description: Any, quantity: Quantity, values: Any) -> np.ndarray:
+    """The matrix (..., nv, nv) of packed entries (..., n); M is full and symmetric."""
     values = np.asarray(values)
-    rows, columns = mass_entries(description)
+    rows, columns = packed_entries(description, quantity)
     if values.shape[-1:] != (len(rows),):
         raise ShapeError(
-            f"M has {len(rows)} packed entries, (..., {len(rows)}), not {values.shape}"
+            f"{next(iter(quantity.outputs))} has {len(rows)} packed entries, (..., {len(rows)}), "
+            f"not {values.shape}"
         )
-    M = np.zeros((*values.shape[:-1], description.nv, description.nv), dtype=values.dtype)
-    M[..., rows, columns] = M[..., columns, rows] = values
-    return M
+    A = np.zeros((*values.shape[:-1], description.nv, description.nv), dtype=values.dtype)
+    A[..., rows, columns] = values
+    if quantity.name == "mass_matrix":
+        A[..., columns, rows] = values
+    return A

@@ -14,7 +14,7 @@ from typing import Any
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.parts.record import Term
 from dalembert.model import Model
-from dalembert.model.entries import mass_entries
+from dalembert.model.entries import mass_entries, slope_entries
 from dalembert.sources import cited
 from dalembert.text import suggest as suggest  # for those who look quantities up here
 
@@ -30,6 +30,7 @@ SIZES: Mapping[str, Callable[[Model], int]] = {
     "na": lambda model: len(model.driven_by.active),
     "tendons": lambda model: len(model.tendons),
     "packed": lambda model: len(mass_entries(model)[0]),
+    "packed_slopes": lambda model: len(slope_entries(model)[0]),
 }
 INPUTS: Mapping[str, tuple[Size, ...]] = {
     "q": ("nq",),

@@ -1,4 +1,4 @@
-"""Which entries of M(q) a mechanism has: between branches of a tree there is nothing."""
+"""Which entries of M(q), and of slopes of τ, a mechanism has: between branches there is nothing."""
 
 from __future__ import annotations
 
@@ -34,6 +34,26 @@ def mass_entries(description: Any) -> tuple[np.ndarray, np.ndarray]:
     moved = (np.asarray(G) != 0.0).astype(int)
     found = np.nonzero(np.tril(moved.T @ there @ moved))
     return found[0], found[1]
+
+
+def slope_entries(description: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, columns) of the entries of ∂τ/∂q and ∂τ/∂q̇ that are not always zero.
+
+    Those of M, mirrored; all of them where elements, such as tendons, may act between branches. In the
+    order in which they are computed: by the larger index, each row before the column, to the diagonal.
+    """
+    nv = description.nv
+    there = np.zeros((nv, nv), dtype=bool)
+    there[mass_entries(description)] = True
+    tree = getattr(description, "tree", None)
+    if tree is None or tree.elements:
+        there[:] = True
+    rows, columns = np.nonzero(there | there.T)
+    order = np.lexsort((columns > rows, np.minimum(rows, columns), np.maximum(rows, columns)))
+    return rows[order], columns[order]
+
+
+ENTRIES = {"packed": mass_entries, "packed_slopes": slope_entries}  # by the size of what is packed
 
 
 def _carried(bodies: Any, supports: Any) -> tuple[np.ndarray, np.ndarray]:

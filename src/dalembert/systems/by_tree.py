@@ -17,7 +17,7 @@ from dalembert.formulations.registry import Size
 from dalembert.kernels import Port, Program
 from dalembert.kernels.program.joined import Share, joined
 from dalembert.kernels.program.trace import trace
-from dalembert.model.entries import mass_entries
+from dalembert.model.entries import ENTRIES
 from dalembert.model.forest import Tree
 from dalembert.systems.variant import Variant
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dalembert.systems.dynamics import Dynamics
 
 MANY = 48  # velocities of a scene from which on it is taken apart
-_COUNTED = {"nq", "nv", "packed"}
+_COUNTED = {"nq", "nv", *ENTRIES}
 
 
 def is_separable(dynamics: Dynamics, variant: Variant) -> bool:
@@ -72,8 +72,8 @@ def _places(
     """Where the entries of a tree stand among those of all ports of the whole."""
     places, start = [np.zeros(0, dtype=int)], 0
     for port, sizes in ports:
-        if sizes == ("packed",):
-            own = _packed_places(dynamics, tree)
+        if sizes[0] in ENTRIES:
+            own = _packed_places(dynamics, tree, str(sizes[0]))
         else:
             axes = np.ix_(*(tree.q if size == "nq" else tree.v for size in sizes))
             own = np.ravel_multi_index(axes, port.shape).ravel()
@@ -82,8 +82,10 @@ def _places(
     return np.concatenate(places)
 
 
-def _packed_places(dynamics: Dynamics, tree: Tree) -> np.ndarray:
-    """Where the packed entries of a tree's M stand among those of the whole, row by row there."""
-    rows, columns = mass_entries(dynamics.description)
-    own = [tree.v[k] for k in mass_entries(tree.model)]
-    return np.searchsorted(rows * dynamics.nv + columns, own[0] * dynamics.nv + own[1])
+def _packed_places(dynamics: Dynamics, tree: Tree, size: str) -> np.ndarray:
+    """Where the packed entries of a tree stand among those of the whole."""
+    rows, columns = ENTRIES[size](dynamics.description)
+    own = [tree.v[k] for k in ENTRIES[size](tree.model)]
+    keys = rows * dynamics.nv + columns
+    order = np.argsort(keys)
+    return order[np.searchsorted(keys[order], own[0] * dynamics.nv + own[1])]

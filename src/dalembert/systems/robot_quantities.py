@@ -223,15 +223,19 @@ class RobotQuantities(RobotMatrices):
         base_acceleration: Any = None,
         parameters: Parameters = None,
         out: Any = None,
+        out_layout: str | None = None,
     ) -> Any:
         """(∂τ/∂q, ∂τ/∂q̇, M), each (..., nv, nv), row i for τ_i; of friction, the viscous part.
+
+        With ``out_layout="packed"`` their entries (..., n) without the zeros between branches, of M on
+        and below the diagonal; `packed_indices` says which they are.
 
         >>> import numpy as np, dalembert as dl
         >>> dq, dqd, M = dl.load("pendulum").inverse_dynamics_derivatives([0.0], [0.0], [0.0])
         >>> dq  # m g l cos θ
         array([[9.81]])
         """
-        given = _given(base_twist, base_acceleration, tip_wrench)
+        given = _given(base_twist, base_acceleration, tip_wrench) | {"out_layout": out_layout}
         name = "inverse_dynamics_derivatives"
         return self._evaluate(name, (q, qd, qdd), formulation, parameters, out, **given)
 

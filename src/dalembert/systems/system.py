@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.formulations.packed import laid_out, unpacked
-from dalembert.model.entries import mass_entries
+from dalembert.formulations.packed import packed_entries, unpacked
 from dalembert.model.jointed import Kinds
 from dalembert.systems.display import report_of, widget_of
 from dalembert.systems.dynamics import Dynamics, Rows
@@ -157,6 +156,9 @@ class System(Rollouts):
     def packed_indices(self, quantity: str = "mass_matrix") -> tuple[np.ndarray, np.ndarray]:
         """(rows, columns) of what ``out_layout="packed"`` gives: row by row, columns ascending.
 
+        Of "inverse_dynamics_derivatives" those of ∂τ/∂q and ∂τ/∂q̇, by the larger of row and column;
+        its M has those of "mass_matrix".
+
         >>> import dalembert as dl
         >>> robot = dl.load("planar_2r")
         >>> rows, columns = robot.packed_indices("mass_matrix")
@@ -165,13 +167,11 @@ class System(Rollouts):
         >>> bool((robot.mass_matrix(q, out_layout="packed") == M[rows, columns]).all())
         True
         """
-        laid_out(self.dynamics.quantity(quantity), "packed")  # refuses those that have none
-        return mass_entries(self.dynamics.description)
+        return packed_entries(self.dynamics.description, self.dynamics.quantity(quantity))
 
     def unpacked(self, values: Any, quantity: str = "mass_matrix") -> np.ndarray:
-        """M (..., nv, nv), full and symmetric, from its packed entries (..., n)."""
-        laid_out(self.dynamics.quantity(quantity), "packed")
-        return unpacked(self.dynamics.description, values)
+        """M (..., nv, nv), full and symmetric, or a slope of τ, from its packed entries (..., n)."""
+        return unpacked(self.dynamics.description, self.dynamics.quantity(quantity), values)
 
     def bias(self, q: Any, qd: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
         """h (..., nv) = C q̇ + N."""

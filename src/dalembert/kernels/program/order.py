@@ -7,6 +7,8 @@ in that order, a third fewer values of a wide program wait, and a third less is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dalembert.kernels.program.program import BINARY, LEAVES, Op, Program, program
@@ -17,13 +19,15 @@ _MOST, _MOST_RESULTS = 20_000, 600
 
 
 def ordered(source: Program) -> Program:
-    """The same instructions in the best of three orders of the results.
+    """The same instructions in the best of some orders of the results.
 
     As they stand, always the cheapest next, or from the last rows and columns of all outputs to the
     first.
     """
     short = len(source) <= _MOST and len(source.results) <= _MOST_RESULTS
     orders = [_last_shells, _cheapest] if short else [_last_shells]
+    if len({port.shape for port in source.outputs}) > 1:
+        orders.append(_last_shares)
     candidates = [source, *(_depth_first(source, order(source)) for order in orders)]
     return min(candidates, key=waiting)
 
@@ -62,8 +66,19 @@ def _cheapest(source: Program) -> list[int]:
 def _last_shells(source: Program) -> list[int]:
     """Results by their largest index, then by their smallest, both falling."""
     places = [index for port in source.outputs for index in np.ndindex(port.shape)]
-    keys = [(-max(index, default=0), -min(index, default=0)) for index in places]
-    order = sorted(range(len(places)), key=keys.__getitem__)
+    return _falling(source, [(max(index, default=0), min(index, default=0)) for index in places])
+
+
+def _last_shares(source: Program) -> list[int]:
+    """The same by the share of its output that a result comes after: for outputs of unlike sizes."""
+    places = [(i, p.shape) for p in source.outputs for i in np.ndindex(p.shape)]
+    shares = [[k / n for k, n in zip(index, shape, strict=True)] for index, shape in places]
+    return _falling(source, [(max(some, default=0.0), min(some, default=0.0)) for some in shares])
+
+
+def _falling(source: Program, keys: Sequence[tuple[float, float]]) -> list[int]:
+    """Results in the falling order of these keys."""
+    order = sorted(range(len(keys)), key=lambda k: (-keys[k][0], -keys[k][1]))
     return [int(source.results[k]) for k in order]
 
 
