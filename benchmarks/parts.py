@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import re
+import sys
 from collections.abc import Callable
+from unittest.mock import patch
 
 import numpy as np
 from machine import compiled
 
+from dalembert.kernels.llvm import loop
 from dalembert.kernels.llvm.codegen import llvm_ir
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.program.program import Program
@@ -44,7 +47,8 @@ class Parts:
     def __init__(self, program: Program, target: Target) -> None:
         self.program, self.width = program, target.width("float64")
         self.registers = STATES * TURNS // self.width
-        whole = "\n".join(llvm_ir(program, "float64", target))
+        with patch.object(loop, "SHORT", sys.maxsize):  # all of it in one module
+            (whole,) = llvm_ir(program, "float64", target)
         self._engine = compiled(whole + _repeats(whole), target)
         ports = (*program.inputs, *program.outputs)
         rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import string_at
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from dalembert.errors import CompileError
@@ -48,12 +48,24 @@ def module(text: str, target: Target) -> str:
         [
             f'target triple = "{target.triple}"',
             text,
-            f"attributes #0 = {{ nounwind {width} }}",
+            f"attributes #0 = {{ nounwind {width}{_tuning(target)} }}",
             '!0 = !{!"branch_weights", i32 1, i32 1000000}',
             "!1 = !{}",
             '!2 = !{!"branch_weights", i32 1000000, i32 1}',
         ]
     )
+
+
+@cache
+def _tuning(target: Target) -> str:
+    """For which processor of its kind instructions are put in order: the one at hand.
+
+    Others run the same code, with the same results, so that it is no part of a target.
+    """
+    import llvmlite.binding as llvm
+
+    own, kind = (triple.split("-")[0] for triple in (llvm.get_process_triple(), target.triple))
+    return f' "tune-cpu"="{llvm.get_host_cpu_name()}"' if own == kind else ""
 
 
 def object_code(

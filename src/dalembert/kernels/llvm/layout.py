@@ -16,12 +16,15 @@ from dalembert.kernels.llvm.transpose import UNROLLED, Place, column, rows_to_ti
 NONE, ANY, SAME, ROWS, DIRECT, WHOLE = range(6)
 
 
-def functions(v: Vector, shapes: set[tuple[int, ...]]) -> str:
-    """All packing and unpacking functions for ports of these shapes."""
-    makers = [_mode, _ahead, _pack_direct, _pack_rows, _pack_same, _pack_any]
-    makers += [_unpack_direct, _unpack_rows, _unpack_any]
-    made = (make(v, shape) for shape in sorted(shapes) for make in makers)
-    return "\n".join(["declare i64 @llvm.umin.i64(i64, i64)", *made])
+def functions(v: Vector, inputs: set[tuple[int, ...]], outputs: set[tuple[int, ...]]) -> str:
+    """The packing functions of ports of these shapes, and the unpacking ones of those."""
+    made = ["declare i64 @llvm.umin.i64(i64, i64)"]
+    made += [_mode(v, shape) for shape in sorted(inputs | outputs)]
+    packing = (_pack_direct, _pack_rows, _pack_same, _pack_any)
+    made += [make(v, shape) for shape in sorted(inputs) for make in packing]
+    unpacking = (_ahead, _unpack_direct, _unpack_rows, _unpack_any)
+    made += [make(v, shape) for shape in sorted(outputs) for make in unpacking]
+    return "\n".join(made)
 
 
 def suffix(shape: tuple[int, ...]) -> str:

@@ -48,13 +48,13 @@ def _is_short(plan: Plan) -> bool:
 
 def _both(plan: Plan, target: Target) -> str:
     program, v = plan.program, plan.v
-    shapes = {port.shape for port in (*program.inputs, *program.outputs)}
+    shapes = ({port.shape for port in ports} for ports in (program.inputs, program.outputs))
     deep = is_deep(plan.need, target)
     return "\n".join(
         [
             nothing(plan),
             declarations_of([plan.block]),
-            layout.functions(v, shapes),
+            layout.functions(v, *shapes),
             calls.functions(plan.schedule, v, len(plan.outputs)),
             quiet(target),
             range_of_states(plan, deep),
