@@ -12,11 +12,13 @@ import pytest
 import dalembert as dl
 from dalembert.errors import CompileError
 from dalembert.kernels import Port, build, fast_call
-from dalembert.kernels.call import rollout
+from dalembert.kernels.call import adaptive, rollout
 from dalembert.kernels.call.kernel import Kernel
+from dalembert.kernels.llvm.adaptive_loop import loaded_adaptive
 from dalembert.kernels.llvm.rollout_loop import loaded_rollout
 from dalembert.kernels.program.trace import trace
 from dalembert.systems.rollouts import iteration
+from dalembert.systems.tries import tries_iteration
 
 INPUTS = (Port("q", (3,)), Port("s", ()))
 OUTPUTS = (Port("y", (3,)), Port("A", (3, 3)))
@@ -96,6 +98,14 @@ def test_what_is_right_passes_however_arrays_lie(dtype):
         assert A.shape == (*q.shape, 3)
 
 
+def test_what_is_zero_but_for_rounding_passes():
+    """A loop that is closed: residuals of 1e-16 and of 0 are the same."""
+    closed = dl.load("four_bar")
+    q, qd, _ = closed.random_state(np.random.default_rng(0), 9)
+    assert np.abs(closed.residual(q)).max() < 1e-15
+    assert closed.rollout(q, qd, np.zeros(3), steps=2, dt=1e-3)[0].shape == (2, 9, 3)
+
+
 def test_not_a_number_is_confirmed_as_such():
     f = kernel("nan").ufunc
     y, _ = f([np.nan, np.inf, 1.0], 2.0)
@@ -142,6 +152,22 @@ def test_a_rollout_is_checked_too(monkeypatch, dtype, moving):
     expected = dl.load("planar_2r").rollout(*given, steps=5, dt=0.01)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_an_adaptive_rollout_is_checked_too(monkeypatch):
+    robot, other = dl.load("planar_2r"), dl.load("planar_2r", l1=1.5)
+    given = np.random.default_rng(0).standard_normal((3, 20, 2))
+    given[0, 3] = np.nan  # ends at once, and is not waited for
+    mistaken = tries_iteration(other.dynamics.bound(), "RK45")
+    options = {"steps": 5, "dt": 0.01, "method": "RK45", "errors": "flag"}
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            adaptive, "loaded_adaptive", lambda _, saved: loaded_adaptive(mistaken, saved)
+        )
+        for _ in range(2):
+            with pytest.raises(CompileError, match=r"RK45_stage: .* kernel gives q.*program"):
+                robot.rollout(*given, **options)
+    assert (robot.rollout(*given, **options).status == 0).sum() == 19
 
 
 def test_the_plain_functions_of_a_rollout_are_asked_as_well(monkeypatch):

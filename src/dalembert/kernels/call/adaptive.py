@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dalembert.kernels.call.confirm import confirm_tries, enabled
 from dalembert.kernels.call.settings import get_num_threads
 from dalembert.kernels.llvm.adaptive_loop import SYMBOL, loaded_adaptive
 from dalembert.kernels.llvm.load import Loaded
@@ -34,9 +35,14 @@ class AdaptiveLoop:
 
     def __call__(self, base: np.ndarray, held: np.ndarray, saves: int, interval: float) -> Ended:
         """From base values (rows, …) under held values (rows, …), saved `saves` times."""
-        if self._loaded is None:
-            self._loaded = loaded_adaptive(self.iteration, self.saved)
         base, held = (np.ascontiguousarray(x, dtype=float) for x in (base, held))
+        if self._loaded is None:
+            loaded = loaded_adaptive(self.iteration, self.saved)
+            if enabled():
+                tried = AdaptiveLoop(self.iteration, self.saved)
+                tried._loaded = loaded
+                confirm_tries(self.iteration, lambda x, u: tried(x, u, 1, np.inf).ends, base, held)
+            self._loaded = loaded
         saved = np.full((len(base), saves, self.saved), np.nan)
         ends = np.full_like(base, np.nan)
         turns = self._run((base, held, saved, ends), saves, interval) if len(base) else 0
