@@ -21,6 +21,7 @@ from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.text import c_comment, c_identifier
 
 _WARPS = 4
+_LONG = 4500  # instructions of a stage and the end of a step
 
 
 def cuda_rollout(
@@ -44,7 +45,7 @@ def cuda_rollout(
         *([sincos(f"{function}_sincos", scalar), ""] if turns else []),
         _table(iteration, scalar, function),
         "",
-        f'extern "C" __global__ void __launch_bounds__({LANES * _WARPS})',
+        f'extern "C" __global__ void __launch_bounds__({bounds})',
         f"{function}({_arguments(iteration, scalar)})",
         "{",
         *(f"    {line}" for line in _body(iteration, scalar, function, move)),
