@@ -21,7 +21,7 @@ from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.text import c_comment, c_identifier
 
 _WARPS = 4
-_LONG = 4500  # instructions of a stage and the end of a step
+_LONG = 4500  # instructions of all programs of a step
 
 
 def cuda_rollout(
@@ -37,6 +37,9 @@ def cuda_rollout(
     scalar, function = Scalar.of(dtype), c_identifier(name)
     move = _Rows(iteration, scalar) if layout == "row" else _Columns(iteration, scalar)
     turns = {Op.SIN, Op.COS} & {Op(op) for p in iteration.programs for op in set(p.op.tolist())}
+    # a long one keeps its registers only where one block is said to be enough
+    is_long = sum(map(len, iteration.programs)) > _LONG
+    bounds = f"{LANES * _WARPS}, 1" if is_long else f"{LANES * _WARPS}"
     lines = [
         "/*",
         *(f" * {c_comment(line)}".rstrip() for line in about),
