@@ -122,7 +122,7 @@ def _port_rows(robot: dl.Robot, meter: Meter, units: Units, rounds: int) -> list
     alone, moving = (arithmetic(text, moves) for moves in (False, True))
     return [
         _ports_row("arithmetic", alone, units, cycles["arithmetic"]),
-        _ports_row("with rows in and out", moving, units, cycles["both"]),
+        _ports_row("with rows moved", moving, units, cycles["both"]),
         _ports_row(f"{STATES} states", moving, units, cycles["batch"]),
     ]
 
