@@ -55,13 +55,13 @@ def warm(tmp_path_factory, answers) -> Path:
 # when, for the how-manieth time, and what is then in the cache: entries, temporary files
 MOMENTS = [
     ("call trace", 1, (0, 0)),
-    ("call emit_object", 1, (0, 0)),
+    ("call _object", 1, (0, 0)),
     ("c_return makedirs mkdir", 1, (0, 0)),
-    ("c_return put open", 1, (0, 1)),  # nothing written
+    ("c_return open open", 1, (0, 1)),  # nothing written
     ("c_return put write", 1, (0, 1)),  # partly still in Python's buffer
-    ("c_call put replace", 1, (0, 1)),  # all written
-    ("c_return put replace", 1, (1, 0)),
-    ("c_call put replace", 2, (1, 1)),
+    ("c_call replace replace", 1, (0, 1)),  # all written
+    ("c_return replace replace", 1, (1, 0)),
+    ("c_call replace replace", 2, (1, 1)),
 ]
 
 
@@ -112,7 +112,7 @@ def test_killed_at_arbitrary_times(tmp_path, answers):
 
 def test_interrupted_it_cleans_up(tmp_path):
     folder = tmp_path / "cache"
-    assert killed(folder, DIES.format("c_call put replace", 1, "SIGINT")) == signal.SIGINT
+    assert killed(folder, DIES.format("c_call replace replace", 1, "SIGINT")) == signal.SIGINT
     assert content(folder) == (0, 0)
 
 
@@ -167,7 +167,7 @@ import threading
 from dalembert.kernels.llvm import codegen
 
 compile, compiled = codegen.object_code, []
-codegen.object_code = lambda *arguments: compiled.append(arguments) or compile(*arguments)
+codegen.object_code = lambda *a, **more: compiled.append(a) or compile(*a, **more)
 common, start, answers = dl.load("planar_2r"), threading.Barrier(16), []
 
 def ask(robot):
@@ -189,7 +189,7 @@ print(*set(answers), len(compiled))
 def test_threads_on_a_cold_cache_compile_once(tmp_path, answers):
     folder = tmp_path / "cache"
     assert outcome(start(folder, first=THREADS)) == [*answers, "1", "traced"]
-    assert content(folder) == (3, 0)
+    assert content(folder) in ((3, 0), (4, 0))  # with what is for second calls, where there was one
     assert serves(folder, answers, ASK)
 
 
