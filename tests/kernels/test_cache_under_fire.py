@@ -57,7 +57,7 @@ MOMENTS = [
     ("call trace", 1, (0, 0)),
     ("call _object", 1, (0, 0)),
     ("c_return makedirs mkdir", 1, (0, 0)),
-    ("c_return open open", 1, (0, 1)),  # nothing written
+    ("c_return put open", 1, (0, 1)),  # nothing written
     ("c_return put write", 1, (0, 1)),  # partly still in Python's buffer
     ("c_call replace replace", 1, (0, 1)),  # all written
     ("c_return replace replace", 1, (1, 0)),
