@@ -7,6 +7,7 @@ import pickle
 import shutil
 import sys
 from dataclasses import dataclass
+from enum import Enum
 from types import ModuleType, SimpleNamespace
 from typing import ClassVar
 
@@ -76,6 +77,8 @@ def _as_cupy_does(name):
     """Operators and methods that CuPy's arrays have of their own."""
 
     def method(self, *given, **named):
+        if any(isinstance(x, Enum) for x in given):
+            raise TypeError("CuPy's arrays know plain numbers only")
         found = getattr(plain(self), name)(*map(plain, given), **named)
         return np.asarray(found).view(DeviceArray)
 

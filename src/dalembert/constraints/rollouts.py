@@ -22,7 +22,7 @@ class Starts(Calls):
         status = either(_off(w), Status.OFF_VELOCITY, numbers)
         if h.shape[-1]:
             status = either(_off(h), Status.OFF_POSITION, status)
-        return either(numbers == Status.NOT_FINITE, Status.NOT_FINITE, status)
+        return either(numbers == int(Status.NOT_FINITE), Status.NOT_FINITE, status)
 
     def _bad_start(self, q: Any, qd: Any, start: Any) -> str:
         kinds = set(on_host(start).ravel().tolist())

@@ -83,7 +83,8 @@ def checked(system: Rollouts, run: Run, errors: str) -> tuple[Any, ...]:
         return run(system)
     q, qd = run.state[:2]
     start = system._first_status(q, qd)
-    if refused and bool((start != Status.OK).any()):
+    ok = start == int(Status.OK)  # CuPy compares with plain numbers only
+    if refused and not bool(ok.all()):
         raise SimulationError(system._bad_start(q, qd, start))
     with np.errstate(all="ignore"):
         found = run(system)
@@ -92,10 +93,8 @@ def checked(system: Rollouts, run: Run, errors: str) -> tuple[Any, ...]:
         if bool(lost.any()):
             raise SimulationError(_left(system, run, found[0], lost))
         return found
-    status = either(start == Status.OK, 0, start) + either(
-        lost & (start == Status.OK), Status.LOST, 0
-    )
-    states = [without(x, start != Status.OK) for x in found]
+    status = either(ok, 0, start) + either(lost & ok, Status.LOST, 0)
+    states = [without(x, ~ok) for x in found]
     return Flagged((*run.names, "status"), (*states, status))
 
 
