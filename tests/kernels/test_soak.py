@@ -159,6 +159,21 @@ def test_code_dropped_while_llvm_is_busy_is_freed_later(monkeypatch):
     assert load._dead == []
 
 
+def test_dropped_code_does_not_wait_for_the_collectors_own_time(monkeypatch):
+    """Python's objects are few beside their machine code, so the collector is asked to come."""
+    monkeypatch.setattr(load._pressure, "most", len(load._held) + 20)
+    thresholds, made = gc.get_threshold(), []
+    gc.set_threshold(0)  # it never comes by itself
+    try:
+        for k in range(40):
+            owner = Owner(1000.0 + k)
+            owner.call(STATE)
+            made.append(weakref.ref(owner))
+    finally:
+        gc.set_threshold(*thresholds)
+    assert made[0]() is None and made[-1]() is owner
+
+
 def test_the_buffers_of_an_unknown_numpy_stay(monkeypatch):
     """Where a ufunc's fields are not what they were, nothing is written and nothing freed."""
     monkeypatch.setattr(gufunc, "_unowned", kept := [])

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import gc
 import itertools
 import struct
 import sys
@@ -22,6 +23,7 @@ _names = map("object{}".format, itertools.count())
 _numbers = itertools.count()
 _held: dict[int, tuple["ResourceTracker", "LLJIT"]] = {}
 _dead: list[int] = []
+_FEW = 256  # libraries that may be loaded before anybody is asked whether all are still held
 
 
 class Loaded:
@@ -61,6 +63,25 @@ def _unload_dead() -> None:
                 del tracker, linker
         finally:
             llvm_lock.release()
+
+
+class _Pressure:
+    """Asks Python's collector for what was dropped when the libraries loaded have doubled.
+
+    The collector comes by the number of Python's objects and does not see machine code: left alone,
+    a robot that was dropped stays until hundreds of others are.
+    """
+
+    def __init__(self) -> None:
+        self.most = _FEW
+
+    def relieve(self) -> None:
+        if len(_held) > self.most and gc.isenabled():
+            gc.collect()
+            self.most = max(_FEW, 2 * len(_held))
+
+
+_pressure = _Pressure()
 
 
 def pack(objects: Sequence[bytes]) -> bytes:
@@ -104,6 +125,7 @@ def load(packed: bytes, symbols: Collection[str], known: Mapping[str, int] | Non
         library.import_symbol(symbol, address)
     if STACK_KEY.encode() in packed:
         library.import_symbol(STACK_KEY, _stack_key_address())
+    _pressure.relieve()
     with llvm_lock:
         _unload_dead()
         linker = _linkers.next()
