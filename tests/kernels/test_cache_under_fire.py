@@ -12,6 +12,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.kernels.call import cache
+from tests.kernels.eviction import together
 from tests.kernels.processes import (
     ASK,
     DIES,
@@ -191,6 +192,14 @@ def test_threads_on_a_cold_cache_compile_once(tmp_path, answers):
     assert outcome(start(folder, first=THREADS)) == [*answers, "1", "traced"]
     assert content(folder) in ((3, 0), (4, 0))  # with what is for second calls, where there was one
     assert serves(folder, answers, ASK)
+
+
+def test_processes_that_evict_each_others_entries_never_read_a_wrong_one(tmp_path, monkeypatch):
+    """``python -m tests.kernels.eviction 50 200`` does it with fifty."""
+    monkeypatch.setenv("DALEMBERT_CACHE", "")  # both are set below and restored afterwards
+    monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", "")
+    found, missed = together(4, 60, tmp_path / "cache")
+    assert found + missed == 240 and missed > 0
 
 
 DAMAGES = {

@@ -10,6 +10,7 @@ import typer
 from dalembert.cli.output import console, say
 from dalembert.cli.subject import load
 from dalembert.errors import DalembertError, FormulationError, UnknownNameError
+from dalembert.files import whole
 from dalembert.formulations.registry import suggest
 from dalembert.symbolic.lettered import SOURCES
 from dalembert.systems.system import System
@@ -69,7 +70,8 @@ def _give(text: str, out: Path | None) -> None:
         return
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
+        with whole(out) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
         raise DalembertError(f"--out {out} cannot be written: {error.strerror}") from None
     say(console(), f"equations: {out}")

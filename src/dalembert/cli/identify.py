@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from dalembert.cli.report import name_page
 from dalembert.cli.simulate import require_writable
 from dalembert.cli.subject import load
 from dalembert.errors import DalembertError, SettingError
+from dalembert.files import whole
 from dalembert.identification.findings import IdentificationWarning
 from dalembert.identification.fit import Fit
 from dalembert.identification.identify import identify as fitted
@@ -154,12 +154,10 @@ def _text(found: Fit, out: Path) -> str:
 
 def _write(text: str, path: Path) -> None:
     """Whole or not at all."""
-    part = path.with_name(path.name + ".part")
     try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
+        with whole(path) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise DalembertError(f"--out {path} cannot be written: {error.strerror}") from None
 
 

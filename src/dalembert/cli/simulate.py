@@ -18,6 +18,7 @@ from dalembert.cli.coordinates import coordinates, parse, state
 from dalembert.cli.output import console, number, print_json, say, show, table
 from dalembert.cli.subject import load
 from dalembert.errors import SettingError, SimulationError, UnknownNameError
+from dalembert.files import whole
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.settings import whole_steps
 from dalembert.systems.system import System
@@ -125,12 +126,10 @@ def write(run: Any, path: Path) -> None:
         except ImportError:
             raise SimulationError("a .zarr result needs the package zarr; take .nc") from None
         return
-    part = path.with_suffix(".part")
     try:
-        run.to_netcdf(part, engine=_engine())
-        os.replace(part, path)
+        with whole(path) as part:
+            run.to_netcdf(part, engine=_engine())
     except OSError as error:
-        part.unlink(missing_ok=True)
         kept = Path(tempfile.mkdtemp(prefix="dalembert-")) / path.name
         run.to_netcdf(kept, engine=_engine())
         raise SimulationError(f"{path}: {error.strerror}; the result is in {kept}") from None

@@ -7,7 +7,6 @@ the prior's model, the settings and the versions.
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import DalembertError, IdentificationError, SettingError
+from dalembert.files import whole
 from dalembert.identification import shapes as kinds_of_shapes
 from dalembert.identification.record import Record
 from dalembert.model.frozen import Frozen
@@ -84,13 +84,10 @@ def save(fit: Fit, path: str | PathLike[str]) -> Path:
     arrays |= {f"values/{name}": x for name, x in fit.values.items()}
     arrays["beta"], arrays["covariance"] = fit.estimate.beta, fit.estimate.covariance
     arrays["facts"] = np.array(json.dumps(facts))
-    part = where.with_name(where.name + ".part")
     try:
-        with part.open("wb") as file:
+        with whole(where) as part, part.open("wb") as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # arrays by name
-        os.replace(part, where)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise IdentificationError(f"{where} cannot be written: {error.strerror}") from None
     return where
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import DalembertError, FormulationError
+from dalembert.files import whole
 from dalembert.report import agreement
 from dalembert.report.asset import asset
 from dalembert.report.charts import Plot, motion_charts
@@ -289,9 +290,10 @@ def style(formulas: bool = True) -> str:
 
 
 def write_page(text: str, path: Path) -> None:
-    """Write a page, making its folder."""
+    """Write a page, whole or not at all, making its folder."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        with whole(path) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
         raise DalembertError(f"cannot write {path}: {error.strerror}") from None

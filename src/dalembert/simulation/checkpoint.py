@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import SimulationError
+from dalembert.files import whole
 
 FORMAT = 2
 HEADER = "run.json"
@@ -91,17 +92,12 @@ class Checkpoint:
         if self.broken:
             return
         path = self._path(chunk)
-        part = path.with_suffix(".part")
         sealed = {**arrays, SEAL: np.array(self._seal(chunk, arrays))}
         try:
-            with open(part, "wb") as stream:
+            with whole(path) as part, open(part, "wb") as stream:
                 np.savez(stream, **dict[str, Any](sealed))
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(part, path)
         except OSError as error:
             self.broken = True
-            part.unlink(missing_ok=True)
             warnings.warn(
                 f"no more checkpoints in {str(self.folder)!r}: {error.strerror}; the run goes on, "
                 "its result stays in memory",
@@ -123,6 +119,5 @@ class Checkpoint:
 
     @staticmethod
     def _write(path: Path, text: bytes) -> None:
-        part = path.with_suffix(".part")
-        part.write_bytes(text)
-        os.replace(part, path)
+        with whole(path) as part:
+            part.write_bytes(text)

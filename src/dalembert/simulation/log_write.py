@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dalembert.errors import SimulationError
+from dalembert.files import whole
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.text import csv_cell
 
@@ -48,8 +50,12 @@ def headings(field: xarray.DataArray, before: str, names: Sequence[str] | None =
 
 def write_table(path: Path, head: Sequence[str], rows: np.ndarray, forms: Sequence[str]) -> None:
     """A line of names, then rows (n, columns), each column in its form, ``%.16g`` say."""
-    with path.open("w", encoding="utf-8") as file, progress_bar("writing", on_terminal()) as report:
-        file.write(",".join(map(csv_cell, head)) + "\n")
-        for start in range(0, len(rows), CHUNK):
-            np.savetxt(file, rows[start : start + CHUNK], fmt=list(forms), delimiter=",")
-            report(start / len(rows))
+    try:
+        with whole(path) as part, part.open("w", encoding="utf-8") as file:
+            file.write(",".join(map(csv_cell, head)) + "\n")
+            with progress_bar("writing", on_terminal()) as report:
+                for start in range(0, len(rows), CHUNK):
+                    np.savetxt(file, rows[start : start + CHUNK], fmt=list(forms), delimiter=",")
+                    report(start / len(rows))
+    except OSError as error:
+        raise SimulationError(f"{path} cannot be written: {error.strerror or error}") from None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import SettingError, SimulationError
+from dalembert.files import whole
 from dalembert.sweeps.study import MEANINGS, Chunk, Study, Variable, unknown
 
 if TYPE_CHECKING:
@@ -253,9 +254,8 @@ def _require_labels(chunk: Chunk, known: Mapping[str, list[Any]]) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(text)
-    os.replace(part, path)
+    with whole(path) as part:
+        part.write_text(text)
 
 
 def _zarr() -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import DalembertError, UnknownNameError
+from dalembert.files import whole
 from dalembert.formulations.registry import suggest
 from dalembert.systems.variant import Variant
 from dalembert.text import file_name
@@ -94,11 +95,12 @@ def _write(made: str | bytes, path: Path) -> None:
 
 
 def _written(folder: Path, writers: Mapping[str, Callable[[Path], Any]]) -> list[Path]:
-    """The files of these names in the folder, which is made."""
+    """The files of these names in the folder, which is made; each whole or not there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, write in writers.items():
-            write(folder / name)
+            with whole(folder / name) as part:
+                write(part)
     except (OSError, RuntimeError) as error:  # CasADi's is a RuntimeError
         reason = getattr(error, "strerror", None) or error
         raise DalembertError(f"cannot write into {folder}: {reason}") from None

@@ -131,7 +131,7 @@ def load(packed: bytes, symbols: Collection[str], known: Mapping[str, int] | Non
         linker = _linkers.next()
         try:
             return Loaded(library.link(linker, next(_names)), linker, symbols)
-        except RuntimeError as error:
+        except (RuntimeError, OSError) as error:
             raise CompileError(f"compiled code could not be linked: {error}") from error
 
 

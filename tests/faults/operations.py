@@ -1,0 +1,134 @@
+"""What is left on disk by the package: each operation, and what it gives where nothing fails.
+
+An operation fills a folder, or goes on with what it finds there, and returns bytes by which its
+result is known. The files of its folder are known by their names: none of them is ever half there.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import dalembert as dl
+from dalembert.report.page import write_page
+from dalembert.simulation.log_write import write_log
+from dalembert.systems.export import export
+
+STATE = ([0.3], [0.1], [0.2])
+
+
+@cache
+def run() -> Any:
+    """A short run of a pendulum."""
+    return dl.simulate(dl.load("pendulum"), [0.3], [0.0], duration=0.1, dt=0.02, method="rk4")
+
+
+def cached(folder: Path) -> bytes:
+    """A kernel from the cache, or compiled and left there."""
+    with patch.dict(os.environ, {"DALEMBERT_CACHE": str(folder / "cache")}):
+        robot = dl.Robot(replace(dl.load("pendulum").model, name="mine"))
+        gc.collect()  # kernels of the same program are shared as long as one is held
+        return np.asarray(robot.inverse_dynamics(*STATE)).tobytes()
+
+
+def checkpoint(folder: Path) -> bytes:
+    """A run that leaves checkpoints, and is gone on with where they are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dl.SimulationWarning)
+        made = dl.simulate(
+            dl.load("pendulum"),
+            *([0.3], [0.0]),
+            duration=0.04,
+            dt=0.02,
+            method="rk4",
+            checkpoint=folder / "points",
+        )
+    return b"".join(made[name].values.tobytes() for name in ("time", "q", "qd"))
+
+
+def exported(target: str) -> Callable[[Path], bytes]:
+    """Source text or a module in files."""
+
+    def operation(folder: Path) -> bytes:
+        export(dl.load("pendulum"), "gravity_torque", target, folder / "out")
+        return b""
+
+    return operation
+
+
+def page(folder: Path) -> bytes:
+    """A page."""
+    write_page("<html>" + "x" * 5000 + "</html>", folder / "new" / "page.html")
+    return b""
+
+
+def table(folder: Path) -> bytes:
+    """A log as CSV."""
+    write_log(run(), folder / "log.csv")
+    return b""
+
+
+def command(*words: str) -> Callable[[Path], bytes]:
+    """A line of the command, with the folder for {}."""
+
+    def operation(folder: Path) -> bytes:
+        from typer.testing import CliRunner
+
+        from dalembert.cli.app import app
+
+        made = CliRunner().invoke(app, [word.replace("{}", str(folder)) for word in words])
+        if made.exception is not None and not isinstance(made.exception, SystemExit):
+            raise made.exception
+        if made.exit_code:
+            raise dl.DalembertError(made.stderr)
+        return b""
+
+    return operation
+
+
+@cache
+def _fit() -> Any:
+    from tests.identification.logs import CLEAN, other_robot, ugly_log
+
+    prior = dl.load("pendulum")
+    log = ugly_log(prior, replace(CLEAN, rate=50.0, duration=4.0), other_robot(prior, 1, 0.3))
+    return dl.identify(prior, log.log, consistent=False)
+
+
+def fit(folder: Path) -> bytes:
+    """What was identified, in a file."""
+    _fit().save(folder / "fit.npz")
+    return b""
+
+
+def sweep(folder: Path) -> bytes:
+    """A study in a store, gone on with where it is."""
+    from tests.sweeps.studies import REDUCE, arm, settings
+
+    over = {"load": [0.0, 1.0, 2.0, 3.0]}
+    found = dl.sweep(arm(), over, settings(), REDUCE, folder / "store", chunk=2, progress=False)
+    return b"".join(np.asarray(found[name].values).tobytes() for name in sorted(found.data_vars))
+
+
+SIMULATED = ("simulate", "pendulum", "--duration", "0.02", "--out", "{}/run.nc")
+OPERATIONS: dict[str, Callable[[Path], bytes]] = {
+    "cache": cached,
+    "checkpoint": checkpoint,
+    "export to C": exported("c"),
+    "export to CUDA": exported("cuda"),
+    "export to WebAssembly": exported("wasm"),
+    "page": page,
+    "log": table,
+    "equations": command("equations", "pendulum", "--latex", "--out", "{}/a.tex"),
+    "fit": fit,
+    "sweep": sweep,
+}

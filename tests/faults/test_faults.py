@@ -1,0 +1,76 @@
+"""Steps of the operating system fail one at a time: never a wrong number, never half a file.
+
+``python -m tests.faults.run`` lets every step of every operation fail in every way.
+"""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dalembert.files import whole
+from tests.faults import operations
+from tests.faults.run import injected
+from tests.faults.shim import failing
+
+# operation: the faults, and every how manieth step has them
+SHORT = {
+    "cache": (("no space", "no access"), 1),
+    "checkpoint": (("input/output", "killed"), 17),
+    "export to C": (("no space", "killed"), 1),
+    "page": (("no memory", "no access"), 1),
+    "log": (("no space", "killed"), 3),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="steps end a child by fork")
+@pytest.mark.parametrize("name", SHORT)
+def test_a_step_that_fails_leaves_nothing_wrong(name):
+    faults, every = SHORT[name]
+    seen = injected(name, faults, every)
+    assert [text for text in seen if text.startswith("FAILED")] == []
+    assert sum(seen.values()) >= 4
+
+
+def test_the_judge_convicts_half_a_file(monkeypatch):
+    def careless(folder: Path) -> bytes:
+        with open(folder / "a.txt", "w") as file:
+            for _ in range(10_000):  # more than a buffer holds
+                file.write("words")
+        return b""
+
+    monkeypatch.setitem(operations.OPERATIONS, "careless", careless)
+    seen = injected("careless", ("no space",), 2500)
+    assert any("half there" in text or text.startswith("FAILED OSError") for text in seen)
+
+
+def test_what_was_there_stays_when_the_new_file_cannot_be_written(tmp_path):
+    place = tmp_path / "a.txt"
+    place.write_text("before")
+    place.chmod(0o640)
+    seen = Counter()
+    for number in range(1, 9):
+        try:
+            with (
+                failing(tmp_path, number, "no space"),
+                whole(place) as part,
+                open(part, "w") as file,
+            ):
+                file.write("after")
+        except OSError:
+            assert place.read_text() == "before" and os.listdir(tmp_path) == ["a.txt"]
+            seen["refused"] += 1
+    assert seen["refused"] >= 4
+    assert place.read_text() == "after" and place.stat().st_mode & 0o777 == 0o640
+
+
+def test_links_stay_links_and_devices_are_written_themselves(tmp_path):
+    (tmp_path / "real.txt").write_text("before")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
+    with whole(tmp_path / "link.txt") as part:
+        part.write_text("after")
+    assert (tmp_path / "link.txt").is_symlink() and (tmp_path / "real.txt").read_text() == "after"
+    with whole(Path(os.devnull)) as part:
+        assert part == Path(os.devnull)
+    assert not Path(os.devnull).is_file()
