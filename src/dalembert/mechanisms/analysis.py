@@ -58,6 +58,7 @@ class Analysis(DaeMethods, System):
         kept = self._description
         self.__dict__.clear()
         self._description = kept
+        self._start_without_kernels()
 
     def _data(self) -> dict[str, Any]:
         return {"_description": self._description}
