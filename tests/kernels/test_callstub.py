@@ -5,13 +5,15 @@ import gc
 import subprocess
 import sys
 import threading
+import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from dalembert.errors import ShapeError
-from dalembert.kernels.call import callstub, numpy_api
+from dalembert.kernels.call import callstub, numpy_api, stubs
 from dalembert.kernels.call.callstub import fast_call, layouts_known
 from dalembert.kernels.call.explain import explain
 from dalembert.kernels.call.kernel import Kernel, build
@@ -250,7 +252,7 @@ def test_a_different_layout_is_noticed(monkeypatch):
 
 FAKED = """
 import ctypes, itertools
-from dalembert.kernels.call import callstub, numpy_api
+from dalembert.kernels.call import callstub, numpy_api, stubs
 known = numpy_api.ArrayFields._fields_
 assert callstub.layouts_known()
 for i, j in itertools.combinations(range(len(known)), 2):
@@ -275,3 +277,17 @@ def test_a_wrong_result_is_noticed(monkeypatch):
     struct_of_other = callstub._call_struct(other, other.ufunc)
     monkeypatch.setattr(callstub, "_call_struct", lambda kernel, fallback: struct_of_other)
     assert fast_call(kernel, kernel.ufunc, "vector", "") is kernel.ufunc
+
+
+def test_threads_that_ask_at_once_share_one_stub():
+    """Two would be loaded otherwise, and the one that nobody keeps unloaded under whoever calls it."""
+    made = []
+
+    def load():
+        made.append(object())
+        time.sleep(0.05)
+        return made[-1]
+
+    shared = stubs._once(load)
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(lambda _: shared(), range(4)))) == len(made) == 1

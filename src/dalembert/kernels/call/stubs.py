@@ -10,7 +10,9 @@ Written as LLVM IR, because no compiler is at hand; compiled once and then read 
 import functools
 import platform
 import sys
+from collections.abc import Callable
 
+from dalembert.forking import llvm_lock
 from dalembert.kernels.call.objects import linked
 from dalembert.kernels.llvm.load import Loaded, pack
 
@@ -271,14 +273,26 @@ leave:
 """
 
 
-@functools.cache
+def _once(load: Callable[[], Loaded]) -> Callable[[], Loaded]:
+    """The same, loaded once, whichever threads ask: of two, one would be unloaded in use."""
+    cached = functools.cache(load)
+
+    @functools.wraps(load)
+    def locked() -> Loaded:
+        with llvm_lock:
+            return cached()
+
+    return locked
+
+
+@_once
 def stubs() -> Loaded:
     """What every ufunc needs, loaded into this process: called once for each, so quick to compile."""
     symbols = ("dalembert_lazy_loop", "dalembert_promote", "dalembert_weak")
     return _loaded(_LAZY_LOOP + _PROMOTE, symbols, opt=0)
 
 
-@functools.cache
+@_once
 def call_stub() -> Loaded:
     """`dalembert_call`, which is to be quick itself; nobody waits for it before a second call."""
     # a tuple's items follow its head, which has got longer in CPython 3.14
