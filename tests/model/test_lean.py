@@ -71,3 +71,18 @@ def test_a_mechanism_with_open_numbers_stays_as_it_is():
     assert model.lean is model
     bound = model.bind(model.parameter_values())
     assert bound.lean is not bound
+
+
+@pytest.mark.parametrize("tilt", [1e-14, 3e-12, 1e-6, 1e-3])
+def test_an_axis_that_is_nearly_across_an_offset_costs_no_digits(tilt):
+    """A file with angles of 3.14159 or rounded rotations: the frame must not go to 1e13 m."""
+    turn = exp_se3(np.array([0.1, 0.2, 0.3, np.pi / 2 + tilt, 0.0, 0.0]))
+    body = {"mass": 1.0, "com": [0.1, 0.2, 0.3], "inertia": np.eye(3)}
+    second = Joint(axis=[0, 0, 1.0], origin=turn)
+    model = build(
+        [Link("a", None, Joint(axis=[0, 0, 1.0]), **body), Link("b", "a", second, **body)]
+    )
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 2))
+    plain = newton_euler.inverse_dynamics(model, q, qd, qdd, record=lambda *where, **what: None)
+    assert np.allclose(newton_euler.inverse_dynamics(model, q, qd, qdd), plain, rtol=1e-12)
+    assert all(np.abs(one.translation).max() < 10.0 for one in model.lean.bodies)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dalembert.model.model import Model
 
 _SNAP = 2e-15  # what three products of rotations leave of a zero
+_STEEP = 0.1  # a frame goes at most ten times its offset along the axis, which costs two digits
 _UPPER = np.triu_indices(3)
 
 
@@ -161,10 +162,14 @@ def _angles(body: Body, seats: Sequence[Placement]) -> Iterator[float]:
 
 
 def _slides(seat: Placement, seats: Sequence[Placement]) -> Iterator[float]:
-    """0, and the places on z at which a component of an offset is zero."""
+    """0, and the places on z at which a component of an offset is zero.
+
+    Where the axis is nearly across that component, such a place is far away (at 1e13 m, of a file with
+    angles of 3.14159): numbers would be lost there, in differences of squared lengths.
+    """
     yield 0.0
     for k in range(3):
-        if seat.R[k, 2] != 0.0 and seat.p[k] != 0.0:
+        if abs(seat.R[k, 2]) > _STEEP and seat.p[k] != 0.0:
             yield -seat.p[k] / seat.R[k, 2]
     yield from (float(p[2]) for _, p in seats if p[2] != 0.0)
 
