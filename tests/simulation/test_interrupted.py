@@ -256,7 +256,10 @@ def test_exchanged_and_altered_chunks_are_refused(tmp_path: Path) -> None:
         resumed(tmp_path, robot, [0.1], [0.0], method="rk4")
 
 
-@pytest.mark.parametrize("damage", ["truncated", "zeroed", "empty", "text", "unsealed"])
+DAMAGES = ["truncated", "zeroed", "empty", "text", "packed in another way", "locked", "unsealed"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_chunks_are_named(tmp_path: Path, damage: str) -> None:
     robot = dl.load("pendulum")
     resumed(tmp_path, robot, [0.1], [0.0])
@@ -264,6 +267,10 @@ def test_damaged_chunks_are_named(tmp_path: Path, damage: str) -> None:
     whole = chunk.read_bytes()
     made = {"truncated": whole[: len(whole) // 2], "zeroed": bytes(len(whole)), "empty": b""}
     made |= {"text": b"not a chunk"}
+    # in the list of entries at the end of the archive: flags and method of the first one
+    at = whole.index(b"PK\x01\x02")
+    made["locked"] = whole[: at + 8] + b"\x01" + whole[at + 9 :]
+    made["packed in another way"] = whole[: at + 10] + b"\x63" + whole[at + 11 :]
     if damage == "unsealed":
         np.savez(chunk, x=np.zeros(3))
     else:

@@ -24,7 +24,10 @@ from dalembert.files import whole
 FORMAT = 2
 HEADER = "run.json"
 SEAL = "seal"
-DAMAGED = (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, TypeError)
+DAMAGED = (
+    *(ValueError, OSError, KeyError, EOFError, TypeError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, RuntimeError),  # locked, or packed in another way
+)
 
 
 class SimulationWarning(UserWarning):
