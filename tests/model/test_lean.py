@@ -86,3 +86,12 @@ def test_an_axis_that_is_nearly_across_an_offset_costs_no_digits(tilt):
     plain = newton_euler.inverse_dynamics(model, q, qd, qdd, record=lambda *where, **what: None)
     assert np.allclose(newton_euler.inverse_dynamics(model, q, qd, qdd), plain, rtol=1e-12)
     assert all(np.abs(one.translation).max() < 10.0 for one in model.lean.bodies)
+
+
+def test_a_mechanism_whose_frames_would_go_far_stays_as_it_is(monkeypatch):
+    monkeypatch.setattr("dalembert.model.lean._STEEP", 0.0)
+    turn = exp_se3(np.array([0.1, 0.2, 0.3, np.pi / 2 + 1e-14, 0.0, 0.0]))
+    body = {"mass": 1.0, "com": [0.1, 0.2, 0.3], "inertia": np.eye(3)}
+    joints = Joint(axis=[0, 0, 1.0]), Joint(axis=[0, 0, 1.0], origin=turn)
+    model = build([Link("a", None, joints[0], **body), Link("b", "a", joints[1], **body)])
+    assert model.lean is model

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _SNAP = 2e-15  # what three products of rotations leave of a zero
 _STEEP = 0.1  # a frame goes at most ten times its offset along the axis, which costs two digits
+_FAR = 30.0  # times the longest offset before: squared lengths lose three digits there
 _UPPER = np.triu_indices(3)
 
 
@@ -51,11 +52,18 @@ def lean(model: Model) -> Model:
         turn = _is_revolute(body)
         frames[i] = _frame(body, seat, children) if turn else frames[-1]
         made.append(_reframed(body, seat, frames[i]) if turn else _seated(body, seat))
+    if _reach(made) > _FAR * _reach(bodies):  # slides of one link are offsets of the next
+        return model
     moved = {}
     for name, frame in model.frames.items():
         R, p = _seen(frames[frame.body], frame.placement)
         moved[name] = replace(frame, rotation=R, translation=p)
     return replace(model, bodies=tuple(made), frames=moved, elements=Elements())
+
+
+def _reach(bodies: Sequence[Body]) -> float:
+    """The longest offset between the frames of neighbours, m."""
+    return max((float(np.linalg.norm(body.translation)) for body in bodies), default=0.0)
 
 
 def _is_open(body: Body) -> bool:
