@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+ABANDONED = 86400.0  # seconds after which a part belongs to nobody
 
 
 @contextmanager
@@ -14,9 +19,10 @@ def whole(path: Path) -> Iterator[Path]:
     """A path beside `path`, ending in ".part", to be written in the block.
 
     It takes the place of `path` in one step when the block ends, with the rights of the file that was
-    there; where anything fails, nothing is left of it and what was there before stays. A process that
-    is killed leaves it to the next one, which writes the same name. A link stays a link, and what is
-    no file (a pipe, a device) is written itself.
+    there; where anything fails, nothing is left of it and what was there before stays. Its name is
+    nobody else's: of two writers of one path the last one's file stays, all of it. Only a process that
+    is killed leaves it behind; who writes that path a day later removes it. A link stays a link, and what is no file (a pipe, a device) is written
+    itself.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -30,7 +36,7 @@ def whole(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
-    part = path.with_name(f"{path.name}.part")
+    part = _beside(path)
     try:
         yield part
         _synchronised(part)
@@ -38,9 +44,59 @@ def whole(path: Path) -> Iterator[Path]:
             shutil.copymode(path, part)
         os.replace(part, path)
     except BaseException:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+        _removed(part)
         raise
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A path beside `path` for a new folder, to be filled in the block; see `whole`.
+
+    A folder that was there is moved away just before and then removed: it cannot be replaced in one
+    step, but under its name there is never half a folder. One that comes in between is an error.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     place = Path(folder) / "store"
+    ...     with whole_folder(place) as part:
+    ...         part.mkdir()
+    ...     place.is_dir(), part.exists()
+    (True, False)
+    """
+    path = path.resolve() if path.is_symlink() else path
+    part, old, there = _beside(path), _beside(path), path.exists()
+    try:
+        yield part
+        if there:
+            os.replace(path, old)
+        try:
+            os.replace(part, path)
+        except BaseException:
+            if old.exists():
+                os.replace(old, path)
+            raise
+    finally:
+        _removed(part)
+        _removed(old)
+
+
+def _beside(path: Path) -> Path:
+    """A path in the same folder that nobody else has; short, as names have a longest length."""
+    short = path.name[:40]
+    left = re.compile(rf"{re.escape(short)}\.[0-9a-f]{{16}}\.part")
+    with suppress(OSError):  # another process was faster, or there is no such folder
+        for entry in os.scandir(path.parent):
+            if left.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > ABANDONED:
+                _removed(Path(entry.path))
+    return path.with_name(f"{short}.{secrets.token_hex(8)}.part")
+
+
+def _removed(part: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    if part.is_dir():
+        shutil.rmtree(part, ignore_errors=True)
+    with suppress(OSError):
+        part.unlink(missing_ok=True)
 
 
 def _synchronised(path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dalembert.files import whole
+from dalembert.files import whole, whole_folder
 from tests.faults import operations
 from tests.faults.run import injected
 from tests.faults.shim import failing
@@ -50,7 +50,8 @@ def test_what_was_there_stays_when_the_new_file_cannot_be_written(tmp_path):
     place.write_text("before")
     place.chmod(0o640)
     seen = Counter()
-    for number in range(1, 9):
+    for number in range(1, 10):
+        place.write_text("before")
         try:
             with (
                 failing(tmp_path, number, "no space"),
@@ -63,6 +64,35 @@ def test_what_was_there_stays_when_the_new_file_cannot_be_written(tmp_path):
             seen["refused"] += 1
     assert seen["refused"] >= 4
     assert place.read_text() == "after" and place.stat().st_mode & 0o777 == 0o640
+
+
+def test_of_two_writers_of_one_path_the_last_one_s_file_stays_whole(tmp_path):
+    """Neither do they mix, nor is a file lost that a user keeps under a name like theirs."""
+    place, own = tmp_path / "a.txt", tmp_path / "a.txt.part"
+    own.write_text("mine")
+    with whole(place) as first, whole(place) as second:
+        first.write_text("first" * 100)
+        second.write_text("second")
+    assert place.read_text() == "first" * 100 and own.read_text() == "mine"
+    with whole(tmp_path / ("x" * 250)) as part:
+        part.write_text("a name of nearly the longest length")
+    assert len(os.listdir(tmp_path)) == 3
+
+
+def test_a_folder_is_whole_or_what_it_was(tmp_path):
+    place = tmp_path / "store"
+    for text in ("first", "second"):
+        with whole_folder(place) as part:
+            part.mkdir()
+            (part / text).write_text(text)
+        assert os.listdir(place) == [text] and os.listdir(tmp_path) == ["store"]
+    with pytest.raises(OSError, match="full"), whole_folder(place) as part:
+        part.mkdir()
+        raise OSError("full")
+    with pytest.raises(OSError), whole_folder(tmp_path / "new") as part:
+        part.mkdir()
+        (tmp_path / "new" / "another's").mkdir(parents=True)
+    assert os.listdir(place) == ["second"] and sorted(os.listdir(tmp_path)) == ["new", "store"]
 
 
 def test_links_stay_links_and_devices_are_written_themselves(tmp_path):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import SettingError, SimulationError
-from dalembert.files import whole
+from dalembert.files import whole, whole_folder
 from dalembert.sweeps.study import MEANINGS, Chunk, Study, Variable, unknown
 
 if TYPE_CHECKING:
@@ -113,20 +112,18 @@ class Zarr:
             return
         import xarray
 
-        part = self.path.with_name(f"{self.path.name}.part{os.getpid()}")
         coords = {**_design(self.study), **known.coordinates}
-        shutil.rmtree(part, ignore_errors=True)
         order = json.dumps([*coords, *known.variables, STATUS])
         labels = xarray.Dataset({}, coords, _attributes(self.study) | {"order": order})
-        labels.to_zarr(part, mode="w", zarr_format=2, consolidated=False)
-        group = _zarr().open_group(part, mode="r+")
-        runs, size = self.study.design.runs, self.study.size
-        for name, kind in known.variables.items():
-            self._create(group, name, kind, runs, size)
-        flags = Variable((), (), "|i1", FLAGS)
-        self._create(group, STATUS, flags, runs, size)
-        self._create(group, DONE, Variable((), (), "|b1", {}), self.study.chunks, 1, "chunk")
-        os.replace(part, self.path)
+        with whole_folder(self.path) as part:
+            labels.to_zarr(part, mode="w", zarr_format=2, consolidated=False)
+            group = _zarr().open_group(part, mode="r+")
+            runs, size = self.study.design.runs, self.study.size
+            for name, kind in known.variables.items():
+                self._create(group, name, kind, runs, size)
+            flags = Variable((), (), "|i1", FLAGS)
+            self._create(group, STATUS, flags, runs, size)
+            self._create(group, DONE, Variable((), (), "|b1", {}), self.study.chunks, 1, "chunk")
         self._group = _zarr().open_group(self.path, mode="r+")
 
     @staticmethod
