@@ -21,8 +21,8 @@ def whole(path: Path) -> Iterator[Path]:
     It takes the place of `path` in one step when the block ends, with the rights of the file that was
     there; where anything fails, nothing is left of it and what was there before stays. Its name is
     nobody else's: of two writers of one path the last one's file stays, all of it. Only a process that
-    is killed leaves it behind; who writes that path a day later removes it. A link stays a link, and what is no file (a pipe, a device) is written
-    itself.
+    is killed leaves it behind; who writes that path a day later removes it. A link stays a link, and
+    what is no file (a pipe, a device) is written itself.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
