@@ -155,3 +155,21 @@ def test_a_law_is_compiled_into_the_steps():
         closed.rollout(q, qd, law, 2, 1e-3, controls=[1.0])
     with pytest.raises(dl.SettingError, match=r"function.*dl\.simulate"):
         closed.rollout(q, qd, lambda t, q, qd: 0.0 * qd, 2, 1e-3)
+
+
+@pytest.mark.parametrize("method", ["rk4", "RK45"])
+@pytest.mark.parametrize("name", ["knife_edge", "rolling_disk", "chaplygin_sleigh", "snakeboard"])
+def test_constraints_on_velocities_alone(name, method):
+    """Nothing holds positions, so only q̇ is brought back."""
+    closed = dl.load(name)
+    q, qd, _ = closed.random_state(np.random.default_rng(0), 2)
+    tau, how = np.zeros(closed.nv), {"rtol": 1e-9} if method == "RK45" else {}
+    found = closed.rollout(q, qd, tau, 20, 1e-3, every=10, method=method, **how)
+    for k in range(2):
+        run = dl.simulate(closed, q[k], qd[k], tau, duration=0.02, dt=1e-2, rtol=1e-10)
+        np.testing.assert_allclose(found[0][:, k], run.q[1:], atol=1e-8)
+        np.testing.assert_allclose(found[1][:, k], run.qd[1:], atol=1e-7)
+    slipping = closed.rollout(q, qd + 0.1, tau, 2, 1e-3, method=method, errors="flag").status
+    assert (slipping == dl.Status.OFF_VELOCITY).all()
+    with pytest.raises(dl.SimulationError, match="project_velocity"):
+        closed.rollout(q, qd + 0.1, tau, 2, 1e-3, method=method)

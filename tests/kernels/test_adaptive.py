@@ -150,3 +150,53 @@ def test_closed_chains_and_laws():
     off = q + np.array([0.1, 0.0, 0.0])
     with pytest.raises(dl.SimulationError, match=r"q misses the constraints of four_bar"):
         closed.rollout(off, qd, law, 100, 1e-3, method="RK45")
+
+
+def test_with_friction_a_run_is_what_it_is_alone_whatever_the_times_saved():
+    """Bit for bit with others, one of them NaN; to rounding of the saved times with another dt."""
+    robot = dl.load("puma560")
+    q, qd, tau = robot.random_state(np.random.default_rng(0), 4)
+    q[3], qd, how = np.nan, 0.2 * qd, {"method": "RK45", "rtol": 1e-7, "errors": "flag"}
+    found = robot.rollout(q, qd, 0 * tau, 10, 1e-2, every=10, **how)
+    assert found.status.tolist() == [0, 0, 0, dl.Status.NOT_FINITE]
+    for k in range(3):
+        alone = robot.rollout(q[k], qd[k], 0 * tau[k], 10, 1e-2, every=10, **how)
+        np.testing.assert_array_equal(alone.q, found.q[:, k])
+        once = robot.rollout(q[k], qd[k], 0 * tau[k], 1, 0.1, smoothing=1e-3, **how)
+        np.testing.assert_array_equal(once.q, alone.q)
+
+
+def test_times_that_do_not_go_forward_are_refused():
+    q, qd, tau = starts(2)
+    for dt in (0.0, -1e-2, 1e308):
+        with pytest.raises(dl.SettingError, match="dt must be a positive time"):
+            ROBOT.rollout(q, qd, tau, 100, dt, method="RK45")
+    for wrong in ("a", None, [1e-6], np.nan, True):
+        with pytest.raises(dl.SettingError, match="rtol must be a finite number"):
+            ROBOT.rollout(q, qd, tau, 1, 0.1, method="RK45", rtol=wrong)
+    for wrong in ("x", 1.5, np.nan, 10**400):
+        with pytest.raises(dl.SettingError, match="max_steps must be a positive whole number"):
+            ROBOT.rollout(q, qd, tau, 1, 0.1, method="RK45", max_steps=wrong)
+    with pytest.raises(dl.SettingError, match=r"several runs from one start are q \(1, 3\)"):
+        ROBOT.rollout(q[0], qd[0], np.zeros((5, 3)), 1, 0.1, method="RK45")
+
+
+def test_torques_that_are_no_numbers_are_named():
+    q, qd, _ = starts(2)
+    tau = np.array([[0.0, 0.0, 0.0], [0.0, np.nan, 0.0]])
+    found = ROBOT.rollout(q, qd, tau, **SAVED, method="RK45", rtol=1e-6, errors="flag")
+    assert found.status.tolist() == [dl.Status.OK, dl.Status.NOT_FINITE]
+    with pytest.raises(dl.SimulationError, match=r"tau.*has entries that are not finite"):
+        ROBOT.rollout(q, qd, tau, **SAVED, method="RK45")
+
+
+def test_states_that_cannot_be_closed_are_lost():
+    """Tolerances so loose that steps, or states between them, are beyond Newton's steps."""
+    closed, q, qd, tau = swinging("four_bar", 16, 0.3)
+    how = {"method": "RK45", "rtol": 0.1, "atol": 0.1}
+    states = (q, 30.0 * qd, 0 * tau, 7, 0.5 / 7)
+    found = closed.rollout(*states, **how, errors="flag")
+    whole = np.isfinite(found.q).all(axis=(0, 2)) & np.isfinite(found.qd).all(axis=(0, 2))
+    assert not whole.all() and ((found.status == dl.Status.OK) == whole).all()
+    with pytest.raises(dl.SimulationError, match="cannot be brought back"):
+        closed.rollout(*states, **how)

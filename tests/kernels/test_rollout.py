@@ -222,6 +222,83 @@ def test_friction_rises_over_the_width_of_the_parameters_given():
 
     given, q = np.array([[5.0], [30.0]]), np.array([0.3])
     open_ = arm(dl.Parameter("c", 1.0))
-    for values, c in ((given[1], 30.0), (given, 30.0), (None, 1.0)):
+    for values, frictions in ((given[1], 30.0), (given, [5.0, 30.0]), (None, 1.0)):
         found = smoothing_width(open_, q, 1e-2, parameters=values)
-        np.testing.assert_allclose(found, smoothing_width(arm(c), q, 1e-2), rtol=1e-14)
+        each = [smoothing_width(arm(c), q, 1e-2) for c in np.atleast_1d(frictions)]
+        np.testing.assert_allclose(found, each if np.ndim(frictions) else each[0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("moving", [False, True])
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+def test_a_run_with_friction_is_what_it_is_alone(method, moving):
+    """Each over the width of its own first posture, bit for bit; a start that is NaN is its own."""
+    robot = dl.load("puma560")
+    q, qd, tau = robot.random_state(np.random.default_rng(0), 9)
+    tau = 0.1 * np.stack([tau] * 20) if moving else 0.1 * tau
+    good, how = np.arange(9) != 4, {"steps": 20, "dt": 1e-2, "method": method}
+    q[4] = np.nan
+    found = robot.rollout(q, 0.2 * qd, tau, **how, errors="flag")
+    assert (found.status == np.where(good, dl.Status.OK, dl.Status.NOT_FINITE)).all()
+    for k in np.flatnonzero(good):
+        alone = robot.rollout(q[k], 0.2 * qd[k], tau[..., k, :], **how)
+        np.testing.assert_array_equal(alone[0], found.q[:, k])
+    widths = smoothing_width(robot, q[good], 1e-2)
+    assert np.ptp(widths, axis=0).max() > 0.01
+
+
+def test_simulate_and_rollout_smooth_friction_alike_in_a_batch():
+    robot = dl.load("puma560")
+    q, qd, tau = robot.random_state(np.random.default_rng(0), 3)
+    how = {"dt": 1e-2, "method": "rk4"}
+    run = dl.simulate(robot, q, 0.2 * qd, 0 * tau, duration=0.2, **how)
+    found = robot.rollout(q, 0.2 * qd, 0 * tau, steps=20, **how)
+    np.testing.assert_allclose(found[0], run.q[1:], atol=1e-11)
+    assert " to " in run.attrs["smoothing"]
+
+
+def test_arguments_are_refused_in_words():
+    robot, zero = dl.load("planar_2r"), np.zeros(2)
+    whole, number = "steps must be a positive whole number", "dt must be a finite number"
+    for steps, dt, said in (
+        (4.0, 0.1, whole),
+        (10**400, 0.1, whole),
+        (4, np.nan, number),
+        (4, np.inf, number),
+        (4, "a", number),
+        (4, None, number),
+        (4, [0.1], number),
+    ):
+        with pytest.raises(dl.SettingError, match=said):
+            robot.rollout(zero, zero, zero, steps, dt)
+    with pytest.raises(
+        dl.ShapeError, match=r"q \(3, 2\), qd \(2,\), tau \(5, 2\): the axes before"
+    ):
+        robot.rollout(np.zeros((3, 2)), zero, np.zeros((5, 2)), 4, 0.1)
+    with pytest.raises(dl.ShapeError, match="q must be real numbers, not complex128"):
+        robot.rollout(zero + 1j, zero, zero, 4, 0.1)
+    with pytest.raises(dl.UnknownNameError, match="no method 'RK46'; did you mean 'RK45'"):
+        robot.rollout(zero, zero, zero, 4, 0.1, method="RK46")
+    with pytest.raises(dl.SettingError, match="PID, without a law"):
+        robot.rollout(zero, zero, dl.control.PID(robot, zero, 1.0, 1.0, 1.0), 4, 0.1)
+    back, _ = robot.rollout(*robot.rollout(zero, zero, zero, 4, 0.01), zero, 4, -0.01)
+    np.testing.assert_allclose(back[-1, -1], zero, atol=1e-8)
+
+
+def test_torques_that_are_no_numbers_are_told_apart():
+    robot, q = dl.load("planar_2r"), np.zeros((3, 2))
+    tau = np.zeros((4, 3, 2))
+    tau[2, 1, 0] = np.nan
+    found = robot.rollout(q, q, tau, 4, 0.1, errors="flag")
+    assert found.status.tolist() == [dl.Status.OK, dl.Status.NOT_FINITE, dl.Status.OK]
+    assert np.isfinite(found.q[:2]).all()  # until then
+    closed = dl.load("four_bar")
+    with pytest.raises(dl.SimulationError, match=r"tau.*has entries that are not finite"):
+        closed.rollout(closed.neutral(), np.zeros(3), np.full(3, np.nan), 4, 1e-3)
+
+
+def test_a_quaternion_of_length_zero_is_no_start():
+    body, q, qd = free_body()
+    q[3:] = 0.0
+    for method in ("rk4", "RK45"):
+        found = body.rollout(q, qd, np.zeros(6), 2, 1e-3, method=method, errors="flag")
+        assert found.status == dl.Status.NOT_FINITE

@@ -16,12 +16,13 @@ class Starts(Calls):
     """What `System.rollout` asks of first states."""
 
     def _first_status(self, q: Any, qd: Any) -> Any:
-        with np.errstate(all="ignore"):
-            h, w = self.residual(q), self.velocity_residual(q, qd)  # type: ignore[attr-defined]
         numbers = super()._first_status(q, qd)
-        status = either(_off(w), Status.OFF_VELOCITY, numbers)
-        if h.shape[-1]:
-            status = either(_off(h), Status.OFF_POSITION, status)
+        with np.errstate(all="ignore"):
+            w = self.velocity_residual(q, qd)  # type: ignore[attr-defined]
+            status = either(_off(w), Status.OFF_VELOCITY, numbers)
+            if self.description.held:
+                h = self.residual(q)  # type: ignore[attr-defined]
+                status = either(_off(h), Status.OFF_POSITION, status)
         return either(numbers == int(Status.NOT_FINITE), Status.NOT_FINITE, status)
 
     def _bad_start(self, q: Any, qd: Any, start: Any) -> str:

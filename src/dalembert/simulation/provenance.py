@@ -59,3 +59,13 @@ def system_of(run: xarray.Dataset, system: System | None = None) -> System:
     except ModelError as error:
         raise SimulationError(f"the model in the run of {name!r} is damaged: {error}") from None
     return robot
+
+
+def span(widths: np.ndarray) -> str:
+    """The width of all runs, or the least and the largest.
+
+    >>> span(np.array([0.1, 0.1])), span(np.array([0.3, 0.1]))
+    ('0.1', '0.1 to 0.3')
+    """
+    ends = dict.fromkeys(f"{w:.6g}" for w in (widths.min(initial=np.inf), widths.max(initial=0.0)))
+    return " to ".join(ends)

@@ -23,7 +23,7 @@ from dalembert.simulation.kane import KanePlant
 from dalembert.simulation.limits import with_limits_passed
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 from dalembert.simulation.plant import Plant
-from dalembert.simulation.provenance import carried
+from dalembert.simulation.provenance import carried, span
 from dalembert.simulation.result import dataset, outputs, with_speeds
 from dalembert.simulation.sampled import Sampled, with_samples
 from dalembert.simulation.settings import KANE, Settings
@@ -261,7 +261,7 @@ def _facts(
     if plant.coulomb.any():
         facts["friction"] = friction
     if "width" in given and plant.coulomb.any():
-        facts["smoothing"] = ", ".join(f"{w:.6g}" for w in given["width"])
+        facts["smoothing"] = ", ".join(map(span, np.atleast_2d(given["width"]).T))
     if controller is not None:
         facts["controller"] = type(controller).__name__
     return facts

@@ -12,6 +12,7 @@ from dalembert.errors import SettingError
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
 from dalembert.kernels.program.trace import trace
 from dalembert.linalg.cholesky import cholesky_solve
+from dalembert.systems.lanes import beside
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Dynamics
@@ -37,29 +38,38 @@ def require_smoothing(smoothing: Any) -> None:
 
 
 def smoothing_width(
-    system: System, q: np.ndarray, dt: float, smoothing: float | None = None, parameters: Any = None
-) -> np.ndarray:
-    """Velocity (nv,) over which friction rises: c dt (M⁻¹)_ii / 2, and no less than 1e-3.
+    system: System,
+    q: Any,
+    dt: float | None,
+    smoothing: float | None = None,
+    parameters: Any = None,
+) -> Any:
+    """Velocity over which friction rises: c dt (M⁻¹)_ii / 2, and no less than 1e-3.
 
-    M is that of the first postures q (..., nq), the lightest of them.
+    (nv,), or (..., nv) where runs have widths of their own: M is that of a run's first posture, of q
+    (..., nq). Steps that are chosen by their errors are short enough by themselves: with ``dt=None``
+    the least width, 1e-3.
     """
-    if smoothing is not None:
-        return np.full(system.nv, float(smoothing))
+    if smoothing is not None or dt is None:
+        return np.full(system.nv, LEAST_WIDTH if smoothing is None else float(smoothing))
     most = _most(system, parameters)
     if not most.any():
         return np.full(system.nv, LEAST_WIDTH)
     mobility = _on_device(system, q) if on_device((q,)) else _mobility(system, q, parameters)
-    return np.maximum(LEAST_WIDTH, most * mobility * dt / STEPS_PER_RISE)
+    most = beside(most.astype(mobility.dtype), mobility)
+    return np.maximum(LEAST_WIDTH, most * mobility * (dt / STEPS_PER_RISE))
 
 
 def _most(system: System, parameters: Any) -> np.ndarray:
-    """Largest |c| (nv,) of all settings (..., n) of the parameters, or of their defaults."""
+    """Larger |c| (..., nv) of both directions, with settings (..., n) of the parameters or defaults."""
     made = system.dynamics
     if parameters is None or not is_symbolic(made.coulomb):
         return np.abs(coulomb_of(system)).max(axis=0)
-    settings = np.unique(np.reshape(parameters, (-1, len(made.parameters))), axis=0)
+    rows = np.reshape(parameters, (-1, len(made.parameters)))
+    settings, own = np.unique(rows, axis=0, return_inverse=True)
     found = [np.asarray(made.bound(values).coulomb, dtype=float) for values in settings]
-    return np.abs(found).max(axis=(0, 1), initial=0.0)
+    most = np.abs(np.reshape(found, (-1, 2, made.nv))).max(axis=1)
+    return most[own.reshape(-1)].reshape(*np.shape(parameters)[:-1], made.nv)
 
 
 def rise(seen: Dynamics, q: Any) -> Any:
@@ -76,17 +86,16 @@ def mobility(seen: Dynamics, q: Any) -> Any:
 
 
 def _mobility(system: System, q: np.ndarray, parameters: Any) -> np.ndarray:
-    """The largest (M⁻¹)_ii (nv,) of all postures."""
+    """(M⁻¹)_ii (..., nv) of the postures q (..., nq)."""
     given = {} if parameters is None else {"parameters": parameters}
-    M = system.mass_matrix(q.reshape(-1, system.nq), **given)
-    return np.linalg.inv(M).diagonal(axis1=-2, axis2=-1).max(axis=0, initial=0.0)
+    return np.linalg.inv(system.mass_matrix(q, **given)).diagonal(axis1=-2, axis2=-1)
 
 
-def _on_device(system: System, q: Any) -> np.ndarray:
-    """The same for postures that lie on a GPU, computed there."""
+def _on_device(system: System, q: Any) -> Any:
+    """The same for postures that lie on a GPU, there."""
     made = system._devices.get("mobility")
     if made is None:
         dynamics = system.dynamics.bound()
         program = trace(partial(mobility, dynamics), {"q": (system.nq,)}, name="mobility")
         made = system._devices["mobility"] = DeviceKernel(program, "mobility")
-    return made((q.reshape(-1, system.nq),)).max(axis=0).get()
+    return made((q,))

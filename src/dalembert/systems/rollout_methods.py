@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from inspect import isfunction
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,21 @@ import numpy as np
 from dalembert.errors import SettingError
 from dalembert.kernels.call.adaptive import AdaptiveLoop
 from dalembert.kernels.call.rollout import Rollout
-from dalembert.kernels.cuda.device import DeviceRollout, on_device
+from dalembert.kernels.cuda.device import DeviceRollout
 from dalembert.systems.adaptive_runs import Accuracy, AdaptiveRun
 from dalembert.systems.exported import Exported
 from dalembert.systems.lanes import either, finite
 from dalembert.systems.law import Controller, compiling, law_digest
+from dalembert.systems.rollout_given import arrays, counted
 from dalembert.systems.rollout_runs import Made, Run, checked
-from dalembert.systems.rollouts import regular, require_friction, rollout_iteration, rubs
+from dalembert.systems.rollouts import (
+    METHODS,
+    regular,
+    require_friction,
+    require_method,
+    rollout_iteration,
+    rubs,
+)
 from dalembert.systems.status import Status, require_mode
 from dalembert.systems.tableau import PAIRS
 from dalembert.systems.tries import tries_iteration
@@ -50,13 +59,15 @@ class Rollouts(Exported):
         compiled into the steps and asked at every stage, and its own state, if it has any, comes
         back as a third array. ``method`` is "rk4", "heun", "euler" or "semi_implicit", each to
         rounding what `simulate` computes by that name: Coulomb friction rises over the velocity
-        `smoothing`, or is its plain sign with ``friction="plain"``. CuPy arrays are integrated where
-        they are, on the GPU.
+        `smoothing`, by default one over which these steps are stable from the run's first posture, or
+        is its plain sign with ``friction="plain"``. CuPy arrays are integrated where they are, on the
+        GPU.
 
         Methods "RK45" and "RK23" choose steps by `rtol` and `atol`, each run its own: one that needs
         many small steps does not hold up its neighbours, and every run is what it is alone, bit for
-        bit. States are saved at the same times, between steps. `tau` holds throughout, or is a
-        controller. With flags, `tries` (...) comes back before the status: steps that were tried.
+        bit. States are saved at the same times, between steps; what they are does not depend on `dt`,
+        and friction rises over 1e-3 rad/s or m/s. `tau` holds throughout, or is a controller. With
+        flags, `tries` (...) comes back before the status: steps that were tried.
 
         With ``tau=None`` and `controls` (..., nu) its actuators drive it; where they have activations
         (..., na), these come back as a third array, from `activation` or zero at the start.
@@ -82,14 +93,19 @@ class Rollouts(Exported):
         if law is not None and not (controls is None and activation is None):
             raise SettingError("a rollout takes a controller as tau=, or controls=, not both")
         if law is None and callable(tau):
-            raise SettingError(
-                "a rollout asks no plain function for torques: give those of the steps (steps, ..., "
-                f"{self.dynamics.nv}), a controller, or take dl.simulate"
+            kind = (
+                "a plain function" if isfunction(tau) else f"{type(tau).__name__}, without a law,"
             )
+            raise SettingError(
+                f"a rollout cannot compile {kind} into its steps: give torques of the steps (steps, "
+                f"..., {self.dynamics.nv}), a controller that has a law, or take dl.simulate"
+            )
+        require_method(method, (*METHODS, *PAIRS))
+        counts = counted(steps, every, dt, method in PAIRS)
         none = np.zeros(0) if law is not None else tau
-        state = self._rolled(q, qd, none, controls, activation)
+        state = arrays(self.dynamics, self._rolled(q, qd, none, controls, activation))
         made = self._made_rollout(method, friction, controls is not None, law)
-        about = (state, law, (steps, every, dt), smoothing)
+        about = (state, law, counts, smoothing)
         if isinstance(made, AdaptiveLoop):
             return AdaptiveRun(made, *about, Accuracy(rtol, atol, max_steps))(self, errors)
         return checked(self, Run(made, *about), errors)
@@ -125,9 +141,9 @@ class Rollouts(Exported):
 
     def _first_status(self, q: Any, qd: Any) -> Any:
         """The status of first states (...)."""
-        q, qd = (x if on_device([x]) else np.asarray(x) for x in (q, qd))
         return either(finite(q) & finite(qd), Status.OK, int(Status.NOT_FINITE))
 
     def _bad_start(self, q: Any, qd: Any, start: Any) -> str:
         """What is wrong with first states, in words."""
-        return f"{self.dynamics.name}: q or qd has entries that are not finite"
+        none = ", or a quaternion of length zero" if self.dynamics.nq != self.dynamics.nv else ""
+        return f"{self.dynamics.name}: q or qd has entries that are not finite{none}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from dalembert.kernels.cuda.device import DeviceRollout, on_device
 from dalembert.systems.friction import require_smoothing, smoothing_width
 from dalembert.systems.lanes import beside, either, finite, on_host, without
 from dalembert.systems.law import Controller, constants_of
+from dalembert.systems.rollout_given import driven, unfed
 from dalembert.systems.singular_words import dead_point
 from dalembert.systems.status import Flagged, Status
 
@@ -47,10 +50,8 @@ class Run:
     def __call__(self, system: Rollouts) -> tuple[Any, ...]:
         """Saved states (saves, ..., n), as many arrays as there are names."""
         device, made = on_device(self.state), self.made.host.iteration
-        q, qd, *rest = self.state if device else map(np.asarray, self.state)
-        seen = system.dynamics
-        turning = seen.nq != seen.nv and q.shape[-1:] == (seen.nq,) and not device
-        given = {"q": seen.normalised(q) if turning else q, "qd": qd, "tau": rest[0]}
+        q, qd, *rest = self.state
+        given = {"q": q, "qd": qd, "tau": rest[0]}
         given |= {"t": np.zeros((), _kind(q)), **({"w": rest[1]} if rest[1:] else {})}
         if self.law is not None:
             given["law"] = constants_of(self.law).astype(_kind(q))
@@ -66,8 +67,8 @@ class Run:
         width = smoothing_width(system, q, self.counts[2], self.smoothing)
         width = width if device else width.astype(_kind(q))
         moves = self.law is None and tau.ndim > max(q.ndim, qd.ndim)
-        steps = (len(tau), *[1] * (tau.ndim - 2)) if moves else ()
-        return np.broadcast_to(width, (*steps, system.nv))
+        steps = (len(tau), *[1] * (tau.ndim - 1 - width.ndim)) if moves else ()
+        return np.broadcast_to(width, (*steps, *width.shape))
 
 
 def _kind(x: Any) -> Any:
@@ -88,18 +89,21 @@ def checked(system: Rollouts, run: Run, errors: str) -> tuple[Any, ...]:
         raise SimulationError(system._bad_start(q, qd, start))
     with np.errstate(all="ignore"):
         found = run(system)
-    lost = ~(finite(found[0][-1]) & finite(found[1][-1]))
+    lost = ~reduce(and_, [finite(x[-1]) for x in found])
     if refused:
         if bool(lost.any()):
             raise SimulationError(_left(system, run, found[0], lost))
         return found
-    status = either(ok, 0, start) + either(lost & ok, Status.LOST, 0)
+    why = either(driven(run.state), Status.LOST, int(Status.NOT_FINITE))
+    status = either(ok, 0, start) + (lost & ok).astype(np.int8) * why
     states = [without(x, ~ok) for x in found]
     return Flagged((*run.names, "status"), (*states, status))
 
 
 def _left(system: Rollouts, run: Run, q: Any, lost: Any) -> str:
     """Which run is lost before which saved state, and why, in words."""
+    if not bool(driven(run.state).all()):
+        return unfed(system.dynamics.name)
     gone = on_host(lost)
     place = tuple(int(k) for k in np.argwhere(gone)[0])
     path = on_host(q[(slice(None), *place)])

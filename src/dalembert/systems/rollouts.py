@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -37,8 +37,7 @@ def iteration(
     Constraints are met after every step, unless steps need not be `projected`. A `law` takes the
     place of torques; its constants are held values, its own state and the time move along.
     """
-    if method not in FUSED:
-        raise UnknownNameError(f"there is no method {method!r}{suggest(method, list(METHODS))}")
+    require_method(method, METHODS)
     smooth = friction == "smooth" and rubs(dynamics)
     stages, fused = Stages(dynamics, smooth, controlled, law), FUSED[method]
     sizes = {"q": dynamics.nq, "qd": dynamics.nv, "step": dynamics.nv, "w": stages.active}
@@ -106,6 +105,12 @@ def require_friction(friction: str) -> None:
     """A way in which rollouts take Coulomb friction."""
     if friction not in FRICTION:
         raise UnknownNameError(f"no friction {friction!r}{suggest(friction, list(FRICTION))}")
+
+
+def require_method(method: Any, known: Sequence[str]) -> None:
+    """One of the known methods."""
+    if not isinstance(method, str) or method not in known:
+        raise UnknownNameError(f"there is no method {method!r}{suggest(str(method), list(known))}")
 
 
 def rollout_iteration(
