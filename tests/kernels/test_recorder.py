@@ -94,3 +94,17 @@ def test_a_bar_moves_while_a_function_is_recorded():
 def test_branches_on_values_are_refused():
     with pytest.raises(Unrecorded, match="depends on the value of an input"):
         _recorded(lambda x: x if x[0] > 0.0 else -x, {"x": (2,)}, "f")
+
+
+def test_what_is_done_in_place_is_left_to_casadi():
+    """NumPy asked for the sum again and again, until the stack ended."""
+
+    def function(x):
+        y = 2.0 * x
+        y += 1.0
+        return y
+
+    with pytest.raises(Unrecorded, match="into an array"):
+        _recorded(function, {"x": (3,)}, "f")
+    made = trace(function, {"x": (3,)}, name="f", plain=True)
+    np.testing.assert_array_equal(interpret(made, np.arange(3.0))[0], 2.0 * np.arange(3.0) + 1.0)

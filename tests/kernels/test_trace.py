@@ -1,9 +1,12 @@
 """Tracing: what comes out is what the function computes, in C order, whatever the shapes."""
 
+import math
+
 import casadi
 import numpy as np
 import pytest
 
+import dalembert as dl
 from dalembert.errors import CompileError
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.trace import from_casadi, trace
@@ -91,3 +94,30 @@ def test_what_has_no_compiled_form_is_named():
     x = casadi.SX.sym("x")
     with pytest.raises(CompileError, match="ERFINV"):
         from_casadi(casadi.Function("f", [x], [casadi.erfinv(x)]))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x if float(x[0]) > 0.1 else -x,
+        lambda x: math.sin(x[0]) * x,
+        lambda x: x[int(x[0])] * x,
+    ],
+)
+def test_a_value_that_is_not_there_yet_is_refused(function):
+    """CasADi's float of a symbol is NaN: one branch would be taken for all states."""
+    with pytest.raises(CompileError, match=r"no value yet: use NumPy's functions"):
+        dl.compile_function(function, {"x": 3})
+    with pytest.raises(dl.DalembertError, match="no value yet"):
+        dl.Constrained(dl.load("planar_2r"), [dl.Holonomic(lambda q: function(q)[:1])])
+
+
+def test_a_mask_chooses_entries():
+    mask = np.array([True, False, True])
+    x, A = np.array([0.5, -0.4, 1.3]), np.arange(6.0).reshape(3, 2)
+    for index in (mask, mask.tolist(), [0, 2]):
+        f = dl.compile_function(lambda x, A, i=index: (x[i], A[i]), {"x": 3, "A": (3, 2)})
+        np.testing.assert_array_equal(f(x, A)[0], x[index])
+        np.testing.assert_array_equal(f(x, A)[1], A[index])
+    with pytest.raises(IndexError, match="mask"):
+        dl.compile_function(lambda x: x[np.array([True, False])], {"x": 3})

@@ -34,7 +34,7 @@ from dalembert.bridge.calculus import (
     transposed,
 )
 from dalembert.bridge.foreign import adopted, erf, is_array, is_letter, operations
-from dalembert.bridge.functions import Function, along, traced
+from dalembert.bridge.functions import Function, along, columns_function, traced
 from dalembert.bridge.implicit import (
     Mark,
     is_watched,
@@ -53,6 +53,7 @@ __all__ = [
     "array",
     "at",
     "column",
+    "columns_function",
     "constant",
     "cut",
     "depends_on",

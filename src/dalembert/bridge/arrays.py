@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from dalembert.errors import CompileError
 
 if TYPE_CHECKING:
     import casadi
@@ -30,6 +33,7 @@ def symbol(name: str, *shape: int) -> Any:
     """
     import casadi
 
+    _strict()
     return casadi.array(casadi.SX.sym(name, prod(shape))).reshape(*shape)
 
 
@@ -41,7 +45,46 @@ def array(entries: Any, *shape: int) -> Any:
     """
     import casadi
 
+    _strict()
     return casadi.array(casadi.SX(casadi.densify(entries))).reshape(*shape)
+
+
+@cache
+def _strict() -> None:
+    """Let CasADi's arrays of symbols refuse, or do as NumPy does, where they would mislead.
+
+    `float(x)` of a symbol is NaN there, so that `math.sin(x)` is NaN and `float(x) > 0` takes one
+    branch for all states; an array of booleans as an index is read as the numbers 0 and 1.
+    """
+    from casadi import casadi
+
+    kind: Any = casadi.ArrayInterfaceSX
+    get = kind.__getitem__
+
+    def number(self: Any) -> float:
+        entry = self._scalar()
+        if not entry.is_constant():
+            raise CompileError(
+                "a symbol has no value yet: use NumPy's functions (np.sin, not math.sin) and "
+                "np.where in place of a branch on it"
+            )
+        return float(entry)
+
+    def item(self: Any, index: Any) -> Any:
+        each = index if isinstance(index, tuple) else (index,)
+        return get(self, tuple(map(_positions, each, (*self.shape, *each))))
+
+    kind.__float__, kind.__getitem__ = number, item
+    kind.__int__ = lambda self: int(number(self))
+
+
+def _positions(index: Any, extent: Any) -> Any:
+    """The index of an axis: of a mask of booleans, the places where it is true."""
+    if not isinstance(index, np.ndarray | list) or np.asarray(index).dtype != bool:
+        return index
+    if np.shape(index) != (extent,):
+        raise IndexError(f"a mask of shape {np.shape(index)} for an axis of {extent} symbols")
+    return np.flatnonzero(index).tolist()
 
 
 def column(value: Any) -> casadi.SX:

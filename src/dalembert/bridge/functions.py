@@ -16,6 +16,18 @@ from dalembert.bridge.implicit import is_watched
 Shapes = tuple[tuple[int, ...], ...]
 
 
+def columns_function(inputs: Sequence[Any], outputs: Sequence[Any], shared: bool = False) -> Any:
+    """CasADi's own function of these arrays, each as a column of its entries in C order.
+
+    With `shared`, common subexpressions are looked for once.
+    """
+    import casadi
+
+    columns = [column(y) for y in outputs]
+    columns = casadi.cse(columns) if shared and columns else columns
+    return casadi.Function("function", [column(x) for x in inputs], columns)
+
+
 class Function:
     """`outputs`, arrays of symbols, as a function of the symbols `inputs`; it pickles.
 
@@ -37,15 +49,11 @@ class Function:
         outputs: Sequence[Any] | Mapping[str, Any],
         shared: bool = False,
     ) -> None:
-        import casadi
-
         self.names = tuple(outputs) if isinstance(outputs, Mapping) else ()
         outputs = list(outputs.values()) if isinstance(outputs, Mapping) else outputs
-        columns = [column(y) for y in outputs]
-        columns = casadi.cse(columns) if shared else columns
         self.inputs: Shapes = tuple(map(shape_of, inputs))
         self.shapes: Shapes = tuple(map(shape_of, outputs))
-        self._columns = casadi.Function("function", [column(x) for x in inputs], columns)
+        self._columns = columns_function(inputs, outputs, shared)
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
         if any(map(is_symbolic, arrays)):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalembert import bridge
-from dalembert.errors import ConstraintError, DalembertError
+from dalembert.errors import CompileError, ConstraintError, DalembertError
 from dalembert.model.parameter import Expression
 from dalembert.systems.sympy_read import from_sympy, loose_symbols
 
@@ -52,6 +52,8 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...], what: str)
     """Its value on arrays of symbols, or on SX where it is written with CasADi's own functions."""
     try:
         return function(*arguments)
+    except CompileError as error:
+        raise ConstraintError(f"{what} cannot be traced: {error}") from error
     except UNTRACEABLE:
         plain = [x.to_casadi() if bridge.is_array(x) else x for x in arguments]
     try:

@@ -175,6 +175,8 @@ def _wrapped(value: Any) -> Any:
 
 def _apply(ufunc: Any, method: str, inputs: tuple[Any, ...], more: dict[str, Any]) -> Any:
     step()
+    if more.keys() & {"out", "where"}:  # NumPy would ask here again, without end
+        raise Unrecorded(f"{ufunc.__name__} into an array, or where something holds")
     for x in inputs:
         if not isinstance(x, _KNOWN):
             raise Unrecorded(f"{ufunc.__name__} of {type(x).__name__}")
@@ -198,15 +200,13 @@ def _by_casadi(function: Any, array: Any) -> Any:
     found = {x.key[0]: x for x in array.ravel().tolist() if type(x) is Entry}
     if not found:
         return function(np.asarray(array, dtype=float))
-    import casadi
-
-    letter = casadi.SX.sym("x", len(found))
+    letter = bridge.symbol("x", len(found))
     letters: dict[int, Any] = {number: letter[i] for i, number in enumerate(found)}
     table = next(iter(found.values())).table
     keys = entries(table, array)
     given = [s * letters.get(k, table.values[k] or 0.0) for k, s in keys]
-    y = function(bridge.array(casadi.vertcat(*given), *array.shape))
-    made = read(casadi.Function("f", [letter], [bridge.column(y)]))
+    y = function(bridge.flat(given).reshape(*array.shape))
+    made = read(bridge.columns_function([letter], [y]))
     results = table.replayed(made, [(k, 1) for k in letters])
     return _array([_made(table, key) for key in results], y.shape)
 

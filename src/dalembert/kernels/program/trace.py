@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dalembert import bridge
 from dalembert.errors import CompileError
@@ -14,9 +14,6 @@ from dalembert.kernels.program.order import ordered
 from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.program.reading import read
 from dalembert.kernels.program.simplify import simplify
-
-if TYPE_CHECKING:
-    import casadi
 
 
 def trace(
@@ -41,8 +38,6 @@ def trace(
     if plain and optimise:
         with contextlib.suppress(Exception):  # what is wrong shows again below
             return ordered(_recorded(function, inputs, name))
-    import casadi
-
     arrays = {key: bridge.symbol(key, *shape) for key, shape in inputs.items()}
     try:
         with bridge.marks(wanted=False):
@@ -50,11 +45,9 @@ def trace(
     except (NotImplementedError, RuntimeError) as error:
         raise CompileError(f"{name} cannot be traced: {error}") from error
     named = _named(returned)
-    flat = [bridge.column(value) for value in named.values()]
-    if optimise and flat:
-        flat = casadi.cse(flat)
+    made = bridge.columns_function([*arrays.values()], [*named.values()], shared=optimise)
     traced = replace(
-        read(casadi.Function("f", [bridge.column(x) for x in arrays.values()], flat)),
+        read(made),
         name=name,
         inputs=tuple(Port(key, tuple(shape)) for key, shape in inputs.items()),
         outputs=tuple(Port(key, bridge.shape_of(value)) for key, value in named.items()),
@@ -77,7 +70,7 @@ def _recorded(
     )
 
 
-def from_casadi(function: casadi.Function) -> Program:
+def from_casadi(function: Any) -> Program:
     """The program of a CasADi function; (n, 1) matrices become vectors and (1, 1) scalars."""
     if function.is_a("SXFunction"):
         return ordered(simplify(read(function)))
