@@ -173,3 +173,24 @@ def test_constraints_on_velocities_alone(name, method):
     assert (slipping == dl.Status.OFF_VELOCITY).all()
     with pytest.raises(dl.SimulationError, match="project_velocity"):
         closed.rollout(q, qd + 0.1, tau, 2, 1e-3, method=method)
+
+
+@pytest.mark.parametrize("method", ["rk4", "RK45"])
+def test_starts_are_judged_as_forward_dynamics_judges_them(method):
+    """Beside the natural size of their rows, not by metres."""
+    particle, radius = dl.load("particle"), 1e-5
+    ring = dl.Holonomic(lambda q: (q[0] ** 2 + q[1] ** 2) ** 0.5 - radius)
+    closed, still = dl.Constrained(particle, [ring], guess=[radius, 0.0]), np.zeros(2)
+    off = np.array([1.8 * radius, 0.1 * radius])
+    found = closed.rollout(off, still, still, 2, 1e-6, method=method, errors="flag")
+    assert found.status == dl.Status.OFF_POSITION
+    assert closed.forward_dynamics(off, still, still, errors="flag").status == found.status
+    with pytest.raises(dl.SimulationError, match="q misses"):
+        closed.rollout(off, still, still, 2, 1e-6, method=method)
+
+
+def test_fast_starts_in_single_precision_are_on_their_constraints():
+    closed, q, qd, tau = swinging("four_bar", 64)
+    state = [x.astype(np.float32) for x in (q, 100.0 * qd, 0.0 * tau)]
+    assert np.abs(state[1]).max() > 100.0
+    assert not closed.rollout(*state, 2, 1e-5, errors="flag").status.any()

@@ -200,3 +200,17 @@ def test_states_that_cannot_be_closed_are_lost():
     assert not whole.all() and ((found.status == dl.Status.OK) == whole).all()
     with pytest.raises(dl.SimulationError, match="cannot be brought back"):
         closed.rollout(*states, **how)
+
+
+def test_short_steps_are_short_beside_the_time_gone_by():
+    """A first step is no shorter for a run that is long, and a last one may be as short as it is."""
+    arm = dl.load("ur5")
+    state = np.full(6, 0.5), np.zeros(6), np.full(6, 5.0)
+    for duration in (1.0, 100.0):  # s; the longer one was given up after its first try
+        found = arm.rollout(
+            *state, 1, duration, method="RK45", rtol=1e-3, max_steps=20, errors="flag"
+        )
+        assert found.tries == 20
+    pendulum = dl.load("pendulum")
+    found = pendulum.rollout([0.0], [0.0], [0.0], 1, 1.11e-4, method="RK45", errors="flag")
+    assert found.status == dl.Status.OK and found.tries < 10

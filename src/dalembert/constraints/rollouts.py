@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.constraints.calling import Calls
-from dalembert.systems.lanes import either, on_host
-from dalembert.systems.stages import MISSED
+from dalembert.systems.lanes import on_host
 from dalembert.systems.status import Status
 
 
@@ -16,14 +15,16 @@ class Starts(Calls):
     """What `System.rollout` asks of first states."""
 
     def _first_status(self, q: Any, qd: Any) -> Any:
+        """As `forward_dynamics` judges a state, beside the natural size of the rows.
+
+        A singular posture is no reason to refuse a start.
+        """
+        call: tuple[None, None, dict[str, str]] = (None, None, {})
+        found = self._status_of("velocity_residual", (q, qd), {}, call, "flag", None).status
+        off = (found == int(Status.OFF_POSITION)) | (found == int(Status.OFF_VELOCITY))
         numbers = super()._first_status(q, qd)
-        with np.errstate(all="ignore"):
-            w = self.velocity_residual(q, qd)  # type: ignore[attr-defined]
-            status = either(_off(w), Status.OFF_VELOCITY, numbers)
-            if self.description.held:
-                h = self.residual(q)  # type: ignore[attr-defined]
-                status = either(_off(h), Status.OFF_POSITION, status)
-        return either(numbers == int(Status.NOT_FINITE), Status.NOT_FINITE, status)
+        usable = numbers == int(Status.OK)
+        return numbers + (off & usable).astype(np.int8) * found
 
     def _bad_start(self, q: Any, qd: Any, start: Any) -> str:
         kinds = set(on_host(start).ravel().tolist())
@@ -40,8 +41,3 @@ class Starts(Calls):
             f"qd misses the constraints of {self.name} by {np.abs(w).max():.2g}; "
             f"{self.name}.project_velocity(q, qd) is the nearest velocity that meets them"
         )
-
-
-def _off(residual: Any) -> Any:
-    """Which states (...) miss their rows (..., rows); NaN does."""
-    return ~((residual <= MISSED) & (residual >= -MISSED)).all(axis=-1)

@@ -27,7 +27,8 @@ from dalembert.systems.tableau import Pair, pair
 
 SAFETY, SHORTER, LONGER = 0.9, 0.2, 10.0  # as SciPy's solvers have them
 FIRST, SMALL, LEAST = 0.01, 1e-5, 1e-6  # of the first step (Hairer et al., §II.4)
-TINY = 1e-15  # of the whole time: shorter steps do not count any more
+# of the time gone by, ten units in its last place: shorter steps do not count any more
+TINY, SMALLEST = 2.2e-15, 1e-300
 RUNNING, ARRIVED, GIVEN_UP = 0.0, 1.0, 2.0
 CLOCK = ("t", "h", "rejected", "tries", "ended")
 GIVEN = ("rtol", "atol", "end", "most")  # numbers that do not change
@@ -155,9 +156,11 @@ def _clock(values: Any, kept: Any, following: Any) -> list[Any]:
     t, h, end = values["t"], values["h"], values["end"]
     reached = np.where(h >= end - t, end, t + h)  # exactly
     now, tries = np.where(kept, reached, t), values["tries"] + 1.0
-    left = end - now
-    step = np.where(following < left, following, left)
-    goes_on = (step > TINY * end) * (tries < values["most"])
+    left, least = end - now, TINY * now + SMALLEST
+    # after a step that was kept the next is no shorter than that, as in SciPy's solvers
+    wanted = np.where(kept, np.where(following > least, following, least), following)
+    step = np.where(wanted < left, wanted, left)
+    goes_on = (wanted >= least) * (tries < values["most"])
     over = np.where(now >= end, ARRIVED, np.where(goes_on > 0.5, RUNNING, GIVEN_UP))
     return [now, step, np.where(kept, 0.0, 1.0), tries, over]
 
