@@ -276,7 +276,7 @@ class ConstrainedDynamics(WithContacts):
         return parameter_vector(self.name, self.parameters, given)
 
     def require_possible(self, values: np.ndarray) -> None:
-        self.dynamics.require_possible(values[: len(self.dynamics.parameters)])
+        self.dynamics.require_possible(values[..., : len(self.dynamics.parameters)])
 
     def bind(self, values: Any) -> ConstrainedDynamics:
         """The same with parameters `values` (n_parameters,), numbers or symbols."""

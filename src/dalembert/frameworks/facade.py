@@ -184,9 +184,15 @@ class Facade:
         if parameters is None:
             return {"parameters": Given(dynamics.parameter_values(), None)}
         if not isinstance(parameters, Mapping):
+            if isinstance(
+                parameters, np.ndarray
+            ):  # of others only their framework knows the numbers
+                dynamics.possible_values(parameters)
             return {"parameters": self._checked(made.root.name, made.inputs[-1], parameters)}
         # the defaults of those not given; names that there are not, or that have none, are errors
         values = dynamics.parameter_values(dict.fromkeys(parameters, 0.0))
+        if all(isinstance(x, int | float | np.ndarray | np.number) for x in parameters.values()):
+            self.system.parameter_array(parameters)
         return {
             f"parameter {name!r}": self._checked(
                 made.root.name, Port(f"parameter {name!r}", ()), parameters.get(name, float(value))

@@ -182,4 +182,13 @@ def parameter_vector(
             f"{owner}: no value for parameter {missing[0]!r}; "
             f"give parameters={{{missing[0]!r}: number}} or a default in Parameter(...)"
         )
-    return np.array([float(v) for v in values.values() if v is not None])
+    return np.array([_number(owner, name, v) for name, v in values.items()])
+
+
+def _number(owner: str, name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"{owner}: parameter {name!r} is {short(value)}; give a number"
+        ) from None

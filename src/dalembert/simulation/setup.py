@@ -77,9 +77,9 @@ def inputs_for(
         given["law"] = constants_of(controller)
     made = plant.dynamics
     if made.parameters:
-        mapping = parameters is None or isinstance(parameters, Mapping)
-        values = made.possible_values(parameters) if mapping else parameters
-        given["parameters"] = np.asarray(values, dtype=float)
+        named = parameters is None or isinstance(parameters, Mapping)
+        values = parameters if named else np.asarray(parameters, dtype=float)
+        given["parameters"] = np.asarray(made.possible_values(values), dtype=float)
     elif parameters is not None:
         made.parameter_values(dict(parameters))
     if plant.smooth:

@@ -60,17 +60,28 @@ def _tensor_faults(tensor: Matrix3, tolerance: float) -> list[str]:
             f"entry ({j}, {i}) is {tensor[j, i]:g}"
         ]
     moments = np.linalg.eigvalsh(0.5 * (tensor + tensor.T))
-    border = tolerance * np.max(np.abs(moments))
     shown = ", ".join(f"{value:.6g}" for value in moments)
-    if moments[0] < -border:
+    negative, excess = beyond(moments, tolerance)
+    if negative > 0.0:
         return [f"principal moments {shown} kg m² must not be negative"]
-    # the smallest eigenvalue of ½ tr(I) 1 − I is half of this sum
-    excess = moments[2] - moments[0] - moments[1]
-    if excess > border:
+    if excess > 0.0:
         return [
             f"principal moments {shown} kg m² violate the triangle inequality by {excess:.3g} kg m²"
         ]
     return []
+
+
+def beyond(moments: Array, tolerance: float = TOLERANCE) -> tuple[Array, Array]:
+    """By how much the smallest of ascending moments (..., 3) is negative, and the triangle violated.
+
+    Both (...), kg m², zero where that is within the tolerance.
+    """
+    border = tolerance * np.max(np.abs(moments), axis=-1)
+    # the smallest eigenvalue of ½ tr(I) 1 − I is half of this sum, negated
+    excess = moments[..., 2] - moments[..., 0] - moments[..., 1]
+    both = (-moments[..., 0], excess)
+    negative, violated = (np.where(by > border, by, 0.0) for by in both)
+    return negative, violated
 
 
 def _show(value: Array | float) -> str:

@@ -106,6 +106,7 @@ def made_study(
     planned = designed(over, design, runs, seed)
     varied = Varied(system, dict(simulate), tuple(planned.columns))
     varied.inputs(planned.rows([0]))  # whatever is wrong with names and shapes is said now
+    varied.require_possible(planned.columns)
     work = Work(varied, chosen(reduce))
     return Study(work, planned, _size(work, chunk))
 

@@ -147,6 +147,12 @@ class Varied(Portable):
             found[:, names.index(str(name))] = _numbers(str(name), values)
         return found
 
+    def require_possible(self, columns: Mapping[str, np.ndarray]) -> None:
+        """An error that names the run whose parameters no system can have."""
+        if any(place.role == "parameters" for place in self.places.values()):
+            count = len(next(iter(columns.values())))
+            self.system.dynamics.possible_values(self._parameters(columns, count))
+
     def _with_gains(self, rows: Mapping[str, np.ndarray], count: int) -> Any:
         """The law with a row of constants (count, c) for every run."""
         own, parts = self._own("gains", rows), []

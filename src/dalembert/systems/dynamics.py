@@ -17,6 +17,7 @@ from dalembert.formulations.registry import INPUTS, SIZES, Quantity, Size, sugge
 from dalembert.model.actuators import Actuation
 from dalembert.model.forest import Tree
 from dalembert.model.jointed import Kinds
+from dalembert.model.possible import is_numbers, require_finite
 from dalembert.travel import Portable
 
 UNITS = {
@@ -69,12 +70,17 @@ class Dynamics(Portable):
         raise NotImplementedError
 
     def require_possible(self, values: np.ndarray) -> None:
-        """An error where numbers `values` (n_parameters,) make a link that cannot be a body."""
+        """An error where `values` (..., n_parameters) make a link that cannot be a body."""
 
-    def possible_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
-        """Vector of parameter values of a system that can be; the defaults may be anything."""
-        values = self.parameter_values(given)
-        if given:
+    def possible_values(self, given: Mapping[str, float] | np.ndarray | None = None) -> np.ndarray:
+        """Values (..., n_parameters) of a system that can be; the defaults may be anything.
+
+        Of large batches it is what can be had quickly that is looked at, see `model.possible`.
+        """
+        named = given is None or isinstance(given, Mapping)
+        values: Any = self.parameter_values(given) if named else given
+        if (not named or given) and is_numbers(values, len(self.parameters)):
+            require_finite(self.name, self.parameters, values)
             self.require_possible(values)
         return values
 

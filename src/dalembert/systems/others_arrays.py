@@ -89,8 +89,10 @@ class OnOthersArrays(Portable):
                 return self.dynamics.possible_values(parameters)
             known = self.dynamics.parameter_values(dict.fromkeys(parameters or {}, 0.0))
             values = dict(zip(self.dynamics.parameters, known, strict=True))
-            return foreign.stacked(values | dict(parameters or {}))
-        return parameters if foreign.among((parameters,)) else np.asarray(parameters)
+            parameters = foreign.stacked(values | dict(parameters or {}))
+        elif not foreign.among((parameters,)):
+            parameters = np.asarray(parameters)
+        return self.dynamics.possible_values(parameters)
 
 
 def arrays_of(parameters: Any) -> tuple[Any, ...]:

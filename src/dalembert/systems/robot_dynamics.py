@@ -29,6 +29,7 @@ from dalembert.model.forest import Tree, trees
 from dalembert.model.parameter import collect
 from dalembert.spatial import se3
 from dalembert.systems.carried import Carried
+from dalembert.systems.possible_rows import require_possible_rows
 
 # the packages whose sources decide what a traced program computes
 TRACED_FROM = (
@@ -83,7 +84,10 @@ class RobotDynamics(Carried):
         return self.model.parameter_values(given)
 
     def require_possible(self, values: np.ndarray) -> None:
-        self.model.require_possible(values)
+        if values.ndim > 1:
+            require_possible_rows(self.model.tree, values)
+        else:
+            self.model.require_possible(values)
 
     def bind(self, values: Any) -> Self:
         return replace(self, model=self.model.bind(values))
