@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import warnings
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from dalembert.cli.coordinates import coordinates, parse, state
 from dalembert.cli.output import console, number, print_json, say, show, table
 from dalembert.cli.subject import load
 from dalembert.errors import SettingError, SimulationError, UnknownNameError
-from dalembert.files import whole
+from dalembert.files import whole, whole_folder
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.settings import whole_steps
 from dalembert.systems.system import System
@@ -112,7 +113,9 @@ def require_writable(path: Path, kinds: tuple[str, ...] = (".nc", ".zarr")) -> N
     folder = path.parent if path.parent != Path("") else Path(".")
     if not folder.is_dir():
         raise SimulationError(f"--out {path}: there is no folder {str(folder)!r}")
-    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+    if path.is_dir():
+        raise SimulationError(f"--out {path} is there already; remove it, or name another")
+    if not os.access(path if path.exists() else folder, os.W_OK):
         raise SimulationError(f"--out {path} cannot be written")
     if path.suffix not in kinds:
         raise SettingError(f"--out {path}: the name must end in {' or '.join(kinds)}")
@@ -120,19 +123,40 @@ def require_writable(path: Path, kinds: tuple[str, ...] = (".nc", ".zarr")) -> N
 
 def write(run: Any, path: Path) -> None:
     """Write the result whole or not at all; where the disk refuses, it is kept elsewhere."""
+    try:
+        _written(run, path)
+    except OSError as error:
+        folder = Path(tempfile.mkdtemp(prefix="dalembert-"))
+        try:
+            _written(run, folder / path.name)
+            kept = f"the result is in {folder / path.name}"
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            kept = f"nor could it be kept in {folder.parent}; make room and run it again"
+        raise SimulationError(f"{path}: {error.strerror or error}; {kept}") from None
+
+
+def _written(run: Any, path: Path) -> None:
     if path.suffix == ".zarr":
         try:
-            run.to_zarr(path, mode="w", zarr_format=2)  # quiet in every version of zarr
+            with whole_folder(path) as part:
+                run.to_zarr(part, mode="w", zarr_format=2)  # quiet in every version of zarr
         except ImportError:
             raise SimulationError("a .zarr result needs the package zarr; take .nc") from None
         return
+    data = _netcdf(run)
+    with whole(path) as part:
+        part.write_bytes(data)
+
+
+def _netcdf(run: Any) -> Any:
+    """The bytes of the file: libhdf5 ends the whole process where a disk refuses its own writing."""
     try:
-        with whole(path) as part:
-            run.to_netcdf(part, engine=_engine())
-    except OSError as error:
-        kept = Path(tempfile.mkdtemp(prefix="dalembert-")) / path.name
-        run.to_netcdf(kept, engine=_engine())
-        raise SimulationError(f"{path}: {error.strerror}; the result is in {kept}") from None
+        return run.to_netcdf(engine=_engine())
+    except ValueError:  # before 2025.9 xarray had no bytes of netCDF 4
+        with tempfile.TemporaryDirectory(prefix="dalembert-") as folder:
+            run.to_netcdf(Path(folder) / "run.nc", engine=_engine())
+            return (Path(folder) / "run.nc").read_bytes()
 
 
 def _engine() -> str:

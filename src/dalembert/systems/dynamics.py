@@ -78,7 +78,7 @@ class Dynamics(Portable):
         Of large batches it is what can be had quickly that is looked at, see `model.possible`.
         """
         named = given is None or isinstance(given, Mapping)
-        values: Any = self.parameter_values(given) if named else given
+        values: Any = self.parameter_values(given) if named else given  # type: ignore[arg-type]
         if (not named or given) and is_numbers(values, len(self.parameters)):
             require_finite(self.name, self.parameters, values)
             self.require_possible(values)
