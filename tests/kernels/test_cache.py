@@ -254,7 +254,7 @@ def test_the_limit_is_set_by_the_environment(monkeypatch, text, expected):
     assert cache.limit() == expected
 
 
-@pytest.mark.parametrize("text", ["-1", "lots", "1e9", "5X", "nan", "2 G B"])
+@pytest.mark.parametrize("text", ["-1", "lots", "1e9", "5X", "nan", "2 G B", 400 * "9"])
 def test_a_limit_that_is_no_size_is_refused(folder, monkeypatch, text):
     monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", text)
     with pytest.raises(SettingError, match="DALEMBERT_CACHE_LIMIT must be a size"):

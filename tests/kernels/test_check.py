@@ -13,6 +13,7 @@ import dalembert as dl
 from dalembert.errors import CompileError
 from dalembert.kernels import Port, build, fast_call
 from dalembert.kernels.call import adaptive, rollout
+from dalembert.kernels.call.confirm import Confirmation
 from dalembert.kernels.call.kernel import Kernel
 from dalembert.kernels.llvm.adaptive_loop import loaded_adaptive
 from dalembert.kernels.llvm.rollout_loop import loaded_rollout
@@ -228,3 +229,12 @@ def test_a_cache_shared_with_a_process_of_mutated_arrays_serves_nothing_unconfir
     confirmed = not answer.startswith("DALEMBERT_CHECK") and float(answer) == pytest.approx(right)
     refused = answer.startswith("DALEMBERT_CHECK") and str(wrong)[:10] in answer
     assert confirmed or refused, answer
+
+
+def test_how_long_a_run_may_last_does_not_hide_what_is_wrong():
+    """The end of a run was taken for a large input: rounding beside it hid a speed of 1e-9."""
+    inputs, outputs = (Port("qd", (1,)), Port("end", ())), (Port("qd", (1,)),)
+    states, right = [np.full((1, 1), 1e-3), np.full(1, 1e6)], [np.full((1, 1), 1e-9)]
+    confirmation = Confirmation("run", inputs, outputs, states, [-right[0]])
+    with pytest.raises(CompileError, match="the program"):
+        confirmation.by_results("the program", right, right)

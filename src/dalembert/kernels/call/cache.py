@@ -14,6 +14,7 @@ only time, so a full or read-only disk is no error.
 
 import contextlib
 import hashlib
+import math
 import os
 import re
 import secrets
@@ -73,7 +74,7 @@ def limit() -> int:
     if not text:
         return USUAL_LIMIT
     found = _SIZE.fullmatch(text)
-    if found is None:
+    if found is None or not math.isfinite(float(found[1])):
         raise SettingError(
             f"DALEMBERT_CACHE_LIMIT must be a size such as 2G, 800M or 0, got {text[:80]!r}"
         )
