@@ -173,3 +173,8 @@ def test_progress_is_shown_on_a_terminal() -> None:
     os.close(master)
     assert process.wait() == 0, shown.decode()
     assert b"pendulum" in shown and b"%" in shown
+
+
+def test_complex_first_states_are_refused():
+    with pytest.raises(dl.ShapeError, match="qd0 of pendulum must be real numbers"):
+        dl.simulate(dl.load("pendulum"), [0.1], [1j], duration=0.1)

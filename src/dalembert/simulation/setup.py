@@ -19,6 +19,9 @@ OFF = 1e-6  # of a first state from its constraints
 
 def start(system: System, q0: Any, qd0: Any) -> tuple[np.ndarray, np.ndarray]:
     """q (nq,) or (N, nq) with unit quaternions, q̇ of the same batch; rest where none is given."""
+    for name, given in (("q0", q0), ("qd0", qd0)):
+        if np.iscomplexobj(given):
+            raise ShapeError(f"{name} of {system.name} must be real numbers, not complex ones")
     q = np.asarray(system.neutral() if q0 is None else q0, dtype=float)
     if q.ndim and q.shape[-1] == system.nq and qd0 is None:
         qd0 = system.dynamics.first_velocity(q)

@@ -31,6 +31,8 @@ def close(q: np.ndarray, rows: Rows, move: Move) -> tuple[np.ndarray, float]:
     for _ in range(ITERATIONS):
         if not np.isfinite(left) or left <= 1e-15 or tried >= PATIENCE:
             break
+        if not np.isfinite(slope).all():  # as of a root at zero: another start has a direction
+            break
         step = -np.linalg.lstsq(slope, h, rcond=RANK)[0]
         step *= min(1.0, LARGEST_STEP / max(np.abs(step).max(), 1e-300))
         for _ in range(10):
