@@ -21,7 +21,7 @@ class Starts(Calls):
         """
         call: tuple[None, None, dict[str, str]] = (None, None, {})
         found = self._status_of("velocity_residual", (q, qd), {}, call, "flag", None).status
-        off = (found == int(Status.OFF_POSITION)) | (found == int(Status.OFF_VELOCITY))
+        off = (found >= int(Status.OFF_POSITION)) & (found <= int(Status.OFF_VELOCITY))
         numbers = super()._first_status(q, qd)
         usable = numbers == int(Status.OK)
         return numbers + (off & usable).astype(np.int8) * found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from dalembert.errors import SettingError
 from dalembert.kernels.cuda.device import DeviceKernel, on_device
 from dalembert.kernels.program.trace import trace
 from dalembert.linalg.cholesky import cholesky_solve
-from dalembert.systems.lanes import beside
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Dynamics
@@ -55,9 +53,9 @@ def smoothing_width(
     most = _most(system, parameters)
     if not most.any():
         return np.full(system.nv, LEAST_WIDTH)
-    mobility = _on_device(system, q) if on_device((q,)) else _mobility(system, q, parameters)
-    most = beside(most.astype(mobility.dtype), mobility)
-    return np.maximum(LEAST_WIDTH, most * mobility * (dt / STEPS_PER_RISE))
+    if on_device((q,)):
+        return _on_device(system, q, dt)
+    return np.maximum(LEAST_WIDTH, most * _mobility(system, q, parameters) * dt / STEPS_PER_RISE)
 
 
 def _most(system: System, parameters: Any) -> np.ndarray:
@@ -91,11 +89,15 @@ def _mobility(system: System, q: np.ndarray, parameters: Any) -> np.ndarray:
     return np.linalg.inv(system.mass_matrix(q, **given)).diagonal(axis1=-2, axis2=-1)
 
 
-def _on_device(system: System, q: Any) -> Any:
-    """The same for postures that lie on a GPU, there."""
-    made = system._devices.get("mobility")
+def _on_device(system: System, q: Any, dt: float) -> Any:
+    """Widths (..., nv) for postures that lie on a GPU, there."""
+    made = system._devices.get("width")
     if made is None:
         dynamics = system.dynamics.bound()
-        program = trace(partial(mobility, dynamics), {"q": (system.nq,)}, name="mobility")
-        made = system._devices["mobility"] = DeviceKernel(program, "mobility")
-    return made((q,))
+
+        def width(q: Any, dt: Any) -> Any:
+            return np.maximum(LEAST_WIDTH, dt * rise(dynamics, q))
+
+        program = trace(width, {"q": (system.nq,), "dt": ()}, name="width")
+        made = system._devices["width"] = DeviceKernel(program, "width")
+    return made((q, np.array(dt)))

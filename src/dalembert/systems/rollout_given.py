@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.errors import SettingError, ShapeError
 from dalembert.kernels.cuda.device import on_device
-from dalembert.systems.lanes import finite
+from dalembert.systems.lanes import finite, on_host
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Dynamics
@@ -65,8 +65,9 @@ def arrays(seen: Dynamics, state: tuple[Any, ...]) -> tuple[Any, ...]:
     `state` is q, q̇, τ or controls (with a time in front, or nothing where a law is asked), w.
     """
     names = ("q", "qd", "tau", "activation")
-    if not on_device(state):
-        state = tuple(_numbers(*pair) for pair in zip(names, state, strict=False))
+    state = tuple(
+        x if on_device((x,)) else _numbers(name, x) for name, x in zip(names, state, strict=False)
+    )
     q, qd, tau, *w = state
     moves = tau.ndim > max(q.ndim, qd.ndim)
     leads = [x.shape[:-1] for x in (q, qd, *w)] + [tau.shape[1 if moves else 0 : -1]]
@@ -85,10 +86,10 @@ def arrays(seen: Dynamics, state: tuple[Any, ...]) -> tuple[Any, ...]:
 def driven(state: tuple[Any, ...]) -> Any:
     """Which runs (...) have torques or controls, and activations, that are finite throughout."""
     q, qd, tau, *w = state
-    found = finite(tau)
+    found: Any = on_host(finite(tau))
     if tau.ndim > max(q.ndim, qd.ndim):
         found = found.all(axis=0)
-    return found & finite(w[0]) if w else found
+    return found & on_host(finite(w[0])) if w else found
 
 
 def unfed(name: str) -> str:

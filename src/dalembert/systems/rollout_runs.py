@@ -94,7 +94,7 @@ def checked(system: Rollouts, run: Run, errors: str) -> tuple[Any, ...]:
         if bool(lost.any()):
             raise SimulationError(_left(system, run, found[0], lost))
         return found
-    why = either(driven(run.state), Status.LOST, int(Status.NOT_FINITE))
+    why = beside(either(driven(run.state), Status.LOST, int(Status.NOT_FINITE)), lost)
     status = either(ok, 0, start) + (lost & ok).astype(np.int8) * why
     states = [without(x, ~ok) for x in found]
     return Flagged((*run.names, "status"), (*states, status))
