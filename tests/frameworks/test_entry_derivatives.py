@@ -13,22 +13,25 @@ ROUNDING = 1e-12  # of the largest slope, or of one
 FEWEST = {"lagrangian": 14}  # quantities; those that a system cannot have are left out
 
 
-def near(found, expected):
+def near(found, expected, margin=1.0):
     for x, y in zip(found, expected, strict=True):
-        np.testing.assert_allclose(x, y, rtol=0, atol=ROUNDING * max(1.0, np.abs(y).max()))
+        atol = margin * ROUNDING * max(1.0, np.abs(y).max())
+        np.testing.assert_allclose(x, y, rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_quantity_forward_and_reverse(name):
     rng, found = np.random.default_rng(7), dict(operations(name))
     assert len(found) >= FEWEST.get(name, 24)
-    for f in found.values():
+    for quantity, f in found.items():
         wrt = tuple(range(len(f.inputs)))
         x = state(name, f, rng)
         d = [rng.normal(size=port.shape) for port in f.inputs]
         w = [rng.normal(size=port.shape) for port in f.outputs]
         slopes = directional(f.program, x, d)
-        near(interpret(f.jvp(wrt).program, *x, *d), slopes)
+        # turns of principal axes are quotients by differences of radii, by which rounding grows too
+        turning = 10.0 if "ellipsoid" in str(quantity) else 1.0
+        near(interpret(f.jvp(wrt).program, *x, *d), slopes, turning)
         # ⟨w, J d⟩ = ⟨Jᵀ w, d⟩
         pulled = interpret(f.vjp(wrt).program, *x, *w)
         terms = [(a * b).ravel() for a, b in zip(w, slopes, strict=True)]

@@ -21,7 +21,7 @@ ZOO = (
     *("slider_crank", "chaplygin_sleigh", "rolling_disk", "arm_on_sphere"),
 )
 # near a singular posture every rounding is multiplied; tests/kernels/agreement.py looks at those too
-SEED = {"elbow_3r": 3, "ur5": 1}
+SEED = {"elbow_3r": 3, "ur5": 1, "four_bar": 1}
 OF_CONTACT = ("arm_on_sphere",)  # of which only what others do not have
 
 

@@ -144,19 +144,28 @@ def test_an_address_that_does_not_fit_is_said(open_page, path):
     assert state(found).tolist() == [0, 0, 0, 0, 0, 1]
 
 
+def drawn(shown, frames=4):
+    """Wait until the picture has been drawn again, however long that takes."""
+    shown.evaluate(
+        "(n) => new Promise((done) => {"
+        " const next = () => (n-- > 0 ? requestAnimationFrame(next) : done()); next(); })",
+        frames,
+    )
+
+
 def test_the_tool_goes_where_it_is_dragged(shown):
     pose(shown)
     target = dl.load("ur5").pose(Q)[:3, 3] + np.array([0.05, -0.1, 0.08])
     shown.evaluate("(point) => toolOf(live).reach(point)", target.tolist())
     np.testing.assert_allclose(dl.load("ur5").pose(state(shown))[:3, 3], target, atol=1e-3)
-    shown.wait_for_timeout(300)  # the picture is drawn
+    drawn(shown)
     grip = shown.locator(".grip").bounding_box()
     x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
     shown.mouse.move(x, y)
     shown.mouse.down()
     shown.mouse.move(x + 30, y - 20, steps=6)
     shown.mouse.up()
-    shown.wait_for_timeout(300)
+    drawn(shown)
     moved = shown.locator(".grip").bounding_box()
     assert moved["x"] - grip["x"] == pytest.approx(30, abs=2)
     assert moved["y"] - grip["y"] == pytest.approx(-20, abs=2)

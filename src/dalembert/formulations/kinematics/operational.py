@@ -9,6 +9,7 @@ Models whose joints follow others have the J, M and forces of their tree, contra
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,13 @@ from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.kinematics.frames import jacobian, jacobian_rate
 from dalembert.formulations.mass.composite_body import mass_matrix
-from dalembert.linalg.cholesky import cholesky_inverse, cholesky_solve
+from dalembert.linalg.cholesky import cholesky, cholesky_inverse, cholesky_solve
 from dalembert.linalg.singular import singular
 from dalembert.model import CoupledModel, Model
 from dalembert.spatial.arrays import Matrix, Scalar, Vector
 
 Mechanism = Model | CoupledModel
+LOST = 1e-13  # of what a pivot is made of: three hundred times its rounding
 TASKS = {"pose": slice(0, 6), "position": slice(0, 3), "orientation": slice(3, 6)}
 
 
@@ -55,10 +57,18 @@ def _terms(
     N = G.T @ newton_euler.gravity_torque(tree, at)
     C_qd = G.T @ newton_euler.bias(tree, at, G @ qd) - N
     carried, mobility = task_mobility(G.T @ mass_matrix(tree, at) @ G, J)
-    Lambda = cholesky_inverse(mobility)
+    Lambda = np.where(_is_lost(mobility), np.nan, cholesky_inverse(mobility))
     J_bar = carried.T @ Lambda
     null = np.eye(model.nv) - J.T @ J_bar.T
     return Lambda, J_bar.T @ C_qd - Lambda @ rate, J_bar.T @ N, J_bar, null
+
+
+def _is_lost(mobility: Matrix) -> Scalar:
+    """Whether a direction of the task cannot be moved: a pivot of Λ⁻¹ that is its rounding."""
+    L = cholesky(mobility)
+    shares = [L[k, k] * L[k, k] / mobility[k, k] for k in range(mobility.shape[0])]
+    least = functools.reduce(np.minimum, shares)
+    return np.logical_not(least > LOST)  # a NaN is lost too
 
 
 def task_mobility(M: Matrix, J: Matrix, extra: Scalar = 0.0) -> tuple[Matrix, Matrix]:

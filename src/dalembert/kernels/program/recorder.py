@@ -251,4 +251,5 @@ _OWN[np.greater] = lambda x, y: _OWN[np.less](y, x)
 
 
 def _choose(condition: Any, x: Any, y: Any) -> Any:
-    return _select(condition, x) + _select(_not(condition), y)
+    with np.errstate(invalid="ignore"):  # a NaN that is chosen is meant
+        return _select(condition, x) + _select(_not(condition), y)
