@@ -10,10 +10,10 @@ that are queued and waited for together; a rollout counts the steps of all runs.
 from __future__ import annotations
 
 import argparse
-import time
 from typing import Any
 
 import numpy as np
+from device_path import queued
 
 import dalembert as dl
 
@@ -41,20 +41,6 @@ def error(found: Any, expected: np.ndarray) -> float:
     return float(np.nanmax(np.abs(host - expected) / size))
 
 
-def seconds(cp: Any, call: Any, calls: int) -> float:
-    """Seconds of one of several calls that are waited for together."""
-    call()
-    best = np.inf
-    for _ in range(4):
-        cp.cuda.Device().synchronize()
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        cp.cuda.Device().synchronize()
-        best = min(best, (time.perf_counter() - start) / calls)
-    return best
-
-
 def measure(cp: Any, closed: dl.Constrained, dtype: str, log2_batch: int) -> None:
     """Check and time one mechanism in one precision."""
     given = [x.astype(dtype) for x in states(closed)]
@@ -75,10 +61,10 @@ def measure(cp: Any, closed: dl.Constrained, dtype: str, log2_batch: int) -> Non
     count = 2**log2_batch
     good = [x[4:] for x in given]
     big = [cp.asarray(np.resize(x, (count, x.shape[1]))) for x in good]
-    rate = count / seconds(cp, lambda: closed.forward_dynamics(*big), 20)
-    flags = count / seconds(cp, lambda: closed.forward_dynamics(*big, errors="flag"), 20)
+    rate = count / queued(cp, lambda: closed.forward_dynamics(*big), 20)
+    flags = count / queued(cp, lambda: closed.forward_dynamics(*big, errors="flag"), 20)
     runs = [x[: count // 8] for x in big]
-    steps = ROLL["steps"] * count / 8 / seconds(cp, lambda: closed.rollout(*runs, **ROLL), 2)
+    steps = ROLL["steps"] * count / 8 / queued(cp, lambda: closed.rollout(*runs, **ROLL), 2)
     print(
         f"{closed.name:<20} {dtype}  (q̈, λ) error {worst:7.1e} {rate / 1e6:9.1f} M/s, with flags "
         f"{flags / 1e6:9.1f} M/s; rk4 error {off:7.1e} {steps / 1e6:9.1f} M steps/s",

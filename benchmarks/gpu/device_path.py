@@ -100,12 +100,12 @@ def _quantity(cp: Any, robot: dl.Robot, name: str, made: dict[str, Any], count: 
                 for x in state
             ]
             call = partial(getattr(robot, name), *big)
-            alone, queued = _waited(cp, call), _queued(cp, call, 200)
+            alone, together = _waited(cp, call), queued(cp, call, 200)
             kernel = _kernel(cp, robot.device_kernel(name), dtype, layout, big, call())
             few = [x[:FEW] if layout == "row" else _placed(cp, x[:FEW], layout) for x in big]
-            issued = _queued(cp, partial(getattr(robot, name), *few), 2000)
+            issued = queued(cp, partial(getattr(robot, name), *few), 2000)
             report = robot.device_kernel(name).report(dtype, layout)
-            rates = [count / seconds / 1e9 for seconds in (kernel, queued, alone)]
+            rates = [count / seconds / 1e9 for seconds in (kernel, together, alone)]
             print(
                 f"{name:<30} {dtype} {layout:<6} {error:7.1e} "
                 + "".join(f"{rate:8.2f}" for rate in rates)
@@ -186,7 +186,7 @@ def _kernel(
     return float(np.median(times[3:]))
 
 
-def _queued(cp: Any, call: Any, calls: int) -> float:
+def queued(cp: Any, call: Any, calls: int) -> float:
     """Seconds of one of many calls that are only waited for together."""
     for _ in range(10):
         call()
