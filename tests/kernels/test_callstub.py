@@ -1,4 +1,4 @@
-"""The call for one state: the same results as the ufunc, and the fallback for all else."""
+"""The call for plain states: the same results as the ufunc, and the fallback for all else."""
 
 import ctypes
 import gc
@@ -103,6 +103,44 @@ def test_one_float64_state_takes_the_fast_path(counted):
     assert calls == []
 
 
+@pytest.mark.parametrize("name", [name for name in SHAPES if name != "mixed"])
+@pytest.mark.parametrize("batch", [(1,), (2,), (9,), (64,), (3, 5), (2, 1, 3, 2)])
+def test_states_in_rows_are_what_the_ufunc_makes_of_them(name, batch):
+    kernel = kernel_of(name)
+    call = fast_call(kernel, pytest.fail, name, "")
+    q, v = np.random.default_rng(1).standard_normal((2, *batch, N))
+    got, expected = call(q, v), kernel.ufunc(q, v)
+    several = len(kernel.outputs) > 1
+    for a, b in zip(got, expected, strict=True) if several else [(got, expected)]:
+        np.testing.assert_array_equal(a, b, strict=True)
+        assert a.flags.owndata
+        assert a.flags.c_contiguous
+
+
+def test_a_long_batch_is_shared_among_threads(counted):
+    call, calls = counted
+    q, v = np.random.default_rng(2).standard_normal((2, 100_000, N))
+    np.testing.assert_allclose(call(q, v), np.sin(q) * v, rtol=1e-13, atol=1e-15)
+    assert calls == []
+
+
+@pytest.mark.parametrize("batches", [((0,), (0,)), ((3,), (1,)), ((3,), ()), ((2, 3), (3,))])
+@pytest.mark.parametrize("turned", [False, True])
+def test_no_states_and_what_is_to_be_broadcast_go_to_the_fallback(counted, batches, turned):
+    call, calls = counted
+    q, v = (np.random.default_rng(3).standard_normal((*b, N)) for b in batches[:: 1 - 2 * turned])
+    np.testing.assert_allclose(call(q, v), np.sin(q) * v, rtol=1e-13)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (3, 2)), ((2,), (3,)), ((1,) * 5, (1,) * 5)])
+def test_other_leading_axes_go_to_the_fallback(shapes):
+    call = fast_call(kernel_of("vector"), lambda *args: "fallback", "vector", "")
+    assert call(*(np.zeros((*shape, N)) for shape in shapes)) == "fallback"
+    five = np.zeros((N, 1)), np.zeros((N, 1))  # rows of one entry, not states
+    assert call(*five) == "fallback"
+
+
 class Subclass(np.ndarray):
     pass
 
@@ -171,10 +209,13 @@ def test_references_balance(name):
     kernel = kernel_of(name)
     call = fast_call(kernel, kernel.ufunc, name, "")
     q, v = state()
-    watched = (q, v, call, kernel.ufunc, np.dtype(float), np.ndarray, call.__self__)
+    rows = np.stack([q, v]), np.stack([v, q])
+    watched = (*rows, q, v, call, kernel.ufunc, np.dtype(float), np.ndarray, call.__self__)
     before = [sys.getrefcount(thing) for thing in watched]
     for _ in range(1000):
         call(q, v)
+    for _ in range(1000):
+        call(*rows)
     for _ in range(1000):
         call(q, v, *())
         call(q[::-1], v)
@@ -274,8 +315,9 @@ def test_no_layout_makes_the_check_itself_crash():
 
 def test_a_wrong_result_is_noticed(monkeypatch):
     kernel, other = kernel_of("vector"), kernel_of("several")
-    struct_of_other = callstub._call_struct(other, other.ufunc)
-    monkeypatch.setattr(callstub, "_call_struct", lambda kernel, fallback: struct_of_other)
+    steps = callstub._steps(other)
+    struct_of_other = callstub._call_struct(other, other.ufunc, ctypes.addressof(steps))
+    monkeypatch.setattr(callstub, "_call_struct", lambda *kernel: struct_of_other)
     assert fast_call(kernel, kernel.ufunc, "vector", "") is kernel.ufunc
 
 

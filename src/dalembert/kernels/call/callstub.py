@@ -1,9 +1,9 @@
-"""One state at a time, fast: a Python builtin that calls the compiled kernel directly.
+"""Plain states, fast: a Python builtin that calls the compiled kernel directly.
 
-A ufunc call spends most of a microsecond on generality. When every argument is exactly one float64
-state, nothing of that is needed: `dalembert_call` (stubs.py) looks at the arrays, makes the results
-and calls the kernel. Everything else it passes on, unchanged, to a fallback that knows the general
-case.
+A ufunc call spends a microsecond on generality, a method around it several. When every argument is
+one float64 state, or as many of them in rows, nothing of that is needed: `dalembert_call` (stubs.py)
+looks at the arrays, makes the results and calls the kernel. Everything else it passes on, unchanged,
+to a fallback that knows the general case.
 
 It reads CPython's and NumPy's objects at fixed offsets, so those are checked here first; where
 anything is different from what is expected, the fallback itself is returned, which is only slower.
@@ -18,12 +18,14 @@ import platform
 import struct
 import sys
 from collections.abc import Callable
+from math import prod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.kernels.call import numpy_api
+from dalembert.kernels.call.settings import settings_address
 from dalembert.kernels.call.stubs import call_stub
 
 if TYPE_CHECKING:
@@ -64,10 +66,11 @@ def _bearer(name: str, function: Callable[..., Any]) -> Any:
 def fast_call(
     kernel: "Kernel", fallback: Callable[..., Any], name: str, doc: str
 ) -> Callable[..., Any]:
-    """A callable that does what `fallback` does, and does it at once for one float64 state.
+    """A callable that does what `fallback` does, and does it at once for plain float64 states.
 
-    `fallback` may be the kernel's ufunc or a function around it; it gets every call with keywords,
-    batches, other types, lists, wrong shapes, and raises the errors.
+    Plain are C-contiguous arrays with the same leading axes, four at most. `fallback` may be the
+    kernel's ufunc or a function around it; it gets every call with keywords, other types, lists,
+    arrays to broadcast, no states, wrong shapes, and raises the errors.
     """
     ports = (*kernel.inputs, *kernel.outputs)
     fits = (
@@ -81,7 +84,9 @@ def fast_call(
         name.encode(), call_stub()["dalembert_call"], _METH_FASTCALL | _METH_KEYWORDS, doc.encode()
     )
     # CPython keeps the tuple as long as the builtin, and the tuple keeps all that it points to
-    owned = _Owned((_call_struct(kernel, fallback), fallback, kernel, np.dtype(float), method))
+    steps = _steps(kernel)
+    call_struct = _call_struct(kernel, fallback, ctypes.addressof(steps))
+    owned = _Owned((call_struct, fallback, (kernel, steps), np.dtype(float), method))
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
@@ -89,14 +94,23 @@ def fast_call(
     return call if _agrees(call, kernel) else fallback
 
 
-def _call_struct(kernel: "Kernel", fallback: object) -> bytes:
+def _steps(kernel: "Kernel") -> Any:
+    """Bytes from state to state of every argument, then along its axes, as NumPy gives them."""
+    ports = (*kernel.inputs, *kernel.outputs)
+    outer = [8 * port.size for port in ports]
+    inner = [8 * prod(port.shape[axis + 1 :]) for port in ports for axis in range(len(port.shape))]
+    return (ctypes.c_int64 * (len(outer) + len(inner)))(*outer, *inner)
+
+
+def _call_struct(kernel: "Kernel", fallback: object, steps: int) -> bytes:
     """The %Call of stubs.py."""
     head = struct.pack(
-        "8q",
+        "11q",
         *(len(kernel.inputs), len(kernel.outputs), kernel.one("float64"), id(fallback)),
         *(id(np.ndarray), id(np.dtype(np.float64))),
         numpy_api.array_function(numpy_api.ARRAY_NEW_FROM_DESCR),
         numpy_api.array_function(numpy_api.ARRAY_RETURN),
+        *(kernel.loop("float64"), steps, settings_address()),
     )
     ports = (
         struct.pack("5q", len(port.shape), *port.shape, *[0] * (_MOST_AXES - len(port.shape)))
@@ -174,10 +188,15 @@ def _memory(address: int | None, length: int) -> bytes | None:
 
 
 def _agrees(call: Callable[..., Any], kernel: "Kernel") -> bool:
-    """Whether the builtin gives, for one state, what the ufunc gives."""
+    """Whether the builtin gives what the ufunc gives, for one state and for three in rows."""
     state = [np.linspace(0.1, 0.9, port.size).reshape(port.shape) for port in kernel.inputs]
+    rows = [np.stack([x, 0.5 * x, -x]) for x in state]
+    return all(_same(call, kernel, x) for x in (state, rows))
+
+
+def _same(call: Callable[..., Any], kernel: "Kernel", arguments: list[np.ndarray]) -> bool:
     with np.errstate(all="ignore"):
-        expected, got = kernel.ufunc(*state), call(*state)
+        expected, got = kernel.ufunc(*arguments), call(*arguments)
     pairs = [(got, expected)] if len(kernel.outputs) == 1 else list(zip(got, expected, strict=True))
     return all(
         type(a) is type(b) and np.allclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True)

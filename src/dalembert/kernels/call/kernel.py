@@ -116,6 +116,10 @@ class Kernel:
         """Address of `void (void *const *in, void *const *out)`, which evaluates one state."""
         return self._code.loaded(dtype)["dalembert_one"]
 
+    def loop(self, dtype: str = "float64") -> int:
+        """Address of NumPy's inner loop over many states."""
+        return self._code.loop(dtype)[0]
+
     def handler(self, dtype: str = "float64") -> tuple[int, object]:
         """Address of an `XLA_FFI_Handler` on CPU arrays, and what keeps its code alive."""
         return self._code.handler(dtype, self.inputs, self.outputs)
