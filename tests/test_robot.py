@@ -1,5 +1,6 @@
 """How a robot answers a user: batches, types, mistakes, and what it imports."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -166,6 +167,39 @@ def test_import_is_light():
     heavy = "'casadi', 'sympy', 'scipy', 'llvmlite'"
     code = f"import sys, dalembert; print([m for m in ({heavy}) if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+UNNEEDED = (
+    *("casadi", "concurrent", "decimal", "difflib", "html", "json", "rich", "scipy", "secrets"),
+    *("sympy", "xarray", "xml"),
+    *("dalembert.constraints", "dalembert.control", "dalembert.simulation", "dalembert.symbolic"),
+    *("dalembert.formulations.derivatives", "dalembert.formulations.forward", "dalembert.linalg"),
+    *("dalembert.formulations.coupled", "dalembert.formulations.inverse.craig"),
+    *("dalembert.importers.mjcf_files", "dalembert.importers.xml_read", "dalembert.model.moved"),
+    *("dalembert.kernels.c", "dalembert.kernels.cuda", "dalembert.kernels.wasm"),
+    *("dalembert.kernels.call.check", "dalembert.kernels.call.confirm"),
+    *("dalembert.kernels.call.foreign", "dalembert.kernels.llvm.adaptive_loop"),
+    *(
+        "dalembert.systems.counting",
+        "dalembert.systems.reaching.hunt",
+        "dalembert.systems.rollouts",
+    ),
+)
+
+
+def test_a_first_inverse_dynamics_imports_what_it_needs_and_no_more():
+    code = (
+        "import sys, dalembert as dl\n"
+        "arm = dl.load('planar_2r')\n"
+        "arm.inverse_dynamics([0.1, 0.2], [0.0, 0.0], [0.0, 0.0])\n"
+        f"unneeded = {UNNEEDED}\n"
+        "print(sorted(m for m in unneeded if m in sys.modules))\n"
+    )
+    environment = {**os.environ, "DALEMBERT_CACHE": "off"}
+    environment.pop("DALEMBERT_CHECK", None)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 

@@ -7,12 +7,9 @@ plain words of its language. Nobody else escapes anything.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from hashlib import sha256
-from html import escape
 from math import isfinite
 from typing import Any
 
@@ -63,6 +60,9 @@ def suggest(name: object, names: Sequence[str]) -> str:
     >>> suggest("elbo", ["elbow", "wrist"])
     "; did you mean 'elbow'? There are: elbow, wrist"
     """
+
+    from difflib import get_close_matches
+
     near = get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"{hint} There are: {', '.join(names)}" if hint else f"; there are: {', '.join(names)}"
@@ -158,6 +158,8 @@ def html(text: object) -> str:
     >>> html("<!--<script>")
     '&lt;!--&lt;script&gt;'
     """
+    from html import escape
+
     return escape(visible(text))
 
 
@@ -167,6 +169,8 @@ def html_data(data: Any) -> str:
     >>> html_data({"name": "</script><!--", "y": [1.0, float("nan")]})
     '{"name":"\\\\u003c/script\\\\u003e\\\\u003c!--","y":[1.0,null]}'
     """
+    import json
+
     plain = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for letter in "<>&":
         plain = plain.replace(letter, f"\\u{ord(letter):04x}")

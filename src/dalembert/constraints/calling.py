@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.constraints.refusal import require_result
 from dalembert.constraints.status import TWIN
-from dalembert.kernels.call import foreign
+from dalembert.kernels.call.whose import mapped_over
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.lanes import DIMENSIONS, all_finite, beside, chosen
 from dalembert.systems.on_symbols import is_symbols
@@ -82,7 +82,7 @@ class Calls(System):
         given, twin = {**optional, "tolerance": tolerance}, quantity + TWIN
         found = self._call(twin, inputs, given, *call, out=None if out is None else (*out, None))
         names = (*self.dynamics.quantity(quantity).outputs, "status")
-        if foreign.among(found):
+        if mapped_over(found):
             return Flagged(names, (*found[:-1], found[-1].astype(np.int8)))
         if is_symbols(found[0]):
             return Flagged(names, found)

@@ -19,7 +19,7 @@ from dalembert.errors import ShapeError
 from dalembert.formulations.registry import Quantity
 from dalembert.kernels import explain
 from dalembert.kernels.call.looped import Looped
-from dalembert.kernels.cuda.device import on_device
+from dalembert.kernels.call.whose import on_device
 from dalembert.systems.carried import Around
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.timed import TimedSystem

@@ -75,7 +75,7 @@ def _followed(way: Formulation, quantity: str) -> Formulation:
         mark = np.where(status < 0.5, 0.0, np.nan)
         return *(x + mark for x in results), status
 
-    return replace(way, function=run)
+    return replace(way, made_by=run)
 
 
 def _numbers(given: Mapping[str, Any]) -> list[Any]:

@@ -64,7 +64,7 @@ def _wrapped(found: Quantity, finish: Callable[[CoupledModel, tuple[Any, ...]], 
 
         return coupled
 
-    made = tuple(replace(f, function=around(f.function)) for f in found.formulations)
+    made = tuple(replace(f, made_by=around(f.function)) for f in found.formulations)
     return replace(found, formulations=made)
 
 
@@ -194,7 +194,7 @@ _OWN: Mapping[str, tuple[Formulation, ...]] = {
             "direct", required_efforts.of_coupled, "000 p.80–81", "Bᵀ f = τ, of least norm"
         ),
     ),
-    "square_root_inverse": (replace(_TRIANGLE, function=square_root_inverse),),
+    "square_root_inverse": (replace(_TRIANGLE, made_by=square_root_inverse),),
 }
 
 

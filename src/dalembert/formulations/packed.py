@@ -58,7 +58,7 @@ def _packing(formulation: Formulation, sizes: list[str]) -> Formulation:
         )
         return made if isinstance(found, tuple) else made[0]
 
-    return replace(formulation, function=packed)
+    return replace(formulation, made_by=packed)
 
 
 def packed_entries(description: Any, quantity: Quantity) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from inspect import signature
 from typing import Any
 
@@ -51,16 +53,29 @@ INPUTS: Mapping[str, tuple[Size, ...]] = {
 
 @dataclass(frozen=True)
 class Formulation:
-    """One way to compute a quantity; its `citation` is written with numbers of `sources`."""
+    """One way to compute a quantity; its `citation` is written with numbers of `sources`.
+
+    `made_by` is its function, or says where that is below this package,
+    "inverse.craig.inverse_dynamics": a catalogue is read without what nobody asks for.
+    """
 
     name: str
-    function: Callable[..., Any]
+    made_by: Callable[..., Any] | str
     citation: str
     summary: str
     terms: tuple[Term, ...] = ()  # what its recursion computes for every link, if it has one
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "citation", cited(self.citation))
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """(model, **inputs) → array."""
+        if not isinstance(self.made_by, str):
+            return self.made_by
+        module, _, name = self.made_by.rpartition(".")
+        found: Callable[..., Any] = getattr(import_module(f"dalembert.formulations.{module}"), name)
+        return found
 
     def takes(self, choice: str) -> bool:
         """Whether its function has an argument of this name (or takes any)."""

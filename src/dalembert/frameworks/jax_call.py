@@ -25,7 +25,7 @@ from dalembert.frameworks.jax_check import confirmed
 from dalembert.frameworks.jax_sharding import alike, divides, lower_divided, result
 from dalembert.frameworks.on_cuda import spread
 from dalembert.kernels import Kernel
-from dalembert.kernels.call.confirm import enabled
+from dalembert.kernels.call.settings import checking
 from dalembert.kernels.cuda.launch import SpreadKernel
 from dalembert.systems.operation import Operation
 
@@ -115,7 +115,7 @@ def _called(ctx: Any, operands: Sequence[Any], operation: Operation, target: str
     if divides(ctx):
         return lower_divided(ctx, operands, operation, target)
     results = jax.ffi.ffi_lowering(target)(ctx, *operands)
-    return confirmed(ctx, operands, results, operation, target) if enabled() else results
+    return confirmed(ctx, operands, results, operation, target) if checking() else results
 
 
 def _nowhere(ctx: Any, *operands: Any, operation: Operation) -> Any:

@@ -13,7 +13,8 @@ from dalembert.forking import llvm_lock
 from dalembert.kernels import Kernel, Program, build
 from dalembert.kernels.call import foreign
 from dalembert.kernels.call.explain import explain
-from dalembert.kernels.cuda.device import DeviceKernel, on_device
+from dalembert.kernels.call.whose import mapped_over, on_device
+from dalembert.kernels.cuda.device import DeviceKernel
 from dalembert.kernels.program.derivatives import jacobian, jvp, vjp
 from dalembert.travel import Portable
 from dalembert.version import deprecated
@@ -45,7 +46,7 @@ class CompiledFunction(Portable):
         """
         if on_device(arrays):
             return self.device_kernel(arrays, out)
-        if foreign.among(arrays):
+        if mapped_over(arrays):
             sides = (self.program.inputs, self.program.outputs)
             named = [[foreign.Named.of(port) for port in side] for side in sides]
             return foreign.Mapped(self.program.name, self.ufunc, *named)(arrays, out)

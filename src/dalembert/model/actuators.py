@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,6 +148,8 @@ def wraps(model: Model, actuator: Actuator) -> bool:
 
 
 def _require_targets(model: Model, actuator: Actuator) -> None:
+    from difflib import get_close_matches
+
     joints = [joint.name for joint in model.joints if len(joint.bodies) == 1]
     known: dict[str, list[str]] = {"joint": joints, "joint_in_parent": joints}
     known["tendon"] = [tendon.name for tendon in model.tendons]

@@ -17,9 +17,7 @@ from dalembert.errors import InertiaError, ModelError, UnknownNameError
 from dalembert.model import check
 from dalembert.model.build import BASE, TOOL, moments_of, with_parameters
 from dalembert.model.coupling import CoupledModel, couple
-from dalembert.model.joined import carrying, joined
 from dalembert.model.model import Frame, JointInfo, Model
-from dalembert.model.moved import Moved, Place
 from dalembert.spatial.consistency import check_inertia
 from dalembert.spatial.placement import IDENTITY, Placement
 from dalembert.spatial.rotations import snap
@@ -32,6 +30,9 @@ def with_payload(
     model: Mechanism, mass: Any, com: Any, inertia: Any, frame: str | None
 ) -> Mechanism:
     """The mechanism with a rigid body fixed to a frame: `com` (3,) and `inertia` (3, 3) there."""
+
+    from dalembert.model.joined import carrying
+
     tree = model.tree
     name = tree.tool if frame is None else frame
     place = tree.frame(name)
@@ -53,6 +54,9 @@ def with_payload(
 
 def with_tool(model: Mechanism, pose: Any, frame: str | None) -> Mechanism:
     """The mechanism whose tool is at the pose (4, 4) in `frame`, by default in its present tool."""
+
+    from dalembert.model.moved import Place
+
     tree = model.tree
     at = tree.frame(tree.tool if frame is None else frame)
     moved = Place(at.body, at.placement).then(_placement(pose, "tool"))
@@ -62,6 +66,10 @@ def with_tool(model: Mechanism, pose: Any, frame: str | None) -> Mechanism:
 
 def with_base(model: Mechanism, pose: Any) -> Mechanism:
     """The mechanism whose base frame is at the pose (4, 4) in the world."""
+
+    from dalembert.model.joined import joined
+    from dalembert.model.moved import Moved, Place
+
     tree = model.tree
     old = tree.frames.get(BASE)
     back = IDENTITY if old is None or old.body >= 0 else _inverse(old.placement)
@@ -77,6 +85,10 @@ def with_gravity(model: Mechanism, gravity: Any) -> Mechanism:
 
 def with_joint_locked(model: Mechanism, name: str, value: Any) -> Mechanism:
     """The mechanism with one joint held at `value`, and those that follow it where it holds them."""
+
+    from dalembert.model.joined import joined
+    from dalembert.model.moved import Moved, Place
+
     tree, followers = model.tree, dict(model.followers)
     if name in followers:
         leader = followers[name].leader
@@ -109,6 +121,10 @@ def with_joint_locked(model: Mechanism, name: str, value: Any) -> Mechanism:
 
 def subtree(model: Mechanism, link: str) -> Mechanism:
     """What moves against a link, which becomes the base; its frame is that of the world."""
+
+    from dalembert.model.joined import joined
+    from dalembert.model.moved import Moved, Place
+
     tree = model.tree
     root = tree.frame(link)
     places = {root.body: Place(-1, _inverse(root.placement))}
@@ -132,6 +148,10 @@ def subtree(model: Mechanism, link: str) -> Mechanism:
 
 def merge(model: Mechanism, other: Mechanism, at: str | None, prefix: str) -> Mechanism:
     """Both as one: the base of the other is at a frame of the first, in whose field they are."""
+
+    from dalembert.model.joined import joined
+    from dalembert.model.moved import Moved, Place
+
     tree, guest = model.tree, other.tree
     place = tree.frame(tree.tool if at is None else at)
     count = len(tree.bodies)

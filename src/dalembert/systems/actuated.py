@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import FormulationError, SettingError, ShapeError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.systems.demand import Demand, demanded, permitted, refuse
 from dalembert.systems.differentiation import Differentiable
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.evaluator import Parameters
+
+if TYPE_CHECKING:
+    from dalembert.systems.demand import Demand
 
 NO_WORK = 1e-9  # of what an effort moves, beside the largest
 
@@ -106,6 +108,9 @@ class Actuated(Differentiable):
         and a wanted ``lam`` (..., rows), to which λ then comes as near as it can. A motion that the
         actuators cannot give is an error that names what nothing drives.
         """
+
+        from dalembert.systems.demand import refuse
+
         _require(self.dynamics)
         state, more = (q, qd, qdd), {"effort_weights": weights, **given}
         with np.errstate(all="ignore"):  # of states that are refused below
@@ -131,6 +136,9 @@ class Actuated(Differentiable):
         Options are those of `required_efforts`. Controls are those under which the activations stay
         as they are. An actuator whose gain vanishes has none: NaN.
         """
+
+        from dalembert.systems.demand import demanded
+
         options = {"weights": weights, "parameters": parameters, **given}
         found = self.required_efforts(q, qd, qdd, **options)
         pair = found if isinstance(found, tuple) else (found, np.zeros(0))
@@ -146,6 +154,9 @@ class Actuated(Differentiable):
         >>> dl.load("pendulum").holding([np.pi / 2]).tau  # m g l
         array([9.81])
         """
+
+        from dalembert.systems.demand import Demand
+
         still = np.zeros(self.dynamics.nv)
         if self.actuators:
             return self.required_controls(q, still, still, **given)
@@ -154,6 +165,9 @@ class Actuated(Differentiable):
 
     def internal_efforts(self, q: Any, t: float = 0.0) -> np.ndarray:
         """Orthonormal efforts (nu, k) of the actuators that move nothing and only load the system."""
+
+        from dalembert.systems.demand import permitted
+
         made, here = self.dynamics.bound(), np.asarray(q, dtype=float)
         working = np.asarray(made.compute("transmission", q=here)) @ permitted(made, here, t)
         U, sizes, _ = np.linalg.svd(working)

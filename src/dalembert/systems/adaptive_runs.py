@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.errors import SettingError, ShapeError, SimulationError
 from dalembert.kernels.call.adaptive import AdaptiveLoop
-from dalembert.kernels.cuda.device import on_device
+from dalembert.kernels.call.whose import on_device
 from dalembert.systems.friction import require_smoothing, smoothing_width
 from dalembert.systems.law import Controller, constants_of
 from dalembert.systems.rollout_given import driven, real, unfed, whole

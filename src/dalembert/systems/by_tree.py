@@ -15,13 +15,11 @@ import numpy as np
 
 from dalembert.formulations.registry import Size
 from dalembert.kernels import Port, Program
-from dalembert.kernels.program.joined import Share, joined
-from dalembert.kernels.program.trace import trace
 from dalembert.model.entries import ENTRIES
-from dalembert.model.forest import Tree
 from dalembert.systems.variant import Variant
 
 if TYPE_CHECKING:
+    from dalembert.model.forest import Tree
     from dalembert.systems.dynamics import Dynamics
 
 MANY = 48  # velocities of a scene from which on it is taken apart
@@ -42,6 +40,9 @@ def program(
     dynamics: Dynamics, variant: Variant, ports: tuple[Sequence[Port], Sequence[Port]], name: str
 ) -> Program:
     """The program of the whole, from those of its trees."""
+
+    from dalembert.kernels.program.joined import Share, joined
+
     made: dict[str, Program] = {}
     shares = []
     given = [(port, dynamics.inputs[port.name]) for port in ports[0]]
@@ -57,6 +58,8 @@ def program(
 def _traced(
     tree: Tree, variant: Variant, given: Sequence[tuple[Port, tuple[Size, ...]]], name: str
 ) -> Program:
+    from dalembert.kernels.program.trace import trace
+
     own = {"nq": len(tree.q), "nv": len(tree.v)}
 
     def function(**inputs: Any) -> Mapping[str, Any]:

@@ -162,7 +162,7 @@ def passed_on(
 
         return passed
 
-    made = tuple(replace(way, function=around(way.function)) for way in found.formulations)
+    made = tuple(replace(way, made_by=around(way.function)) for way in found.formulations)
     best = found.best
     chosen = None if best is None else lambda system: best(inside(system).description)
     return replace(found, formulations=made, best=chosen)

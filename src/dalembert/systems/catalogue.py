@@ -238,7 +238,7 @@ def _timed(found: Quantity) -> Quantity:
 
         return then
 
-    made = tuple(replace(way, function=at_time(way.function)) for way in found.formulations)
+    made = tuple(replace(way, made_by=at_time(way.function)) for way in found.formulations)
     return replace(found, formulations=made, optional=(*found.optional, "t"))
 
 

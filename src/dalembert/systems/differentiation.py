@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.formulations.registry import suggest
 from dalembert.kernels import Kernel, Port
-from dalembert.kernels.program.derivatives import Traceable, jacobian, jvp, vjp
 from dalembert.systems.evaluator import Evaluator
 from dalembert.systems.variant import Variant
+
+if TYPE_CHECKING:
+    from dalembert.kernels.program.derivatives import Traceable
 
 _STEP = "delta"  # q moved by integrate(q, delta)
 _INERTIA = "inertia"
@@ -110,6 +112,8 @@ class Slopes:
         return next(port.shape for port in self.inputs if port.name == name)
 
     def _function(self) -> Callable[..., Mapping[str, Any]]:
+        from dalembert.kernels.program.derivatives import jacobian, jvp, vjp
+
         names = [_STEP if name == "q" else name for name in self.wrt]
         derive = {
             "jvp": lambda: jvp(self._plain, names),

@@ -15,10 +15,11 @@ import numpy as np
 from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.registry import INPUTS, SIZES, Quantity, Size, suggest
 from dalembert.model.actuators import Actuation
-from dalembert.model.forest import Tree
 from dalembert.model.jointed import Kinds
-from dalembert.model.possible import is_numbers, require_finite
 from dalembert.travel import Portable
+
+if TYPE_CHECKING:
+    from dalembert.model.forest import Tree
 
 UNITS = {
     "q": {"angle": "rad", "length": "m", "quaternion": "1", "unknown": ""},
@@ -77,6 +78,9 @@ class Dynamics(Portable):
 
         Of large batches it is what can be had quickly that is looked at, see `model.possible`.
         """
+
+        from dalembert.model.possible import is_numbers, require_finite
+
         named = given is None or isinstance(given, Mapping)
         values: Any = self.parameter_values(given) if named else given  # type: ignore[arg-type]
         if (not named or given) and is_numbers(values, len(self.parameters)):

@@ -17,17 +17,15 @@ import numpy as np
 from dalembert import bridge
 from dalembert.errors import ShapeError
 from dalembert.kernels import Kernel, Port, Program, build, fast_call, source_digest
-from dalembert.kernels.call import foreign
-from dalembert.kernels.call.explain import explain
-from dalembert.kernels.cuda.device import DeviceKernel, on_device
+from dalembert.kernels.call.whose import mapped_over, on_device
 from dalembert.systems import by_tree, on_symbols
 from dalembert.systems.dynamics import Dynamics
-from dalembert.systems.on_card import OnCard
 from dalembert.systems.others_arrays import OnOthersArrays, Parameters, arrays_of
 from dalembert.systems.variant import Variant
 from dalembert.text import plain_name
 
 if TYPE_CHECKING:
+    from dalembert.kernels.cuda.device import DeviceKernel
     from dalembert.kernels.program.count import Count
 
 
@@ -209,6 +207,8 @@ class Evaluator(OnOthersArrays):
         return self._programs[variant.key]
 
     def _device(self, variant: Variant) -> DeviceKernel:
+        from dalembert.kernels.cuda.device import DeviceKernel
+
         if variant.key not in self._devices:
             made = DeviceKernel(self._program(variant), variant.quantity.name)
             self._devices[variant.key] = made
@@ -248,7 +248,7 @@ class Evaluator(OnOthersArrays):
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
     ) -> Any:
         """The kernel on arrays, or the formulation itself where symbols are among them."""
-        if foreign.among((*arguments, *arrays_of(parameters))):
+        if mapped_over((*arguments, *arrays_of(parameters))):
             return self._mapped(variant, arguments, parameters, out)
         if any(map(bridge.is_symbolic, arguments)):
             return self._on_symbols(variant, arguments, parameters)
@@ -308,7 +308,9 @@ class Evaluator(OnOthersArrays):
 
     def call(self, kernel: Kernel, what: str, arguments: Sequence[Any], out: Any = None) -> Any:
         """A kernel on arrays; what NumPy refuses is said again in the user's terms."""
-        if foreign.among(arguments):
+        if mapped_over(arguments):
+            from dalembert.kernels.call import foreign
+
             sides = [
                 [foreign.Named.of(port) for port in x] for x in (kernel.inputs, kernel.outputs)
             ]
@@ -318,6 +320,8 @@ class Evaluator(OnOthersArrays):
         try:
             return kernel.ufunc(*arguments) if out is None else kernel.ufunc(*arguments, out=out)
         except (ValueError, TypeError) as error:
+            from dalembert.kernels.call.explain import explain
+
             explained = explain(error, kernel.inputs, arguments)
             raise ShapeError(f"{self.dynamics.name}.{what}: {explained}") from None
 
@@ -327,6 +331,9 @@ class Evaluator(OnOthersArrays):
 
         Only in front of the library's own: a method that a subclass overrides stays what it is.
         """
+
+        from dalembert.systems.on_card import OnCard
+
         card = on_device(inputs)
         if card and quantity in self.__dict__:
             return

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from dalembert.systems.actuated import Actuated
-from dalembert.systems.export import source_text
 
 if TYPE_CHECKING:
     import casadi
@@ -51,6 +50,9 @@ class Exported(Actuated):
         >>> "void dalembert_pendulum_bias(" in dl.load("pendulum").source("bias")
         True
         """
+
+        from dalembert.systems.export import source_text
+
         if target == "wasm":
             from dalembert.kernels.wasm.module import require_float64
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.errors import SettingError
-from dalembert.kernels.cuda.device import DeviceKernel, on_device
+from dalembert.kernels.call.whose import on_device
+from dalembert.kernels.cuda.device import DeviceKernel
 from dalembert.kernels.program.trace import trace
 from dalembert.linalg.cholesky import cholesky_solve
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dalembert.kernels.cuda.device import DeviceKernel
 from dalembert.kernels.cuda.plan import key_of
+
+if TYPE_CHECKING:
+    from dalembert.kernels.cuda.device import DeviceKernel
 
 
 class OnCard:

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.kernels.call import foreign
+from dalembert.kernels.call.whose import mapped_over
 from dalembert.systems.dynamics import Dynamics
-from dalembert.systems.labels import named_ports
-from dalembert.systems.on_card import OnCard
 from dalembert.systems.variant import Variant
 from dalembert.travel import Portable
 
@@ -40,6 +38,9 @@ class OnOthersArrays(Portable):
 
         They are in front of methods, and in private tables, which hold nothing else.
         """
+
+        from dalembert.systems.on_card import OnCard
+
         return {
             name: value
             for name, value in super()._data().items()
@@ -55,6 +56,10 @@ class OnOthersArrays(Portable):
         self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
     ) -> Any:
         """The quantity on arrays of dask and xarray, with the names of its axes."""
+
+        from dalembert.kernels.call import foreign
+        from dalembert.systems.labels import named_ports
+
         inputs, outputs = named_ports(self.dynamics, variant)
         given = (self._parameters_beside(arguments, parameters),) if self._open else ()
         what = f"{self.dynamics.name}.{variant.quantity.name}"
@@ -84,13 +89,16 @@ class OnOthersArrays(Portable):
 
     def parameter_array(self, parameters: Parameters = None) -> np.ndarray:
         """Values (..., n_parameters) of the named parameters."""
+
+        from dalembert.kernels.call import foreign
+
         if parameters is None or isinstance(parameters, Mapping):
             if not any(map(np.ndim, arrays_of(parameters))):
                 return self.dynamics.possible_values(parameters)
             known = self.dynamics.parameter_values(dict.fromkeys(parameters or {}, 0.0))
             values = dict(zip(self.dynamics.parameters, known, strict=True))
             parameters = foreign.stacked(values | dict(parameters or {}))
-        elif not foreign.among((parameters,)):
+        elif not mapped_over((parameters,)):
             parameters = np.asarray(parameters)
         return self.dynamics.possible_values(parameters)
 

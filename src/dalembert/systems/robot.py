@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.model import CoupledModel, JointInfo, Model
-from dalembert.systems import counting
-from dalembert.systems.display import bundle_of, html_of
 from dalembert.systems.robot_builders import RobotBuilders
 from dalembert.systems.robot_changes import RobotChanges
 from dalembert.systems.robot_dynamics import robot_dynamics
@@ -113,10 +111,16 @@ class Robot(RobotQuantities, RobotTasks, RobotInertias, RobotChanges, RobotBuild
         >>> dl.load("planar_2r")._repr_html_().count("<tr>")
         3
         """
+
+        from dalembert.systems.display import html_of
+
         return html_of(self.model)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """The same, and its live page where a notebook has widgets."""
+
+        from dalembert.systems.display import bundle_of
+
         return bundle_of(self)
 
     def operation_count(
@@ -136,6 +140,9 @@ class Robot(RobotQuantities, RobotTasks, RobotInertias, RobotChanges, RobotBuild
         >>> robot.operation_count("inverse_dynamics", "silver", as_written=True).multiplications
         882
         """
+
+        from dalembert.systems import counting
+
         if as_written:
             return counting.as_written(self.model, quantity, formulation, **choices)
         return super().operation_count(quantity, formulation, **choices)

@@ -5,31 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from dalembert.bridge import is_symbolic
-from dalembert.formulations import QUANTITIES, Quantity, coupled
-from dalembert.formulations.catalogue.actuators import of_actuators
-from dalembert.formulations.derivatives.inertial import (
-    inertial_parameters,
-    with_inertial_parameters,
-)
-from dalembert.formulations.forward.regularity import require_regular_mass_matrix
-from dalembert.formulations.kinematics.frames import (
-    EXPRESSED_IN,
-    body_poses,
-    frame_pose,
-    frames_apart,
-)
-from dalembert.formulations.kinematics.operational import TASKS
+from dalembert.formulations import QUANTITIES, Quantity
 from dalembert.model import CoupledModel, Model
-from dalembert.model.forest import Tree, trees
 from dalembert.model.parameter import collect
 from dalembert.spatial import se3
 from dalembert.systems.carried import Carried
-from dalembert.systems.possible_rows import require_possible_rows
+
+if TYPE_CHECKING:
+    from dalembert.model.forest import Tree
 
 # the packages whose sources decide what a traced program computes
 TRACED_FROM = (
@@ -49,9 +37,11 @@ class RobotDynamics(Carried):
 
     @property
     def catalogue(self) -> Mapping[str, Quantity]:
-        return (
-            {**QUANTITIES, **of_actuators(self.model)} if self.driven_by.actuators else QUANTITIES
-        )
+        if not self.driven_by.actuators:
+            return QUANTITIES
+        from dalembert.formulations.catalogue.actuators import of_actuators
+
+        return {**QUANTITIES, **of_actuators(self.model)}
 
     traced_from: ClassVar[tuple[str, ...]] = TRACED_FROM
 
@@ -65,6 +55,8 @@ class RobotDynamics(Carried):
 
     @cached_property
     def trees(self) -> Sequence[Tree]:
+        from dalembert.model.forest import trees
+
         found = trees(self.model)
         return found if len(found) > 1 else ()
 
@@ -84,6 +76,8 @@ class RobotDynamics(Carried):
         return self.model.parameter_values(given)
 
     def require_possible(self, values: np.ndarray) -> None:
+        from dalembert.systems.possible_rows import require_possible_rows
+
         if values.ndim > 1:
             require_possible_rows(self.model.tree, values)
         else:
@@ -93,11 +87,16 @@ class RobotDynamics(Carried):
         return replace(self, model=self.model.bind(values))
 
     def options(self, choice: str) -> tuple[str, ...] | None:
+        from dalembert.formulations.kinematics.frames import EXPRESSED_IN
+        from dalembert.formulations.kinematics.operational import TASKS
+
         words = {"frame": self.frames, "expressed_in": EXPRESSED_IN, "task": tuple(TASKS)}
         return words.get(choice)
 
     @property
     def inertia(self) -> Any:
+        from dalembert.formulations.derivatives.inertial import inertial_parameters
+
         return inertial_parameters(self.model)
 
     @property
@@ -111,12 +110,16 @@ class RobotDynamics(Carried):
         return tuple(name for name in self.model.parameters if name in found)
 
     def with_inertia(self, theta: Any) -> RobotDynamics:
+        from dalembert.formulations.derivatives.inertial import with_inertial_parameters
+
         return replace(self, model=with_inertial_parameters(self.model, theta))
 
     def without_coulomb(self) -> RobotDynamics:
         return replace(self, model=self.model.without_coulomb())
 
     def require_regular(self) -> None:
+        from dalembert.formulations.forward.regularity import require_regular_mass_matrix
+
         require_regular_mass_matrix(self.model)
 
     @property
@@ -124,11 +127,15 @@ class RobotDynamics(Carried):
         return tuple(self.model.frames)
 
     def poses(self, q: Any) -> Mapping[str, Any]:
+        from dalembert.formulations.kinematics.frames import body_poses, frame_pose
+
         tree = self.model.tree
         placed = body_poses(tree, self.model.expand(q))
         return {frame: se3.pose(*frame_pose(tree, placed, frame)) for frame in tree.frames}
 
     def poses_apart(self, q: Any, a: str, b: str) -> tuple[Any, Any, Any]:
+        from dalembert.formulations.kinematics.frames import frames_apart
+
         tree = self.model.tree
         carrier, first, second = frames_apart(tree, self.model.expand(q), a, b)
         return se3.pose(*carrier), se3.pose(*first), se3.pose(*second)
@@ -149,10 +156,14 @@ class CoupledDynamics(RobotDynamics):
 
     @property
     def catalogue(self) -> Mapping[str, Quantity]:
+        from dalembert.formulations import coupled
+
         known = coupled.catalogue()
         return {**known, **coupled.of_actuators(self.model)} if self.driven_by.actuators else known
 
     def require_regular(self) -> None:
+        from dalembert.formulations import coupled
+
         coupled.require_regular(self.model)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dalembert.formulations.derivatives import inertial
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
 
@@ -50,11 +49,17 @@ class RobotInertias(System):
         >>> dl.load("pendulum").parameters.shape
         (10,)
         """
+
+        from dalembert.formulations.derivatives import inertial
+
         return np.asarray(inertial.inertial_parameters(self._numbers()), dtype=float)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """``link:m, link:mx, …, link:Izz`` for every entry of `parameters`."""
+
+        from dalembert.formulations.derivatives import inertial
+
         return inertial.inertial_names(self.description)
 
     def with_parameters(self, theta: Any) -> Self:
@@ -65,6 +70,9 @@ class RobotInertias(System):
         >>> robot.with_parameters(2 * robot.parameters).mass_matrix([0.0])
         array([[2.]])
         """
+
+        from dalembert.formulations.derivatives import inertial
+
         return type(self)(inertial.with_inertial_parameters(self._numbers(), theta))  # type: ignore[arg-type]  # systems are made of their description
 
     @cached_property

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dalembert.formulations.inverse.operator import Operators
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    from dalembert.formulations.inverse.operator import Operators
 
 
 class RobotMatrices(System):
@@ -79,6 +81,9 @@ class RobotMatrices(System):
         >>> op.xi.shape, bool(abs(op.Gamma @ op.Gamma).max() == 0.0)  # Γⁿ = 0
         ((12, 2), True)
         """
+
+        from dalembert.formulations.inverse.operator import Operators
+
         # named, since the builtin that stands in for a call by default would give a plain tuple
         return Operators(*self._evaluate("operators", (q,), "stacked", parameters))
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dalembert.errors import UnknownNameError
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.reaching.methods import InverseKinematics
-from dalembert.systems.singular import TOLERANCE, Singularity, refuse_singular, singularity
+from dalembert.systems.singular_words import TOLERANCE
+
+if TYPE_CHECKING:
+    from dalembert.systems.singular import Singularity
 
 
 class OperationalTerms(NamedTuple):
@@ -46,6 +49,9 @@ class RobotTasks(InverseKinematics):
         >>> np.allclose(arm.jacobian(q, expressed_in="world") @ tool.inverse, np.eye(6))
         True
         """
+
+        from dalembert.systems.singular import refuse_singular
+
         words = {"pose": "operational_space", "position": "operational_position"}
         if task not in words:
             raise UnknownNameError(f"task={task!r} must be 'pose' or 'position'")
@@ -94,6 +100,9 @@ class RobotTasks(InverseKinematics):
         >>> bool(wrist), wrist.reasons
         (True, ("the axes of 'joint4' and 'joint6' are one line",))
         """
+
+        from dalembert.systems.singular import singularity
+
         return singularity(self, q, frame, task, tolerance, parameters)
 
     def velocity_ellipsoid(

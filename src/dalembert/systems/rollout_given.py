@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import SettingError, ShapeError
-from dalembert.kernels.cuda.device import on_device
+from dalembert.kernels.call.whose import on_device
 from dalembert.systems.lanes import finite, on_host
 
 if TYPE_CHECKING:

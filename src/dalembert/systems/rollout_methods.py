@@ -4,31 +4,17 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from inspect import isfunction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import SettingError
-from dalembert.kernels.call.adaptive import AdaptiveLoop
-from dalembert.kernels.call.rollout import Rollout
-from dalembert.kernels.cuda.device import DeviceRollout
-from dalembert.systems.adaptive_runs import Accuracy, AdaptiveRun
 from dalembert.systems.exported import Exported
-from dalembert.systems.lanes import either, finite
-from dalembert.systems.law import Controller, compiling, law_digest
-from dalembert.systems.rollout_given import arrays, counted
-from dalembert.systems.rollout_runs import Made, Run, checked
-from dalembert.systems.rollouts import (
-    METHODS,
-    regular,
-    require_friction,
-    require_method,
-    rollout_iteration,
-    rubs,
-)
-from dalembert.systems.status import Status, require_mode
-from dalembert.systems.tableau import PAIRS
-from dalembert.systems.tries import tries_iteration
+
+if TYPE_CHECKING:
+    from dalembert.kernels.call.adaptive import AdaptiveLoop
+    from dalembert.systems.law import Controller
+    from dalembert.systems.rollout_runs import Made
 
 
 class Rollouts(Exported):
@@ -88,6 +74,15 @@ class Rollouts(Exported):
         >>> bool(abs(bar.residual(q)).max() < 1e-12)
         True
         """
+
+        from dalembert.kernels.call.adaptive import AdaptiveLoop
+        from dalembert.systems.adaptive_runs import Accuracy, AdaptiveRun
+        from dalembert.systems.rollout_given import arrays, counted
+        from dalembert.systems.rollout_runs import Run, checked
+        from dalembert.systems.rollouts import METHODS, require_method
+        from dalembert.systems.status import require_mode
+        from dalembert.systems.tableau import PAIRS
+
         require_mode(errors)
         law = tau if hasattr(tau, "law") else None
         if law is not None and not (controls is None and activation is None):
@@ -114,6 +109,10 @@ class Rollouts(Exported):
         self, method: str, friction: str, controlled: bool, law: Controller | None
     ) -> Made | AdaptiveLoop:
         """The kernels of these choices, kept."""
+
+        from dalembert.systems.law import law_digest
+        from dalembert.systems.rollouts import require_friction
+
         require_friction(friction)
         seen = self.dynamics
         known_as = "" if law is None else law_digest(law, seen.nq, seen.nv, seen.rows)
@@ -126,6 +125,15 @@ class Rollouts(Exported):
     def _new_rollout(
         self, method: str, friction: str, controlled: bool, law: Controller | None
     ) -> Made | AdaptiveLoop:
+        from dalembert.kernels.call.adaptive import AdaptiveLoop
+        from dalembert.kernels.call.rollout import Rollout
+        from dalembert.kernels.cuda.device import DeviceRollout
+        from dalembert.systems.law import compiling
+        from dalembert.systems.rollout_runs import Made
+        from dalembert.systems.rollouts import regular, rollout_iteration, rubs
+        from dalembert.systems.tableau import PAIRS
+        from dalembert.systems.tries import tries_iteration
+
         if method not in PAIRS:
             made = rollout_iteration(self, method, friction, controlled, law=law)
             return Made(Rollout(made), DeviceRollout(made, method))
@@ -141,6 +149,10 @@ class Rollouts(Exported):
 
     def _first_status(self, q: Any, qd: Any) -> Any:
         """The status of first states (...)."""
+
+        from dalembert.systems.lanes import either, finite
+        from dalembert.systems.status import Status
+
         return either(finite(q) & finite(qd), Status.OK, int(Status.NOT_FINITE))
 
     def _bad_start(self, q: Any, qd: Any, start: Any) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 
 from dalembert.errors import SimulationError
 from dalembert.kernels.call.rollout import Rollout
-from dalembert.kernels.cuda.device import DeviceRollout, on_device
+from dalembert.kernels.call.whose import on_device
+from dalembert.kernels.cuda.device import DeviceRollout
 from dalembert.systems.friction import require_smoothing, smoothing_width
 from dalembert.systems.lanes import beside, either, finite, on_host, without
 from dalembert.systems.law import Controller, constants_of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import FormulationError, ParameterError, ShapeError, UnknownNameError
-from dalembert.systems.singular_words import ROUNDING, direction, rank_of, reason
+from dalembert.systems.singular_words import ROUNDING, TOLERANCE, direction, rank_of, reason
 
 TASKS = {"pose": slice(0, 6), "position": slice(0, 3), "orientation": slice(3, 6)}
 SAMPLES, NEARBY = (
@@ -23,7 +23,7 @@ SAMPLES, NEARBY = (
     1e-2,
 )  # postures that say what is usual, and how far the near ones are, rad or m
 MOST_SETS = 20_000  # of joints that are looked through for a reason
-TOLERANCE = 1e-3  # of a singular value beside the largest
+
 LOOSE = 0.02  # the same of a few joints, which then are the reason
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+TOLERANCE = 1e-3  # of a singular value beside the largest
 SMALL = 1e-3  # of a part of a wrench that is not worth saying
 PITCH = 1e-6  # m per rad below which a screw is a turn
 ROUNDING = 1e-9  # of a share of a twist that is none

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.formulations.packed import packed_entries, unpacked
 from dalembert.model.jointed import Kinds
-from dalembert.systems.display import report_of, widget_of
 from dalembert.systems.dynamics import Dynamics, Rows
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.limits import between
@@ -97,6 +95,9 @@ class System(Rollouts):
 
         There is one for each system, made when first asked for; `dl.Widget(system)` is another one.
         """
+
+        from dalembert.systems.display import widget_of
+
         return widget_of(self)
 
     def report(self, path: str | PathLike[str] | None = None) -> Path:
@@ -110,6 +111,9 @@ class System(Rollouts):
         ...     dl.load("pendulum").report(f"{folder}/pendulum.html").name
         'pendulum.html'
         """
+
+        from dalembert.systems.display import report_of
+
         return report_of(self, path)
 
     def neutral(self) -> np.ndarray:
@@ -167,10 +171,16 @@ class System(Rollouts):
         >>> bool((robot.mass_matrix(q, out_layout="packed") == M[rows, columns]).all())
         True
         """
+
+        from dalembert.formulations.packed import packed_entries
+
         return packed_entries(self.dynamics.description, self.dynamics.quantity(quantity))
 
     def unpacked(self, values: Any, quantity: str = "mass_matrix") -> np.ndarray:
         """M (..., nv, nv), full and symmetric, or a slope of τ, from its packed entries (..., n)."""
+
+        from dalembert.formulations.packed import unpacked
+
         return unpacked(self.dynamics.description, self.dynamics.quantity(quantity), values)
 
     def bias(self, q: Any, qd: Any, *, parameters: Parameters = None, out: Any = None) -> Any:

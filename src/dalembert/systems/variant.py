@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import DalembertError, FormulationError, UnknownNameError
-from dalembert.formulations.packed import laid_out
 from dalembert.formulations.registry import Formulation, Quantity, suggest
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ class Variant:
         """The variant that `choices` ask for; one that the quantity does not have is an error."""
         found = dynamics.quantity(quantity)
         if "out_layout" in choices:
+            from dalembert.formulations.packed import laid_out
+
             found = laid_out(found, choices["out_layout"])
             if choices["out_layout"] == "dense":  # as it is anyway
                 choices = {name: x for name, x in choices.items() if name != "out_layout"}

@@ -13,17 +13,16 @@ dalembert.errors.UnknownNameError: no robot is called 'puma56'; did you mean 'pu
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import UnknownNameError
-from dalembert.importers.mjcf_files import Trust
-from dalembert.importers.xml_read import read_xml
-from dalembert.systems.robot import Robot
 from dalembert.zoo.entry import Entry
+
+if TYPE_CHECKING:
+    from dalembert.importers.mjcf_files import Trust
 
 __all__ = ["Entry", "bodies", "entry", "is_known", "load", "mechanisms", "names", "systems"]
 
@@ -105,6 +104,8 @@ def entry(name: str) -> Entry[Any]:
         module = import_module(f"dalembert.zoo.{_FILES[name]}")
         found: list[Entry[Any]] = getattr(module, "ENTRIES", None) or [module.ENTRY]
         return next(made for made in found if made.name == name)
+    from difflib import get_close_matches
+
     near = get_close_matches(str(name).lower(), _FILES, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
     listed = ", ".join(_FILES)
@@ -147,6 +148,10 @@ def _from_file(
     options: dict[str, Any],
 ) -> Any:
     """What a file describes, closed by its own loops and by those of a file beside it."""
+
+    from dalembert.importers.xml_read import read_xml
+    from dalembert.systems.robot import Robot
+
     document = read_xml(path)
     mjcf = document.root.tag == "mujoco"
     options["trust"] = trust

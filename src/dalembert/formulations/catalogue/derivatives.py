@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from dalembert.formulations.derivatives import automatic as automatic_derivatives
-from dalembert.formulations.derivatives import forward as forward_derivatives
-from dalembert.formulations.derivatives import inverse as inverse_derivatives
-from dalembert.formulations.derivatives import regressor as by_bodies
 from dalembert.formulations.registry import Formulation, Quantity
 
 _BASE = ("base_twist", "base_acceleration")
@@ -20,13 +16,13 @@ QUANTITIES = (
         (
             Formulation(
                 "recursive",
-                inverse_derivatives.inverse_dynamics_derivatives,
+                "derivatives.inverse.inverse_dynamics_derivatives",
                 "Carpentier and Mansard 2018; Singh, Russell and Wensing 2022",
                 "moments of what each joint carries, responses inward, in link frames",
             ),
             Formulation(
                 "automatic",
-                automatic_derivatives.inverse_dynamics_derivatives,
+                "derivatives.automatic.inverse_dynamics_derivatives",
                 "Andersson et al. 2019 (CasADi)",
                 "forward automatic differentiation of Newton–Euler",
             ),
@@ -41,13 +37,13 @@ QUANTITIES = (
         (
             Formulation(
                 "recursive",
-                forward_derivatives.forward_dynamics_derivatives,
+                "derivatives.forward.forward_dynamics_derivatives",
                 "Carpentier and Mansard 2018",
                 "−M⁻¹ times the slopes of inverse dynamics",
             ),
             Formulation(
                 "automatic",
-                automatic_derivatives.forward_dynamics_derivatives,
+                "derivatives.automatic.forward_dynamics_derivatives",
                 "Andersson et al. 2019 (CasADi)",
                 "forward automatic differentiation of articulated bodies",
             ),
@@ -63,7 +59,7 @@ QUANTITIES = (
         (
             Formulation(
                 "bodies",
-                by_bodies.regressor,
+                "derivatives.regressor.regressor",
                 "Khalil and Dombre 2002, ch. 12",
                 "each joint's twist at each body it carries",
             ),

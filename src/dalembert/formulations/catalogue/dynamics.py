@@ -6,24 +6,6 @@ Forward dynamics alone has another default where that is less arithmetic: see `_
 from __future__ import annotations
 
 from dalembert.formulations.catalogue.terms import TERMS
-from dalembert.formulations.forward import articulated_body, solve
-from dalembert.formulations.forward.implicit import implicit
-from dalembert.formulations.inverse import (
-    craig,
-    hollerbach_3x3,
-    hollerbach_4x4,
-    lagrange,
-    newton_euler,
-    newton_euler_base,
-    newton_euler_mixed,
-    operator,
-    screw,
-    silver,
-    uicker_kahn,
-)
-from dalembert.formulations.kinematics import gravity
-from dalembert.formulations.mass import christoffel
-from dalembert.formulations.parts import drive
 from dalembert.formulations.registry import Formulation, Quantity
 from dalembert.model import Model
 
@@ -38,76 +20,76 @@ INVERSE = Quantity(
     (
         Formulation(
             "newton_euler",
-            newton_euler.inverse_dynamics,
+            "inverse.newton_euler.inverse_dynamics",
             LUH,
             "outward motion, inward wrenches, in link frames",
             terms=TERMS["newton_euler"],
         ),
         Formulation(
             "craig",
-            craig.inverse_dynamics,
+            "inverse.craig.inverse_dynamics",
             "003; 001 §1.3; Craig 1986",
             "Newton–Euler as printed: centres of mass, in link frames",
             terms=TERMS["craig"],
         ),
         Formulation(
             "silver",
-            silver.inverse_dynamics,
+            "inverse.silver.inverse_dynamics",
             "001 §3",
             "Lagrange with ω: force and moment sums inward, in link frames",
             terms=TERMS["silver"],
         ),
         Formulation(
             "screw",
-            screw.inverse_dynamics,
+            "inverse.screw.inverse_dynamics",
             "000 p.37–40",
             "recursion of body twists and wrenches",
             terms=TERMS["screw"],
         ),
         Formulation(
             "operator",
-            operator.inverse_dynamics,
+            "inverse.operator.inverse_dynamics",
             "000 p.40–47",
             "stacked operators G, Γ, P₀, P_t",
             terms=TERMS["operator"],
         ),
         Formulation(
             "lagrange",
-            lagrange.inverse_dynamics,
+            "inverse.lagrange.inverse_dynamics",
             "000 p.21–31",
             "M, Christoffel symbols and N from closed forms",
         ),
         Formulation(
             "hollerbach_3x3",
-            hollerbach_3x3.inverse_dynamics,
+            "inverse.hollerbach_3x3.inverse_dynamics",
             "Hollerbach 1980",
             "recursive Lagrangian with rotations and displacements",
             terms=TERMS["hollerbach_3x3"],
         ),
         Formulation(
             "hollerbach_4x4",
-            hollerbach_4x4.inverse_dynamics,
+            "inverse.hollerbach_4x4.inverse_dynamics",
             "Hollerbach 1980",
             "recursive Lagrangian with 4×4 matrices",
             terms=TERMS["hollerbach_4x4"],
         ),
         Formulation(
             "uicker_kahn",
-            uicker_kahn.inverse_dynamics,
+            "inverse.uicker_kahn.inverse_dynamics",
             "Uicker 1965; Kahn 1969",
             "Lagrange with 4×4 matrices, evaluated as written, O(n⁴)",
             terms=TERMS["uicker_kahn"],
         ),
         Formulation(
             "newton_euler_base",
-            newton_euler_base.inverse_dynamics,
+            "inverse.newton_euler_base.inverse_dynamics",
             "Stepanenko and Vukobratović 1976",
             "every vector in base coordinates",
             terms=TERMS["newton_euler_base"],
         ),
         Formulation(
             "newton_euler_mixed",
-            newton_euler_mixed.inverse_dynamics,
+            "inverse.newton_euler_mixed.inverse_dynamics",
             "Orin, McGhee, Vukobratović and Hartoch 1979",
             "motion in base coordinates, forces in link frames",
             terms=TERMS["newton_euler_mixed"],
@@ -131,8 +113,6 @@ def _fewest(model: Model) -> str:
     return "tree_factor" if max(ways, default=0) <= FACTOR_UP_TO else "articulated_body"
 
 
-_by_factor = implicit(newton_euler.inverse_dynamics, solve.tree_factor)
-
 FORWARD = Quantity(
     "forward_dynamics",
     "accelerations under torques",
@@ -141,39 +121,37 @@ FORWARD = Quantity(
     (
         Formulation(
             "articulated_body",
-            implicit(newton_euler.inverse_dynamics, articulated_body.solve)(
-                articulated_body.forward_dynamics
-            ),
+            "forward.fulfilled.articulated_body",
             "Featherstone 1983",
             "articulated inertias inward, accelerations outward, O(n)",
         ),
         Formulation(
             "composite_body",
-            _by_factor(solve.by_composite_body),
+            "forward.fulfilled.composite_body",
             "Walker and Orin 1982",
             "M by composite bodies, solved by Cholesky",
         ),
         Formulation(
             "tree_factor",
-            _by_factor(solve.by_tree_factor),
+            "forward.fulfilled.tree_factor",
             "Featherstone 2008, §6.5",
             "M by composite bodies, M = Lᵀ D L factored from the tips",
         ),
         Formulation(
             "square_root",
-            _by_factor(solve.by_square_root),
+            "forward.fulfilled.square_root",
             "000 p.48–50",
             "M = W Wᵀ by articulated inertias, two triangular solves",
         ),
         Formulation(
             "symmetric_root",
-            _by_factor(solve.by_symmetric_root),
+            "forward.fulfilled.symmetric_root",
             "003",
             "v = M^½ q̇, through the symmetric root",
         ),
         Formulation(
             "operator",
-            _by_factor(solve.by_operator),
+            "forward.fulfilled.operator",
             "000 p.50",
             "the inverse of M as a product of operators",
         ),
@@ -190,21 +168,28 @@ WRENCHES = Quantity(
     {"F": ("joints", 6)},
     (
         Formulation(
-            "newton_euler", newton_euler.joint_wrenches, LUH, "the wrenches of the inward pass"
+            "newton_euler",
+            "inverse.newton_euler.joint_wrenches",
+            LUH,
+            "the wrenches of the inward pass",
         ),
-        Formulation("craig", craig.joint_wrenches, "003; Craig 1986", "f_i and n_i as printed"),
-        Formulation("silver", silver.joint_wrenches, "001 §3", "the inward sums"),
-        Formulation("screw", screw.joint_wrenches, "000 p.39", "F_i of the inward pass"),
-        Formulation("operator", operator.joint_wrenches, "000 p.45", "F = Gᵀ(…), stacked"),
+        Formulation(
+            "craig", "inverse.craig.joint_wrenches", "003; Craig 1986", "f_i and n_i as printed"
+        ),
+        Formulation("silver", "inverse.silver.joint_wrenches", "001 §3", "the inward sums"),
+        Formulation("screw", "inverse.screw.joint_wrenches", "000 p.39", "F_i of the inward pass"),
+        Formulation(
+            "operator", "inverse.operator.joint_wrenches", "000 p.45", "F = Gᵀ(…), stacked"
+        ),
         Formulation(
             "newton_euler_base",
-            newton_euler_base.joint_wrenches,
+            "inverse.newton_euler_base.joint_wrenches",
             "Stepanenko and Vukobratović 1976",
             "in base coordinates, turned at the end",
         ),
         Formulation(
             "newton_euler_mixed",
-            newton_euler_mixed.joint_wrenches,
+            "inverse.newton_euler_mixed.joint_wrenches",
             "Orin, McGhee, Vukobratović and Hartoch 1979",
             "motion in base coordinates",
         ),
@@ -218,14 +203,16 @@ BIAS = Quantity(
     ("q", "qd"),
     {"h": ("nv",)},
     (
-        Formulation("newton_euler", newton_euler.bias, LUH, "torques of the motion with q̈ = 0"),
+        Formulation(
+            "newton_euler", "inverse.newton_euler.bias", LUH, "torques of the motion with q̈ = 0"
+        ),
         Formulation(
             "christoffel",
-            christoffel.bias,
+            "mass.christoffel.bias",
             "003",
             "Ṁ q̇ − ½ [q̇ᵀ M_qᵢ q̇] + ∂U/∂q",
         ),
-        Formulation("operator", operator.bias, "000 p.46", "stacked operators"),
+        Formulation("operator", "inverse.operator.bias", "000 p.46", "stacked operators"),
     ),
     optional=BASE,
 )
@@ -237,16 +224,21 @@ GRAVITY = Quantity(
     {"N": ("nv",)},
     (
         Formulation(
-            "newton_euler", newton_euler.gravity_torque, LUH, "at rest on an accelerated base"
+            "newton_euler",
+            "inverse.newton_euler.gravity_torque",
+            LUH,
+            "at rest on an accelerated base",
         ),
         Formulation(
             "jacobian",
-            gravity.gravity_torque,
+            "kinematics.gravity.gravity_torque",
             "003",
             "−Σ J_vᵀ m g",
         ),
-        Formulation("potential", gravity.gravity_torque_by_potential, "000 p.29", "∂U/∂q"),
-        Formulation("operator", operator.gravity_torque, "000 p.47", "φ = ξᵀGᵀMGP₀V̇₀"),
+        Formulation(
+            "potential", "kinematics.gravity.gravity_torque_by_potential", "000 p.29", "∂U/∂q"
+        ),
+        Formulation("operator", "inverse.operator.gravity_torque", "000 p.47", "φ = ξᵀGᵀMGP₀V̇₀"),
     ),
 )
 
@@ -257,7 +249,10 @@ FORCES = Quantity(
     {"psi": ("nv",)},
     (
         Formulation(
-            "drive", drive.generalized_forces, "Craig 1986, §6.9", "minus friction and dampers"
+            "drive",
+            "parts.drive.generalized_forces",
+            "Craig 1986, §6.9",
+            "minus friction and dampers",
         ),
     ),
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dalembert.formulations.kinematics import energy, tendons
-from dalembert.formulations.kinematics import frames as kinematics
 from dalembert.formulations.registry import Formulation, Quantity
 
 SUM = "sum over the bodies"
@@ -15,7 +13,7 @@ QUANTITIES = (
         "pose of a frame in the world",
         ("q",),
         {"T": (4, 4)},
-        (Formulation("chain", kinematics.pose, "000 p.21", "product of the transforms"),),
+        (Formulation("chain", "kinematics.frames.pose", "000 p.21", "product of the transforms"),),
         static=("frame",),
     ),
     Quantity(
@@ -23,7 +21,7 @@ QUANTITIES = (
         "Jacobian of a frame",
         ("q",),
         {"J": (6, "nv")},
-        (Formulation("columns", kinematics.jacobian, "000 p.21–22", "twist by twist"),),
+        (Formulation("columns", "kinematics.frames.jacobian", "000 p.21–22", "twist by twist"),),
         static=("frame", "expressed_in"),
     ),
     Quantity(
@@ -31,7 +29,11 @@ QUANTITIES = (
         "time derivative of a frame's Jacobian",
         ("q", "qd"),
         {"Jd": (6, "nv")},
-        (Formulation("columns", kinematics.jacobian_rate, "000 p.35", "brackets of twists"),),
+        (
+            Formulation(
+                "columns", "kinematics.frames.jacobian_rate", "000 p.35", "brackets of twists"
+            ),
+        ),
         static=("frame", "expressed_in"),
     ),
     Quantity(
@@ -39,62 +41,82 @@ QUANTITIES = (
         "configuration after a unit time at constant velocity",
         ("q", "step"),
         {"q": ("nq",)},
-        (Formulation("manifold", kinematics.integrate, "group exponentials", "joint by joint"),),
+        (
+            Formulation(
+                "manifold", "kinematics.frames.integrate", "group exponentials", "joint by joint"
+            ),
+        ),
     ),
     Quantity(
         "difference",
         "the step that leads from one configuration to another",
         ("q", "to"),
         {"step": ("nv",)},
-        (Formulation("manifold", kinematics.difference, "group logarithms", "joint by joint"),),
+        (
+            Formulation(
+                "manifold", "kinematics.frames.difference", "group logarithms", "joint by joint"
+            ),
+        ),
     ),
     Quantity(
         "tendon_length",
         "length of every tendon",
         ("q",),
         {"L": ("tendons",)},
-        (Formulation("segments", tendons.tendon_length, _STRINGS, "segment by segment"),),
+        (
+            Formulation(
+                "segments", "kinematics.tendons.tendon_length", _STRINGS, "segment by segment"
+            ),
+        ),
     ),
     Quantity(
         "tendon_jacobian",
         "∂L/∂q of every tendon",
         ("q",),
         {"J": ("tendons", "nv")},
-        (Formulation("segments", tendons.tendon_jacobian, _STRINGS, "pulls on the two ends"),),
+        (
+            Formulation(
+                "segments", "kinematics.tendons.tendon_jacobian", _STRINGS, "pulls on the two ends"
+            ),
+        ),
     ),
     Quantity(
         "kinetic_energy",
         "K, rotors included",
         ("q", "qd"),
         {"K": ()},
-        (Formulation("bodies", energy.kinetic_energy, "000 p.14", SUM),),
+        (Formulation("bodies", "kinematics.energy.kinetic_energy", "000 p.14", SUM),),
     ),
     Quantity(
         "potential_energy",
         "U of gravity and springs",
         ("q",),
         {"U": ()},
-        (Formulation("bodies", energy.potential_energy, "000 p.22", SUM),),
+        (Formulation("bodies", "kinematics.energy.potential_energy", "000 p.22", SUM),),
     ),
     Quantity(
         "center_of_mass",
         "centre of mass in the world",
         ("q",),
         {"c": (3,)},
-        (Formulation("bodies", energy.center_of_mass, "000 p.12", SUM),),
+        (Formulation("bodies", "kinematics.energy.center_of_mass", "000 p.12", SUM),),
     ),
     Quantity(
         "momentum",
         "linear and angular momentum about the world's origin",
         ("q", "qd"),
         {"L": (6,)},
-        (Formulation("bodies", energy.momentum, "001 §1.3", SUM),),
+        (Formulation("bodies", "kinematics.energy.momentum", "001 §1.3", SUM),),
     ),
     Quantity(
         "generalized_momentum",
         "∂K/∂q̇ = M q̇",
         ("q", "qd"),
         {"p": ("nv",)},
-        (Formulation("composite_body", energy.generalized_momentum, "000 p.22", "M q̇"),),
+        (
+            Formulation(
+                "composite_body", "kinematics.energy.generalized_momentum", "000 p.22", "M q̇"
+            ),
+        ),
     ),
 )

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from dalembert.formulations.inverse import operator
-from dalembert.formulations.mass import (
-    automatic,
-    christoffel,
-    composite_body,
-    jacobian_mass,
-    screw_sum,
-    square_root,
-)
 from dalembert.formulations.registry import Formulation, Quantity
 
 MASS = Quantity(
@@ -21,21 +12,23 @@ MASS = Quantity(
     (
         Formulation(
             "composite_body",
-            composite_body.mass_matrix,
+            "mass.composite_body.mass_matrix",
             "Walker and Orin 1982",
             "composite rigid bodies, inward",
         ),
         Formulation(
-            "jacobian", jacobian_mass.mass_matrix, "000 p.22", "Σ Jᵀ M J of body Jacobians"
+            "jacobian", "mass.jacobian_mass.mass_matrix", "000 p.22", "Σ Jᵀ M J of body Jacobians"
         ),
         Formulation(
             "centers",
-            jacobian_mass.mass_matrix_by_centers,
+            "mass.jacobian_mass.mass_matrix_by_centers",
             "003",
             "Σ m J_vᵀJ_v + J_ωᵀ R I Rᵀ J_ω, centres differentiated",
         ),
-        Formulation("screw_sum", screw_sum.mass_matrix, "000 p.31", "sums over screws, Property 2"),
-        Formulation("operator", operator.mass_matrix, "000 p.47", "ξᵀGᵀMGξ"),
+        Formulation(
+            "screw_sum", "mass.screw_sum.mass_matrix", "000 p.31", "sums over screws, Property 2"
+        ),
+        Formulation("operator", "inverse.operator.mass_matrix", "000 p.47", "ξᵀGᵀMGξ"),
     ),
 )
 
@@ -47,13 +40,13 @@ DERIVATIVE = Quantity(
     (
         Formulation(
             "screw_sum",
-            screw_sum.mass_matrix_derivative,
+            "mass.screw_sum.mass_matrix_derivative",
             "000 p.31",
             "closed form of Property 2",
         ),
         Formulation(
             "automatic",
-            automatic.mass_matrix_derivative,
+            "mass.automatic.mass_matrix_derivative",
             "automatic differentiation",
             "CasADi on the composite bodies",
         ),
@@ -66,10 +59,10 @@ CHRISTOFFEL = Quantity(
     ("q",),
     {"G": ("nv", "nv", "nv")},
     (
-        Formulation("screw_sum", christoffel.christoffel, "000 p.23", "from ∂M/∂q"),
+        Formulation("screw_sum", "mass.christoffel.christoffel", "000 p.23", "from ∂M/∂q"),
         Formulation(
             "automatic",
-            automatic.christoffel,
+            "mass.automatic.christoffel",
             "automatic differentiation",
             "from ∂M/∂q by CasADi",
         ),
@@ -84,19 +77,19 @@ CORIOLIS = Quantity(
     (
         Formulation(
             "christoffel",
-            christoffel.coriolis_matrix,
+            "mass.christoffel.coriolis_matrix",
             "000 p.23",
             "Σ Γ_ijk q̇_k: Ṁ − 2C is skew",
         ),
         Formulation(
             "operator",
-            operator.coriolis_matrix,
+            "inverse.operator.coriolis_matrix",
             "000 p.46",
             "stacked operators with the term that makes Ṁ − 2C skew",
         ),
         Formulation(
             "operator_printed",
-            operator.coriolis_matrix_printed,
+            "inverse.operator.coriolis_matrix_printed",
             "000 p.46",
             "as printed: the same C q̇, but Ṁ − 2C is not skew",
         ),
@@ -108,7 +101,11 @@ SPLIT = Quantity(
     "Khatib's B(q)[q̇q̇] + C(q)[q̇²]",
     ("q",),
     {"B": ("nv", "pairs"), "C": ("nv", "nv")},
-    (Formulation("christoffel", christoffel.coriolis_centrifugal, "003", "2Γ_ijk and Γ_ijj"),),
+    (
+        Formulation(
+            "christoffel", "mass.christoffel.coriolis_centrifugal", "003", "2Γ_ijk and Γ_ijj"
+        ),
+    ),
 )
 
 ROOT = Quantity(
@@ -119,11 +116,13 @@ ROOT = Quantity(
     (
         Formulation(
             "articulated_body",
-            square_root.square_root,
+            "mass.square_root.square_root",
             "000 p.48–50",
             "triangular, from articulated inertias",
         ),
-        Formulation("symmetric", square_root.symmetric_root, "003", "the symmetric root M^½"),
+        Formulation(
+            "symmetric", "mass.square_root.symmetric_root", "003", "the symmetric root M^½"
+        ),
     ),
     inverts_mass=True,
 )
@@ -136,7 +135,7 @@ ROOT_INVERSE = Quantity(
     (
         Formulation(
             "articulated_body",
-            square_root.square_root_inverse,
+            "mass.square_root.square_root_inverse",
             "000 p.48–50",
             "triangular, from articulated inertias",
         ),
@@ -157,7 +156,7 @@ OPERATORS = Quantity(
         "P_0": ("stacked", 6),
         "P_t": (6, "stacked"),
     },
-    (Formulation("stacked", operator.operators, "000 p.40–45", "block rows, outward"),),
+    (Formulation("stacked", "inverse.operator.operators", "000 p.40–45", "block rows, outward"),),
 )
 
 ARTICULATED = Quantity(
@@ -167,7 +166,10 @@ ARTICULATED = Quantity(
     {"M_hat": ("stacked", "stacked")},
     (
         Formulation(
-            "articulated_body", square_root.articulated_inertia, "000 p.48–50", "inward, by bodies"
+            "articulated_body",
+            "mass.square_root.articulated_inertia",
+            "000 p.48–50",
+            "inward, by bodies",
         ),
     ),
     inverts_mass=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dalembert.formulations.kinematics import operational
 from dalembert.formulations.registry import Formulation, Quantity
 
 _KHATIB = "Khatib 1987"
@@ -16,7 +15,11 @@ QUANTITIES = (
         "Λ, μ, p of a frame, the dynamically consistent inverse J̄ and 1 − Jᵀ J̄ᵀ",
         ("q", "qd"),
         {"Lambda": (6, 6), "mu": (6,), "p": (6,), "J_bar": ("nv", 6), "null": ("nv", "nv")},
-        (Formulation("inverse", operational.operational_space, _KHATIB, "Λ⁻¹ = J M⁻¹ Jᵀ"),),
+        (
+            Formulation(
+                "inverse", "kinematics.operational.operational_space", _KHATIB, "Λ⁻¹ = J M⁻¹ Jᵀ"
+            ),
+        ),
         static=_VIEW,
         inverts_mass=True,
         free_only=True,
@@ -26,7 +29,11 @@ QUANTITIES = (
         "the same of the position alone",
         ("q", "qd"),
         {"Lambda": (3, 3), "mu": (3,), "p": (3,), "J_bar": ("nv", 3), "null": ("nv", "nv")},
-        (Formulation("inverse", operational.operational_position, _KHATIB, "Λ⁻¹ = J M⁻¹ Jᵀ"),),
+        (
+            Formulation(
+                "inverse", "kinematics.operational.operational_position", _KHATIB, "Λ⁻¹ = J M⁻¹ Jᵀ"
+            ),
+        ),
         static=_VIEW,
         inverts_mass=True,
         free_only=True,
@@ -36,7 +43,11 @@ QUANTITIES = (
         "√det(J Jᵀ) of a frame",
         ("q",),
         {"w": ()},
-        (Formulation("gram_schmidt", operational.manipulability, _YOSHIKAWA, "row by row"),),
+        (
+            Formulation(
+                "gram_schmidt", "kinematics.operational.manipulability", _YOSHIKAWA, "row by row"
+            ),
+        ),
         static=_TASK,
         free_only=True,
     ),
@@ -48,7 +59,7 @@ QUANTITIES = (
         (
             Formulation(
                 "automatic",
-                operational.manipulability_gradient,
+                "kinematics.operational.manipulability_gradient",
                 "CasADi",
                 "automatic differentiation",
             ),
@@ -61,7 +72,11 @@ QUANTITIES = (
         "radii and axes of the velocities that unit joint velocities give a frame",
         ("q",),
         {"radii": (3,), "axes": (3, 3)},
-        (Formulation("jacobi", operational.velocity_ellipsoid, _YOSHIKAWA, "J = U σ Vᵀ"),),
+        (
+            Formulation(
+                "jacobi", "kinematics.operational.velocity_ellipsoid", _YOSHIKAWA, "J = U σ Vᵀ"
+            ),
+        ),
         static=_TASK,
         free_only=True,
     ),
@@ -70,7 +85,11 @@ QUANTITIES = (
         "radii and axes of the forces that unit torques hold at a frame",
         ("q",),
         {"radii": (3,), "axes": (3, 3)},
-        (Formulation("jacobi", operational.force_ellipsoid, _YOSHIKAWA, "Jᵀ = V σ Uᵀ"),),
+        (
+            Formulation(
+                "jacobi", "kinematics.operational.force_ellipsoid", _YOSHIKAWA, "Jᵀ = V σ Uᵀ"
+            ),
+        ),
         static=_TASK,
         free_only=True,
     ),

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.kernels.call.confirm import confirm_tries, enabled
-from dalembert.kernels.call.settings import get_num_threads
+from dalembert.kernels.call.confirm import confirm_tries
+from dalembert.kernels.call.settings import checking, get_num_threads
 from dalembert.kernels.llvm.adaptive_loop import SYMBOL, loaded_adaptive
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.program.iteration import Iteration
@@ -38,7 +38,7 @@ class AdaptiveLoop:
         base, held = (np.ascontiguousarray(x, dtype=float) for x in (base, held))
         if self._loaded is None:
             loaded = loaded_adaptive(self.iteration, self.saved)
-            if enabled():
+            if checking():
                 tried = AdaptiveLoop(self.iteration, self.saved)
                 tried._loaded = loaded
                 confirm_tries(self.iteration, lambda x, u: tried(x, u, 1, np.inf).ends, base, held)

@@ -17,7 +17,6 @@ import hashlib
 import math
 import os
 import re
-import secrets
 import stat
 import struct
 import time
@@ -98,7 +97,7 @@ def put(key: str, payload: bytes) -> None:
         largest = limit()
         if folder is None or len(payload) > min(LARGEST_ENTRY, largest):
             return
-        temporary = f"dalembert-{secrets.token_hex(16)}.tmp"
+        temporary = f"dalembert-{os.urandom(16).hex()}.tmp"
         try:
             with contextlib.suppress(OSError):
                 with open(folder.open(temporary, "write"), "wb") as stream:

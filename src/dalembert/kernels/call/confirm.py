@@ -1,6 +1,5 @@
 """Numbers that machine code gave, confirmed by what it was made from; see check.py."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,11 +20,6 @@ CLOCKS = ("t", "h", "most", "end", "ended")  # inputs that are no part of a stat
 Arrays = Sequence[np.ndarray]
 Reference = Callable[..., Mapping[str, Any]]
 """Results by name, from arrays of one state by name."""
-
-
-def enabled() -> bool:
-    """Whether the environment asks for it."""
-    return os.environ.get("DALEMBERT_CHECK", "") not in ("", "0")
 
 
 @dataclass(frozen=True)

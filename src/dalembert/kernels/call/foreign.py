@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ShapeError
+from dalembert.kernels.call.whose import is_labelled, is_lazy
 from dalembert.kernels.program.program import Port
 
 
@@ -41,25 +42,6 @@ class Named:
         """A port with axes that nobody has named."""
         axes = (Axis(f"{port.name}_{k}", size) for k, size in enumerate(port.shape))
         return Named(port.name, tuple(axes))
-
-
-def is_lazy(x: Any) -> bool:
-    """Whether it is a dask array."""
-    return _package(x) == "dask"
-
-
-def is_labelled(x: Any) -> bool:
-    """Whether it is an xarray.DataArray."""
-    return _package(x) == "xarray" and hasattr(x, "dims") and hasattr(x, "name")
-
-
-def among(arrays: Sequence[Any]) -> bool:
-    """Whether any of them is to be mapped over: dask's or xarray's."""
-    return any(type(x) is not np.ndarray and (is_lazy(x) or is_labelled(x)) for x in arrays)
-
-
-def _package(x: Any) -> str:
-    return type(x).__module__.partition(".")[0]
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,26 @@ NumPy then does what it does for its own functions: broadcasting, strides, `out=
 with the GIL released inside the loop. (`where=` it refuses to every ufunc with a signature.)
 """
 
+from __future__ import annotations
+
 import copyreg
 import ctypes
 import gc
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.kernels.call import numpy_api
-from dalembert.kernels.call.check import Check
 from dalembert.kernels.call.settings import settings_address
 from dalembert.kernels.call.stubs import stubs
 from dalembert.kernels.call.weak import take_numbers_as_float32
 from dalembert.kernels.program.program import Port
+
+if TYPE_CHECKING:
+    from dalembert.kernels.call.check import Check
 
 _NPY_FLOAT, _NPY_DOUBLE = 11, 12
 _DOUBLE_LOOP, _FLOAT_LOOP = 0, 1

@@ -1,29 +1,31 @@
 """A compiled kernel: program → object code (or the cache) → loaded loops → a NumPy ufunc."""
 
+from __future__ import annotations
+
 import functools
 import hashlib
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.forking import llvm_lock
 from dalembert.kernels.call import registers
-from dalembert.kernels.call.check import Check
-from dalembert.kernels.call.confirm import Reference, enabled
 from dalembert.kernels.call.gufunc import make_ufunc, signature
 from dalembert.kernels.call.objects import linked, linked_text
-from dalembert.kernels.call.settings import get_num_threads, settings_address
+from dalembert.kernels.call.settings import checking, get_num_threads, settings_address
 from dalembert.kernels.call.sources import source_digest
-from dalembert.kernels.llvm.handler import KNOWN, handler
-from dalembert.kernels.llvm.handler import SYMBOL as HANDLER
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.program.program import Port, Program
 from dalembert.progress import counting, on_terminal, progress_bar
+
+if TYPE_CHECKING:
+    from dalembert.kernels.call.check import Check
+    from dalembert.kernels.call.confirm import Reference
 
 _SYMBOLS = ("dalembert_loop", "dalembert_one")
 _TRACED = 0.4  # of the time from nothing to machine code, before the first part is compiled
@@ -59,6 +61,9 @@ class _Code:
     def handler(
         self, dtype: str, inputs: Sequence[Port], outputs: Sequence[Port]
     ) -> tuple[int, object]:
+        from dalembert.kernels.llvm.handler import KNOWN, handler
+        from dalembert.kernels.llvm.handler import SYMBOL as HANDLER
+
         loaded = self.loaded(dtype)
         known = dict(zip(KNOWN, (loaded["dalembert_loop"], settings_address()), strict=True))
         size = np.dtype(dtype).itemsize
@@ -160,12 +165,24 @@ def build(
 
             code = _Code(name, f"{key}\n{inputs}\n{outputs}", checked_program, target)
             float32 = functools.partial(code.loop, "float32")
-            check = Check(name, inputs, outputs, code.program, reference) if enabled() else None
+            check = _check(code, name, inputs, outputs, reference) if checking() else None
             again = functools.partial(_made_again, code, key, inputs, outputs, name, doc)
             loop = code.loop("float64")
             ufunc = make_ufunc(name, doc, inputs, outputs, loop, float32, check, again)
             kernel = _kernels[full_key] = Kernel(name, inputs, outputs, ufunc, code, again)
         return kernel
+
+
+def _check(
+    code: _Code,
+    name: str,
+    inputs: tuple[Port, ...],
+    outputs: tuple[Port, ...],
+    reference: Reference | None,
+) -> Check:
+    from dalembert.kernels.call.check import Check
+
+    return Check(name, inputs, outputs, code.program, reference)
 
 
 def _made_again(code: _Code, key: str, *declared: Any) -> tuple[Any, ...]:

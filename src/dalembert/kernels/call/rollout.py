@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from dalembert.errors import ShapeError
-from dalembert.kernels.call.confirm import confirm_rollout, enabled
-from dalembert.kernels.call.settings import get_num_threads
+from dalembert.kernels.call.confirm import confirm_rollout
+from dalembert.kernels.call.settings import checking, get_num_threads
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.rollout_loop import SYMBOL, loaded_rollout
 from dalembert.kernels.llvm.target import native
@@ -42,7 +42,7 @@ class Rollout:
         moving, batch = self.iteration.batch(start, leads, steps, every)
         if dtype.name not in self._loaded:
             loaded = loaded_rollout(self.iteration, dtype.name)
-            if enabled():
+            if checking():
                 tried = Rollout(self.iteration)
                 tried._loaded[dtype.name] = loaded
                 arrays = [np.asarray(a, dtype) for a in (*base, *held)]

@@ -34,6 +34,11 @@ def settings_address() -> int:
     return ctypes.addressof(_settings)
 
 
+def checking() -> bool:
+    """Whether the environment asks for kernels to be compared with what they were made from."""
+    return os.environ.get("DALEMBERT_CHECK", "") not in ("", "0")
+
+
 def _checked(n: object, source: str) -> int:
     count = operator.index(n) if isinstance(n, SupportsIndex) and not isinstance(n, bool) else 0
     if not 1 <= count <= MOST_THREADS:

@@ -13,7 +13,6 @@ that are mounted) say too little for that: there they are read.
 import functools
 import hashlib
 import os
-import secrets
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -74,7 +73,7 @@ def _before_import(files: list[File]) -> bool:
 
 
 def _unlike_any_other() -> str:
-    return f"changed {secrets.token_hex(16)}"
+    return f"changed {os.urandom(16).hex()}"
 
 
 def _hash(files: list[File], folders: list[str]) -> str:

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import CompileError, ShapeError
-from dalembert.kernels.call.confirm import MOST_STATES, Confirmation, confirm_rollout, enabled
+from dalembert.kernels.call.confirm import MOST_STATES, Confirmation, confirm_rollout
+from dalembert.kernels.call.settings import checking
+from dalembert.kernels.call.whose import on_device
 from dalembert.kernels.cuda.driver import driver
 from dalembert.kernels.cuda.launch import loaded
 from dalembert.kernels.cuda.plan import Key, Plan, key_of
@@ -29,11 +31,6 @@ from dalembert.kernels.program.program import Port, Program
 Shape = tuple[int, ...]
 _KIND = "the CUDA kernel"
 _MOST_PLANS = 256  # shapes of batches that a kernel remembers
-
-
-def on_device(arrays: Sequence[Any]) -> bool:
-    """Whether any of the arrays lies on a GPU."""
-    return any(type(x) is not np.ndarray and hasattr(x, "__cuda_array_interface__") for x in arrays)
 
 
 @dataclass(frozen=True)
@@ -137,7 +134,7 @@ class DeviceKernel(_Compiled):
 
     def _confirm(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         """With DALEMBERT_CHECK, raise where first states are not what the program gives."""
-        if enabled() and len(inputs[0]):
+        if checking() and len(inputs[0]):
             ports = (*self.program.inputs, *self.program.outputs)
             host = [
                 x[:MOST_STATES].get().reshape(-1, *port.shape)
@@ -188,7 +185,7 @@ class DeviceRollout(_Compiled):
     ) -> None:
         """With DALEMBERT_CHECK, raise where first steps of first states are not the programs'."""
         self._confirmed.add((dtype, "row"))
-        if not enabled():
+        if not checking():
             return
         try:
             given = [x.astype(dtype, copy=False) for x in arrays]

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dalembert.kernels.cuda.device import on_device
+from dalembert.kernels.call.whose import on_device
 from dalembert.systems.evaluator import Parameters
-from dalembert.systems.reaching.follow import follow
-from dalembert.systems.reaching.hunt import Hunt, Reached, start_of
-from dalembert.systems.reaching.on_device import reach_on_device
-from dalembert.systems.reaching.search import Search
-from dalembert.systems.reaching.several import Postures, all_postures, padded
-from dalembert.systems.reaching.targets import (
-    poses_of,
-    require,
-    require_manipulable,
-    require_path,
-    require_task,
-    weights_of,
-)
 from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    from dalembert.systems.reaching.hunt import Reached
+    from dalembert.systems.reaching.several import Postures
 
 
 class InverseKinematics(System):
@@ -68,6 +59,20 @@ class InverseKinematics(System):
         >>> bool(found.all()), np.allclose(arm.pose(q), T, atol=1e-8)
         (True, True)
         """
+
+        from dalembert.systems.reaching.follow import follow
+        from dalembert.systems.reaching.hunt import Hunt, Reached, start_of
+        from dalembert.systems.reaching.on_device import reach_on_device
+        from dalembert.systems.reaching.search import Search
+        from dalembert.systems.reaching.targets import (
+            poses_of,
+            require,
+            require_manipulable,
+            require_path,
+            require_task,
+            weights_of,
+        )
+
         require(tolerance, restarts, seed, goal, q0, continuous)
         require_task(task)
         require_manipulable(goal, self.dynamics.rows, self.name)
@@ -115,6 +120,12 @@ class InverseKinematics(System):
         >>> int(number), np.allclose(arm.pose(q), arm.pose(q[0]), atol=1e-8)
         (8, True)
         """
+
+        from dalembert.systems.reaching.hunt import Hunt
+        from dalembert.systems.reaching.search import Search
+        from dalembert.systems.reaching.several import Postures, all_postures, padded
+        from dalembert.systems.reaching.targets import poses_of, require
+
         require(tolerance, 0, seed)
         self.dynamics.require_frame(frame)
         how = Search(frame, task, limits)
