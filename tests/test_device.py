@@ -145,7 +145,7 @@ def test_known_shapes_go_straight_to_their_kernel(cupy, states, columns, monkeyp
     other = [cupy.asarray(place(x[::-1])) for x in states]
     quantities = {"inverse_dynamics": 3, "inverse_dynamics_derivatives": 3, "mass_matrix": 1}
     first = {name: getattr(robot, name)(*given[:n]) for name, n in quantities.items()}
-    monkeypatch.setattr(device, "_flat", None)  # what the general way needs
+    monkeypatch.setattr(device, "flat", None)  # what the general way needs
     for name, n in quantities.items():
         again, turned = (getattr(robot, name)(*x[:n]) for x in (given, other))
         together = (first[name], again, turned)
@@ -331,6 +331,39 @@ def test_rollouts_of_closed_chains_and_laws_where_their_arrays_lie(cupy, dtype):
     found = closed.rollout(cupy.asarray(q[:3]), cupy.asarray(qd[:3]), law, 4, 1e-3)
     expected = closed.rollout(q[:3], qd[:3], law, 4, 1e-3)
     np.testing.assert_allclose(plain(found[0]), expected[0], rtol=0, atol=atol)
+
+
+def test_runs_with_steps_of_their_own_where_their_arrays_lie(cupy, monkeypatch):
+    """Tries, states within steps and flags as on the CPU; more runs than a warp has, one no number."""
+    monkeypatch.setenv("DALEMBERT_CHECK", "1")
+    robot = dl.load("planar_2r")
+    speeds = np.geomspace(0.1, 10.0, 37)[:, None]
+    q, qd, tau = robot.random_state(np.random.default_rng(0), 37)
+    qd, q[5, 0] = speeds * qd, np.nan
+    how = {"steps": 10, "dt": 0.02, "every": 2, "method": "RK45", "rtol": 1e-7}
+    found = robot.rollout(*map(cupy.asarray, (q, qd)), tau[0], **how, errors="flag")
+    expected = robot.rollout(q, qd, tau[0], **how, errors="flag")
+    assert isinstance(found.q, DeviceArray) and isinstance(found.qd, DeviceArray)
+    np.testing.assert_array_equal(plain(found.status), expected.status)
+    assert expected.status[5] == dl.Status.NOT_FINITE and (expected.status[6:] == 0).all()
+    np.testing.assert_array_equal(plain(found.tries), expected.tries)
+    assert expected.tries.max() > 5 * expected.tries[0]
+    for a, b in zip(found[:2], expected[:2], strict=True):
+        np.testing.assert_allclose(plain(a), b, rtol=1e-9, atol=1e-9)
+    with pytest.raises(dl.SimulationError, match="after 3 of max_steps=3 steps tried"):
+        robot.rollout(*map(cupy.asarray, (q[:2], qd[:2])), tau[0], **how, max_steps=3)
+    assert robot.rollout(*map(cupy.asarray, (q[:0], qd[:0])), tau[0], **how)[0].shape == (5, 0, 2)
+
+
+def test_closed_chains_with_steps_of_their_own_where_their_arrays_lie(cupy):
+    """Newton's steps after every try and at every saved time, with the state of a law."""
+    closed, q, qd, _ = load_states("four_bar", count=3)
+    law = dl.control.ComputedTorque(closed, target=closed.neutral(), kp=5.0, kd=1.0)
+    how = {"steps": 20, "dt": 1e-3, "every": 5, "method": "RK23", "rtol": 1e-6}
+    found = closed.rollout(cupy.asarray(q), cupy.asarray(qd), law, **how)
+    for a, b in zip(found, closed.rollout(q, qd, law, **how), strict=True):
+        np.testing.assert_allclose(plain(a), b, rtol=0, atol=1e-9)
+    assert np.abs(closed.residual(plain(found[0]))).max() < 1e-13
 
 
 def test_actuators_and_runs_under_controls_where_their_arrays_lie(cupy):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dalembert.errors import SettingError, ShapeError, SimulationError
-from dalembert.kernels.call.adaptive import AdaptiveLoop
+from dalembert.kernels.call.adaptive import AdaptiveLoop, Ended
 from dalembert.kernels.call.whose import on_device
+from dalembert.kernels.cuda.adaptive import DeviceAdaptive
+from dalembert.kernels.cuda.device import home
+from dalembert.kernels.program.iteration import Iteration
 from dalembert.systems.friction import require_smoothing, smoothing_width
+from dalembert.systems.lanes import beside, finite, on_host, without
 from dalembert.systems.law import Controller, constants_of
 from dalembert.systems.rollout_given import driven, real, unfed, whole
 from dalembert.systems.singular_words import dead_point
@@ -39,45 +43,65 @@ class Accuracy:
         whole("max_steps", self.most)
 
 
+class Adaptive(NamedTuple):
+    """The kernels of an adaptive rollout."""
+
+    host: AdaptiveLoop
+    device: DeviceAdaptive
+
+
 @dataclass(frozen=True, eq=False)
 class AdaptiveRun:
-    """Which kernel runs from where, under what, how far and how exactly."""
+    """Which kernels run from where, under what, how far and how exactly."""
 
-    loop: AdaptiveLoop
+    made: Adaptive
     state: tuple[Any, ...]  # q, q̇, τ or controls or nothing, activations where there are any
     law: Controller | None
     counts: tuple[int, int, float]  # steps, every, dt
     smoothing: float | None
     accuracy: Accuracy
 
+    @property
+    def iteration(self) -> Iteration:
+        """What is repeated."""
+        return self.made.host.iteration
+
     def __call__(self, system: Rollouts, errors: str) -> tuple[Any, ...]:
-        """Saved states (saves, ..., n); an error for a run that ends before, or a status for each."""
+        """Saved states (saves, ..., n); an error for a run that ends before, or a status for each.
+
+        Arrays on a GPU stay there; in double precision, as on the host.
+        """
         require_smoothing(self.smoothing)
-        if on_device(self.state):
-            raise SettingError(
-                "steps of their own lengths are taken on the CPU: copy the arrays to the host, or "
-                "take method='rk4'"
-            )
+        if not on_device(self.state):
+            return self._run(system, self.made.host, errors)
+        names = ("q", "qd", "tau", "activation")
+        with home(names[: len(self.state)], self.state):
+            return self._run(system, self.made.device, errors)
+
+    def _run(
+        self, system: Rollouts, loop: AdaptiveLoop | DeviceAdaptive, errors: str
+    ) -> tuple[Any, ...]:
         steps, every, dt = self.counts
-        given, batch = self._given(system)
-        fed = driven(self.state)
-        start = system._first_status(given["q"], given["qd"])
+        state = tuple(loop.asarray(x) for x in self.state)
+        given, batch = self._given(system, state)
+        fed, (q, qd) = driven(state), state[:2]
+        start = on_host(system._first_status(q, qd))
         if errors == "raise" and bool((start != Status.OK).any()):
-            raise SimulationError(system._bad_start(given["q"], given["qd"], start))
+            raise SimulationError(system._bad_start(on_host(q), on_host(qd), start))
         if errors == "raise" and not bool(fed.all()):
             raise SimulationError(unfed(system.dynamics.name))
         start = np.broadcast_to(np.where(fed, start, Status.NOT_FINITE), batch)
         saves, interval = steps // every, every * dt
         given |= {"end": np.array(saves * interval)}
-        made = self.loop.iteration
-        base, held = (_rows(ports, given, batch) for ports in (made.base, made.held))
-        base[start.reshape(-1) != Status.OK] = np.nan
-        found = self.loop(base, held, saves, interval)
+        made = self.iteration
+        base, held = (loop.rows(ports, given, batch) for ports in (made.base, made.held))
+        base = without(base, beside(start.reshape(-1) != Status.OK, base))
+        found = loop(base, held, saves, interval)
         return self._returned(system, found, (batch, start), errors)
 
-    def _given(self, system: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
+    def _given(self, system: Any, state: tuple[Any, ...]) -> tuple[dict[str, Any], tuple[int, ...]]:
         """Inputs by name, and the batch they have together."""
-        q, qd, tau, *w = (np.asarray(x, dtype=float) for x in self.state)
+        q, qd, tau, *w = state
         if self.law is None and tau.ndim > max(q.ndim, qd.ndim):
             raise SettingError(
                 f"tau {tau.shape} has one axis more than the states: torques of their own for every "
@@ -88,7 +112,7 @@ class AdaptiveRun:
         given |= {"w": w[0]} if w else {}
         if self.law is not None:
             given |= {"law": constants_of(self.law), "w": np.asarray(self.law.initial, float)}
-        made = self.loop.iteration
+        made = self.iteration
         if any(port.name == "width" for port in made.held):
             given["width"] = smoothing_width(system, q, None, self.smoothing)
         ports = [port for port in (*made.base, *made.held) if port.name in given]
@@ -103,45 +127,52 @@ class AdaptiveRun:
         return given, np.broadcast_shapes(*leads)
 
     def _returned(
-        self, system: Rollouts, found: Any, about: tuple[Any, Any], errors: str
+        self, system: Rollouts, found: Ended, about: tuple[Any, Any], errors: str
     ) -> tuple[Any, ...]:
         batch, start = about
-        base = self.loop.iteration.base
-        place = {port.name: k for k, port in enumerate(base)}
-        cuts = np.cumsum([port.size for port in base])[:-1]
-        ends = np.split(found.ends, cuts, axis=1)
-        sizes = [port.size for port in base[: place["slope"]]]
-        parts = np.split(found.saved, np.cumsum(sizes)[:-1], axis=2)
-        states = [np.moveaxis(x, 1, 0).reshape(x.shape[1], *batch, x.shape[2]) for x in parts]
-        over, tries = (ends[place[name]].reshape(batch) for name in ("ended", "tries"))
-        finite = np.isfinite(found.ends[:, : cuts[place["slope"] - 1]]).all(axis=1).reshape(batch)
-        sound = finite & np.isfinite(found.saved).all(axis=(1, 2)).reshape(batch)
+        cuts = self._cuts
+        over, tries = (on_host(found.ends[:, cuts[name]][:, 0]) for name in ("ended", "tries"))
+        over, tries = over.reshape(batch), tries.reshape(batch)
+        names = [port.name for port in self.iteration.base]
+        moving = names[: names.index("slope")]
+        parts = [found.saved[:, :, cuts[name]].swapaxes(0, 1) for name in moving]
+        states = [x.reshape(len(x), *batch, x.shape[2]) for x in parts]
+        ends = found.ends[:, : cuts["slope"].start]
+        finite_end = on_host(finite(ends)).reshape(batch)
+        sound = finite_end & on_host(finite(found.saved, 2)).reshape(batch)
         there = over == ARRIVED
         if errors == "raise":
             if not bool((there & sound).all()):
-                raise SimulationError(self._stopped(system, ends, ~(there & sound), place))
+                raise SimulationError(self._stopped(system, found.ends, ~(there & sound)))
             return tuple(states)
-        status = np.where(finite & ~there, int(Status.UNFINISHED), int(Status.LOST))
+        status = np.where(finite_end & ~there, int(Status.UNFINISHED), int(Status.LOST))
         status = np.where(there & sound, int(Status.OK), status)
         status = np.where(start != Status.OK, start, status).astype(np.int8)
         further = ["z" if self.law is not None else "activation"] * (len(states) - 2)
-        names = ("q", "qd", *further, "tries", "status")
-        return Flagged(names, (*states, np.nan_to_num(tries).astype(np.int64), status))
+        counted = beside(np.nan_to_num(tries).astype(np.int64), found.saved)
+        told = ("q", "qd", *further, "tries", "status")
+        return Flagged(told, (*states, counted, beside(status, found.saved)))
 
-    def _stopped(self, system: Rollouts, ends: Any, gone: Any, place: Any) -> str:
+    @property
+    def _cuts(self) -> dict[str, slice]:
+        """Columns of the base values by name."""
+        stops = np.cumsum([port.size for port in self.iteration.base]).tolist()
+        pairs = zip(self.iteration.base, stops, strict=True)
+        return {port.name: slice(stop - port.size, stop) for port, stop in pairs}
+
+    def _stopped(self, system: Rollouts, ends: Any, gone: Any) -> str:
         """Which run ended before its time, or has states that are lost, when and why, in words."""
         where = tuple(int(k) for k in np.argwhere(gone)[0])
-        row = int(np.flatnonzero(gone.reshape(-1))[0])
-        t, tries = (float(ends[place[name]][row, 0]) for name in ("t", "tries"))
-        q = ends[place["q"]][row]
+        last, cuts = on_host(ends[int(np.flatnonzero(gone.reshape(-1))[0])]), self._cuts
+        q = last[cuts["q"]]
+        t, tries, over = (float(last[cuts[name]][0]) for name in ("t", "tries", "ended"))
         which = f"run {where if len(where) > 1 else where[0]}" if where else "the run"
         cause = dead_point(system, q) if np.isfinite(q).all() else ""
-        over = float(ends[place["ended"]][row, 0])
         if system.dynamics.rows and (over == ARRIVED or not np.isfinite(q).all()):
             cause = "it cannot be brought back to the constraints, take a smaller rtol or atol"
         stiff = "its steps find no end, as at a torque that jumps, or where it overflows"
         if tries >= self.accuracy.most:
-            rubbing = any(port.name == "width" for port in self.loop.iteration.held)
+            rubbing = any(port.name == "width" for port in self.iteration.held)
             less = "; fewer are needed with friction over a larger smoothing=" if rubbing else ""
             stiff = f"after {tries:.0f} of max_steps={self.accuracy.most} steps tried{less}"
         more = f" So it is with {int(gone.sum()) - 1} other runs." if gone.sum() > 1 else ""
@@ -149,13 +180,3 @@ class AdaptiveRun:
             f"{system.dynamics.name}.rollout: {which} stops at t = {t:g} s: {cause or stiff}.{more} "
             'errors="flag" gives all others their results'
         )
-
-
-def _rows(ports: Any, given: Any, batch: tuple[int, ...]) -> np.ndarray:
-    """Values of all ports (rows, entries), zero where nothing is given."""
-    count = int(np.prod(batch))
-    columns = [
-        np.broadcast_to(given.get(p.name, 0.0), (*batch, *p.shape)).reshape(count, p.size)
-        for p in ports
-    ]
-    return np.concatenate([np.zeros((count, 0)), *columns], axis=1)

@@ -12,7 +12,7 @@ from dalembert.errors import SettingError
 from dalembert.systems.exported import Exported
 
 if TYPE_CHECKING:
-    from dalembert.kernels.call.adaptive import AdaptiveLoop
+    from dalembert.systems.adaptive_runs import Adaptive
     from dalembert.systems.law import Controller
     from dalembert.systems.rollout_runs import Made
 
@@ -53,7 +53,8 @@ class Rollouts(Exported):
         many small steps does not hold up its neighbours, and every run is what it is alone, bit for
         bit. States are saved at the same times, between steps; what they are does not depend on `dt`,
         and friction rises over 1e-3 rad/s or m/s. `tau` holds throughout, or is a controller. With
-        flags, `tries` (...) comes back before the status: steps that were tried.
+        flags, `tries` (...) comes back before the status: steps that were tried. All of it in double
+        precision, on the GPU too.
 
         With ``tau=None`` and `controls` (..., nu) its actuators drive it; where they have activations
         (..., na), these come back as a third array, from `activation` or zero at the start.
@@ -75,8 +76,7 @@ class Rollouts(Exported):
         True
         """
 
-        from dalembert.kernels.call.adaptive import AdaptiveLoop
-        from dalembert.systems.adaptive_runs import Accuracy, AdaptiveRun
+        from dalembert.systems.adaptive_runs import Accuracy, Adaptive, AdaptiveRun
         from dalembert.systems.rollout_given import arrays, counted
         from dalembert.systems.rollout_runs import Run, checked
         from dalembert.systems.rollouts import METHODS, require_method
@@ -101,13 +101,13 @@ class Rollouts(Exported):
         state = arrays(self.dynamics, self._rolled(q, qd, none, controls, activation))
         made = self._made_rollout(method, friction, controls is not None, law)
         about = (state, law, counts, smoothing)
-        if isinstance(made, AdaptiveLoop):
+        if isinstance(made, Adaptive):
             return AdaptiveRun(made, *about, Accuracy(rtol, atol, max_steps))(self, errors)
         return checked(self, Run(made, *about), errors)
 
     def _made_rollout(
         self, method: str, friction: str, controlled: bool, law: Controller | None
-    ) -> Made | AdaptiveLoop:
+    ) -> Made | Adaptive:
         """The kernels of these choices, kept."""
 
         from dalembert.systems.law import law_digest
@@ -124,10 +124,12 @@ class Rollouts(Exported):
 
     def _new_rollout(
         self, method: str, friction: str, controlled: bool, law: Controller | None
-    ) -> Made | AdaptiveLoop:
+    ) -> Made | Adaptive:
         from dalembert.kernels.call.adaptive import AdaptiveLoop
         from dalembert.kernels.call.rollout import Rollout
+        from dalembert.kernels.cuda.adaptive import DeviceAdaptive
         from dalembert.kernels.cuda.device import DeviceRollout
+        from dalembert.systems.adaptive_runs import Adaptive
         from dalembert.systems.law import compiling
         from dalembert.systems.rollout_runs import Made
         from dalembert.systems.rollouts import regular, rollout_iteration, rubs
@@ -145,7 +147,8 @@ class Rollouts(Exported):
         with nullcontext() if law is None else compiling(law):
             made = tries_iteration(seen, method, controlled, law)
         states = [port.size for port in made.base[: 3 if made.base[2].name == "w" else 2]]
-        return AdaptiveLoop(made, sum(states))
+        saved = sum(states)
+        return Adaptive(AdaptiveLoop(made, saved), DeviceAdaptive(made, saved, method))
 
     def _first_status(self, q: Any, qd: Any) -> Any:
         """The status of first states (...)."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from dalembert.kernels.call.settings import checking, get_num_threads
 from dalembert.kernels.llvm.adaptive_loop import SYMBOL, loaded_adaptive
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.program.iteration import Iteration
+from dalembert.kernels.program.program import Port
 
 _ROWS = 32  # fewer are not worth a thread
 
@@ -21,8 +23,8 @@ _ROWS = 32  # fewer are not worth a thread
 class Ended(NamedTuple):
     """What became of the rows: saved states, base values at the end, and tries of whole registers."""
 
-    saved: np.ndarray  # (rows, saves, entries), NaN where a run ended before
-    ends: np.ndarray  # (rows, base)
+    saved: Any  # (rows, saves, entries), NaN where a run ended before
+    ends: Any  # (rows, base)
     turns: int
 
 
@@ -32,6 +34,21 @@ class AdaptiveLoop:
     def __init__(self, iteration: Iteration, saved: int) -> None:
         self.iteration, self.saved = iteration, saved
         self._loaded: Loaded | None = None
+
+    @staticmethod
+    def asarray(x: Any) -> np.ndarray:
+        """Numbers in double precision."""
+        return np.asarray(x, dtype=float)
+
+    @staticmethod
+    def rows(ports: Sequence[Port], given: Mapping[str, Any], batch: tuple[int, ...]) -> np.ndarray:
+        """Values of all ports (rows, entries), zero where nothing is given."""
+        count = prod(batch)
+        columns = [
+            np.broadcast_to(given.get(p.name, 0.0), (*batch, *p.shape)).reshape(count, p.size)
+            for p in ports
+        ]
+        return np.concatenate([np.zeros((count, 0)), *columns], axis=1)
 
     def __call__(self, base: np.ndarray, held: np.ndarray, saves: int, interval: float) -> Ended:
         """From base values (rows, …) under held values (rows, …), saved `saves` times."""

@@ -146,6 +146,7 @@ def confirm_tries(
     run: Callable[[np.ndarray, np.ndarray], np.ndarray],
     base: np.ndarray,
     held: np.ndarray,
+    kind: str = "the compiled kernel",
 ) -> None:
     """The first two tries of first runs, base and held values (rows, …): of no length, and a step.
 
@@ -175,7 +176,7 @@ def confirm_tries(
         for listed in (iteration.base, found, [x[going, -1] for x in every])
     )
     name, chosen = iteration.stage.name, [x[going] for x in states]
-    Confirmation(name, ports, outputs, chosen, found).by_results("the program", last, last)
+    Confirmation(name, ports, outputs, chosen, found, kind).by_results("the program", last, last)
 
 
 def _by_ports(ports: Sequence[Port], rows: np.ndarray) -> list[np.ndarray]:

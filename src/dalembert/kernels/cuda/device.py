@@ -29,7 +29,7 @@ from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port, Program
 
 Shape = tuple[int, ...]
-_KIND = "the CUDA kernel"
+KIND = "the CUDA kernel"
 _MOST_PLANS = 256  # shapes of batches that a kernel remembers
 
 
@@ -51,13 +51,13 @@ class _OnStream:
 
     def __call__(self, grid: Shape, block: Shape, arguments: Sequence[Any]) -> None:
         """Launch; `arguments` are CuPy's arrays and NumPy's numbers."""
-        cuda = _cupy().cuda
+        cuda = require_cupy().cuda
         values = [x.data.ptr if x.ndim else _word(x) for x in arguments]
         place = cuda.get_current_stream().ptr, cuda.Device().id
         driver().launch(self.loaded.handle, grid[0], block[0], *place, values)
 
 
-class _Compiled:
+class Compiled:
     """Kernels compiled for each precision and layout when needed."""
 
     def __init__(self, source: Callable[[str, str], CudaSource]) -> None:
@@ -84,7 +84,7 @@ class _Compiled:
             kernel((-(-count // made.threads),), (made.threads,), arguments)
 
 
-class DeviceKernel(_Compiled):
+class DeviceKernel(Compiled):
     """The CUDA kernels of one program."""
 
     def __init__(self, program: Program, name: str) -> None:
@@ -95,7 +95,7 @@ class DeviceKernel(_Compiled):
 
     def __call__(self, arrays: Sequence[Any], out: Any = None) -> Any:
         """Outputs (..., *shape) for inputs (..., *shape) that broadcast."""
-        cp = _cupy()
+        cp = require_cupy()
         key = None if out is not None else key_of(arrays)
         if key in self.plans:
             return self.plans[key](arrays)
@@ -103,9 +103,9 @@ class DeviceKernel(_Compiled):
         with home([port.name for port in ports], arrays):
             arrays = [cp.asarray(x) for x in arrays]
             batch = np.broadcast_shapes(*map(_lead, ports, arrays))
-            flat = list(map(partial(_flat, dtype, batch), ports, arrays))
-            columns = all(map(_in_columns, flat)) or not self._fits_rows(dtype)
-            given = [cp.ascontiguousarray(x.T if columns else x) for x in flat]
+            states = list(map(partial(flat, dtype, batch), ports, arrays))
+            columns = all(map(_in_columns, states)) or not self._fits_rows(dtype)
+            given = [cp.ascontiguousarray(x.T if columns else x) for x in states]
             results = [
                 cp.empty((port.size, prod(batch)) if columns else (prod(batch), port.size), dtype)
                 for port in self.program.outputs
@@ -114,7 +114,7 @@ class DeviceKernel(_Compiled):
             self._launch(prod(batch), dtype, layout, (*given, *results, np.int64(prod(batch))))
             rows = [x.T if columns else x for x in results]
             if (dtype, layout) not in self._confirmed:
-                self._confirm(flat, rows)
+                self._confirm(states, rows)
                 self._confirmed.add((dtype, layout))
             if key is not None and all(map(_same_place, given, arrays)):
                 self._plan(key, dtype, layout, batch)
@@ -130,7 +130,7 @@ class DeviceKernel(_Compiled):
             self.plans.clear()
         kernel = self.compiled(dtype, layout)[1].loaded
         shapes = [port.shape for port in self.program.outputs]
-        self.plans[key] = Plan(_cupy(), kernel, dtype, layout, batch, shapes, key)
+        self.plans[key] = Plan(require_cupy(), kernel, dtype, layout, batch, shapes, key)
 
     def _confirm(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         """With DALEMBERT_CHECK, raise where first states are not what the program gives."""
@@ -141,10 +141,10 @@ class DeviceKernel(_Compiled):
                 for x, port in zip((*inputs, *results), ports, strict=True)
             ]
             n, sides = len(inputs), (self.program.inputs, self.program.outputs)
-            Confirmation(self.name, *sides, host[:n], host[n:], _KIND).by_program(self.program)
+            Confirmation(self.name, *sides, host[:n], host[n:], KIND).by_program(self.program)
 
 
-class DeviceRollout(_Compiled):
+class DeviceRollout(Compiled):
     """The CUDA kernels of one iteration."""
 
     def __init__(self, iteration: Iteration, name: str) -> None:
@@ -155,7 +155,7 @@ class DeviceRollout(_Compiled):
         self, base: Sequence[Any], held: Sequence[Any], steps: int, every: int, dt: float
     ) -> list[Any]:
         """Saved base values, each (steps // every, ..., *shape); `held` as for the CPU's rollouts."""
-        cp = _cupy()
+        cp = require_cupy()
         dtype = _precision((*base, *held))
         ports = (*self.iteration.base, *self.iteration.held)
         with home([port.name for port in ports], (*base, *held)):
@@ -167,8 +167,8 @@ class DeviceRollout(_Compiled):
                 self._confirm([*base, *held], steps if moving else 0, batch, dt, dtype)
             count, often = prod(batch), ((steps, *batch) if moving else batch)
             given = [
-                *map(partial(_flat, dtype, batch), self.iteration.base, base),
-                *map(partial(_flat, dtype, often), self.iteration.held, held),
+                *map(partial(flat, dtype, batch), self.iteration.base, base),
+                *map(partial(flat, dtype, often), self.iteration.held, held),
             ]
             saves = steps // every
             results = [cp.empty((saves, count, p.size), dtype) for p in self.iteration.base]
@@ -189,8 +189,8 @@ class DeviceRollout(_Compiled):
             return
         try:
             given = [x.astype(dtype, copy=False) for x in arrays]
-            ways = {"broadcast": _cupy().broadcast_to, "host": lambda x: x.get()}
-            confirm_rollout(self.iteration, self, given, moves, batch, dt, _KIND, **ways)
+            ways = {"broadcast": require_cupy().broadcast_to, "host": lambda x: x.get()}
+            confirm_rollout(self.iteration, self, given, moves, batch, dt, KIND, **ways)
         except BaseException:
             self._confirmed.discard((dtype, "row"))
             raise
@@ -210,7 +210,7 @@ def _precision(arrays: Sequence[Any]) -> str:
 def home(names: Sequence[str], arrays: Sequence[Any]) -> Any:
     """The device of all arrays that lie on one, as a context; numbers of the host follow there."""
     there = [
-        (name, _cupy().asarray(x).device)
+        (name, require_cupy().asarray(x).device)
         for name, x in zip(names, arrays, strict=True)
         if on_device([x])
     ]
@@ -233,9 +233,9 @@ def _lead(port: Port, x: Any) -> Shape:
     return tuple(x.shape[: x.ndim - core])
 
 
-def _flat(dtype: str, batch: Shape, port: Port, x: Any) -> Any:
+def flat(dtype: str, batch: Shape, port: Port, x: Any) -> Any:
     """(states, entries), copied only where it must be."""
-    full = _cupy().broadcast_to(x.astype(dtype, copy=False), (*batch, *port.shape))
+    full = require_cupy().broadcast_to(x.astype(dtype, copy=False), (*batch, *port.shape))
     return full.reshape(prod(batch), port.size)
 
 
@@ -260,7 +260,8 @@ def _returned(results: list[Any], out: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _cupy() -> Any:
+def require_cupy() -> Any:
+    """CuPy, or an error that says how to install it."""
     try:
         import cupy
     except ImportError as error:

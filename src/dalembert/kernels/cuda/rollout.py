@@ -9,16 +9,16 @@ After every `every`-th step the base values are saved. Saved arrays have the tim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from dalembert.errors import CompileError
-from dalembert.kernels.c.text import Scalar, slots, statements
+from dalembert.kernels.c.text import Scalar, slots
 from dalembert.kernels.cuda.source import LAYOUTS, CudaSource
-from dalembert.kernels.cuda.text import LANES, Tile, sincos, with_specials
+from dalembert.kernels.cuda.steps import Steps
+from dalembert.kernels.cuda.text import LANES, Tile, with_specials
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Op, Port, Program
-from dalembert.kernels.program.rewrite import reciprocals
-from dalembert.text import c_comment, c_identifier
+from dalembert.kernels.program.program import Port
+from dalembert.text import c_identifier
 
 _WARPS = 4
 _LONG = 4500  # instructions of all programs of a step
@@ -36,33 +36,22 @@ def cuda_rollout(
         raise CompileError(f"layout={layout!r} must be one of {', '.join(LAYOUTS)}")
     scalar, function = Scalar.of(dtype), c_identifier(name)
     move = _Rows(iteration, scalar) if layout == "row" else _Columns(iteration, scalar)
-    turns = {Op.SIN, Op.COS} & {Op(op) for p in iteration.programs for op in set(p.op.tolist())}
+    parts = Steps(iteration, scalar, function, "dt * ")
+    said = f"Trajectories, one per thread; batches in {layout} layout, saved states time first."
     # a long one keeps its registers only where one block is said to be enough
     is_long = sum(map(len, iteration.programs)) > _LONG
     bounds = f"{LANES * _WARPS}, 1" if is_long else f"{LANES * _WARPS}"
     lines = [
-        "/*",
-        *(f" * {c_comment(line)}".rstrip() for line in about),
-        f" * Trajectories, one per thread; batches in {layout} layout, saved states time first.",
-        " */",
-        *([sincos(f"{function}_sincos", scalar), ""] if turns else []),
-        _table(iteration, scalar, function),
-        "",
+        *parts.head([*about, said]),
         f'extern "C" __global__ void __launch_bounds__({bounds})',
         f"{function}({_arguments(iteration, scalar)})",
         "{",
-        *(f"    {line}" for line in _body(iteration, scalar, function, move)),
+        *(f"    {line}" for line in _body(parts, move)),
         "}",
         "",
     ]
     shared = move.shared * _WARPS * (4 if scalar.suffix else 8)
     return CudaSource(with_specials("\n".join(lines)), function, LANES * _WARPS, shared)
-
-
-def _table(iteration: Iteration, scalar: Scalar, function: str) -> str:
-    numbers = [scalar.literal(x) for row in iteration.table for x in row]
-    values = ", ".join(numbers)
-    return f"static __constant__ {scalar.type} {function}_table[{len(numbers)}] = {{{values}}};"
 
 
 def _arguments(iteration: Iteration, scalar: Scalar) -> str:
@@ -73,54 +62,10 @@ def _arguments(iteration: Iteration, scalar: Scalar) -> str:
     return ", ".join([*given, *saved, *counts, f"const {scalar.type} dt"])
 
 
-def _body(iteration: Iteration, scalar: Scalar, function: str, move: _Rows | _Columns) -> list[str]:
-    T, (base, work, held) = scalar.type, iteration.sizes
-    columns, stages = len(iteration.table[0]), len(iteration.table)
-    offset = base + work + held
-
-    def load(k: int) -> str:
-        if k < base:
-            return f"base[{k}]"
-        if k < base + work:
-            return f"work[{k - base}]"
-        return f"held[{k - base - work}]" if k < offset else f"row{k - offset}"
-
-    def written(program: Program, into: str, load: Callable[[int], str] = load) -> Iterator[str]:
-        return statements(
-            reciprocals(program),
-            scalar,
-            load,
-            lambda k, x: f"{into}[{k}] = {x};",
-            f"{function}_sincos",
-        )
-
-    def closed(program: Program, times: int) -> list[str]:
-        own = written(program, "done", lambda k: f"base[{k}]" if k < base else f"held[{k - base}]")
-        return [
-            "#pragma unroll 1",
-            f"for (int again = 0; again < {times}; again++) {{",
-            f"    {T} done[{base}];",
-            *(f"    {line}" for line in own),
-            *(f"    base[{k}] = done[{k}];" for k in range(base)),
-            "}",
-        ]
-
-    # a finish that reads base values must not overwrite them on the way
-    reads = iteration.finish.a[iteration.finish.op == Op.INPUT]
-    kept = bool((reads < base).any())
-    stage = written(iteration.stage, "next")
-    finish = written(iteration.finish, "done" if kept else "base")
-    inner = [
-        *(
-            f"const {T} row{c} = dt * {function}_table[stage * {columns} + {c}];"
-            for c in range(columns)
-        ),
-        f"{T} next[{work}];",
-        *stage,
-        *(f"work[{k}] = next[{k}];" for k in range(work)),
-    ]
+def _body(parts: Steps, move: _Rows | _Columns) -> list[str]:
+    iteration = parts.iteration
     return [
-        f"{T} base[{base}], work[{work}], held[{held}];",
+        f"{parts.scalar.type} base[{parts.base}], work[{parts.work}], held[{parts.held}];",
         *move.open(),
         *move.take("base", iteration.base),
         "long long save = 0;",
@@ -130,27 +75,13 @@ def _body(iteration: Iteration, scalar: Scalar, function: str, move: _Rows | _Co
         "        const long long turn = (moving != 0) ? step : 0;",
         *(f"        {line}" for line in move.take("held", iteration.held, "turn")),
         "    }",
-        *(f"    work[{k}] = {_start(scalar, s)};" for k, s in enumerate(iteration.starts())),
-        "    #pragma unroll 1",
-        f"    for (int stage = 0; stage < {stages}; stage++) {{",
-        *(f"        {line}" for line in inner),
-        "    }",
-        "    {",
-        *([f"        {T} done[{base}];"] if kept else []),
-        *(f"        {line}" for line in finish),
-        *(f"        base[{k}] = done[{k}];" for k in range(base if kept else 0)),
-        "    }",
-        *(f"    {line}" for each in iteration.closing for line in closed(*each)),
+        *(f"    {line}" for line in parts.step()),
         "    if ((step + 1) % every == 0) {",
         *(f"        {line}" for line in move.give(iteration.base)),
         "        save++;",
         "    }",
         "}",
     ]
-
-
-def _start(scalar: Scalar, source: int | None) -> str:
-    return scalar.literal(0.0) if source is None else f"base[{source}]"
 
 
 class _Columns:

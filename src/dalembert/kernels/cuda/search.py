@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dalembert.kernels.c.text import Scalar, slots, statements
+from dalembert.kernels.cuda.device import Compiled, flat, require_cupy
 from dalembert.kernels.cuda.source import CudaSource
 from dalembert.kernels.cuda.text import sincos, with_specials
 from dalembert.kernels.program.iteration import STRIDES, Iteration
@@ -150,22 +151,18 @@ class DeviceSearch:
     """The CUDA kernel of one search, called as `kernels.call.search.SearchLoop` is."""
 
     def __init__(self, iteration: Iteration, name: str = "inverse_kinematics") -> None:
-        from dalembert.kernels.cuda.device import _Compiled
-
         self.iteration = iteration
-        self._kernels = _Compiled(lambda dtype, layout: cuda_search(iteration, name, dtype))
+        self._kernels = Compiled(lambda dtype, layout: cuda_search(iteration, name, dtype))
 
     def __call__(
         self, held: Sequence[Any], pool: Any, effort: Effort, first: Any = None
     ) -> tuple[Any, Any]:
         """(points (rows, n), costs (rows,)) on the device."""
-        from dalembert.kernels.cuda.device import _cupy, _flat
-
-        cp, rows = _cupy(), len(held[0])
+        cp, rows = require_cupy(), len(held[0])
         n = self.iteration.base[0].size
         with held[0].device:
-            flat = partial(_flat, "float64", (rows,))
-            given = [flat(p, cp.asarray(x)) for p, x in zip(self.iteration.held, held, strict=True)]
+            own = partial(flat, "float64", (rows,))
+            given = [own(p, cp.asarray(x)) for p, x in zip(self.iteration.held, held, strict=True)]
             starts = [cp.asarray(pool), cp.asarray(pool if first is None else first)]
             ends, costs = cp.empty((rows, n), "float64"), cp.empty((rows,), "float64")
             taken = cp.asarray([0]).astype("uint64")
