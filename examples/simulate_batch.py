@@ -10,9 +10,6 @@ robot = dl.load("puma560")
 rng = np.random.default_rng(0)
 q0 = rng.uniform(-1.0, 1.0, (2000, robot.nv))
 options = {"duration": 1.0, "dt": 1e-3, "save_every": 100, "method": "rk4"}
-# friction rises over 6 mrad/s: an arm that folds gets lighter than it was at its start, for which
-# the width would be chosen
-options["smoothing"] = 6e-3
 
 dl.simulate(robot, q0, **options)  # compiles
 begin = time.perf_counter()

@@ -17,7 +17,7 @@ from dalembert.simulation.flow import traced
 from dalembert.simulation.methods import FixedMethod, find
 from dalembert.simulation.plant import Plant
 from dalembert.simulation.step import Stepper
-from dalembert.systems.friction import require_smoothing
+from dalembert.systems.friction import require_smoothing, rubs
 from dalembert.systems.law import Controller, law_digest
 from dalembert.systems.operation import Operation, own_operation
 from dalembert.systems.system import System
@@ -102,13 +102,13 @@ def is_smooth(system: System, friction: str, smoothing: Any) -> bool:
     if None in system.dynamics.parameters.values():
         raise ParameterError(f"{system.name}: rollouts need a default for every parameter")
     require_smoothing(smoothing)
-    rubs = friction == "smooth" and bool(np.any(system.dynamics.bound().coulomb))
-    if rubs and smoothing is None:
+    rises = friction == "smooth" and rubs(system.dynamics)
+    if rises and smoothing is None:
         raise SettingError(
             f"{system.name} has Coulomb friction: say by smoothing= over which velocity it rises (for "
             "instance 1e-2 rad/s), or friction='plain', whose sign has no slope"
         )
-    return rubs
+    return rises
 
 
 def _fixed(method: str) -> FixedMethod:

@@ -11,7 +11,8 @@ from dalembert.errors import FormulationError
 from dalembert.kernels.program.program import Port, Program
 from dalembert.report.live_part import kernel_of
 from dalembert.systems.dynamics import Dynamics
-from dalembert.systems.friction import coulomb_of, rise
+from dalembert.systems.friction import rise, rubs
+from dalembert.systems.lightest import lightest
 from dalembert.systems.system import System
 
 # quantities that a page shows, the more important first; a system has those of its catalogue
@@ -83,8 +84,9 @@ def _motion(system: System, when: Mapping[str, Any]) -> dict[str, Any]:
         wanted["close"] = close(system)
     if seen.rows:
         wanted["project_velocity"] = dict(when)
-    if coulomb_of(system.compiled).any():
-        wanted["rise"] = kernel_of(system, lambda here, q: {"rise": rise(here, q)}, "rise")
+    if seen.parameters and rubs(seen):  # by the defaults it is in what is said of `rollout`
+        light = lightest(system.compiled)
+        wanted["rise"] = kernel_of(system, lambda here: {"rise": rise(here, light)}, "rise", ())
     return wanted | {"kinetic_energy": {}, "potential_energy": {}}
 
 

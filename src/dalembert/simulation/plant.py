@@ -26,7 +26,7 @@ from dalembert.linalg.entries import largest
 from dalembert.simulation.inline import Function, Looped, Shapes, compiled
 from dalembert.simulation.plant_state import PlantState
 from dalembert.simulation.response import Drive, Response
-from dalembert.systems.friction import coulomb_of
+from dalembert.systems.friction import rubs
 from dalembert.systems.law import pack, unpack
 from dalembert.systems.system import Dynamics
 
@@ -69,12 +69,12 @@ class Plant(PlantState):
     @cached_property
     def _as_it_is(self) -> tuple[Dynamics, Any]:
         whole = self.dynamics
-        return whole.without_coulomb() if np.any(self.coulomb) else whole, whole.coulomb
+        return whole.without_coulomb() if self.rubs else whole, whole.coulomb
 
     @cached_property
-    def coulomb(self) -> np.ndarray:
-        """(2, nv) Coulomb friction at positive and negative velocity, parameters at defaults."""
-        return coulomb_of(self.system)
+    def rubs(self) -> bool:
+        """Whether there is Coulomb friction, or may be by a parameter."""
+        return rubs(self.dynamics)
 
     # forces
 
@@ -110,7 +110,7 @@ class Plant(PlantState):
 
     def rubbing(self, qd: Any, friction: Any, given: Given) -> Any:
         """Coulomb friction (nv,): plain signs, or rising linearly over ±`width`."""
-        if not np.any(self.coulomb):
+        if not self.rubs:
             return np.zeros(self.nv)
         return coulomb(qd, friction[0], friction[1], given["width"] if self.smooth else None)
 

@@ -29,6 +29,7 @@ from dalembert.simulation.sampled import Sampled, with_samples
 from dalembert.simulation.settings import KANE, Settings
 from dalembert.simulation.step import Stepper
 from dalembert.simulation.torque import Computed, Torques, saved_torques
+from dalembert.systems.friction import smoothing_width
 from dalembert.systems.identity import digest, function_digest
 from dalembert.systems.law import Controller, law_digest
 from dalembert.systems.system import System
@@ -82,7 +83,8 @@ def simulate(
     index 3) and "baumgarte" (constraints pulled back) step by `dt`.
 
     Coulomb friction: "events" locates every stick and slip (adaptive methods only), "smooth" lets it
-    rise over the velocity `smoothing`, by default wide enough for the step, "plain" is its sign.
+    rise over the velocity `smoothing`, by default wide enough for a fixed step in the lightest posture
+    and 1e-3 rad/s or m/s where steps adapt, "plain" is its sign.
     With a `restitution` from 0 to 1 the joints' limits are stops (adaptive methods only). The run
     ends where the function `until` (t, q, q̇) changes sign. A run with a `checkpoint` folder that was
     cut short goes on from there when it is called again, to the same bits. A run that ends early
@@ -159,7 +161,10 @@ def _simulate(
     asked.require_formulation(system.dynamics, method)
     friction = asked.friction_for(isinstance(method, AdaptiveMethod), closed)
     plant, law = _plant(system, controller, friction == "smooth", asked)
-    given = setup.inputs_for(plant, controller, parameters, q, asked.dt, asked.smoothing)
+    given = setup.inputs_for(plant, controller, parameters)
+    if plant.smooth:
+        dt = asked.dt if isinstance(method, FixedMethod) else None
+        given["width"] = smoothing_width(system, dt, asked.smoothing, given.get("parameters"))
     x0 = _first_state(plant, given, q, qd, asked.activation)
     if closed:
         setup.require_closed(plant, plant.without_basis(x0), given)
@@ -191,7 +196,7 @@ def _run(
     if isinstance(method, FixedMethod):
         stepper = _remembered((plant, method), lambda: Stepper(plant, method))
         return FixedRun(stepper, wanted, given, asked.grid)
-    joints = setup.joints_for(plant, friction, asked.restitution)
+    joints = setup.joints_for(plant, given, friction, asked.restitution)
     flow = _remembered((plant, "flow", joints.needed), lambda: Field(plant, joints.needed))
     inertia = _mass_matrix(plant.system, given)
     tolerances = (asked.rtol, asked.atol)
@@ -258,9 +263,9 @@ def _facts(
         **carried(plant.system, given.get("parameters")),
         "dalembert_version": __version__,
     }
-    if plant.coulomb.any():
+    if plant.rubs:
         facts["friction"] = friction
-    if "width" in given and plant.coulomb.any():
+    if "width" in given and plant.rubs:
         facts["smoothing"] = ", ".join(map(span, np.atleast_2d(given["width"]).T))
     if controller is not None:
         facts["controller"] = type(controller).__name__

@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.errors import ShapeError, SimulationError
 from dalembert.simulation.modes import Joints
 from dalembert.simulation.plant import Plant
-from dalembert.systems.friction import smoothing_width
+from dalembert.systems.friction import coulomb_of
 from dalembert.systems.law import Controller, constants_of
 from dalembert.systems.system import System
 
@@ -67,14 +67,9 @@ def require_closed(plant: Plant, x: np.ndarray, given: Mapping[str, np.ndarray])
 
 
 def inputs_for(
-    plant: Plant,
-    controller: Controller | None,
-    parameters: Any,
-    q: np.ndarray,
-    dt: float,
-    smoothing: float | None,
+    plant: Plant, controller: Controller | None, parameters: Any
 ) -> dict[str, np.ndarray]:
-    """Inputs of every kernel besides state, time and torques, in the order of their ports."""
+    """Inputs of every kernel besides state, time, torques and widths, in the order of their ports."""
     given: dict[str, np.ndarray] = {}
     if controller is not None and "law" in plant.given:
         given["law"] = constants_of(controller)
@@ -85,16 +80,16 @@ def inputs_for(
         given["parameters"] = np.asarray(made.possible_values(values), dtype=float)
     elif parameters is not None:
         made.parameter_values(dict(parameters))
-    if plant.smooth:
-        bound = given.get("parameters")
-        given["width"] = smoothing_width(plant.system, q, dt, smoothing, bound)
     return given
 
 
-def joints_for(plant: Plant, friction: str, restitution: float | None) -> Joints:
+def joints_for(
+    plant: Plant, given: Mapping[str, np.ndarray], friction: str, restitution: float | None
+) -> Joints:
     """Friction and limits of the velocity coordinates; a quaternion joint has no stops."""
-    made = plant.dynamics
-    coulomb = plant.coulomb if friction == "events" else np.zeros((2, plant.nv))
+    made, coulomb = plant.dynamics, np.zeros((2, plant.nv))
+    if friction == "events":
+        coulomb = coulomb_of(made, given.get("parameters"))
     places = _places(made) if plant.nq != plant.nv else None
     return Joints(coulomb, made.lower, made.upper, restitution, made.velocities, places)
 

@@ -114,7 +114,7 @@ class AdaptiveRun:
             given |= {"law": constants_of(self.law), "w": np.asarray(self.law.initial, float)}
         made = self.iteration
         if any(port.name == "width" for port in made.held):
-            given["width"] = smoothing_width(system, q, None, self.smoothing)
+            given["width"] = smoothing_width(system, None, self.smoothing)
         ports = [port for port in (*made.base, *made.held) if port.name in given]
         leads = []
         for port in ports:

@@ -8,10 +8,7 @@ import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.errors import SettingError
-from dalembert.kernels.call.whose import on_device
-from dalembert.kernels.cuda.device import DeviceKernel
-from dalembert.kernels.program.trace import trace
-from dalembert.linalg.cholesky import cholesky_solve
+from dalembert.systems.lightest import Lightest, mobilities, mobility
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Dynamics
@@ -21,12 +18,16 @@ LEAST_WIDTH = 1e-3  # rad/s or m/s
 STEPS_PER_RISE = 2.0  # |∂q̈/∂q̇| dt of smoothed friction: rk4 is stable up to 2.8
 
 
-def coulomb_of(system: System) -> np.ndarray:
-    """(2, nv) Coulomb friction with parameters at their defaults; none where one has no value."""
-    made = system.dynamics
-    if None in made.parameters.values():
-        return np.zeros((2, made.nv))
-    return np.asarray(made.bound().coulomb, dtype=float)
+def rubs(dynamics: Dynamics) -> bool:
+    """Whether it has Coulomb friction, or may have by a parameter that is open."""
+    coulomb = dynamics.coulomb
+    return is_symbolic(coulomb) or bool(np.any(coulomb))
+
+
+def coulomb_of(dynamics: Dynamics, values: np.ndarray | None = None) -> np.ndarray:
+    """(2, nv) Coulomb friction with `values` (n,) of the parameters, or their defaults."""
+    known = dynamics if not is_symbolic(dynamics.coulomb) else dynamics.bound(values)
+    return np.asarray(known.coulomb, dtype=float)
 
 
 def require_smoothing(smoothing: Any) -> None:
@@ -38,67 +39,48 @@ def require_smoothing(smoothing: Any) -> None:
 
 def smoothing_width(
     system: System,
-    q: Any,
     dt: float | None,
     smoothing: float | None = None,
-    parameters: Any = None,
-) -> Any:
+    parameters: np.ndarray | None = None,
+) -> np.ndarray:
     """Velocity over which friction rises: c dt (M⁻¹)_ii / 2, and no less than 1e-3.
 
-    (nv,), or (..., nv) where runs have widths of their own: M is that of a run's first posture, of q
-    (..., nq). Steps that are chosen by their errors are short enough by themselves: with ``dt=None``
-    the least width, 1e-3.
+    (nv,), or (..., nv) with settings (..., n) of the parameters. M is that of the posture in which a
+    joint is lightest, so that steps are stable wherever a run goes, whatever it starts from. Steps that
+    are chosen by their errors are short enough by themselves: with ``dt=None`` the least width, 1e-3.
     """
     if smoothing is not None or dt is None:
         return np.full(system.nv, LEAST_WIDTH if smoothing is None else float(smoothing))
-    most = _most(system, parameters)
-    if not most.any():
+    if not rubs(system.dynamics):
         return np.full(system.nv, LEAST_WIDTH)
-    if on_device((q,)):
-        return _on_device(system, q, dt)
-    return np.maximum(LEAST_WIDTH, most * _mobility(system, q, parameters) * dt / STEPS_PER_RISE)
-
-
-def _most(system: System, parameters: Any) -> np.ndarray:
-    """Larger |c| (..., nv) of both directions, with settings (..., n) of the parameters or defaults."""
-    made = system.dynamics
-    if parameters is None or not is_symbolic(made.coulomb):
-        return np.abs(coulomb_of(system)).max(axis=0)
-    rows = np.reshape(parameters, (-1, len(made.parameters)))
+    if parameters is None:
+        return np.maximum(LEAST_WIDTH, dt * rises(system))
+    rows = np.reshape(parameters, (-1, len(system.dynamics.parameters)))
     settings, own = np.unique(rows, axis=0, return_inverse=True)
-    found = [np.asarray(made.bound(values).coulomb, dtype=float) for values in settings]
-    most = np.abs(np.reshape(found, (-1, 2, made.nv))).max(axis=1)
-    return most[own.reshape(-1)].reshape(*np.shape(parameters)[:-1], made.nv)
+    found = np.maximum(LEAST_WIDTH, dt * rises(system, settings))
+    return found[own.reshape(-1)].reshape(*np.shape(parameters)[:-1], system.nv)
 
 
-def rise(seen: Dynamics, q: Any) -> Any:
-    """The rule of `smoothing_width` at one posture without its least value, for dt = 1 s, traceable."""
+def rises(system: System, settings: np.ndarray | None = None) -> np.ndarray:
+    """The rule of `smoothing_width` without its least value, for dt = 1 s: (nv,) or (settings, nv)."""
+    made = system.dynamics
+    if settings is None:
+        return _rise(_most(coulomb_of(made)), mobilities(system))
+    most = np.stack([_most(coulomb_of(made, values)) for values in settings])
+    return _rise(most, mobilities(system, settings))
+
+
+def rise(seen: Dynamics, light: Lightest) -> Any:
+    """`rises` for parameters that are symbols, traceable."""
     positive, negative = seen.coulomb
-    most = np.maximum(np.abs(positive), np.abs(negative))
-    return most * mobility(seen, q) / STEPS_PER_RISE
+    return _rise(np.maximum(np.abs(positive), np.abs(negative)), mobility(seen, light))
 
 
-def mobility(seen: Dynamics, q: Any) -> Any:
-    """(M⁻¹)_ii (nv,) at one posture, traceable."""
-    M, unit = seen.mass_matrix(q), np.eye(seen.nv)
-    return np.stack([cholesky_solve(M, unit[i])[i] for i in range(seen.nv)])
+def _most(coulomb: np.ndarray) -> np.ndarray:
+    """The larger |c| (nv,) of both directions."""
+    return np.abs(coulomb).max(axis=0)
 
 
-def _mobility(system: System, q: np.ndarray, parameters: Any) -> np.ndarray:
-    """(M⁻¹)_ii (..., nv) of the postures q (..., nq)."""
-    given = {} if parameters is None else {"parameters": parameters}
-    return np.linalg.inv(system.mass_matrix(q, **given)).diagonal(axis1=-2, axis2=-1)
-
-
-def _on_device(system: System, q: Any, dt: float) -> Any:
-    """Widths (..., nv) for postures that lie on a GPU, there."""
-    made = system._devices.get("width")
-    if made is None:
-        dynamics = system.dynamics.bound()
-
-        def width(q: Any, dt: Any) -> Any:
-            return np.maximum(LEAST_WIDTH, dt * rise(dynamics, q))
-
-        program = trace(width, {"q": (system.nq,), "dt": ()}, name="width")
-        made = system._devices["width"] = DeviceKernel(program, "width")
-    return made((q, np.array(dt)))
+def _rise(most: Any, mobility: Any) -> Any:
+    """c (M⁻¹)_ii / 2."""
+    return most * mobility / STEPS_PER_RISE

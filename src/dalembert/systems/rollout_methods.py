@@ -45,9 +45,9 @@ class Rollouts(Exported):
         compiled into the steps and asked at every stage, and its own state, if it has any, comes
         back as a third array. ``method`` is "rk4", "heun", "euler" or "semi_implicit", each to
         rounding what `simulate` computes by that name: Coulomb friction rises over the velocity
-        `smoothing`, by default one over which these steps are stable from the run's first posture, or
-        is its plain sign with ``friction="plain"``. CuPy arrays are integrated where they are, on the
-        GPU.
+        `smoothing`, by default one over which these steps are stable in the robot's lightest posture,
+        or is its plain sign with ``friction="plain"``. CuPy arrays are integrated where they are, on
+        the GPU.
 
         Methods "RK45" and "RK23" choose steps by `rtol` and `atol`, each run its own: one that needs
         many small steps does not hold up its neighbours, and every run is what it is alone, bit for
@@ -130,9 +130,10 @@ class Rollouts(Exported):
         from dalembert.kernels.cuda.adaptive import DeviceAdaptive
         from dalembert.kernels.cuda.device import DeviceRollout
         from dalembert.systems.adaptive_runs import Adaptive
+        from dalembert.systems.friction import rubs
         from dalembert.systems.law import compiling
         from dalembert.systems.rollout_runs import Made
-        from dalembert.systems.rollouts import regular, rollout_iteration, rubs
+        from dalembert.systems.rollouts import regular, rollout_iteration
         from dalembert.systems.tableau import PAIRS
         from dalembert.systems.tries import tries_iteration
 

@@ -58,15 +58,14 @@ class Run:
             given["law"] = constants_of(self.law).astype(_kind(q))
             given["w"] = np.asarray(self.law.initial, _kind(q))
         if any(port.name == "width" for port in made.held):
-            given["width"] = self._width(system, q, qd, rest[0], device)
+            given["width"] = self._width(system, q, qd, rest[0])
         base, held = ([given[p.name] for p in ports] for ports in (made.base, made.held))
         found = (self.made.device if device else self.made.host)(base, held, *self.counts)
         return tuple(found[: len(self.names)])
 
-    def _width(self, system: Any, q: Any, qd: Any, tau: Any, device: bool) -> Any:
+    def _width(self, system: Any, q: Any, qd: Any, tau: Any) -> Any:
         """Over which velocities friction rises; held values all change from step to step, or none."""
-        width = smoothing_width(system, q, self.counts[2], self.smoothing)
-        width = width if device else width.astype(_kind(q))
+        width = smoothing_width(system, self.counts[2], self.smoothing).astype(_kind(q))
         moves = self.law is None and tau.ndim > max(q.ndim, qd.ndim)
         steps = (len(tau), *[1] * (tau.ndim - 1 - width.ndim)) if moves else ()
         return np.broadcast_to(width, (*steps, *width.shape))

@@ -7,13 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dalembert.errors import FormulationError, ParameterError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port, Program
 from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.friction import rubs
 from dalembert.systems.law import Controller, compiling
 from dalembert.systems.stages import FUSED, Stages, closing_step
 
@@ -82,11 +81,6 @@ def _bound_stage(
     if parameters is not None:
         stages = replace(stages, dynamics=stages.dynamics.bind(parameters))
     return stage(stages, **values)
-
-
-def rubs(dynamics: Dynamics) -> bool:
-    """Whether it has Coulomb friction."""
-    return bool(np.any(dynamics.bound().coulomb))
 
 
 def traced_program(

@@ -20,8 +20,9 @@ import numpy as np
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port
 from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.friction import rubs
 from dalembert.systems.law import Controller
-from dalembert.systems.rollouts import rubs, traced_program
+from dalembert.systems.rollouts import traced_program
 from dalembert.systems.stages import Stages, closing_step
 from dalembert.systems.tableau import Pair, pair
 

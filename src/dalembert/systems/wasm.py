@@ -14,7 +14,7 @@ from dalembert.formulations.kinematics.reach import TASKS
 from dalembert.kernels.program.program import Port, Program
 from dalembert.systems.evaluator import traced
 from dalembert.systems.export import UNITS
-from dalembert.systems.friction import LEAST_WIDTH, smoothing_width
+from dalembert.systems.friction import LEAST_WIDTH, rises
 from dalembert.systems.reaching.hunt import GAIN
 from dalembert.systems.reaching.search import Search, following_loop
 from dalembert.systems.rollouts import rollout_iteration
@@ -126,8 +126,7 @@ def _rollout(
     note: dict[str, Any] = {"method": method, "summary": f"steps of {method}, in place"}
     if any(port.name == "width" for port in made.held):
         # width = max(least, rise · dt), as in `rollout`
-        rise = smoothing_width(system, system.neutral(), 1.0)
-        note["smoothing"] = {"least": LEAST_WIDTH, "rise": rise.tolist()}
+        note["smoothing"] = {"least": LEAST_WIDTH, "rise": rises(system).tolist()}
     if controls:
         note["controls"] = [actuator.name for actuator in system.dynamics.driven_by.actuators]
     return made, note

@@ -87,11 +87,11 @@ class Motion {
     this.count = this.left = 0;
   }
 
-  // Over which velocities Coulomb friction rises in a motion from here; of a module without `rise`, from the neutral posture.
+  // Over which velocities Coulomb friction rises; with parameters it follows from what they are now.
   smooth() {
-    const { smoothing } = this.found.said, here = this.kernels.functions.has("rise");
+    const { smoothing } = this.found.said, open = this.kernels.functions.has("rise");
     if (!smoothing) return;
-    const rises = here ? this.kernels.call("rise").rise : smoothing.rise;
+    const rises = open ? this.kernels.call("rise").rise : smoothing.rise;
     rises.forEach((rise, j) => { this.state.width[j] = Math.max(smoothing.least, rise * this.dt); });
   }
 
