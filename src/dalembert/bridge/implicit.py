@@ -11,18 +11,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from dalembert.bridge.arrays import cut, flat, shape_of, symbol
 from dalembert.bridge.calculus import at, directional, transposed
+from dalembert.records import record
 
 Arrays = Sequence[Any]
 Map = Callable[..., Arrays]
 _open = threading.local()
 
 
-@dataclass(frozen=True)
+@record
 class Mark:
     """A solution x, symbols while derivatives are taken, and the equation it fulfils."""
 

@@ -7,7 +7,6 @@ A `Quantity` names its inputs and outputs with symbolic sizes; a `Formulation` i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from inspect import signature
@@ -17,6 +16,7 @@ from dalembert.errors import UnknownNameError
 from dalembert.formulations.parts.record import Term
 from dalembert.model import Model
 from dalembert.model.entries import mass_entries, slope_entries
+from dalembert.records import record
 from dalembert.sources import cited
 from dalembert.text import suggest as suggest  # for those who look quantities up here
 
@@ -51,7 +51,7 @@ INPUTS: Mapping[str, tuple[Size, ...]] = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Formulation:
     """One way to compute a quantity; its `citation` is written with numbers of `sources`.
 
@@ -83,7 +83,7 @@ class Formulation:
         return any(a.name == choice or a.kind is a.VAR_KEYWORD for a in arguments)
 
 
-@dataclass(frozen=True)
+@record
 class Quantity:
     """Something computable: inputs by name, optional inputs, static choices, outputs by shape."""
 

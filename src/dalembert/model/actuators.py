@@ -11,7 +11,7 @@ which motors, servos and dampers are special cases ("Actuation model", MuJoCo do
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from dalembert.model import check
 from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Ball
 from dalembert.model.parameter import expression
+from dalembert.records import record
 from dalembert.text import short
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ Range = tuple[float, float]
 ANY: Range = (-np.inf, np.inf)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Actuator(Frozen):
     """One actuator; `target` names its joint, tendon or frame.
 
@@ -93,7 +94,7 @@ class Actuator(Frozen):
         return bool(self.bias[1] != 0.0 and self.gain[0] == -self.bias[1])
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Actuation(Frozen):
     """All actuators, and limits of what they exert together on a joint or through a tendon."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.errors import FormulationError
 from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Chart
+from dalembert.records import record
 from dalembert.spatial.arrays import Matrix, Matrix3, Matrix6, Scalar, Vector, Vector3
 from dalembert.spatial.consistency import TOLERANCE
 from dalembert.spatial.inertia import inertia_of_moments, parallel_axis, silver_tensor
@@ -19,7 +18,7 @@ from dalembert.spatial.placement import Placement
 ROUNDING = 16 * np.finfo(float).eps
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Body(Frozen):
     """One moving body: its joint's placement and chart, and its inertia, all in its own frame.
 

@@ -7,7 +7,7 @@ become several bodies; each body frame gets its z axis along its joint's axis.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from dalembert.model.model import Body, Frame, JointInfo, Model
 from dalembert.model.parameter import Given, collect
 from dalembert.model.passive import elements_of, is_none, share
 from dalembert.model.tree import ordered
+from dalembert.records import record
 from dalembert.spatial.arrays import Matrix3, Pose, Scalar, Vector, Vector3
 from dalembert.spatial.consistency import check_inertia
 from dalembert.spatial.inertia import parallel_axis, rotate_tensor
@@ -39,7 +40,7 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 Moments = tuple[Scalar, Vector3, Matrix3]  # m, h = m c (3,) and I_o (3, 3)
 
 
-@dataclass(frozen=True)
+@record
 class _Place:
     """Where a link frame sits: fixed to a body."""
 

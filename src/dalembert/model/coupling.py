@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.model.frozen import Frozen
 from dalembert.model.jointed import Jointed
+from dalembert.records import record
 from dalembert.spatial.arrays import Matrix, Vector, Vector3
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dalembert.model.notes import Notes
 
 
-@dataclass(frozen=True)
+@record
 class Follow:
     """q_follower = multiplier · q_leader + offset (rad or m)."""
 
@@ -35,7 +36,7 @@ class Follow:
     offset: float
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class CoupledModel(Frozen, Jointed):
     """A tree some of whose joints follow others; it has the coordinates of those that do not."""
 

@@ -7,7 +7,7 @@ may be a parameter. A mechanism without elements has the same equations as if th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,11 @@ from dalembert.bridge import is_symbolic
 from dalembert.model.fluid import Submerged
 from dalembert.model.frozen import Frozen
 from dalembert.model.tendons import Tendon
+from dalembert.records import record
 from dalembert.spatial.arrays import Scalar, Vector, Vector3
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Spring(Frozen):
     """A spring in one joint: it pulls its coordinates back to `rest`.
 
@@ -33,7 +34,7 @@ class Spring(Frozen):
     rest: Vector  # (nq of the joint,)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Drag(Frozen):
     """Damping beyond the viscous part of one joint: b_2 q̇|q̇| + b_3 q̇³ + … in each velocity.
 
@@ -44,7 +45,7 @@ class Drag(Frozen):
     coefficients: Vector  # (degree − 1,) b_2, b_3, …
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Lift(Frozen):
     """Weight that is carried from outside: the mass and first moment that gravity does not pull."""
 
@@ -53,7 +54,7 @@ class Lift(Frozen):
     moment: Vector3  # (3,) kg m, in the body frame
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Ballast(Frozen):
     """Inertia of a free joint that resists acceleration in the world: MuJoCo's armature.
 
@@ -65,7 +66,7 @@ class Ballast(Frozen):
     mass: Scalar  # a, kg
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Elements(Frozen):
     """All elements of a mechanism."""
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from dalembert.model.frozen import Frozen
+from dalembert.records import record
 from dalembert.spatial.arrays import Matrix3, Scalar, Vector, Vector3
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Submerged(Frozen):
     """A shape fixed to a body, in MuJoCo's two models of a fluid.
 

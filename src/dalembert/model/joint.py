@@ -9,12 +9,12 @@ revolute ones with a massless link between them, so no recursion ever meets an S
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.model.frozen import Frozen
+from dalembert.records import record
 from dalembert.spatial import quaternions
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Vector3
 from dalembert.spatial.placement import Placement
@@ -22,7 +22,7 @@ from dalembert.spatial.rotations import left_jacobian_inverse_so3, rotation_z
 from dalembert.spatial.se3 import bracket, exp_se3
 
 
-@dataclass(frozen=True)
+@record
 class Chart(Frozen):
     """Freedom of one link relative to its parent."""
 
@@ -63,7 +63,7 @@ class Chart(Frozen):
         return q
 
 
-@dataclass(frozen=True)
+@record
 class Screw(Chart):
     """One coordinate about and along z: turns by `turn`·q radians and slides by `slide`·q metres."""
 
@@ -87,7 +87,7 @@ class Screw(Chart):
         return velocity
 
 
-@dataclass(frozen=True)
+@record
 class Ball(Chart):
     """Rotation as a quaternion (x, y, z, w); velocity is the body angular velocity."""
 
@@ -120,7 +120,7 @@ class Ball(Chart):
         return q / np.sqrt(sum(q[k] * q[k] for k in range(4)))
 
 
-@dataclass(frozen=True)
+@record
 class Free(Chart):
     """Position and quaternion (x, y, z, w); velocity is the body twist (linear, angular)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.model.check import label, mapping, numbers
 from dalembert.model.parameter import Given
+from dalembert.records import record
 from dalembert.spatial.rotations import rotation_from_rpy, snap
 from dalembert.spatial.se3 import pose
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Joint:
     """A joint as users describe it. `origin` is the pose of its frame in the parent's link frame."""
 
@@ -41,7 +42,7 @@ class Joint:
     drag: Given = ()  # b_2, b_3, … of b_2 q̇|q̇| + b_3 q̇³ + …, beside the viscous friction
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Link:
     """A body of the tree: its joint, and its inertia in the link frame."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dalembert.records import record
 
 Numbers = tuple[float, ...]
 HERE: Numbers = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
-@dataclass(frozen=True)
+@record
 class Places:
     """Where the files that a robot names may lie: paths as text, links followed."""
 
@@ -17,7 +17,7 @@ class Places:
     folders: tuple[str, ...] = ()  # where names without a package start, in this order
 
 
-@dataclass(frozen=True)
+@record
 class Look:
     """A shape on a link, or why there is none; meshes are opened when they are drawn.
 

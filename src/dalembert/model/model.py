@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from dalembert.model.elements import Elements
 from dalembert.model.frozen import Frozen
 from dalembert.model.jointed import Jointed
 from dalembert.model.notes import Notes
+from dalembert.records import record
 from dalembert.spatial.arrays import Matrix, Matrix3, Vector, Vector3
 from dalembert.spatial.placement import Placement
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from dalembert.model.coupling import Follow
 
 
-@dataclass(frozen=True)
+@record
 class JointInfo:
     """What users see of a joint; `bodies` are the links of the tree it moves (several if compound)."""
 
@@ -39,7 +40,7 @@ class JointInfo:
     effort_limit: float = np.inf
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Frame(Frozen):
     """A named frame fixed to a body (−1: the base)."""
 
@@ -53,7 +54,7 @@ class Frame(Frozen):
         return Placement(self.rotation, self.translation)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Drive(Frozen):
     """Per velocity coordinate: friction and the reflected inertia of the motor's rotor."""
 
@@ -63,7 +64,7 @@ class Drive(Frozen):
     rotor: Vector  # (nv,) gear_ratio² × rotor inertia, kg m² or kg
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Model(Frozen, Jointed):
     """A mechanism: bodies in topological order, joints, frames, drives, gravity.
 

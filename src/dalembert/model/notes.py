@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from dalembert.model.looks import Look
+from dalembert.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Mesh:
     """A mesh a file mentions; nobody has opened it."""
 
@@ -26,7 +27,7 @@ def rows_of(pose: np.ndarray) -> Rows4:
     return tuple(tuple(float(x) for x in row) for row in pose)
 
 
-@dataclass(frozen=True)
+@record
 class Equality:
     """A loop or a coupling that a file states beyond its tree.
 
@@ -50,7 +51,7 @@ class Equality:
     length: float | None = None
 
 
-@dataclass(frozen=True)
+@record
 class LeftOut:
     """Something the file says that is no part of the model, and what that changes."""
 
@@ -59,7 +60,7 @@ class LeftOut:
     effect: str
 
 
-@dataclass(frozen=True)
+@record
 class Notes:
     """The report of an import. Sentences are meant to be shown as they are."""
 

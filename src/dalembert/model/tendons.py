@@ -7,15 +7,16 @@ inverse of the divisor of a pulley).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from dalembert.model.frozen import Frozen
+from dalembert.records import record
 from dalembert.spatial.arrays import Matrix3, Scalar, Vector, Vector3
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Anchor(Frozen):
     """A point fixed to a body (−1: the base)."""
 
@@ -23,7 +24,7 @@ class Anchor(Frozen):
     point: Vector3  # (3,) in the body frame, m
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Wrap(Frozen):
     """A sphere, or a cylinder without ends about its z axis, that a segment runs over."""
 
@@ -34,7 +35,7 @@ class Wrap(Frozen):
     radius: Scalar  # m
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Segment(Frozen):
     """From one point to the next, over a surface where there is one."""
 
@@ -44,7 +45,7 @@ class Segment(Frozen):
     around: Wrap | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Tendon(Frozen):
     """A fixed tendon over joints, or a spatial one along segments; its spring and its damper.
 

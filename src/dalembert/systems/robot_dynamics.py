@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -13,6 +13,7 @@ from dalembert.bridge import is_symbolic
 from dalembert.formulations import QUANTITIES, Quantity
 from dalembert.model import CoupledModel, Model
 from dalembert.model.parameter import collect
+from dalembert.records import record
 from dalembert.spatial import se3
 from dalembert.systems.carried import Carried
 
@@ -29,7 +30,7 @@ TRACED_FROM = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class RobotDynamics(Carried):
     """A tree of rigid links; every joint moves on its own."""
 

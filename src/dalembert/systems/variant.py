@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import DalembertError, FormulationError, UnknownNameError
 from dalembert.formulations.registry import Formulation, Quantity, suggest
+from dalembert.records import record
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Dynamics
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Variant:
     """One kernel's worth of a catalogue."""
 

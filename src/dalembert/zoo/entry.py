@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from dalembert.records import record
 from dalembert.sources import DOCUMENTS
 
 LECTURE = DOCUMENTS["000"].title
@@ -13,7 +13,7 @@ LECTURE = DOCUMENTS["000"].title
 Built = TypeVar("Built", covariant=True)  # a Robot, or another system
 
 
-@dataclass(frozen=True)
+@record
 class Entry(Generic[Built]):
     """One named robot. `build()` makes it; textbook models take their lengths and masses."""
 

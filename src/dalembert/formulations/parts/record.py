@@ -7,11 +7,11 @@ recursion is made by the run that gives the torques. Without a `Recorder` nothin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from dalembert.records import record
 from dalembert.spatial.arrays import Array
 
 Record: TypeAlias = Callable[..., None]  # record(link, name=value, …)
@@ -42,7 +42,7 @@ class Recorder:
         return flat.reshape(self.links, *shape)
 
 
-@dataclass(frozen=True)
+@record
 class Term:
     """One intermediate of a recursion, for every link: what it is, its shape and its units."""
 

@@ -6,7 +6,6 @@ import functools
 import hashlib
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.program.program import Port, Program
 from dalembert.progress import counting, on_terminal, progress_bar
+from dalembert.records import record
 
 if TYPE_CHECKING:
     from dalembert.kernels.call.check import Check
@@ -99,7 +99,7 @@ class _Code:
         return "\n".join(parts)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Kernel:
     """A compiled function of arrays; `ufunc` is what to call."""
 

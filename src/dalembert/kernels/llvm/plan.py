@@ -1,7 +1,5 @@
 """What the functions around a program's parts are written from: its arguments, its frame, its parts."""
 
-from dataclasses import dataclass
-
 from dalembert.kernels.llvm import calls, layout
 from dalembert.kernels.llvm.stack import MOST_ON_STACK, Block, spilled
 from dalembert.kernels.llvm.text import Text, Vector
@@ -9,11 +7,12 @@ from dalembert.kernels.llvm.transpose import UNROLLED
 from dalembert.kernels.program.components import Schedule
 from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.program.segments import Part
+from dalembert.records import record
 
 MOST_ASKED = 40 * 1024  # bytes of results of one register of states
 
 
-@dataclass(frozen=True)
+@record
 class Argument:
     """One argument of the loop: where its strides and its slots of the frame are."""
 
@@ -28,7 +27,7 @@ class Argument:
         return layout.suffix(self.port.shape)
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """What all functions here are written from."""
 

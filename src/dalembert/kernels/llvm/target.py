@@ -9,14 +9,14 @@ import importlib
 import os
 import platform
 import sys
-from dataclasses import dataclass
 
 import numpy as np
 
 from dalembert.errors import CompileError
+from dalembert.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Target:
     """What LLVM is told: triple, cpu and features; `bits` is the width of a vector register."""
 

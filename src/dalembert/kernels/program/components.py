@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from dalembert.kernels.program.joint import joint_operations
 from dalembert.kernels.program.program import LEAVES, Op, Port, Program, program
 from dalembert.kernels.program.segments import LONGEST, StackFrame, framed
+from dalembert.records import record
 
 MANY = 4000  # operations of a program that is looked at for groups
 SMALL = 200  # operations of a group that is not worth a call of its own
@@ -25,7 +25,7 @@ _COMMUTE = frozenset({Op.ADD, Op.MUL})  # to the last bit
 _ZEROS = 100  # results that are worth setting before the states are gone through
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """One group: the program that computes it, and its inputs and results as slots of the whole.
 
@@ -38,7 +38,7 @@ class Call:
     writes: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Groups:
     """Different programs, and the calls of them; none where the whole does not fall into groups.
 
@@ -53,7 +53,7 @@ class Groups:
     crossing: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class Schedule:
     """Frames of the parts, and the calls of them; without calls the one frame is the program's own.
 

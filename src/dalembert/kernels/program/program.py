@@ -9,9 +9,10 @@ import enum
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+
+from dalembert.records import record
 
 
 class Op(enum.IntEnum):
@@ -75,7 +76,7 @@ BINARY = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@record
 class Port:
     """A named input or output array of one state.
 
@@ -92,7 +93,7 @@ class Port:
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Program:
     """Instructions and ports; `a` and `b` are value numbers smaller than the instruction's own.
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
 
 from dalembert.kernels.program.program import LEAVES, Op, Port, Program, program
+from dalembert.records import record
 
 LONG = 20_000  # operations, and four times the results, of a program that is cut
 LONGEST = 1500  # operations of one part
@@ -28,7 +29,7 @@ _REACH = 0.2  # of a part's length, in which the narrowest place to cut is looke
 Rows = Sequence[tuple[int, int, int]]  # (operation, a, b) of every value
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """A piece of a program; its inputs are slots of the frame, and `places` those of its results."""
 
@@ -36,7 +37,7 @@ class Part:
     places: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class StackFrame:
     """All parts in their order, and how many slots they share: inputs, outputs, what crosses."""
 
