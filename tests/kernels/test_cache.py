@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from dalembert.errors import SettingError
 from dalembert.kernels.call import cache
+from dalembert.kernels.call.folder import Folder
 
 KEY, PAYLOAD = "robot\nfloat64\nx86-64-v3", bytes(range(256)) * 8
 
@@ -25,6 +26,7 @@ def folder(tmp_path, monkeypatch):
     path = tmp_path / "cache"
     monkeypatch.setenv("DALEMBERT_CACHE", str(path))
     monkeypatch.setattr(cache, "_warned", set())
+    monkeypatch.setattr(cache, "_room", {})
     return path
 
 
@@ -236,6 +238,25 @@ def test_the_least_recently_used_go_first(folder, monkeypatch):
     cache.put("d", bytes(9_000))
     cache.put("e", bytes(9_000))
     assert [key for key in "abcde" if cache.get(key)] == ["a", "c", "d", "e"]
+
+
+def test_of_many_entries_not_all_are_looked_at_for_each_new_one(folder, monkeypatch):
+    monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", "320000")
+    monkeypatch.setattr(cache, "_MANY", 8)
+    looks, look = [], Folder.files
+    monkeypatch.setattr(Folder, "files", lambda self: looks.append(self) or look(self))
+    for key in range(9):
+        cache.put(str(key), bytes(10_000))
+    assert len(looks) == 9  # few are, always
+    for key in range(9, 11):
+        cache.put(str(key), bytes(10_000))
+    assert len(looks) == 9  # 230 kB were free, of which this process may take an eighth
+    for key in range(11, 100):
+        cache.put(str(key), bytes(10_000))
+        assert sum(each.stat().st_size for each in folder.iterdir()) <= 320_000
+    monkeypatch.setattr(Folder, "files", look)
+    assert 20 < sum(cache.get(str(key)) is not None for key in range(100)) < 32
+    assert len(looks) < 100
 
 
 @pytest.mark.parametrize(

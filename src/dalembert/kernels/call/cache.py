@@ -35,9 +35,13 @@ _LENGTHS = struct.Struct("<QQ")
 _HEADER = len(MAGIC) + 32 + _LENGTHS.size
 _ENTRY = re.compile(r"dalembert-[0-9a-f]{64}\.o")
 _TEMPORARY = re.compile(r"dalembert-[0-9a-f]{32}\.tmp")
+_MANY = 1000  # entries from which on not all are looked at for each new one
+_SHARE = 16  # of a full cache of so many, that is made free at once
+_WRITERS = 8  # processes that may fill what was found free without looking again
 _ABANDONED = 3600.0  # seconds after which a temporary file belongs to nobody
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _warned: set[str] = set()
+_room: dict[tuple[int, int], int] = {}  # bytes that folders, by their numbers, have free
 
 
 class Entry(NamedTuple):
@@ -105,7 +109,8 @@ def put(key: str, payload: bytes) -> None:
                 folder.replace(_name(key), by=temporary)
         finally:
             _remove(folder, temporary)  # nothing there unless it failed or was interrupted
-        _prune(folder, largest)
+        if not _fits(folder, len(payload)):
+            _prune(folder, largest)
 
 
 def clear() -> None:
@@ -131,16 +136,16 @@ def discard(names: Iterable[str]) -> None:
 
 
 def _entries(folder: Folder) -> Iterator[Entry]:
-    for name in folder.names():
+    for name, status in folder.files():
         if not _ENTRY.fullmatch(name):
             continue
-        with contextlib.suppress(FileNotFoundError):  # another process was faster
-            status = folder.look(name)
-            try:
-                whole = _whole(_read(folder, name, used=False))
-            except OSError:
-                whole = False
-            yield Entry(name, status.st_size, status.st_mtime, whole)
+        try:
+            whole = _whole(_read(folder, name, used=False))
+        except FileNotFoundError:  # another process was faster
+            continue
+        except OSError:
+            whole = False
+        yield Entry(name, status.st_size, status.st_mtime, whole)
 
 
 def _name(key: str) -> str:
@@ -226,20 +231,27 @@ def _remove(folder: Folder, name: str) -> None:
         folder.remove(name)
 
 
+def _fits(folder: Folder, size: int) -> bool:
+    """Whether so many bytes are known to have been free when this process last looked at all."""
+    _room[folder.number] = _room.get(folder.number, 0) - size
+    return _room[folder.number] > 0
+
+
 def _prune(folder: Folder, largest: int, abandoned: float = _ABANDONED) -> None:
     """Remove what has not been used for longest, until `largest` bytes are left."""
     found = []
     with contextlib.suppress(OSError):
-        for name in folder.names():
-            with contextlib.suppress(FileNotFoundError):  # another process was faster
-                status = folder.look(name)
-                age = time.time() - status.st_mtime
-                if _ENTRY.fullmatch(name):
-                    found.append((status.st_mtime, status.st_size, name))
-                elif _TEMPORARY.fullmatch(name) and age >= abandoned:
-                    _remove(folder, name)
-    total = 0
-    for _, size, name in sorted(found, reverse=True):
-        total += size
-        if total > largest:
+        for name, status in folder.files():
+            if _ENTRY.fullmatch(name):
+                found.append((status.st_mtime, status.st_size, name))
+            elif _TEMPORARY.fullmatch(name) and time.time() - status.st_mtime >= abandoned:
+                _remove(folder, name)
+    many, total = len(found) > _MANY, sum(size for _, size, _ in found)
+    if total > largest:
+        left = largest - largest // _SHARE * many
+        for _, size, name in sorted(found):
+            if total <= left:
+                break
             _remove(folder, name)
+            total -= size
+    _room[folder.number] = (largest - total) // _WRITERS if many else 0

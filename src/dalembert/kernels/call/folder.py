@@ -8,10 +8,11 @@ alone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,11 @@ class Folder:
         self._held = os.open(path, _flags("folder")) if HELD else None
         self.status = os.lstat(path) if self._held is None else os.fstat(self._held)
 
+    @property
+    def number(self) -> tuple[int, int]:
+        """What tells it from all others, under whatever path."""
+        return self.status.st_dev, self.status.st_ino
+
     def close(self) -> None:
         """Let go of it."""
         if self._held is not None:
@@ -80,17 +86,16 @@ class Folder:
         """Remove a file."""
         os.unlink(self._place(name), **self._within("dir_fd"))
 
-    def look(self, name: str) -> os.stat_result:
-        """Size and times of a file; links are not followed."""
-        return os.stat(self._place(name), follow_symlinks=False, **self._within("dir_fd"))
-
     def touch(self, name: str, file: int) -> None:
         """Let an open file have been used just now."""
         os.utime(file if os.utime in os.supports_fd else self._place(name))
 
-    def names(self) -> list[str]:
-        """The names of all files."""
-        return os.listdir(self._path if self._held is None else self._held)
+    def files(self) -> Iterator[tuple[str, os.stat_result]]:
+        """All that is there, with sizes and times; what goes away meanwhile is left out."""
+        with os.scandir(self._path if self._held is None else self._held) as found:
+            for entry in found:
+                with contextlib.suppress(FileNotFoundError):
+                    yield entry.name, entry.stat(follow_symlinks=False)
 
     def _place(self, name: str) -> str:
         return name if self._held is not None else os.path.join(self._path, name)
