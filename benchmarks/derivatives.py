@@ -4,6 +4,7 @@
 
 measures robots on a floating base: operations, processor time to the first result, nanoseconds, and how
 long it takes to fill the same bytes, or to write them in the way kernels do without computing anything.
+A second table has the bounds of each row (rooflines.py), and how they stand to the goal of 25 times.
 Pinocchio's derivatives have no batched call, so each state is a call from Python; what the call itself
 costs (measured on a one-joint model) is taken off before the ratio. MuJoCo has finite differences only.
 """
@@ -13,9 +14,12 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import files
 from typing import Any
 
+import limits
 import numpy as np
 import pinocchio as pin
 from casadi_c import casadi_candidate
@@ -23,10 +27,11 @@ from dynamics import ROBOTS, STATES, ours, random_states
 from peers import pinocchio_model, state_by_state
 from rich.console import Console
 from rich.table import Table
+from rooflines import BOUNDS, FarCore
 from timing import Candidate, nanoseconds
 
 import dalembert as dl
-from dalembert.formulations.packed import PACKED
+from dalembert.formulations.packed import LAYOUTS, PACKED
 from dalembert.kernels import Program, build
 from dalembert.kernels.program.program import LEAVES, Op, program
 
@@ -34,6 +39,7 @@ THEIRS = {
     "inverse_dynamics_derivatives": pin.computeRNEADerivatives,
     "forward_dynamics_derivatives": pin.computeABADerivatives,
 }
+GOAL = 25  # times Pinocchio
 FLOATING = {
     "go2": "go2.urdf",
     "g1": "g1_29dof_rev_1_0.urdf",
@@ -73,14 +79,31 @@ def _row(name: str, quantity: str, rounds: int) -> list[str]:
     return [name, label, f"{time:.1f}", *cells, str(operations), f"{operations / time:.1f}"]
 
 
-def floating_table(names: list[str], states: int, rounds: int) -> Table:
+@dataclass(frozen=True)
+class Row:
+    """A kernel, what it costs, and what its bytes and the peer cost: ns per state."""
+
+    robot: str
+    label: str
+    source: Program
+    nv: int
+    first: float  # seconds to the first result
+    bytes: float
+    best: dict[str, float]
+
+    def figures(self) -> list[str]:
+        """The cells of the first table."""
+        source, best = self.source, self.best
+        operations = int(np.sum(~np.isin(source.op, list(LEAVES))))
+        nonzero = int(np.sum(source.op[source.results] != Op.CONST))
+        cells = [self.robot, self.label, f"{self.nv}", f"{operations}", f"{nonzero}"]
+        cells += [f"{self.first:.1f}", f"{self.bytes / 1000:.1f}"]
+        cells += [f"{best[who]:.0f}" for who in ("ours", "fill", "written", "pinocchio")]
+        return [*cells, f"{best['pinocchio'] / best['ours']:.1f}×"]
+
+
+def floating_rows(names: list[str], states: int, rounds: int) -> Iterator[Row]:
     """Robots on a floating base."""
-    table = Table(title=f"{states} states, one thread, float64, row-major; ns per state")
-    for column in ("robot", "derivatives of"):
-        table.add_column(column)
-    columns = ("nv", "operations", "nonzero", "first, s", "kB", "dalembert", "fill", "written")
-    for column in (*columns, "Pinocchio", "ratio"):
-        table.add_column(column, justify="right")
     dl.set_num_threads(1)
     for name in names:
         (path,) = (
@@ -89,17 +112,45 @@ def floating_table(names: list[str], states: int, rounds: int) -> Table:
         robot = dl.Robot.from_urdf(path, base="free")
         peer = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
         for quantity in THEIRS:
-            label = quantity.removesuffix("_derivatives").replace("_", " ")
-            table.add_row(name, label, *_floating(robot, peer, quantity, "dense", states, rounds))
-            if quantity in PACKED:
-                figures = _floating(robot, peer, quantity, "packed", states, rounds)
-                table.add_row(name, f"{label}, packed", *figures)
+            for layout in LAYOUTS if quantity in PACKED else LAYOUTS[:1]:
+                yield _floating(name, robot, peer, quantity, layout, states, rounds)
+
+
+def floating_table(rows: list[Row], states: int) -> Table:
+    """What they take, beside Pinocchio."""
+    table = Table(title=f"{states} states, one thread, float64, row-major; ns per state")
+    for column in ("robot", "derivatives of"):
+        table.add_column(column)
+    columns = ("nv", "operations", "nonzero", "first, s", "kB", "dalembert", "fill", "written")
+    for column in (*columns, "Pinocchio", "ratio"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*row.figures())
+    return table
+
+
+def bounds_table(rows: list[Row]) -> Table:
+    """What they take at least, by what binds, beside what the goal allows."""
+    table = Table(title=f"ns per state at least; the goal is {GOAL} times Pinocchio")
+    for column in ("robot", "derivatives of"):
+        table.add_column(column)
+    columns = (*BOUNDS, "bytes", "kB code", "dalembert", "reached", "goal", "bound of goal")
+    for column in columns:
+        table.add_column(column, justify="right")
+    core = FarCore.measured()
+    for row in rows:
+        found = core.bounds(row.source) | {"bytes": row.best["fill"]}
+        code, most, ours = found.pop("kB code"), max(found.values()), row.best["ours"]
+        goal = row.best["pinocchio"] / GOAL
+        cells = [*(f"{x:.0f}" for x in found.values()), f"{code:.0f}", f"{ours:.0f}"]
+        share = [f"{most / ours:.0%}", f"{goal:.0f}", f"{most / goal:.0%}"]
+        table.add_row(row.robot, row.label, *cells, *share)
     return table
 
 
 def _floating(
-    robot: dl.Robot, peer: Any, quantity: str, layout: str, count: int, rounds: int
-) -> list[str]:
+    name: str, robot: dl.Robot, peer: Any, quantity: str, layout: str, count: int, rounds: int
+) -> Row:
     start = time.process_time()
     kernel = robot.kernel(quantity, out_layout=layout)
     states = robot.random_state(np.random.default_rng(0), count)
@@ -117,12 +168,10 @@ def _floating(
         },
         rounds,
     )
-    operations = int(np.sum(~np.isin(source.op, list(LEAVES))))
-    nonzero = int(np.sum(source.op[source.results] != Op.CONST))
-    figures = [f"{robot.nv}", f"{operations}", f"{nonzero}", f"{first:.1f}"]
-    figures.append(f"{sum(x.nbytes for x in out) / count / 1000:.1f}")
-    figures += [f"{best[who]:.0f}" for who in ("ours", "fill", "written", "pinocchio")]
-    return [*figures, f"{best['pinocchio'] / best['ours']:.1f}×"]
+    label = quantity.removesuffix("_derivatives").replace("_", " ")
+    label = f"{label}, packed" if layout == "packed" else label
+    size = sum(x.nbytes for x in out) / count
+    return Row(name, label, source, robot.nv, first, size, best)
 
 
 def _written(source: Program) -> np.ufunc:
@@ -143,4 +192,7 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=20, help="turns per candidate")
     chosen = parser.parse_args()
     console = Console(width=max(Console().width, 160))
-    console.print(floating_table(chosen.robots, chosen.states, chosen.rounds))
+    found = list(floating_rows(chosen.robots, chosen.states, chosen.rounds))
+    console.print(floating_table(found, chosen.states))
+    if limits.available():
+        console.print(bounds_table(found))

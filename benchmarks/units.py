@@ -113,13 +113,17 @@ def _function(name: str, mix: Sequence[str], count: int) -> str:
         for own, kind in enumerate(mix)
     )
     clobbered = ",".join(chain((f"~{{xmm{k}}}" for k in range(28)), ["~{k2}", "~{memory}"]))
-    text = "\\0A".join(lines)
+    return turns(name, "\\0A".join(lines), f"r,{clobbered}")
+
+
+def turns(name: str, text: str, constraints: str) -> str:
+    """`void name(i64 n, ptr p)`: n turns of some instructions."""
     return f"""define void @{name}(i64 %n, ptr %p) #0 {{
 entry:
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %j, %loop ]
-  call void asm sideeffect "{text}", "r,{clobbered}"(ptr %p)
+  call void asm sideeffect "{text}", "{constraints}"(ptr %p)
   %j = add i64 %i, 1
   %more = icmp ult i64 %j, %n
   br i1 %more, label %loop, label %out
