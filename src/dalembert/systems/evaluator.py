@@ -18,6 +18,7 @@ from dalembert import bridge
 from dalembert.errors import ShapeError
 from dalembert.kernels import Kernel, Port, Program, build, fast_call, source_digest
 from dalembert.kernels.call.whose import mapped_over, on_device
+from dalembert.kernels.llvm.early import begin
 from dalembert.systems import by_tree, on_symbols
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.others_arrays import OnOthersArrays, Parameters, arrays_of
@@ -158,6 +159,7 @@ class Evaluator(OnOthersArrays):
         A `numeric` function runs on numbers too. `make_program` traces it, where that is done apart.
         """
         if key not in self._kernels:
+            begin()  # a compiled kernel is linked, or else compiled, with it
             sources = [source_digest(package) for package in self.dynamics.traced_from]
             if make_program is not None:
                 sources.append(source_digest("dalembert.systems"))

@@ -78,11 +78,11 @@ class _Code:
         return found[HANDLER], (loaded, found)
 
     def _compile(self, dtype: str) -> bytes:
-        from dalembert.kernels.llvm.codegen import object_code
+        from dalembert.kernels.llvm.codegen import object_code, ready
 
         with progress_bar(f"compiling {self._name}", on_terminal()) as report:
             report(0.0)
-            with counting(report, _TRACED):
+            with ready(self._target, get_num_threads()), counting(report, _TRACED):
                 program = self.program()
             report(_TRACED)
             registers.compiling()

@@ -31,8 +31,11 @@ _new: dict[str, tuple[str, str]] = {}
 def source_digest(package: str = "dalembert.kernels") -> str:
     """Hash of the sources of a package, by which compiled code notices that they have changed.
 
-    Where they changed after they were imported, a word that no other process has.
+    Where they changed after they were imported, and where the cache is off so that nobody asks, a
+    word that no other process has.
     """
+    if cache.directory() is None:
+        return _unlike_any_other()
     files = _files(package)
     if not _before_import(files):
         return _unlike_any_other()

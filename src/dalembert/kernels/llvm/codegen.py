@@ -6,9 +6,10 @@ LLVM is loaded only here and only when something is compiled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import string_at
 from functools import cache, partial
+from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from dalembert.errors import CompileError
@@ -157,6 +158,26 @@ def _tools(target: Target) -> Iterator[_Tools]:
         yield tools
     finally:
         idle.append(tools)
+
+
+@contextmanager
+def ready(target: Target, threads: int) -> Iterator[None]:
+    """Make tools for two threads on another one during the block, where there are none yet."""
+    if threads < 2 or _idle.get(target):
+        yield
+        return
+    helper = Thread(target=_stock, args=(target,))
+    helper.start()
+    try:
+        yield
+    finally:
+        helper.join()
+
+
+def _stock(target: Target) -> None:
+    with suppress(Exception):  # what is wrong shows again where something is compiled
+        _tuning(target)
+        _idle[target] = [_new_tools(target) for _ in range(2)]
 
 
 def _new_tools(target: Target) -> _Tools:
