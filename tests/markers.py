@@ -105,7 +105,7 @@ MARKED = {
         "report/test_studio_page.py",
         "symbolic/test_printing.py",
     ),
-    "gpu_text": ("kernels/test_c_source.py", "kernels/test_cuda_source.py", "test_device.py"),
+    "gpu_text": ("kernels/test_c_source.py", "kernels/test_cuda_source.py", "device/"),
 }
 
 # What depends on the versions of Python, NumPy and the rest, in a minute or two: every session of

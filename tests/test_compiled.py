@@ -1,5 +1,8 @@
 """Compiled = interpreted = plain NumPy, and forward ∘ inverse = identity."""
 
+from collections.abc import Collection
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,38 +25,52 @@ def relative(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.max(np.abs(a - b)) / max(1e-300, np.max(np.abs(b))))
 
 
-def check(robot: Robot, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> None:
-    """All three ways, on a batch; a single state stands for the plain run."""
-    state = {"q": q, "qd": qd, "qdd": qdd}
-    condition = np.linalg.cond(robot.mass_matrix(q)).max()
+def check(robot: Robot, states: tuple[np.ndarray, ...], compiled: Collection[str]) -> None:
+    """Traced = plain for every quantity, and machine code = traced for those `compiled`.
+
+    On a batch (q, q̇, q̈); a single state stands for the plain run.
+    """
+    state = dict(zip(("q", "qd", "qdd"), states, strict=True))
+    ways = {name: partial(interpreted, robot, name) for name in QUANTITIES}
+    condition = np.linalg.cond(ways["mass_matrix"](state["q"])).max()
     for quantity, inputs in QUANTITIES.items():
         # accelerations carry the rounding of M⁻¹
         tolerance = 1e-12 * (max(1.0, condition / 100) if quantity == "forward_dynamics" else 1.0)
         arrays = [state[name] for name in inputs]
-        compiled = getattr(robot, quantity)(*arrays)
-        interpreted = interpret(robot.program(quantity), *arrays)[0]
+        traced = ways[quantity](*arrays)
         plain = robot.reference(quantity, *(a[0] for a in arrays))
-        assert relative(compiled, interpreted) < tolerance
-        assert relative(compiled[0], plain) < tolerance
-    tau = robot.inverse_dynamics(q, qd, qdd)
-    assert relative(robot.forward_dynamics(q, qd, tau), qdd) < 1e-12 * max(10.0, condition)
+        assert relative(traced[0], plain) < tolerance
+        if quantity in compiled:
+            ways[quantity] = getattr(robot, quantity)
+            assert relative(ways[quantity](*arrays), traced) < tolerance
+    tau = ways["inverse_dynamics"](*states)
+    again = ways["forward_dynamics"](state["q"], state["qd"], tau)
+    assert relative(again, state["qdd"]) < 1e-12 * max(10.0, condition)
+
+
+def interpreted(robot: Robot, quantity: str, *arrays: np.ndarray) -> np.ndarray:
+    """What the program of a quantity computes, without machine code."""
+    return interpret(robot.program(quantity), *arrays)[0]
 
 
 @pytest.mark.parametrize("name", names())
 def test_zoo(name):
     robot = dl.load(name)
-    check(robot, *robot.random_state(np.random.default_rng(1), size=19))
+    check(robot, robot.random_state(np.random.default_rng(1), size=19), QUANTITIES)
 
 
 @pytest.mark.parametrize("part", range(4))
 @given(seed=seeds)
 @settings(max_examples=50)
 def test_random_trees(part, seed):
-    """Two hundred trees of all joint types, in four parts that may run side by side."""
+    """Two hundred trees of all joint types, in four parts that may run side by side.
+
+    Each is traced for every quantity and compiled for one of them, in turn.
+    """
     rng = np.random.default_rng([part, seed])
     model = random_model(rng, n=int(rng.integers(1, 5)))
-    states = [random_state(model, rng) for _ in range(3)]
-    check(Robot(model), *(np.stack(column) for column in zip(*states, strict=True)))
+    states = zip(*(random_state(model, rng) for _ in range(3)), strict=True)
+    check(Robot(model), tuple(map(np.stack, states)), (rng.choice(list(QUANTITIES)),))
 
 
 def test_a_plain_number_beside_float32_leaves_it_float32():

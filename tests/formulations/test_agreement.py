@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import dalembert as dl
 from dalembert.errors import FormulationError
@@ -69,7 +69,6 @@ def test_zoo(name):
 
 
 @given(seeds)
-@settings(max_examples=100)
 def test_random_mechanisms(seed):
     rng = np.random.default_rng(seed)
     compare(Robot(random_model(rng, n=int(rng.integers(1, 7)))), rng)

@@ -1,14 +1,17 @@
 """Object code in memory becomes functions of this process."""
 
 import ctypes
+import gc
 import math
+import subprocess
+import sys
 import threading
 
 import llvmlite.binding as llvm
 import pytest
 
 from dalembert.errors import CompileError
-from dalembert.kernels.llvm.load import load, pack
+from dalembert.kernels.llvm.load import Loaded, load, pack
 
 SOURCE = """
 declare double @{function}(double)
@@ -74,3 +77,32 @@ def test_threads_may_load_at_the_same_time():
 def test_what_cannot_be_linked_is_an_error(code, symbols):
     with pytest.raises(CompileError, match="could not be linked"):
         load(code, symbols)
+
+
+class WithoutSymbols(dict):
+    """What LLVM gives for code in which nothing can be found."""
+
+    closed = False
+
+    def close(self):
+        self.closed = True
+
+
+def test_code_without_its_symbols_is_given_back_and_says_no_more(monkeypatch):
+    said, tracker = [], WithoutSymbols()
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    with pytest.raises(KeyError):
+        Loaded(tracker, None, ["f"])
+    gc.collect()
+    assert tracker.closed and not said
+
+
+def test_code_that_outlives_its_module_at_exit_is_silent():
+    """Modules lose their names before the last objects go: a message then would be noise."""
+    script = (
+        "import builtins\nfrom dalembert.kernels.llvm import load\n"
+        "class Kept:\n    def close(self): pass\n"
+        "builtins.kept = load.Loaded(Kept(), None, [])\nvars(load).clear()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -20,27 +20,44 @@ def ur5_page(tmp_path_factory):
     return written(dl.load("ur5"), tmp_path_factory.mktemp("ur5"))
 
 
+@pytest.fixture(scope="session")
+def tabs(browser):
+    """Tabs for the next tests: opening a page in one that is there costs a quarter of a new one.
+
+    Pages of the library store nothing, so nothing of a test is left once its page is.
+    """
+    return []
+
+
 @pytest.fixture
-def open_page(browser):
+def open_page(browser, tabs):
     """Open a file offline at a width; everything wrong on the page fails the test at its end."""
-    contexts, wrong = [], []
+    used, wrong = [], []
+    heard = {
+        "console": lambda message: wrong.append(f"{message.type}: {message.text}"),
+        "pageerror": lambda error: wrong.append(str(error)),
+        "requestfailed": lambda request: wrong.append(f"failed: {request.url}"),
+        "request": lambda request: outside(request.url, wrong),
+    }
 
     def open_(path, width=1280, scheme="light", at=None):
-        context = browser.new_context(
-            viewport={"width": width, "height": 850}, color_scheme=scheme, offline=True
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: wrong.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
-        page.on("request", lambda request: outside(request.url, wrong))
+        page = tabs.pop() if tabs else browser.new_context(offline=True).new_page()
+        used.append(page)
+        page.set_viewport_size({"width": width, "height": 850})
+        page.emulate_media(media="screen", color_scheme=scheme)
+        for event, act in heard.items():
+            page.on(event, act)
         page.goto(path.as_uri() + ("" if at is None else f"#t={at}"))
         return page
 
     yield open_
-    for context in contexts:
-        context.close()
+    for page in used:
+        for event, act in heard.items():
+            page.remove_listener(event, act)
+        page.goto("about:blank")
+        page.mouse.move(0, 0)
+        page.context.clear_permissions()
+    tabs.extend(used)
     # software rendering is slow, and the driver says so
     assert not [message for message in wrong if "GPU stall due to ReadPixels" not in message]
 

@@ -18,7 +18,8 @@ from dalembert.constraints.with_contacts import WithContacts
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import INPUTS, Quantity
 from dalembert.model.parameter import parameter_vector
-from dalembert.systems.dynamics import Dynamics, Rows, StepBack
+from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.held import Rows, StepBack
 
 TRACED_FROM = (
     "dalembert.bridge",

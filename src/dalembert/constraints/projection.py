@@ -20,7 +20,7 @@ from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.ldl import ldl
 from dalembert.linalg.symmetric import symmetric
-from dalembert.systems.dynamics import StepBack
+from dalembert.systems.held import StepBack
 
 # from the error of an integration step to rounding
 NEWTON_STEPS = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalembert.systems.dynamics import UNITS
+from dalembert.systems.coordinates import UNITS
 from dalembert.systems.system import System
 
 

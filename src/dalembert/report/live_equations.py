@@ -11,7 +11,8 @@ import numpy as np
 from dalembert.kernels.program.program import Port, Program
 from dalembert.report.live_part import Part, kernel_of
 from dalembert.report.mathematics import NUMBERS, Mathematics
-from dalembert.systems.dynamics import UNITS, Dynamics
+from dalembert.systems.coordinates import UNITS
+from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.evaluator import traced
 from dalembert.systems.system import System
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from dalembert.bridge import is_symbolic
 from dalembert.model.actuators import Actuator
-from dalembert.systems.dynamics import UNITS, Dynamics
+from dalembert.systems.coordinates import UNITS
+from dalembert.systems.dynamics import Dynamics
 
 
 def control_units(names: Dynamics) -> tuple[str, ...]:

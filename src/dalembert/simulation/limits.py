@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.simulation.checkpoint import SimulationWarning
 from dalembert.simulation.result import unit_attribute
-from dalembert.systems.dynamics import UNITS
+from dalembert.systems.coordinates import UNITS
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:

@@ -7,41 +7,21 @@ what is different of it, and nobody asks for its class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.registry import INPUTS, SIZES, Quantity, Size, suggest
 from dalembert.model.actuators import Actuation
-from dalembert.model.jointed import Kinds
-from dalembert.travel import Portable
+from dalembert.systems.held import Held
 
 if TYPE_CHECKING:
     from dalembert.model.forest import Tree
 
-UNITS = {
-    "q": {"angle": "rad", "length": "m", "quaternion": "1", "unknown": ""},
-    "qd": {"angle": "rad/s", "length": "m/s", "unknown": ""},
-    "qdd": {"angle": "rad/s²", "length": "m/s²", "unknown": ""},
-    "tau": {"angle": "N m", "length": "N", "unknown": ""},
-}
 
-
-StepBack = Callable[..., tuple[Any, Any]]
-
-
-class Rows(NamedTuple):
-    """The constraints at a state: h = 0, A q̇ = b, A q̈ = γ with γ = ḃ − Ȧ q̇."""
-
-    h: Any  # (held,) of the constraints on positions
-    A: Any  # (rows, nv)
-    b: Any  # (rows,)
-    drift: Any  # γ (rows,)
-
-
-class Dynamics(Portable):
+class Dynamics(Held):
     """M q̈ + h + Aᵀλ = τ + ψ with its manifold, friction, limits, frames and constraints.
 
     Parameters that are still open are bound with `bind` before anything is computed.
@@ -52,13 +32,9 @@ class Dynamics(Portable):
     inputs: ClassVar[Mapping[str, tuple[Size, ...]]] = INPUTS
     traces: bool = True  # whether its functions run on symbols; a sparse system's run on numbers
 
-    # who it is: fields or properties of every system
+    # fields or properties of every system, as its name and coordinates are
     if TYPE_CHECKING:
 
-        @property
-        def name(self) -> str: ...
-        @property
-        def coordinates(self) -> tuple[str, ...]: ...
         @property
         def catalogue(self) -> Mapping[str, Quantity]: ...  # the quantities there are
         @property
@@ -118,84 +94,12 @@ class Dynamics(Portable):
         """What the formulations of its catalogue take as their first argument."""
         return self
 
-    # coordinates
-
     @property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return len(self.coordinates)
+    def free(self) -> Dynamics:
+        """The same system without its constraints."""
+        return self
 
-    @property
-    def nv(self) -> int:
-        """Number of velocities."""
-        return len(self.velocities)
-
-    @property
-    def velocities(self) -> tuple[str, ...]:
-        """Names of the velocities (nv)."""
-        return self.coordinates
-
-    @property
-    def kinds(self) -> Kinds:
-        """What each entry of q, and of q̇ and τ, is: angle, length, quaternion or unknown."""
-        return Kinds(("unknown",) * self.nq, ("unknown",) * self.nv)
-
-    def units(self, of: str) -> tuple[str, ...]:
-        """Units of the entries of "q", "qd", "qdd" or "tau", empty where unknown."""
-        kinds = self.kinds.q if of == "q" else self.kinds.v
-        return tuple(UNITS[of][kind] for kind in kinds)
-
-    @property
-    def lower(self) -> np.ndarray:
-        """Lower limits (nv,) of the joints, −∞ where there is none."""
-        return np.full(self.nv, -np.inf)
-
-    @property
-    def upper(self) -> np.ndarray:
-        """Upper limits (nv,) of the joints, ∞ where there is none."""
-        return np.full(self.nv, np.inf)
-
-    @property
-    def velocity_limit(self) -> np.ndarray:
-        """Largest speeds (nv,) of the joints, ∞ where there is none."""
-        return np.full(self.nv, np.inf)
-
-    @property
-    def effort_limit(self) -> np.ndarray:
-        """Largest torques or forces (nv,) of the drives, ∞ where there is none."""
-        return np.full(self.nv, np.inf)
-
-    # the manifold of q
-
-    def neutral(self) -> np.ndarray:
-        """The reference configuration (nq,)."""
-        return np.zeros(self.nq)
-
-    def first_velocity(self, q: Any) -> np.ndarray:
-        """The velocity (nv,) a motion starts with where none is given: rest."""
-        return np.zeros((*q.shape[:-1], self.nv))
-
-    def integrate(self, q: Any, step: Any) -> Any:
-        """q (nq,) moved by the velocity `step` (nv,) for unit time."""
-        return q + step
-
-    def difference(self, q: Any, to: Any) -> Any:
-        """The shortest step (nv,) with integrate(q, step) = to."""
-        return to - q
-
-    def rate(self, q: Any, qd: Any) -> Any:
-        """dq/dt (nq,) for the velocity qd (nv,)."""
-        return qd
-
-    def pull_back(self, step: Any, velocity: Any) -> Any:
-        """The rate (nv,) of Ω = `step` at which integrate(q, Ω) moves with `velocity`."""
-        return velocity
-
-    def normalised(self, q: Any) -> Any:
-        """q (..., nq) with quaternions of unit length."""
-        return q
-
-    # M q̈ + h = τ + ψ
+    # M q̈ + h + Aᵀλ = τ + ψ
 
     def quantity(self, name: str) -> Quantity:
         """The quantity of that name, or an error that suggests the nearest."""
@@ -253,6 +157,14 @@ class Dynamics(Portable):
         Forces that change with time by themselves are those at t; without one they are left out.
         """
         return self.compute("generalized_forces", q=q, qd=qd)
+
+    def forward_dynamics(self, q: Any, qd: Any, tau: Any) -> Any:
+        """q̈ (nv,) with M q̈ + h + Aᵀλ = τ + ψ, constraints not depending on time."""
+        return self.motion(0.0, q, qd, tau)[0]
+
+    def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
+        """(q̈ (nv,), λ (rows,)) with M q̈ + h + Aᵀλ = τ + ψ and A q̈ = γ."""
+        return self.compute("forward_dynamics", q=q, qd=qd, tau=tau), np.zeros(0)
 
     def kinetic_energy(self, q: Any, qd: Any) -> Any:
         """K, joules."""
@@ -344,92 +256,3 @@ class Dynamics(Portable):
     def printed(self) -> tuple[str, ...]:
         """Short names of the quantities that say all of its motion."""
         return ("M", "C", "g")
-
-    # constraints
-
-    moving: bool = False  # whether the equations depend on time
-    resting: bool = False  # whether b = 0 always, so that they do no work
-
-    @property
-    def held_by(self) -> tuple[Any, ...]:
-        """The constraints that hold it."""
-        return ()
-
-    @property
-    def free(self) -> Dynamics:
-        """The same system without its constraints."""
-        return self
-
-    @property
-    def rows(self) -> int:
-        """Number of constraint equations: the length of λ."""
-        return 0
-
-    @property
-    def freedoms(self) -> int:
-        """Degrees of freedom that the constraints leave."""
-        return self.nv
-
-    @property
-    def row_names(self) -> tuple[str, ...]:
-        """A name for every row."""
-        return ()
-
-    @property
-    def row_units(self) -> tuple[str, ...]:
-        """The unit of every entry of λ, empty where unknown."""
-        return ("",) * self.rows
-
-    @property
-    def contact_names(self) -> tuple[str, ...]:
-        """Names of the contact coordinates η of all contacts."""
-        return ()
-
-    def contact_state(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
-        """(η, η̇), an entry for every name of `contact_names`."""
-        return np.zeros(0), np.zeros(0)
-
-    def at(self, q: Any, qd: Any = None, t: Any = None) -> Rows:
-        """The constraints at a state; none."""
-        return Rows(np.zeros(0), np.zeros((0, self.nv)), np.zeros(0), np.zeros(0))
-
-    def closing(self, q: Any) -> tuple[Any, Any]:
-        """(h (held,), A (held, nv)) of the constraints on positions, at time zero; none."""
-        return np.zeros(0), np.zeros((0, self.nv))
-
-    @property
-    def rubbing(self) -> tuple[int, ...]:
-        """Rows whose λ is a normal force that friction is in proportion to."""
-        return ()
-
-    def friction_loss(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
-        """Power, W, that friction at the constraints takes."""
-        return 0.0
-
-    def pivots_at(self, q: Any, t: Any = None, known: Sequence[str] = ()) -> Any:
-        """Independent `rows` and the velocities (`columns`) they determine at a posture, numbers.
-
-        One of those `known` (their keys) or the system's own, as long as they are good ones there.
-        """
-        raise FormulationError(f"{self.name} has no constraints to choose from")
-
-    def forward_dynamics(self, q: Any, qd: Any, tau: Any) -> Any:
-        """q̈ (nv,) with M q̈ + h + Aᵀλ = τ + ψ, constraints not depending on time."""
-        return self.motion(0.0, q, qd, tau)[0]
-
-    def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
-        """(q̈ (nv,), λ (rows,)) with M q̈ + h + Aᵀλ = τ + ψ and A q̈ = γ."""
-        return self.compute("forward_dynamics", q=q, qd=qd, tau=tau), np.zeros(0)
-
-    def project(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
-        """(q, q̇) nearest to these, in the metric M, with h = 0 and A q̇ = b."""
-        return q, qd
-
-    @property
-    def steps_back(self) -> tuple[tuple[StepBack, int], ...]:
-        """Functions (system, q, q̇, t) → (q, q̇), and how often each is run: together `project`."""
-        return ()
-
-    def meets(self, q: Any, qd: Any, t: Any, tolerance: float) -> Any:
-        """Whether h and A q̇ − b are within `tolerance` of the natural size of their rows."""
-        return True

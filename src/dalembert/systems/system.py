@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.model.jointed import Kinds
-from dalembert.systems.dynamics import Dynamics, Rows
+from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.evaluator import Parameters
+from dalembert.systems.held import Rows
 from dalembert.systems.limits import between
 from dalembert.systems.rollout_methods import Rollouts
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.constraints.solve.solver import Solver
-from dalembert.systems.dynamics import Dynamics, Rows
+from dalembert.systems.dynamics import Dynamics
+from dalembert.systems.held import Rows
 
 
 class Solved(Dynamics):

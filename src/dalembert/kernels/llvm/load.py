@@ -7,7 +7,7 @@ import gc
 import itertools
 import struct
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dalembert.errors import CompileError
@@ -35,17 +35,18 @@ class Loaded:
     def __init__(
         self, tracker: "ResourceTracker", linker: "LLJIT", symbols: Collection[str]
     ) -> None:
-        self._addresses = {symbol: int(tracker[symbol]) for symbol in symbols}
         # LLVM's objects free themselves when collected, in any order and any thread: they are kept
         # where the collector does not come
         self._number = next(_numbers)
         _held[self._number] = tracker, linker
+        self._addresses = {symbol: int(tracker[symbol]) for symbol in symbols}
 
     def __getitem__(self, symbol: str) -> int:
         return self._addresses[symbol]
 
-    def __del__(self) -> None:
-        if not sys.is_finalizing():
+    # Python takes a module's names away before the last objects, at exit: this one is held here
+    def __del__(self, at_exit: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not at_exit():
             _dead.append(self._number)
             _unload_dead()
 

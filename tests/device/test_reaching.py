@@ -7,13 +7,13 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import SettingError, ShapeError
-from tests.test_device import DeviceArray, cupy, plain  # noqa: F401  (a fixture)
+from tests.device.cupy_on_host import DeviceArray, plain
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")
 
 
 @pytest.fixture
-def card(cupy, monkeypatch):  # noqa: F811
+def card(cupy, monkeypatch):
     """The stand-in, with the little more that a search asks of CuPy's arrays."""
     for name in ("__le__", "nonzero"):
 
