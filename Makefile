@@ -17,15 +17,15 @@ demo: $(VENV)/.with-view  ## a robot in motion: checks, a million states, a page
 	@$(BIN)/dalembert demo
 
 test: $(VENV)/.with-test  ## all tests and the doctests of src, warnings as errors
-	@$(BIN)/python -m pytest -q -n 2
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-frameworks: $(LARGE)/.made  ## JAX and PyTorch in an environment of their own, every quantity
 	@DALEMBERT_FRAMEWORKS=all $(LARGE)/bin/python -m pytest -q -n 2 tests/frameworks \
 	    tests/test_examples.py -k "frameworks or _with_"
 
 quick: $(VENV)/.with-test  ## most tests in about a minute, kernels kept; left out: tests/markers.py
-	@DALEMBERT_TEST_CACHE=.kernels DALEMBERT_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 tests \
-	    -m "not (slow or process or browser or gpu_text)"
+	@DALEMBERT_TEST_CACHE=.kernels DALEMBERT_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 \
+	    --dist worksteal tests -m "not (slow or process or browser or gpu_text)"
 
 versions: $(VENV)/.with-release  ## the matrix of noxfile.py, with the Pythons that are found
 	@$(BIN)/nox

@@ -30,6 +30,7 @@ from tests.fuzz.outputs import HARMLESS_LATEX, Tags, code, robot, small_page
 
 SHOWN = [name for name in HOSTILE if is_plain(name)]  # the others are refused at the door
 NAMED = [name for name in SHOWN if name]
+NO_CHECKS = ((), ())  # of formulations against each other: no name is in their table
 
 
 def test_names_that_nothing_can_show_are_refused_at_every_door():
@@ -111,12 +112,12 @@ def test_pages_have_the_same_elements_whatever_the_names():
 
 @pytest.fixture(scope="module")
 def plain_page():
-    return Tags(robot_page(robot("plain")))
+    return Tags(robot_page(robot("plain"), checks=NO_CHECKS))
 
 
 @pytest.mark.parametrize("name", ["<!--<script>", "out", "arm/left", "ur5"])
 def test_the_page_of_a_robot_with_a_hostile_name(name, plain_page):
-    found = Tags(robot_page(robot(name)))
+    found = Tags(robot_page(robot(name), checks=NO_CHECKS))
     assert found.tags == plain_page.tags
     assert name in found.words and "Universal Robots" not in " ".join(found.words)
     assert json.loads(found.data)["scene"]["bodies"] == [f"l{name}"]

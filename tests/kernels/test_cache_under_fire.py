@@ -133,9 +133,9 @@ def at_once(folder: Path, questions: list[str]):
             process.communicate()
 
 
-def test_fifty_processes_on_a_cold_cache(tmp_path, answers):
+def test_twenty_processes_on_a_cold_cache(tmp_path, answers):
     folder = tmp_path / "cache"
-    questions = [ASK] * 26 + OTHERS * 8
+    questions = [ASK] * 8 + OTHERS * 4
     with at_once(folder, questions) as (processes, gate):
         os.close(gate)
         got = list(zip(questions, [outcome(process)[0] for process in processes], strict=True))
