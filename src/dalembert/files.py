@@ -7,9 +7,11 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from dalembert.errors import DalembertError
 
 ABANDONED = 86400.0  # seconds after which a part belongs to nobody
 
@@ -38,6 +40,8 @@ def whole(path: Path) -> Iterator[Path]:
         return
     part = _beside(path)
     try:
+        if path.exists():  # what others may not read, they may not read meanwhile either
+            os.close(os.open(part, os.O_CREAT | os.O_EXCL, 0o600))
         yield part
         _synchronised(part)
         if path.exists():
@@ -46,6 +50,17 @@ def whole(path: Path) -> Iterator[Path]:
     except BaseException:
         _removed(part)
         raise
+
+
+@contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """As `whole`, in a folder that is made; an error of the package where the disk refuses."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole(path) as part:
+            yield part
+    except OSError as error:
+        raise DalembertError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 @contextmanager
@@ -78,6 +93,14 @@ def whole_folder(path: Path) -> Iterator[Path]:
     finally:
         _removed(part)
         _removed(old)
+
+
+def fill(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a new folder, by their paths in it."""
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
 
 
 def _beside(path: Path) -> Path:

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import gc
 import os
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
 import dalembert as dl
+from dalembert.files import written
 from dalembert.report.page import write_page
+from dalembert.report.studio.kept import Kept
 from dalembert.simulation.log_write import write_log
 from dalembert.systems.export import export
 
@@ -112,14 +116,73 @@ def fit(folder: Path) -> bytes:
 
 def sweep(folder: Path) -> bytes:
     """A study in a store, gone on with where it is."""
-    from tests.sweeps.studies import REDUCE, arm, settings
+    from tests.sweeps.studies import arm, settings
 
-    over = {"load": [0.0, 1.0, 2.0, 3.0]}
-    found = dl.sweep(arm(), over, settings(), REDUCE, folder / "store", chunk=2, progress=False)
+    over, store = {"load": [0.0, 1.0]}, folder / "store"
+    found = dl.sweep(arm(), over, settings(), "peak_torque", store, chunk=1, progress=False)
     return b"".join(np.asarray(found[name].values).tobytes() for name in sorted(found.data_vars))
 
 
-SIMULATED = ("simulate", "pendulum", "--duration", "0.02", "--out", "{}/run.nc")
+def robot_file(ending: str) -> Callable[[Path], bytes]:
+    """A robot, as `identify --out` writes it."""
+
+    def operation(folder: Path) -> bytes:
+        from dalembert.cli.identify import _write
+
+        arm = dl.load("pendulum")
+        _write(arm.to_urdf() if ending == "urdf" else arm.to_mjcf(), folder / f"arm.{ending}")
+        return b""
+
+    return operation
+
+
+def stored_run(ending: str) -> Callable[[Path], bytes]:
+    """A run, as `simulate --out` writes it; where the disk refuses, it is kept elsewhere."""
+
+    def operation(folder: Path) -> bytes:
+        from dalembert.cli.simulate import write
+
+        with TemporaryDirectory() as other, patch.object(tempfile, "tempdir", other):
+            write(run(), folder / f"run.{ending}")
+        return b""
+
+    return operation
+
+
+@cache
+def _images() -> list[Any]:
+    from PIL import Image
+
+    return [Image.new("P", (40, 30), k) for k in range(3)]
+
+
+def animation(folder: Path) -> bytes:
+    """A GIF."""
+    from dalembert.report.animation import _save
+
+    _save(_images(), folder / "new" / "motion.gif", 50.0)
+    return b""
+
+
+def plot(folder: Path) -> bytes:
+    """A picture of curves."""
+    from dalembert.report.counts import plot_growth
+
+    plot_growth([], folder / "counts.png", 4)
+    return b""
+
+
+def studio(folder: Path) -> bytes:
+    """The file of the studio, saved over what is there."""
+    path = folder / "arm.urdf"
+    if not path.exists():
+        with written(path) as part:
+            part.write_text("<robot name='a'/>" * 100)
+    kept = Kept(path)
+    kept.save("<robot name='b'/>" * 100, kept.read()[1])
+    return b""
+
+
 OPERATIONS: dict[str, Callable[[Path], bytes]] = {
     "cache": cached,
     "checkpoint": checkpoint,
@@ -131,4 +194,12 @@ OPERATIONS: dict[str, Callable[[Path], bytes]] = {
     "equations": command("equations", "pendulum", "--latex", "--out", "{}/a.tex"),
     "fit": fit,
     "sweep": sweep,
+    "export to CasADi": exported("casadi"),
+    "identified URDF": robot_file("urdf"),
+    "identified MJCF": robot_file("xml"),
+    "run as NetCDF": stored_run("nc"),
+    "run as Zarr": stored_run("zarr"),
+    "animation": animation,
+    "plot": plot,
+    "studio": studio,
 }

@@ -20,7 +20,7 @@ from dalembert.errors import DalembertError
 from tests.faults.operations import OPERATIONS
 from tests.faults.shim import DIES, FAULTS, failing
 
-LATER = (".part", ".tmp")  # of a process that was killed, removed by a later one
+LATER = (".part", ".partial", ".tmp")  # of a process that was killed, removed by a later one
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -80,9 +80,10 @@ def judged(name: str, number: int, fault: str, wanted: tuple[bytes, dict[str, by
         left = files(folder)
         if found := wrong(left, wanted[1], fault):
             return f"FAILED {said}: {found}"
-        for path in left:
-            if path.endswith(LATER):
-                os.utime(folder / path, (0.0, 0.0))  # later: long enough to belong to nobody
+        for path in filter(later, left):
+            for x in (folder / path, *(folder / path).parents):
+                if x.name.endswith(LATER):
+                    os.utime(x, (0.0, 0.0))  # later: long enough to belong to nobody
         again = OPERATIONS[name](folder)
         if again != wanted[0]:
             return f"FAILED {said}: another result afterwards"
@@ -90,10 +91,15 @@ def judged(name: str, number: int, fault: str, wanted: tuple[bytes, dict[str, by
         return f"FAILED {said}: afterwards {sorted(lost)}" if lost else said.split(" (")[0]
 
 
+def later(path: str) -> bool:
+    """Whether a file, or a folder it is in, is a part that somebody has left."""
+    return any(name.endswith(LATER) for name in path.split("/"))
+
+
 def wrong(left: dict[str, bytes], wanted: dict[str, bytes], fault: str) -> str:
     """What is wrong with the files that are there after a fault."""
     for path, data in left.items():
-        if path.endswith(LATER):
+        if later(path):
             if fault != "killed":
                 return f"{path} is left"
         elif path in wanted and len(data) != len(wanted[path]) and "store" not in path:

@@ -21,6 +21,13 @@ SHORT = {
     "export to C": (("no space", "killed"), 1),
     "page": (("no memory", "no access"), 1),
     "log": (("no space", "killed"), 3),
+    "sweep": (("no space", "killed"), 61),
+    "run as Zarr": (("input/output", "killed"), 23),
+    "run as NetCDF": (("no space",), 2),
+    "export to CasADi": (("no access", "killed"), 1),
+    "identified URDF": (("no space",), 1),
+    "animation": (("no space", "no memory"), 3),
+    "studio": (("no access", "killed"), 3),
 }
 
 

@@ -56,7 +56,7 @@ def _tried(name: str, seed: int, first: int, count: int, at: Path, folder: Path)
             errors="replace",
             cwd=folder,
             env={**os.environ, "PYTHONPATH": search, "PYTHONHASHSEED": "0"},
-            timeout=120 + 5 * count,
+            timeout=600 + 5 * count,  # beside much other work
             check=False,
         )
     except subprocess.TimeoutExpired:

@@ -82,6 +82,6 @@ def _difference(robot: Robot, motion, theirs: np.ndarray, loss: np.ndarray, whos
 def _largest_moment(robot: Robot) -> float:
     """Σ |I| + Σ m (Σ l)², kg m²: what is added up, and cancels where somebody writes 1e12 m."""
     bodies = robot.model.tree.bodies
-    reach = sum(np.linalg.norm(body.translation) for body in bodies)
+    reach = sum(np.linalg.norm((*body.translation, *body.offset)) for body in bodies)
     mass = sum(float(body.mass) for body in bodies)
     return float(sum(np.abs(body.inertia).sum() for body in bodies) + mass * reach**2)

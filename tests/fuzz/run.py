@@ -38,6 +38,8 @@ LONGEST = 10.0  # seconds of processor time for one case
 GOOD = ("accepted", "refused")
 GROWN, KEPT = 0.4, 300  # share of cases grown from earlier ones, and how many of these are kept
 SETTLED = 20  # cases after which a line that is new says something about the case
+# after so many cases only every so manieth is watched: it takes three times as long as the others
+FAMILIAR, WATCHED = 200, 8
 
 
 @dataclass(frozen=True)
@@ -71,14 +73,15 @@ DOORS = {
     "urdf": Door("readers", "urdf", "read_urdf", 70_000, 1000, grows=True),
     "mjcf": Door("readers", "mjcf", "read_mjcf", 20_000, 1000, grows=True),
     "dictionaries": Door("dictionaries", "case", "outcome", 80_000, 2000, grows=True),
-    "mechanisms": Door("mechanisms", "case", "outcome", 15_000, grows=True),
-    "runs": Door("runs", "case", "outcome", 2_000, 100),
-    "checkpoints": Door("stored", "checkpoint", "resumed", 3_000, 100),
-    "caches": Door("stored", "cached", "served", 3_000, 100),
-    "fits": Door("stored", "fit", "refitted", 1_000, 100),
-    "names": Door("outputs", "case", "outcome", 2_000, 100),
+    "mechanisms": Door("mechanisms", "case", "outcome", 15_000, 1000, grows=True),
+    "runs": Door("runs", "case", "outcome", 2_000),
+    "checkpoints": Door("stored", "checkpoint", "resumed", 3_000),
+    "caches": Door("stored", "cached", "served", 3_000),
+    "stores": Door("stored", "store", "continued", 2_000),
+    "fits": Door("stored", "fit", "refitted", 2_000),
+    "names": Door("outputs", "case", "outcome", 2_000),
     "logs": Door("logs", "case", "outcome", 8_000),
-    "commands": Door("commands", "case", "outcome", 2_000, 50),
+    "commands": Door("commands", "case", "outcome", 2_000),
     "studio": Door("studio", "case", "outcome", 2_000),
     "crashes": Door("crashes", "case", "outcome", 6, 6),
 }
@@ -150,8 +153,10 @@ def made_cases(
     guided = guided and door.grows
     for number in range(first, first + count):
         made = door.case(seed, number, kept)
-        yield number, made, coverage.watched() if guided else nullcontext()
-        if guided and coverage.new and number - first >= SETTLED and len(kept) < KEPT:
+        tried = number - first
+        watched = guided and (tried < FAMILIAR or tried % WATCHED == 0)
+        yield number, made, coverage.watched() if watched else nullcontext()
+        if watched and coverage.new and tried >= SETTLED and len(kept) < KEPT:
             kept.append(made)
 
 

@@ -12,7 +12,7 @@ from tests.fuzz.sound import faults
 # cases of each door that together take about a minute of processor time
 SHORT = {"dictionaries": 1500, "mechanisms": 300, "names": 60}
 FOREIGN = {"urdf": 300, "mjcf": 120, "runs": 40, "commands": 40, "logs": 80, "studio": 100}
-FOREIGN |= {"checkpoints": 40, "caches": 60, "fits": 20}
+FOREIGN |= {"checkpoints": 40, "caches": 60, "fits": 20, "stores": 20}
 
 
 def failures(seen):
@@ -83,6 +83,15 @@ def test_the_second_reader_convicts_other_numbers():
         robot = read(data)
         assert compared(robot, data) == ""
         assert "torques" in compared(robot.with_payload(1.0), data)
+
+
+def test_what_cancels_in_the_second_reader_is_no_other_number():
+    """MuJoCo adds up moments about the centre of the whole: from 1e12 m away nothing is left."""
+    data = b"""<mujoco><worldbody><body><joint type="slide"/><geom size="1"/>
+        <body><joint type="slide" ref="1e12"/><geom size="1"/>
+        <body><joint pos="1 0 0" axis="0 1 0"/><geom size="1"/></body></body></body>
+        </worldbody></mujoco>"""
+    assert like_mujoco(dl.Robot.from_mjcf(data), data) == ""
 
 
 def test_a_crash_is_an_outcome_and_the_cases_after_it_are_tried():

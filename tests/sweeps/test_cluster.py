@@ -57,8 +57,8 @@ def until(done, seconds=300.0):
 
 
 def written(store):
-    """Which chunks the store says are done: a file of the mask for each."""
-    return {int(p.name) for p in (store / "chunk_done").glob("[0-9]*") if p.name.isdigit()}
+    """Which chunks the store says are done: a list for each."""
+    return {int(p.stem.split("-")[1]) for p in (store / "status").glob("chunk-*.json")}
 
 
 def finished(store):

@@ -19,9 +19,10 @@ from dalembert.cli.coordinates import coordinates, parse, state
 from dalembert.cli.output import console, number, print_json, say, show, table
 from dalembert.cli.subject import load
 from dalembert.errors import SettingError, SimulationError, UnknownNameError
-from dalembert.files import whole, whole_folder
+from dalembert.files import fill, whole, whole_folder
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.settings import whole_steps
+from dalembert.simulation.zarr_files import zarr_files
 from dalembert.systems.system import System
 
 CONTROLLERS = ("none", "pd_gravity", "computed_torque")
@@ -139,10 +140,11 @@ def write(run: Any, path: Path) -> None:
 def _written(run: Any, path: Path) -> None:
     if path.suffix == ".zarr":
         try:
-            with whole_folder(path) as part:
-                run.to_zarr(part, mode="w", zarr_format=2)  # quiet in every version of zarr
+            data = zarr_files(run)
         except ImportError:
             raise SimulationError("a .zarr result needs the package zarr; take .nc") from None
+        with whole_folder(path) as part:
+            fill(part, data)
         return
     data = _netcdf(run)
     with whole(path) as part:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.errors import ShapeError
+from dalembert.files import written
 from dalembert.report.colours import PALETTE
 from dalembert.report.figures import figure_of
 from dalembert.report.picture import STYLE, frame_box, limits_of, solid_posture
@@ -67,16 +68,6 @@ def _image(figure: Any) -> Any:
 
 
 def _save(images: list[Any], path: Path, milliseconds: float) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        images[0].save(
-            path,
-            format="GIF",
-            save_all=True,
-            append_images=images[1:],
-            # viewers take less than 20 ms for a mistake
-            duration=max(20, round(milliseconds)),
-            loop=0,
-        )
-    except OSError as error:
-        raise DalembertError(f"cannot write {path}: {error.strerror or error}") from None
+    shown = max(20, round(milliseconds))  # viewers take less than 20 ms for a mistake
+    with written(path) as part:
+        images[0].save(part, "GIF", save_all=True, append_images=images[1:], duration=shown, loop=0)

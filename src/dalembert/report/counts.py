@@ -9,6 +9,7 @@ from typing import Any
 
 from dalembert import formulations
 from dalembert.errors import CompileError, DalembertError, FormulationError
+from dalembert.files import written
 from dalembert.kernels.program.count import Count
 from dalembert.systems.counting import Growth, as_written, count_growth, general_chain
 from dalembert.systems.system import System
@@ -147,8 +148,11 @@ def plot_growth(found: list[Growth], path: Path, most: int = 40) -> None:
     axes.grid(True, which="major", color="0.9")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="upper left", frameon=False, fontsize=8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    kind = path.suffix.lower().removeprefix(".") or "png"
+    if kind not in figure.canvas.get_supported_filetypes():
+        raise DalembertError(f"{path}: no picture ends in {path.suffix!r}; take .png, .svg or .pdf")
+    with written(path) as part:
+        figure.savefig(part, format=kind)
 
 
 def _power(degree: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import DalembertError
+from dalembert.files import written
 from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.loads import Moved
 from dalembert.report.animation import MOST_FRAMES, _image, _save
@@ -48,11 +48,8 @@ def draw(mechanism: Analysis, run: xarray.Dataset, path: Path, moved: Moved | No
         figure.suptitle(
             f"{picture(mechanism.name)}: {float(run.time[-1]):g} s by {run.attrs['method']}"
         )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=110)
-    except OSError as error:
-        raise DalembertError(f"cannot write {path}: {error.strerror or error}") from None
+    with written(path) as part:
+        figure.savefig(part, dpi=110, format="png")
     return path
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.errors import DalembertError, FormulationError
-from dalembert.files import whole
+from dalembert.errors import FormulationError
+from dalembert.files import written
 from dalembert.report import agreement
 from dalembert.report.asset import asset
 from dalembert.report.charts import Plot, motion_charts
@@ -291,9 +291,5 @@ def style(formulas: bool = True) -> str:
 
 def write_page(text: str, path: Path) -> None:
     """Write a page, whole or not at all, making its folder."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as part:
-            part.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DalembertError(f"cannot write {path}: {error.strerror}") from None
+    with written(path) as part:
+        part.write_text(text, encoding="utf-8")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import DalembertError
+from dalembert.files import written
 from dalembert.report.colours import PALETTE
 from dalembert.report.coordinates import coordinates
 from dalembert.report.motion import SampledMotion
@@ -70,11 +71,8 @@ def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
         every = motion.t[-1] / (GHOSTS - 1)
         note = f"one motion, a posture every {every:.1f} s; orange: the way of the tool"
         figure.text(0.03, 0.895, as_label(note), color=FAINT)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            canvas.print_png(path)
-        except OSError as error:
-            raise DalembertError(f"cannot write {path}: {error.strerror}") from None
+        with written(path) as part:
+            canvas.print_png(part)
 
 
 def arm(axes: Any, robot: Robot, motion: SampledMotion) -> None:

@@ -1,28 +1,32 @@
 """Where the chunks of a study are kept: in memory, or in a Zarr store that can be gone on with.
 
-A chunk is written region by region, whole chunks of Zarr each, and marked as done last: one that was
-cut short counts as missing. The store is made under another name and then moved into its place.
+A chunk is written region by region, whole chunks of Zarr each, and listed as done last (`seals`): one
+that was cut short counts as missing. The store is made under another name, then moved into its place.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import SettingError, SimulationError
-from dalembert.files import whole, whole_folder
+from dalembert.files import fill, whole_folder
+from dalembert.simulation.zarr_files import zarr_files
+from dalembert.sweeps.seals import FIRST, FOLDER, Seals, listed, name_of
 from dalembert.sweeps.study import MEANINGS, Chunk, Study, Variable, unknown
 
 if TYPE_CHECKING:
     import xarray
 
-STATUS, DONE = "status", "chunk_done"
+STATUS = "status"
+OLD = "chunk_done"  # the mark of stores without lists, of older versions
 FLAGS = {"long_name": "how the run ended", "flag_values": [0, 1, 2], "flag_meanings": MEANINGS}
 
 
@@ -82,9 +86,11 @@ class Zarr:
 
     def _open(self) -> None:
         try:
-            self._group = _zarr().open_group(self.path, mode="r+")
-            said = json.loads(self._group.attrs["study"])
-        except (OSError, KeyError, ValueError) as error:
+            self._seals = Seals(self.path, _study_text(self.path))
+            said = json.loads(self._seals.study)
+            if (self.path / OLD).exists():
+                raise ValueError("an older version made it, without checksums; it can only be read")
+        except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise SimulationError(
                 f"{str(self.path)!r} is there, but is no store of a sweep ({error}); name another"
             ) from None
@@ -93,6 +99,9 @@ class Zarr:
             raise SimulationError(
                 f"{str(self.path)!r} holds another study: {differs}; name another store, or delete it"
             )
+        with _said(self.path, "read"):
+            _ = self._seals.first
+            self._group = _zarr().open_group(self.path, mode="r+")
 
     @cached_property
     def _labels(self) -> dict[str, list[Any]]:
@@ -104,7 +113,8 @@ class Zarr:
         """Numbers of the chunks that are not done."""
         if self._group is None:
             return list(range(self.study.chunks))
-        return np.flatnonzero(~np.asarray(self._group[DONE][:], dtype=bool)).tolist()
+        with _said(self.path, "read"):
+            return [k for k in range(self.study.chunks) if self._seals.chunk(k) is None]
 
     def begin(self, known: Chunk) -> None:
         """Make the store, as a first chunk shows what is kept; nothing where there is one."""
@@ -115,76 +125,101 @@ class Zarr:
         coords = {**_design(self.study), **known.coordinates}
         order = json.dumps([*coords, *known.variables, STATUS])
         labels = xarray.Dataset({}, coords, _attributes(self.study) | {"order": order})
-        with whole_folder(self.path) as part:
-            labels.to_zarr(part, mode="w", zarr_format=2, consolidated=False)
-            group = _zarr().open_group(part, mode="r+")
-            runs, size = self.study.design.runs, self.study.size
-            for name, kind in known.variables.items():
-                self._create(group, name, kind, runs, size)
-            flags = Variable((), (), "|i1", FLAGS)
-            self._create(group, STATUS, flags, runs, size)
-            self._create(group, DONE, Variable((), (), "|b1", {}), self.study.chunks, 1, "chunk")
-        self._group = _zarr().open_group(self.path, mode="r+")
+        arrays = {**known.variables, STATUS: Variable((), (), "|i1", FLAGS)}
+        files = zarr_files(labels, partial(self._create, arrays), consolidated=False)
+        with _said(self.path, "written"), whole_folder(self.path) as part:
+            fill(part, files)
+            Seals(part, identity_text(self.study)).write(FIRST, listed(files))
+        self._open()
 
-    @staticmethod
-    def _create(
-        group: Any, name: str, kind: Variable, rows: int, size: int, along: str = "run"
-    ) -> None:
-        attributes = {**kind.attributes, "_ARRAY_DIMENSIONS": [along, *kind.dims]}
-        group.create_array(
-            name,
-            shape=(rows, *kind.shape),
-            chunks=(min(size, rows), *(max(1, n) for n in kind.shape)),
-            dtype=kind.dtype,
-            fill_value=unknown(kind.dtype),
-            attributes=attributes,
-        )
+    def _create(self, arrays: Mapping[str, Variable], group: Any) -> None:
+        """Make room in a group, whole chunks of the study in each of Zarr's."""
+        rows, size = self.study.design.runs, self.study.size
+        for name, kind in arrays.items():
+            group.create_array(
+                name,
+                shape=(rows, *kind.shape),
+                chunks=(min(size, rows), *(max(1, n) for n in kind.shape)),
+                dtype=kind.dtype,
+                fill_value=unknown(kind.dtype),
+                attributes={**kind.attributes, "_ARRAY_DIMENSIONS": ["run", *kind.dims]},
+            )
 
     def write(self, chunk: Chunk) -> None:
-        """Keep a chunk: its arrays, its reasons, and last of all that it is done."""
-        try:
+        """Keep a chunk: its arrays, and last of all the list that says that it is done."""
+        with _said(self.path, "written"):
             self._write(chunk)
-        except OSError as error:
-            raise SimulationError(
-                f"{str(self.path)!r} cannot be written: {error.strerror or error}; what is done "
-                "is in it, and the same call goes on from there"
-            ) from error
 
     def _write(self, chunk: Chunk) -> None:
         rows = self.study.rows(chunk.index)
         own = slice(int(rows[0]), int(rows[-1]) + 1)
         _require_labels(chunk, self._labels)
-        for name, array in chunk.arrays.items():
+        for name, array in {**chunk.arrays, STATUS: chunk.status}.items():
+            for part in (self.path / name).glob(f"{chunk.index}.*.partial"):
+                part.unlink()  # of a process that was killed
             self._group[name][own] = _alike(name, array, self._group[name])
-        self._group[STATUS][own] = chunk.status
-        if chunk.reasons:
-            reasons = {int(rows[k]): text for k, text in chunk.reasons.items()}
-            _replace(self._reasons(chunk.index), json.dumps(reasons))
-        self._group[DONE][chunk.index] = True
+        places = (self._file(name, chunk.index) for name in (*chunk.arrays, STATUS))
+        # Zarr writes no file for rows that all have the fill value
+        found = {x.relative_to(self.path).as_posix(): x.read_bytes() for x in places if x.is_file()}
+        written = listed(found)
+        reasons = {int(rows[k]): text for k, text in chunk.reasons.items()}
+        self._seals.write(name_of(chunk.index), written, reasons)
 
-    def _reasons(self, index: int) -> Path:
-        return self.path / STATUS / f"reasons-{index:08d}.json"
+    def _file(self, name: str, index: int) -> Path:
+        """Where Zarr keeps a chunk of an array, which is whole along all but the first dimension."""
+        return self.path / name / ".".join([str(index), *["0"] * (self._group[name].ndim - 1)])
 
     def dataset(self) -> xarray.Dataset:
         """All of it, opened lazily."""
-        return opened(self.path)
+        with _said(self.path, "read"):
+            return opened(self.path)
+
+
+def _study_text(path: Path) -> str:
+    """What a store says that it holds."""
+    return str(json.loads((path / ".zattrs").read_bytes())["study"])
+
+
+@contextmanager
+def _said(path: Path, what: str) -> Iterator[None]:
+    """A disk that refuses is an error of ours, which says how to go on."""
+    try:
+        yield
+    except OSError as error:
+        raise SimulationError(
+            f"{str(path)!r} cannot be {what}: {error.strerror or error}; what is done is in it, and "
+            "the same call goes on from there"
+        ) from error
 
 
 def opened(path: Path) -> xarray.Dataset:
-    """What a store holds, read when it is looked at."""
+    """What a store holds, read and checked when it is looked at."""
     import xarray
 
     options: dict[str, Any] = {"engine": "zarr", "consolidated": False, "mask_and_scale": False}
+    source, reasons = _source(path)
     try:
-        found = xarray.open_dataset(path, chunks={}, **options)
+        found = xarray.open_dataset(source, chunks={}, **options)
     except (ImportError, ValueError):  # without dask
-        found = xarray.open_dataset(path, **options)
-    reasons: dict[int, str] = {}
-    for file in sorted((path / STATUS).glob("reasons-*.json")):
-        reasons |= {int(k): text for k, text in json.loads(file.read_text()).items()}
+        found = xarray.open_dataset(source, **options)
     order = json.loads(found.attrs.pop("order"))
     names = [name for name in order if name in found.data_vars]
     return with_reasons(found[names], reasons)
+
+
+def _source(path: Path) -> tuple[Any, dict[int, str]]:
+    """(what Zarr reads from, why runs failed); a store of an older version has no lists."""
+    if (path / OLD / ".zarray").is_file() and not (path / FOLDER / f"{FIRST}.json").exists():
+        told: dict[int, str] = {}
+        for file in sorted((path / STATUS).glob("reasons-*.json")):
+            told |= {int(k): text for k, text in json.loads(file.read_text()).items()}
+        return path, told
+    _zarr()
+    from dalembert.sweeps.sealed import Sealed
+
+    seals = Seals(path, _study_text(path))
+    _ = seals.first  # what is lost as a whole would not be missed later
+    return Sealed(path, seals=seals), seals.reasons()
 
 
 def with_reasons(found: xarray.Dataset, reasons: dict[int, str]) -> xarray.Dataset:
@@ -248,11 +283,6 @@ def _require_labels(chunk: Chunk, known: Mapping[str, list[Any]]) -> None:
                 f"a reduction names the entries of {dim!r} {known[dim]} for the first runs, {names} "
                 "for later ones; they must be the same for all"
             )
-
-
-def _replace(path: Path, text: str) -> None:
-    with whole(path) as part:
-        part.write_text(text)
 
 
 def _zarr() -> Any:

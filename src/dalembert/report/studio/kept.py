@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from dalembert.errors import ImportFileError
+from dalembert.files import whole
 from dalembert.importers.xml_read import read_file
 
 
@@ -40,7 +38,9 @@ class Kept:
         except UnicodeEncodeError:
             raise ImportFileError("the text has letters that no file can hold") from None
         try:
-            self._replace(data, stamp)
+            with whole(self.path) as part:
+                part.write_bytes(data)
+                self._unchanged(stamp)
         except OSError as error:
             reason = error.strerror or str(error)
             raise ImportFileError(f"cannot be written: {reason}", str(self.path)) from None
@@ -55,18 +55,3 @@ class Kept:
                 self.path.name,
             )
         return data
-
-    def _replace(self, data: bytes, stamp: str) -> None:
-        """A new file beside it takes its place in one step."""
-        number, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-        try:
-            with os.fdopen(number, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            shutil.copymode(self.path, name)
-            self._unchanged(stamp)
-            os.replace(name, self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise

@@ -1,0 +1,113 @@
+"""Stores of sweeps whose files change, are lost or exchanged: never other numbers, never fewer."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert.errors import SimulationError
+from dalembert.sweeps.recall import open_study
+from tests.sweeps.studies import REDUCE, arm, same, settings
+
+zarr = pytest.importorskip("zarr")
+OVER = {"load": [0.0, 1.0, 2.0], "friction": [0.1, 0.5]}
+
+
+def study(store=None):
+    return dl.sweep(arm(), OVER, settings(), REDUCE, store, chunk=2, progress=False)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """(a store of three chunks, what it holds)."""
+    path = tmp_path_factory.mktemp("sweep") / "s.zarr"
+    return path, study(path).load()
+
+
+@pytest.fixture
+def store(kept, tmp_path):
+    return shutil.copytree(kept[0], tmp_path / "s.zarr")
+
+
+def changed(path):
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def test_changed_bytes_of_a_chunk_are_an_error_that_names_it(store):
+    changed(store / "peak_torque" / "1.0")
+    for found in (study(store), open_study(store)):
+        said = r"s\.zarr': peak_torque/1\.0 \(chunk 1\) has changed .* delete status/chunk-00000001"
+        with pytest.raises(SimulationError, match=said):
+            found.peak_torque.load()
+        assert found.status.values.tolist() == [0] * 6
+
+
+def test_what_an_error_says_to_delete_is_computed_again(store, kept):
+    changed(store / "peak_torque" / "1.0")
+    (store / "status" / "chunk-00000001.json").unlink()
+    assert same(study(store), kept[1])
+
+
+def test_chunks_that_change_places_are_an_error(store):
+    one, other = (store / "status" / f"chunk-0000000{k}.json" for k in (0, 1))
+    first, second = store / "peak_torque" / "0.0", store / "peak_torque" / "1.0"
+    for a, b in ((one, other), (first, second)):
+        a.write_bytes(b.read_bytes())
+    assert open_study(store).status.values.tolist() == [-1, -1, 0, 0, 0, 0]  # no list of chunk 0
+    one.unlink()
+    shutil.copy(second, first)
+    assert np.isfinite(study(store).peak_torque.values).all()
+
+
+@pytest.mark.parametrize("harm", [lambda p: p.unlink(), lambda p: p.write_bytes(b"")])
+def test_a_chunk_that_is_lost_or_cut_short_is_computed_again_and_never_read_as_a_fill(
+    store, kept, harm
+):
+    harm(store / "peak_torque" / "2.0")
+    with pytest.raises(SimulationError, match=r"peak_torque/2\.0 \(chunk 2\)"):
+        open_study(store).peak_torque.load()
+    assert same(study(store), kept[1])
+
+
+@pytest.mark.parametrize("name", ["peak_torque/.zarray", ".zattrs", "load/0", "status/files.json"])
+@pytest.mark.parametrize("lost", [False, True])
+def test_labels_sizes_and_units_are_what_they_were(store, name, lost):
+    (store / name).unlink() if lost else changed(store / name)
+    for read in (study, open_study):
+        with pytest.raises(SimulationError, match=r"s\.zarr'"):
+            read(store)
+
+
+def test_a_variable_that_is_lost_as_a_whole_is_missed(store):
+    shutil.rmtree(store / "peak_torque")
+    with pytest.raises(SimulationError, match=r"peak_torque/\.zarray is lost"):
+        open_study(store)
+
+
+def test_a_chunk_without_its_list_is_not_done_whatever_lies_there(store, kept):
+    (store / "status" / "chunk-00000000.json").write_text("{}")
+    found = open_study(store)
+    assert found.status.values.tolist() == [-1, -1, 0, 0, 0, 0]
+    assert np.isnan(found.peak_torque.values[:2]).all()
+    assert same(study(store), kept[1])
+
+
+def test_stores_of_older_versions_are_read_and_not_gone_on_with(store, kept):
+    """They have a mask of the chunks that are done, and no lists."""
+    for path in (store / "status").glob("*.json"):
+        path.unlink()
+    group = zarr.open_group(store, mode="r+")
+    done = group.create_array("chunk_done", shape=(3,), dtype="|b1", fill_value=False)
+    done.attrs["_ARRAY_DIMENSIONS"] = ["chunk"]
+    done[:] = True
+    (store / "status" / "reasons-00000001.json").write_text('{"3": "it was refused"}')
+    found = open_study(store)
+    assert found.reason.values.tolist() == ["it was refused"]
+    assert same(
+        found.drop_vars(("failed_run", "reason")), kept[1].drop_vars(("failed_run", "reason"))
+    )
+    with pytest.raises(SimulationError, match="an older version made it, without checksums"):
+        study(store)
