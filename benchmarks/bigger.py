@@ -54,12 +54,18 @@ BESIDE = ("Pinocchio", "ratio", "compile s")
 def robots(most: int) -> Iterator[tuple[str, dl.Robot, Any]]:
     """Name, ours and Pinocchio's."""
     for name in FILES:
-        (path,) = (str(f.locate()) for f in files("example-robot-data") or () if f.name == name)
+        path = robot_file(name)
         peer = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
         yield name.removesuffix(".urdf"), dl.Robot.from_urdf(path, base="free"), peer
     for n in CHAINS:
         if n <= most:
             yield f"chain of {n}", dl.Robot(general_chain(n)), chain(n)
+
+
+def robot_file(name: str) -> str:
+    """Where the package of example robots has this file."""
+    (path,) = (str(f.locate()) for f in files("example-robot-data") or () if f.name == name)
+    return path
 
 
 def chain(n: int) -> Any:

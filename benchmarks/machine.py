@@ -21,20 +21,23 @@ FUSED = 48  # fused multiply-adds per turn,
 CHAINS = 12  # in so many independent chains: enough to hide their latency
 
 
-def compiled(text: str, target: Target) -> llvm.ExecutionEngine:
-    """Machine code in memory for LLVM assembly, made as the library makes its own."""
+def compiled(text: str, target: Target, *more: str) -> llvm.ExecutionEngine:
+    """Machine code in memory for modules of LLVM assembly, made as the library makes its own."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="default"
     )
-    module = llvm.parse_assembly(text)
-    module.data_layout = str(machine.target_data)
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
-    passes.run(module, builder)
-    engine = llvm.create_mcjit_compiler(module, machine)
+    modules = [llvm.parse_assembly(each) for each in (text, *more)]
+    for module in modules:
+        module.data_layout = str(machine.target_data)
+        passes.run(module, builder)
+    engine = llvm.create_mcjit_compiler(modules[0], machine)
+    for module in modules[1:]:
+        engine.add_module(module)
     engine.finalize_object()
     return engine
 
