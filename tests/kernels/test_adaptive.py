@@ -8,6 +8,7 @@ import dalembert as dl
 from dalembert.kernels.llvm.target import native
 from tests.constraints.test_rollouts import Spring, swinging
 from tests.kernels.test_rollout import free_body
+from tests.simulation.test_no_lies import pushed
 
 ROBOT = dl.load("elbow_3r")
 SAVED = {"steps": 100, "dt": 1e-2, "every": 25}
@@ -190,16 +191,28 @@ def test_torques_that_are_no_numbers_are_named():
         ROBOT.rollout(q, qd, tau, **SAVED, method="RK45")
 
 
-def test_states_that_cannot_be_closed_are_lost():
-    """Tolerances so loose that steps, or states between them, are beyond Newton's steps."""
+def test_a_step_that_cannot_be_closed_is_tried_shorter():
+    """Tolerances so loose that ends of steps are beyond Newton's steps: seven of these were lost."""
     closed, q, qd, tau = swinging("four_bar", 16, 0.3)
     how = {"method": "RK45", "rtol": 0.1, "atol": 0.1}
-    states = (q, 30.0 * qd, 0 * tau, 7, 0.5 / 7)
-    found = closed.rollout(*states, **how, errors="flag")
-    whole = np.isfinite(found.q).all(axis=(0, 2)) & np.isfinite(found.qd).all(axis=(0, 2))
-    assert not whole.all() and ((found.status == dl.Status.OK) == whole).all()
-    with pytest.raises(dl.SimulationError, match="cannot be brought back"):
-        closed.rollout(*states, **how)
+    found = closed.rollout(q, 30.0 * qd, 0 * tau, 7, 0.5 / 7, **how, errors="flag")
+    assert not found.status.any() and np.isfinite(found.q).all()
+    assert np.abs(closed.residual(found.q)).max() < 1e-5
+
+
+def test_a_run_that_cannot_be_closed_by_any_step_is_lost():
+    """A piston pushed beyond its reach, by steps that take every error for small."""
+    driven, q, qd = pushed()
+    state, how = (q, qd, np.zeros(3), 6, 0.1), {"method": "RK45", "rtol": 0.9, "atol": 10.0}
+    found = driven.rollout(*state, **how, errors="flag")
+    assert found.status == dl.Status.LOST and found.tries < 100
+    assert np.isfinite(found.q[:4]).all() and np.isnan(found.q[5]).all()
+    with pytest.raises(
+        dl.SimulationError, match=r"t = 0\.5\d* s: it cannot be brought back .* dead"
+    ):
+        driven.rollout(*state, **how)
+    with pytest.raises(dl.SimulationError, match="after 8 of max_steps=8"):
+        driven.rollout(*state, **how, max_steps=8)
 
 
 def test_short_steps_are_short_beside_the_time_gone_by():

@@ -295,6 +295,35 @@ def test_torques_that_are_no_numbers_are_told_apart():
         closed.rollout(closed.neutral(), np.zeros(3), np.full(3, np.nan), 4, 1e-3)
 
 
+@pytest.mark.parametrize("method", ["rk4", "RK45"])
+def test_bad_input_never_comes_back_as_nan_in_silence(method):
+    """The run and the argument are named; free systems returned NaN for all that was NaN."""
+    robot = dl.load("planar_2r")
+    for k, name in enumerate(("q", "qd", "tau")):
+        state = np.zeros((3, 3, 2))
+        state[k, 1, 0] = np.inf if name == "qd" else np.nan
+        with pytest.raises(dl.SimulationError, match=f"{name} of run 1 has entries that are not"):
+            robot.rollout(*state, 4, 0.1, method=method)
+        with pytest.raises(dl.SimulationError, match=f"rollout: {name} has entries that are not"):
+            robot.rollout(*state[:, 1], 4, 0.1, method=method)
+    found = robot.rollout(*state, 4, 0.1, method=method, errors="flag")
+    assert found.status.tolist() == [dl.Status.OK, dl.Status.NOT_FINITE, dl.Status.OK]
+
+
+def test_torques_of_a_step_and_states_that_overflow_are_named():
+    robot, still = dl.load("planar_2r"), np.zeros((3, 2))
+    tau = np.zeros((4, 3, 2))
+    tau[2, 2] = np.nan
+    with pytest.raises(dl.SimulationError, match="tau of run 2 has entries that are not finite"):
+        robot.rollout(still, still, tau, 4, 0.1)
+    ends = robot.rollout(still, still, tau, 4, 0.1, every=2, errors="flag")
+    assert np.isfinite(ends.q[0]).all()  # until then
+    fast = np.zeros((3, 2))
+    fast[1] = 1e200
+    with pytest.raises(dl.SimulationError, match="run 1 is no longer finite before saved state 0"):
+        robot.rollout(still, fast, still, 4, 0.1)
+
+
 def test_a_quaternion_of_length_zero_is_no_start():
     body, q, qd = free_body()
     q[3:] = 0.0

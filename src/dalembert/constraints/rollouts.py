@@ -27,10 +27,7 @@ class Starts(Calls):
         return numbers + (off & usable).astype(np.int8) * found
 
     def _bad_start(self, q: Any, qd: Any, start: Any) -> str:
-        kinds = set(on_host(start).ravel().tolist())
-        if Status.NOT_FINITE in kinds:
-            return super()._bad_start(q, qd, start)
-        if Status.OFF_POSITION in kinds:
+        if Status.OFF_POSITION in on_host(start):
             h = on_host(self.residual(q))  # type: ignore[attr-defined]
             return (
                 f"q misses the constraints of {self.name} by {np.abs(h).max():.2g}; "

@@ -16,10 +16,10 @@ from dalembert.kernels.program.iteration import Iteration
 from dalembert.systems.friction import require_smoothing, smoothing_width
 from dalembert.systems.lanes import beside, finite, on_host, without
 from dalembert.systems.law import Controller, constants_of
-from dalembert.systems.rollout_given import driven, real, unfed, whole
+from dalembert.systems.rollout_given import driven, named, not_finite, real, whole
 from dalembert.systems.singular_words import dead_point
 from dalembert.systems.status import Flagged, Status
-from dalembert.systems.tries import ARRIVED
+from dalembert.systems.tries import ARRIVED, OPEN
 
 if TYPE_CHECKING:
     from dalembert.systems.rollout_methods import Rollouts
@@ -59,6 +59,7 @@ class AdaptiveRun:
     law: Controller | None
     counts: tuple[int, int, float]  # steps, every, dt
     smoothing: float | None
+    controlled: bool  # τ stands for controls
     accuracy: Accuracy
 
     @property
@@ -66,30 +67,28 @@ class AdaptiveRun:
         """What is repeated."""
         return self.made.host.iteration
 
-    def __call__(self, system: Rollouts, errors: str) -> tuple[Any, ...]:
+    def __call__(self, system: Rollouts, errors: str | None) -> tuple[Any, ...]:
         """Saved states (saves, ..., n); an error for a run that ends before, or a status for each.
 
         Arrays on a GPU stay there; in double precision, as on the host.
         """
         require_smoothing(self.smoothing)
         if not on_device(self.state):
-            return self._run(system, self.made.host, errors)
-        names = ("q", "qd", "tau", "activation")
-        with home(names[: len(self.state)], self.state):
-            return self._run(system, self.made.device, errors)
+            return self._run(system, self.made.host, errors != "flag")
+        with home(list(named(self.state)), self.state):
+            return self._run(system, self.made.device, errors != "flag")
 
     def _run(
-        self, system: Rollouts, loop: AdaptiveLoop | DeviceAdaptive, errors: str
+        self, system: Rollouts, loop: AdaptiveLoop | DeviceAdaptive, refused: bool
     ) -> tuple[Any, ...]:
         steps, every, dt = self.counts
         state = tuple(loop.asarray(x) for x in self.state)
         given, batch = self._given(system, state)
         fed, (q, qd) = driven(state), state[:2]
         start = on_host(system._first_status(q, qd))
-        if errors == "raise" and bool((start != Status.OK).any()):
-            raise SimulationError(system._bad_start(on_host(q), on_host(qd), start))
-        if errors == "raise" and not bool(fed.all()):
-            raise SimulationError(unfed(system.dynamics.name))
+        if refused and not (bool(fed.all()) and bool((start == Status.OK).all())):
+            said = not_finite(system.dynamics, named(state, self.controlled))
+            raise SimulationError(said or system._bad_start(on_host(q), on_host(qd), start))
         start = np.broadcast_to(np.where(fed, start, Status.NOT_FINITE), batch)
         saves, interval = steps // every, every * dt
         given |= {"end": np.array(saves * interval)}
@@ -97,7 +96,7 @@ class AdaptiveRun:
         base, held = (loop.rows(ports, given, batch) for ports in (made.base, made.held))
         base = without(base, beside(start.reshape(-1) != Status.OK, base))
         found = loop(base, held, saves, interval)
-        return self._returned(system, found, (batch, start), errors)
+        return self._returned(system, found, (batch, start), refused)
 
     def _given(self, system: Any, state: tuple[Any, ...]) -> tuple[dict[str, Any], tuple[int, ...]]:
         """Inputs by name, and the batch they have together."""
@@ -127,7 +126,7 @@ class AdaptiveRun:
         return given, np.broadcast_shapes(*leads)
 
     def _returned(
-        self, system: Rollouts, found: Ended, about: tuple[Any, Any], errors: str
+        self, system: Rollouts, found: Ended, about: tuple[Any, Any], refused: bool
     ) -> tuple[Any, ...]:
         batch, start = about
         cuts = self._cuts
@@ -141,11 +140,12 @@ class AdaptiveRun:
         finite_end = on_host(finite(ends)).reshape(batch)
         sound = finite_end & on_host(finite(found.saved, 2)).reshape(batch)
         there = over == ARRIVED
-        if errors == "raise":
+        if refused:
             if not bool((there & sound).all()):
                 raise SimulationError(self._stopped(system, found.ends, ~(there & sound)))
             return tuple(states)
-        status = np.where(finite_end & ~there, int(Status.UNFINISHED), int(Status.LOST))
+        unfinished = finite_end & ~there & (over != OPEN)
+        status = np.where(unfinished, int(Status.UNFINISHED), int(Status.LOST))
         status = np.where(there & sound, int(Status.OK), status)
         status = np.where(start != Status.OK, start, status).astype(np.int8)
         further = ["z" if self.law is not None else "activation"] * (len(states) - 2)
@@ -168,8 +168,9 @@ class AdaptiveRun:
         t, tries, over = (float(last[cuts[name]][0]) for name in ("t", "tries", "ended"))
         which = f"run {where if len(where) > 1 else where[0]}" if where else "the run"
         cause = dead_point(system, q) if np.isfinite(q).all() else ""
-        if system.dynamics.rows and (over == ARRIVED or not np.isfinite(q).all()):
-            cause = "it cannot be brought back to the constraints, take a smaller rtol or atol"
+        if system.dynamics.rows and (over in (ARRIVED, OPEN) or not np.isfinite(q).all()):
+            why = f": {cause}" if cause else ", take a smaller rtol or atol"
+            cause = f"it cannot be brought back to the constraints{why}"
         stiff = "its steps find no end, as at a torque that jumps, or where it overflows"
         if tries >= self.accuracy.most:
             rubbing = any(port.name == "width" for port in self.iteration.held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -64,23 +65,26 @@ def arrays(seen: Dynamics, state: tuple[Any, ...]) -> tuple[Any, ...]:
 
     `state` is q, q̇, τ or controls (with a time in front, or nothing where a law is asked), w.
     """
-    names = ("q", "qd", "tau", "activation")
-    state = tuple(
-        x if on_device((x,)) else _numbers(name, x) for name, x in zip(names, state, strict=False)
-    )
+    state = tuple(x if on_device((x,)) else _numbers(k, x) for k, x in named(state).items())
     q, qd, tau, *w = state
     moves = tau.ndim > max(q.ndim, qd.ndim)
     leads = [x.shape[:-1] for x in (q, qd, *w)] + [tau.shape[1 if moves else 0 : -1]]
     try:
         np.broadcast_shapes(*leads)
     except ValueError:
-        shapes = ", ".join(f"{n} {x.shape}" for n, x in zip(names, state, strict=False))
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in named(state).items())
         raise ShapeError(f"{shapes}: the axes before the last do not fit together") from None
     turning = seen.nq != seen.nv and q.shape[-1:] == (seen.nq,) and not on_device((q,))
     if turning:
         with np.errstate(all="ignore"):  # a quaternion of length zero is NaN, and said to be so
             q = np.asarray(seen.normalised(q))
     return q, qd, tau, *w
+
+
+def named(state: tuple[Any, ...], controlled: bool = False) -> dict[str, Any]:
+    """What a rollout starts from and is driven by, by the names of its arguments."""
+    names = ("q", "qd", "controls" if controlled else "tau", "activation")
+    return dict(zip(names, state, strict=False))
 
 
 def driven(state: tuple[Any, ...]) -> Any:
@@ -92,9 +96,24 @@ def driven(state: tuple[Any, ...]) -> Any:
     return found & on_host(finite(w[0])) if w else found
 
 
-def unfed(name: str) -> str:
-    """Where not all are `driven`, in words."""
-    return f"{name}.rollout: tau, controls or activation has entries that are not finite"
+def not_finite(seen: Dynamics, given: Mapping[str, Any]) -> str:
+    """Which argument of which run has entries that are no numbers, in words; empty where none has.
+
+    `given` are arrays by the names of their arguments; torques of all steps have those in front.
+    """
+    states = max(given[name].ndim for name in ("q", "qd"))
+    for name, x in given.items():
+        bad: Any = ~on_host(finite(x))
+        bad = bad.any(axis=0) if x.ndim > states else bad
+        if not bad.any():
+            continue
+        place = tuple(int(k) for k in np.argwhere(bad)[0])
+        which = f" of run {place if len(place) > 1 else place[0]}" if place else ""
+        turns = name == "q" and seen.nq != seen.nv
+        more = ", or a quaternion of length zero" if turns else ""
+        others = f" So it is with {int(bad.sum()) - 1} other runs." if bad.sum() > 1 else ""
+        return f"{seen.name}.rollout: {name}{which} has entries that are not finite{more}.{others}"
+    return ""
 
 
 def _numbers(name: str, x: Any) -> np.ndarray:

@@ -33,7 +33,7 @@ class Rollouts(Exported):
         smoothing: float | None = None,
         controls: Any = None,
         activation: Any = None,
-        errors: str = "raise",
+        errors: str | None = None,
         rtol: float = 1e-10,
         atol: float = 1e-12,
         max_steps: int = 100_000,
@@ -60,10 +60,13 @@ class Rollouts(Exported):
         (..., na), these come back as a third array, from `activation` or zero at the start.
 
         Constraints are met after every step, by Newton's steps for q and then the nearest q̇: nothing
-        drifts. A start that misses them, and a run that cannot be brought back (at a singular
-        posture, or with too long a step), is an error that says where. With ``errors="flag"`` nothing
-        is refused: `status` (...), entries of `Status`, comes back as the last array, and a run that
-        is not OK is NaN from then on. λ at the saved states is one call of `forward_dynamics`.
+        drifts; steps that choose their lengths are tried shorter where they cannot. A start that
+        misses them, a run that cannot be brought back (at a singular posture, or with too long a
+        step), and inputs or states that are not finite are an error that says of which run. On a GPU
+        the states of free systems are looked at only where ``errors="raise"`` is said, as one has to
+        wait for them. With ``errors="flag"`` nothing is refused: `status` (...), entries of `Status`,
+        comes back as the last array, and a run that is not OK is NaN from then on. λ at the saved
+        states is one call of `forward_dynamics`.
 
         >>> import numpy as np, dalembert as dl
         >>> robot = dl.load("pendulum")
@@ -83,7 +86,7 @@ class Rollouts(Exported):
         from dalembert.systems.status import require_mode
         from dalembert.systems.tableau import PAIRS
 
-        require_mode(errors)
+        require_mode("raise" if errors is None else errors)
         law = tau if hasattr(tau, "law") else None
         if law is not None and not (controls is None and activation is None):
             raise SettingError("a rollout takes a controller as tau=, or controls=, not both")
@@ -100,7 +103,7 @@ class Rollouts(Exported):
         none = np.zeros(0) if law is not None else tau
         state = arrays(self.dynamics, self._rolled(q, qd, none, controls, activation))
         made = self._made_rollout(method, friction, controls is not None, law)
-        about = (state, law, counts, smoothing)
+        about = (state, law, counts, smoothing, controls is not None)
         if isinstance(made, Adaptive):
             return AdaptiveRun(made, *about, Accuracy(rtol, atol, max_steps))(self, errors)
         return checked(self, Run(made, *about), errors)
@@ -160,6 +163,5 @@ class Rollouts(Exported):
         return either(finite(q) & finite(qd), Status.OK, int(Status.NOT_FINITE))
 
     def _bad_start(self, q: Any, qd: Any, start: Any) -> str:
-        """What is wrong with first states, in words."""
-        none = ", or a quaternion of length zero" if self.dynamics.nq != self.dynamics.nv else ""
-        return f"{self.dynamics.name}: q or qd has entries that are not finite{none}"
+        """What is wrong with first states that are numbers, in words: nothing of a free system."""
+        return ""

@@ -14,9 +14,9 @@ from dalembert.kernels.call.rollout import Rollout
 from dalembert.kernels.call.whose import on_device
 from dalembert.kernels.cuda.device import DeviceRollout
 from dalembert.systems.friction import require_smoothing, smoothing_width
-from dalembert.systems.lanes import beside, either, finite, on_host, without
+from dalembert.systems.lanes import all_finite, beside, either, finite, on_host, without
 from dalembert.systems.law import Controller, constants_of
-from dalembert.systems.rollout_given import driven, unfed
+from dalembert.systems.rollout_given import driven, named, not_finite
 from dalembert.systems.singular_words import dead_point
 from dalembert.systems.status import Flagged, Status
 
@@ -40,6 +40,7 @@ class Run:
     law: Controller | None
     counts: tuple[int, int, float]  # steps, every, dt
     smoothing: float | None
+    controlled: bool = False  # τ stands for controls
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,20 +77,29 @@ def _kind(x: Any) -> Any:
     return np.float32 if str(x.dtype).endswith("float32") else float
 
 
-def checked(system: Rollouts, run: Run, errors: str) -> tuple[Any, ...]:
-    """Saved states; an error for what leaves its constraints, or a status for every run."""
+def checked(system: Rollouts, run: Run, errors: str | None) -> tuple[Any, ...]:
+    """Saved states; an error for runs that are lost, or a status for every run.
+
+    What is not finite once stays so: the last states tell. Those on a GPU are not there yet, and are
+    waited for only if `errors` says so, or where constraints are to be met.
+    """
     require_smoothing(run.smoothing)
-    closed, refused = bool(system.dynamics.rows), errors == "raise"
+    closed, refused = bool(system.dynamics.rows), errors != "flag"
     if refused and not closed:
-        return run(system)
+        found = run(system)
+        asked = errors is not None or not on_device(run.state)
+        if asked and not all(all_finite(x[-1]) for x in found):
+            raise SimulationError(_left(system, run, found[0], _lost(found)))
+        return found
     q, qd = run.state[:2]
     start = system._first_status(q, qd)
     ok = start == int(Status.OK)  # CuPy compares with plain numbers only
     if refused and not bool(ok.all()):
-        raise SimulationError(system._bad_start(q, qd, start))
+        said = not_finite(system.dynamics, named(run.state, run.controlled))
+        raise SimulationError(said or system._bad_start(q, qd, start))
     with np.errstate(all="ignore"):
         found = run(system)
-    lost = ~reduce(and_, [finite(x[-1]) for x in found])
+    lost = _lost(found)
     if refused:
         if bool(lost.any()):
             raise SimulationError(_left(system, run, found[0], lost))
@@ -100,10 +110,16 @@ def checked(system: Rollouts, run: Run, errors: str) -> tuple[Any, ...]:
     return Flagged((*run.names, "status"), (*states, status))
 
 
+def _lost(found: tuple[Any, ...]) -> Any:
+    """Which runs (...) have last states that are not finite."""
+    return ~reduce(and_, [finite(x[-1]) for x in found])
+
+
 def _left(system: Rollouts, run: Run, q: Any, lost: Any) -> str:
     """Which run is lost before which saved state, and why, in words."""
-    if not bool(driven(run.state).all()):
-        return unfed(system.dynamics.name)
+    said = not_finite(system.dynamics, named(run.state, run.controlled))
+    if said:
+        return said
     gone = on_host(lost)
     place = tuple(int(k) for k in np.argwhere(gone)[0])
     path = on_host(q[(slice(None), *place)])
@@ -114,8 +130,10 @@ def _left(system: Rollouts, run: Run, q: Any, lost: Any) -> str:
     count, dt = int(gone.sum()), run.counts[2]
     more = f" So it is with {count - 1} other runs." if count > 1 else ""
     cause = dead_point(system, last) if np.isfinite(last).all() else ""
+    closed = bool(system.dynamics.rows)
+    how = "cannot be brought back to the constraints" if closed else "is no longer finite"
     return (
-        f"{system.dynamics.name}.rollout: {which} cannot be brought back to the constraints before "
-        f"saved state {kept}: {cause or f'take a smaller dt than {dt:g} s'}.{more} "
+        f"{system.dynamics.name}.rollout: {which} {how} before saved state {kept}: "
+        f"{cause or f'take a smaller dt than {dt:g} s'}.{more} "
         'errors="flag" gives all others their results'
     )

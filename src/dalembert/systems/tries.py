@@ -6,7 +6,8 @@ coefficients that are zero for those that are still to come. A try ends at y₁ 
     √(mean (e_i / (atol + rtol max(|y₀|, |y₁|)))²) < 1,    e = h Σ e_i k_i,
 
 and the next step is 0.9 norm^(−1/(p+1)) times as long, as in SciPy's solvers (Hairer, Nørsett, Wanner
-1993, §II.4). A first try of length zero finds the slope, and the first step from it.
+1993, §II.4). A first try of length zero finds the slope, and the first step from it. A step whose error
+is small, and whose end cannot be brought back to the constraints, is taken back and tried shorter.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.friction import rubs
 from dalembert.systems.law import Controller
 from dalembert.systems.rollouts import traced_program
-from dalembert.systems.stages import Stages, closing_step
+from dalembert.systems.stages import MISSED, Stages, closing_step
 from dalembert.systems.tableau import Pair, pair
 
 SAFETY, SHORTER, LONGER = 0.9, 0.2, 10.0  # as SciPy's solvers have them
 FIRST, SMALL, LEAST = 0.01, 1e-5, 1e-6  # of the first step (Hairer et al., §II.4)
 # of the time gone by, ten units in its last place: shorter steps do not count any more
 TINY, SMALLEST = 2.2e-15, 1e-300
-RUNNING, ARRIVED, GIVEN_UP = 0.0, 1.0, 2.0
+RUNNING, ARRIVED, GIVEN_UP, OPEN = 0.0, 1.0, 2.0, 3.0  # open: it cannot be closed any more
 CLOCK = ("t", "h", "rejected", "tries", "ended")
 GIVEN = ("rtol", "atol", "end", "most")  # numbers that do not change
 INPUTS = ("tau", "width", "law")
@@ -51,11 +52,17 @@ class Tries:
 
     @property
     def base(self) -> tuple[Port, ...]:
-        """State, slope, clock and what is given."""
+        """State, slope, clock, what is given, and what a step that cannot be closed goes back to."""
         slope = 2 * self.stages.dynamics.nv + self.stages.active
         vectors = {**self.states, "slope": slope}
         own = [Port(name, (size,)) for name, size in vectors.items()]
-        return *own, *(Port(name, ()) for name in (*CLOCK, *GIVEN))
+        own += [Port(name, ()) for name in (*CLOCK, *GIVEN)]
+        return *own, *(Port(_before(p.name), p.shape) for p in own if p.name in self.undone)
+
+    @property
+    def undone(self) -> tuple[str, ...]:
+        """Base values that a step which cannot be closed takes back."""
+        return (*self.states, "slope", "t", "h") if self.stages.dynamics.steps_back else ()
 
     @property
     def window(self) -> tuple[str, ...]:
@@ -109,10 +116,11 @@ class Tries:
         # the next try is measured from its end, where Ω = 0 moves with q̇ itself
         ahead = np.concatenate([after[1], window[-1][self.stages.dynamics.nv :]])
         slope = np.where(kept, ahead, values["slope"])
-        return *chosen, slope, *clock, *(values[name] for name in GIVEN)
+        before = [values[name] for name in self.undone]
+        return *chosen, slope, *clock, *(values[name] for name in GIVEN), *before
 
     def between(self, when: Any, **values: Any) -> tuple[Any, ...]:
-        """Base values with the state at a time within the try."""
+        """Base values with the state at a time within the try, and nothing to go back to."""
         state, h = [values[name] for name in self.states], values["h"]
         share = (when - values["t"]) / h
         weights = []
@@ -122,14 +130,28 @@ class Tries:
                 total = (total + factor) * share
             weights.append(total)
         found = self.moved(h * _sum(weights, [values[name] for name in self.window]), *state)
-        named = {**values, **dict(zip(self.states, found, strict=True)), "t": when}
+        gone = [_before(name) for name in self.undone]
+        lost = {port.name: np.full(port.shape, np.nan) for port in self.base if port.name in gone}
+        named = {**values, **lost, **dict(zip(self.states, found, strict=True)), "t": when}
         return tuple(named[port.name] for port in self.base)
 
     def closed(self, back: Any, last: bool, **values: Any) -> tuple[Any, ...]:
-        """Base values one step nearer to the constraints."""
+        """Base values one step nearer to the constraints; after the last, taken back if missed."""
         state = {name: values[name] for name in ("q", "qd", "t")}
-        q, qd, _ = closing_step(self.stages, back, last, **state)
-        return tuple({**values, "q": q, "qd": qd}[port.name] for port in self.base)
+        q, qd, _ = closing_step(self.stages, back, False, **state)
+        named = {**values, "q": q, "qd": qd}
+        if last:
+            met = self.stages.dynamics.meets(q, qd, values["t"], MISSED)
+            named |= {k: np.where(met, named[k], x) for k, x in self._taken_back(values).items()}
+        return tuple(named[port.name] for port in self.base)
+
+    def _taken_back(self, values: Any) -> dict[str, Any]:
+        """What changes where a try is not counted, and the next is shorter; or the run is over."""
+        found = {name: values[_before(name)] for name in self.undone}
+        found["h"] = SHORTER * found["h"]
+        goes_on = np.where(found["h"] >= _least(found["t"]), RUNNING, OPEN)
+        ended = np.where(values["tries"] < values["most"], goes_on, GIVEN_UP)
+        return {**found, "rejected": 1.0, "ended": ended}
 
     def _sizes(self, q: Any, qd: Any, w: Any = None) -> Any:
         """Sizes of the entries of d; turns on a group are of size one."""
@@ -157,13 +179,22 @@ def _clock(values: Any, kept: Any, following: Any) -> list[Any]:
     t, h, end = values["t"], values["h"], values["end"]
     reached = np.where(h >= end - t, end, t + h)  # exactly
     now, tries = np.where(kept, reached, t), values["tries"] + 1.0
-    left, least = end - now, TINY * now + SMALLEST
+    left, least = end - now, _least(now)
     # after a step that was kept the next is no shorter than that, as in SciPy's solvers
     wanted = np.where(kept, np.where(following > least, following, least), following)
     step = np.where(wanted < left, wanted, left)
     goes_on = (wanted >= least) * (tries < values["most"])
     over = np.where(now >= end, ARRIVED, np.where(goes_on > 0.5, RUNNING, GIVEN_UP))
     return [now, step, np.where(kept, 0.0, 1.0), tries, over]
+
+
+def _least(t: Any) -> Any:
+    """The shortest step that counts at a time."""
+    return TINY * t + SMALLEST
+
+
+def _before(name: str) -> str:
+    return f"{name}_before"
 
 
 def _sum(weights: list[Any], vectors: list[Any]) -> Any:
