@@ -120,7 +120,8 @@ def sweep(folder: Path) -> bytes:
 
     over, store = {"load": [0.0, 1.0]}, folder / "store"
     found = dl.sweep(arm(), over, settings(), "peak_torque", store, chunk=1, progress=False)
-    return b"".join(np.asarray(found[name].values).tobytes() for name in sorted(found.data_vars))
+    read = found.compute(scheduler="synchronous")  # the threads of Dask's own pool survive no fork
+    return b"".join(np.asarray(read[name].values).tobytes() for name in sorted(read.data_vars))
 
 
 def robot_file(ending: str) -> Callable[[Path], bytes]:

@@ -21,7 +21,7 @@ SHORT = {
     "export to C": (("no space", "killed"), 1),
     "page": (("no memory", "no access"), 1),
     "log": (("no space", "killed"), 3),
-    "sweep": (("no space", "killed"), 61),
+    "sweep": (("no space", "killed"), 83),
     "run as Zarr": (("input/output", "killed"), 23),
     "run as NetCDF": (("no space",), 2),
     "export to CasADi": (("no access", "killed"), 1),

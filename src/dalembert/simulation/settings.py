@@ -18,12 +18,14 @@ from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Met
 from dalembert.simulation.sampling import Sampling, whole
 from dalembert.systems.system import Dynamics
 from dalembert.systems.tableau import TABLEAUX
+from dalembert.text import short
 
 Until = Callable[[float, np.ndarray, np.ndarray], float]
 
 KANE = "kane"  # the formulation that integrates speeds
 FRICTION = ("events", "smooth", "plain")
 CHUNKS = 20  # of a run, each a checkpoint
+MOST_STEPS = 2**53  # beyond it the numbers n and n + 1 are one in a double
 LEAST_RTOL = 3e-14  # below it SciPy's methods only chase rounding
 DIGITAL = ("control_delay", "encoder", "noise", "velocity_noise")  # need control_dt
 
@@ -37,6 +39,10 @@ def whole_steps(duration: float, dt: float) -> int:
     for name, value in (("dt", dt), ("duration", duration)):
         if not (np.isfinite(value) and value > 0.0):
             raise SettingError(f"{name} must be a positive number of seconds, not {value!r}")
+    if duration > MOST_STEPS * dt:
+        raise SettingError(
+            f"duration {duration:g} s is more steps of {dt:g} s than can be counted; take a longer dt"
+        )
     steps = whole(duration, dt)
     if not steps:
         raise SettingError(f"duration {duration:g} s is not a whole number of steps of {dt:g} s")
@@ -99,12 +105,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         whole_steps(self.duration, self.dt)
-        if not np.isfinite(self.save_every) or int(self.save_every) != self.save_every:
-            raise SettingError(f"save_every must be a whole number, not {self.save_every!r}")
-        if self.save_every < 1:
-            raise SettingError(
-                f"save_every must be a positive whole number, not {self.save_every!r}"
-            )
+        every = self.save_every
+        if not 1 <= every <= MOST_STEPS or int(every) != every:
+            raise SettingError(f"save_every must be a positive whole number, not {short(every)}")
         if not LEAST_RTOL <= self.rtol < 1.0:
             raise SettingError(f"rtol must lie between {LEAST_RTOL:g} and 1, not {self.rtol!r}")
         if not (np.isfinite(self.atol) and self.atol > 0.0):
