@@ -17,6 +17,7 @@ from dalembert.kernels.call.confirm import Confirmation
 from dalembert.kernels.call.kernel import Kernel
 from dalembert.kernels.llvm.adaptive_loop import loaded_adaptive
 from dalembert.kernels.llvm.rollout_loop import loaded_rollout
+from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.trace import trace
 from dalembert.systems.rollouts import iteration
 from dalembert.systems.tries import tries_iteration
@@ -238,3 +239,32 @@ def test_how_long_a_run_may_last_does_not_hide_what_is_wrong():
     confirmation = Confirmation("run", inputs, outputs, states, [-right[0]])
     with pytest.raises(CompileError, match="the program"):
         confirmation.by_results("the program", right, right)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_small_is_judged_by_its_own_size(dtype):
+    """A mass matrix of a link of 1 mg, 1e-12 kg m², with the other sign passed in single precision."""
+    program = trace(lambda q: {"M": 1e-12 * (2.0 + np.cos(q))}, {"q": (2,)}, name="M")
+    q = np.array([[0.3, -0.2], [1.0, 2.0]], dtype)
+    (right,) = interpret(program, q)
+    Confirmation("M", program.inputs, program.outputs, [q], [right]).by_program(program)
+    with pytest.raises(CompileError, match="the program"):
+        Confirmation("M", program.inputs, program.outputs, [q], [-right]).by_program(program)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_equation_that_is_met_but_for_rounding_passes(dtype):
+    """Judged by what last digits of q and of lengths make of it: a stretched linkage at q = 0, too."""
+
+    def residual(q):
+        return {"h": np.stack([1.3 * np.cos(q[0]) + 0.7 * np.cos(q[1]) - 2.0])}
+
+    program = trace(residual, {"q": (2,)}, name="h")
+    for angle in (0.0, 1e-9):
+        q = np.full((1, 2), angle, dtype)
+        (found,) = interpret(program, q)
+        shifted = found + 2 * np.finfo(dtype).eps
+        Confirmation("h", program.inputs, program.outputs, [q], [shifted]).by_program(program)
+        wrong = found + np.array(1e-4 if dtype == "float32" else 1e-12, dtype)
+        with pytest.raises(CompileError, match="the program"):
+            Confirmation("h", program.inputs, program.outputs, [q], [wrong]).by_program(program)

@@ -119,5 +119,5 @@ def test_a_mask_chooses_entries():
         f = dl.compile_function(lambda x, A, i=index: (x[i], A[i]), {"x": 3, "A": (3, 2)})
         np.testing.assert_array_equal(f(x, A)[0], x[index])
         np.testing.assert_array_equal(f(x, A)[1], A[index])
-    with pytest.raises(IndexError, match="mask"):
+    with pytest.raises(IndexError, match="boolean index did not match"):
         dl.compile_function(lambda x: x[np.array([True, False])], {"x": 3})

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import CompileError
-
 if TYPE_CHECKING:
     import casadi
 
@@ -51,40 +49,24 @@ def array(entries: Any, *shape: int) -> Any:
 
 @cache
 def _strict() -> None:
-    """Let CasADi's arrays of symbols refuse, or do as NumPy does, where they would mislead.
+    """Let CasADi's arrays of symbols do as NumPy does, or refuse: see cells.py."""
+    from dalembert.bridge.cells import guard
 
-    `float(x)` of a symbol is NaN there, so that `math.sin(x)` is NaN and `float(x) > 0` takes one
-    branch for all states; an array of booleans as an index is read as the numbers 0 and 1.
+    guard()
+
+
+def copied(value: Any) -> Any:
+    """An array of its own, numbers or symbols, for functions that may write into it.
+
+    >>> x = symbol("x", 2)
+    >>> y = copied(x)
+    >>> y[0] = 1.0
+    >>> print(x)
+    [x_0, x_1]
     """
-    from casadi import casadi
-
-    kind: Any = casadi.ArrayInterfaceSX
-    get = kind.__getitem__
-
-    def number(self: Any) -> float:
-        entry = self._scalar()
-        if not entry.is_constant():
-            raise CompileError(
-                "a symbol has no value yet: use NumPy's functions (np.sin, not math.sin) and "
-                "np.where in place of a branch on it"
-            )
-        return float(entry)
-
-    def item(self: Any, index: Any) -> Any:
-        each = index if isinstance(index, tuple) else (index,)
-        return get(self, tuple(map(_positions, each, (*self.shape, *each))))
-
-    kind.__float__, kind.__getitem__ = number, item
-    kind.__int__ = lambda self: int(number(self))
-
-
-def _positions(index: Any, extent: Any) -> Any:
-    """The index of an axis: of a mask of booleans, the places where it is true."""
-    if not isinstance(index, np.ndarray | list) or np.asarray(index).dtype != bool:
-        return index
-    if np.shape(index) != (extent,):
-        raise IndexError(f"a mask of shape {np.shape(index)} for an axis of {extent} symbols")
-    return np.flatnonzero(index).tolist()
+    if hasattr(value, "to_casadi"):
+        return type(value)(value)
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def column(value: Any) -> casadi.SX:
@@ -97,6 +79,11 @@ def column(value: Any) -> casadi.SX:
     """
     import casadi
 
+    own = getattr(type(value), "is_symbols", False)
+    if own or (isinstance(value, np.ndarray) and value.dtype == object):
+        from dalembert.bridge.cells import joined
+
+        value = joined(value)
     if not is_symbolic(value):
         return casadi.SX(casadi.DM(np.asarray(value, dtype=float).ravel()))
     if not hasattr(value, "to_casadi"):

@@ -51,7 +51,7 @@ def matrix_of(
 def _called(function: Callable[..., Any], arguments: tuple[Any, ...], what: str) -> Any:
     """Its value on arrays of symbols, or on SX where it is written with CasADi's own functions."""
     try:
-        return function(*arguments)
+        return function(*map(bridge.copied, arguments))
     except CompileError as error:
         raise ConstraintError(f"{what} cannot be traced: {error}") from error
     except UNTRACEABLE:

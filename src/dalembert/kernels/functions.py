@@ -113,7 +113,9 @@ def compile_function(
 
     `shapes` maps the names of the function's arguments to shapes, an int being a vector; the batch
     comes on top when it is called. What the function does is run once on symbols, so it must be plain
-    NumPy on its arguments, without branches on their values.
+    NumPy on its arguments, without branches on their values. Arrays of symbols are made by
+    `np.array([…])` or `np.zeros_like(x)`, views and assignments are NumPy's own, and what has no
+    compiled form (`np.sort`, `np.linalg.svd`) is refused by name.
 
     >>> import numpy as np
     >>> length = compile_function(lambda x: np.sqrt(x @ x), {"x": 3})
@@ -135,7 +137,7 @@ def compile_function(
     label = str(name or getattr(function, "__name__", "function"))
     plain = "function" if label == "<lambda>" else label
     with llvm_lock:  # a fork waits for it: CasADi has locks of its own
-        return CompiledFunction(trace(function, sizes, name=plain))
+        return CompiledFunction(trace(function, sizes, name=plain, plain=True))
 
 
 def compile(

@@ -27,6 +27,7 @@ from dalembert.simulation.inline import Function, Looped, Shapes, compiled
 from dalembert.simulation.plant_state import PlantState
 from dalembert.simulation.response import Drive, Response
 from dalembert.systems.friction import rubs
+from dalembert.systems.law import asked as asked_of
 from dalembert.systems.law import pack, unpack
 from dalembert.systems.system import Dynamics
 
@@ -95,7 +96,7 @@ class Plant(PlantState):
         if self.controller is None:
             return tau, rates
         constants = unpack(self.controller.constants, given.get("law"))
-        asked, zdot = self.controller.law(t, q, qd, z[: self.law_size], constants)
+        asked, zdot = asked_of(self.controller, t, q, qd, z[: self.law_size], constants)
         if callable(zdot):
             return tau + asked, lambda lam: np.concatenate([zdot(lam), rates])
         return tau + asked, np.concatenate([zdot, rates])

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from dalembert import bridge
 from dalembert.errors import CompileError, SettingError, ShapeError
 from dalembert.kernels.program.trace import trace
 from dalembert.systems.identity import function_digest
@@ -75,13 +76,21 @@ def require_arguments(what: str, function: Callable[..., Any], arguments: str) -
         raise SettingError(f"{what} must take ({arguments}), not {wanted}") from None
 
 
+def asked(
+    controller: Controller, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]
+) -> Any:
+    """What the law returns; it gets copies, so that the state stays the run's own."""
+    own = {name: bridge.copied(value) for name, value in constants.items()}
+    return controller.law(t, bridge.copied(q), bridge.copied(qd), bridge.copied(z), own)
+
+
 def answer(
     controller: Controller, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]
 ) -> tuple[Any, Any]:
     """(τ, ż) of the law; an error where they are not what a law returns."""
     name = f"{type(controller).__name__}.law"
     require_arguments(name, controller.law, "t, q, qd, z, constants")
-    found: Any = controller.law(t, q, qd, z, constants)
+    found = asked(controller, t, q, qd, z, constants)
     if not isinstance(found, tuple) or len(found) != 2:
         what = "one array" if hasattr(found, "shape") else type(found).__name__
         raise ShapeError(f"{name} must return a pair (τ, ż), not {what}")

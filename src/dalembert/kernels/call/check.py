@@ -35,9 +35,9 @@ class Check:
             return
         found = self._run(dtype, loop, states)
         confirmation = Confirmation(self.name, self.inputs, self.outputs, states, found)
-        confirmation.by_program(self.program())
+        rounding = confirmation.by_program(self.program())
         if self.reference is not None and dtype == "float64":
-            confirmation.by_function(self.reference)
+            confirmation.by_function(self.reference, rounding)
 
     def _states(self, dtype: str, args: int, dimensions: int, steps: int) -> list[np.ndarray]:
         """Copies of the first states of every input, (states, *shape)."""

@@ -1,7 +1,7 @@
 """Numbers that machine code gave, confirmed by what it was made from; see check.py."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +16,10 @@ MOST_STATES, MOST_STEPS = 16, 3
 # relative to the largest entry: accelerations of an ill-conditioned mass matrix are no better
 TOLERANCE = {"float64": 1e-7, "float32": 1e-3}
 TRIES, LONG = 2, 1e6  # s: no run arrives before it has given up
+SIZES = ("parameters", "inertia", "width")  # inputs that have no natural size
 CLOCKS = ("t", "h", "most", "end", "ended")  # inputs that are no part of a state
 Arrays = Sequence[np.ndarray]
+Digits = tuple[float, float]  # relative changes of every other number
 Reference = Callable[..., Mapping[str, Any]]
 """Results by name, from arrays of one state by name."""
 
@@ -33,17 +35,45 @@ class Confirmation:
     found: Arrays
     kind: str = "the compiled kernel"
 
-    def by_program(self, program: Program) -> None:
-        """Raise where the program, interpreted, gives something else."""
+    def by_program(self, program: Program) -> list[float]:
+        """Raise where the program, interpreted, gives something else; what rounding does to it."""
         from dalembert.kernels.program.interpret import interpret
 
-        self.by_results("the program", *_in_both(lambda *x: interpret(program, *x), self.states))
+        return self.by_same("the program", lambda *x, digits: interpret(_near(program, digits), *x))
 
-    def by_function(self, reference: Reference) -> None:
+    def by_same(self, what: str, function: Callable[..., Arrays]) -> list[float]:
+        """Raise where a function of states (states, *shape) gives something else.
+
+        With `digits` it is computed with constants whose last ones differ. What comes back is how
+        much these digits, and those of the inputs, change in each output.
+        """
+        with np.errstate(all="ignore"):
+            expected, exact = _in_both(lambda *x: function(*x, digits=None), self.states)
+            eps = float(np.finfo(expected[0].dtype).eps) if expected else 0.0
+            digits = [(eps, eps), (eps, -eps)]  # of every other number
+            near = [function(*self._moved(*both), digits=both) for both in digits]
+            changes = [[_largest(x - y) for x, y in zip(n, expected, strict=True)] for n in near]
+        rounding = [max(both) for both in zip(*changes, strict=True)]
+        self.by_results(what, expected, exact, rounding)
+        return rounding
+
+    def by_function(self, reference: Reference, rounding: Sequence[float] = ()) -> None:
         """Raise where plain NumPy, state by state, gives something else."""
         plain = [self._plain(reference, k) for k in range(len(self.states[0]))]
         expected = [np.stack(column) for column in zip(*plain, strict=True)]
-        self.by_results("plain NumPy", expected, expected)
+        self.by_results("plain NumPy", expected, expected, rounding)
+
+    def _moved(self, up: float, down: float) -> list[np.ndarray]:
+        """The states with other last digits: all entries up, or every other one down.
+
+        Angles and lengths may be 0 where others beside them are of the size of 1; masses may not.
+        """
+        moved = []
+        for port, x in zip(self.inputs, self.states, strict=True):
+            least = 0.0 if port.name in SIZES else 1.0
+            shift = (least + _largest(x)) * (port.name not in CLOCKS)
+            moved.append(x + (shift * _other(x.size, up, down).reshape(x.shape)).astype(x.dtype))
+        return moved
 
     def _plain(self, reference: Reference, k: int) -> list[np.ndarray]:
         named = {port.name: x[k] for port, x in zip(self.inputs, self.states, strict=True)}
@@ -53,23 +83,21 @@ class Confirmation:
             for port, x in zip(self.outputs, results.values(), strict=True)
         ]
 
-    def by_results(self, what: str, expected: Arrays, exact: Arrays) -> None:
-        """`expected` in the kernel's precision, and `exact`: what rounding does.
+    def by_results(
+        self, what: str, expected: Arrays, exact: Arrays, rounding: Sequence[float] = ()
+    ) -> None:
+        """`expected` in the kernel's precision, `exact` and `rounding`: what last digits decide.
 
-        What is zero but for rounding, as an equation that is met, is judged beside the inputs, those
-        of the state: ends and counts of tries, a million seconds say, have no part in it.
+        What is zero but for rounding, as an equation that is met, is judged by the latter; all of
+        it is in the units of the output itself, so that what is small is judged as such.
         """
-        sizes = [
-            np.max(np.abs(s), initial=0.0, where=np.isfinite(s))
-            for port, s in zip(self.inputs, self.states, strict=True)
-            if port.name not in CLOCKS
-        ]
-        given = max(sizes, default=0.0)
-        for port, x, y, z in zip(self.outputs, self.found, expected, exact, strict=True):
+        floors = rounding or [0.0] * len(self.outputs)
+        for port, x, y, z, floor in zip(
+            self.outputs, self.found, expected, exact, floors, strict=True
+        ):
             with np.errstate(all="ignore"):
-                size = np.max(np.abs(y), initial=0.0, where=np.isfinite(y))
-                slack = TOLERANCE[x.dtype.name] * size + 16 * np.nan_to_num(np.abs(y - z))
-                slack = slack + 64 * np.finfo(x.dtype).eps * (1.0 + given)
+                slack = TOLERANCE[x.dtype.name] * _largest(y) + 64 * floor
+                slack = slack + 16 * np.nan_to_num(np.abs(y - z))
                 right = (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= slack)
             if not np.all(right):
                 raise CompileError(self._words(what, port, x, y, right))
@@ -88,6 +116,30 @@ class Confirmation:
             f"{float(found[place])!r}, {what} {float(expected[place])!r}, at {given}; remove the cache "
             "(DALEMBERT_CACHE=off avoids it) and report this if it comes again"
         )
+
+
+def _largest(x: np.ndarray) -> Any:
+    """The largest size of its finite entries."""
+    return np.max(np.abs(x), initial=0.0, where=np.isfinite(x))
+
+
+def _other(count: int, first: float, second: float) -> np.ndarray:
+    """Two numbers in turn (count,)."""
+    return np.where(np.arange(count) % 2, second, first)
+
+
+def _near(program: Program, digits: Digits | None) -> Program:
+    """The program with other last digits of its constants."""
+    if digits is None:
+        return program
+    share = 1.0 + _other(len(program.constants), *digits)
+    return replace(program, constants=program.constants * share)
+
+
+def _iteration_near(iteration: "Iteration", digits: Digits | None) -> "Iteration":
+    closing = tuple((_near(program, digits), times) for program, times in iteration.closing)
+    stage, finish = _near(iteration.stage, digits), _near(iteration.finish, digits)
+    return replace(iteration, stage=stage, finish=finish, closing=closing)
 
 
 def confirm_rollout(
@@ -124,8 +176,9 @@ def _confirm_steps(
     """By the programs, interpreted, and in double precision by the functions behind them."""
     start, steps = len(iteration.base), found[0].shape[1]
 
-    def rolled(*states: np.ndarray) -> Arrays:
-        return iteration.interpreted(states[:start], states[start:], steps, dt)
+    def rolled(*states: np.ndarray, digits: Digits | None) -> Arrays:
+        made = _iteration_near(iteration, digits)
+        return made.interpreted(states[:start], states[start:], steps, dt)
 
     def plain(**state: np.ndarray) -> Mapping[str, Any]:
         values = list(state.values())
@@ -136,9 +189,9 @@ def _confirm_steps(
     inputs = (*iteration.base, *iteration.held)
     outputs = [Port(port.name, (steps, *port.shape)) for port in iteration.base]
     confirmation = Confirmation(name, inputs, outputs, first, found, kind)
-    confirmation.by_results("the program", *_in_both(rolled, first))
+    rounding = confirmation.by_same("the program", rolled)
     if iteration.plain is not None and first[0].dtype == np.float64:
-        confirmation.by_function(plain)
+        confirmation.by_function(plain, rounding)
 
 
 def confirm_tries(

@@ -42,7 +42,7 @@ def trace(
     try:
         with bridge.marks(wanted=False):
             returned = function(**arrays)
-    except (NotImplementedError, RuntimeError) as error:
+    except (NotImplementedError, RuntimeError, TypeError, AttributeError) as error:
         raise CompileError(f"{name} cannot be traced: {error}") from error
     named = _named(returned)
     made = bridge.columns_function([*arrays.values()], [*named.values()], shared=optimise)

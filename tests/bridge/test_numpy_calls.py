@@ -1,0 +1,159 @@
+"""What users write in NumPy is traced as NumPy means it, or refused: never another number."""
+
+import numpy as np
+import pytest
+
+import dalembert as dl
+from dalembert import bridge
+from dalembert.errors import CompileError
+from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.program.trace import _recorded, trace
+from tests.bridge.numpy_calls import ODD, STATES, functions, leaves, numbers, texts, value
+
+SHAPES = {"x": (3,), "A": (3, 3), "s": ()}
+
+# programs treat numbers as real ones: x / x is 1, also at 0 (simplify.py); a quotient by the number 0
+# has no sign; np.empty is of no numbers; lists of arrays are not asked, and 0 and x is x in Python
+EXCUSED = ("empty_like", "divide(", "divmod", "divide.outer", "gradient(A, 0)", "reciprocal(2")
+EXCUSED += ("reciprocal([", "full_like([", "logical_and([", "logical_or([", "polyval(x > 0, x < 1")
+EXCUSED += (
+    "x[::-1], x)",
+    "vecdot(x, A, x)",
+    "(x > 0, x)",
+)  # out= is also read, where NumPy's order decides
+
+
+def traced(text, make):
+    """The program of a call, or None where it is refused."""
+
+    def function(x, A, s):
+        return tuple(leaves(value(text, x, A, s)))
+
+    try:
+        return make(function, SHAPES, "f")
+    except Exception as error:  # refused; in one's own words where it can be
+        assert not isinstance(error, RecursionError | SystemError), text
+        return None
+
+
+def wrong(text, make):
+    """What a traced call gives and NumPy does not, in words; None where both agree."""
+    expected = None if any(part in text for part in EXCUSED) else numbers(text)
+    made = traced(text, make) if expected is not None else None
+    if made is None:
+        return None
+    if isinstance(expected, str):
+        return f"{text}: shapes depend on values, and were traced"
+    for state, all_expected in zip(STATES, expected, strict=True):
+        for got, wanted in zip(interpret(made, *state), all_expected, strict=True):
+            rough = 1e-3 if wanted.dtype == np.float16 else 1e-11  # of booleans NumPy has halves
+            same = got.shape == wanted.shape
+            if not same or not np.allclose(got, wanted, rough, 1e-13, equal_nan=True):
+                return f"{text}: {got} is not {wanted}"
+    return None
+
+
+def by_casadi(function, shapes, name):
+    return trace(function, shapes, name=name)
+
+
+def test_every_function_of_numpy_is_traced_right_or_refused():
+    found = [wrong(text, _recorded) for text in texts(forms=8)]
+    assert [x for x in found if x] == []
+
+
+def test_arrays_of_casadi_do_as_numpy_or_refuse():
+    found = [wrong(text, by_casadi) for text in texts(forms=2)]
+    assert [x for x in found if x] == []
+
+
+ELEMENTWISE = [
+    name for name, f in functions().items() if isinstance(f, np.ufunc) and not f.signature
+]
+
+
+@pytest.mark.parametrize("make", [_recorded, by_casadi])
+def test_numbers_that_are_none_stay_what_numpy_makes_of_them(make):
+    for name in ELEMENTWISE:
+        many = getattr(np, name[3:]).nin
+        texts = [f"{name}(x)"] if many == 1 else [f"{name}(x, 1.5)", f"{name}(0.5, x)"]
+        for text in texts if many < 3 else []:
+            made = traced(text, make)
+            for x in ODD if made is not None else []:
+                wanted = leaves(value(text, x, *STATES[0][1:]))
+                got = interpret(made, x, *STATES[0][1:])
+                for one, other in zip(got, wanted, strict=True):
+                    np.testing.assert_allclose(one, other, 1e-12, err_msg=f"{text} at {x}")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("np.spacing(x)", "spacing"),
+        ("np.sort(x)", "np.sort"),
+        ("np.linalg.svd(A)", "svd"),
+        ("np.argmax(x)", "np.argmax"),
+        ("np.unique(x)", "np.unique"),
+        ("np.add(x, x, dtype=int)", "np.add"),
+        ("np.quantile(x, 0.5)", "np.quantile"),
+        ("x if x[0] > 0 else -x", "np.where"),
+        ("x[x > 0]", "np.where"),
+    ],
+)
+def test_what_is_refused_is_named(text, named):
+    with pytest.raises(CompileError, match=named.replace(".", r"\.")):
+        dl.compile_function(lambda x, A, s: value(text, x, A, s), {"x": 3, "A": (3, 3), "s": ()})
+
+
+WAYS_TO_ASSIGN = {
+    "a row": lambda A: rows(A),
+    "in place": lambda A: in_place(A),
+    "its argument": lambda A: argument(A),
+    "a diagonal": lambda A: diagonal(A),
+}
+
+
+def rows(A):
+    made = 2.0 * A
+    row = made[1]
+    row[0] = 7.0  # a view: made changes too
+    return made
+
+
+def in_place(A):
+    made = np.zeros_like(A)
+    made += A
+    made[0] -= A[1]
+    np.multiply(made, 2.0, out=made)
+    return made
+
+
+def argument(A):
+    A[0, 0] = A[1, 1]
+    return A + 0.0
+
+
+def diagonal(A):
+    made = A * 1.0
+    np.fill_diagonal(made, 5.0)
+    return np.pad(made, 1, constant_values=3.0)
+
+
+@pytest.mark.parametrize("way", WAYS_TO_ASSIGN)
+def test_assignments_are_what_numpy_makes_of_them(way):
+    A = np.arange(9.0).reshape(3, 3) ** 1.5
+    made = dl.compile_function(WAYS_TO_ASSIGN[way], {"A": (3, 3)})
+    np.testing.assert_allclose(made(A), WAYS_TO_ASSIGN[way](A.copy()), rtol=1e-15)
+
+
+def test_a_part_of_casadis_array_is_no_view_and_says_so():
+    A = bridge.symbol("A", 3, 3) * 2.0
+    row = A[1]
+    with pytest.raises(CompileError, match="part of the other"):
+        row[0] = 7.0
+    with pytest.raises(CompileError, match="part of the other"):
+        A[1, 0] = 7.0
+    del row
+    A[1, 0] = 7.0
+    A[2, 1:] = A[2, 1:] + 1.0
+    assert float(A[1, 0]) == 7.0
