@@ -1,5 +1,8 @@
 """For tests and doctests: kernels are cached in a folder of this run, never in the user's.
 
+Workers and the processes that tests start have one thread of BLAS each: matrices here are small, and
+threads that wait for each other on the cores of other workers take three times the processor time.
+
 DALEMBERT_TEST_CACHE names a folder to keep instead, for a developer's next run: `make quick`.
 """
 
@@ -10,11 +13,13 @@ import tempfile
 import pytest
 
 CACHE, KEPT = "DALEMBERT_CACHE", "DALEMBERT_TEST_CACHE"
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the folder once; the workers of pytest-xdist inherit it through the environment."""
     if not hasattr(config, "workerinput"):
+        os.environ.update({name: os.environ.get(name, "1") for name in THREADS})
         kept = os.environ.get(KEPT)
         os.environ[CACHE] = (
             os.path.abspath(kept) if kept else tempfile.mkdtemp("-test", "dalembert")
