@@ -76,6 +76,7 @@ def check(folder: Path, log2_batch: int) -> None:
     for name in made["iterations"]:
         _rollout(cp, robot, name, made)
     _odd_arrays(cp, robot, made)
+    _issued(cp, robot)
     print("all checks passed")
 
 
@@ -156,6 +157,25 @@ def _other_libraries(robot: dl.Robot, made: dict[str, Any], tau: np.ndarray) -> 
     tensors = [torch.as_tensor(x, device="cuda") for x in made["state"]]
     assert _error(robot.inverse_dynamics(*tensors), tau) < 1e-12
     print("PyTorch tensors are taken too")
+
+
+def _issued(cp: Any, robot: dl.Robot) -> None:
+    """What it takes to ask for a call, the best of nine turns that take turns with CuPy's own."""
+    q, qd, qdd = (cp.random.uniform(-1, 1, (FEW, robot.nq)) for _ in range(3))
+    calls = {
+        "inverse_dynamics": lambda: robot.inverse_dynamics(q, qd, qdd),
+        "mass_matrix": lambda: robot.mass_matrix(q),
+        "CuPy's q + qd": lambda: q + qd,
+    }
+    best = dict.fromkeys(calls, np.inf)
+    for _ in range(9):
+        for name, call in calls.items():
+            cp.cuda.Device().synchronize()
+            start = time.perf_counter()
+            for _ in range(1000):
+                call()
+            best[name] = min(best[name], (time.perf_counter() - start) / 1000)
+    print(f"µs to issue {FEW}: " + ", ".join(f"{n} {1e6 * t:.1f}" for n, t in best.items()))
 
 
 def _placed(cp: Any, x: Any, layout: str) -> Any:

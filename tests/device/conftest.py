@@ -18,10 +18,12 @@ def cupy(monkeypatch, tmp_path):
         setattr(made, name, getattr(np, name))
     made.asarray = lambda x: x if type(x) is DeviceArray else np.asarray(x).view(DeviceArray)
     made.ascontiguousarray = lambda x: np.require(x, requirements="C").view(DeviceArray)
-    made.empty = lambda shape, dtype: np.full(shape, np.nan, dtype).view(DeviceArray)
+    made.empty = made.ndarray = lambda shape, dtype: np.full(shape, np.nan, dtype).view(DeviceArray)
     made.broadcast_to = lambda x, shape: np.broadcast_to(x, shape, subok=True)
     made.cuda = SimpleNamespace(
-        get_current_stream=lambda: SimpleNamespace(ptr=7 + Device.now), Device=Device
+        get_current_stream=lambda: SimpleNamespace(ptr=7 + Device.now),
+        Device=Device,
+        runtime=SimpleNamespace(getDevice=lambda: Device.now),
     )
     monkeypatch.setitem(sys.modules, "cupy", made)
     with stand_in(monkeypatch, tmp_path) as made.card:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dalembert.kernels.cuda.plan import key_of
+from dalembert.kernels.cuda.plan import Key, Plan, key_of
 
 if TYPE_CHECKING:
     from dalembert.kernels.cuda.device import DeviceKernel
@@ -27,14 +27,16 @@ class OnCard:
     ) -> None:
         self._kernels, self._variant, self.method, self.only = kernels, variant, method, only
         self.__doc__, self.__name__ = doc, method.__name__
+        self._plans: dict[Key, Plan] = {}  # of the kernel, once there is one
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """What the method returns."""
-        kernel = self._kernels.get(self._variant)
-        if kernel is not None and not options:
-            plan = kernel.plans.get(key_of(inputs) or ())
+        if not options:
+            plan = self._plans.get(key_of(inputs) or ())
             if plan is not None:
                 return plan(inputs)
+            kernel = self._kernels.get(self._variant)
+            self._plans = {} if kernel is None else kernel.plans
         return self.method(*inputs, **options)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from dalembert.kernels.call.settings import checking
 from dalembert.kernels.call.whose import on_device
 from dalembert.kernels.cuda.driver import driver
 from dalembert.kernels.cuda.launch import loaded
-from dalembert.kernels.cuda.plan import Key, Plan, key_of
+from dalembert.kernels.cuda.plan import Key, Plan, key_of, planned
 from dalembert.kernels.cuda.rollout import cuda_rollout
 from dalembert.kernels.cuda.source import CudaSource, cuda_source, fits_rows
 from dalembert.kernels.program.iteration import Iteration
@@ -130,7 +130,7 @@ class DeviceKernel(Compiled):
             self.plans.clear()
         kernel = self.compiled(dtype, layout)[1].loaded
         shapes = [port.shape for port in self.program.outputs]
-        self.plans[key] = Plan(require_cupy(), kernel, dtype, layout, batch, shapes, key)
+        self.plans[key] = planned(require_cupy(), kernel, dtype, layout, batch, shapes, key)
 
     def _confirm(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         """With DALEMBERT_CHECK, raise where first states are not what the program gives."""

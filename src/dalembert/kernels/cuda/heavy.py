@@ -23,7 +23,7 @@ from dalembert.kernels.cuda.places import Place, Rooms, own_place, rooms
 from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Tile, sincos
 from dalembert.kernels.cuda.waiting import TURNS, Do, Step, alive, angles_first, rows_of, steps
 from dalembert.kernels.program.program import Op, Port, Program
-from dalembert.kernels.program.twice import in_halves
+from dalembert.kernels.program.twice import in_halves, out_and_back
 
 # Values alive at once, up to which so many of them are in registers, for so many warps of a
 # multiprocessor, as measured on an H200 (benchmarks/gpu/RESULTS.md); beyond, the last one
@@ -71,9 +71,10 @@ def heavy(source: Program, scalar: Scalar, function: str, access: Access) -> Hea
 class _Writer:
     def __init__(self, source: Program, scalar: Scalar, function: str, access: Access) -> None:
         self.scalar, self.function, self.access = scalar, function, access
-        halves, cut = in_halves(source), None
-        if halves is not None and alive(halves.program) < _WORTH * alive(source):
-            source, cut = halves.program, halves.cut
+        cut, worth = None, _WORTH * alive(source)
+        for halves in (in_halves(source), out_and_back(source)):
+            if halves is not None and alive(halves.program) < worth:
+                source, cut, worth = halves.program, halves.cut, alive(halves.program)
         self.program, self.front, self.cut = angles_first(source, cut)
         self.rows = rows_of(self.program)
         now = alive(self.program)

@@ -7,6 +7,7 @@ microseconds of Python. For arrays that a kernel reads where they lie the answer
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -28,56 +29,55 @@ def key_of(arrays: Sequence[Any]) -> Key | None:
         return None
 
 
-class Plan:
-    """Results for inputs of one key, all on one device, which are used as they are."""
+Plan = Callable[[Sequence[Any]], Any]
+"""Results for inputs of one key, all on one device, which are used as they are."""
 
-    def __init__(
-        self,
-        cupy: Any,
-        kernel: Loaded,
-        dtype: str,
-        layout: str,
-        batch: Shape,
-        shapes: Sequence[Shape],
-        key: Key,
-    ) -> None:
-        self._count, self._device = prod(batch), key[0][3]
-        self._handle, self._grid = kernel.handle, kernel.geometry(self._count)
-        self._driver, self._cuda = driver(), cupy.cuda
-        # CuPy's own way to the same function takes half the time of ctypes
-        self._launch = getattr(getattr(cupy.cuda, "driver", None), "launchKernel", None)
-        makers = {"row": _rows, "column": _columns}
-        self._makers = [
-            makers[layout](cupy, np.dtype(dtype), batch, self._count, shape) for shape in shapes
-        ]
 
-    def __call__(self, arrays: Sequence[Any]) -> Any:
-        """New arrays with the results, on the current stream."""
-        if self._cuda.Device().id != self._device:
-            with self._cuda.Device(self._device):
-                return self(arrays)
-        made = [make() for make in self._makers]
-        if self._count:
-            words = [x.data.ptr for x in (*arrays, *made)]
-            words.append(self._count)
-            stream = self._cuda.get_current_stream().ptr
-            if self._launch is None:
-                self._driver.launch(self._handle, *self._grid, stream, self._device, words)
+def planned(
+    cupy: Any,
+    kernel: Loaded,
+    dtype: str,
+    layout: str,
+    batch: Shape,
+    shapes: Sequence[Shape],
+    key: Key,
+) -> Plan:
+    """New arrays with the results, on the current stream; a closure, as attributes take time."""
+    count, device = prod(batch), key[0][3]
+    handle, (blocks, threads) = kernel.handle, kernel.geometry(count)
+    current, stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
+    launch, packed = driver().launch, driver().packed
+    # CuPy's own way to the same function takes half the time of ctypes
+    quick = getattr(getattr(cupy.cuda, "driver", None), "launchKernel", None)
+    maker = {"row": _rows, "column": _columns}[layout]
+    makers = [maker(cupy, np.dtype(dtype), batch, count, shape) for shape in shapes]
+
+    def plan(arrays: Sequence[Any]) -> Any:
+        if current() != device:
+            with cupy.cuda.Device(device):
+                return plan(arrays)
+        made = [make() for make in makers]
+        if count:
+            words = [x.data.ptr for x in arrays]
+            words += [x.data.ptr for x in made]
+            words.append(count)
+            if quick is None:
+                launch(handle, blocks, threads, stream().ptr, device, words)
             else:
-                places, (blocks, threads) = self._driver.packed(words), self._grid
-                self._launch(self._handle, blocks, 1, 1, threads, 1, 1, 0, stream, places, 0)
+                quick(handle, blocks, 1, 1, threads, 1, 1, 0, stream().ptr, packed(words), 0)
         return made[0] if len(made) == 1 else tuple(made)
+
+    return plan
 
 
 def _rows(
     cupy: Any, dtype: np.dtype[Any], batch: Shape, count: int, shape: Shape
 ) -> Callable[[], Any]:
-    whole = (*batch, *shape)
-    return lambda: cupy.empty(whole, dtype)
+    return partial(cupy.ndarray, (*batch, *shape), dtype)  # `empty` only adds a function around it
 
 
 def _columns(
     cupy: Any, dtype: np.dtype[Any], batch: Shape, count: int, shape: Shape
 ) -> Callable[[], Any]:
     whole = (*batch, *shape)
-    return lambda: cupy.empty((prod(shape), count), dtype).T.reshape(whole)
+    return lambda: cupy.ndarray((prod(shape), count), dtype).T.reshape(whole)

@@ -5,6 +5,10 @@ inertias again at that q̈. Kept between the two, these are more than the regist
 tenth more operations computes them anew. Where to forget shows in the program itself: all that depends
 on the torques passes through the few values of q̈. That is a smallest vertex cut between one input and
 the results (Menger 1927), found by augmenting paths (Ford and Fulkerson 1956).
+
+Forward dynamics of a tree is such a program by itself: inertias and forces are gathered limb by limb
+towards the base, and where the base's acceleration is there, accelerations go outwards again. Of the
+way in only what took long is kept; poses are computed anew on the way out.
 """
 
 from __future__ import annotations
@@ -58,6 +62,32 @@ def in_halves(source: Program) -> Halves | None:
         if found and (not best or _before(rows, found) > _before(rows, best)):
             best = found
     return _forgetting(source, rows, best) if best else None
+
+
+def out_and_back(source: Program) -> Halves | None:
+    """The program in two parts at its first result, where that takes most of the operations.
+
+    The first part goes through what the second one needs from the last results to the first: as limbs
+    are gathered from their ends.
+
+    >>> from dalembert.kernels.program.trace import trace
+    >>> def function(x):
+    ...     s = x[0] * x[1]
+    ...     a = (s + x[2]) * s
+    ...     return a, a + s
+    >>> made = out_and_back(trace(function, {"x": (3,)}))
+    >>> made.cut, len(made.program)  # x0 x1 is computed twice
+    (6, 10)
+    """
+    rows = list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
+    results = source.results.tolist()
+    first = _below(rows, [min(results)])
+    if len(source) > _MOST or len(first) <= len(rows) / 2:
+        return None
+    kept = {k for k in _dear(rows, first) if rows[k][0] not in LEAVES}
+    needed = _served(source, rows, first)
+    limbs = sorted(kept & needed.keys(), key=lambda k: (-needed[k], k))
+    return _halved(source, rows, [*limbs, min(results)], results, {*results, *kept})
 
 
 def last_columns(source: Program) -> list[int]:
@@ -183,17 +213,26 @@ class _Net:
 def _forgetting(source: Program, rows: Rows, found: Sequence[int]) -> Halves:
     """First what leads to the values found, and results that come with it; then the rest."""
     results = source.results.tolist()
+    before = sorted({*found, *_along(source, rows, _below(rows, found))})
+    kept = {*found, *results} | _dear(rows, _below(rows, before))
+    kept |= {rows[k][1] for k in results if rows[k][0] == Op.NEG}  # signs are anywhere
+    after = [results[place] for place in last_columns(source)]
+    return _halved(source, rows, before, after, kept)
+
+
+def _halved(
+    source: Program, rows: Rows, before: Sequence[int], after: Sequence[int], kept: set[int]
+) -> Halves:
+    """First some values with all that they take, then others, for which only `kept` ones are known."""
     made = _Made(rows)
-    for k in sorted({*found, *_along(source, rows, _below(rows, found))}):
+    for k in before:
         made.need(k)
     cut = len(made.instructions)
-    kept = {*found, *results, -1} | _dear(rows, set(made.number))
-    kept |= {rows[k][1] for k in results if rows[k][0] == Op.NEG}  # signs are anywhere
-    made.number = {k: i for k, i in made.number.items() if k in kept}
-    for place in last_columns(source):
-        made.need(results[place])
+    made.number = {k: i for k, i in made.number.items() if k in kept or k < 0}
+    for k in after:
+        made.need(k)
     ports = source.inputs, source.outputs
-    numbers = [made.number[k] for k in results]
+    numbers = [made.number[k] for k in source.results.tolist()]
     constants = source.constants.tolist()
     return Halves(program(source.name, *ports, made.instructions, constants, numbers), cut)
 
@@ -210,6 +249,19 @@ def _dear(rows: Rows, first: set[int]) -> set[int]:
     return {k for k in first if k >= 0 and rows[k][0] not in _CHEAP} | {
         k for k in crossing if below[k].bit_count() > _LONG
     }
+
+
+def _served(source: Program, rows: Rows, first: set[int]) -> dict[int, int]:
+    """For every value that the second part uses, the place of the first result that needs it."""
+    found: dict[int, int] = {}
+    for place, k in enumerate(source.results.tolist()):
+        found.setdefault(k, place)
+    for i in range(len(rows) - 1, -1, -1):
+        if i in first or i not in found:
+            continue
+        for j in _operands(rows[i]):
+            found[j] = min(found.get(j, found[i]), found[i])
+    return found
 
 
 class _Made:
