@@ -172,6 +172,23 @@ def test_an_adaptive_rollout_is_checked_too(monkeypatch):
     assert (robot.rollout(*given, **options).status == 0).sum() == 19
 
 
+def test_states_saved_within_a_step_are_checked_too(monkeypatch):
+    """The steps are right, and what is told of the times between them is not."""
+    robot = dl.load("planar_2r")
+    given = np.random.default_rng(0).standard_normal((3, 20, 2))
+    right = tries_iteration(robot.dynamics.bound(), "RK45")
+    constants = np.where(right.between.constants == 1.0, 1.0, 1.001 * right.between.constants)
+    mistaken = replace(right, between=replace(right.between, constants=constants))
+    options = {"steps": 5, "dt": 0.01, "method": "RK45", "errors": "flag"}
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            adaptive, "loaded_adaptive", lambda _, saved: loaded_adaptive(mistaken, saved)
+        )
+        with pytest.raises(CompileError, match=r"RK45_stage, between two steps: .*gives q"):
+            robot.rollout(*given, **options)
+    assert (robot.rollout(*given, **options).status == 0).all()
+
+
 def test_the_plain_functions_of_a_rollout_are_asked_as_well(monkeypatch):
     """A program traced from another robot, and compiled as it is."""
     robot, other = dl.load("planar_2r"), dl.load("planar_2r", l1=1.5)

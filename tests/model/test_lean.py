@@ -1,5 +1,7 @@
 """The mechanism that recursions run on has fewer numbers and moves the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from dalembert.formulations.inverse import newton_euler
 from dalembert.model import Joint, Link, build
 from dalembert.spatial import exp_se3
 from dalembert.spatial.placement import Placement
+from dalembert.spatial.rotations import rotation_x, rotation_y
 from tests.formulations.mechanisms import random_model
 
 
@@ -95,3 +98,20 @@ def test_a_mechanism_whose_frames_would_go_far_stays_as_it_is(monkeypatch):
     joints = Joint(axis=[0, 0, 1.0]), Joint(axis=[0, 0, 1.0], origin=turn)
     model = build([Link("a", None, joints[0], **body), Link("b", "a", joints[1], **body)])
     assert model.lean is model
+
+
+@pytest.mark.parametrize("away", [1e2, 1e6])
+def test_where_a_robot_stands_costs_its_mass_matrix_no_digits(away):
+    """Its first frame slid along a tilted axis to the world's height: 4 digits were left at 1000 km."""
+    rng = np.random.default_rng(3)
+    model = dl.load("ur5").model
+    shifts = 0.3 * rng.normal(size=(6, 3))
+    bodies = [replace(b, translation=p) for b, p in zip(model.bodies, shifts, strict=True)]
+    tilted = rotation_x(0.5) @ rotation_y(0.7) @ bodies[0].rotation
+    q, found = rng.normal(size=6), []
+    for distance in (0.0, away):
+        stands = distance * np.array([1.0, 2.0, -1.0])
+        first = replace(bodies[0], rotation=tilted, translation=shifts[0] + stands)
+        robot = dl.Robot(replace(model, bodies=(first, *bodies[1:])))
+        found.append(robot.reference("mass_matrix", q))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-13)

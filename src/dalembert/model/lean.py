@@ -153,8 +153,19 @@ def _frame(body: Body, seat: Placement, children: Sequence[Body]) -> Placement:
 
     turned = [Placement(snap(rotation_z(a), _SNAP), np.zeros(3)) for a in _angles(body, seats)]
     best = min(turned, key=cost)
-    slid = [Placement(best.R, np.array([0.0, 0.0, s])) for s in _slides(seat, seats)]
+    far = np.inf if body.parent >= 0 else _FAR * _size(body, seats)
+    slides = [s for s in _slides(seat, seats) if abs(s) <= far]
+    slid = [Placement(best.R, np.array([0.0, 0.0, s])) for s in slides]
     return min(slid, key=cost)
+
+
+def _size(body: Body, seats: Sequence[Placement]) -> float:
+    """The longest of the lengths that a body brings: where it stands in the world is none of them.
+
+    A frame slid to the height of a world that is 1e6 m away would have moments of 1e12 m².
+    """
+    radius = np.sqrt(abs(np.trace(body.inertia) / body.mass)) if body.mass else 0.0
+    return max([float(radius), *(float(np.linalg.norm(p)) for _, p in seats)])
 
 
 def _angles(body: Body, seats: Sequence[Placement]) -> Iterator[float]:

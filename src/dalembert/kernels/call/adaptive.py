@@ -58,7 +58,7 @@ class AdaptiveLoop:
             if checking():
                 tried = AdaptiveLoop(self.iteration, self.saved)
                 tried._loaded = loaded
-                confirm_tries(self.iteration, lambda x, u: tried(x, u, 1, np.inf).ends, base, held)
+                confirm_tries(self.iteration, lambda x, u, at: tried(x, u, 1, at)[:2], base, held)
             self._loaded = loaded
         saved = np.full((len(base), saves, self.saved), np.nan)
         ends = np.full_like(base, np.nan)

@@ -196,15 +196,16 @@ def _confirm_steps(
 
 def confirm_tries(
     iteration: "Iteration",
-    run: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    run: Callable[[np.ndarray, np.ndarray, float], tuple[np.ndarray, np.ndarray]],
     base: np.ndarray,
     held: np.ndarray,
     kind: str = "the compiled kernel",
 ) -> None:
     """The first two tries of first runs, base and held values (rows, …): of no length, and a step.
 
-    `run` gives base values at their ends; all are told to give up after two. The step to come follows
-    from an error in which all digits may cancel, and is not asked for.
+    `run` takes base and held values and a time, and gives values saved at that time (rows, 1, …) and
+    base values at the ends of runs; all are told to give up after two. The step to come follows from
+    an error in which all digits may cancel, and is not asked for.
     """
     ports = (*iteration.base, *iteration.held)
     starts = np.cumsum([0, *(port.size for port in iteration.base)])
@@ -222,14 +223,40 @@ def confirm_tries(
     going = (every[list(column).index("ended")][:, :-1] == 0.0).all(axis=1)
     if not going.any():
         return
+    chosen = [x[going] for x in states]
+    before, last = ([x[going, k] for x in every] for k in (-2, -1))
+    when = _within(column, chosen, last)
+    saved, ends = run(first[going], given[going], when)
     known = [port.name != "h" for port in iteration.base]
-    found = _by_ports(iteration.base, run(first[going], given[going]))
     outputs, found, last = (
         [x for x, one in zip(listed, known, strict=True) if one]
-        for listed in (iteration.base, found, [x[going, -1] for x in every])
+        for listed in (iteration.base, _by_ports(iteration.base, ends), last)
     )
-    name, chosen = iteration.stage.name, [x[going] for x in states]
+    name = iteration.stage.name
     Confirmation(name, ports, outputs, chosen, found, kind).by_results("the program", last, last)
+    if iteration.between is None or not np.isfinite(when):
+        return
+    with np.errstate(all="ignore"):
+        held_there = chosen[len(iteration.base) :]
+        between = iteration.interpreted_between(before, held_there, np.full(going.sum(), when))
+    passed = ends[:, column["t"]] >= when
+    stored = [p for p, end in zip(iteration.base, starts[1:], strict=True) if end <= saved.shape[2]]
+    # how far they are from where the step began, of which rounding takes what it does
+    began = [x[passed] for x in before[: len(stored)]]
+    found = [x[passed] - y for x, y in zip(_by_ports(stored, saved[:, 0]), began, strict=True)]
+    expected = [x[passed] - y for x, y in zip(between[: len(stored)], began, strict=True)]
+    rounding = [float(np.finfo(float).eps * _largest(x)) for x in began]
+    name, there = f"{name}, between two steps", [x[passed] for x in chosen]
+    Confirmation(name, ports, stored, there, found, kind).by_results(
+        "the program", expected, expected, rounding
+    )
+
+
+def _within(column: Mapping[str, int], start: Arrays, last: Arrays) -> float:
+    """A time that the last try of every run that got on has passed, and no other; else infinite."""
+    clock = list(column).index("t")
+    passed = last[clock][last[clock] > 0.0]
+    return float(0.5 * passed.min()) if passed.size and not start[clock].any() else np.inf
 
 
 def _by_ports(ports: Sequence[Port], rows: np.ndarray) -> list[np.ndarray]:

@@ -161,8 +161,9 @@ class DeviceAdaptive:
         """With DALEMBERT_CHECK, raise where first tries are not what the programs give."""
         cp = require_cupy()
 
-        def run(first: np.ndarray, given: np.ndarray) -> np.ndarray:
-            return self(cp.asarray(first), cp.asarray(given), 1, np.inf).ends.get()
+        def run(first: np.ndarray, given: np.ndarray, at: float) -> tuple[np.ndarray, np.ndarray]:
+            found = self(cp.asarray(first), cp.asarray(given), 1, at)
+            return found.saved.get(), found.ends.get()
 
         try:
             confirm_tries(self.iteration, run, base.get(), held.get(), KIND)

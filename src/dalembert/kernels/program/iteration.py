@@ -17,7 +17,7 @@ Where all stages are `kept`, work values are one port for each and one more: row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -152,24 +152,45 @@ class Iteration:
         dt: float,
     ) -> Arrays:
         stage, finish, *closing = functions
-        dtype, lead = base[0].dtype, base[0].shape[: base[0].ndim - len(self.base[0].shape)]
+        lead = base[0].shape[: base[0].ndim - len(self.base[0].shape)]
         saved, now = [], dict(zip((port.name for port in self.base), base, strict=True))
         for step in range(steps):
             u = [
                 x if x.ndim == len(lead) + len(port.shape) else x.take(step, axis=len(lead))
                 for port, x in zip(self.held, held, strict=True)
             ]
-            work: Arrays = [
-                np.zeros((*lead, *port.shape), dtype) if source is None else now[source]
-                for port, source in self.work
-            ]
-            for k, row in enumerate(self.table):
-                found = stage(*now.values(), *work, *u, *(dtype.type(c * dt) for c in row))
-                work = [*work[: k + 1], *found, *work[k + 2 :]] if self.kept else found
-            after = finish(*now.values(), *work)
+            after = finish(*now.values(), *self._worked(stage, now, u, dt))
             for function, (_, times) in zip(closing, self.closing, strict=True):
                 for _ in range(times):
                     after = function(*after, *u)
             saved.append(after)
             now = dict(zip(now, after, strict=True))
         return [np.stack(column, axis=len(lead)) for column in zip(*saved, strict=True)]
+
+    def _worked(
+        self, stage: Callable[..., Arrays], now: Mapping[str, np.ndarray], held: Arrays, dt: float
+    ) -> Arrays:
+        """Work values after all stages, from base values by name."""
+        first = next(iter(now.values()))
+        dtype, lead = first.dtype, first.shape[: first.ndim - len(self.base[0].shape)]
+        work: Arrays = [
+            np.zeros((*lead, *port.shape), dtype) if source is None else now[source]
+            for port, source in self.work
+        ]
+        for k, row in enumerate(self.table):
+            found = stage(*now.values(), *work, *held, *(dtype.type(c * dt) for c in row))
+            work = [*work[: k + 1], *found, *work[k + 2 :]] if self.kept else found
+        return work
+
+    def interpreted_between(self, base: Arrays, held: Arrays, when: np.ndarray) -> Arrays:
+        """Base values at times (...) within the step that begins with base values (..., *shape)."""
+        from dalembert.kernels.program.interpret import interpret
+
+        assert self.between is not None
+        now = dict(zip((port.name for port in self.base), base, strict=True))
+        work = self._worked(partial(interpret, self.stage), now, held, 1.0)
+        found: Arrays = interpret(self.between, *base, *work, when)
+        for program, times in self.closing:
+            for _ in range(times):
+                found = interpret(program, *found, *held)
+        return found
