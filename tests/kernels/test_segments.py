@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dalembert.kernels.llvm.codegen import llvm_ir, object_code
 from dalembert.kernels.llvm.stack import MOST_ON_STACK
 from dalembert.kernels.llvm.target import by_name, native
-from dalembert.kernels.program import components
+from dalembert.kernels.program import components, segments
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.program import BINARY, LEAVES, Op, Port, program
 from dalembert.kernels.program.segments import framed
@@ -152,3 +152,18 @@ def test_programs_with_more_alive_than_the_first_cache_holds_are_cut():
     (whole,) = interpret(waiting, 0.5)
     assert whole == interpret(at_once, 0.5)[0] == 0.5 * sum(range(1000))
     assert through_the_frame(frame, [0.5], 1) == [whole]
+
+
+def products(operations, results):
+    """x, x², x³, …: so many products, of which the last ones are results."""
+    instructions = [(Op.INPUT, 0, -1)] + [(Op.MUL, k, 0) for k in range(operations)]
+    last = range(operations + 1 - results, operations + 1)
+    ports = (Port("x", ()),), (Port("y", (results,)),)
+    return program("products", *ports, instructions, [], list(last))
+
+
+@pytest.mark.parametrize(("results", "longest"), [(100, segments.LEAVING), (20, segments.LONGEST)])
+def test_programs_with_a_result_for_every_few_operations_are_cut_shorter(results, longest):
+    parts = framed(products(3000, results), long=0).parts
+    lengths = [sum(int(op) not in LEAVES for op in part.program.op) for part in parts]
+    assert len(parts) == 3000 // longest and max(lengths) <= 1.4 * longest

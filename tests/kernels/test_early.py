@@ -1,0 +1,53 @@
+"""LLVM made ready on another thread: there when it is needed, and no thread where one is allowed."""
+
+import subprocess
+import sys
+
+import pytest
+
+from dalembert.kernels.llvm import codegen, early
+from dalembert.kernels.llvm.target import by_name
+
+CODE = """
+import sys, threading
+from dalembert.kernels import set_num_threads
+from dalembert.kernels.llvm.early import begin
+set_num_threads({threads})
+begin()
+print([thread.name for thread in threading.enumerate()][1:])
+[thread.join() for thread in threading.enumerate()[1:]]
+print("llvmlite.binding" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(("threads", "imported"), [(1, "False"), (2, "True")])
+def test_the_import_begins_only_where_two_threads_are_allowed(threads, imported):
+    command = [sys.executable, "-c", CODE.format(threads=threads)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == imported
+
+
+def test_an_import_that_fails_is_left_to_whoever_needs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)  # as where it is not installed
+    early._import()
+
+
+@pytest.mark.parametrize(("threads", "made"), [(1, 0), (2, 2)])
+def test_tools_for_two_threads_are_there_after_the_block(monkeypatch, threads, made):
+    target = by_name("native")
+    monkeypatch.setattr(codegen, "_idle", {})
+    with codegen.ready(target, threads):
+        pass
+    tools = codegen._idle.get(target, [])
+    assert len(tools) == made
+    with codegen.ready(target, threads):  # those that are there are enough
+        pass
+    assert codegen._idle.get(target, []) == tools
+
+
+def test_what_fails_beside_the_block_does_not_end_it(monkeypatch):
+    monkeypatch.setattr(codegen, "_idle", {})
+    monkeypatch.setattr(codegen, "_new_tools", lambda target: 1 / 0)
+    with codegen.ready(by_name("native"), 2):
+        done = True
+    assert done and not codegen._idle
