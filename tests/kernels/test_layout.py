@@ -16,7 +16,7 @@ from dalembert.kernels.program.trace import trace
 from tests.kernels.raw import Raw, runnable_targets
 
 SHAPES = [(), (1,), (2,), (3,), (5,), (6,), (7,), (8,), (13,), (17,), (2, 3), (4, 4), (2, 3, 4)]
-SHAPES += [(9, 9), (66,)]
+SHAPES += [(9, 9), (37,), (66,)]  # of 37 numbers only the inputs move during the arithmetic
 
 
 @functools.cache
@@ -71,6 +71,17 @@ def test_layouts(shape, dtype, target):
                 out = layout(np.full_like(x, 7.0))
                 kernel.loop(source(x), outputs=[out])
                 np.testing.assert_array_equal(out, 2.0 * x)
+
+
+@pytest.mark.parametrize("order", [_rows, _columns])
+@pytest.mark.parametrize("n", [7, 37, 66])
+def test_results_may_take_the_place_of_inputs_however_many_there_are(n, order):
+    """Inputs are read ahead of the states that are written, whichever of them move when."""
+    for count in (3, 16, 41):
+        x = order(np.arange(count * n, dtype=float).reshape(count, n))
+        expected = 2.0 * x
+        _copy((n,), "float64", "native").loop(x, outputs=[x])
+        np.testing.assert_array_equal(x, expected)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -83,10 +83,9 @@ class Move:
 
 def moves(plan: Plan) -> list[Move]:
     """All of them, results first."""
-    if not plan.overlaps:
-        return []
     found = []
-    for argument in sorted(plan.arguments, key=lambda each: each.is_input):
+    within = filter(plan.moves_within, plan.arguments)
+    for argument in sorted(within, key=lambda each: each.is_input):
         n = argument.port.size
         chunks = cover(plan.v, n) if n > 1 else [(0, n)] * n
         each = zip(chunks, fresh_entries(chunks), strict=True)

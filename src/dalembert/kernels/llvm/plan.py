@@ -9,6 +9,7 @@ from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.program.segments import Part
 from dalembert.records import record
 
+MOST_MOVED = 100  # numbers of a state of which some are moved during the arithmetic
 MOST_ASKED = 40 * 1024  # bytes of results of one register of states
 
 
@@ -51,12 +52,25 @@ class Plan:
     def overlaps(self) -> bool:
         """Whether states are moved to and from a second frame during the arithmetic on the first.
 
-        Not where that is more than one function, or where there is so much to move that it waits for
-        memory: derivatives of a UR5 (126 numbers) are a twentieth slower so, its mass matrix (42)
-        a tenth faster.
+        Not where that is more than one function, or where there is so much to move that the moves
+        cost the arithmetic as many registers and as much code as they save: a quadruped's inverse
+        dynamics (73 numbers) is a twentieth faster so, a humanoid's (141) is not.
         """
-        small = sum(each.port.size for each in self.arguments) <= UNROLLED
-        return small and len(self.parts) == 1 and not (self.schedule.calls or self.schedule.zeroed)
+        single = len(self.parts) == 1 and not (self.schedule.calls or self.schedule.zeroed)
+        return single and self.numbers <= MOST_MOVED
+
+    def moves_within(self, argument: Argument) -> bool:
+        """Whether this argument is moved during the arithmetic: results only where they are few.
+
+        Moving them waits for memory: derivatives of a UR5 (126 numbers) are a twentieth slower so,
+        its mass matrix (42) a tenth faster.
+        """
+        return self.overlaps and (argument.is_input or self.numbers <= UNROLLED)
+
+    @property
+    def numbers(self) -> int:
+        """Of all arguments, for one state."""
+        return sum(each.port.size for each in self.arguments)
 
     @property
     def parts(self) -> list[Part]:

@@ -83,7 +83,7 @@ def _full(t: Text, plan: Plan, walks: Sequence["Walk"], count: str) -> None:
         frame, other = _frames(t, plan, index)
         for walk in inputs:
             walk.outside("pack", state, frame)
-        for walk in walks if plan.overlaps else ():
+        for walk in walks:
             walk.record(state, following, last, other)
         compute(t, plan, frame, "%offsets", [walk.at(following) for walk in outputs], "%records")
         for walk in outputs:
@@ -118,6 +118,7 @@ class Walk:
         self.strides = t.at("%steps", 8 * argument.strides)
         self.base = t.at(base, t.let(f"mul i64 %start, {self.outer}"))
         self.mode = t.let(f"call i64 @mode_{argument.suffix}(i64 {self.outer}, ptr {self.strides})")
+        self.moves_within = plan.moves_within(argument)
         self.within = ""  # the mode where it moves during the arithmetic
 
     def at(self, state: str) -> str:
@@ -157,7 +158,7 @@ class Walk:
             place = t.at("%offsets", 8 * (self.argument.slot - plan.outputs[0].slot))
             suffix = self.argument.suffix
             t.do(f"call void @ahead_{suffix}(i64 {self.mode}, ptr {self.strides}, ptr {place})")
-        if plan.overlaps:
+        if self.moves_within:
             apart = t.let(f"icmp ult i64 {self.mode}, {layout.DIRECT}")
             self.within = t.let(f"select i1 {apart}, i64 {layout.NONE}, i64 {self.mode}")
             t.do(f"store ptr {self.strides}, ptr {self._word(3)}")
@@ -173,6 +174,8 @@ class Walk:
     def record(self, state: str, following: str, last: str, other: str) -> None:
         """What moves during the arithmetic: the inputs after these, the results before them."""
         t = self.t
+        if not self.moves_within:
+            return
         if self.argument.is_input:
             moved, none = following, t.let(f"icmp ugt i64 {following}, {last}")
         else:
@@ -185,12 +188,12 @@ class Walk:
 
     def inside(self, move: str, state: str, frame: str) -> None:
         """One register of states, in the modes that move during the arithmetic."""
-        if self.plan.overlaps:
+        if self.moves_within:
             self._switch(move, state, frame, ("whole", "direct"))
 
     def outside(self, move: str, state: str, frame: str) -> None:
         """One register of states, in the other modes."""
-        self._switch(move, state, frame, tuple(_OUTSIDE if self.plan.overlaps else _EVERY))
+        self._switch(move, state, frame, tuple(_OUTSIDE if self.moves_within else _EVERY))
 
     def _switch(self, move: str, state: str, frame: str, names: tuple[str, ...]) -> None:
         t, after = self.t, self.t.fresh("moved")
