@@ -246,6 +246,12 @@ def test_the_page_of_a_run_with_nan_leaves_the_arm_where_it_was(run):
     assert '"scene":null' in run_page(nowhere)
 
 
+@pytest.mark.parametrize("name", ["model_digest", "model_content", "system"])
+def test_marks_that_are_lists_are_not_the_runs_robot_and_no_error(run, name):
+    """Somebody else's file may hold anything under the names of ours."""
+    assert "</html>" in run_page(run.assign_attrs({name: np.array([1.0, 2.0])}))
+
+
 @pytest.mark.parametrize("change", ["time", "order", "words", "flat", "empty"])
 def test_runs_that_are_none_are_refused(run, change):
     n = run.sizes["time"]

@@ -102,7 +102,7 @@ def made_by(run: xarray.Dataset, given: System | None) -> System | None:
     """
     from dalembert.zoo import is_known, load
 
-    digest, name = run.attrs.get("model_digest"), str(run.attrs.get("system", ""))
+    digest, name = str(run.attrs.get("model_digest")), str(run.attrs.get("system", ""))
     known = [one for one in (given, load(name) if is_known(name) else None) if one]
     added = (loaded(one) for one in known if one.robot is one)
     made = next((one for one in chain(known, added) if one.dynamics.content == digest), None)

@@ -41,12 +41,12 @@ def system_of(run: xarray.Dataset, system: System | None = None) -> System:
 
     Another system than the one that made it is refused, and so is a run that carries none.
     """
-    name, digest = run.attrs.get("system", "?"), run.attrs.get("model_digest")
+    name, digest = run.attrs.get("system", "?"), str(run.attrs.get("model_digest"))
     if system is not None:
         if system.dynamics.content != digest:
             raise SimulationError(
                 f"{system.name} is not the {name!r} that made this run: their digests are "
-                f"{system.dynamics.content[:12]} and {str(digest)[:12]}"
+                f"{system.dynamics.content[:12]} and {digest[:12]}"
             )
         return system
     text = run.attrs.get("model")
@@ -54,7 +54,7 @@ def system_of(run: xarray.Dataset, system: System | None = None) -> System:
         raise SimulationError(f"the run of {name!r} does not carry its model; give the system")
     try:
         robot = Robot(model_from_text(text))
-        if robot.model.content != run.attrs.get("model_content"):
+        if robot.model.content != str(run.attrs.get("model_content")):
             raise ModelError("its digest is another one")
     except ModelError as error:
         raise SimulationError(f"the model in the run of {name!r} is damaged: {error}") from None
