@@ -45,6 +45,13 @@ def test_changed_bytes_of_a_chunk_are_an_error_that_names_it(store):
         assert found.status.values.tolist() == [0] * 6
 
 
+def test_a_file_that_cannot_be_read_is_named(store):
+    (store / "peak_torque" / "1.0").unlink()
+    (store / "peak_torque" / "1.0").symlink_to("1.0")  # a link that leads to itself
+    with pytest.raises(SimulationError, match=r"peak_torque/1\.0 cannot be read: .*symbolic links"):
+        open_study(store).peak_torque.load()
+
+
 def test_what_an_error_says_to_delete_is_computed_again(store, kept):
     changed(store / "peak_torque" / "1.0")
     (store / "status" / "chunk-00000001.json").unlink()

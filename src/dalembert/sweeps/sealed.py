@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from zarr.storage import LocalStore
 
+from dalembert.errors import SimulationError
 from dalembert.sweeps.seals import Seals
 
 
@@ -24,7 +26,8 @@ class Sealed(LocalStore):
 
     async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
         """The bytes of a file as they were written, or None; an error that names a changed one."""
-        found = await super().get(key, prototype)
+        with self._said(key):
+            found = await super().get(key, prototype)
         there = self.seals.has(key, None if found is None else found.to_bytes())
         if there and byte_range is not None:
             return await super().get(key, prototype, byte_range)
@@ -32,11 +35,21 @@ class Sealed(LocalStore):
 
     def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Any:
         """As `get`, for versions of Zarr that read without waiting."""
-        found = super().get_sync(key, prototype=prototype)
+        with self._said(key):
+            found = super().get_sync(key, prototype=prototype)
         there = self.seals.has(key, None if found is None else found.to_bytes())
         if there and byte_range is not None:
             return super().get_sync(key, prototype=prototype, byte_range=byte_range)
         return found if there else None
+
+    @contextmanager
+    def _said(self, key: str) -> Iterator[None]:
+        """A disk that refuses is an error of ours, which names the file."""
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or error
+            raise SimulationError(f"{str(self.root)!r}: {key} cannot be read: {reason}") from error
 
     async def get_partial_values(
         self, prototype: Any, key_ranges: Iterable[tuple[str, Any]]
