@@ -9,6 +9,7 @@ import dalembert as dl
 from dalembert.errors import CompileError, ConstraintError
 from dalembert.kernels.cuda import device
 from dalembert.kernels.cuda.rollout import cuda_rollout
+from dalembert.systems import rollout_runs
 from dalembert.systems.rollouts import iteration
 from tests.constraints.states import load_states
 from tests.device.cupy_on_host import DeviceArray, plain
@@ -69,6 +70,20 @@ def test_rollouts(cupy, robot, states, method, moving):
     for a, b in zip(found, robot.rollout(q, qd, tau, **arguments), strict=True):
         assert isinstance(a, DeviceArray)
         np.testing.assert_allclose(plain(a), b, rtol=1e-11, atol=1e-11)
+
+
+def test_free_runs_on_a_card_are_waited_for_only_if_errors_are_asked_for(cupy, monkeypatch):
+    arm, q = dl.load("pendulum"), np.array([[0.1], [np.nan]])
+    given = (cupy.asarray(q), *map(cupy.asarray, np.zeros((2, 2, 1))))
+    with pytest.raises(dl.SimulationError, match="q of run 1 has entries that are not finite"):
+        arm.rollout(*given, 2, 1e-3, errors="raise")
+
+    def looked(x):
+        raise AssertionError("a result was waited for")
+
+    monkeypatch.setattr(rollout_runs, "all_finite", looked)
+    found = arm.rollout(*given, 2, 1e-3)[0]
+    np.testing.assert_array_equal(np.isnan(plain(found))[-1, :, 0], [False, True])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

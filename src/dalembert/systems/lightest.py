@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 POSTURES, ENTRIES = 256, 2**21  # that are looked at; of their mass matrices, no more together
 LIGHTER = 10.0  # than in half of the postures: near a singular one there is no bound, nor a stay
-SINGULAR = 1e-12  # of the diagonal of M, which keeps a singular one apart from zero
+SINGULAR, NOTHING = 1e-12, 1e-250  # of the diagonal of M, and at least: a singular M has an inverse
 
 
 class Lightest(NamedTuple):
@@ -69,7 +69,6 @@ def mobility(seen: Dynamics, light: Lightest) -> Any:
 
 def _chosen(system: System) -> Lightest:
     seen = system.dynamics
-    seen.require_regular()
     count = max(4, min(POSTURES, ENTRIES // seen.nv**2))
     q = _spread(seen, count)
     found = _diagonal(system.mass_matrix(q, **_defaults(seen)))
@@ -97,6 +96,7 @@ def _defaults(seen: Dynamics) -> Mapping[str, np.ndarray]:
 
 
 def _diagonal(M: np.ndarray) -> np.ndarray:
-    """(M⁻¹)_ii (..., nv)."""
-    heavier = SINGULAR * M.diagonal(axis1=-2, axis2=-1)[..., None] * np.eye(M.shape[-1])
-    return np.linalg.inv(M + heavier).diagonal(axis1=-2, axis2=-1)
+    """(M⁻¹)_ii (..., nv), very large where M is singular."""
+    heavier = np.maximum(SINGULAR * M.diagonal(axis1=-2, axis2=-1), NOTHING)
+    made = M + heavier[..., None] * np.eye(M.shape[-1])
+    return np.linalg.inv(made).diagonal(axis1=-2, axis2=-1)
