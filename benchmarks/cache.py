@@ -65,6 +65,7 @@ def _access(line: str, known: dict[str, int]) -> Iterator[tuple[int, bool]]:
         return
     offset, base = found["offset"], found["base"]
     # constants lie side by side, eight to a line
-    constant = known.setdefault(offset, len(known)) // 8
+    numbers = known if base == "%rip" else {offset: 0}
+    constant = numbers.setdefault(offset, len(numbers)) // 8
     place = constant if base == "%rip" else int(offset or 0) // LINE
     yield FAR.get(base, 0) + place, line.endswith(")")

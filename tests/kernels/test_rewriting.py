@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.kernels.program import order
 from dalembert.kernels.program.interpret import interpret
-from dalembert.kernels.program.order import ordered, waiting
+from dalembert.kernels.program.order import far_uses, ordered, waiting
 from dalembert.kernels.program.program import Op
 from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.kernels.program.to_casadi import to_casadi
@@ -128,3 +129,21 @@ def test_export(tmp_path, target):
         loaded = casadi.Function.load(str(files[0]))
         expected = dl.load("planar_2r").bias([0.1, 0.2], [0.3, 0.4])
         np.testing.assert_allclose(np.array(loaded([0.1, 0.2], [0.3, 0.4])).ravel(), expected)
+
+
+def test_long_solutions_for_many_right_sides_go_by_columns(monkeypatch):
+    """K Kᵀ B and K Kᵀ C, as slopes are multiplied by M⁻¹: a column takes all of K, again and again."""
+    mask = np.tril(np.ones((10, 10)))
+
+    def solutions(K, B, C):
+        return tuple((K * mask) @ ((K * mask).T @ X) for X in (B, C))
+
+    shapes = dict.fromkeys("KBC", (10, 10))
+    monkeypatch.setattr(order, "_FAR", 50)
+    by_waiting = trace(solutions, shapes)
+    monkeypatch.setattr(order, "_MOST", 100)
+    by_uses = trace(solutions, shapes)
+    assert far_uses(by_uses) < far_uses(by_waiting)
+    given = np.random.default_rng(0).normal(size=(3, 10, 10))
+    for one, other in zip(interpret(by_uses, *given), interpret(by_waiting, *given), strict=True):
+        np.testing.assert_array_equal(one, other)

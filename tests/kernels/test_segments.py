@@ -167,3 +167,13 @@ def test_programs_with_a_result_for_every_few_operations_are_cut_shorter(results
     parts = framed(products(3000, results), long=0).parts
     lengths = [sum(int(op) not in LEAVES for op in part.program.op) for part in parts]
     assert len(parts) == 3000 // longest and max(lengths) <= 1.4 * longest
+
+
+def test_a_number_that_others_are_divided_by_is_inverted_once_for_all_parts():
+    rows = [(Op.INPUT, k, -1) for k in range(9)] + [(Op.DIV, k, 8) for k in range(8)]
+    p = program("quotients", (Port("x", (9,)),), (Port("y", (8,)),), rows, [], range(9, 17))
+    frame = framed(p, long=0, longest=3)
+    assert len(frame.parts) > 1
+    assert sum(int(np.sum(part.program.op == Op.DIV)) for part in frame.parts) == 1
+    x = np.random.default_rng(0).uniform(1.0, 2.0, 9)
+    np.testing.assert_allclose(through_the_frame(frame, x, 8), x[:8] / x[8], rtol=4e-16)

@@ -22,6 +22,7 @@ from math import ceil
 import numpy as np
 
 from dalembert.kernels.program.program import LEAVES, Op, Port, Program, program
+from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.records import record
 
 LONG = 18_000  # operations, and twelve times the results, of a program that is cut
@@ -55,29 +56,41 @@ def framed(
     longest: int | None = None,
     results: Sequence[int] | None = None,
 ) -> StackFrame:
-    """The program as one part where it is short, or else cut; of its results only these, or all."""
+    """The program as one part where it is short, or else cut; of its results only these, or all.
+
+    Parts have `longest` operations at most; by default as many as what is alive lets them have.
+    """
     inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
     written = range(outputs) if results is None else results
     places = [inputs + k for k in written]
-    values = source.results[list(written)]
     order = _operations(source)
-    rows = list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
-    alive = _alive(rows, order)
-    short = len(order) + 12 * len(places) <= long and max(alive) <= ALIVE
+    rows = _rows(source)
+    most = max(_alive(rows, order))
+    short = len(order) + 12 * len(places) <= long and most <= ALIVE
     if longest is None:
         longest = LEAVING if len(order) < FEW * len(places) else LONGEST
     if short or len(order) <= longest:
+        values = source.results[list(written)]
         whole = source if len(places) == outputs else replace(source, results=values)
         return StackFrame((Part(whole, tuple(places)),), inputs + outputs)
-    part = _part_of(alive, order, longest)
+    # a pivot of M is divided by in most parts; LLVM inverts it once in each
+    return _cut(reciprocals(source), longest, list(written))
+
+
+def _cut(source: Program, longest: int, written: Sequence[int]) -> StackFrame:
+    """The parts, of which those results are written."""
+    inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
+    order, rows = _operations(source), _rows(source)
+    part = _part_of(_alive(rows, order), order, longest)
     slot, slots = _slots(rows, source.results.tolist(), part, inputs)
     count = max(part.values()) + 1
     groups: list[list[int]] = [[] for _ in range(count)]
     for k in order:
         groups[part[k]].append(k)
     leaving: list[dict[int, list[int]]] = [{} for _ in range(count)]
-    for k, place in zip(values.tolist(), places, strict=True):
-        leaving[part.get(k, 0)].setdefault(k, []).append(place)
+    for place in written:
+        k = int(source.results[place])
+        leaving[part.get(k, 0)].setdefault(k, []).append(inputs + place)
     for k, place in slot.items():
         if place >= inputs + outputs:
             leaving[part[k]].setdefault(k, []).append(place)
@@ -86,6 +99,10 @@ def framed(
         for group, found in zip(groups, leaving, strict=True)
     ]
     return StackFrame(tuple(parts), slots)
+
+
+def _rows(source: Program) -> list[tuple[int, int, int]]:
+    return list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
 
 
 def _operations(source: Program) -> list[int]:
