@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert.formulations.derivatives.inverse import slopes_by_blocks
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
+from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.linalg.tree import TreeFactor
 from dalembert.model import Model
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Wrench
@@ -28,7 +29,7 @@ def forward_dynamics_derivatives(
     """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹), each (nv, nv), row i for q̈_i; q in its tangent space."""
     known = (tip_wrench, base_twist, base_acceleration)
     still = np.zeros(model.nv)
-    M = slopes_by_blocks(model, q, qd, still, *known).M
+    M = mass_matrix(model, q)
     factor = TreeFactor(M, _paths(model))
     M_inverse = factor.inverse()
     left = tau - inverse_dynamics(model, q, qd, still, *known)
