@@ -58,7 +58,7 @@ def framed(
 ) -> StackFrame:
     """The program as one part where it is short, or else cut; of its results only these, or all.
 
-    Parts have `longest` operations at most; by default as many as what is alive lets them have.
+    Parts have about `longest` operations; by default fewer where a result leaves every few of them.
     """
     inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
     written = range(outputs) if results is None else results
