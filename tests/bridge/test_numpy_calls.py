@@ -157,3 +157,18 @@ def test_a_part_of_casadis_array_is_no_view_and_says_so():
     A[1, 0] = 7.0
     A[2, 1:] = A[2, 1:] + 1.0
     assert float(A[1, 0]) == 7.0
+
+
+@pytest.mark.parametrize(
+    ("function", "places", "slopes"),
+    [
+        (lambda x: x % 1.0, [-1.0, 0.0, 0.5, 2.0], [1.0] * 4),
+        (lambda x: np.modf(x)[0], [-1.0, 0.0, 0.5], [1.0] * 3),
+        (lambda x: np.logaddexp(0.0, x), [-800.0, 0.0, 800.0], [0.0, 0.5, 1.0]),
+        (lambda x: np.logaddexp2(x, 1.0), [1.0], [0.5]),
+    ],
+)
+def test_slopes_where_branches_meet(function, places, slopes):
+    """A branch that is only there for the value of one point has no slope to give there."""
+    found = dl.compile_function(function, {"x": ()}).jacobian("x")(np.array(places))
+    np.testing.assert_allclose(found, slopes, rtol=1e-14)

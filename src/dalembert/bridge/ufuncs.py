@@ -43,10 +43,14 @@ def _across(left: Any, y: Any) -> Any:
 
 
 def _remainder(x: Any, y: Any) -> Any:
-    """x mod y with the sign of y, from fmod, which is exact."""
+    """x mod y with the sign of y, from fmod, which is exact; a zero has fmod's sign, and its slope."""
     left = np.fmod(x, y)
-    whole = choose(left == 0.0, np.copysign(0.0, y), left)
-    return choose(_across(left, y), left + y, whole)
+    return choose(_across(left, y), left + y, left)
+
+
+def _modf(x: Any) -> tuple[Any, Any]:
+    whole = _trunc(x)
+    return choose(_isinf(x), 0.0, x - whole), whole
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
@@ -64,9 +68,10 @@ def _heaviside(x: Any, at_zero: Any) -> Any:
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
-    """ln(eˣ + eʸ), from the larger one, which may be infinite."""
-    apart = -np.absolute(x - y)
-    return choose(np.equal(x, y), x + LN2, np.maximum(x, y) + np.log1p(np.exp(apart)))
+    """ln(eˣ + eʸ), from the larger one, which may be infinite; of equal ones either, slopes are ½."""
+    first, second = x + np.log1p(np.exp(y - x)), y + np.log1p(np.exp(x - y))
+    both = np.logical_and(np.equal(x, y), _isinf(x))
+    return choose(both, x, choose(np.less_equal(y, x), first, second))
 
 
 def _logaddexp2(x: Any, y: Any) -> Any:
@@ -138,7 +143,7 @@ DERIVED: dict[Any, Callable[..., Any]] = {
     np.remainder: _remainder,
     np.floor_divide: _floor_divide,
     np.divmod: lambda x, y: (_floor_divide(x, y), _remainder(x, y)),
-    np.modf: lambda x: (np.copysign(choose(_isinf(x), 0.0, x - _trunc(x)), x), _trunc(x)),
+    np.modf: _modf,
     np.float_power: np.power,
     np.heaviside: _heaviside,
     np.logaddexp: _logaddexp,
