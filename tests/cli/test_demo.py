@@ -99,7 +99,7 @@ def test_formulations_that_differ_are_found(monkeypatch):
     quantity = dl.formulations.quantity("mass_matrix")
     good = quantity.formulations[0]
     bump = np.diag([1e-9, 0.0])
-    bad = replace(good, name="bad", function=lambda model, q: good.function(model, q) + bump)
+    bad = replace(good, name="bad", made_by=lambda model, q: good.function(model, q) + bump)
     both = replace(quantity, formulations=(good, bad))
     monkeypatch.setitem(dl.formulations.QUANTITIES, "mass_matrix", both)
     rows = [r for r in agreement.formulations(dl.load("planar_2r")) if r.quantity == "mass matrix"]

@@ -1,5 +1,7 @@
 """A scene costs the sum of its trees, equal ones once, and computes what every tree does alone."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -71,9 +73,9 @@ def test_equal_trees_are_compiled_once(quantity, monkeypatch):
 
 
 def test_different_trees_are_traced_once_each(monkeypatch):
-    traced = []
-    plain = by_tree.trace
-    monkeypatch.setattr(by_tree, "trace", lambda *a, **b: traced.append(1) or plain(*a, **b))
+    tracing, traced = import_module("dalembert.kernels.program.trace"), []
+    plain = tracing.trace
+    monkeypatch.setattr(tracing, "trace", lambda *a, **b: traced.append(1) or plain(*a, **b))
     dl.Robot.from_mjcf(scene(*[WALKER, BALL] * 4)).program("inverse_dynamics")
     assert len(traced) == 5  # the balls hang at different places
 

@@ -22,8 +22,10 @@ def test_packed_entries_are_those_of_the_dense_matrix(tree):
     rows, columns = tree.packed_indices("mass_matrix")
     packed = tree.mass_matrix(q, out_layout="packed")
     assert packed.shape == (9, len(rows))
-    assert np.array_equal(packed, M[:, rows, columns])
-    assert np.array_equal(tree.unpacked(packed), M)
+    # another rounding at most: what is fused depends on how results move out
+    np.testing.assert_allclose(packed, M[:, rows, columns], rtol=0, atol=1e-14 * np.abs(M).max())
+    assert np.array_equal(tree.unpacked(packed)[:, rows, columns], packed)
+    np.testing.assert_allclose(tree.unpacked(packed), M, rtol=0, atol=1e-14 * np.abs(M).max())
     assert np.array_equal(tree.mass_matrix(q, out_layout="dense"), M)
     kernel = tree.kernel("mass_matrix", out_layout="packed")
     assert np.array_equal(kernel(q), packed)

@@ -23,6 +23,8 @@ def exact(value: float) -> Fraction:
     >>> exact(0.1 + 0.2), exact(1 / 12)
     (Fraction(3, 10), Fraction(1, 12))
     """
+    if not np.isfinite(value):
+        raise EquationError(f"{value} stands in the equations, which no letters hold")
     full = Fraction(value)
     near = full.limit_denominator(1_000_000)
     return near if abs(near - full) <= abs(full) * _ROUNDING else full
@@ -33,6 +35,11 @@ def number(value: Fraction) -> sympy.Expr:
     if value.denominator in _DENOMINATORS:
         return sympy.Rational(value.numerator, value.denominator)
     return sympy.Float(float(f"{float(value):.14g}"))
+
+
+def _constant(value: float) -> sympy.Expr:
+    """A constant as it is printed; infinity, with which `np.fmin` looks for NaN, is SymPy's."""
+    return number(exact(value)) if np.isfinite(value) else sympy.sympify(value)
 
 
 def _truth(relation: Any) -> Any:
@@ -140,7 +147,7 @@ def to_sympy(
         if op == Op.INPUT:
             values.append(flat[a])
         elif op == Op.CONST:
-            values.append(number(exact(float(program.constants[a]))))
+            values.append(_constant(float(program.constants[a])))
         else:
             arguments = (values[a], values[b]) if op in BINARY else (values[a],)
             values.append(apply(Op(op), *arguments))
