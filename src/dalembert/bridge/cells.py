@@ -25,7 +25,8 @@ from dalembert.bridge.primitives import (
     is_truth,
 )
 
-_MOVES = {np.concatenate, np.stack, np.reshape, np.transpose, np.vstack, np.hstack, np.where}
+_JOINS = {np.concatenate, np.stack, np.vstack, np.hstack}
+_MOVES = {*_JOINS, np.reshape, np.transpose, np.where}
 _LINEAR = {np.dot, np.linalg.inv, np.linalg.solve, np.linalg.det}
 _functions: list[Any] = []  # CasADi's own way to call functions of NumPy
 TRUSTED = frozenset(_MOVES | _LINEAR)
@@ -163,10 +164,23 @@ def guard() -> None:
     _guard_operators(kind)
     base: Any = casadi.ArrayInterface
     own = base._as_array
-    base._as_array = staticmethod(lambda x: joined(x) if _is_mixed(x) else own(x))
+    base._as_array = staticmethod(lambda x: own(x if hasattr(x, "to_casadi") else joined(x)))
+    base.__init__ = _of_numbers_alone(base.__init__)
     kind.__float__ = lambda self: Cell(self._scalar())._known()
     kind.__int__ = lambda self: int(float(self))
     kind.__bool__ = lambda self: bool(float(self))
+
+
+def _of_numbers_alone(own: Any) -> Any:
+    """The making of CasADi's arrays, which takes an object that it does not know for NaN."""
+
+    def make(self: Any, value: Any, ndim: Any = None) -> None:
+        listed = isinstance(value, list | tuple | np.ndarray)
+        if listed and np.asarray(value).dtype.kind not in "biuf":
+            raise Unrecorded(f"an array of numbers from {type(value).__name__}: {value}")
+        own(self, value, ndim)
+
+    return make
 
 
 def _guard_functions(kind: Any) -> None:
@@ -183,7 +197,9 @@ def _guard_functions(kind: Any) -> None:
         return _back(entries.apply(ufunc, method, inputs, more))
 
     def call(self: Any, function: Any, types: Any, args: Any, more: Any) -> Any:
-        if function in TRUSTED and not more.keys() - {"axis"} and _regular(args):
+        given = args[0] if function in _JOINS and args else args
+        known = isinstance(given, list | tuple) and not more.keys() - {"axis"}
+        if known and function in TRUSTED and _regular(given):
             found = functions(self, function, types, args, more)
             if found is not NotImplemented:
                 return found
@@ -212,12 +228,12 @@ def _reduction(own: Any, name: str) -> Any:
 
 
 def _regular(values: Any) -> bool:
-    """Whether none of the arrays is one of entries."""
+    """Whether none of the arrays is one of entries, and none of the lists holds symbols."""
     return not any(
         isinstance(x, entries.Entry)
         or getattr(x, "_truth", False)
         or _is_mixed(x)
-        or (isinstance(x, list | tuple) and not _regular(x))
+        or (isinstance(x, list | tuple) and _is_mixed(np.asarray(entries.plain(x))))
         for x in values
     )
 

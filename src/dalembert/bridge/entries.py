@@ -138,8 +138,7 @@ give_operators(
 )
 PLAIN: dict[type, Callable[[Any], Any]] = {
     Symbols: lambda value: value.view(np.ndarray),
-    list: lambda value: list(map(plain, value)),
-    tuple: lambda value: tuple(map(plain, value)),
+    **{kind: lambda value, kind=kind: kind(map(_inner, value)) for kind in (list, tuple)},
 }
 """What NumPy's own functions take in place of each type that holds entries."""
 
@@ -148,6 +147,12 @@ def plain(value: Any) -> Any:
     """Arrays of objects in place of ours, also inside lists."""
     made = PLAIN.get(type(value))
     return value if made is None else made(value)
+
+
+def _inner(value: Any) -> Any:
+    """The same inside a list, where NumPy takes an entry as such and not in an array ()."""
+    made = plain(value)
+    return made.item() if isinstance(made, np.ndarray) and made.ndim == 0 else made
 
 
 def wrapped(value: Any) -> Any:
