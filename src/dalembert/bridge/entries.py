@@ -138,7 +138,8 @@ give_operators(
 )
 PLAIN: dict[type, Callable[[Any], Any]] = {
     Symbols: lambda value: value.view(np.ndarray),
-    **{kind: lambda value, kind=kind: kind(map(_inner, value)) for kind in (list, tuple)},
+    list: lambda value: list(map(_inner, value)),
+    tuple: lambda value: tuple(map(_inner, value)),
 }
 """What NumPy's own functions take in place of each type that holds entries."""
 
@@ -185,8 +186,7 @@ def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], more: dict[str, Any]
     dtype = more.pop("dtype", object)
     if dtype not in (object, float, np.dtype(object), np.dtype(float)):
         raise Unrecorded(f"np.{ufunc.__name__} of symbols in {np.dtype(dtype)}: they are float64")
-    for key in ("casting", "order", "subok"):
-        more.pop(key, None)
+    more = {k: x for k, x in more.items() if k not in ("casting", "order", "subok")}
     into = more.pop("out", None)
     into = into[0] if isinstance(into, tuple) and len(into) == 1 else into
     if method == "__call__":
