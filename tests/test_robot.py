@@ -104,6 +104,11 @@ def test_wrong_arguments_are_named_on_the_short_path_too(ur5):
 def test_unknown_names_suggest_the_nearest(ur5):
     with pytest.raises(dl.UnknownNameError, match="did you mean 'newton_euler'"):
         ur5.inverse_dynamics(*states(), formulation="newton_euller")
+    for given in (np.ones(6), np.ones(1), 3, {"m": 1.0}):
+        with pytest.raises(
+            dl.DalembertError, match=r"gravity_torque: formulation is a name \(.*, not"
+        ):
+            ur5.gravity_torque(np.zeros(6), given)
     with pytest.raises(dl.UnknownNameError, match="did you mean 'mass_matrix'"):
         ur5.kernel("mass_matrx")
     with pytest.raises(dl.UnknownNameError, match="no frame 'tol'"):

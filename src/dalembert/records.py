@@ -7,7 +7,15 @@ first result needs fifty such classes. Here only `__init__` is written; the othe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from dataclasses import (
+    MISSING,
+    Field,
+    FrozenInstanceError,
+    dataclass,
+    field,
+    fields,
+    is_dataclass,
+)
 from functools import partial
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform, overload
@@ -25,7 +33,7 @@ def record(*, eq: bool = True) -> Callable[[type[T]], type[T]]: ...
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: Any = None, /, *, eq: bool = True) -> Any:
-    """What `dataclass(frozen=True, eq=eq)` makes of a class; below it there are records alone.
+    """What `dataclass(frozen=True, eq=eq)` makes of a class; all fields are arguments, in their order.
 
     >>> @record
     ... class Port:
@@ -42,8 +50,16 @@ def record(cls: Any = None, /, *, eq: bool = True) -> Any:
 
 
 def _made(cls: type[T], eq: bool) -> type[T]:
-    made: Any = dataclass(init=False, repr=False, eq=False)(cls)
+    below = any(is_dataclass(base) for base in cls.__bases__)  # Python asks it to be frozen at once
+    made: Any = dataclass(init=False, repr=False, eq=False, frozen=below)(cls)
+    made.__dataclass_params__.frozen = True  # so that frozen dataclasses may inherit from it
     given = fields(made)
+    for f in given:
+        if not f.init or f.kw_only:
+            raise TypeError(
+                f"{cls.__qualname__}.{f.name}: a record takes all its fields as arguments in their "
+                "order; use dataclass(frozen=True) for one with init=False or kw_only=True"
+            )
     added = {"__init__": _init(made, given), "__repr__": _repr(given), **_unchanging(made, given)}
     for name, function in (added | (_by_value(given) if eq else {})).items():
         if name not in cls.__dict__ or cls.__dict__[name] is None:
@@ -53,23 +69,27 @@ def _made(cls: type[T], eq: bool) -> type[T]:
 
 
 def _init(cls: Any, given: tuple[Field[Any], ...]) -> Callable[..., None]:
-    """`__init__`, which takes the fields in their order and then asks `__post_init__`."""
-    known: dict[str, Any] = {"_set": object.__setattr__, "_missing": MISSING}
-    arguments, lines = ["self"], []
-    for f in given:
+    """`__init__`, which takes the fields in their order and then asks `__post_init__`.
+
+    Its own names begin with two underscores: Python gives such a name in a class another one.
+    """
+    known: dict[str, Any] = {"__set": object.__setattr__, "__missing": MISSING}
+    me = "__self" if any(f.name == "self" for f in given) else "self"
+    arguments, lines = [me], []
+    for k, f in enumerate(given):
         value = f.name
         if f.default_factory is not MISSING:
-            known[f"_new_{f.name}"] = f.default_factory
-            value = f"_new_{f.name}() if {f.name} is _missing else {f.name}"
-            arguments.append(f"{f.name}=_missing")
+            known[f"__new{k}"] = f.default_factory
+            value = f"__new{k}() if {f.name} is __missing else {f.name}"
+            arguments.append(f"{f.name}=__missing")
         elif f.default is not MISSING:
-            known[f"_default_{f.name}"] = f.default
-            arguments.append(f"{f.name}=_default_{f.name}")
+            known[f"__default{k}"] = f.default
+            arguments.append(f"{f.name}=__default{k}")
         else:
             arguments.append(f.name)
-        lines.append(f" _set(self, {f.name!r}, {value})")
+        lines.append(f" __set({me}, {f.name!r}, {value})")
     if hasattr(cls, "__post_init__"):
-        lines.append(" self.__post_init__()")
+        lines.append(f" {me}.__post_init__()")
     exec(f"def __init__({', '.join(arguments)}):\n" + "\n".join(lines or [" pass"]), known)
     known["__init__"].__annotations__ = {**{f.name: f.type for f in given}, "return": None}
     return known["__init__"]
@@ -105,7 +125,11 @@ def _unchanging(cls: Any, given: tuple[Field[Any], ...]) -> dict[str, Callable[.
 def _by_value(given: tuple[Field[Any], ...]) -> dict[str, Callable[..., Any]]:
     """Equal where the class and all fields are."""
     compared = [f.name for f in given if f.compare]
-    values: Callable[[Any], Any] = attrgetter(*compared) if compared else lambda self: ()
+    several = attrgetter(*compared) if len(compared) > 1 else None
+
+    def values(self: Any) -> Any:
+        """A tuple, which compares a value with itself as equal even where it is an array."""
+        return several(self) if several else tuple(getattr(self, name) for name in compared)
 
     def __eq__(self: Any, other: object) -> bool:
         if other.__class__ is not self.__class__:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.errors import CompileError
+from dalembert.errors import CompileError, ShapeError
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.trace import from_casadi, trace
 from tests.kernels.arm import SHAPES, inverse_dynamics
@@ -121,3 +121,33 @@ def test_a_mask_chooses_entries():
         np.testing.assert_array_equal(f(x, A)[1], A[index])
     with pytest.raises(IndexError, match="boolean index did not match"):
         dl.compile_function(lambda x: x[np.array([True, False])], {"x": 3})
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (lambda x: None, "function cannot be traced: its output 'out' is None; is a return"),
+        (lambda x: (x, None), "output 'out1' is None"),
+        (lambda x: {"a": x, "b": None}, "output 'b' is None"),
+        (lambda x: (), "function returns no output"),
+        (lambda x: {}, "function returns no output"),
+        (lambda x: "abc", "output 'out' is 'abc', which is no array of numbers"),
+        (lambda x: {"a": {"b": 1.0}}, "output 'a' is {'b': 1.0}, which is no array"),
+        (lambda x: np.array([None, 1.0]), "function cannot be traced: .* not 'NoneType'"),
+        (lambda x: x * "a", "function cannot be traced: could not convert string"),
+        (lambda x: np.fromiter((a for a in x), float), "function cannot be traced: "),
+        (lambda x: x @ np.zeros(4), "function cannot be traced: .*mismatch"),
+    ],
+)
+def test_a_function_without_numbers_to_return_is_refused(function, why):
+    """A forgotten return was NaN, and what has no outputs failed where it was called."""
+    with pytest.raises(CompileError, match=why):
+        dl.compile_function(function, {"x": 3})
+
+
+def test_errors_that_explain_themselves_go_through_a_trace():
+    def wrong(x):
+        raise ShapeError("q has five entries")
+
+    with pytest.raises(ShapeError, match=r"^q has five entries$"):
+        dl.compile_function(wrong, {"x": 3})

@@ -69,6 +69,9 @@ def test_the_rule_is_one_for_settings_and_for_symbols():
         np.testing.assert_allclose(row, c / (0.02 + 0.09 * m) / 2.0, rtol=1e-11)
     widths = smoothing_width(open_, 1e-2, parameters=settings[::-1].reshape(2, 1, 2))
     np.testing.assert_array_equal(widths, np.maximum(1e-3, 1e-2 * found[::-1, None]))
+    for batch in ((0,), (3, 0)):
+        none = smoothing_width(open_, 1e-2, parameters=np.zeros((*batch, 2)))
+        assert none.shape == (*batch, open_.nv)
 
 
 def test_steps_that_choose_themselves_take_no_width_from_the_times_saved():

@@ -104,10 +104,14 @@ class Quantity:
             if self.best is None or description is None:
                 return self.formulations[0]
             name = self.best(description)
-        for formulation in self.formulations:
-            if formulation.name == name:
-                return formulation
         names = [f.name for f in self.formulations]
+        if not isinstance(name, str):
+            raise UnknownNameError(
+                f"{self.name}: formulation is a name ({', '.join(names)}), not "
+                f"{type(name).__name__}; give what follows it by name, as in parameters=…"
+            )
+        if name in names:
+            return self.formulations[names.index(name)]
         raise UnknownNameError(f"{self.name} has no formulation {name!r}{suggest(name, names)}")
 
 

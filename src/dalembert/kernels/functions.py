@@ -137,7 +137,10 @@ def compile_function(
     label = str(name or getattr(function, "__name__", "function"))
     plain = "function" if label == "<lambda>" else label
     with llvm_lock:  # a fork waits for it: CasADi has locks of its own
-        return CompiledFunction(trace(function, sizes, name=plain, plain=True))
+        made = trace(function, sizes, name=plain, plain=True)
+    if not made.outputs:
+        raise CompileError(f"{plain} returns no output; return an array, a tuple or a dict of them")
+    return CompiledFunction(made)
 
 
 def compile(

@@ -55,10 +55,13 @@ def smoothing_width(
         return np.full(system.nv, LEAST_WIDTH)
     if parameters is None:
         return np.maximum(LEAST_WIDTH, dt * rises(system))
+    batch = np.shape(parameters)[:-1]
+    if 0 in batch:
+        return np.empty((*batch, system.nv))
     rows = np.reshape(parameters, (-1, len(system.dynamics.parameters)))
     settings, own = np.unique(rows, axis=0, return_inverse=True)
     found = np.maximum(LEAST_WIDTH, dt * rises(system, settings))
-    return found[own.reshape(-1)].reshape(*np.shape(parameters)[:-1], system.nv)
+    return found[own.reshape(-1)].reshape(*batch, system.nv)
 
 
 def rises(system: System, settings: np.ndarray | None = None) -> np.ndarray:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dalembert import bridge
-from dalembert.errors import CompileError
+from dalembert.errors import CompileError, DalembertError
 from dalembert.kernels.program import recorder
 from dalembert.kernels.program.order import ordered
 from dalembert.kernels.program.program import Port, Program
@@ -41,11 +41,13 @@ def trace(
     arrays = {key: bridge.symbol(key, *shape) for key, shape in inputs.items()}
     try:
         with bridge.marks(wanted=False):
-            returned = function(**arrays)
-    except (NotImplementedError, RuntimeError, TypeError, AttributeError) as error:
+            named = _named(function(**arrays))
+        made = bridge.columns_function([*arrays.values()], [*named.values()], shared=optimise)
+    except (NotImplementedError, RuntimeError, TypeError, AttributeError, ValueError) as error:
+        ours = isinstance(error, DalembertError)
+        if ours and not isinstance(error, CompileError):
+            raise  # it says by itself what is wrong
         raise CompileError(f"{name} cannot be traced: {error}") from error
-    named = _named(returned)
-    made = bridge.columns_function([*arrays.values()], [*named.values()], shared=optimise)
     traced = replace(
         read(made),
         name=name,
@@ -82,8 +84,16 @@ def from_casadi(function: Any) -> Program:
 
 
 def _named(returned: Any) -> dict[str, Any]:
+    """The outputs by name; CasADi would read None as NaN."""
     if isinstance(returned, Mapping):
-        return dict(returned)
-    if isinstance(returned, tuple | list):
-        return {f"out{k}": value for k, value in enumerate(returned)}
-    return {"out": returned}
+        named = dict(returned)
+    elif isinstance(returned, tuple | list):
+        named = {f"out{k}": value for k, value in enumerate(returned)}
+    else:
+        named = {"out": returned}
+    for key, value in named.items():
+        if value is None:
+            raise CompileError(f"its output {key!r} is None; is a return statement missing?")
+        if isinstance(value, str | bytes | Mapping):
+            raise CompileError(f"its output {key!r} is {value!r}, which is no array of numbers")
+    return named
