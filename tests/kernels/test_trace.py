@@ -134,7 +134,7 @@ def test_a_mask_chooses_entries():
         (lambda x: "abc", "output 'out' is 'abc', which is no array of numbers"),
         (lambda x: {"a": {"b": 1.0}}, "output 'a' is {'b': 1.0}, which is no array"),
         (lambda x: np.array([None, 1.0]), "function cannot be traced: .* not 'NoneType'"),
-        (lambda x: x * "a", "function cannot be traced: could not convert string"),
+        (lambda x: x * "a", "function cannot be traced: "),
         (lambda x: np.fromiter((a for a in x), float), "function cannot be traced: "),
         (lambda x: x @ np.zeros(4), "function cannot be traced: .*mismatch"),
     ],
