@@ -1,4 +1,7 @@
-"""Files that are whole or not there: written beside their place, moved into it when all is on disk."""
+"""Files that are whole or not there: written beside their place, moved into it when all is written.
+
+A file is on disk before it has its name; of a folder (`fill`) that is left to the operating system.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,14 +20,15 @@ ABANDONED = 86400.0  # seconds after which a part belongs to nobody
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def whole(path: Path, last: Callable[[], object] = lambda: None) -> Iterator[Path]:
     """A path beside `path`, ending in ".part", to be written in the block.
 
     It takes the place of `path` in one step when the block ends, with the rights of the file that was
     there; where anything fails, nothing is left of it and what was there before stays. Its name is
     nobody else's: of two writers of one path the last one's file stays, all of it. Only a process that
     is killed leaves it behind; who writes that path a day later removes it. A link stays a link, and
-    what is no file (a pipe, a device) is written itself.
+    what is no file (a pipe, a device) is written itself. `last` is called just before it takes its
+    place, and may still refuse.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -46,6 +50,7 @@ def whole(path: Path) -> Iterator[Path]:
         _synchronised(part)
         if path.exists():
             shutil.copymode(path, part)
+        last()
         os.replace(part, path)
     except BaseException:
         _removed(part)
@@ -103,14 +108,20 @@ def fill(folder: Path, files: Mapping[str, bytes]) -> None:
         (folder / name).write_bytes(data)
 
 
+def remove_abandoned(parts: Iterable[Path]) -> None:
+    """Remove those that were last written so long ago that whoever wrote them is gone."""
+    for part in parts:
+        with suppress(OSError):  # another process was faster
+            if time.time() - part.stat().st_mtime > ABANDONED:
+                _removed(part)
+
+
 def _beside(path: Path) -> Path:
     """A path in the same folder that nobody else has; short, as names have a longest length."""
     short = path.name[:40]
     left = re.compile(rf"{re.escape(short)}\.[0-9a-f]{{16}}\.part")
-    with suppress(OSError):  # another process was faster, or there is no such folder
-        for entry in os.scandir(path.parent):
-            if left.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > ABANDONED:
-                _removed(Path(entry.path))
+    with suppress(OSError):  # there is no such folder
+        remove_abandoned(x for x in path.parent.iterdir() if left.fullmatch(x.name))
     return path.with_name(f"{short}.{secrets.token_hex(8)}.part")
 
 

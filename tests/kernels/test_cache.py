@@ -229,6 +229,15 @@ def test_an_unusable_place_is_no_error(monkeypatch, tmp_path):
     assert cache.get(KEY) is None
 
 
+def test_a_file_in_place_of_the_directory_is_said_once(folder):
+    folder.write_text("")
+    with pytest.warns(RuntimeWarning, match="is no directory"):
+        cache.put(KEY, PAYLOAD)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cache.get(KEY) is None
+
+
 def test_the_least_recently_used_go_first(folder, monkeypatch):
     monkeypatch.setenv("DALEMBERT_CACHE_LIMIT", "40000")
     for index, key in enumerate("abc"):

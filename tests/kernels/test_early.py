@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from dalembert.kernels.llvm import codegen, early
+from dalembert.kernels.llvm.side_by_side import side_by_side
 from dalembert.kernels.llvm.target import by_name
 
 CODE = """
@@ -51,3 +53,37 @@ def test_what_fails_beside_the_block_does_not_end_it(monkeypatch):
     with codegen.ready(by_name("native"), 2):
         done = True
     assert done and not codegen._idle
+
+
+AT_THE_END = """
+import threading
+from dalembert.kernels.llvm import early
+from dalembert.kernels.llvm.side_by_side import side_by_side
+class Late:
+    def __del__(self):
+        early.begin()
+        print(side_by_side([lambda: "a", lambda: "b"], str.encode, 2), flush=True)
+late = Late()
+late.itself = late
+"""
+
+
+def test_no_thread_is_started_while_python_ends():
+    """It would never begin, and the process never end."""
+    command = [sys.executable, "-c", AT_THE_END]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.strip()) == (0, "[b'a', b'b']"), done.stderr
+
+
+def test_all_goes_on_where_no_thread_can_be_started(monkeypatch):
+    def refused(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    monkeypatch.delitem(sys.modules, "llvmlite.binding", raising=False)
+    monkeypatch.setattr(early, "get_num_threads", lambda: 2)
+    early.begin()
+    monkeypatch.setattr(codegen, "_idle", {})
+    with codegen.ready(by_name("native"), 2):
+        pass
+    assert side_by_side([lambda: "a", lambda: "b"], str.encode, 2) == [b"a", b"b"]

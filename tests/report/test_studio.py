@@ -291,6 +291,16 @@ def test_a_saved_file_keeps_its_line_ends_rights_and_link(tmp_path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
+def test_a_change_by_another_while_the_new_file_goes_to_disk_is_kept(tmp_path, monkeypatch):
+    file = tmp_path / "arm.urdf"
+    file.write_text("<robot/>")
+    stamp = Kept(file).read()[1]
+    monkeypatch.setattr(os, "fsync", lambda number: file.write_text("another's"))
+    with pytest.raises(ImportFileError, match="has changed on disk"):
+        Kept(file).save("mine", stamp)
+    assert file.read_text() == "another's" and len(list(tmp_path.iterdir())) == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_leaves_no_process_and_no_file(number, tmp_path):
     """It is ended while a process works; the signal goes to the command alone."""

@@ -1,6 +1,9 @@
 """Stores of sweeps whose files change, are lost or exchanged: never other numbers, never fewer."""
 
+import asyncio
+import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,9 +11,12 @@ import pytest
 import dalembert as dl
 from dalembert.errors import SimulationError
 from dalembert.sweeps.recall import open_study
+from dalembert.sweeps.seals import Seals
 from tests.sweeps.studies import REDUCE, arm, same, settings
 
 zarr = pytest.importorskip("zarr")
+from dalembert.sweeps.sealed import Sealed  # noqa: E402 (it imports zarr)
+
 OVER = {"load": [0.0, 1.0, 2.0], "friction": [0.1, 0.5]}
 
 
@@ -116,5 +122,45 @@ def test_stores_of_older_versions_are_read_and_not_gone_on_with(store, kept):
     assert same(
         found.drop_vars(("failed_run", "reason")), kept[1].drop_vars(("failed_run", "reason"))
     )
-    with pytest.raises(SimulationError, match="an older version made it, without checksums"):
+    said = r"s\.zarr': an older version made it, without checksums; it is read by xarray\.open_zarr"
+    with pytest.raises(SimulationError, match=said):
         study(store)
+
+
+def test_a_study_that_is_no_table_is_no_store(store):
+    (store / ".zattrs").write_text('{"study": "[]", "order": "[]"}')
+    with pytest.raises(SimulationError, match="is no store of a sweep"):
+        study(store)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_in_place_of_a_chunk_is_an_error_and_nobody_waits_for_it(store, monkeypatch):
+    monkeypatch.setattr(Path, "read_bytes", refused)  # opened, it would wait for a writer
+    (store / "peak_torque" / "1.0").unlink()
+    os.mkfifo(store / "peak_torque" / "1.0")
+    with pytest.raises(SimulationError, match=r"peak_torque/1\.0 is no file"):
+        asyncio.run(Sealed(store, seals=Seals(store, "")).get("peak_torque/1.0"))
+
+
+def refused(path):
+    raise AssertionError(f"{path} is read")
+
+
+def test_folders_above_a_store_are_made(tmp_path, kept):
+    assert same(study(tmp_path / "no" / "such" / "s.zarr"), kept[1])
+
+
+def test_a_store_that_cannot_be_made_is_not_said_to_hold_anything(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SimulationError, match=r"cannot be written: .*; nothing is kept yet"):
+        study(tmp_path / "file" / "s.zarr")
+
+
+def test_what_another_process_writes_now_is_left_to_it_and_old_parts_are_removed(store, kept):
+    (store / "status" / "chunk-00000001.json").unlink()
+    parts = [store / "peak_torque" / f"1.{x}.partial" for x in ("old", "live")]
+    for part in parts:
+        part.write_bytes(b"")
+    os.utime(parts[0], (0.0, 0.0))
+    assert same(study(store), kept[1])
+    assert [part.exists() for part in parts] == [False, True]

@@ -52,7 +52,8 @@ def open_study(path: str | os.PathLike[str]) -> xarray.Dataset:
     """What is in the store of a sweep so far, lazily; runs that are not done have the status −1."""
     try:
         found = opened(Path(path))
-        json.loads(found.attrs["study"])
+        if not isinstance(json.loads(found.attrs["study"]), dict):
+            raise ValueError("what it says of its study is no table")
         if found[STATUS].dims != ("run",):
             raise ValueError("its status is not one number for each run")
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:

@@ -45,6 +45,9 @@ class Sealed(LocalStore):
     @contextmanager
     def _said(self, key: str) -> Iterator[None]:
         """A disk that refuses is an error of ours, which names the file."""
+        path = self.root / key
+        if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would wait for ever
+            raise SimulationError(f"{str(self.root)!r}: {key} is no file; name another store")
         try:
             yield
         except OSError as error:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import SettingError, SimulationError
-from dalembert.files import fill, whole_folder
+from dalembert.files import fill, remove_abandoned, whole_folder
 from dalembert.simulation.zarr_files import zarr_files
 from dalembert.sweeps.seals import FIRST, FOLDER, Seals, listed, name_of
 from dalembert.sweeps.study import MEANINGS, Chunk, Study, Variable, unknown
@@ -87,14 +87,16 @@ class Zarr:
     def _open(self) -> None:
         try:
             self._seals = Seals(self.path, _study_text(self.path))
-            said = json.loads(self._seals.study)
-            if (self.path / OLD).exists():
-                raise ValueError("an older version made it, without checksums; it can only be read")
+            differs = difference(json.loads(self._seals.study), self.study)
         except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise SimulationError(
                 f"{str(self.path)!r} is there, but is no store of a sweep ({error}); name another"
             ) from None
-        differs = difference(said, self.study)
+        if (self.path / OLD).exists():
+            raise SimulationError(
+                f"{str(self.path)!r}: an older version made it, without checksums; it is read by "
+                "xarray.open_zarr and by dalembert report, not gone on with: name another store"
+            )
         if differs:
             raise SimulationError(
                 f"{str(self.path)!r} holds another study: {differs}; name another store, or delete it"
@@ -127,9 +129,11 @@ class Zarr:
         labels = xarray.Dataset({}, coords, _attributes(self.study) | {"order": order})
         arrays = {**known.variables, STATUS: Variable((), (), "|i1", FLAGS)}
         files = zarr_files(labels, partial(self._create, arrays), consolidated=False)
-        with _said(self.path, "written"), whole_folder(self.path) as part:
-            fill(part, files)
-            Seals(part, identity_text(self.study)).write(FIRST, listed(files))
+        with _said(self.path, "written"):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with whole_folder(self.path) as part:
+                fill(part, files)
+                Seals(part, identity_text(self.study)).write(FIRST, listed(files))
         self._open()
 
     def _create(self, arrays: Mapping[str, Variable], group: Any) -> None:
@@ -155,8 +159,7 @@ class Zarr:
         own = slice(int(rows[0]), int(rows[-1]) + 1)
         _require_labels(chunk, self._labels)
         for name, array in {**chunk.arrays, STATUS: chunk.status}.items():
-            for part in (self.path / name).glob(f"{chunk.index}.*.partial"):
-                part.unlink()  # of a process that was killed
+            remove_abandoned((self.path / name).glob(f"{chunk.index}.*.partial"))  # of the killed
             self._group[name][own] = _alike(name, array, self._group[name])
         places = (self._file(name, chunk.index) for name in (*chunk.arrays, STATUS))
         # Zarr writes no file for rows that all have the fill value
@@ -186,10 +189,11 @@ def _said(path: Path, what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SimulationError(
-            f"{str(path)!r} cannot be {what}: {error.strerror or error}; what is done is in it, and "
-            "the same call goes on from there"
-        ) from error
+        kept = "what is done is in it, and the same call goes on from there"
+        if not path.exists():
+            kept = "nothing is kept yet; make room there, or name another store"
+        said = f"{str(path)!r} cannot be {what}: {error.strerror or error}; {kept}"
+        raise SimulationError(said) from error
 
 
 def opened(path: Path) -> xarray.Dataset:
@@ -253,8 +257,10 @@ def identity_text(study: Study) -> str:
     return json.dumps(study.identity())
 
 
-def difference(said: dict[str, Any], study: Study) -> str:
+def difference(said: Any, study: Study) -> str:
     """What of a stored identity is not the study's, in words; nothing where all is."""
+    if not isinstance(said, dict):
+        raise ValueError("what it says of its study is no table")
     for key, mine in json.loads(identity_text(study)).items():
         if said.get(key) != mine:
             return f"{key} was {said.get(key)!r}, now {mine!r}"

@@ -207,6 +207,8 @@ def _open(path: Path, create: bool) -> Folder | None:
     except OSError:
         if path.is_symlink():
             _refuse(path, "is a symbolic link")
+        elif path.exists() and not path.is_dir():
+            _refuse(path, "is no directory")
         return None
     if private(folder.status, stat.S_ISDIR):
         return folder

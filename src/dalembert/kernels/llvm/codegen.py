@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dalembert.errors import CompileError
 from dalembert.forking import llvm_lock
+from dalembert.kernels.llvm.early import started
 from dalembert.kernels.llvm.load import pack
 from dalembert.kernels.llvm.loop import loops
 from dalembert.kernels.llvm.side_by_side import side_by_side
@@ -167,11 +168,12 @@ def ready(target: Target, threads: int) -> Iterator[None]:
         yield
         return
     helper = Thread(target=_stock, args=(target,))
-    helper.start()
+    there = started(helper)
     try:
         yield
     finally:
-        helper.join()
+        if there:
+            helper.join()
 
 
 def _stock(target: Target) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from threading import Lock, Thread
 
+from dalembert.kernels.llvm.early import started
+
 
 def side_by_side(
     written: Sequence[Callable[[], str]],
@@ -28,7 +30,7 @@ def side_by_side(
     helpers = [Thread(target=work.help) for _ in range(min(threads, len(written)) - 1)]
     try:
         for helper in helpers:
-            helper.start()
+            started(helper)
         work.run()
     finally:
         work.stopped = True

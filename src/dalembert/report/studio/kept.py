@@ -38,9 +38,8 @@ class Kept:
         except UnicodeEncodeError:
             raise ImportFileError("the text has letters that no file can hold") from None
         try:
-            with whole(self.path) as part:
+            with whole(self.path, last=lambda: self._unchanged(stamp)) as part:
                 part.write_bytes(data)
-                self._unchanged(stamp)
         except OSError as error:
             reason = error.strerror or str(error)
             raise ImportFileError(f"cannot be written: {reason}", str(self.path)) from None
