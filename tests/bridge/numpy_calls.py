@@ -144,6 +144,8 @@ OPERATORS = _listed(
     np.where(x > 0, np.log(abs(x) + 1), x); np.where(s > 0, x, -x); np.where(x > 0);
     np.where((x > 0) & (x < 1), x > 0.5, x < -1); np.where(x, 1.0, 2.0); np.exp(1j * x).real;
     x + 1j; math.sin(s); np.einsum('i,i', x, x); np.einsum('ij->ji', A);
+    np.einsum('i,i', x > 0, x < 1); np.einsum('i->', x > 0); np.einsum('i,i', x > 0, x);
+    np.einsum(x > 0, [0], x < 1, [0]); np.einsum(x > 0, [0], A > 1, [1, 0], [1]);
     np.array([1.0, 2.0, 3.0]) + x; np.float64(2.0) * x; np.array([1, 2, 3]) * x;
     [1, 2, 3] * x; x.sum() / x.size; len(x) * x; x.shape[0] * x; x.ndim * x; A.flatten();
     A.flat[4]; A.ravel();

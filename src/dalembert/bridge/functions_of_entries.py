@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.bridge.primitives import Unrecorded
+from dalembert.bridge.primitives import Unrecorded, is_truth
 from dalembert.bridge.ufuncs import choose
 
 _chosen = np.frompyfunc(choose, 3, 1)
@@ -99,6 +99,19 @@ def _sinc(x: Any) -> Any:
     return np.sin(angle) / angle
 
 
+def _einsum(*args: Any, **more: Any) -> Any:
+    """Of booleans alone NumPy asks whether any product holds, and does not count them."""
+    from dalembert.bridge.entries import plain, symbols
+
+    given = [plain(x) for x in args]
+    summed: Any = np.einsum
+    found = summed._implementation(*given, **{key: plain(x) for key, x in more.items()})
+    operands = given[1:] if isinstance(given[0], str) else given[0 : len(given) // 2 * 2 : 2]
+    entries = (x for a in operands for x in np.asarray(a, dtype=object).ravel().tolist())
+    asked = more.get("out") is None and more.get("dtype") is None and all(map(is_truth, entries))
+    return np.not_equal(symbols(found), 0.0) if asked else found
+
+
 def _inside(name: str) -> Callable[..., Any]:
     """A reduction as the method of an array, which asks its ufunc."""
 
@@ -146,6 +159,7 @@ OWN_CALLS: dict[Any, Callable[..., Any]] = {
     np.nan_to_num: _nan_to_num,
     np.isclose: _isclose,
     np.interp: _interp,
+    np.einsum: _einsum,
     np.sinc: _sinc,
     np.real: lambda val: val,
     np.imag: lambda val: 0.0 * val,
