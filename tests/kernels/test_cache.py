@@ -268,6 +268,37 @@ def test_of_many_entries_not_all_are_looked_at_for_each_new_one(folder, monkeypa
     assert len(looks) < 100
 
 
+@pytest.fixture
+def looks(folder, monkeypatch):
+    """How often all entries are looked at, of a cache with many that has just been looked at."""
+    monkeypatch.setattr(cache, "_MANY", 8)
+    for key in range(9):
+        cache.put(str(key), bytes(100))
+    seen, look = [], Folder.files
+    monkeypatch.setattr(Folder, "files", lambda self: seen.append(self) or look(self))
+    return seen
+
+
+def test_all_entries_are_looked_at_again_after_some_however_small(looks):
+    for key in range(cache._UNSEEN):
+        cache.put(f"small {key}", b"")
+    assert len(looks) == 0
+    cache.put("one more", b"")
+    assert len(looks) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_looks_for_itself(looks):
+    """Else each of many children would fill what their parent had found free."""
+    child = os.fork()
+    if not child:
+        try:
+            cache.put("of the child", b"")
+        finally:
+            os._exit(len(looks))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

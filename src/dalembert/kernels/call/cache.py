@@ -38,10 +38,12 @@ _TEMPORARY = re.compile(r"dalembert-[0-9a-f]{32}\.tmp")
 _MANY = 1000  # entries from which on not all are looked at for each new one
 _SHARE = 16  # of a full cache of so many, that is made free at once
 _WRITERS = 8  # processes that may fill what was found free without looking again
+_UNSEEN = 8  # entries that a process adds without looking again, however much was free
 _ABANDONED = 3600.0  # seconds after which a temporary file belongs to nobody
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _warned: set[str] = set()
-_room: dict[tuple[int, int], int] = {}  # bytes that folders, by their numbers, have free
+# (bytes, entries) that a process may add to a folder, by their numbers: a forked one looks for itself
+_room: dict[tuple[int, ...], tuple[int, int]] = {}
 
 
 class Entry(NamedTuple):
@@ -101,15 +103,15 @@ def put(key: str, payload: bytes) -> None:
         largest = limit()
         if folder is None or len(payload) > min(LARGEST_ENTRY, largest):
             return
-        temporary = f"dalembert-{os.urandom(16).hex()}.tmp"
+        entry, temporary = _encode(key, payload), f"dalembert-{os.urandom(16).hex()}.tmp"
         try:
             with contextlib.suppress(OSError):
                 with open(folder.open(temporary, "write"), "wb") as stream:
-                    stream.write(_encode(key, payload))
+                    stream.write(entry)
                 folder.replace(_name(key), by=temporary)
         finally:
             _remove(folder, temporary)  # nothing there unless it failed or was interrupted
-        if not _fits(folder, len(payload)):
+        if not _fits(folder, len(entry)):
             _prune(folder, largest)
 
 
@@ -235,8 +237,10 @@ def _remove(folder: Folder, name: str) -> None:
 
 def _fits(folder: Folder, size: int) -> bool:
     """Whether so many bytes are known to have been free when this process last looked at all."""
-    _room[folder.number] = _room.get(folder.number, 0) - size
-    return _room[folder.number] > 0
+    place = (os.getpid(), *folder.number)
+    free, unseen = _room.get(place, (0, 0))
+    _room[place] = free - size, unseen - 1
+    return free > size and unseen > 0
 
 
 def _prune(folder: Folder, largest: int, abandoned: float = _ABANDONED) -> None:
@@ -256,4 +260,5 @@ def _prune(folder: Folder, largest: int, abandoned: float = _ABANDONED) -> None:
                 break
             _remove(folder, name)
             total -= size
-    _room[folder.number] = (largest - total) // _WRITERS if many else 0
+    free = ((largest - total) // _WRITERS, _UNSEEN) if many else (0, 0)
+    _room[os.getpid(), *folder.number] = free
