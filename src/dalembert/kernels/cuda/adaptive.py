@@ -21,37 +21,25 @@ from dalembert.kernels.call.settings import checking
 from dalembert.kernels.cuda.device import KIND, Compiled, flat, require_cupy
 from dalembert.kernels.cuda.source import CudaSource
 from dalembert.kernels.cuda.steps import Steps
-from dalembert.kernels.cuda.text import LANES, with_specials
+from dalembert.kernels.cuda.taking import Grid
+from dalembert.kernels.cuda.text import LANES
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.kernels.program.program import Port
 from dalembert.text import c_identifier
 
-BLOCKS = 4096  # at most: more warps than any card runs at once, and few enough to share the rows
+GRID = Grid(LANES, 4096)
 _DTYPE = "float64"  # tolerances are below what single precision resolves
 
 
 def cuda_adaptive(
     iteration: Iteration, saved: int, name: str, about: Sequence[str] = ()
 ) -> CudaSource:
-    """The kernel; launch `blocks(count)` blocks of 32 threads, with `next` zero."""
+    """The kernel; launch `GRID.blocks(count)` blocks of 32 threads, with `next` zero."""
     scalar, function = Scalar.of(_DTYPE), c_identifier(name)
     parts = Steps(iteration, scalar, function, "")
     said = "Runs with steps of their own: one per thread, and the next one when it is over."
-    lines = [
-        *parts.head([*about, said]),
-        f'extern "C" __global__ void __launch_bounds__({LANES})',
-        f"{function}({_arguments(scalar.type)})",
-        "{",
-        *(f"    {line}" for line in _body(parts, saved)),
-        "}",
-        "",
-    ]
-    return CudaSource(with_specials("\n".join(lines)), function, LANES, 0)
-
-
-def blocks(count: int) -> int:
-    """How many blocks take so many runs."""
-    return min(-(-count // LANES), BLOCKS)
+    head = parts.head([*about, said])
+    return GRID.source(head, function, _arguments(scalar.type), _body(parts, saved))
 
 
 def _arguments(T: str) -> str:
@@ -154,7 +142,7 @@ class DeviceAdaptive:
             taken = cp.asarray([0]).astype("uint64")
             numbers = (np.int64(count), np.int64(saves), np.float64(interval))
             _, kernel = self._kernels.compiled(_DTYPE, "row")
-            kernel((blocks(count),), (LANES,), (base, held, saved, ends, taken, *numbers))
+            kernel((GRID.blocks(count),), (LANES,), (base, held, saved, ends, taken, *numbers))
         return Ended(saved, ends, 0)
 
     def _confirm(self, base: Any, held: Any) -> None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from dalembert.kernels.c.text import Scalar, slots, statements
 from dalembert.kernels.cuda.device import Compiled, flat, require_cupy
 from dalembert.kernels.cuda.source import CudaSource
-from dalembert.kernels.cuda.text import sincos, with_specials
+from dalembert.kernels.cuda.taking import Grid
+from dalembert.kernels.cuda.text import sincos
 from dalembert.kernels.program.iteration import STRIDES, Iteration
 from dalembert.kernels.program.program import Op
 from dalembert.kernels.program.rewrite import reciprocals
@@ -25,34 +26,24 @@ if TYPE_CHECKING:
     from dalembert.kernels.call.search import Effort
 
 THREADS = 128
-BLOCKS = 1024  # at most: more than any card runs at once, and few enough to share the rows
+GRID = Grid(THREADS, 1024)
 
 
 def cuda_search(
     iteration: Iteration, name: str, dtype: str = "float64", about: Sequence[str] = ()
 ) -> CudaSource:
-    """The kernel of a search; launch `blocks(count)` blocks of 128 threads, with `next` zero."""
+    """The kernel of a search; launch `GRID.blocks(count)` blocks of 128 threads, with `next` zero."""
     scalar, function = Scalar.of(dtype), c_identifier(name)
     turns = {Op.SIN, Op.COS} & {Op(op) for op in iteration.stage.op.tolist()}
-    lines = [
+    head = [
         "/*",
         *(f" * {c_comment(line)}".rstrip() for line in about),
         " * A search from many starts: a row per thread, and the next one when it has arrived.",
         " */",
         *([sincos(f"{function}_sincos", scalar), ""] if turns else []),
-        f'extern "C" __global__ void __launch_bounds__({THREADS})',
-        f"{function}({_arguments(iteration, scalar)})",
-        "{",
-        *(f"    {line}" for line in _body(iteration, scalar, function)),
-        "}",
-        "",
     ]
-    return CudaSource(with_specials("\n".join(lines)), function, THREADS, 0)
-
-
-def blocks(count: int) -> int:
-    """How many blocks search for so many rows."""
-    return min(-(-count // THREADS), BLOCKS)
+    body = _body(iteration, scalar, function)
+    return GRID.source(head, function, _arguments(iteration, scalar), body)
 
 
 def _arguments(iteration: Iteration, scalar: Scalar) -> str:
@@ -173,5 +164,5 @@ class DeviceSearch:
             if rows:
                 arguments = (*arrays, ends, costs, taken, cp.int64(rows))
                 tail = (*map(cp.int32, counts), *numbers)
-                kernel((blocks(rows),), (THREADS,), (*arguments, *tail))
+                kernel((GRID.blocks(rows),), (THREADS,), (*arguments, *tail))
             return ends, costs
