@@ -1,9 +1,11 @@
 """Lists of symbols beside arrays are arrays, as in NumPy: never NaN."""
 
+import casadi
 import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert import bridge
 from dalembert.errors import CompileError
 from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.trace import _recorded, trace
@@ -38,3 +40,10 @@ def test_lists_of_symbols_are_arrays(way, make):
 def test_an_object_that_is_no_number_is_refused_by_casadis_arrays():
     with pytest.raises((CompileError, TypeError)):
         dl.compile_function(lambda x: x + np.array([None, 1.0, 2.0]), {"x": 3})
+
+
+def test_casadis_own_matrices_beside_arrays_stay_what_they_are():
+    x, y = casadi.SX.sym("x"), bridge.symbol("y", 2)
+    for made in (y * x, y + 2 * x - y + y * x - 2 * x):
+        at = casadi.Function("f", [x, bridge.column(y)], [bridge.column(made)])
+        np.testing.assert_allclose(at(3.0, [1.0, 2.0]).full().ravel(), [3.0, 6.0])

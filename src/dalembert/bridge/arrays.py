@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.bridge.views import GIVEN, lock
+
 if TYPE_CHECKING:
     import casadi
 
@@ -32,7 +34,7 @@ def symbol(name: str, *shape: int) -> Any:
     import casadi
 
     _strict()
-    return casadi.array(casadi.SX.sym(name, prod(shape))).reshape(*shape)
+    return lock(_shaped(casadi.SX.sym(name, prod(shape)), shape), GIVEN)
 
 
 def array(entries: Any, *shape: int) -> Any:
@@ -44,13 +46,21 @@ def array(entries: Any, *shape: int) -> Any:
     import casadi
 
     _strict()
-    return casadi.array(casadi.SX(casadi.densify(entries))).reshape(*shape)
+    return _shaped(casadi.SX(casadi.densify(entries)), shape)
+
+
+def _shaped(entries: Any, shape: tuple[int, ...]) -> Any:
+    """CasADi's array of a column of entries in C order."""
+    import casadi
+
+    made: Any = casadi.ArrayInterface
+    return made._wrap_nd(casadi.vec(entries.T), shape)
 
 
 @cache
 def _strict() -> None:
-    """Let CasADi's arrays of symbols do as NumPy does, or refuse: see cells.py."""
-    from dalembert.bridge.cells import guard
+    """Let CasADi's arrays of symbols do as NumPy does, or refuse: see guards.py."""
+    from dalembert.bridge.guards import guard
 
     guard()
 

@@ -57,21 +57,16 @@ class Entry(Unknown):
     def __array_function__(self, function: Any, types: Any, args: Any, more: Any) -> Any:
         return call(function, args, more)
 
-    @property
-    def T(self) -> Any:
-        return self
-
     def reshape(self, *shape: Any) -> Any:
         return cell(self).reshape(*shape)
 
     def conjugate(self) -> Any:
         return self
 
+    T, __pos__ = property(conjugate), conjugate
+
     def __round__(self, digits: int | None = None) -> Any:
         return np.round(cell(self), digits or 0)
-
-    def __pos__(self) -> Any:
-        return self
 
     def _no_value(self) -> Any:
         raise Unrecorded(NO_VALUE)
@@ -259,7 +254,7 @@ def _written(ufunc: Any, made: Any, into: Any) -> Any:
     """The result in an array that is there already."""
     if isinstance(into, tuple):
         return tuple(_written(ufunc, *pair) for pair in zip(made, into, strict=True))
-    if not isinstance(into, np.ndarray) or into.dtype != object:
+    if type(into) not in PLAIN and np.dtype(getattr(into, "dtype", float)).kind != "O":
         raise Unrecorded(
             f"np.{ufunc.__name__} of symbols into an array of numbers: write y = y + x, not y += x, "
             "or make the array with np.zeros_like(q)"

@@ -41,7 +41,7 @@ def trace(
     arrays = {key: bridge.symbol(key, *shape) for key, shape in inputs.items()}
     try:
         with bridge.marks(wanted=False):
-            named = _named(function(**arrays))
+            named = _named(function(**{key: bridge.copied(x) for key, x in arrays.items()}))
         made = bridge.columns_function([*arrays.values()], [*named.values()], shared=optimise)
     except (NotImplementedError, RuntimeError, TypeError, AttributeError, ValueError) as error:
         ours = isinstance(error, DalembertError)
