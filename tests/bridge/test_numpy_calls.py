@@ -143,3 +143,18 @@ def test_assignments_are_what_numpy_makes_of_them(way):
     A = np.arange(9.0).reshape(3, 3) ** 1.5
     made = dl.compile_function(WAYS_TO_ASSIGN[way], {"A": (3, 3)})
     np.testing.assert_allclose(made(A), WAYS_TO_ASSIGN[way](A.copy()), rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("function", "places", "slopes"),
+    [
+        (lambda x: x % 1.0, [-1.0, 0.0, 0.5, 2.0], [1.0] * 4),
+        (lambda x: np.modf(x)[0], [-1.0, 0.0, 0.5], [1.0] * 3),
+        (lambda x: np.logaddexp(0.0, x), [-800.0, 0.0, 800.0], [0.0, 0.5, 1.0]),
+        (lambda x: np.logaddexp2(x, 1.0), [1.0], [0.5]),
+    ],
+)
+def test_slopes_where_branches_meet(function, places, slopes):
+    """A branch that is only there for the value of one point has no slope to give there."""
+    found = dl.compile_function(function, {"x": ()}).jacobian("x")(np.array(places))
+    np.testing.assert_allclose(found, slopes, rtol=1e-14)
