@@ -57,6 +57,7 @@ B.reshape(9)[0] = 5.0
 v = B.ravel(); B[0, 0] = 5.0; y[0] = v[0]
 np.reshape(B, (9,), order="F")[1] = 5.0
 np.asarray(y)[0] = 5.0
+B.ravel()[:3][0] = 5.0
 """
 REFUSED = """
 np.diagonal(B)[0] = 5.0
@@ -157,3 +158,12 @@ def test_symbols_that_are_given_are_not_written_into():
         q -= 1.0
     with pytest.raises(CompileError, match="copy"):
         q[1:][0] = 1.0
+
+
+def test_parts_of_what_was_reshaped_are_read():
+    def function(x, A):
+        v = (A * 1.0).reshape(3, 3)
+        return np.cross(v[:, 0], v[:, 1]) + np.swapaxes(v.T[1:], 0, 1) @ v[0][:2] + v.ravel()[::4]
+
+    made = trace(function, {"x": (3,), "A": (3, 3)}, "f")
+    np.testing.assert_allclose(interpret(made, X, A)[0], function(X, A), rtol=1e-13)

@@ -53,6 +53,7 @@ def part(found: Any, of: Any, at: _Places | None, why: str | None = None) -> Any
     if found is of:
         return found
     why = of.__dict__.get("_locked") if why is None else why
+    at = None if of.__dict__.get("_places", places) is None else at  # nor do its parts know
     own = found.__dict__
     own["_whole"], own["_places"] = whole(of), at
     own["_seen"] = own["_whole"].__dict__.get("_changes", 0)
