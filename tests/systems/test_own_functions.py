@@ -212,3 +212,38 @@ def test_links_of_a_network_call_a_robot(arm):
     J = [arm.jacobian(q[k : k + 2], expressed_in="world")[1] for k in (0, 2)]
     # both tools rise alike, and each arm has the other's push
     assert abs(J[0] @ qdd[:2] - J[1] @ qdd[2:]) < 1e-9 and abs(lam[0]) > 1e-6
+
+
+class Pulling:
+    """A law that holds no numbers from run to run: its gain stands in it."""
+
+    constants, initial, structure = {}, np.zeros(0), "pulling"
+
+    def law(self, t, q, qd, z, c):
+        return -3.0 * q - 0.5 * qd, z
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 5)])
+def test_a_law_that_holds_nothing_is_rolled_out(arm, batch):
+    rng = np.random.default_rng(4)
+    q, qd = 0.2 * rng.normal(size=(2, *batch, 2))
+    got = arm.rollout(q, qd, Pulling(), 20, 0.01)[0][-1]
+    for _ in range(20):
+        q, qd = rk4_step(arm, q, qd, 0.01)
+    np.testing.assert_allclose(got, q, rtol=1e-10, atol=1e-12)
+
+
+def rk4_step(arm, q, qd, h):
+    """One step of the four stages by hand."""
+
+    def slope(q, qd):
+        return qd, arm.forward_dynamics(q, qd, -3.0 * q - 0.5 * qd)
+
+    a = slope(q, qd)
+    b = slope(q + 0.5 * h * a[0], qd + 0.5 * h * a[1])
+    c = slope(q + 0.5 * h * b[0], qd + 0.5 * h * b[1])
+    d = slope(q + h * c[0], qd + h * c[1])
+    return (
+        x + h / 6 * (k + 2 * m + 2 * n + o)
+        for x, k, m, n, o in zip((q, qd), a, b, c, d, strict=True)
+    )

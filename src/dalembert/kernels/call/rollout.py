@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 
@@ -67,15 +68,15 @@ class Rollout:
         times: int = 0,
     ) -> np.ndarray:
         """(times…, blocks, entries, W), the last state repeated to fill its block."""
-        flat = []
+        flat = [np.empty((*lead[:times], prod(lead[times:]), 0), dtype)]  # nothing may be held
         for port, x in zip(ports, arrays, strict=True):
             full = np.broadcast_to(np.asarray(x, dtype), (*lead, *port.shape))
-            flat.append(full.reshape(*lead[:times], -1, port.size))
+            flat.append(full.reshape(*flat[0].shape[:-1], port.size))
         rows = np.concatenate(flat, axis=-1)
         missing = -rows.shape[-2] % width
         if missing:
             rows = np.concatenate([rows, *[rows[..., -1:, :]] * missing], axis=-2)
-        blocks = rows.reshape(*lead[:times], -1, width, rows.shape[-1])
+        blocks = rows.reshape(*lead[:times], rows.shape[-2] // width, width, rows.shape[-1])
         return np.ascontiguousarray(np.swapaxes(blocks, -1, -2))
 
     def _untiled(self, saved: np.ndarray, batch: tuple[int, ...]) -> list[np.ndarray]:
