@@ -9,6 +9,7 @@ DALEMBERT_TEST_CACHE names a folder to keep instead, for a developer's next run:
 import os
 import shutil
 import tempfile
+from importlib.util import find_spec
 
 import pytest
 
@@ -24,6 +25,15 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[CACHE] = (
             os.path.abspath(kept) if kept else tempfile.mkdtemp("-test", "dalembert")
         )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Doctests that use CasADi are skipped where the extra is not installed."""
+    if find_spec("casadi") is None:
+        for item in items:
+            examples = item.dtest.examples if isinstance(item, pytest.DoctestItem) else ()
+            if any("casadi" in example.source for example in examples):
+                item.add_marker(pytest.mark.skip(reason="dalembert[casadi] is not installed"))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

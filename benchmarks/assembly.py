@@ -151,10 +151,17 @@ def _reads_only(line: str) -> bool:
 
 
 @cache
-def analyser() -> str | None:
-    """LLVM's machine code analyser, the newest that is installed: old ones do not know new cores."""
+def analyser(cpu: str) -> str | None:
+    """LLVM's machine code analyser that knows this processor, the newest first; None without one."""
     names = [*(f"llvm-mca-{version}" for version in range(40, 13, -1)), "llvm-mca"]
-    return next((found for name in names if (found := shutil.which(name))), None)
+    tools = filter(None, map(shutil.which, names))
+    return next((tool for tool in tools if _knows(tool, cpu)), None)
+
+
+def _knows(tool: str, cpu: str) -> bool:
+    command = [tool, f"-mcpu={cpu}"]
+    done = subprocess.run(command, input="nop\n", capture_output=True, text=True, check=False)
+    return done.returncode == 0 and "not a recognized processor" not in done.stderr
 
 
 @dataclass(frozen=True)
@@ -166,8 +173,8 @@ class Analysis:
 
 
 def analyse(instructions: Iterable[str], cpu: str) -> Analysis | None:
-    """llvm-mca on the instructions as a loop; None where it is not installed."""
-    tool = analyser()
+    """llvm-mca on the instructions as a loop; None where none is installed that knows the processor."""
+    tool = analyser(cpu)
     if tool is None:
         return None
     turns = 50

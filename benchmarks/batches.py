@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from timing import interleaved
 
 import dalembert as dl
+from benchmarks.timing import interleaved
 
 COUNTS = (1, 2, 4, 8, 9, 16, 31, 64)
 LONG = (1000, 4096)  # 4096 columns of float64 are 32 KiB apart: they meet in one set of the cache

@@ -13,10 +13,10 @@ from functools import partial
 
 import llvmlite.binding as llvm
 import numpy as np
-from machine import Meter, compiled
-from timing import interleaved
-from units import TURNS, turns
 
+from benchmarks.machine import Meter, compiled
+from benchmarks.timing import interleaved
+from benchmarks.units import TURNS, turns
 from dalembert.kernels.llvm.target import Target
 
 SIZES = (64, 192)  # kB: more than the first caches, less than the second

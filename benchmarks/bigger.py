@@ -23,19 +23,21 @@ from importlib.metadata import files
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
-from assembly import arithmetic, counted
-from machine import Meter
-from peers import state_by_state
 from rich.console import Console
 from rich.table import Table
-from timing import Candidate, interleaved, nanoseconds
-from units import Units, measured
 
 import dalembert as dl
+from benchmarks.assembly import arithmetic, counted
+from benchmarks.machine import Meter
+from benchmarks.optional import optional
+from benchmarks.peers import state_by_state
+from benchmarks.timing import Candidate, interleaved, nanoseconds
+from benchmarks.units import Units, measured
 from dalembert.kernels.llvm.codegen import assembly
 from dalembert.kernels.llvm.target import native
 from dalembert.systems.counting import general_chain
+
+pin = optional("pinocchio")
 
 STATES = 1024
 FILES = ("go2.urdf", "g1_29dof_rev_1_0.urdf", "talos_reduced.urdf", "icub_reduced.urdf")

@@ -22,21 +22,21 @@ from unittest.mock import patch
 
 import llvmlite.binding as llvm
 import numpy as np
-from assembly import arithmetic, blocks, counted
-from bigger import FILES, robot_file
-from front_end import IDLE, KILOBYTES, FrontEnd, front_end
-from machine import Meter, compiled
 from rich.console import Console
 from rich.table import Table
-from timing import interleaved
-from units import Units, measured
 
 import dalembert as dl
+from benchmarks.assembly import arithmetic, blocks, counted
+from benchmarks.bigger import FILES, robot_file
+from benchmarks.front_end import IDLE, KILOBYTES, FrontEnd, front_end
+from benchmarks.machine import Meter, compiled
+from benchmarks.timing import interleaved
+from benchmarks.units import Units, measured
 from dalembert.kernels.llvm import loop
 from dalembert.kernels.llvm.codegen import assembly, emitted, llvm_ir
 from dalembert.kernels.llvm.target import native
-from dalembert.kernels.program.program import Program
 from dalembert.systems.counting import general_chain
+from dalembert.tracing.program import Program
 
 STATES = 1024
 QUANTITIES = ("inverse_dynamics", "forward_dynamics")

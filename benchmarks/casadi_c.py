@@ -16,9 +16,9 @@ from pathlib import Path
 
 import casadi
 import numpy as np
-from timing import Candidate
 
 import dalembert as dl
+from benchmarks.timing import Candidate
 
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 LOOP = """

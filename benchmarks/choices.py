@@ -16,17 +16,17 @@ from unittest.mock import patch
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from timing import interleaved
 
 import dalembert as dl
+from benchmarks.timing import interleaved
 from dalembert.kernels.call.gufunc import make_ufunc
 from dalembert.kernels.llvm import body, codegen
 from dalembert.kernels.llvm.load import load
 from dalembert.kernels.llvm.target import native
 from dalembert.kernels.program import components
-from dalembert.kernels.program.program import Program
 from dalembert.kernels.program.segments import framed
 from dalembert.systems.counting import general_chain
+from dalembert.tracing.program import Program
 
 STATES = 4096
 LINKS = 1024  # states of the long chains

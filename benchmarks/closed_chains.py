@@ -12,20 +12,22 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-import mujoco
 import numpy as np
-import pinocchio as pin
 from rich.console import Console
 from rich.table import Table
 
 import dalembert as dl
 from benchmarks.gpu.closed import MECHANISMS, as_mjcf, stiff
+from benchmarks.optional import optional
 from benchmarks.timing import interleaved
 from dalembert.constraints import Constrained, Loop
 from tests.constraints.mujoco_loops import Peer
 from tests.constraints.pinocchio_loops import ClosedTwin, closed_twin
 from tests.constraints.singular_batch import manipulator, mixed_batch
 from tests.constraints.states import consistent_states
+
+mujoco = optional("mujoco")
+pin = optional("pinocchio")
 
 STATES, SOME, MILLION = 2**12, 64, 10**6
 MOST = 150_000  # operations of a kernel that compiles within a minute

@@ -39,7 +39,7 @@ robot.kernel({quantity!r})
 print(*(clock() - before for clock, before in zip(clocks, start)))
 program = robot.program({quantity!r})
 start = [clock() for clock in clocks]
-robot._traced(robot._variant({quantity!r}, None, {{}}), "again")
+robot.evaluator._traced(robot._variant({quantity!r}, None, {{}}), "again")
 print(*(clock() - before for clock, before in zip(clocks, start)), len(program))
 """
 

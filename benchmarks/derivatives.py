@@ -19,25 +19,27 @@ from dataclasses import dataclass
 from importlib.metadata import files
 from typing import Any
 
-import limits
 import numpy as np
-import pinocchio as pin
-from casadi_c import casadi_candidate
-from dynamics import ROBOTS, STATES, ours, random_states
-from peers import pinocchio_model, state_by_state
 from rich.console import Console
 from rich.table import Table
-from rooflines import BOUNDS, FarCore
-from timing import Candidate, nanoseconds
 
 import dalembert as dl
+from benchmarks import limits
+from benchmarks.casadi_c import casadi_candidate
+from benchmarks.dynamics import ROBOTS, STATES, ours, random_states
+from benchmarks.optional import if_installed, optional
+from benchmarks.peers import pinocchio_model, state_by_state
+from benchmarks.rooflines import BOUNDS, FarCore
+from benchmarks.timing import Candidate, nanoseconds
 from dalembert.formulations.packed import LAYOUTS, PACKED
 from dalembert.kernels import Program, build
-from dalembert.kernels.program.program import LEAVES, Op, program
+from dalembert.tracing.program import LEAVES, Op, program
+
+pin = optional("pinocchio")
 
 THEIRS = {
-    "inverse_dynamics_derivatives": pin.computeRNEADerivatives,
-    "forward_dynamics_derivatives": pin.computeABADerivatives,
+    "inverse_dynamics_derivatives": "computeRNEADerivatives",
+    "forward_dynamics_derivatives": "computeABADerivatives",
 }
 GOAL = 25  # times Pinocchio
 FLOATING = {
@@ -66,7 +68,9 @@ def _row(name: str, quantity: str, rounds: int) -> list[str]:
     states = random_states(robot, quantity)
     made = {
         "ours": ours(robot, quantity, states),
-        "pinocchio": state_by_state(THEIRS[quantity], pinocchio_model(name), states),
+        "pinocchio": if_installed(
+            lambda: state_by_state(getattr(pin, THEIRS[quantity]), pinocchio_model(name), states)
+        ),
         "casadi": casadi_candidate(robot, quantity, states),
     }
     best = nanoseconds({who: each for who, each in made.items() if each}, rounds)
@@ -164,7 +168,7 @@ def _floating(
             "ours": Candidate(lambda: kernel(*states, out=out), count),
             "written": Candidate(lambda: written(*states, out=tuple(filled)), count),
             "fill": Candidate(lambda: [x.fill(1.0) for x in filled], count),
-            "pinocchio": state_by_state(THEIRS[quantity], peer, states),
+            "pinocchio": state_by_state(getattr(pin, THEIRS[quantity]), peer, states),
         },
         rounds,
     )

@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import mujoco
 import numpy as np
 from rich.table import Table
 
 import dalembert as dl
+from benchmarks.optional import optional
 from benchmarks.simulation import DT, mujoco_model, pinocchio_model, pinocchio_step
+
+mujoco = optional("mujoco")
 
 SECONDS = 10.0
 Q0 = np.array([0.1, -0.4, 0.2, -2.0, 0.1, 1.8, 0.3])

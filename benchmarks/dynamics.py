@@ -12,14 +12,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
-from casadi_c import casadi_candidate
-from mujoco_peer import mujoco_candidate
-from peers import pinocchio_model, state_by_state
 from rich.table import Table
-from timing import Candidate, interleaved, nanoseconds
 
 import dalembert as dl
+from benchmarks.casadi_c import casadi_candidate
+from benchmarks.mujoco_peer import mujoco_candidate
+from benchmarks.optional import if_installed, optional
+from benchmarks.peers import pinocchio_model, state_by_state
+from benchmarks.timing import Candidate, interleaved, nanoseconds
+
+pin = optional("pinocchio")
 
 STATES = 4096
 ROBOTS = ("ur5", "panda")
@@ -48,8 +50,8 @@ def candidates(name: str, quantity: str) -> dict[str, Candidate]:
     made = {
         "ours": ours(robot, quantity, states),
         "reduced": ours(robot.reduced(), quantity, states),
-        "pinocchio": _pinocchio(robot, name, quantity, states),
-        "mujoco": mujoco_candidate(robot, quantity, states),
+        "pinocchio": if_installed(lambda: _pinocchio(robot, name, quantity, states)),
+        "mujoco": if_installed(lambda: mujoco_candidate(robot, quantity, states)),
         "casadi": casadi_candidate(robot, quantity, states),
     }
     whole, reduced = (r.kernel(quantity)(*states) for r in (robot, robot.reduced()))
@@ -109,18 +111,20 @@ def single_table(rounds: int) -> Table:
     for column in ("robot", "robot.inverse_dynamics", "its ufunc", "pinocchio.rnea"):
         table.add_column(column, justify="right")
     for name in ROBOTS:
-        robot, model = dl.load(name), pinocchio_model(name)
+        robot, model = dl.load(name), if_installed(partial(pinocchio_model, name))
         state = [x[0] for x in random_states(robot)]
-        data, ufunc = model.createData(), robot.kernel("inverse_dynamics")
+        ufunc = robot.kernel("inverse_dynamics")
         for _ in range(2):  # the quick call is put in front by the second
             robot.inverse_dynamics(*state)
         turns: dict[str, Callable[[], object]] = {
             "method": partial(robot.inverse_dynamics, *state),
             "ufunc": partial(ufunc, *state),
-            "pinocchio": partial(pin.rnea, model, data, *state),
             "empty": partial(_nothing, *state),
         }
+        if model is not None:
+            turns["pinocchio"] = partial(pin.rnea, model, model.createData(), *state)
         best = interleaved(turns, rounds)
         shown = ("method", "ufunc", "pinocchio")
-        table.add_row(name, *(f"{(best[who] - best['empty']) * 1e6:.2f}" for who in shown))
+        taken = {who: f"{(seconds - best['empty']) * 1e6:.2f}" for who, seconds in best.items()}
+        table.add_row(name, *(taken.get(who, "—") for who in shown))
     return table

@@ -26,13 +26,15 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from scipy.linalg import qr
 from scipy.optimize import differential_evolution, minimize
 
 import dalembert as dl
-from dalembert.identification.exciting.basis import Basis
+from benchmarks.optional import optional
+from dalembert.identification.exciting.problem import Basis
 from dalembert.identification.exciting.search import allowed_postures, random_motions
+
+pin = optional("pinocchio")
 
 PERIOD, HARMONICS, SAMPLES, FINE = 10.0, 5, 100, 1000
 STARTS = 200  # random motions, of which every method begins with the best

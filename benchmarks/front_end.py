@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import llvmlite.binding as llvm
-from machine import Meter, compiled
-from timing import interleaved
 
+from benchmarks.machine import Meter, compiled
+from benchmarks.timing import interleaved
 from dalembert.kernels.llvm.target import Target
 
 IDLE = {6: "nopw 32(%rax,%rax)", 8: "nopl 512(%rax,%rax)"}  # by their bytes

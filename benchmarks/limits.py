@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import llvmlite.binding as llvm
-from assembly import analyse, analyser, arithmetic, counted, flops
-from dynamics import ROBOTS, STATES, ours, random_states
-from machine import Meter, memory_turns
-from parts import Parts
 from rich.table import Table
-from timing import interleaved
-from units import Units, measured
 
 import dalembert as dl
+from benchmarks.assembly import analyse, analyser, arithmetic, counted, flops
+from benchmarks.dynamics import ROBOTS, STATES, ours, random_states
+from benchmarks.machine import Meter, memory_turns
+from benchmarks.parts import Parts
+from benchmarks.timing import interleaved
+from benchmarks.units import Units, measured
 from dalembert.kernels.llvm.codegen import assembly
 from dalembert.kernels.llvm.target import native
 
@@ -81,10 +81,10 @@ def _moving(best: Mapping[str, float]) -> float:
 def ports_table(rounds: int) -> Table:
     """Cycles per register of states of inverse dynamics: at least, and measured."""
     cpu = llvm.get_host_cpu_name()
-    known = f"llvm-mca -mcpu={cpu}" if analyser() else "llvm-mca is not installed"
+    known = f"llvm-mca -mcpu={cpu}" if analyser(cpu) else f"no llvm-mca here that knows {cpu}"
     width, units = native().width("float64"), measured(native())
     table = Table(title=f"inverse dynamics, cycles per register of {width} states; {known}")
-    mca = ("mca block", "simulated") if analyser() else ()
+    mca = ("mca block", "simulated") if analyser(cpu) else ()
     _add_columns(table, ("robot", "part"), (*units.least({}), *mca, "bound", "measured", "reached"))
     dl.set_num_threads(1)
     meter = Meter(native())

@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import mujoco
 import numpy as np
-from peers import SAMPLE
-from timing import Candidate
 
 import dalembert as dl
+from benchmarks.optional import optional
+from benchmarks.peers import SAMPLE
+from benchmarks.timing import Candidate
+
+mujoco = optional("mujoco")
 
 Stages = Callable[[Any, Any, np.ndarray], None]
 

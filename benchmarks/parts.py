@@ -13,12 +13,12 @@ from collections.abc import Callable
 from unittest.mock import patch
 
 import numpy as np
-from machine import compiled
 
+from benchmarks.machine import compiled
 from dalembert.kernels.llvm import loop
 from dalembert.kernels.llvm.codegen import llvm_ir
 from dalembert.kernels.llvm.target import Target
-from dalembert.kernels.program.program import Program
+from dalembert.tracing.program import Program
 
 STATES, TURNS = 64, 64  # in the innermost cache; and how often over them per call
 ARITHMETIC = re.compile(r"define internal void @part_0\((.*?)\) noinline #0")

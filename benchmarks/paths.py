@@ -14,11 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import ruckig
-import toppra
-from toppra import algorithm, constraint
 
 import dalembert as dl
+from benchmarks.optional import optional
 from benchmarks.timing import interleaved
 from dalembert.control import (
     Path,
@@ -28,6 +26,10 @@ from dalembert.control import (
     through,
     time_optimal,
 )
+
+ruckig = optional("ruckig")
+toppra = optional("toppra")
+algorithm, constraint = optional("toppra.algorithm"), optional("toppra.constraint")
 
 PATHS, POINTS, GRID = 50, 6, 200
 VELOCITY, ACCELERATION = 2.0, 8.0

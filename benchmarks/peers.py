@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import files
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import PackageNotFoundError, files
+from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
-if TYPE_CHECKING:
-    from timing import Candidate
+from benchmarks.optional import MissingPeer, optional
+from benchmarks.timing import Candidate
+
+pin = optional("pinocchio")
 
 URDF = {"ur5": "ur5_robot.urdf", "panda": "panda.urdf"}
 FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
@@ -19,7 +20,11 @@ SAMPLE = 64  # states per turn, where each state is a call from Python
 
 def pinocchio_model(name: str) -> Any:
     """The arm without its gripper's joints, as in our zoo."""
-    for file in files("example-robot-data") or []:
+    try:
+        held = files("example-robot-data") or []
+    except PackageNotFoundError:
+        raise MissingPeer("example-robot-data is not installed") from None
+    for file in held:
         if file.name == URDF[name]:
             model = pin.buildModelFromUrdf(str(file.locate()))
             locked = [model.getJointId(f) for f in FINGERS if model.existJointName(f)]
@@ -39,8 +44,6 @@ def state_by_state(
     function: Callable[..., Any], model: Any, states: Sequence[np.ndarray]
 ) -> Candidate:
     """A function of Pinocchio called from Python for some of the states, one after the other."""
-    from timing import Candidate  # of the folder's scripts; modules only want the models above
-
     sample = list(zip(*(x[:SAMPLE] for x in states), strict=True))
     data, tiny = model.createData(), one_joint()
     tiny_data, nothing = tiny.createData(), [np.zeros(1)] * len(states)

@@ -57,6 +57,7 @@ class Pink:
     """Differential inverse kinematics by a QP with limits, repeated until it has arrived."""
 
     def __init__(self, robot: dl.Robot) -> None:
+        import pink  # noqa: F401  # a missing one is found here, not at the first target
         import pinocchio as pin
 
         self.model = pin.buildModelFromXML(robot.to_urdf())

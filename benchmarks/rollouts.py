@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 
-import mujoco
-import mujoco.rollout
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -19,9 +17,13 @@ from scipy.integrate import solve_ivp
 
 import dalembert as dl
 from benchmarks.gpu.closed import as_mjcf, stiff
+from benchmarks.optional import optional
 from benchmarks.timing import interleaved
 from tests.constraints.mujoco_loops import Peer
 from tests.constraints.states import consistent_states
+
+mujoco = optional("mujoco")
+mujoco_rollout = optional("mujoco.rollout")
 
 MECHANISMS = ("four_bar", "parallel_3rr", "robotiq_2f85", "stewart_platform")
 STATES, SOME, STEPS, DT = 2**10, 8, 50, 1e-3
@@ -43,13 +45,13 @@ def closed_table(rounds: int, names: tuple[str, ...]) -> Table:
         data = mujoco.MjData(model)
         calls = {
             "ours": lambda: closed.rollout(*many, still, **options),  # noqa: B023
-            "peer": lambda: mujoco.rollout.rollout(model, data, state, nstep=STEPS),  # noqa: B023
+            "peer": lambda: mujoco_rollout.rollout(model, data, state, nstep=STEPS),  # noqa: B023
         }
         ends = closed.rollout(q, qd, still, **options)[0][-1]
         best = interleaved(calls, rounds)
         ours, peer = best["ours"] / STATES / STEPS * 1e9, best["peer"] / SOME / STEPS * 1e9
         drift = np.abs(closed.residual(ends)).max()
-        last = mujoco.rollout.rollout(model, data, state, nstep=STEPS)[0][:, -1, 1 : 1 + model.nq]
+        last = mujoco_rollout.rollout(model, data, state, nstep=STEPS)[0][:, -1, 1 : 1 + model.nq]
         # quaternions stand in another order there
         its = np.abs(closed.residual(last)).max() if closed.nq == closed.nv else np.nan
         row = (

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import llvmlite.binding as llvm
-from assembly import arithmetic, counted
-from beyond import Beyond, beyond
-from bigger import Core
-from cache import traffic
-from machine import Meter
-from units import measured
 
+from benchmarks.assembly import arithmetic, counted
+from benchmarks.beyond import Beyond, beyond
+from benchmarks.bigger import Core
+from benchmarks.cache import traffic
+from benchmarks.machine import Meter
+from benchmarks.units import measured
 from dalembert.kernels import Program
 from dalembert.kernels.llvm.codegen import assembly, emitted, modules
 from dalembert.kernels.llvm.target import native

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 import platform
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import limits
-from batches import few_table, order_table
-from casadi_c import FLAGS, compiler
-from derivatives import derivatives_table
-from dynamics import batch_table, single_table
 from rich.console import Console
-from startup import startup_table
-from threads import thread_table
 
 import dalembert as dl
+from benchmarks import limits
+from benchmarks.batches import few_table, order_table
+from benchmarks.casadi_c import FLAGS, compiler
+from benchmarks.derivatives import derivatives_table
+from benchmarks.dynamics import batch_table, single_table
+from benchmarks.startup import startup_table
+from benchmarks.threads import thread_table
 from dalembert.kernels.llvm.target import native
 
 WIDTH = 140  # the widest table
@@ -25,13 +25,20 @@ WIDTH = 140  # the widest table
 def versions() -> str:
     """What is compared, on which kind of vectors."""
     peers = {"Pinocchio": "pin", "MuJoCo": "mujoco", "CasADi": "casadi", "NumPy": "numpy"}
-    numbers = ", ".join(f"{name} {version(package)}" for name, package in peers.items())
+    numbers = ", ".join(f"{name} {_version(package)}" for name, package in peers.items())
     found = compiler()
     c = f"by {Path(found).name} {' '.join(FLAGS[:2])}" if found else "left out: no compiler found"
     return (
         f"dalembert {dl.__version__}, {numbers}, Python {platform.python_version()}; "
         f"CasADi's C {c}; vectors of {native().bits} bits"
     )
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def main() -> None:

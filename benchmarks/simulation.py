@@ -12,14 +12,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import mujoco
-import mujoco.rollout
 import numpy as np
-import pinocchio as pin
 from rich.table import Table
 
 import dalembert as dl
+from benchmarks.optional import optional
 from dalembert.zoo import puma560
+
+mujoco = optional("mujoco")
+pin = optional("pinocchio")
+mujoco_rollout = optional("mujoco.rollout")
 
 SAMPLES, DT, STEPS, EVERY = 10_000, 1e-3, 1000, 100
 SAMPLE_OF_LOOP = 2
@@ -148,7 +150,7 @@ def _mujoco(robot: dl.Robot, q0: np.ndarray, qd0: np.ndarray) -> np.ndarray:
     start = np.zeros((len(q0), mujoco.mj_stateSize(model, full)))
     start[:, 1 : 1 + model.nq] = q0 + offset
     start[:, 1 + model.nq : 1 + model.nq + model.nv] = qd0
-    state, _ = mujoco.rollout.rollout(model, data, start, nstep=STEPS)
+    state, _ = mujoco_rollout.rollout(model, data, start, nstep=STEPS)
     return state[:, -1, 1 : 1 + model.nq] - offset
 
 

@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from timing import interleaved
 
 import dalembert as dl
+from benchmarks.timing import interleaved
 
 if TYPE_CHECKING:
     from rich.table import Table

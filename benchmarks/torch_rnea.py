@@ -12,7 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
+
+from benchmarks.optional import optional
+
+torch = optional("torch")
 
 Tensor = torch.Tensor
 Vector = list[Tensor]

@@ -18,9 +18,9 @@ from itertools import chain
 
 import llvmlite.binding as llvm
 import numpy as np
-from machine import Meter, compiled
-from timing import interleaved
 
+from benchmarks.machine import Meter, compiled
+from benchmarks.timing import interleaved
 from dalembert.kernels.llvm.target import Target
 
 # AT&T: the last operand is written. Registers 30 and 31 and mask 1 are never written; $0 is memory.

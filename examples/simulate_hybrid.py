@@ -4,10 +4,8 @@ import numpy as np
 
 import dalembert as dl
 from dalembert.control import RedundantActuation, via_points
-from dalembert.zoo.constrained_planar import ENTRIES
 
-(entry,) = (e for e in ENTRIES if e.name == "parallel_3rr")
-platform = entry.build()
+platform = dl.load("parallel_3rr")
 names = list(platform.description.dynamics.coordinates)
 task = [names.index(name) for name in ("theta1", "theta3")]
 home = platform.neutral()

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,11 +22,20 @@ settings.load_profile(
 )
 
 
-def pytest_configure() -> None:
-    """No test depends on the clock, so nothing is timed while kernels are compiled."""
+@pytest.fixture
+def casadi() -> Any:
+    """CasADi; a test that takes it is skipped where the extra is not installed."""
+    return pytest.importorskip("casadi", reason="dalembert[casadi] is not installed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No test depends on the clock, so nothing is timed while kernels are compiled; tests that the
+    index of equations cites are watched."""
     from dalembert.kernels.call import registers
+    from tests.executed import CitedTests, cited_rows
 
     registers.never()
+    config.pluginmanager.register(CitedTests(cited_rows()))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

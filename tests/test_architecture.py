@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from import_graph import cycles, import_graph  # noqa: E402
+from import_graph import circles, file_graph, import_graph  # noqa: E402
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 ROOM = re.compile(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
@@ -28,12 +28,16 @@ def test_every_room_is_drawn_and_uses_what_it_says():
     assert drawn() == import_graph()
 
 
-def test_no_room_imports_in_a_circle():
-    assert cycles(import_graph()) == []
+def test_no_package_imports_in_a_circle():
+    assert circles(import_graph()) == []
+
+
+def test_no_file_imports_in_a_circle():
+    assert circles(file_graph()) == []
 
 
 def test_a_circle_would_be_found():
-    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c", "a"]]
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
 
 
 def test_imports_inside_functions_count_and_those_for_types_do_not(tmp_path):
@@ -44,6 +48,21 @@ def test_imports_inside_functions_count_and_those_for_types_do_not(tmp_path):
     }.items():
         (tmp_path / f"{room}.py").write_text(text)
     assert import_graph(tmp_path) == {"lazy": {"low"}, "low": set(), "typed": set()}
+
+
+def test_imports_of_the_top_package_and_by_name_count(tmp_path):
+    for name, text in {
+        "__init__": "OFFERS = {'x': 'low'}\ndef f(x):\n    import_module(f'dalembert.{OFFERS[x]}')\n",
+        "low": "def f():\n    import dalembert\n",
+        "taker": "from dalembert import x\n",
+        "named": "from importlib import import_module\nimport_module('dalembert.taker')\n",
+    }.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    graph = file_graph(tmp_path)
+    assert graph["dalembert"] == {"dalembert.low"} and graph["dalembert.low"] == {"dalembert"}
+    assert graph["dalembert.taker"] == {"dalembert"}
+    assert graph["dalembert.named"] == {"dalembert.taker"}
+    assert circles(graph) == [["dalembert", "dalembert.low"]]
 
 
 def test_the_picture_shows_every_room():

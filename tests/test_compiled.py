@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 import dalembert as dl
-from dalembert.kernels.program.interpret import interpret
 from dalembert.systems.robot import Robot
+from dalembert.tracing.interpret import interpret
 from dalembert.zoo import names
 from tests.formulations.mechanisms import random_model, random_state, seeds
 

@@ -32,11 +32,13 @@ def test_there_is_documentation():
 
 
 @pytest.mark.parametrize("path", WITH_CODE, ids=name)
-def test_code_runs(path, tmp_path, monkeypatch):
+def test_code_runs(path, tmp_path, monkeypatch, request):
     """In order, in one namespace; what a page writes goes to a folder of its own."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": path.stem}
     text = path.read_text(encoding="utf-8")
+    if "casadi_function" in text:
+        request.getfixturevalue("casadi")
     for match in BLOCK.finditer(text):
         # line numbers of errors are those of the page
         shifted = "\n" * text.count("\n", 0, match.start(1)) + match.group(1)
@@ -49,6 +51,13 @@ def test_links_lead_somewhere(path):
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
     missing = [x for x in links if "://" not in x and not (path.parent / x).exists()]
     assert not missing
+
+
+def test_nothing_is_installed_from_an_index_that_does_not_have_it():
+    """There is no release on PyPI: extras come from the sources, messages name the packages."""
+    texts = [*PAGES, *DOCS.parent.glob("*.md"), *(DOCS.parent / "src").rglob("*.py")]
+    wrong = re.compile(r"pip install ['\"]?dalembert")
+    assert not [str(path) for path in texts if wrong.search(path.read_text(encoding="utf-8"))]
 
 
 def test_every_formulation_is_derived():

@@ -12,7 +12,7 @@ from sympy import cos, sin
 from sympy.physics.mechanics import dynamicsymbols
 
 import dalembert as dl
-from dalembert.zoo import spherical_pendulum
+from dalembert.zoo import energies
 from dalembert.zoo.letters import symbolic_model
 
 HALF = sympy.Rational(1, 2)
@@ -62,7 +62,7 @@ def test_spherical_pendulum_in_both_charts(chart, angles):
     named = {
         key: dl.Parameter(key, value) for key, value in {"m": 1.0, "l": 1.0, "g": 9.81}.items()
     }
-    eq = spherical_pendulum.build(**named, chart=chart).equations(["M", "C", "g", "K", "U"])
+    eq = energies.spherical_pendulum(**named, chart=chart).equations(["M", "C", "g", "K", "U"])
     m, l, g = letters("m l g")
     a = letters(angles)[0]
     va, vb = letters(" ".join(f"d{name}" for name in angles.split()))

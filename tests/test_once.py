@@ -1,6 +1,6 @@
 """Each equation stands in one place, as far as the syntax trees can tell.
 
-Factorisations are looked for in tests/bridge/test_door.py, changes of frame in
+Factorisations are looked for in tests/tracing/test_once.py, changes of frame in
 tests/spatial/test_placement.py.
 """
 

@@ -7,7 +7,7 @@ import sys
 # what others import is imported first: it is dalembert that is looked at
 OTHERS = """
 import importlib, json, os, pkgutil, signal, sys, types
-import casadi, llvmlite.binding, numpy as np, rich.console, scipy.sparse.linalg, sympy, typer, xarray
+import llvmlite.binding, numpy as np, rich.console, scipy.sparse.linalg, sympy, typer, xarray
 import asyncio, concurrent.futures.process, http.server, multiprocessing, subprocess, urllib.request
 import webbrowser, zipfile
 import scipy.optimize, scipy.integrate, scipy.interpolate, scipy.signal, scipy.spatial.transform
@@ -41,12 +41,12 @@ for found in pkgutil.walk_packages(dl.__path__, "dalembert."):
         except (ModuleNotFoundError, dl.DalembertError) as error:
             # an extra that is not installed
             missing = getattr(error, "name", None) in ("jax", "torch")
-            assert missing or "pip install 'dalembert[" in str(error), error
+            assert missing or ": pip install " in str(error), error
 sys.platform = here
 """
 USED = """
 from dalembert.kernels.call import cache
-from dalembert.kernels.program.interpret import interpret
+from dalembert.tracing.interpret import interpret
 robot = dl.load("planar_2r")
 program = robot.program("mass_matrix")
 (found,) = interpret(program, np.array([[0.1, 0.2]]))

@@ -14,7 +14,7 @@ from dalembert.version import __version__, deprecated
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "dalembert"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-USERS = ("view", "mjcf", "gpu", "jax", "torch", "parquet", "notebook", "sweep")
+USERS = ("view", "mjcf", "casadi", "gpu", "jax", "torch", "parquet", "notebook", "sweep")
 pytest.importorskip("yaml")
 
 

@@ -235,8 +235,7 @@ def test_a_lambda_travels_by_value_with_cloudpickle():
     assert len({link for _, _, link in network.dynamics.links}) == 1
 
 
-def test_an_expression_of_symbols_says_what_to_give_instead():
-    casadi = pytest.importorskip("casadi")
+def test_an_expression_of_symbols_says_what_to_give_instead(casadi):
     with pytest.raises(pickle.PicklingError, match="'rod' holds an expression of CasADi symbols"):
         pickle.dumps(dl.Holonomic(casadi.SX.sym("x") ** 2 - 1.0, name="rod"))
 

@@ -1,15 +1,21 @@
-"""Which room of the package imports which, read from the syntax trees: `python tools/import_graph.py`.
+"""Which file of the package imports which, read from the syntax trees: `python tools/import_graph.py`.
 
 Imports inside functions count, those for type checkers do not: what runs must not go in circles, and a
-lazy import would hide that.
+lazy import would hide that. The top package counts as importing all that it offers. The exit status is
+1 where files import each other in a circle.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 PACKAGE = "dalembert"
 SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
@@ -18,48 +24,62 @@ Graph = dict[str, set[str]]
 
 
 @cache
-def import_graph(source: Path = SOURCE) -> Graph:
-    """{room: rooms it imports}; a room is a folder or a module right under the package."""
-    rooms = {path.stem for path in source.iterdir() if path.suffix == ".py" or _is_package(path)}
-    rooms -= {"__init__", "__main__"}  # the doors of the package
-    graph: Graph = {room: set() for room in sorted(rooms)}
+def file_graph(source: Path = SOURCE) -> Graph:
+    """{module: modules it imports}, by dotted names; a package is its `__init__.py`."""
+    modules: dict[str, Path] = {}
     for file in sorted(source.rglob("*.py")):
-        room = file.relative_to(source).parts[0].removesuffix(".py")
-        if room in graph:
-            used = {name.split(".")[1] for name in imports(file) if name.count(".")}
-            graph[room] |= (used & rooms) - {room}
-    return graph
+        parts = (PACKAGE, *file.relative_to(source).with_suffix("").parts)
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return {name: set(imports(file, modules)) - {name} for name, file in modules.items()}
 
 
-def imports(file: Path) -> Iterator[str]:
-    """Dotted names of everything of the package that a file imports when it runs."""
+def import_graph(source: Path = SOURCE) -> Graph:
+    """{package: packages it imports}; a module right under the top package counts as one."""
+    rooms: Graph = {}
+    for name, used in file_graph(source).items():
+        room = _room(name)
+        if room not in ("", "__main__"):  # the entry points
+            rooms.setdefault(room, set()).update({_room(x) for x in used} - {room, ""})
+    return dict(sorted(rooms.items()))
+
+
+def imports(file: Path, modules: Collection[str]) -> Iterator[str]:
+    """Those of `modules` that a file imports when it runs.
+
+    That includes `import_module("dalembert.x")` and, of an `__init__.py` that imports what it offers
+    by `import_module(f"dalembert.{name}")`, every module that a text of the file names.
+    """
     tree = ast.parse(file.read_text(encoding="utf-8"))
     unused = {id(node) for block in _typing_blocks(tree) for node in ast.walk(block)}
-    for node in ast.walk(tree):
-        if id(node) in unused:
-            continue
-        if isinstance(node, ast.ImportFrom) and node.module and _inside(node.module):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    nodes = [node for node in ast.walk(tree) if id(node) not in unused]
+    texts = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    for node in nodes:
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            whole = (f"{node.module}.{alias.name}" for alias in node.names)
+            names = [name if name in modules else node.module for name in whole]
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if _inside(alias.name))
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            match node.args[0]:
+                case ast.Constant(str(name)):
+                    names = [name]
+                case ast.JoinedStr([ast.Constant(str(prefix)), _]) if file.stem == "__init__":
+                    names = [f"{prefix}{text}" for text in texts]
+        yield from (name for name in names if name in modules)
 
 
-def cycles(graph: Graph) -> list[list[str]]:
-    """Circles of rooms that import each other, each told once."""
-    found: list[list[str]] = []
+def circles(graph: Graph) -> list[list[str]]:
+    """Groups of modules each of which imports all others, directly or through others."""
+    names = sorted(graph)
+    imported = csr_array([[used in graph[name] for used in names] for name in names])
+    count, group = connected_components(imported, connection="strong")
+    groups = [[names[k] for k in np.flatnonzero(group == g)] for g in range(count)]
+    return sorted(members for members in groups if len(members) > 1)
 
-    def walk(room: str, path: list[str]) -> None:
-        if room in path:
-            circle = path[path.index(room) :]
-            if min(circle) == circle[0]:
-                found.append([*circle, room])
-            return
-        for used in sorted(graph[room]):
-            walk(used, [*path, room])
 
-    for room in graph:
-        walk(room, [])
-    return [circle for k, circle in enumerate(found) if circle not in found[:k]]
+def _room(name: str) -> str:
+    return name.partition(".")[2].partition(".")[0]
 
 
 def _typing_blocks(tree: ast.Module) -> Iterator[ast.stmt]:
@@ -68,14 +88,11 @@ def _typing_blocks(tree: ast.Module) -> Iterator[ast.stmt]:
             yield from node.body
 
 
-def _inside(name: str) -> bool:
-    return name.split(".")[0] == PACKAGE
-
-
-def _is_package(path: Path) -> bool:
-    return (path / "__init__.py").exists()
-
-
 if __name__ == "__main__":
     for room, used in import_graph().items():
         print(f"{room}: {', '.join(sorted(used)) or 'nothing'}")
+    found = circles(file_graph())
+    for members in found:
+        print(f"circle of {len(members)} files: {', '.join(members)}")
+    print("" if found else "no circles")
+    sys.exit(bool(found))

@@ -73,10 +73,10 @@ def states(name: str, count: int, dtype: str) -> tuple[Any, list[np.ndarray]]:
 
 def lagrangian() -> Any:
     """A pendulum in space by its energies, with three parameters."""
-    from dalembert.zoo import spherical_pendulum
+    from dalembert.zoo import energies
 
     given = (("m", 2.0), ("l", 0.7), ("g", 9.81))
-    return spherical_pendulum.build(*(dl.Parameter(*pair) for pair in given))
+    return energies.spherical_pendulum(*(dl.Parameter(*pair) for pair in given))
 
 
 QUANTITIES = {

@@ -78,7 +78,7 @@ def _kernels(
 ) -> list[dict[str, Any]]:
     from dalembert.kernels.cuda.source import cuda_source, fits_rows
     from dalembert.kernels.program.count import count
-    from dalembert.kernels.program.interpret import interpret
+    from dalembert.tracing.interpret import interpret
 
     program = closed.program(quantity)
     entry = {"mechanism": name, "quantity": quantity, "operations": count(program).total}

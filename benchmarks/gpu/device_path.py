@@ -83,7 +83,7 @@ def check(folder: Path, log2_batch: int) -> None:
 def _seed(robot: dl.Robot, name: str, program: Any) -> None:
     """Give the robot a program traced elsewhere."""
     key = robot._variant(name, None, {}).key
-    robot._devices[key] = DeviceKernel(program, name)
+    robot.evaluator.devices[key] = DeviceKernel(program, name)
 
 
 def _quantity(cp: Any, robot: dl.Robot, name: str, made: dict[str, Any], count: int) -> None:

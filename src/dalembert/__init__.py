@@ -13,12 +13,13 @@ from importlib import import_module
 
 if "free-threading" in sys.version:  # how CPython names such builds
     raise ImportError(
-        "dalembert does not run on a free-threaded build of Python yet: CasADi, which traces its "
-        "equations, has no build for one; use the ordinary Python of the same version, python3.14 in "
+        "dalembert does not run on a free-threaded build of Python yet: quick calls read objects as "
+        "ordinary builds lay them out; use the ordinary Python of the same version, python3.14 in "
         "place of python3.14t"
     )
 
 from dalembert import forking as forking
+from dalembert import views
 from dalembert.version import __version__ as __version__
 
 TYPE_CHECKING = False  # known by this name to type checkers; typing itself takes half of an import
@@ -77,9 +78,8 @@ if TYPE_CHECKING:
     from dalembert.identification.exciting import Excitation, excitation
     from dalembert.identification.findings import IdentificationWarning
     from dalembert.identification.fit import Fit
-    from dalembert.identification.identify import identify
+    from dalembert.identification.identify import identify, refit
     from dalembert.identification.shapes import WithinBox, WithinEllipsoid
-    from dalembert.identification.stored import refit
     from dalembert.kernels import get_num_threads, set_num_threads
     from dalembert.kernels.functions import compile as compile
     from dalembert.kernels.functions import compile_function
@@ -176,7 +176,7 @@ _PUBLIC = {
     "get_num_threads": "kernels",
     "growth_vector": "constraints",
     "identify": "identification.identify",
-    "refit": "identification.stored",
+    "refit": "identification.identify",
     "is_holonomic": "constraints",
     "jax": "frameworks",
     "load": "zoo",
@@ -290,11 +290,14 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f"dalembert.{_PUBLIC[name]}"), name)
     if name in ("simulate", "sweep", "read_log", "time_optimal", "excitation"):
         import_module("dalembert.report.accessor")  # runs have `.dl`
-    if name in ("identify", "refit", "Fit"):
-        import_module("dalembert.report.identification")  # fits have pages
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_PUBLIC])
+
+
+views.widget = lambda system: __getattr__("Widget").of(system)
+views.report = lambda system, path: __getattr__("write_report")(system, path)
+views.simulate = lambda *given, **settings: __getattr__("simulate")(*given, **settings)

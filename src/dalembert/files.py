@@ -1,14 +1,18 @@
 """Files that are whole or not there: written beside their place, moved into it when all is written.
 
+What is read is a regular file (`require_regular`): a pipe or a device might never end.
+
 A file is on disk before it has its name; of a folder (`fill`) that is left to the operating system.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -98,6 +102,19 @@ def whole_folder(path: Path) -> Iterator[Path]:
     finally:
         _removed(part)
         _removed(old)
+
+
+def require_regular(path: Path, most: int | None = None) -> None:
+    """An OSError unless `path` is a regular file, of at most `most` bytes.
+
+    Nothing is opened: a named pipe would wait for a writer, and a device has no end.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    if most is not None and status.st_size > most:
+        size, limit = status.st_size / 2**30, most / 2**30
+        raise OSError(errno.EFBIG, f"it has {size:.3g} GiB, and the limit is {limit:.3g} GiB")
 
 
 def fill(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -1,7 +1,7 @@
-"""Forking while other threads import, trace and compile: the child has their locks, but not them.
+"""Forking while other threads import and compile: the child has their locks, but not them.
 
-A fork waits until no thread traces for a kernel or is in LLVM and none is importing what kernels
-need, so that the child finds all of them as they are between two uses. Python runs other threads
+A fork waits until no thread makes a kernel or is in LLVM and none is importing what kernels need, so
+that the child finds all of them as they are between two uses. Python runs other threads
 once more after that, and an import may begin there: the child begins it anew. The locks of cached
 properties (Python 3.11 has one for each, common to all objects) guard nothing that could be half
 done: the child gets new ones.
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 _imports: Any = _bootstrap  # Python's import system; what is used here is not in its type stubs
-# One lock for all use of LLVM (llvmlite serialises its calls anyway) and for tracing with CasADi, which
-# releases Python's lock and holds its own meanwhile.
+# One lock for all use of LLVM (llvmlite serialises its calls anyway) and for what is compiled once.
 llvm_lock = RLock()
 # This package and what it imports when first needed. Imports of others are not waited for: a program
 # may be the import of its own main module, and never end.
-_OURS = ("dalembert", "casadi", "llvmlite", "scipy", "sympy", "xarray")
+_OURS = ("dalembert", "llvmlite", "scipy", "sympy", "xarray")
 
 
 def _before() -> None:

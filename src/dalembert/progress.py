@@ -1,17 +1,18 @@
-"""A progress bar for long work, on terminals only."""
+"""Progress bars for long work, on terminals only."""
 
 from __future__ import annotations
 
+import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock, Timer
 from typing import TYPE_CHECKING
 
 from dalembert.text import visible
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
 PATIENCE = 0.5  # s without a bar
 
@@ -20,24 +21,79 @@ PATIENCE = 0.5  # s without a bar
 def progress_bar(title: str, shown: bool = True) -> Iterator[Callable[[float], None]]:
     """A function to call with the share that is done; the bar appears after half a second.
 
-    Inside another bar, or where it is not to be shown, it stays silent.
+    It appears whether or not a share has been reported. Inside another bar it is one more line of it.
     """
-    start = time.monotonic()
-    bar: Progress | None = None
-
-    def report(share: float) -> None:
-        nonlocal bar
-        late = shown and time.monotonic() - start > PATIENCE
-        if bar is None and late and share < 1.0:
-            bar = _started(title)
-        if bar is not None:
-            bar.update(bar.task_ids[0], completed=share)
-
+    if not shown:
+        yield lambda share: None
+        return
+    bar = _Bar(title)
+    timer = Timer(PATIENCE, bar.show)
+    timer.daemon = True
+    timer.start()
     try:
-        yield report
+        yield bar.report
     finally:
-        if bar is not None:
-            bar.stop()
+        timer.cancel()
+        bar.close()
+
+
+class _Bar:
+    """One line of the bars on the terminal, shown by a timer of its own."""
+
+    def __init__(self, title: str) -> None:
+        self.title, self.share, self.open = visible(title), 0.0, True
+        self.line: tuple[Progress, TaskID] | None = None
+
+    def show(self) -> None:
+        with _screen.lock:
+            if self.open and self.share < 1.0:
+                bars = _screen.entered()
+                self.line = bars, bars.add_task(self.title, total=1.0)
+                self.report(self.share)
+
+    def report(self, share: float) -> None:
+        self.share = share
+        if self.line is not None:
+            self.line[0].update(self.line[1], completed=share)
+
+    def close(self) -> None:
+        with _screen.lock:
+            self.open = False
+            if self.line is not None:
+                self.line[0].remove_task(self.line[1])
+                _screen.left()
+
+
+class _Screen:
+    """What rich shows on the terminal while there are bars."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: the child of a fork has neither the threads nor the bars of its parent."""
+        self.lock = RLock()
+        self.lines = 0
+        self.progress: Progress | None = None
+
+    def entered(self) -> Progress:
+        """One more line."""
+        self.lines = max(self.lines, 0) + 1
+        if self.progress is None:
+            self.progress = _started()
+        return self.progress
+
+    def left(self) -> None:
+        """One line less; nothing stays of the last."""
+        self.lines -= 1
+        if self.lines <= 0 and self.progress is not None:
+            self.progress.stop()
+            self.progress = None
+
+
+_screen = _Screen()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_screen.forget)
 
 
 @contextmanager
@@ -70,7 +126,7 @@ _EVERY, _HALF = 200, 5000  # steps between two reports, and until half of the wa
 _counts: list[_Count] = []
 
 
-def _started(title: str) -> Progress:
+def _started() -> Progress:
     from rich.console import Console
     from rich.errors import LiveError
     from rich.progress import (
@@ -83,13 +139,12 @@ def _started(title: str) -> Progress:
 
     words = TextColumn("{task.description}", markup=False)
     columns = (words, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    bar.add_task(visible(title), total=1.0)
+    bars = Progress(*columns, console=Console(stderr=True), transient=True)
     try:
-        bar.start()
+        bars.start()
     except LiveError:  # somebody else's bar is on this terminal
-        bar.disable = True
-    return bar
+        bars.disable = True
+    return bars
 
 
 def on_terminal() -> bool:

@@ -19,7 +19,9 @@ from dalembert.errors import ModelError
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 # of terminals and readers: letters that turn the direction of what follows
 _TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_UNSAFE_DATA = re.compile(f"[<>&]|{_UNPRINTABLE.pattern}|{_TURNING.pattern}")  # inside a <script>
 _PLAIN = {"∂": "d", "τ": "tau", "q̇": "qd", "q̈": "qdd", "⁻¹": "^-1", "θ": "theta", "ᵀ": "^T"}
+_PLAIN |= {"²": "^2", "³": "^3", "§": "sec. ", "–": "-", "λ": "lam"}
 _LATEX = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"},
@@ -60,12 +62,16 @@ def suggest(name: object, names: Sequence[str]) -> str:
     >>> suggest("elbo", ["elbow", "wrist"])
     "; did you mean 'elbow'? There are: elbow, wrist"
     """
+    hint = nearest(name, names)
+    return f"{hint} There are: {', '.join(names)}" if hint else f"; there are: {', '.join(names)}"
 
+
+def nearest(name: object, names: Sequence[str]) -> str:
+    """The same where there are many: the nearest one, or nothing."""
     from difflib import get_close_matches
 
     near = get_close_matches(str(name), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"{hint} There are: {', '.join(names)}" if hint else f"; there are: {', '.join(names)}"
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def csv_cell(name: str) -> str:
@@ -164,27 +170,25 @@ def html(text: object) -> str:
 
 
 def html_data(data: Any) -> str:
-    """JSON inside a <script> element: no text in it ends the element, NaN and ∞ become null.
+    """JSON inside a <script> element, equal to `data` when parsed; NaN and ∞ become null.
 
-    >>> html_data({"name": "</script><!--", "y": [1.0, float("nan")]})
-    '{"name":"\\\\u003c/script\\\\u003e\\\\u003c!--","y":[1.0,null]}'
+    No text in it ends the element, and every text comes back as it was, lines and all.
+
+    >>> html_data({"name": "</script><!--\\n", "y": [1.0, float("nan")]})
+    '{"name":"\\\\u003c/script\\\\u003e\\\\u003c!--\\\\n","y":[1.0,null]}'
     """
     import json
 
     plain = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for letter in "<>&":
-        plain = plain.replace(letter, f"\\u{ord(letter):04x}")
-    return plain
+    return _UNSAFE_DATA.sub(lambda match: f"\\u{ord(match[0]):04x}", plain)
 
 
 def _finite(data: Any) -> Any:
     if isinstance(data, dict):
-        return {visible(key): _finite(value) for key, value in data.items()}
+        return {key: _finite(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
         return [_finite(value) for value in data]
-    if isinstance(data, float) and not isfinite(data):
-        return None
-    return visible(data) if isinstance(data, str) else data
+    return None if isinstance(data, float) and not isfinite(data) else data
 
 
 def picture(text: object) -> str:

@@ -1,12 +1,14 @@
 """Every command: what it prints, its JSON, and that both are the library's own numbers."""
 
 import json
+from types import BuiltinFunctionType
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import dalembert as dl
+from dalembert.cli import bench
 from dalembert.cli.app import app
 
 Q = [0.1, -1.2, 1.1, 0.3, -0.4, 0.5]
@@ -213,6 +215,15 @@ def test_bench(monkeypatch):
         assert row["ns_per_state"] * row["states_per_second"] == pytest.approx(1e9)
     assert "states/s" in run("bench", "planar_2r", "-n", "100")
     assert dl.get_num_threads() == threads
+
+
+def test_bench_measures_the_call_that_users_make(monkeypatch):
+    """After three calls a builtin stands in front of the method, fifty times as quick."""
+    called = []
+    monkeypatch.setattr(bench, "fastest", lambda call: called.append(call.func) or 1.0)
+    run("bench", "planar_2r", "-n", "10")
+    assert len(called) >= 6
+    assert all(isinstance(function, BuiltinFunctionType) for function in called)
 
 
 @pytest.mark.parametrize("command", ["info", "inverse", "simulate"])

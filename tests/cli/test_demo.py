@@ -57,11 +57,11 @@ def test_demo_fails_when_a_check_fails(tmp_path, monkeypatch):
     assert "checks exceed" in result.stderr
 
 
-def test_demo_without_matplotlib_names_the_extra(tmp_path, monkeypatch):
+def test_demo_without_matplotlib_names_the_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("--out", str(tmp_path), "--robot", "pendulum", "--states", "100")
     assert result.exit_code == 1
-    assert "dalembert[view]" in result.stderr
+    assert "pip install matplotlib" in result.stderr
 
 
 def test_demo_says_where_it_cannot_write(tmp_path):

@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from dalembert.cli.simulate import require_writable
+from dalembert.cli.results import require_writable
 from dalembert.errors import SimulationError
 
 ALLOWED = """
 import resource, sys
 from pathlib import Path
 import dalembert as dl
-from dalembert.cli.simulate import write
+from dalembert.cli.results import write
 run = dl.simulate(dl.load("pendulum"), [0.1], [0.0], duration=0.1)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 for name in ("run.nc", "run.zarr"):

@@ -84,9 +84,7 @@ def test_expressions_name_their_unknown_symbols(particle):
         Constrained(particle, [Holonomic(x - w)])
 
 
-def test_casadi_numpy_and_sympy_write_the_same_constraint(particle):
-    import casadi
-
+def test_casadi_numpy_and_sympy_write_the_same_constraint(casadi, particle):
     x, y = sympy.symbols("x y")
     sx = casadi.SX.sym("x")
     ways = [
@@ -120,3 +118,9 @@ def test_nan_in_nan_out():
     q = np.array([[0.0, -1.0], [np.nan, 0.0]])
     qdd, lam = closed.forward_dynamics(q, np.zeros(2), np.zeros(2))
     assert np.isfinite(qdd[0]).all() and np.isnan(lam[1]).all()
+
+
+def test_derivatives_that_are_not_finite_are_refused_by_name():
+    corner = dl.Holonomic(lambda q: [np.sqrt(q[0]) + q[1]], name="corner")
+    with pytest.raises(dl.ConstraintError, match="planar_2r: the constraints are not finite"):
+        dl.Constrained(dl.load("planar_2r"), [corner], guess=[0.0, 0.0])

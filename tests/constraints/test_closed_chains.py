@@ -33,6 +33,8 @@ def test_three_of_six_joints_reproduce_the_motion_of_parallel_3rr():
 
 def test_all_six_joints_command_the_four_multipliers():
     closed, q, qd, tau = load_states("parallel_3rr")
+    assert closed.residual(q).shape == (len(q), 4)
+    np.testing.assert_allclose(closed.residual(q), 0.0, atol=1e-10)
     qdd, _ = closed.forward_dynamics(q, qd, tau)
     wanted = np.random.default_rng(4).normal(size=(len(q), 4))
     found, lam = closed.inverse_dynamics(q, qd, qdd, lam=wanted)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.errors import ConstraintError, ShapeError
 from tests.constraints.states import load_states
 
 
@@ -67,6 +68,13 @@ def test_spherical_pendulum_geometry():
     v = [mu_dd + s * c * nu_d**2, c * nu_dd - 2 * s * mu_d * nu_d]
     basis = r * np.array([[-s * C, -S], [-s * S, C], [c, 0.0]])
     np.testing.assert_allclose(P_T @ qdd, basis @ v, atol=1e-12)
+    np.testing.assert_allclose(closed.covariant_derivative(q, qd, qdd), basis @ v, atol=1e-12)
+    components = closed.tangential_components(q, qd, qdd, basis)
+    np.testing.assert_allclose(components, v, atol=1e-12)
+    with pytest.raises(ConstraintError, match="A v = 0"):
+        closed.tangential_components(q, qd, qdd, basis[[1, 2, 0]])
+    with pytest.raises(ShapeError, match=r"\(..., 3, 2\), got \(3, 3\)"):
+        closed.tangential_components(q, qd, qdd, np.eye(3))
     second, force = closed.second_fundamental_form(q, qd)
     np.testing.assert_allclose(second, (-(mu_d**2) - c**2 * nu_d**2) * q, atol=1e-12)
     np.testing.assert_allclose((np.eye(3) - P_T) @ qdd, second, atol=1e-12)
@@ -79,6 +87,10 @@ def test_rolling_disk_equations_and_trajectory():
     closed = dl.load("rolling_disk", m=m, I1=I1, I2=I2, rho=rho)
     rng = np.random.default_rng(0)
     q = rng.normal(size=(20, 4))
+    A = closed.jacobian(q)
+    c, s, one, zero = np.cos(q[:, 2]), np.sin(q[:, 2]), np.ones(20), np.zeros(20)
+    printed = [[one, zero, zero, -rho * c], [zero, one, zero, -rho * s]]
+    np.testing.assert_allclose(A, np.moveaxis(printed, -1, 0), atol=1e-12)
     qd = closed.project_velocity(q, rng.normal(size=(20, 4)))
     tau = np.concatenate([np.zeros((20, 2)), rng.normal(size=(20, 2))], axis=1)
     qdd, _ = closed.forward_dynamics(q, qd, tau)
@@ -90,7 +102,9 @@ def test_rolling_disk_equations_and_trajectory():
     accel = push / (I2 + m * rho**2)
     dt, steps = 1e-3, 1000
     start = np.zeros(4), np.array([0.0, 0.0, w, 0.0])
-    *_, (q, qd) = rk4(closed, *start, np.array([0.0, 0.0, 0.0, push]), dt, steps)
+    constant = np.array([0.0, 0.0, 0.0, push])
+    run = dl.simulate(closed, *start, duration=dt * steps, dt=dt, tau=constant)
+    q, qd = run.q.values[-1], run.qd.values[-1]
     t = dt * steps
     x = rho * accel * (np.cos(w * t) / w**2 + t * np.sin(w * t) / w - 1 / w**2)
     y = rho * accel * (np.sin(w * t) / w**2 - t * np.cos(w * t) / w)

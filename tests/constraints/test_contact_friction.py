@@ -1,11 +1,14 @@
 """Coulomb friction at contacts: closed-form motions, saddle-point systems, published limits."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 import dalembert as dl
 from dalembert.constraints import Plane, PointOnSurface, Sliding, SoftFinger, Sphere
+from dalembert.constraints.friction import rubbed
 from dalembert.errors import ConstraintError, FormulationError, SettingError
 from tests.constraints.states import ROUTES, consistent_states
 
@@ -274,3 +277,20 @@ def test_friction_may_be_a_parameter():
         np.testing.assert_allclose(qdd[0], -value * G, rtol=1e-12)
         F = block.contact_friction([0.0, 0.0], [0.5, 0.0], [10.0], parameters={"mu": value})
         np.testing.assert_allclose(F, [-10.0 * value, 0, 0, 0, 0, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("jammed", [(0,), (1,), (2,), (0, 2), ()])
+def test_any_contact_that_jams_gives_nan(jammed):
+    """Each normal force grows with its own friction: the pivot 1 − R_kk of any contact decides."""
+    count = 3
+    R = np.diag([1.5 if k in jammed else 0.25 for k in range(count)])
+
+    def route(system, q, qd, tau, t):
+        return tau, 4.0 - R @ tau  # λ by a force −e is λ⁰ + R e
+
+    system = SimpleNamespace(
+        rubbing=tuple(range(count)), friction_rows=lambda q, qd, t: (np.eye(count), None)
+    )
+    found = rubbed(route)(system, np.zeros(3), np.zeros(3), np.zeros(count))
+    for array in found:
+        assert np.isnan(array).all() if jammed else np.isfinite(array).all()

@@ -3,7 +3,6 @@
 import os
 import subprocess
 
-import casadi
 import numpy as np
 import pytest
 import scipy.linalg
@@ -121,7 +120,7 @@ def test_slopes_by_parameters_inertias_and_time():
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_casadi_functions_are_the_kernels(route):
+def test_casadi_functions_are_the_kernels(casadi, route):
     closed = dl.load("four_bar")
     q, qd, tau = state(closed)
     function = closed.casadi_function("forward_dynamics", route)
@@ -217,13 +216,18 @@ def test_wrenches_of_frames_are_virtual_work(route):
     assert only[1] == only[2] == 0.0
 
 
-def test_the_tool_pushes_as_on_a_robot():
-    """An arm with one joint held by a constraint, against the robot with the reaction as torque."""
+def arm_at_a_wall():
+    """An arm with one joint held by a constraint, and a wrench on its tool."""
     robot = dl.load("ur5")
     wall = dl.Holonomic(lambda q: robot.pose(q)[2, 3] - 0.5, name="wall")
     closed = dl.Constrained(robot, [wall], guess=[0.1, -1.0, 1.2, 0.3, 0.4, 0.2])
-    q, qd, tau = state(closed)
-    F = np.array([3.0, -1.0, 2.0, 0.4, 0.1, -0.3])
+    return closed, np.array([3.0, -1.0, 2.0, 0.4, 0.1, -0.3])
+
+
+def test_the_tool_pushes_as_on_a_robot():
+    """Against the robot with the reaction as torque."""
+    closed, F = arm_at_a_wall()
+    robot, (q, qd, tau) = closed.system, state(closed)
     qdd, lam = closed.forward_dynamics(q, qd, tau, tip_wrench=F)
     reaction = closed.constraint_force(q, lam)
     np.testing.assert_allclose(
@@ -238,7 +242,13 @@ def test_the_tool_pushes_as_on_a_robot():
     slope = closed.derivative("forward_dynamics", (q, qd, tau, F), "q", tip_wrench=True)[1]
     expected = differences(lambda x: closed.forward_dynamics(x, qd, tau, tip_wrench=F), q)[1]
     np.testing.assert_allclose(slope, expected, atol=1e-6 * np.abs(expected).max())
+
+
+def test_the_tool_pushes_in_casadi(casadi):
+    closed, F = arm_at_a_wall()
+    q, qd, tau = state(closed)
     function = closed.casadi_function("forward_dynamics", tip_wrench=True)
+    lam = closed.forward_dynamics(q, qd, tau, tip_wrench=F)[1]
     np.testing.assert_allclose(function(q, qd, tau, F)[1].full().ravel(), lam, rtol=1e-9)
 
 

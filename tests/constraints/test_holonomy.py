@@ -5,6 +5,7 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 import sympy
+from sympy.physics.mechanics import dynamicsymbols
 
 import dalembert as dl
 from dalembert.constraints import Constrained, Pfaffian
@@ -70,10 +71,10 @@ def test_growth_of_random_polynomial_sets(seed):
 
 
 def test_an_arm_that_rolls_on_a_sphere_ends():
-    """Two balls without spin: (2, 3, 5); the sixth direction leaves the sphere."""
+    """Two balls without spin: (2, 3, 5); the sixth direction leaves the sphere, five are all of Q."""
     arm = dl.load("arm_rolling_on_sphere")
     found = is_holonomic(arm, arm.neutral())
-    assert (found.growth, found.holonomic, found.accessible) == ((2, 3, 5, 5), False, False)
+    assert (found.growth, found.holonomic, found.accessible) == ((2, 3, 5, 5), False, True)
 
 
 @pytest.mark.parametrize(("spin", "growth"), [(False, (2, 3, 5, 5)), (True, (3, 5, 5))])
@@ -84,7 +85,7 @@ def test_a_free_ball_ends(spin, growth):
     contact = dl.Rolling("ball", dl.Plane(), radius=0.3, spin=spin)
     closed = dl.Constrained(ball, [contact], guess=[0, 0, 0.3, 0, 0, 0, 1.0])
     found = is_holonomic(closed, closed.neutral())
-    assert (found.growth, found.holonomic) == (growth, False)
+    assert (found.growth, found.holonomic, found.accessible) == (growth, False, True)
     finger = entry("arm_rolling_on_sphere").build(form="finger")
     assert growth_vector(finger, finger.neutral()) == (2, 3, 5, 5)
 
@@ -93,7 +94,52 @@ def test_holonomic_systems_are_recognised():
     for name in ("parallel_3rr", "four_bar", "stewart_platform"):
         closed = dl.load(name)
         found = is_holonomic(closed, closed.neutral())
-        assert found and found.growth == (closed.freedoms,) * 2 and not found.accessible
+        assert found and found.growth == (closed.freedoms,) * 2
+        assert found.accessible  # all directions of Q, the configurations with h(q) = 0
+
+
+def test_accessible_is_about_the_configurations_that_positions_leave():
+    """A blade on the plane z = 0: three directions of Q, four velocities."""
+    at = dynamicsymbols("x y z theta")
+    free = dl.Lagrangian(at, sum(u.diff() ** 2 for u in at), 0)
+    blade = Pfaffian(lambda q: rows([np.sin(q[3]), -np.cos(q[3]), 0.0, 0.0]), name="blade")
+    plane = dl.Holonomic(lambda q: q[2:3], name="plane")
+    found = is_holonomic(Constrained(free, [plane, blade]), [0.1, 0.2, 0.0, 0.3])
+    assert astuple(found) == (False, (2, 3, 3), True, True)
+    # ż = 0 instead keeps z too, but as an integral: what Q has beside it is not reached
+    level = Pfaffian([[0.0, 0.0, 1.0, 0.0]], name="level")
+    found = is_holonomic(Constrained(free, [level, blade]), [0.1, 0.2, 0.0, 0.3])
+    assert astuple(found) == (False, (2, 3, 3), False, True)
+
+
+@pytest.mark.parametrize(
+    ("A", "b", "holonomic", "growth"),
+    [
+        ([[1.0, 0.0]], lambda q, t: q[1:], False, (2, 3)),  # ẋ = y
+        ([[1.0, 0.0]], lambda q, t: t * q[1:], False, (2, 2, 3)),  # ẋ = t y, at t = 0
+        ([[1.0, 0.0]], lambda q, t: np.stack([np.cos(t)]), True, (2, 2)),  # x = sin t + c
+        ([[1.0, 0.0]], lambda q, t: q[:1], True, (2, 2)),  # x = c eᵗ
+        ([[1.0, 0.0]], 0.7, True, (2, 2)),
+        (lambda q: np.stack([np.stack([q[1], q[0]])]), lambda q, t: np.stack([t]), True, (2, 2)),
+    ],
+)
+def test_b_counts(A, b, holonomic, growth):
+    """A dq − b dt = 0 on (x, y, t): ω ∧ dω = 0 or not."""
+    row, q = Pfaffian(A, b, name="row"), [0.3, 0.4]
+    at = dynamicsymbols("x y")
+    free = dl.Lagrangian(at, sum(u.diff() ** 2 for u in at), 0)
+    for found in (is_holonomic(row, q), is_holonomic(Constrained(free, [row]), q)):
+        assert astuple(found) == (holonomic, growth, growth[-1] == 3, True)
+
+
+def test_drivers_are_holonomic_in_time():
+    """f(q, t) = 0 can be left by no bracket; the rest of a driven arm is free."""
+    arm = dl.load("planar_2r")
+    driven = Constrained(arm, [dl.Driver(lambda q, t: q[:1] - np.sin(t), name="drive")])
+    assert astuple(is_holonomic(driven)) == (True, (2, 2), True, True)
+    turning = Pfaffian(sympy.Matrix([[1, 0]]), sympy.Symbol("y"), name="carried")
+    x, y = sympy.symbols("x y")
+    assert not is_holonomic(turning, {x: 0.1, y: 0.2})
 
 
 def test_a_leaf_that_stays_whole_does_not_deceive():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import null_space
 
 import dalembert as dl
 from dalembert.control import RedundantActuation
@@ -45,3 +46,20 @@ def test_redundant_actuation_holds_at_rest():
     run = dl.simulate(closed, q, None, law, duration=0.2, dt=0.1)
     np.testing.assert_allclose(run.q.values, np.tile(q, (3, 1)), atol=1e-9)
     np.testing.assert_allclose(run["lambda"].values[-1], wanted, atol=1e-5)
+
+
+def test_few_actuators_bring_the_force_near_in_the_metric_of_the_inverse_mass():
+    """No internal force of the actuators makes δᵀ A M⁻¹Aᵀ δ, δ = λ − λ_d, smaller."""
+    closed = dl.load("parallel_3rr")
+    q, rest, rng = closed.neutral(), np.zeros(6), np.random.default_rng(4)
+    names = [closed.dynamics.velocities[k] for k in (0, 1, 2, 4)]
+    wanted = rng.normal(size=closed.rows)
+    _, lam = closed.inverse_dynamics(q, rest, rest, actuators=names, lam=wanted)
+    A, M = closed.jacobian(q), closed.mass_matrix(q)
+    S = A @ np.linalg.solve(M, A.T)
+    # B u = Aᵀλ': forces of these drives that move nothing
+    B = np.eye(6)[:, [0, 1, 2, 4]]
+    pairs = null_space(np.hstack([B, -A.T]))
+    assert pairs.shape[1] == 2 and np.abs(lam - wanted).max() > 1e-3
+    np.testing.assert_allclose(pairs[4:].T @ S @ (lam - wanted), 0.0, atol=1e-9)
+    assert np.abs(pairs[4:].T @ (lam - wanted)).max() > 1e-3  # it is not the plain distance

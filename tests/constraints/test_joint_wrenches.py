@@ -120,7 +120,7 @@ def test_joints_of_a_mechanism_act_where_and_as_its_state_says(name):
     q, qd = system.dynamics.project(mechanism.neutral(), np.linspace(-1, 1, mechanism.nv), 0.0)
     _, lam = system.reference("forward_dynamics", q, qd, np.zeros(mechanism.nv))
     F, p = system.reference("reaction_wrenches", q, qd, lam)
-    state = mechanism.forward_dynamics(0.0, q, qd)
+    state = mechanism.forward_dynamics(q, qd)
     for k, joint in enumerate(system.dynamics.acting_names):
         element = mechanism.description.element(joint)
         on = names[element.bodies[-1]]

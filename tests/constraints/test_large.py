@@ -84,7 +84,9 @@ def test_nothing_dense_of_a_large_system_is_compiled(foot, monkeypatch):
     """Its routes run on numbers, so no program has the products of a dense solution."""
     q, qd, tau = state(foot, np.random.default_rng(1))
     built = []
-    monkeypatch.setattr(type(foot), "build", lambda self, key, *rest, **more: built.append(key))
+    monkeypatch.setattr(
+        type(foot.evaluator), "build", lambda self, key, *rest, **more: built.append(key)
+    )
     qdd, _ = foot.forward_dynamics(q, qd, tau)
     foot.inverse_dynamics(q, qd, qdd)
     foot.project_velocity(q, qd)

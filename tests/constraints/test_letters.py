@@ -2,6 +2,8 @@
 
 # ruff: noqa: SIM300  (A and G are quantities on the left, not constants)
 
+import re
+
 import numpy as np
 import pytest
 import sympy
@@ -259,3 +261,31 @@ def test_large_systems_are_written_in_the_time_they_are_given(name):
     """Entries that nobody reads are not searched for common factors; each form is checked still."""
     found = dl.load(name).equations(["A"], timeout=1.0, progress=False)
     assert found.A.shape == (dl.load(name).rows, dl.load(name).nv)
+
+
+def divisors(e):
+    """Symbols that divide sums of products."""
+    if e.is_Add:
+        return set.intersection(*map(divisors, e.args))
+    bases = [f.as_base_exp()[0] for f in sympy.Mul.make_args(e)]
+    return set().union(*({x} if x.is_Symbol else divisors(x) for x in bases if x != e))
+
+
+def test_powers_in_common_cancel_and_numbers_are_fractions():
+    """Where an entry is too long for one quotient, each term is a quotient of its own."""
+    eq = symbolic_model("slider_crank").equations(["lambda"], timeout=None, progress=False)
+    terms = [t for entry in eq.quantities["lambda"] for t in sympy.Add.make_args(entry)]
+    assert len(terms) > 20
+    for one in terms:
+        above, below = map(divisors, one.as_numer_denom())
+        assert not above & below & set(eq.parameters), one
+    assert not re.search(r"0\.037|0\.1111", eq.text())
+
+
+def test_h_is_the_function_of_the_constraints_only():
+    eq = dl.load("pendulum_constrained").equations(
+        ["h", "lambda", "P_omega", "M_p", "h_p", "M_r", "h_r"], progress=False
+    )
+    lines = [line for line in eq.text().splitlines() if re.search(r"\bh\b", line)]
+    assert lines == ["Constraints, h = 0", "h = [ ½ x² − ½ + ½ y² ]"]
+    assert "1.0" not in eq.text()

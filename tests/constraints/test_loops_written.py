@@ -6,7 +6,7 @@ import pytest
 
 import dalembert as dl
 from tests.constraints.mujoco_loops import Peer
-from tests.constraints.test_loops_in_files import ROBOTS
+from tests.constraints.test_loops_in_files import APART, ROBOTS
 
 
 def again(tmp_path, text: str, ending: str = "xml"):
@@ -100,6 +100,24 @@ def test_tendons_that_are_coupled_are_written(tmp_path):
     same_motion(closed, read)
     with pytest.raises(dl.ModelError, match="URDF has no tendons"):
         closed.to_urdf()
+
+
+@pytest.mark.parametrize("tilt", [1e-8, 1e-5])
+def test_a_point_that_was_read_as_held_in_its_plane_is_written_as_a_point(tmp_path, tilt):
+    closed = again(tmp_path, APART.format(off="1e-7", tilt=tilt))
+    assert closed.rows == 2
+    read = again(tmp_path, closed.to_mjcf())
+    assert (read.freedoms, read.rows) == (1, 2)
+    same_motion(closed, read)
+    assert mujoco.MjModel.from_xml_string(closed.to_mjcf()).neq == 1
+
+
+def test_a_point_that_slides_out_of_the_plane_is_no_connect():
+    arm = dl.load("elbow_3r")
+    slot = dl.Loop("base", "tool", ("x", "y"), name="slot")
+    closed = dl.Constrained(arm, [slot], guess=[0.3, 0.4, 0.5])
+    with pytest.raises(dl.ModelError, match="loop 'slot': MuJoCo holds points"):
+        closed.to_mjcf()
 
 
 def test_what_a_file_has_no_words_for_is_named():

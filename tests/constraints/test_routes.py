@@ -60,7 +60,9 @@ def test_constraint_forces_do_no_virtual_work(name):
     closed, q, qd, tau = load_states(name)
     _, lam = closed.forward_dynamics(q, qd, tau)
     allowed = closed.project_velocity(q, np.random.default_rng(5).normal(size=qd.shape))
-    work = (closed.constraint_force(q, lam) * allowed).sum(axis=-1)
+    force = closed.constraint_force(q, lam)
+    np.testing.assert_allclose(force, -np.einsum("kij,ki->kj", closed.jacobian(q), lam), atol=1e-12)
+    work = dl.virtual_work(closed, q, force, allowed)
     assert np.abs(work).max() < 1e-12 * max(1.0, np.abs(lam).max())
 
 
@@ -136,6 +138,8 @@ def test_time_dependent_rows():
         np.testing.assert_allclose(qdd @ along, 0.0, atol=1e-12)
         np.testing.assert_allclose(qdd @ across, 2 * omega * r_dot, atol=1e-12)
         np.testing.assert_allclose(-closed.jacobian(q, t=t)[0] * lam, qdd, atol=1e-12)
+        drift = closed.drift(q, qd, t=t)
+        np.testing.assert_allclose(closed.jacobian(q, t=t) @ qdd, drift, atol=1e-12)
 
 
 def test_a_right_hand_side_that_depends_on_time():

@@ -18,6 +18,14 @@ def assert_agree(found, expected, allowed=AGREE):
         assert np.abs(x - y).max() <= allowed * max(1.0, np.abs(y).max())
 
 
+def test_projection_of_the_finger():
+    """P_ω = diag(1, 1, 0, 1, 1, 1) in the contact frame, the mass centre on the normal (000 p.76)."""
+    closed = dl.load("arm_on_sphere", form="finger")
+    P_w, P_T = closed.projectors(closed.neutral())
+    np.testing.assert_allclose(P_w, np.diag([1.0, 1.0, 0.0, 1.0, 1.0, 1.0]), atol=1e-12)
+    np.testing.assert_allclose(P_T, P_w.T, atol=1e-15)
+
+
 @pytest.mark.parametrize("form", ["arm", "finger"])
 @pytest.mark.parametrize("name", ["arm_on_sphere", "arm_rolling_on_sphere"])
 def test_routes_agree_on_the_sphere(name, form):

@@ -14,16 +14,19 @@ from dalembert.control import (
     geometric_gains,
     quintic,
 )
+from dalembert.errors import ShapeError
 from dalembert.zoo import (
     constrained_particles,
     constrained_planar,
     constrained_spatial,
     constrained_wheels,
 )
+from dalembert.zoo.entry import REGISTERED
 from tests.constraints.test_rank import ALONG, parallel_cranks
 
 MODULES = (constrained_particles, constrained_planar, constrained_spatial, constrained_wheels)
-ZOO = {entry.name: entry for module in MODULES for entry in module.ENTRIES}
+FILES = {module.__name__ for module in MODULES}
+ZOO = {name: entry for name, entry in REGISTERED.items() if entry.build.__module__ in FILES}
 # coordinates θ of every holonomic model: as many as it has freedoms
 HOLONOMIC = {
     "pendulum_constrained": ("x",),
@@ -118,6 +121,18 @@ def test_the_composite_error_shrinks_at_one_rate_for_one_gain() -> None:
     error, _ = law.composite_error(run.time.values, run.q.values, run.qd.values)
     size = np.linalg.norm(error, axis=1)
     np.testing.assert_allclose(size, size[0] * np.exp(-5.0 * run.time.values), rtol=1e-7)
+
+
+def test_mapped_gains_take_numbers_vectors_and_matrices() -> None:
+    B = np.array([[2.0, 0.5], [0.1, 1.0]])
+    expected = geometric_gains(B, 2.0 * np.eye(2), 5.0 * np.eye(2))
+    for kp, kd in ((2.0, 5.0), ([2.0, 2.0], 5.0), (2.0 * np.eye(2), [5.0, 5.0])):
+        np.testing.assert_array_equal(geometric_gains(B, kp, kd), expected)
+    np.testing.assert_allclose(expected, [10.0 * np.eye(2), 7.0 * np.eye(2)], atol=1e-12)
+    with pytest.raises(ShapeError, match=r"kd must be a number, \(2,\) or \(2, 2\), not \(3,\)"):
+        geometric_gains(B, 2.0, [1.0, 2.0, 3.0])
+    with pytest.raises(ShapeError, match=r"B must have shape \(m, m\), got \(2,\)"):
+        geometric_gains([1.0, 2.0], 2.0, 5.0)
 
 
 @pytest.mark.parametrize("name", ["spherical_pendulum_constrained", "four_bar", "parallel_3rr"])
@@ -254,6 +269,43 @@ def test_gauge_invariant_control_refuses_what_moves_by_itself() -> None:
     for system, name in ((held_in_the_wind(), "x"), (driven, "theta3")):
         with pytest.raises(dl.FormulationError, match="take Hybrid"):
             GaugeInvariant(system, (name,), [1.0], 1.0, 1.0)
+
+
+def test_gauge_invariant_control_refuses_rows_that_rest_only_where_it_starts() -> None:
+    """ẏ = x is at rest at x = 0, the reference configuration, and nowhere else."""
+    at = dynamicsymbols("x y")
+    free = dl.Lagrangian(at, sum(u.diff() ** 2 for u in at), 0)
+    row = dl.Pfaffian(lambda q: np.array([[0.0, 1.0]]), b=lambda q, t: q[:1], name="carried")
+    closed = dl.Constrained(free, [row])
+    with pytest.raises(dl.FormulationError, match="take Hybrid"):
+        GaugeInvariant(closed, ("x",), [1.0], 1.0, 1.0)
+    still = dl.Constrained(free, [dl.Pfaffian(lambda q: np.array([[0.0, 1.0]]), name="still")])
+    assert still.dynamics.resting and not closed.dynamics.resting
+
+
+def test_the_gauge_law_is_continuous_for_gains_that_differ() -> None:
+    """K_d acts along V₂: a basis that changes sign with an entry of Λ would make τ jump there."""
+    system = dl.load("spherical_pendulum_constrained")
+    law = GaugeInvariant(system, ("x", "y"), [0.1, 0.2], kp=[2.0, 3.0], kd=[5.0, 1.0])
+    steps = np.array([-1e-7, 1e-7])
+    for x, y in ((0.0, 0.3), (0.3, 0.0), (0.0, -0.4), (-0.2, 0.1)):
+        tau = []
+        for step in steps:
+            at = np.array([x + step, y + step, -np.sqrt(1.0 - (x + step) ** 2 - (y + step) ** 2)])
+            qd = system.project_velocity(at, [0.1, 0.2, 0.3])
+            tau.append(law.law(0.0, at, qd, np.zeros(0), law.constants)[0])
+        np.testing.assert_allclose(tau[0], tau[1], atol=1e-5)
+
+
+def test_the_factor_of_the_gauge_law_is_that_of_the_inertia_of_its_coordinates() -> None:
+    """B is upper triangular with a positive diagonal and Bᵀ B = Jᵀ M J; B θ̇ = V₂ᵀ Wᵀ q̇."""
+    system, task, q0 = posed("parallel_3rr")
+    law = GaugeInvariant(system, HOLONOMIC["parallel_3rr"], q0[task], kp=2.0, kd=5.0)
+    qd = system.project_velocity(q0, np.arange(6.0))
+    parts, B, _ = law.frame(0.0, q0, qd)
+    assert B[1, 0] == 0.0 and (np.diag(B) > 0.0).all()
+    np.testing.assert_allclose(B @ qd[task], parts.v_r, atol=1e-12)
+    np.testing.assert_allclose(0.5 * parts.v_r @ parts.v_r, system.kinetic_energy(q0, qd))
 
 
 def test_gamma_of_a_mass_matrix_that_changes_with_time_is_refused() -> None:

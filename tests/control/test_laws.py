@@ -11,7 +11,9 @@ import dalembert as dl
 from dalembert.control import (
     PID,
     Adaptive,
+    ComputedTorque,
     FeedForward,
+    PDGravity,
     SlidingMode,
     quintic,
 )
@@ -155,3 +157,39 @@ def test_joints_of_several_degrees_are_refused_where_a_law_is_made(law):
     given = dict.fromkeys(gains.get(law, ("kp", "kd")), 1.0)
     with pytest.raises(dl.ModelError, match="spherical or free"):
         getattr(dl.control, law)(robot, np.zeros(3), **given)
+
+
+# integral action
+
+
+@pytest.mark.parametrize("method", [None, "rk4"])
+@pytest.mark.parametrize("law", [ComputedTorque, FeedForward, PDGravity])
+def test_the_integral_of_the_error_has_its_rate(law: Any, method: str | None) -> None:
+    """M ë + K_d ė + K_p e + K_i z = 0 with ż = e, M a number, in closed form."""
+    m, kp, kd, ki = 2.0, 12.0, 6.0, 5.0
+    block = dl.Robot.from_links(
+        [
+            {
+                "name": "block",
+                "mass": m,
+                "joint": {"name": "x", "type": "prismatic", "axis": (1, 0, 0)},
+            }
+        ],
+        gravity=(0.0, 0.0, 0.0),
+    )
+    inertia = 1.0 if law is ComputedTorque else m  # which multiplies the feedback by M
+    controller = law(block, [0.2], kp=kp, kd=kd, ki=ki)
+    how = {} if method is None else {"method": method}
+    run = dl.simulate(block, [0.7], [0.1], controller, duration=1.0, dt=1e-3, **how)
+    rates = np.array([[0, 1, 0], np.array([-kp, -kd, -ki]) / inertia, [1, 0, 0]])
+    e, de, z = expm(rates) @ [0.5, 0.1, 0.0]
+    np.testing.assert_allclose(run.q[-1], [0.2 + e], atol=1e-9)
+    np.testing.assert_allclose(run.qd[-1], [de], atol=1e-9)
+    np.testing.assert_allclose(run.controller[-1], [z], atol=1e-9)
+
+
+def test_the_integral_of_a_digital_pid_grows_by_the_error_of_each_sample() -> None:
+    block = dl.load("pendulum")
+    controller = PID(block, [0.0], kp=0.0, kd=0.0, ki=3.0)
+    taus = [controller(t, np.array([0.5]), np.array([0.0])).item() for t in (0.0, 0.1, 0.3)]
+    np.testing.assert_allclose(taus, [0.0, -0.15, -0.45], atol=1e-15)

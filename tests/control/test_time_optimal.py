@@ -9,8 +9,8 @@ from scipy.optimize import brentq, linprog
 import dalembert as dl
 from dalembert.control import ComputedTorque, through, time_optimal
 from dalembert.errors import ShapeError, TrajectoryError
-from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.trace import trace
+from dalembert.tracing.interpret import interpret
 
 UR5 = (60.0, 70.0, 30.0, 4.0, 2.0, 1.0)  # N m
 PUMA = (97.6, 186.4, 89.4, 24.2, 20.1, 21.3)  # N m
@@ -353,3 +353,14 @@ def test_friction_next_to_rest_keeps_the_torque_within_its_limit():
         fast = time_optimal(path, robot, torque=150.0)
         near = np.geomspace(1e-6, fast.duration, 3000)[:-1]
         assert fast.used(near)["torque"].max() < 1.001
+
+
+def test_a_motion_from_rest_to_rest_keeps_its_limits_at_all_times():
+    """Also between the points of its grid, where `inverse` along the written motion looks."""
+    robot = dl.load("ur5").with_limits(velocity=dict.fromkeys(dl.load("ur5").coordinates, 2.5))
+    q = 0.5 * robot.random_state(np.random.default_rng(4), 5)[0]
+    fast = time_optimal(through(q), robot, acceleration=40.0)
+    t = np.linspace(0.0, fast.duration, 20_001)
+    assert np.abs(fast(t).qd).max() <= 2.5
+    assert largest(fast) <= 1.0 + 1e-9
+    assert "limits_passed" not in dl.torques_along(robot, fast.sampled(1e-3)).attrs

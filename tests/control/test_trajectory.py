@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import dalembert as dl
 from dalembert.control import Line, hold, quintic, trapezoidal, via_points, within_limits
 from dalembert.errors import TrajectoryError
-from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.trace import trace
+from dalembert.tracing.interpret import interpret
 
 numbers = st.floats(-3.0, 3.0)
 

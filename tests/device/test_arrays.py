@@ -164,7 +164,7 @@ def test_the_report_says_how_it_is_launched(cupy, robot):
 def test_without_cupy_the_extra_is_named(monkeypatch, states):
     monkeypatch.setitem(sys.modules, "cupy", None)
     robot = dl.load("puma560")
-    with pytest.raises(CompileError, match=r"pip install 'dalembert\[gpu\]'"):
+    with pytest.raises(CompileError, match=r"pip install cupy-cuda12x \(the extra \[gpu\]\)"):
         robot.mass_matrix(states[0].view(DeviceArray))
 
 

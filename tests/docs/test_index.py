@@ -1,34 +1,22 @@
 """The index of equations: every equation of the documents has a function, a test and a chapter."""
 
 import ast
+import re
 import sys
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 import equations  # noqa: E402
 
+from tests.executed import resolved  # noqa: E402
+
 ROWS = equations.rows()
 
 
 def label(row):
     return f"{row.document} {row.number}"
-
-
-def resolved(name):
-    """The object of a dotted name: the longest part that is a module, then attributes."""
-    parts = name.split(".")
-    for k in range(len(parts), 0, -1):
-        try:
-            found = import_module(".".join(parts[:k]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[k:]:
-            found = getattr(found, part)
-        return found
-    raise AttributeError(name)
 
 
 @cache
@@ -76,13 +64,38 @@ def test_every_function_can_be_called_by_its_name():
     missing = []
     for name in sorted({row.name for row in ROWS}):
         try:
-            found = resolved(name)
+            found, _ = resolved(name)
         except AttributeError:
             missing.append(name)
             continue
         if not callable(found) and not isinstance(found, property):
             missing.append(name)
     assert missing == []
+
+
+def documented():
+    """What the directives of the reference show: by full name, and classes and modules as a whole."""
+    names, whole = set(), {}
+    for page in (ROOT / "docs" / "reference").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        found = re.findall(r"^\.\. auto(\w+):: ([\w.]+)\n((?:   :.*\n)*)", text, re.MULTILINE)
+        for kind, target, options in found:
+            names.add(target)
+            if kind == "module" or ":members:" in options:
+                whole[target] = ":inherited-members:" in options
+    return names, whole
+
+
+def test_every_function_has_a_place_in_the_reference():
+    names, whole = documented()
+    missing = []
+    for name in sorted({row.name for row in ROWS} - names):
+        target, _, last = name.rpartition(".")
+        owner, _ = resolved(target)
+        shown = target in whole or target.rpartition(".")[0] in whole
+        if not shown or not (whole.get(target) or last in vars(owner)):
+            missing.append(name)
+    assert missing == [], missing
 
 
 def test_every_test_exists():

@@ -128,10 +128,10 @@ def robot_file(ending: str) -> Callable[[Path], bytes]:
     """A robot, as `identify --out` writes it."""
 
     def operation(folder: Path) -> bytes:
-        from dalembert.cli.identify import _write
+        from dalembert.cli.results import write_text
 
         arm = dl.load("pendulum")
-        _write(arm.to_urdf() if ending == "urdf" else arm.to_mjcf(), folder / f"arm.{ending}")
+        write_text(folder / f"arm.{ending}", arm.to_urdf() if ending == "urdf" else arm.to_mjcf())
         return b""
 
     return operation
@@ -141,7 +141,7 @@ def stored_run(ending: str) -> Callable[[Path], bytes]:
     """A run, as `simulate --out` writes it; where the disk refuses, it is kept elsewhere."""
 
     def operation(folder: Path) -> bytes:
-        from dalembert.cli.simulate import write
+        from dalembert.cli.results import write
 
         with TemporaryDirectory() as other, patch.object(tempfile, "tempdir", other):
             write(run(), folder / f"run.{ending}")

@@ -3,18 +3,17 @@
 from dataclasses import replace
 from typing import Any
 
-import casadi
 import numpy as np
 
-from dalembert import zoo
+from dalembert import tracing, zoo
 from dalembert.formulations.mass.composite_body import mass_matrix
-from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.trace import trace
 from dalembert.model import Model
 from dalembert.model.joint import Screw
 from dalembert.spatial import se3
 from dalembert.spatial.inertia import parallel_axis
 from dalembert.spatial.rotations import rotation_z
+from dalembert.tracing.interpret import interpret
 
 ZOO = {name: zoo.entry(name).build().model for name in zoo.names()}
 
@@ -37,10 +36,9 @@ def traced(function: Any, model: Model, **inputs: np.ndarray) -> tuple[np.ndarra
 
 def mass_matrix_rate(model: Model, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """Ṁ = Σ ∂M/∂q dq/dt by automatic differentiation, quaternion joints included."""
-    x = casadi.SX.sym("x", model.nq)
-    M = casadi.SX(mass_matrix(model, casadi.array(x).ravel()).ravel())
-    slopes = casadi.Function("slopes", [x], [casadi.densify(casadi.jacobian(M, x))])
-    return (np.array(slopes(q)) @ model.rate(q, qd)).reshape(model.nv, model.nv)
+    x = tracing.symbol("x", model.nq)
+    slopes = tracing.Function([x], [tracing.jacobian(mass_matrix(model, x), x)])
+    return slopes(q)[0] @ model.rate(q, qd)
 
 
 def asymmetry(model: Model, C: np.ndarray, q: np.ndarray, qd: np.ndarray) -> float:

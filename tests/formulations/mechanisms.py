@@ -8,9 +8,18 @@ import numpy as np
 from hypothesis import strategies as st
 
 from dalembert.model import Joint, Link, Model, build
-from dalembert.model.elements import Ballast, Drag, Elements, Lift, Spring
-from dalembert.model.fluid import Submerged
-from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
+from dalembert.model.elements import (
+    Anchor,
+    Ballast,
+    Drag,
+    Elements,
+    Lift,
+    Segment,
+    Spring,
+    Submerged,
+    Tendon,
+    Wrap,
+)
 from dalembert.spatial import exp_se3, point_masses
 
 # joints whose bodies have one coordinate each, as the matrix formulations need them

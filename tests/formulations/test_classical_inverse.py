@@ -21,10 +21,10 @@ from dalembert.formulations.inverse import (
 from dalembert.formulations.parts import body_wrench
 from dalembert.formulations.parts.weight import GRAVITY
 from dalembert.kernels.program.count import count
-from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.trace import trace
 from dalembert.model import Joint, Link, build
 from dalembert.model.joint import Screw
+from dalembert.tracing.interpret import interpret
 from tests.formulations.laws import ZOO
 from tests.formulations.mechanisms import (
     KINDS,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import dalembert as dl
 from dalembert.errors import ModelError
-from dalembert.mechanisms.from_robot import spatial_mechanism
+from dalembert.mechanisms import SpatialMechanism
 from dalembert.model.coupling import Follow, couple
 from dalembert.model.elements import Elements
 from dalembert.model.stored import model_from_text, model_text
@@ -207,7 +207,7 @@ def test_letters_have_springs_and_absolute_coordinates_refuse_them():
     robot = two_sprung_links()
     assert {"k1", "k2", "r1"} <= set(with_letters(robot).model.parameters)
     with pytest.raises(ModelError, match="springs, tendons, drag and lifted weights"):
-        spatial_mechanism(robot)
+        SpatialMechanism.from_robot(robot)
 
 
 def test_a_lifted_link_weighs_nothing():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.linalg import block_diag
 
 from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.inverse import lagrange, newton_euler, operator, screw
@@ -115,6 +116,27 @@ def test_stacked_operators(seed):
     A, base = screw.adjoints(model, q), screw.LinkTwist(V_0, np.zeros(6))
     V = [moving.V for moving in screw.twists(model, A, qd, 0.0 * qd, base)]
     assert_close(op.G @ (op.xi @ qd + op.P_0 @ V_0), np.concatenate(V))
+
+
+@settings(max_examples=25)
+@given(seeds)
+def test_stacked_equations(seed):
+    """V̇, F and τ of all links at once (000 p.44–46), with the base's motion and a tool wrench."""
+    rng = np.random.default_rng(seed)
+    model = random_model(rng, SCREW_KINDS, n=4, tree=bool(rng.integers(2)), drives=False)
+    (q, qd, qdd), F_t = random_state(model, rng), rng.normal(size=6)
+    V_0, V_dot_0 = rng.normal(size=6), rng.normal(size=6)
+    op, felt = operator.operators(model, q), V_dot_0 - [*model.gravity, 0.0, 0.0, 0.0]
+    V = op.G @ (op.xi @ qd + op.P_0 @ V_0)
+    ad_rate, ad_V = (block_diag(*map(se3.ad, x.reshape(-1, 6))) for x in (op.xi @ qd, V))
+    inner = op.Gamma @ V + op.P_0 @ V_0
+    V_dot = op.G @ (op.xi @ qdd + op.P_0 @ felt - ad_rate @ inner)
+    A, base = screw.adjoints(model, q), screw.LinkTwist(V_0, felt)
+    expected = [moving.V_dot for moving in screw.twists(model, A, qd, qdd, base)]
+    assert_close(V_dot, np.concatenate(expected))
+    F = op.G.T @ (op.M @ V_dot + op.P_t.T @ F_t - ad_V.T @ op.M @ V)
+    motion = {"base_twist": V_0, "base_acceleration": V_dot_0, "tip_wrench": F_t}
+    assert_close(op.xi.T @ F, newton_euler.inverse_dynamics(model, q, qd, qdd, **motion))
 
 
 @settings(max_examples=25)

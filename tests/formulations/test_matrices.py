@@ -200,6 +200,9 @@ def test_velocity_terms_of_coordinates(seed):
     N, h = newton_euler.gravity_torque(model, q), newton_euler.bias(model, q, qd)
     assert_close(christoffel.bias(model, q, qd), h)
     assert_close(christoffel.coriolis_matrix(model, q, qd) @ qd + N, h)
+    slopes = screw_sum.mass_matrix_derivative(model, q)
+    half = 0.5 * np.einsum("jki,j,k->i", slopes, qd, qd)
+    assert_close(np.einsum("ijk,k,j->i", slopes, qd, qd) - half + N, h)
     B, C = christoffel.coriolis_centrifugal(model, q)
     j, k = np.triu_indices(model.nv, 1)  # 12, 13, …, (n−1)n
     assert_close(B @ (qd[j] * qd[k]) + C @ (qd * qd) + N, h)

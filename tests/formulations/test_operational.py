@@ -5,7 +5,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import FormulationError, UnknownNameError
-from dalembert.systems.robot_tasks import OperationalTerms
+from dalembert.systems.robot import OperationalTerms
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-9}
 GRIPPER = """<robot name="arm"><link name="base"/>

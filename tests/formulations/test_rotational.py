@@ -1,14 +1,14 @@
 """Rotation described by ω and by Ẇ: the same energy, the same generalised force (001 §2)."""
 
-import casadi
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from dalembert import tracing
 from dalembert.formulations.parts import rotational
-from dalembert.spatial import exp_so3, rotation_x, rotation_z
+from dalembert.spatial import exp_so3, hat, rotate_tensor, rotation_x, rotation_z
 
 vectors = arrays(float, 3, elements=st.floats(-2.0, 2.0))
 clouds = st.integers(1, 6).flatmap(lambda n: arrays(float, (n, 3), elements=st.floats(-1.0, 1.0)))
@@ -26,8 +26,9 @@ def tensors(cloud):
 
 
 def test_identities_of_the_cross_product():
-    """(2.3) and (2.4), which the conversions rest on."""
+    """(2.3) and (2.4), which the conversions rest on, of P_ijk as `hat` has it."""
     one = np.eye(3)
+    np.testing.assert_array_equal(np.stack([hat(e) for e in one], axis=1), P)
     np.testing.assert_array_equal(np.einsum("ijk,ijl->kl", P, P), 2.0 * one)
     expected = np.einsum("jl,km->jklm", one, one) - np.einsum("jm,kl->jklm", one, one)
     np.testing.assert_array_equal(np.einsum("ijk,ilm->jklm", P, P), expected)
@@ -64,6 +65,8 @@ def test_equal_energy_and_generalised_force(cloud, turn, omega, omega_dot, axis)
     """Both rows of the table of 001 §2.4, for any ∂ω/∂q̇."""
     W, (_, J) = exp_so3(turn), tensors(cloud)
     I = rotational.fixed_tensor(J, W)
+    turned = rotate_tensor(rotational.from_silver_tensor(J), W)
+    np.testing.assert_allclose(turned, I, atol=1e-12)
     by_omega = rotational.energy_by_omega(I, omega)
     by_rate = rotational.energy_by_rate(J, rotational.rotation_rate(omega, W))
     # entries are of order one and a cloud has at most six points: rounding stays below 1e-12
@@ -75,9 +78,9 @@ def test_equal_energy_and_generalised_force(cloud, turn, omega, omega_dot, axis)
 
 
 def test_generalised_force_is_lagranges():
-    """d/dt ∂K/∂q̇ − ∂K/∂q of a body on two gimbals, differentiated by CasADi (1.1)."""
+    """d/dt ∂K/∂q̇ − ∂K/∂q of a body on two gimbals, by automatic differentiation (1.1)."""
     _, J = tensors(np.random.default_rng(0).normal(size=(4, 3)))
-    q, qd, qdd = (casadi.SX.sym(name, 2) for name in ("q", "qd", "qdd"))
+    q, qd, qdd = (tracing.symbol(name, 2) for name in ("q", "qd", "qdd"))
 
     def motion(q, qd):
         """W, ω and the axes ∂ω/∂q̇_1, ∂ω/∂q̇_2."""
@@ -85,16 +88,16 @@ def test_generalised_force_is_lagranges():
         axes = [np.array([0.0, 0.0, 1.0]), outer @ np.array([1.0, 0.0, 0.0])]
         return outer @ rotation_x(q[1]), axes[0] * qd[0] + axes[1] * qd[1], axes
 
-    W, omega, axes = motion(casadi.array(q).ravel(), casadi.array(qd).ravel())
-    K = casadi.SX(rotational.energy_by_omega(rotational.fixed_tensor(J, W), omega).to_casadi())
-    momentum = casadi.gradient(K, qd)
-    state, rate = casadi.vertcat(q, qd), casadi.vertcat(qd, qdd)
-    lagrange = casadi.jtimes(momentum, state, rate) - casadi.gradient(K, q)
-    omega_dot = casadi.jtimes(casadi.SX(omega.to_casadi()), state, rate)
-    evaluate = casadi.Function("f", [q, qd, qdd], [lagrange, omega_dot])
+    W, omega, axes = motion(q, qd)
+    K = rotational.energy_by_omega(rotational.fixed_tensor(J, W), omega)
+    momentum = tracing.gradient(K, qd)
+    state, rate = tracing.flat([q, qd]), tracing.flat([qd, qdd])
+    lagrange = tracing.directional(momentum, state, rate) - tracing.gradient(K, q)
+    omega_dot = tracing.directional(omega, state, rate)
+    evaluate = tracing.Function([q, qd, qdd], [lagrange, omega_dot])
 
     numbers = np.random.default_rng(1).normal(size=(3, 2))
-    expected, omega_dot = (np.asarray(x).ravel() for x in evaluate(*numbers))
+    expected, omega_dot = evaluate(*numbers)
     W, omega, axes = motion(numbers[0], numbers[1])
     I, W_ddot = rotational.fixed_tensor(J, W), rotational.rotation_acceleration(omega, omega_dot, W)
     for axis, force in zip(axes, expected, strict=True):

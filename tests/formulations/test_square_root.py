@@ -11,7 +11,12 @@ from dalembert.linalg.symmetric_root import symmetric_roots
 from tests.formulations.laws import ZOO, assert_close, traced
 from tests.formulations.mechanisms import random_model, random_state, seeds
 
-ROOTS = (square_root.square_root, square_root.square_root_inverse, square_root.symmetric_root)
+ROOTS = (
+    square_root.square_root,
+    square_root.square_root_inverse,
+    square_root.symmetric_root,
+    square_root.symmetric_root_inverse,
+)
 few = settings(max_examples=25)
 
 
@@ -41,6 +46,7 @@ def test_identity_of_articulated_inertias(seed):
     """M = M̂ − ΓᵀM̂Γ + ΓᵀM̂ξ D⁻¹ ξᵀM̂Γ (000 p.50), with D the pivots and the rotors in them."""
     model, q = mechanism(seed)
     op, M_hat, D, U, U_inverse = square_root.factors(model, q)
+    assert_close(square_root.articulated_inertia(model, q), M_hat)
     through = op.Gamma.T @ M_hat
     carried = through @ op.xi
     assert_close(M_hat - through @ op.Gamma + carried @ np.linalg.solve(D, carried.T), op.M)
@@ -71,6 +77,9 @@ def test_zoo(robot):
     root = square_root.symmetric_root(model, q)
     assert_close(W @ W.T, M)
     assert_close(root @ root, M)
+    inverse = square_root.symmetric_root_inverse(model, q)
+    np.testing.assert_allclose(inverse @ root, np.eye(model.nv), atol=1e-9)
+    np.testing.assert_array_equal(inverse, inverse.T)
 
 
 @pytest.mark.parametrize("root", ROOTS)

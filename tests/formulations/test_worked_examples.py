@@ -8,7 +8,7 @@ from dalembert.formulations.kinematics import frames as kinematics
 from dalembert.formulations.kinematics import gravity
 from dalembert.formulations.mass import automatic, christoffel, jacobian_mass, screw_sum
 from dalembert.spatial import se3
-from dalembert.zoo import elbow_3r, planar_2r, rp
+from dalembert.zoo import textbook
 from tests.formulations.laws import assert_close, mass_matrix_rate
 from tests.formulations.mechanisms import seeds
 
@@ -37,7 +37,7 @@ def test_planar_2r(seed):
     """000 p.19 and p.25–26."""
     rng = np.random.default_rng(seed)
     p = uniform(rng, "m1", "m2", "l1", "l2", "r1", "r2", "Iz1", "Iz2")
-    model = planar_2r.build(**p).model
+    model = textbook.planar_2r(**p).model
     q, (w1, w2) = rng.normal(size=2), rng.normal(size=2)
     alpha = p["Iz1"] + p["Iz2"] + p["m1"] * p["r1"] ** 2 + p["m2"] * (p["l1"] ** 2 + p["r2"] ** 2)
     beta, delta = p["m2"] * p["l1"] * p["r2"], p["Iz2"] + p["m2"] * p["r2"] ** 2
@@ -58,7 +58,7 @@ def test_planar_2r(seed):
 def elbow(rng):
     lengths = uniform(rng, "l0", "l1", "l2", "r0", "r1", "r2", "m1", "m2", "m3", "g")
     p = lengths | principal(rng, 1) | principal(rng, 2) | principal(rng, 3)
-    return p, elbow_3r.build(**p).model, rng.normal(size=3)
+    return p, textbook.elbow_3r(**p).model, rng.normal(size=3)
 
 
 @few
@@ -137,7 +137,7 @@ def test_rp_arm(seed):
     """003: M, B, C and G."""
     rng = np.random.default_rng(seed)
     p = uniform(rng, "m1", "m2", "l1", "Izz1", "Izz2", "g")
-    model = rp.build(**p).model
+    model = textbook.rp(**p).model
     q = rng.normal(size=2)
     (c1, s1), d2 = (np.cos(q[0]), np.sin(q[0])), q[1]
     m1, m2, l1, g = p["m1"], p["m2"], p["l1"], p["g"]
@@ -158,7 +158,7 @@ def test_rp_arm(seed):
 
 def test_misprint_of_property_2():
     """With A_{k−1,i} in the brackets, as p.31 prints it, ∂M/∂θ_3 is wrong; with A_ki right."""
-    model, q, k = elbow_3r.build().model, np.array([0.3, 0.7, -0.4]), 2
+    model, q, k = textbook.elbow_3r().model, np.array([0.3, 0.7, -0.4]), 2
     xi, A, inertia, J = screw_sum.screws(model, q)
     expected = automatic.mass_matrix_derivative(model, q)[:, :, k]
 

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-jax = pytest.importorskip("jax", reason="JAX is not installed: pip install 'dalembert[jax]'")
+jax = pytest.importorskip("jax", reason="JAX is not installed: pip install jax")
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_num_cpu_devices", 2)
 

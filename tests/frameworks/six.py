@@ -7,7 +7,7 @@ import numpy as np
 import dalembert as dl
 from dalembert.model.coupling import Follow, couple
 from dalembert.systems.operation import Operation, operation
-from dalembert.zoo import spherical_pendulum
+from dalembert.zoo import energies
 from tests.formulations.mechanisms import random_model
 
 # two joints cannot move in every direction, and push there without end: radii that are zero, roots of
@@ -29,7 +29,7 @@ def system(name):
         return dl.Robot(couple(dl.load("elbow_3r").model, follower))
     if name == "lagrangian":
         m, l, g = (dl.Parameter(x, v) for x, v in (("m", 2.0), ("l", 0.7), ("g", 9.81)))
-        return spherical_pendulum.build(m, l, g)
+        return energies.spherical_pendulum(m, l, g)
     return dl.load(name)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dalembert.kernels.program.complex_step import directional
-from dalembert.kernels.program.interpret import interpret
 from dalembert.systems.operation import operation
+from dalembert.tracing.interpret import interpret
 from tests.frameworks.six import NAMES, operations, state, system
 
 ROUNDING = 1e-12  # of the largest slope, or of one

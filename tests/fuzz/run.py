@@ -35,7 +35,7 @@ import numpy as np  # noqa: E402
 from dalembert.errors import DalembertError  # noqa: E402
 
 LONGEST = 10.0  # seconds of processor time for one case
-GOOD = ("accepted", "refused")
+GOOD = ("accepted", "refused", "set apart: redundant or idle rows")
 GROWN, KEPT = 0.4, 300  # share of cases grown from earlier ones, and how many of these are kept
 SETTLED = 20  # cases after which a line that is new says something about the case
 # after so many cases only every so manieth is watched: it takes three times as long as the others
@@ -71,7 +71,9 @@ class Door:
 
 DOORS = {
     "urdf": Door("readers", "urdf", "read_urdf", 70_000, 1000, grows=True),
+    "urdf_trees": Door("urdf_trees", "case", "outcome", 10_000),
     "mjcf": Door("readers", "mjcf", "read_mjcf", 20_000, 1000, grows=True),
+    "mjcf_models": Door("mjcf_models", "case", "outcome", 2_000),
     "dictionaries": Door("dictionaries", "case", "outcome", 80_000, 2000, grows=True),
     "mechanisms": Door("mechanisms", "case", "outcome", 15_000, 1000, grows=True),
     "runs": Door("runs", "case", "outcome", 2_000),
@@ -168,7 +170,8 @@ def long_run(name: str, seed: int, first: int, cases: int, processes: int) -> bo
     seen = in_children(name, seed, first, cases, processes)
     spent = time.perf_counter() - start
     print(f"{name}: {sum(seen.values())} cases in {spent:.0f} s, seed {seed}, ", end="")
-    print(f"{seen['accepted']} accepted, {seen['refused']} refused with a reason")
+    print(f"{seen['accepted']} accepted, {seen['refused']} refused with a reason", end="")
+    print("".join(f", {seen[kind]} {kind}" for kind in GOOD[2:] if seen[kind]))
     bad = [text for text in seen if text.startswith("FAILED")]
     print("\n".join(bad) or "no foreign exception, no hang, no silent acceptance", flush=True)
     return not bad

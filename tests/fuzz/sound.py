@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from dalembert.model.numbers import flatten
+from dalembert.model.model import flatten
 from dalembert.systems.robot import Robot
 
 COUNTS = {"xyz": 3, "rpy": 3}

@@ -5,12 +5,15 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import IdentificationError
+from dalembert.identification import solving
+from dalembert.identification.base import base_of
 from dalembert.identification.columns import columns_of
 from dalembert.identification.record import Record
 from dalembert.simulation.log_closing import closed as closed_rows
 from dalembert.simulation.result import labelled
 from dalembert.systems.robot import Robot
 from tests.formulations.mechanisms import random_model
+from tests.identification import chains
 from tests.identification.logs import other_robot, with_drive
 
 
@@ -54,9 +57,10 @@ def test_a_four_bar_with_friction_is_found_to_the_last_digits(linkage, truth):
     q, qd, qdd, tau = driven(truth, t)
     none = np.zeros(3)
     log = Record(t, q, qd, qdd, np.where([True, False, False], tau, np.nan), none, none)
-    fit = dl.identify(linkage, log, consistent=False)
+    everywhere = dict.fromkeys(("crank", "coupler", "rocker"), ("viscous", "coulomb", "offset"))
+    fit = dl.identify(linkage, log, friction=everywhere, consistent=False)
     true = fit.grouping.matrix @ columns_of(truth).values
-    assert len(true) == 18 and not fit.unseen
+    assert len(true) == 17 and not fit.unseen
     np.testing.assert_allclose(fit.base.value, true, atol=1e-8)
     assert fit.robot.rows == linkage.rows  # a closed chain again
     lost = fit.robot.robot.model.drive
@@ -75,7 +79,8 @@ def test_a_log_of_crank_and_motor_alone_is_enough(linkage, truth, tmp_path):
     rows = np.column_stack([t, step * np.round(q[:, 0] / step), tau[:, 0] + noise])
     path = tmp_path / "crank.csv"
     np.savetxt(path, rows, "%.9g", ",", header="time,crank_position,crank_torque", comments="")
-    fit = dl.identify(linkage, path, friction=("viscous", "coulomb"), rotor=False)
+    everywhere = dict.fromkeys(("crank", "coupler", "rocker"), ("viscous", "coulomb"))
+    fit = dl.identify(linkage, path, friction=everywhere, rotor=False)
     found, true = fit.base, fit.grouping.matrix @ columns_of(truth).values[: len(fit.columns.names)]
     assert (np.abs(found["value"] - true) < 3.0 * found["std"]).all()
     rubbing = [name for name in found.index if name.endswith(("viscous", "coulomb"))]
@@ -116,3 +121,105 @@ def test_a_torque_that_nobody_measured_is_asked_for_by_name():
     log = labelled(arm.dynamics, np.arange(100) * 0.01, values, {})
     with pytest.raises(IdentificationError, match="no torque of link2_joint"):
         dl.identify(arm, log)
+
+
+# chain, driven joints, by how much they move (rad or m), freedoms of its base parameters
+CHAINS = {
+    "delta": (("motor0", "motor1", "motor2"), 0.4, 34),
+    "stewart_platform": (tuple(f"leg{k}" for k in range(6)), 0.1, 82),
+    "slider_crank": (("crank",), 0.6, 6),
+}
+
+
+@pytest.fixture(scope="module", params=CHAINS)
+def chain(request):
+    """(prior, truth, exact record) of a closed chain; the Delta carries 0.4 kg more."""
+    joints, reach, count = CHAINS[request.param]
+    if request.param == "delta":
+        prior, true = chains.delta(), chains.delta(0.4)
+    else:
+        prior = dl.load(request.param)
+        true = prior.with_robot(other_robot(prior.robot, seed=1))
+    return prior, true, chains.driven(true, joints, np.arange(0.0, 4.0, 0.01), reach), joints, count
+
+
+@pytest.mark.parametrize("rubbing", [False, True])
+def test_an_exact_log_of_a_closed_chain_is_explained_to_rounding(chain, rubbing):
+    prior, truth, log, joints, count = chain
+    asked = {} if rubbing else {"friction": (), "rotor": False}
+    fit = dl.identify(prior, log, **asked)
+    assert not fit.warnings and fit.columns.rows == joints
+    errors = fit.errors().xs("all", level="joint")
+    assert (errors["unconstrained"] < 1e-10 * errors["torque"]).all()
+    assert (errors["consistent"] < 1e-6 * errors["torque"]).all()
+    assert (errors["consistent"] < 1e-4 * errors["prior"]).all()
+    rubs = [name for name in fit.base.index if name.partition(":")[2][:1] not in "mS"]
+    assert len(fit.base) == count + len(rubs) and len(rubs) in (0, 3 * len(joints), 4 * len(joints))
+    true = fit.grouping.matrix @ columns_of(truth, **asked).values
+    seen = np.isfinite(fit.deviations) & fit.base["seen"]
+    np.testing.assert_allclose(fit.base["value"][seen], true[seen], atol=1e-6 * np.abs(true).max())
+
+
+def test_a_noisy_log_of_a_closed_chain_is_explained_to_its_noise(chain):
+    prior, truth, record, joints, _ = chain
+    log = chains.noisy(truth, record)
+    fit = dl.identify(prior, log, friction=(), rotor=False)
+    assert not fit.warnings
+    noise = 0.01 * np.abs(record.tau).max(axis=0)[np.isfinite(record.tau[0])]
+    errors = fit.errors()
+    for data, most in (("fit", 1.1), ("held_out", 1.6)):
+        own = errors.loc[data].loc[list(joints)]
+        assert (own["consistent"] < most * noise).all() and (own["consistent"] < own["prior"]).all()
+    found, true = fit.base, fit.grouping.matrix @ columns_of(truth, friction=(), rotor=False).values
+    assert (np.abs(found["value"] - true) < 4.0 * found["std"])[found["seen"]].all()
+
+
+def test_friction_is_asked_of_joints_that_move_and_are_driven():
+    """Pins of a linkage have none unless they are named, nor have joints that stand still."""
+    chain = dl.load("four_bar")
+    joints = ("viscous", "coulomb", "offset", "rotor")
+    made = columns_of(chain, driven=np.array([True, False, False]))
+    free = [name for name, own in zip(made.names, made.free, strict=True) if own]
+    assert [name for name in free if name.endswith(joints)] == [f"crank:{kind}" for kind in joints]
+    named = columns_of(chain, {"rocker": "viscous", "crank": ["coulomb"]}, rotor=False)
+    free = [name for name, own in zip(named.names, named.free, strict=True) if own]
+    assert [n for n in free if n.endswith(joints)] == ["rocker:viscous", "crank:coulomb"]
+    with pytest.raises(IdentificationError, match="no joint 'roker'; did you mean 'rocker'"):
+        columns_of(chain, {"roker": "viscous"})
+
+
+def test_a_joint_that_stands_still_has_no_friction_to_find():
+    arm = dl.load("elbow_3r")
+    t = np.arange(0.0, 8.0, 0.01)
+    q = np.stack([np.sin(2.0 * t) + 0.3 * np.sin(5.1 * t), 0.7 * np.cos(3.0 * t), 0.4 + 0 * t], 1)
+    tau = arm.inverse_dynamics(
+        q, np.gradient(q, t, axis=0), np.gradient(np.gradient(q, t, axis=0), t, axis=0)
+    )
+    log = labelled(arm.dynamics, t, {"q": q, "tau": tau}, {})
+    with pytest.warns(dl.IdentificationWarning, match="never moves"):
+        fit = dl.identify(arm, log, consistent=False)
+    assert not [n for n in fit.base.index if n.startswith("joint3:") and n.endswith("coulomb")]
+
+
+def test_a_fit_that_is_worse_than_its_prior_is_reported(linkage, truth, monkeypatch):
+    """Base parameters that leave out what the torques depend on, as a wrong rank makes them."""
+    from dataclasses import replace
+
+    t = np.arange(0.0, 4.0, 0.01)
+    q, qd, qdd, tau = driven(truth, t)
+    none = np.zeros(3)
+    log = Record(t, q, qd, qdd, np.where([True, False, False], tau, np.nan), none, none)
+    columns = columns_of(linkage, (), rotor=False)
+    whole = base_of(columns)
+    solving.solve(columns, whole, [log])
+    fewer = [0, 1, 2, 3]
+    part = replace(
+        whole,
+        names=tuple(whole.names[k] for k in fewer),
+        explained=tuple(whole.explained[k] for k in fewer),
+        matrix=whole.matrix[fewer] + 0.3 * whole.matrix[4:8],
+        back=whole.back[:, fewer],
+        acts=whole.acts[:, fewer],
+    )
+    with pytest.raises(IdentificationError, match="internal error: least squares predicts"):
+        solving.solve(columns, part, [log])

@@ -10,8 +10,7 @@ import dalembert as dl
 from dalembert.errors import IdentificationError
 from dalembert.formulations.derivatives.inertial import with_inertial_parameters
 from dalembert.formulations.parts.drive import friction
-from dalembert.identification.columns import columns_of
-from dalembert.identification.friction_columns import expected_sign
+from dalembert.identification.columns import columns_of, expected_sign
 from dalembert.identification.random_motion import random_record
 from dalembert.model.coupling import Follow, couple
 from dalembert.model.model import Drive

@@ -135,8 +135,9 @@ def test_a_joint_that_never_moves_is_named_and_keeps_the_prior():
     columns = columns_of(arm)
     x = numbers(columns)
     record = driven(columns, fourier_record(arm, still=(1,)), x, noise=1e-3)
+    asked = dict.fromkeys(arm.dynamics.velocities, ("viscous", "coulomb", "offset"))
     with pytest.warns(dl.IdentificationWarning, match="'link2_joint' never moves"):
-        found = identify(arm, record, consistent=False)
+        found = identify(arm, record, friction=asked, consistent=False)
     reasons = dict(found.unseen)
     assert "link2_joint never moves" in reasons["link2_joint:viscous"]
     table = found.base

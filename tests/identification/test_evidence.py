@@ -1,5 +1,6 @@
 """Logs that are not what they say are refused with the joint and the evidence; good ones never are."""
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -215,3 +216,36 @@ def test_torques_without_gravity_are_told_and_what_to_fit():
         dl.IdentificationError, match=r"hold no gravity.*with_gravity\(\(0, 0, 0\)\)"
     ):
         judged(found)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"q": lambda q: q + 0.3 * (np.arange(7) == 3)}, r"'panda_joint4'.*another zero, \+17°"),
+        ({"tau": times(5, 2.0)}, r"'panda_joint6' is (1\.9|2|2\.1) times too large.*gear"),
+    ],
+    ids=["zero", "gear"],
+)
+def test_a_zero_or_a_gear_that_is_a_little_off_is_found(columns, says):
+    wrong = [
+        x.says for x in findings("panda", changed(good("panda", off=0.2), **columns)) if x.wrong
+    ]
+    assert len(wrong) == 1 and re.search(says, wrong[0])
+
+
+def test_a_measured_velocity_that_is_discarded_is_a_warning():
+    robot = arm("planar_2r")
+    log = good("planar_2r", replace(PLAIN, rates=1e-3))
+    found = findings("planar_2r", changed(log, qd=times(1, 1.01)))
+    said = [x for x in found if "recorded velocity is off the derivative" in x.says]
+    assert len(said) == 1 and not said[0].wrong
+    assert robot.dynamics.velocities[1] in said[0].says
+    assert robot.dynamics.velocities[0] not in said[0].says
+
+
+def test_recorded_accelerations_are_said_to_be_unused():
+    log = good("planar_2r")
+    record = prepare(arm("planar_2r"), log)[0]
+    assert not any("accelerations" in line for line in record.said)
+    record = prepare(arm("planar_2r"), log.assign(qdd=log.q))[0]
+    assert any("recorded accelerations are not used" in line for line in record.said)

@@ -134,9 +134,9 @@ def test_slopes_are_those_of_finite_differences(ur5, objective, scaled):
             for s in (1e-5, 2e-5)
         )
         assert slope @ d == pytest.approx((4.0 * near - far) / 3.0, rel=1e-6)
-    wall = problem.barrier(z)
+    push, _ = problem.barrier(z)
     ahead, behind = (problem.height(z + s * d) for s in (step, -step))
-    assert wall.slope @ d == pytest.approx((ahead - behind) / (2.0 * step), rel=1e-6)
+    assert push @ d == pytest.approx((ahead - behind) / (2.0 * step), rel=1e-6)
 
 
 def test_the_same_seed_finds_the_same_and_another_one_another():

@@ -10,9 +10,8 @@ import xarray
 
 import dalembert as dl
 from dalembert.identification.columns import columns_of
-from dalembert.identification.provenance import sentences, with_provenance
 from dalembert.identification.pseudo_inertias import admissible
-from dalembert.identification.rebuilt import with_values
+from dalembert.identification.rebuilt import sentences, with_provenance, with_values
 from dalembert.report.facts import describe
 from tests.identification.logs import CLEAN, ugly_log
 from tests.identification.test_consistent import near

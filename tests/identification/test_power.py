@@ -107,6 +107,14 @@ def test_what_power_cannot_see_is_refused_in_words():
         energy_rows(columns_of(robot), waved(robot, 50), 60)
 
 
+def test_rows_that_rest_only_at_the_reference_do_work_elsewhere():
+    """q̇₂ = q₁: b vanishes at the neutral configuration and nowhere else."""
+    row = dl.Pfaffian(lambda q: np.array([[0.0, 1.0]]), b=lambda q, t: q[:1], name="carried")
+    closed = dl.Constrained(dl.load("planar_2r"), [row])
+    with pytest.raises(IdentificationError, match="constraints move and do work"):
+        energy_columns(columns_of(closed), waved(dl.load("planar_2r"), 50))
+
+
 def test_the_fit_takes_balances_as_it_takes_torques():
     """Base parameters of a robot with other inertias and friction, those held as they are."""
     prior = dl.load("planar_2r")

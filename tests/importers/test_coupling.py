@@ -102,8 +102,8 @@ def test_every_quantity_of_a_robot_carries_over(arms):
     for formulation in ("cholesky", "symmetric"):
         W = robot.square_root(q, formulation=formulation)
         np.testing.assert_allclose(W @ W.T, M, atol=1e-12)
-    W_inverse = robot.square_root_inverse(q)
-    np.testing.assert_allclose(W_inverse @ robot.square_root(q), np.eye(4), atol=1e-12)
+        W_inverse = robot.square_root_inverse(q, formulation=formulation)
+        np.testing.assert_allclose(W_inverse @ W, np.eye(4), atol=1e-12)
     B, C = robot.coriolis_centrifugal(q)
     pairs = [qd[j] * qd[k] for j in range(4) for k in range(j + 1, 4)]
     velocity = robot.bias(q, qd) - robot.gravity_torque(q)

@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 
 import dalembert as dl
-from dalembert.errors import ImportFileError, ParameterError
+from dalembert.cli.sweep import read as read_study
+from dalembert.errors import (
+    IdentificationError,
+    ImportFileError,
+    ParameterError,
+    TrajectoryError,
+)
 from dalembert.mechanisms.file import MAX_PARTS, read_mechanism
 from dalembert.report.run_files import open_run
+from dalembert.sweeps.recall import is_study
 from dalembert.systems.robot import Robot
 from tests.importers.test_bad_files import mass
 
@@ -49,6 +56,48 @@ def test_pipes_are_not_waited_for(tmp_path, ending):
 def test_devices_are_not_read(read):
     with pytest.raises((ImportFileError, ParameterError), match=r"not a file|neither a file"):
         read(Path("/dev/zero"))
+
+
+def read_pendulum_log(path):
+    return dl.read_log(path, dl.load("pendulum"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("ending", ["csv", "npy", "npz", "nc", "zarr", "parquet"])
+def test_logs_and_fits_that_are_pipes_are_not_waited_for(tmp_path, ending):
+    path = tmp_path / f"pipe.{ending}"
+    os.mkfifo(path)
+    with pytest.raises(TrajectoryError, match="cannot be read: it is not a regular file"):
+        read_pendulum_log(path)
+    if ending == "npz":
+        with pytest.raises(IdentificationError, match="it is not a regular file"):
+            dl.refit(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_study_that_is_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "study.toml")
+    with pytest.raises(ImportFileError, match="not a file"):
+        read_study(tmp_path / "study.toml")
+    os.mkfifo(tmp_path / ".zattrs")
+    assert not is_study(tmp_path)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs devices")
+def test_a_log_that_is_a_device_is_not_read():
+    with pytest.raises(TrajectoryError, match="cannot be read: it is not a regular file"):
+        read_pendulum_log(Path("/dev/zero"))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="needs pipes by number")
+def test_a_log_may_come_through_a_pipe_of_the_shell():
+    reading, writing = os.pipe()
+    os.write(writing, b"time,q1,tau1\n" + b"".join(b"%g,0.1,1\n" % (0.01 * k) for k in range(60)))
+    os.close(writing)
+    try:
+        assert read_pendulum_log(f"/dev/fd/{reading}").sizes["time"] == 60
+    finally:
+        os.close(reading)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

@@ -149,6 +149,8 @@ def test_colours_of_an_obj_come_from_the_library_beside_it(tmp_path):
         ("huge.dae", b"<COLLADA><!DOCTYPE a [<!ENTITY b 'c'>]></COLLADA>"),
         ("bomb.dae", b"<!DOCTYPE a [<!ENTITY b 'c'>]><COLLADA>&b;</COLLADA>"),
         ("none.dae", b"<COLLADA/>"),
+        ("counts.dae", dae().replace(b"<vcount>3 3 3 3</vcount>", b"")),
+        ("numbers.dae", dae().replace(b"float_array", b"array")),
         ("deep.dae", b"<a>" * 1000),
         ("other.ply", b"ply"),
     ],

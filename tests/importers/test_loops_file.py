@@ -80,6 +80,40 @@ def test_extended_urdf_names_frames_that_coincide(arm, wanted):
     assert dl.load(arm, loops=path).nq == 2 + 4
 
 
+def test_extended_urdf_names_joints_for_the_frames_they_carry(arm, wanted):
+    """Pinocchio has a frame for every joint, the fixed ones too."""
+    pytest.importorskip("yaml")
+    arm.write_text(ROBOT.format(loops=ENDS))
+    path = arm.parent / "robot.yaml"
+    path.write_text("closed_loop: [[fix_a, fix_b]]\ntype: [3d]\n")
+    closed = dl.load(arm, loops=path)
+    assert closed.constraints == ("fix_a_fix_b",) and closed.freedoms == 1
+    np.testing.assert_allclose(acceleration(closed), wanted, rtol=1e-10)
+    path.write_text("closed_loop: [[fix_a, fix_c]]\ntype: [3d]\n")
+    with pytest.raises(dl.UnknownNameError, match="'fix_a_fix_c': there is no frame 'fix_c'"):
+        dl.load(arm, loops=path)
+
+
+def test_extended_urdf_of_joints_that_are_not_there(arm):
+    pytest.importorskip("yaml")
+    path = arm.parent / "robot.yaml"
+    path.write_text("closed_loop: []\ntype:\njoint_name: [coupled]\njoint_type: [SPHERICAL]\n")
+    robot = dl.load(arm, loops=path)
+    assert robot.nq == 3
+    (said,) = robot.notes.warnings
+    assert said == (
+        "joint 'coupled', which is to be spherical, is no joint of the URDF; did you mean 'coupler'?"
+    )
+    for text, expected in (
+        ("joint_name: [coupler]\njoint_type: [UJOINT_XY]\n", "'ujoint_xy'; expected spherical or"),
+        ("joint_name: [coupler, crank]\njoint_type: [FIXED]\n", "a type for every joint_name"),
+        ("joint_name: coupler\njoint_type: SPHERICAL\n", "a type for every joint_name"),
+    ):
+        path.write_text(f"closed_loop: []\n{text}")
+        with pytest.raises(dl.ImportFileError, match=expected):
+            dl.load(arm, loops=path)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -89,6 +123,8 @@ def test_extended_urdf_names_frames_that_coincide(arm, wanted):
         ("[[distance]]\nfirst='crank'\nsecond='rocker'", "length must be 1 finite numbers"),
         ("[[loop]]\nfirst='crank'\nsecond='rockr'", "no frame 'rockr'; did you mean 'rocker'"),
         ("[[coupling]]\nfollower='knee'\n", "no coordinate 'knee'"),
+        ("[[coupling]]\nfollower='crank'\nfactors={knee=1}", "no coordinate 'knee'"),
+        ("[[coupling]]\nfollower='crank'\nfactors=['rocker']", "factors must give a number"),
         ("posture = 3", r"\[posture\] must give"),
         ("[[loop]", "line 1: no TOML"),
         ("a = " + "[" * 5000, "nested too deeply"),

@@ -337,14 +337,105 @@ def test_forces_of_tendons_that_the_model_lacks_are_listed(given, said):
     assert [(row.what, row.name) for row in left] == [(f"tendon {said}", "t")]
 
 
-def test_weights_that_a_limited_drive_lifts_are_left_out():
+ARM = """<mujoco>{option}<worldbody><body gravcomp="{lift}">
+  <joint name="j" axis="0 1 0" {joint}/><geom size=".1" pos="1 0 0"/>
+  <body name="b" pos="1 0 0" gravcomp="{lift}"><joint name="k" axis="0 1 0" {other}/>
+    <geom size=".1" pos="1 0 0"/></body></body></worldbody>{actuator}</mujoco>"""
+BY_DRIVE = 'actuatorgravcomp="true"'
+MOTOR = '<actuator><motor joint="j"/></actuator>'
+
+
+def arm(**given) -> str:
+    words = {
+        "option": "",
+        "lift": "1",
+        "joint": "",
+        "other": given.get("joint", ""),
+        "actuator": "",
+    }
+    return ARM.format(**(words | given))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"lift": "-0.5"},
+        {"option": '<option density="900"><flag spring="disable"/></option>'},
+        {"option": '<option density="900"><flag spring="disable" damper="disable"/></option>'},
+        {"joint": BY_DRIVE},
+        {"joint": BY_DRIVE, "actuator": MOTOR},
+        {
+            "joint": BY_DRIVE,
+            "actuator": MOTOR,
+            "option": '<option><flag actuation="disable"/></option>',
+        },
+    ],
+    ids=lambda given: " ".join(given.values()) or "plain",
+)
+def test_weights_are_lifted_where_mujoco_lifts_them(given):
+    text = arm(**given)
+    robot, peer = Robot.from_mjcf(text), Peer(text)
+    q, qd, tau = np.array([0.3, 0.4]), np.array([1.0, -2.0]), np.array([0.5, 0.2])
+    close(robot.reference("forward_dynamics", q, qd, tau), peer.dynamics(q, qd, qd, tau)[2])
+    lifting = [row for row in robot.notes.left_out if row.what == "actuatorgravcomp"]
+    assert lifting == []
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"joint": BY_DRIVE + ' actuatorfrcrange="-1 1"', "other": "", "actuator": MOTOR}, ["j"]),
+        ({"joint": BY_DRIVE, "other": ""}, ["j"]),
+    ],
+    ids=["limited", "no actuator, and joints that differ"],
+)
+def test_weights_that_a_drive_lifts_otherwise_than_in_mujoco_are_left_out(given, names):
     """MuJoCo keeps what such a drive lifts within actuatorfrcrange; here the weight is just gone."""
-    joint = '<joint name="j" axis="0 1 0" actuatorgravcomp="true" {}/>'
-    body = f'<body gravcomp="1">{joint}<geom size=".1" pos="1 0 0"/></body>'
-    text = f"<mujoco><worldbody>{body}</worldbody></mujoco>"
-    (left,) = Robot.from_mjcf(text.format('actuatorfrcrange="-1 1"')).notes.left_out
-    assert (left.what, left.name) == ("actuatorgravcomp", "j")
-    assert Robot.from_mjcf(text.format("")).notes.left_out == ()
+    left = Robot.from_mjcf(arm(**given)).notes.left_out
+    assert [row.name for row in left if row.what == "actuatorgravcomp"] == names
+
+
+@pytest.mark.parametrize(
+    "actuator",
+    [
+        '<pid joint="j" kp="2" kv="1" armature=".1"/>',
+        '<dcmotor joint="j" motorconst="1 1" resistance="1" input="pos vel" armature=".1"/>',
+        '<orientation site="s" refsite="o" kp="2"/><motor joint="j" gear="3" armature=".1"/>',
+    ],
+    ids=["pid", "dcmotor", "orientation"],
+)
+def test_actuators_with_several_controls_are_left_out_but_their_armature_counts(actuator):
+    site = '<site name="o"/><body'
+    text = arm(actuator=f"<actuator>{actuator}</actuator>").replace("<body", site, 1)
+    text = text.replace('<body name="b"', '<site name="s"/><body name="b"')
+    try:
+        peer = Peer(text)
+    except ValueError:
+        pytest.skip("this MuJoCo has no such actuator")
+    robot = Robot.from_mjcf(text)
+    assert [row.what for row in robot.notes.left_out] == ["actuator"]
+    assert len(robot.model.driven_by.actuators) == actuator.count("<motor")
+    close(robot.reference("mass_matrix", np.array([0.3, 0.4])), mass_matrix(peer, [0.3, 0.4]))
+
+
+def mass_matrix(peer: Peer, q) -> np.ndarray:
+    return peer.dynamics(np.array(q), *np.zeros((3, peer.m.nv)))[0]
+
+
+def test_length_ranges_of_muscles_are_not_simulated():
+    """MuJoCo would: for minutes in some files, and in vain where a joint turns without end."""
+    robot = Robot.from_mjcf(arm(actuator='<actuator><muscle name="m" joint="j"/></actuator>'))
+    assert [(row.what, row.name) for row in robot.notes.left_out] == [("actuator", "m")]
+
+
+def test_a_weld_without_torque_is_a_point():
+    """MuJoCo keeps all six rows and scales three of them to nothing."""
+    text = TREE.replace('<weld name="glued" body1="tip"/>', '<weld body1="tip" torquescale="0"/>')
+    equality = Robot.from_mjcf(text).notes.equalities[1]
+    assert (equality.kind, equality.directions) == ("connect", "point")
+    peer = mujoco.MjModel.from_xml_string(text)
+    assert peer.eq_data[1, 10] == 0.0
 
 
 def test_limits_of_drives_are_effort_limits():

@@ -180,6 +180,35 @@ def test_a_body_that_never_moves_needs_no_mesh_unless_masses_are_shared_out(tmp_
     np.testing.assert_allclose(Robot.from_mjcf(main, trust="..").mass_matrix([0.3]), M, rtol=1e-12)
 
 
+def test_a_capsule_fitted_to_a_mesh_that_is_not_opened_still_compiles(tmp_path):
+    capsule = MESH.replace("mesh", "capsule", 1).format('mass="0"') + '<geom size=".1"/>'
+    main = meshed(tmp_path, capsule, '<compiler fitaabb="true"/>')
+    assert "mesh not opened (1)" in Robot.from_mjcf(main, strict=True).notes.ignored
+
+
+@pytest.mark.parametrize("kind", ["sphere", "cylinder"])
+def test_a_mesh_that_a_tendon_runs_over_is_opened(tmp_path, kind):
+    """Also on a body that never moves: radius and place of the fitted geom come from the mesh."""
+    geom = MESH.replace("mesh", kind, 1).format('name="pulley" mass="0"')
+    world = f'{geom}<site name="a" pos="-1 .1 .2"/>'
+    main = meshed(
+        tmp_path, '<geom size=".1" pos="1 .3 .2"/><site name="b" pos="1 .3 .4"/>', "", world
+    )
+    tendon = """<tendon><spatial name="t" stiffness="50" springlength="0"><site site="a"/>
+      <geom geom="pulley"/><site site="b"/></spatial></tendon>"""
+    main.write_text(main.read_text().replace("</worldbody>", f"</worldbody>{tendon}"))
+    with pytest.raises(ImportFileError, match="outside"):
+        Robot.from_mjcf(main)
+    m = mujoco.MjModel.from_xml_path(str(main))
+    data = mujoco.MjData(m)
+    mujoco.mj_forward(m, data)
+    assert data.ten_wrapnum[0] == 4  # it touches the geom
+    robot = Robot.from_mjcf(main, trust="..")
+    np.testing.assert_allclose(
+        robot.reference("tendon_length", np.zeros(1)), data.ten_length, rtol=1e-12
+    )
+
+
 def test_a_mesh_in_a_fluid_is_opened(tmp_path):
     main = meshed(tmp_path, MESH.format('fluidshape="ellipsoid"') + INERTIAL, "")
     with pytest.raises(ImportFileError, match="outside"):

@@ -85,6 +85,19 @@ def test_the_jacobian_is_the_slope_of_the_length(robot):
             np.testing.assert_allclose((ahead - behind) / (2 * h), J[:, k], atol=1e-8)
 
 
+def test_ends_that_meet_beside_a_geom_do_not_pull_at_it():
+    """A line of no length has no direction; rounding must not give it one."""
+    text = """<mujoco><worldbody><body><joint/><geom name="g" type="cylinder"
+      size=".1 1" pos="3 1 2" euler="20 40 70"/><body pos=".3 .7 .1">
+      <joint type="ball"/><geom size=".1" pos="1 0 0"/><site name="a" pos=".3 .2 .7"/>
+      <site name="b" pos=".3 .2 .7"/></body></body>
+      </worldbody><tendon><spatial><site site="a"/><geom geom="g"/><site site="b"/></spatial></tendon>
+      </mujoco>"""
+    robot = Robot.from_mjcf(text)
+    for q in postures(robot, 20):
+        np.testing.assert_allclose(robot.reference("tendon_jacobian", q), 0.0, atol=1e-15)
+
+
 def test_tendons_have_names_and_kinds(robot):
     assert [(t.name, t.kind) for t in robot.model.tendons] == [
         ("belt", "fixed"),
@@ -95,15 +108,43 @@ def test_tendons_have_names_and_kinds(robot):
     ]
 
 
+SIDES = SCENE.replace("</worldbody>", '<site name="high" pos=".2 .1 2"/></worldbody>')
+SIDES = SIDES.replace('geom="drum"/', 'geom="drum" sidesite="beside"/')
+SIDES = SIDES.replace('geom="bollard"/', 'geom="bollard" sidesite="high"/')
+
+
+@pytest.mark.parametrize("written", [False, True], ids=["read", "written and read"])
+def test_tendons_are_held_at_the_side_that_a_site_says(written):
+    """They touch also where the straight line passes on the other side."""
+    robot, peer = Robot.from_mjcf(SIDES), Peer(SIDES)
+    free = Robot.from_mjcf(SCENE)
+    robot = Robot.from_mjcf(robot.to_mjcf()) if written else robot
+    assert not robot.notes.left_out
+    pulled, many = 0, postures(robot, 60)
+    close(robot.tendon_length(many[:5]), [robot.reference("tendon_length", q) for q in many[:5]])
+    for q in many:
+        T, _ = peer.set(q, np.zeros(robot.nv))
+        mujoco.mj_forward(peer.m, peer.d)
+        lengths, J = robot.reference("tendon_length", q), robot.reference("tendon_jacobian", q)
+        close(lengths, peer.d.ten_length)
+        pulled += int(np.sum(lengths - free.reference("tendon_length", q) > 1e-3))
+        step = np.linspace(-1.0, 1.0, robot.nv)
+        peer.d.qvel[:] = np.linalg.solve(T, step)
+        mujoco.mj_fwdVelocity(peer.m, peer.d)
+        close(J @ step, peer.d.ten_velocity)
+    assert pulled > 20
+
+
 def test_what_tendons_have_beyond_the_model_is_left_out_with_its_effect():
     text = SCENE.replace(
         'geom="drum"/><site site="hook"', 'geom="drum" sidesite="beside"/><site site="hook"'
     )
+    text = text.replace('name="beside" pos=".1 .5 0"', 'name="beside" pos=".1 .21 0"')
     text = text.replace('<fixed name="belt"', '<fixed name="belt" frictionloss="1" range="0 1"')
     notes = Robot.from_mjcf(text).notes
     assert [(row.what, row.name) for row in notes.left_out] == [
         ("tendon friction", "belt"),
         ("tendon limit", "belt"),
-        ("tendon with a side site", "over drum"),
+        ("tendon with a side site inside of the geom or on another body", "over drum"),
     ]
     assert notes.left_out_table().splitlines()[1].startswith("tendon friction")

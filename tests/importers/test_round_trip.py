@@ -110,6 +110,42 @@ def test_names_are_escaped():
         assert '<a & "b">' in way(robot).frames
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_link_may_be_called_world(way):
+    """MuJoCo's own body has that name: there the link's frame keeps it, as a site."""
+    links = [
+        Link(name, parent, Joint(axis=[0, 1, 0], name=f"at {name}"), 1.0, [0.1, 0, 0.2], np.eye(3))
+        for name, parent in (("world", None), ("hand", "world"))
+    ]
+    robot = Robot.from_links(links)
+    same(robot, WAYS[way](robot), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_pieces_of_a_joint_have_names_of_their_own(way):
+    kinds = {"axes_2": "revolute", "axes": "cylindrical"}
+    links = [
+        Link(f"link of {name}", None, Joint(kind=kind, name=name), 1.0, [0.1, 0, 0.2], np.eye(3))
+        for name, kind in kinds.items()
+    ]
+    again = WAYS[way](Robot.from_links(links))
+    assert {joint.name for joint in again.joints} == {"axes_2", "axes_1", "axes_2_2"}
+
+
+def test_unnamed_parts_of_an_mjcf_do_not_take_names_that_are_there():
+    over = '<joint joint="j" coef="1"/>'
+    text = f"""<mujoco><worldbody><body name="a"><joint name="j"/><geom size=".1" pos="1 0 0"/></body>
+      </worldbody><tendon><fixed name="tendon1">{over}</fixed><fixed>{over}</fixed></tendon>
+      <equality><joint joint1="j" active="false"/><joint name="equality0" joint1="j" active="false"/>
+      </equality><actuator><motor name="actuator1" joint="j"/><motor joint="j"/></actuator></mujoco>"""
+    robot = Robot.from_mjcf(text)
+    back = Robot.from_mjcf(robot.to_mjcf())
+    for read in (robot, back):
+        assert [tendon.name for tendon in read.model.tendons] == ["tendon1", "tendon1_"]
+        assert read.actuators == ("actuator1", "actuator1_")
+    assert [e.name for e in robot.notes.equalities] == ["equality0_", "equality0"]
+
+
 def test_parameters_are_written_at_their_values():
     import dalembert as dl
 

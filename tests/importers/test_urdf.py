@@ -159,12 +159,14 @@ def test_held_joints_and_the_posture_they_are_held_at():
         robot(*parts, joints=["j9"])
     with pytest.raises(ShapeError, match="posture of joint 'j1'"):
         robot(*parts, joints=["j2"], posture={"j1": [1.0, 2.0]})
+    with pytest.raises(UnknownNameError, match=r"posture of 'j1'.*name those that move"):
+        robot(*parts, posture={"j1": 0.3})
 
 
 def test_the_tip_is_the_tool():
     parts = (*(link(name) for name in ("base", "a", "b")), joint("j1", "base", "a"))
     parts += (joint("j2", "base", "b", inside='<origin xyz="0 1 0"/>'),)
-    assert robot(*parts).reference("pose", [0.0, 0.0])[1, 3] == 1.0
+    assert robot(*parts, tip="b").reference("pose", [0.0, 0.0])[1, 3] == 1.0
     assert robot(*parts, tip="a").reference("pose", [0.0, 0.0])[1, 3] == 0.0
     with pytest.raises(UnknownNameError, match="no link 'c'; there are: base, a, b"):
         robot(*parts, tip="c")

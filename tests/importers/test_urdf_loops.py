@@ -118,9 +118,69 @@ def test_couplings_of_urdf_plus_and_of_gazebos_plugin(tmp_path):
         assert kept.polynomial == (0.0, -1.5)
     held = ratio.replace('predecessor link="crank"', 'predecessor link="ground"')
     assert load(tmp_path, held).robot.notes.equalities[0].second is None
-    several = ratio.replace('predecessor link="crank"', 'predecessor link="coupler"')
-    (left,) = load(tmp_path, several).notes.left_out
-    assert left.what == "coupling" and "several" in left.effect
+    same = ratio.replace('successor link="rocker"', 'successor link="crank"')
+    nothing = same.replace("-1.5", "1")
+    (left,) = load(tmp_path, nothing).notes.left_out
+    assert left.what == "coupling" and "nothing" in left.effect
+
+
+SEVERAL = """<coupling name="belt"><predecessor link="coupler"/><successor link="rocker"/>
+  <ratio value="-1.5"/></coupling>"""
+
+
+def test_couplings_over_several_joints(tmp_path):
+    """−1.5 (q_crank + q_coupler) = q_rocker, held by the force of least constraint."""
+    closed = load(tmp_path, SEVERAL)
+    A = np.array([[-1.5, -1.5, -1.0]])
+    assert closed.freedoms == 2
+    q, qd, tau = (
+        np.array([0.3, -0.2, -0.15]),
+        np.array([0.4, 0.5, -1.35]),
+        np.array([1.0, 0.0, 2.0]),
+    )
+    np.testing.assert_allclose(A @ q, 0.0, atol=1e-15)
+    M, h = closed.robot.reference("mass_matrix", q), closed.robot.reference("bias", q, qd)
+    M_inverse = np.linalg.inv(M)
+    free = M_inverse @ (tau - h)
+    expected = free - M_inverse @ A.T @ np.linalg.solve(A @ M_inverse @ A.T, A @ free)
+    found, lam = closed.forward_dynamics(q, qd, tau)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert set(closed.reactions(q, lam)) <= {"belt"}
+    for again in (closed.to_urdf(), closed.to_mjcf()):
+        path = tmp_path / ("again.urdf" if "<robot" in again else "again.xml")
+        path.write_text(again)
+        np.testing.assert_allclose(dl.load(path).forward_dynamics(q, qd, tau)[0], found, rtol=1e-9)
+    (tmp_path / "tree.urdf").write_text(ROBOT.format(loops=""))
+    (tmp_path / "tree.loops.toml").write_text(closed.to_loops())
+    same = dl.load(tmp_path / "tree.urdf")
+    np.testing.assert_allclose(same.forward_dynamics(q, qd, tau)[0], found, rtol=1e-12)
+
+
+def test_couplings_of_joints_that_are_held_or_follow(tmp_path):
+    path = tmp_path / "held.urdf"
+    path.write_text(ROBOT.format(loops=SEVERAL))
+    held = dl.load(path, joints=["coupler", "rocker"], posture={"crank": 0.2})
+    (kept,) = held.robot.notes.equalities
+    assert (kept.first, kept.second) == ("rocker", "coupler")
+    assert kept.polynomial == pytest.approx((-0.3, -1.5))
+    mimic = '<mimic joint="crank" multiplier="2" offset="0.1"/></joint>'
+    head, tail = ROBOT.format(loops=SEVERAL).split('<joint name="coupler"')
+    path.write_text(f'{head}<joint name="coupler"{tail.replace("</joint>", mimic, 1)}')
+    (kept,) = dl.load(path).robot.notes.equalities
+    assert (kept.first, kept.second) == ("rocker", "crank")
+    assert kept.polynomial == pytest.approx((-0.15, -4.5))
+
+
+def test_gazebo_places_joints_where_all_are_at_zero(tmp_path):
+    """Also where the reader holds some of them elsewhere."""
+    path = tmp_path / "held.urdf"
+    joint = """<gazebo><joint name="pin" type="revolute"><parent>coupler</parent>
+      <child>rocker</child><pose>0.8 0 0 0 0 0</pose></joint></gazebo>"""
+    path.write_text(ROBOT.format(loops=joint))
+    (plain,) = dl.load(path, loops="ignore").notes.equalities
+    held = dl.load(path, loops="ignore", joints=["crank", "rocker"], posture={"coupler": 0.4})
+    (kept,) = held.notes.equalities
+    np.testing.assert_allclose(kept.pose_first, plain.pose_first, atol=1e-14)
 
 
 def test_a_tree_alone_says_that_it_is_left_open(tmp_path):

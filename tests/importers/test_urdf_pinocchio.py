@@ -16,6 +16,7 @@ if sys.platform == "win32":
 import pinocchio as pin
 
 from tests.oracles.pinocchio_urdf import Peer, compare, described
+from tests.systems.scenes import arms
 
 AGREEMENT = 1e-9
 # what releases of the package ship broken, in both programs: a missing link, an empty robot
@@ -116,3 +117,21 @@ def test_compiled_kernels_are_the_reference():
         ours = getattr(robot, quantity)(*inputs)
         theirs = robot.reference(quantity, *inputs)
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)
+
+
+def test_many_trees_with_followers(tmp_path):
+    """From 48 freedoms on kernels are traced tree by tree, those of followers too."""
+    path = tmp_path / "arms.urdf"
+    path.write_text(arms(17, 3, mimic=(0, 3), across=(5,)))
+    robot = Robot.from_urdf(path)
+    assert robot.nv == 48
+    peer = Peer(path, robot, "fixed")
+    q, qd, *_ = robot.random_state(np.random.default_rng(0))
+    np.testing.assert_allclose(robot.integrate(q, qd), q + qd, rtol=0, atol=1e-14)
+    M, tau, qdd = peer.dynamics(q, qd, qd)
+    for ours, theirs in (
+        (robot.mass_matrix(q), M),
+        (robot.inverse_dynamics(q, qd, qd), tau),
+        (robot.forward_dynamics(q, qd, qd), qdd),
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=AGREEMENT * np.abs(theirs).max())

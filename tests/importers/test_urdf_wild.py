@@ -1,8 +1,11 @@
 """Slips of files in use: read as the readers of others take them, with a warning that says so."""
 
+import shlex
+
 import numpy as np
 import pytest
 
+import dalembert as dl
 from dalembert.errors import ImportFileError
 from dalembert.systems.robot import Robot
 from tests.importers.test_urdf import INERTIAL, chain, joint, link, robot
@@ -98,3 +101,22 @@ def test_a_macro_among_three_numbers_is_told_from_a_mistake():
 def test_many_open_comments_take_linear_time():
     with pytest.raises(ImportFileError, match="not valid XML"):
         Robot.from_urdf("<robot>" + "<!-- -- " * 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("file", "expanded"),
+    [
+        ("arm.urdf", "arm_expanded.urdf"),
+        ("arm.urdf.xacro", "arm.urdf"),
+        ("arm.xacro", "arm_expanded.urdf"),
+        ("arm.xacro.urdf", "arm.xacro_expanded.urdf"),
+        ("an arm.urdf", "an arm_expanded.urdf"),
+    ],
+)
+def test_expanding_macros_never_empties_the_file(tmp_path, file, expanded):
+    path = tmp_path / file
+    path.write_text('<robot xmlns:xacro="x"><xacro:property name="a" value="1"/></robot>')
+    with pytest.raises(ImportFileError) as caught:
+        dl.load(path)
+    command = str(caught.value).partition("first: ")[2].partition(" (pip")[0]
+    assert shlex.split(command) == ["xacro", file, ">", expanded]

@@ -9,6 +9,7 @@ import dalembert as dl
 from dalembert.errors import ModelError
 from dalembert.model.elements import Elements
 from dalembert.systems.robot import Robot
+from tests.importers.test_mjcf import Peer, close
 from tests.oracles.test_mujoco_forces import FLUID, FORCES, PLATE
 
 
@@ -39,6 +40,49 @@ def test_a_fluid_survives_mjcf():
     merged = Robot.from_mjcf(FLUID.replace("PLATE", PLATE))
     with pytest.raises(ModelError, match="'trunk': MuJoCo's fluid acts on a whole link"):
         merged.to_mjcf()
+
+
+def test_a_fluid_leaves_the_links_between_several_joints_of_a_body_alone():
+    """They have no mass; MuJoCo gives them one, and would make a box of it that is metres wide."""
+    robot = Robot.from_mjcf(
+        """<mujoco><option density="4000" viscosity="0.1"/><worldbody><body name="torso">
+        <joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+        <joint name="turn" axis="0 0 1" ref="20"/><geom type="capsule" fromto="0 0 0 1 0 0" size=".1"/>
+        <body pos="1 0 0"><joint axis="0 0 1"/><geom type="capsule" fromto="0 0 0 1 0 0" size=".1"/>
+        </body></body></worldbody></mujoco>"""
+    )
+    text = robot.to_mjcf()
+    back = Robot.from_mjcf(text)
+    same_dynamics(robot, back, 1e-9)
+    assert len(back.model.elements.submerged) == 2
+    q, qd = np.array([0.1, 0.2, 0.3, 0.4]), np.array([1.0, 2.0, 3.0, -4.0])
+    theirs = Peer(text).dynamics(q, qd, qd, 0.0 * qd)[1]
+    close(robot.reference("inverse_dynamics", q, qd, qd), theirs)
+
+
+def test_a_branch_of_a_tendon_that_begins_where_the_last_ended_is_a_branch_again():
+    path = (
+        """<site site="a"/><site site="b"/><pulley divisor="3"/><site site="b"/><site site="c"/>"""
+    )
+    robot = Robot.from_mjcf(
+        f"""<mujoco><worldbody><site name="a"/><site name="c" pos="0 1 1"/><body>
+        <joint axis="0 1 0"/><geom size=".1" pos="1 0 0"/><site name="b" pos="1 .2 0"/></body>
+        </worldbody><tendon><spatial stiffness="9" springlength=".1">{path}</spatial></tendon>
+        </mujoco>"""
+    )
+    text = robot.to_mjcf()
+    assert text.count("<pulley") == 1
+    same_dynamics(robot, Robot.from_mjcf(text))
+
+
+@pytest.mark.parametrize("geom", ['type="sphere" size=".2"', 'type="capsule" size=".1 .4"'])
+def test_boxes_in_a_fluid_keep_axes_that_their_inertia_does_not_tell(geom):
+    """Two moments are equal, and drag along the axes of a square box is not that along others."""
+    robot = Robot.from_mjcf(
+        f"""<mujoco><option density="900"/><worldbody><body><freejoint/>
+        <geom {geom} pos=".1 .2 .3" euler="20 40 70"/></body></worldbody></mujoco>"""
+    )
+    same_dynamics(robot, Robot.from_mjcf(robot.to_mjcf()), 1e-9)
 
 
 def test_rotors_of_free_joints_are_no_ballast_after_a_round_trip():

@@ -23,8 +23,8 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import DalembertError
-from dalembert.kernels.program.interpret import interpret
-from dalembert.kernels.program.program import Program
+from dalembert.tracing.interpret import interpret
+from dalembert.tracing.program import Program
 from tests.browser import launched
 from tests.systems.test_interface import floating
 

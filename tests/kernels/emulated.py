@@ -19,7 +19,7 @@ import pytest
 from dalembert.kernels.llvm.codegen import object_code
 from dalembert.kernels.llvm.load import unpack
 from dalembert.kernels.llvm.target import Target, by_name
-from dalembert.kernels.program.program import Program
+from dalembert.tracing.program import Program
 from tests.kernels.raw import Raw
 
 HARNESS = Path(__file__).with_name("harness.c")

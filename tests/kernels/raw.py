@@ -7,7 +7,7 @@ import numpy as np
 from dalembert.kernels.llvm.codegen import object_code
 from dalembert.kernels.llvm.load import load
 from dalembert.kernels.llvm.target import by_name, native
-from dalembert.kernels.program.program import Program
+from dalembert.tracing.program import Program
 
 _FORM = {
     "dalembert_loop": ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4),

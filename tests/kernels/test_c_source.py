@@ -14,11 +14,11 @@ import pytest
 import dalembert as dl
 from dalembert.kernels.c.source import c_header, c_source
 from dalembert.kernels.c.text import Scalar
-from dalembert.kernels.program import interpret as interpreter
-from dalembert.kernels.program.interpret import interpret
-from dalembert.kernels.program.program import Op, Program
 from dalembert.kernels.program.trace import trace
 from dalembert.text import c_identifier
+from dalembert.tracing import interpret as interpreter
+from dalembert.tracing.interpret import interpret
+from dalembert.tracing.program import Op, Program
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wmissing-prototypes"]
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
@@ -159,3 +159,39 @@ def test_control_loop_example(tmp_path, compiler):
     script = Path(__file__).parents[2] / "examples" / "control_loop_c" / "build.py"
     environment = {**os.environ, "CC": compiler}
     subprocess.run([sys.executable, script, tmp_path], check=True, env=environment, timeout=600)
+
+
+def test_the_header_names_every_entry_in_order_with_its_unit():
+    """Joints, parameters with their defaults, actuators and constraint forces."""
+    text = dl.symbolic_model("rp").source("inverse_dynamics", target="h")
+    lines = [line.removeprefix(" * ") for line in text.splitlines()]
+    at = lines.index("Entries of q:")
+    assert lines[at + 1 : at + 3] == ["  [0] link1_joint, rad", "  [1] link2_joint, m"]
+    at = lines.index("Entries of qd, qdd, tau:")
+    assert lines[at + 1 : at + 3] == [
+        "  [0] link1_joint, rad/s, rad/s^2, N m",
+        "  [1] link2_joint, m/s, m/s^2, N",
+    ]
+    robot = dl.symbolic_model("rp")
+    at = lines.index("Entries of parameters, SI units:") + 1
+    named = [line.split()[1].rstrip(",") for line in lines[at : at + len(robot.named_parameters)]]
+    assert named == list(robot.named_parameters)
+    closed = dl.load("four_bar").source("forward_dynamics", target="h")
+    assert " * Entries of lam:\n *   [0] " in closed
+    servo = dl.Actuator("servo", "link1_joint", gain=[20.0])
+    arm = dl.load("planar_2r").with_actuators([servo])
+    assert " *   [0] servo\n" in arm.source("actuator_forces", target="h")
+    assert "Entries" not in arm.source("pose", target="h").split("Entries of q:")[1]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("cpp", "target='cpp' is unknown; there are: c, h, cuda, wasm"),
+        ("cudaa", "target='cudaa' is unknown; did you mean 'cuda'? There are: c, h, cuda, wasm"),
+    ],
+)
+def test_unknown_targets_are_refused_in_whole_sentences(target, said):
+    with pytest.raises(dl.UnknownNameError) as caught:
+        dl.load("pendulum").source("bias", target=target)
+    assert str(caught.value) == said

@@ -17,8 +17,8 @@ from dalembert.kernels.call import callstub, numpy_api, stubs
 from dalembert.kernels.call.callstub import fast_call, layouts_known
 from dalembert.kernels.call.explain import explain
 from dalembert.kernels.call.kernel import Kernel, build
-from dalembert.kernels.program.program import Port
 from dalembert.kernels.program.trace import trace
+from dalembert.tracing.program import Port
 
 N = 4
 EQUATIONS = {

@@ -12,15 +12,14 @@ import pytest
 import dalembert as dl
 from dalembert.errors import CompileError
 from dalembert.kernels import Port, build, fast_call
-from dalembert.kernels.call import adaptive, rollout
+from dalembert.kernels.call import rollout
 from dalembert.kernels.call.confirm import Confirmation
 from dalembert.kernels.call.kernel import Kernel
-from dalembert.kernels.llvm.adaptive_loop import loaded_adaptive
-from dalembert.kernels.llvm.rollout_loop import loaded_rollout
-from dalembert.kernels.program.interpret import interpret
+from dalembert.kernels.llvm import iterations
 from dalembert.kernels.program.trace import trace
 from dalembert.systems.rollouts import iteration
 from dalembert.systems.tries import tries_iteration
+from dalembert.tracing.interpret import interpret
 
 INPUTS = (Port("q", (3,)), Port("s", ()))
 OUTPUTS = (Port("y", (3,)), Port("A", (3, 3)))
@@ -41,6 +40,14 @@ def kernel(key: str, factor: float = 1.0, reference=None) -> Kernel:
         return trace(function, {"q": (3,), "s": ()})
 
     return build(key, program, INPUTS, OUTPUTS, "f", reference=reference)
+
+
+def load_mistaken(patch, mistaken) -> None:
+    """Loops are loaded with the code of another iteration."""
+    loaded = iterations.loaded
+    patch.setattr(
+        iterations, "loaded", lambda kind, _, *saved, **how: loaded(kind, mistaken, *saved, **how)
+    )
 
 
 def poisoned(monkeypatch, key: str) -> Kernel:
@@ -145,7 +152,7 @@ def test_a_rollout_is_checked_too(monkeypatch, dtype, moving):
     given = (q, qd, np.stack([tau * k for k in range(5)]) if moving else tau)
     mistaken = iteration(other.dynamics.bound(), "rk4")
     with monkeypatch.context() as patch:
-        patch.setattr(rollout, "loaded_rollout", lambda _, kind: loaded_rollout(mistaken, kind))
+        load_mistaken(patch, mistaken)
         for _ in range(2):
             with pytest.raises(CompileError, match=r"rk4_stage and .* kernel gives q.*program"):
                 robot.rollout(*given, steps=5, dt=0.01)
@@ -163,9 +170,7 @@ def test_an_adaptive_rollout_is_checked_too(monkeypatch):
     mistaken = tries_iteration(other.dynamics.bound(), "RK45")
     options = {"steps": 5, "dt": 0.01, "method": "RK45", "errors": "flag"}
     with monkeypatch.context() as patch:
-        patch.setattr(
-            adaptive, "loaded_adaptive", lambda _, saved: loaded_adaptive(mistaken, saved)
-        )
+        load_mistaken(patch, mistaken)
         for _ in range(2):
             with pytest.raises(CompileError, match=r"RK45_stage: .* kernel gives q.*program"):
                 robot.rollout(*given, **options)
@@ -181,9 +186,7 @@ def test_states_saved_within_a_step_are_checked_too(monkeypatch):
     mistaken = replace(right, between=replace(right.between, constants=constants))
     options = {"steps": 5, "dt": 0.01, "method": "RK45", "errors": "flag"}
     with monkeypatch.context() as patch:
-        patch.setattr(
-            adaptive, "loaded_adaptive", lambda _, saved: loaded_adaptive(mistaken, saved)
-        )
+        load_mistaken(patch, mistaken)
         with pytest.raises(CompileError, match=r"RK45_stage, between two steps: .*gives q"):
             robot.rollout(*given, **options)
     assert (robot.rollout(*given, **options).status == 0).all()

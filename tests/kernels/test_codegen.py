@@ -2,16 +2,15 @@
 
 import threading
 
-import casadi
 import numpy as np
 import pytest
 
 from dalembert.errors import CompileError
 from dalembert.kernels.llvm.codegen import assembly, llvm_ir, object_code
 from dalembert.kernels.llvm.target import by_name
-from dalembert.kernels.program.interpret import interpret
-from dalembert.kernels.program.program import BINARY, LEAVES, Op, Port, program
-from dalembert.kernels.program.trace import from_casadi, trace
+from dalembert.kernels.program.trace import trace
+from dalembert.tracing.interpret import interpret
+from dalembert.tracing.program import BINARY, LEAVES, Op, Port, program
 from tests.kernels.arm import SHAPES, inverse_dynamics
 from tests.kernels.raw import Raw, runnable_targets
 
@@ -44,9 +43,11 @@ def test_every_operation(dtype, target):
 
 
 def test_truth_values_combine():
-    a, b = casadi.SX.sym("a"), casadi.SX.sym("b")
-    both = casadi.logic_and(a > b, casadi.logic_not(a > 3.0))
-    p = from_casadi(casadi.Function("f", [a, b], [casadi.if_else(both, a, -b)]))
+    def function(a, b):
+        both = np.logical_and(a > b, np.logical_not(a > 3.0))
+        return np.where(both, a, -b)
+
+    p = trace(function, {"a": (), "b": ()})
     x, y = np.arange(6.0), np.full(6, 1.5)
     np.testing.assert_array_equal(Raw(p).loop(x, y)[0], [-1.5, -1.5, 2.0, 3.0, -1.5, -1.5])
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dalembert.kernels.program.complex_step import directional
-from dalembert.kernels.program.interpret import MEANING, interpret
-from dalembert.kernels.program.program import BINARY, Op
+from dalembert.tracing.interpret import MEANING, interpret
+from dalembert.tracing.program import BINARY, Op
 from tests.kernels.test_interpret import _one_operation
 
 BEYOND_ONE = (Op.ACOSH, Op.LOG)

@@ -11,9 +11,9 @@ from dalembert.kernels.llvm import loop
 from dalembert.kernels.llvm.codegen import llvm_ir
 from dalembert.kernels.llvm.target import native
 from dalembert.kernels.program.components import grouped, scheduled
-from dalembert.kernels.program.interpret import interpret
-from dalembert.kernels.program.program import Op
 from dalembert.kernels.program.trace import trace
+from dalembert.tracing.interpret import interpret
+from dalembert.tracing.program import Op
 from tests.kernels.raw import Raw
 from tests.kernels.test_c_source import COMPILERS, call, compiled, needs_compiler
 from tests.kernels.test_cuda_source import run as on_cuda

@@ -16,9 +16,9 @@ from dalembert.kernels.cuda.rollout import cuda_rollout
 from dalembert.kernels.cuda.source import CudaSource, cuda_source
 from dalembert.kernels.cuda.spread import spread_source
 from dalembert.kernels.cuda.text import sincos
-from dalembert.kernels.program.program import Program
 from dalembert.kernels.program.trace import trace
 from dalembert.systems.rollouts import iteration
+from dalembert.tracing.program import Program
 
 SHIM = Path(__file__).with_name("cuda_on_host.h")
 needs_compiler = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler here")

@@ -5,7 +5,7 @@ import pytest
 
 from dalembert.errors import ShapeError
 from dalembert.kernels.call.explain import explain
-from dalembert.kernels.program.program import Port
+from dalembert.tracing.program import Port
 
 PORTS = (Port("q", (6,)), Port("T", (4, 4)), Port("t", ()))
 GOOD = (np.zeros((3, 6)), np.zeros((4, 4)), 0.0)

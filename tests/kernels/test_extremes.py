@@ -10,9 +10,9 @@ import pytest
 import dalembert as dl
 from dalembert.kernels.c.source import c_source
 from dalembert.kernels.cuda.source import cuda_source
-from dalembert.kernels.program.interpret import interpret
-from dalembert.kernels.program.to_casadi import replay, to_casadi
-from dalembert.kernels.program.trace import trace
+from dalembert.kernels.program.trace import replay, trace
+from dalembert.tracing.casadi_io import to_casadi
+from dalembert.tracing.interpret import interpret
 from tests.kernels.raw import Raw, runnable_targets
 from tests.kernels.test_cuda_source import run
 
@@ -73,7 +73,7 @@ def test_in_cuda(tmp_path, dtype):
     assert "fmin" not in cuda_source(PROGRAM, dtype=dtype).text
 
 
-def test_in_casadi():
+def test_in_casadi(casadi):
     function = to_casadi(PROGRAM)
     states = [function(x, y) for x, y in zip(X, Y, strict=True)]
     same(np.array([[float(v) for v in state] for state in states]).T)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from dalembert.errors import CompileError
 from dalembert.kernels.call import gufunc
-from dalembert.kernels.call.gufunc import make_ufunc, signature
+from dalembert.kernels.call.gufunc import make_ufunc
 from dalembert.kernels.call.kernel import Kernel, build
 from dalembert.kernels.llvm import codegen
-from dalembert.kernels.program.program import Port
 from dalembert.kernels.program.trace import trace
+from dalembert.tracing.program import Port, signature
 
 N = 5
 INPUTS = (Port("q", (N,)), Port("v", (N,)))

@@ -11,13 +11,13 @@ from dalembert.kernels.cuda import heavy
 from dalembert.kernels.cuda.places import Place, rooms
 from dalembert.kernels.cuda.source import cuda_source
 from dalembert.kernels.cuda.spread import spread_source
-from dalembert.kernels.cuda.waiting import Do, alive, operands, rows_of, steps
+from dalembert.kernels.cuda.waiting import Do, alive, operands, steps
 from dalembert.kernels.program.count import count
-from dalembert.kernels.program.interpret import interpret
-from dalembert.kernels.program.program import Op
 from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.kernels.program.trace import trace
 from dalembert.kernels.program.twice import in_halves, out_and_back
+from dalembert.tracing.interpret import interpret
+from dalembert.tracing.program import Op
 from tests.kernels.test_cuda_source import needs_compiler, needs_nvcc, run
 
 
@@ -35,7 +35,7 @@ def crowded(monkeypatch):
 
 def most_held(program, most):
     """The most values that wait in registers between two steps, for a later one that reads them."""
-    rows, since, away = rows_of(program), {}, set()
+    rows, since, away = program.rows, {}, set()
     walk = steps(program, most)
     change = np.zeros(len(walk) + 1, dtype=int)
     last = {}  # stretch in a register → its last use
@@ -56,7 +56,7 @@ def test_no_more_values_in_registers_than_there_are(slopes):
     for most in (20, 30):
         assert most_held(program, most) <= most
         done = [k for do, k in steps(program, most) if do is Do.COMPUTE]
-        assert done == [k for k, (op, *_) in enumerate(rows_of(program)) if op != Op.CONST]
+        assert done == [k for k, (op, *_) in enumerate(program.rows) if op != Op.CONST]
     few, many = (sum(do is not Do.COMPUTE for do, _ in steps(slopes, k)) for k in (90, 110))
     assert many < few
     assert all(do is Do.COMPUTE for do, _ in steps(slopes, alive(slopes) + 1))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dalembert.errors import ShapeError
-from dalembert.kernels.program.interpret import MEANING, interpret
-from dalembert.kernels.program.program import BINARY, LEAVES, Op, Port, program
 from dalembert.kernels.program.trace import trace
+from dalembert.tracing.interpret import MEANING, interpret
+from dalembert.tracing.program import BINARY, LEAVES, Op, Port, program
 
 
 def _one_operation(op):

@@ -16,8 +16,8 @@ from dalembert.kernels.call.kernel import build
 from dalembert.kernels.call.sources import source_digest
 from dalembert.kernels.llvm import codegen
 from dalembert.kernels.llvm.target import by_name
-from dalembert.kernels.program.program import Port
 from dalembert.kernels.program.trace import trace
+from dalembert.tracing.program import Port
 from tests.kernels.raw import runnable_targets
 
 INPUTS, OUTPUTS = (Port("q", (3,)),), (Port("s", (3,)),)

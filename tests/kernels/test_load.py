@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from dalembert.errors import CompileError
+from dalembert.kernels.call import kernel
 from dalembert.kernels.llvm.load import Loaded, load, pack
 
 SOURCE = """
@@ -106,3 +107,28 @@ def test_code_that_outlives_its_module_at_exit_is_silent():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_code_of_a_precision_is_loaded_once_whichever_threads_ask(monkeypatch):
+    """Of two, one would be unloaded while a ufunc that was made of it runs."""
+    code = kernel._Code("f", "key", lambda: None, None)
+    entered, found, others = [], [], []
+    second = threading.Event()
+
+    def linked(key, symbols, compiled):
+        entered.append(key)
+        if len(entered) > 1:
+            second.set()
+            return object()
+        other = threading.Thread(target=lambda: found.append(code.loaded("float32")))
+        others.append(other)
+        other.start()
+        second.wait(0.3)  # as long as another thread would need to come in, if it could
+        return object()
+
+    monkeypatch.setattr(kernel, "linked", linked)
+    monkeypatch.setattr(code, "cache_key", lambda dtype: dtype)
+    found.append(code.loaded("float32"))
+    others[0].join()
+    assert entered == ["float32"]
+    assert found[0] is found[1]

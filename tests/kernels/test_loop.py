@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import pytest
 
-from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.trace import trace
+from dalembert.tracing.interpret import interpret
 from tests.kernels.arm import SHAPES, inverse_dynamics
 from tests.kernels.raw import Raw, runnable_targets
 

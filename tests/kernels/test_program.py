@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dalembert.kernels.program.program import BINARY, LEAVES, Op, Port, program
+from dalembert.tracing.program import BINARY, LEAVES, Op, Port, program
 
 
 def _double(name="double", factor=2.0):

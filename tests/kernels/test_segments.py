@@ -11,10 +11,10 @@ from dalembert.kernels.llvm.codegen import llvm_ir, object_code
 from dalembert.kernels.llvm.stack import MOST_ON_STACK
 from dalembert.kernels.llvm.target import by_name, native
 from dalembert.kernels.program import components, segments
-from dalembert.kernels.program.interpret import interpret
-from dalembert.kernels.program.program import BINARY, LEAVES, Op, Port, program
 from dalembert.kernels.program.segments import framed
 from dalembert.kernels.program.trace import trace
+from dalembert.tracing.interpret import interpret
+from dalembert.tracing.program import BINARY, LEAVES, Op, Port, program
 from tests.kernels.arm import SHAPES, inverse_dynamics
 from tests.kernels.raw import Raw, runnable_targets
 

@@ -11,13 +11,13 @@ from dalembert.kernels.llvm.codegen import assembly, llvm_ir
 from dalembert.kernels.llvm.stack import DEEP, spilled
 from dalembert.kernels.llvm.target import by_name, native
 from dalembert.kernels.llvm.text import Vector
-from dalembert.kernels.program.program import Op, Port, program
+from dalembert.tracing.program import Op, Port, program
 
 SMALL = """
 import threading
 import numpy as np
 from dalembert.kernels import build, fast_call
-from dalembert.kernels.program.interpret import interpret
+from dalembert.tracing.interpret import interpret
 from tests.kernels.test_stack import deep, wide
 
 def work(p, dtype):

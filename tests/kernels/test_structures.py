@@ -15,11 +15,11 @@ import pytest
 
 from dalembert import forking
 from dalembert.errors import CompileError
-from dalembert.kernels.call import callstub, gufunc, numpy_api, weak
+from dalembert.kernels.call import callstub, gufunc, numpy_api
 from dalembert.kernels.call.kernel import build
 from dalembert.kernels.llvm import target
-from dalembert.kernels.program.program import Port
 from dalembert.kernels.program.trace import trace
+from dalembert.tracing.program import Port
 
 Q, V = np.array([0.3, -0.7]), np.array([1.1, 0.4])
 
@@ -56,15 +56,15 @@ def test_a_ufunc_with_other_fields_is_not_written_into(monkeypatch, pair):
 
 
 def test_without_numpys_kinds_of_plain_numbers_the_result_is_float64(monkeypatch):
-    weak._promoter.cache_clear()
-    monkeypatch.setattr(weak, "_kinds", lambda kind: iter(()))
+    gufunc._promoter.cache_clear()
+    monkeypatch.setattr(gufunc, "_kinds", lambda kind: iter(()))
     try:
         made = kernel("weak", scalar=True)
         found = made.ufunc(Q.astype(np.float32), 2.0)
         np.testing.assert_allclose(found, np.sin(Q) * 2.0, rtol=1e-6)
         assert found.dtype == np.float64
     finally:
-        weak._promoter.cache_clear()
+        gufunc._promoter.cache_clear()
 
 
 @pytest.mark.parametrize("capsule", ["_ARRAY_API", "_UFUNC_API"])

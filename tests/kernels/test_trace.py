@@ -2,14 +2,13 @@
 
 import math
 
-import casadi
 import numpy as np
 import pytest
 
 import dalembert as dl
 from dalembert.errors import CompileError, ShapeError
-from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.trace import from_casadi, trace
+from dalembert.tracing.interpret import interpret
 from tests.kernels.arm import SHAPES, inverse_dynamics
 
 RNG = np.random.default_rng(1)
@@ -64,7 +63,7 @@ def test_branches():
     np.testing.assert_array_equal(found, [2.0, 3.0, 0.0])
 
 
-def test_from_casadi_keeps_positions_of_sparse_matrices():
+def test_from_casadi_keeps_positions_of_sparse_matrices(casadi):
     x = casadi.SX.sym("x", casadi.Sparsity.lower(3))
     scale = casadi.SX.sym("scale")
     y = casadi.sparsify(casadi.diag(casadi.diag(x))) * scale
@@ -77,20 +76,20 @@ def test_from_casadi_keeps_positions_of_sparse_matrices():
     np.testing.assert_allclose(gram, low.T @ low, atol=1e-15)
 
 
-def test_from_casadi_expands_matrix_functions():
+def test_from_casadi_expands_matrix_functions(casadi):
     x = casadi.MX.sym("x", 2, 2)
     p = from_casadi(casadi.Function("f", [x], [casadi.sin(x) @ x]))
     a = RNG.standard_normal((2, 2))
     np.testing.assert_allclose(interpret(p, a)[0], np.sin(a) @ a, rtol=1e-14)
 
 
-def test_numerical_solvers_are_refused():
+def test_numerical_solvers_are_refused(casadi):
     x = casadi.MX.sym("x", 2, 2)
     with pytest.raises(CompileError, match="f cannot be written as scalar operations"):
         from_casadi(casadi.Function("f", [x], [casadi.inv(x)]))
 
 
-def test_what_has_no_compiled_form_is_named():
+def test_what_has_no_compiled_form_is_named(casadi):
     x = casadi.SX.sym("x")
     with pytest.raises(CompileError, match="ERFINV"):
         from_casadi(casadi.Function("f", [x], [casadi.erfinv(x)]))

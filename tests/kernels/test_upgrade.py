@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 # the version before the upgrade computes with all constants doubled
 BUG = """
+from dataclasses import replace
 
 _right = trace
 

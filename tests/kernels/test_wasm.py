@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.program.interpret import interpret
-from dalembert.kernels.program.program import BINARY, LEAVES, Op, Port, program
 from dalembert.kernels.program.trace import trace
 from dalembert.kernels.wasm import binary, kernel
 from dalembert.kernels.wasm.module import description, wasm_module
+from dalembert.tracing.interpret import interpret
+from dalembert.tracing.program import BINARY, LEAVES, Op, Port, program
 from tests.kernels.wasm import Loaded
 
 SPECIAL = np.array(

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 import dalembert as dl
 from dalembert.cli.app import app
 from dalembert.errors import DalembertError
-from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.wasm.module import description, wasm_module
+from dalembert.tracing.interpret import interpret
 from tests.kernels.agreement import error, settled, states, variants
 from tests.kernels.wasm import Loaded
 from tests.simulation.test_controls import ARM

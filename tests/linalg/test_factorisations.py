@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
-from dalembert import bridge
+from dalembert import tracing
+from dalembert.kernels.program.trace import trace
 from dalembert.linalg.cholesky import cholesky, cholesky_inverse, cholesky_solve, upper_cholesky
-from dalembert.linalg.ldl import ldl
+from dalembert.linalg.dense import LARGE
+from dalembert.linalg.ldl import ldl, leaves_first
 from dalembert.linalg.lu import lu
 from dalembert.linalg.orthonormal import gram_schmidt, householder
 from dalembert.linalg.row_space import row_space
 from dalembert.linalg.tree import tree_inverse, tree_solve
 from dalembert.linalg.triangular import lower_inverse
+from dalembert.tracing.interpret import interpret
 
 
 def solve_by_rows(rank):
@@ -56,7 +59,7 @@ def test_solution(name, system):
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "upper"])
 def test_on_symbols_as_on_numbers(name, system):
     M, b = system
-    traced = bridge.traced(SOLVERS[name], {"M": (4, 4), "b": (4,)})
+    traced = tracing.traced(SOLVERS[name], {"M": (4, 4), "b": (4,)})
     np.testing.assert_allclose(traced(M=M, b=b), SOLVERS[name](M, b), rtol=1e-11)
 
 
@@ -72,3 +75,23 @@ def test_the_two_bases_span_the_same_rows():
     first, (second, rest) = gram_schmidt(rows), householder(rows)
     np.testing.assert_allclose(first @ first.T, second @ second.T, atol=1e-14)
     np.testing.assert_allclose(rows @ rest, 0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("columns", [(), (3,)])
+def test_large_matrices_of_numbers_are_solved_for_symbols(columns):
+    """LAPACK factorises them; what stands on the right may be traced all the same."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(LARGE, LARGE))
+    M, b = root @ root.T + np.eye(LARGE), rng.normal(size=(LARGE, *columns))
+    program = trace(lambda b: leaves_first(M).solve(b), {"b": b.shape})
+    np.testing.assert_allclose(interpret(program, b)[0], np.linalg.solve(M, b), rtol=1e-9)
+
+
+def test_large_rows_of_numbers_are_met_by_symbols():
+    rng = np.random.default_rng(1)
+    B, r, w = rng.normal(size=(5, LARGE)), rng.normal(size=5), rng.uniform(0.5, 2.0, size=LARGE)
+    wanted = np.linalg.solve(B * w @ B.T, r)
+    program = trace(lambda r: row_space(B, rank=5, weights=w).solve(r)[0], {"r": r.shape})
+    np.testing.assert_allclose(interpret(program, r)[0], wanted, rtol=1e-9)
+    program = trace(lambda w: row_space(B, rank=5, weights=w).solve(r)[0], {"w": w.shape})
+    np.testing.assert_allclose(interpret(program, w)[0], wanted, rtol=1e-9)

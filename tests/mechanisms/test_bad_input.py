@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from dalembert.errors import (
 from dalembert.mechanisms.motions import ConstantSpeed, Sine, Trapezoid
 from dalembert.mechanisms.to_robot import robot_with_loops
 from dalembert.zoo.absolute import four_bar, two_bars
+from dalembert.zoo.two_bar_scenarios import scenario
 
 
 def rod() -> PlanarMechanism:
@@ -82,7 +84,7 @@ def test_drivers_and_forces() -> None:
     with pytest.raises(ParameterError, match=r"no open actuator 'x'"):
         arm.forward_dynamics(torques={"x": 1.0})
     with pytest.raises(ShapeError, match=r"q must have the shape \(3,\)"):
-        arm.forward_dynamics(q=np.zeros(2), v=np.zeros(3))
+        arm.forward_dynamics(q=np.zeros(2), qd=np.zeros(3))
 
 
 def test_what_cannot_move_as_asked() -> None:
@@ -103,15 +105,15 @@ def test_a_state_off_the_constraints_is_refused() -> None:
     arm = two_bars()
     q, v = arm.start()
     with pytest.raises(ConstraintError, match=r"q misses '[AB]' by 0\.01; assemble"):
-        arm.forward_dynamics(0.0, q + 0.01 * np.eye(6)[0], v)
+        arm.forward_dynamics(q + 0.01 * np.eye(6)[0], v)
     with pytest.raises(ConstraintError, match=r"v misses 'B' by 0\.5"):
-        arm.forward_dynamics(0.0, q, v + 0.5 * np.eye(6)[4])
+        arm.forward_dynamics(q, v + 0.5 * np.eye(6)[4])
 
 
 def test_a_driver_that_reaches_too_far_is_named() -> None:
     arm = two_bars().drive("lead", "bar3.C", ConstantSpeed((1.5, 0.3), (5.0, 0.3)))
     arm.assemble([0.3, 0.0, 0.1, 0.9, 0.3, 1.2])
-    for ask in (lambda: arm.inverse_dynamics([0.0, 1.0]), lambda: arm.forward_dynamics(1.0)):
+    for ask in (lambda: arm.inverse_dynamics([0.0, 1.0]), lambda: arm.forward_dynamics(t=1.0)):
         with pytest.raises(ConvergenceError, match=r"driver 'lead' asks for more"):
             ask()
 
@@ -145,3 +147,25 @@ def test_a_loose_body_and_a_gear_have_a_robot_too() -> None:
     geared = rod().body("w", 1, 1, at=(1, 0)).revolute("A", "ground", "rod")
     geared.revolute("B", ("ground", (1, 0)), "w").gear("g", "rod", "w", (0.4, 0.6))
     assert [loop.label for loop in robot_with_loops(geared).loops] == ["g"]
+
+
+@pytest.mark.parametrize("t", [math.nan, math.inf, -math.inf, [0.1, math.nan]])
+def test_times_that_are_no_numbers_are_refused(t: Any) -> None:
+    """A continuation towards them would never arrive."""
+    made = scenario("joint_interpolated").mechanism
+    for ask in (made.inverse_dynamics, made.kinematics):
+        with pytest.raises(ParameterError, match="expected a finite time t"):
+            ask(t)
+    if not np.ndim(t):
+        for ask in (
+            lambda t: made.forward_dynamics(t=t),
+            lambda t: made.assemble(t=t),
+            lambda t: made.dae(t=t),
+        ):
+            with pytest.raises(ParameterError, match="expected a finite time t"):
+                ask(t)
+
+
+def test_a_time_too_far_to_be_followed_is_refused_at_once() -> None:
+    with pytest.raises(ConvergenceError, match=r"t = 1e\+300 s is .* strides away"):
+        scenario("joint_interpolated").mechanism.inverse_dynamics(1e300)

@@ -20,7 +20,7 @@ def moving(made: PlanarMechanism, seed: int) -> State:
     rng = np.random.default_rng(seed)
     q, _ = made.start()
     v = made._solver.velocity(0.0, q, rng.normal(size=made.nv))
-    return made.forward_dynamics(0.0, q, v)
+    return made.forward_dynamics(q, v)
 
 
 def accelerations(made: Converted, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
@@ -71,7 +71,7 @@ def test_every_route_of_the_constraint_layer_finds_the_same_multipliers(route: s
 def test_drivers_in_the_constraint_layer() -> None:
     made = slider_crank().drive("M", "A", Sine(np.pi / 3, 0.3, 2.0))
     q, v = made.start()
-    state = made.forward_dynamics(0.0, q, v)
+    state = made.forward_dynamics(q, v)
     a, lam = made.constrained().forward_dynamics(q, v, np.zeros(9), t=0.0)
     np.testing.assert_allclose(a, state.a, atol=1e-9)
     np.testing.assert_allclose(lam, state.multipliers, atol=1e-9)
@@ -88,7 +88,7 @@ def test_spatial_bodies_in_the_constraint_layer() -> None:
     q, _ = made.start()
     rng = np.random.default_rng(2)
     v = made._solver.velocity(0.0, q, rng.normal(size=12))
-    state = made.forward_dynamics(0.0, q, v)
+    state = made.forward_dynamics(q, v)
     a, lam = made.constrained().forward_dynamics(q, v, np.zeros(12))
     np.testing.assert_allclose(lam, state.multipliers, atol=1e-9)
     np.testing.assert_allclose(a, state.a, atol=1e-9)
@@ -103,7 +103,7 @@ def test_springs_and_loads_go_along_into_the_constraint_layer() -> None:
     )
     q, _ = made.start()
     v = made._solver.velocity(0.0, q, np.arange(6.0))
-    state = made.forward_dynamics(0.7, q, v)
+    state = made.forward_dynamics(q, v, t=0.7)
     a, lam = made.constrained().forward_dynamics(q, v, np.zeros(6), t=0.7)
     np.testing.assert_allclose(a, state.a, atol=1e-11)
     np.testing.assert_allclose(lam, state.multipliers, atol=1e-11)
@@ -115,7 +115,7 @@ def test_a_mechanism_takes_further_constraints() -> None:
     q, _ = made.start()
     driven = made.drive("crank", "crank.phi", lambda t: 0.5 + t)
     v = driven._solver.velocity(0.0, q, np.zeros(9))
-    expected = driven.forward_dynamics(0.0, q, v)
+    expected = driven.forward_dynamics(q, v)
     bare = four_bar(start=0.5)
     for closed in (Constrained(bare, more), Constrained(bare.constrained(), more)):
         a, lam = closed.forward_dynamics(q, v, np.zeros(9), t=0.0)

@@ -11,7 +11,7 @@ import sympy
 from sympy import cos, sin
 
 from dalembert import PlanarMechanism, SpatialMechanism
-from dalembert.errors import ShapeError
+from dalembert.errors import ParameterError, ShapeError
 from dalembert.mechanisms.motions import Sine
 from dalembert.zoo.absolute import slider_crank
 from dalembert.zoo.two_bar_scenarios import SCENARIOS, scenario
@@ -178,3 +178,39 @@ def test_names_of_bodies_become_indices() -> None:
 def test_states_of_the_wrong_size_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"q must have the shape \(6,\)"):
         scenario("double_pendulum").mechanism.phi([0.0, 1.0])
+
+
+def test_the_symbols_of_computed_torque_have_the_efforts_of_the_last_page() -> None:
+    """{Q}_EXT = {0, −m₂g, T₁₂ − T₂₃, 0, −m₃g, T₂₃} (004, p.7)."""
+    made = scenario("computed_torque").mechanism
+    m2, m3, g, T12, T23 = sympy.symbols("m2 m3 g T12 T23")
+    printed = sympy.Matrix([0, -m2 * g, T12 - T23, 0, -m3 * g, T23])
+    written = made.dae_equations()
+    assert zero(written.Q - printed)
+    assert "T₁₂ − T₂₃" in written.text("Q")
+    numbers = made.dae_equations(letters=False)
+    assert numbers.Q.free_symbols == {T12, T23}
+    q, v = made.start()
+    given = {"T12": 3.0, "T23": -0.7}
+    wanted = made.dae(q, v, 0.0, given).Q
+    for each in (written, numbers):
+        np.testing.assert_allclose(each.lambdify("Q")(q, v, **given).ravel(), wanted, atol=1e-12)
+
+
+def test_efforts_are_symbols_beside_drivers_springs_and_taken_names() -> None:
+    """An actuator called m2 is u_m2, for m₂ is a mass; a force along a distance has its Jᵀ."""
+    made = scenario("proximal_driven").mechanism
+    made.actuator("m2", "B").actuator("cylinder", between=("ground", "bar3"))
+    q, v = state(made)
+    found = made.dae(q, v, 0.3, {"m2": 2.0, "cylinder": -5.0}).Q
+    written = made.dae_equations(letters=False).lambdify("Q")
+    np.testing.assert_allclose(written(q, v, t=0.3, u_m2=2.0, cylinder=-5.0).ravel(), found)
+
+
+def test_q_of_open_actuators_is_not_taken_as_zero() -> None:
+    made = scenario("computed_torque").mechanism
+    for torques in (None, {"T12": 1.0}):
+        with pytest.raises(ParameterError, match=r"every open actuator.*T23"):
+            made.dae(torques=torques)
+    assert made.phi().shape == (4,) and made.phi_q().shape == (4, 6)
+    assert made.dae(torques={"T12": 0.0, "T23": 0.0}).Q[2] == 0.0

@@ -45,7 +45,7 @@ def moving(made: Any, seed: int) -> State:
     for _ in range(3):  # a little way along allowed motions, so that the posture is no special one
         step = made._solver.velocity(0.0, q, 0.15 * rng.normal(size=made.nv))
         q = made._solver.position(0.0, d.integrate(q, step))
-    return made.forward_dynamics(0.0, q, made._solver.velocity(0.0, q, rng.normal(size=made.nv)))
+    return made.forward_dynamics(q, made._solver.velocity(0.0, q, rng.normal(size=made.nv)))
 
 
 def accelerations(converted: Converted, q: np.ndarray, qd: np.ndarray) -> np.ndarray:

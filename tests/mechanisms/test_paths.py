@@ -78,7 +78,7 @@ def test_a_point_is_led_along_a_line_of_poses() -> None:
         .body("ball", 2.0, (0.1, 0.1, 0.1))
         .drive("hand", "ball", Line.quintic(start, goal, 2.0))
     )
-    state = made.forward_dynamics(0.6)
+    state = made.forward_dynamics(t=0.6)
     x = 0.3
     second = goal[:3, 3] * (60 * x - 180 * x**2 + 120 * x**3) / 4.0
     wanted = 2.0 * (second + np.array([0.0, 0.0, 9.81]))

@@ -27,7 +27,7 @@ from dalembert.zoo.two_bar_scenarios import (
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_dae_newtonian_and_lagrangian_agree(name: str) -> None:
-    made = scenario(name)
+    made = SCENARIOS[name]()
     states = made.states(np.linspace(0.02, made.duration, 100))
     dae, newtonian, lagrangian = (
         np.array([route(state).array for state in states])
@@ -82,11 +82,36 @@ def test_straight_line_driver_needs_its_gamma() -> None:
 
 
 def test_computed_torque_tracks() -> None:
-    made = scenario("computed_torque")
+    made = SCENARIOS["computed_torque"]()
     last = made.states(np.linspace(0.02, 2.0, 3))[-1]
     wanted = np.array([0.4, 0.9]) + 0.5 * np.sin(4.0)
     # critically damped at 6 rad/s from errors (0.4, 0.9): below 1e-3 after 2 s
     assert np.abs(relative(last.q) - wanted).max() < 1e-3
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "proximal_driven", "joint_interpolated"])
+def test_states_are_at_the_times_that_were_asked_for(name: str) -> None:
+    """In any order, twice, at no common interval, and at the start."""
+    made = scenario(name)
+    times = [0.17, 0.4, 0.05, 0.0, 0.4, 0.123]
+    found = made.states(times)
+    np.testing.assert_allclose([state.t for state in found], times, rtol=1e-15)
+    even = dict(zip((0.05, 0.1, 0.4), made.states((0.05, 0.1, 0.4)), strict=True))
+    for k in (1, 2, 4):
+        same = even[times[k]]
+        np.testing.assert_allclose(found[k].q, same.q, atol=1e-11)
+        np.testing.assert_allclose(made.dae(found[k]).array, made.dae(same).array, atol=1e-9)
+    np.testing.assert_array_equal(found[3].q, made.first().q)
+    assert made.states([]) == []
+
+
+def test_times_that_have_no_state_are_refused() -> None:
+    made = scenario("double_pendulum")
+    for times in ([0.1, np.nan], [np.inf], [[0.1]], 0.1):
+        with pytest.raises(ParameterError, match="finite times"):
+            made.states(times)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=r"times from 0 on, got -0\.1"):
+        made.states([0.2, -0.1])
 
 
 def test_unknown_scenario_suggests() -> None:
@@ -200,3 +225,8 @@ def test_numbers_that_make_no_sense_are_refused() -> None:
         scenario("straight_line", tool_start=(1.0, 0.0), phi_start=(0.0, 1.0))
     with pytest.raises(ModelError, match="delta_t must be a positive number, not 0"):
         scenario("double_pendulum", delta_t=0.0)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_no_times_give_no_states(name: str) -> None:
+    assert scenario(name).states([]) == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.mechanisms.from_robot import absolute_state, spatial_mechanism
+from dalembert.mechanisms.from_robot import absolute_state
 from dalembert.mechanisms.motions import ConstantSpeed
 from dalembert.mechanisms.to_robot import robot_with_loops
 from dalembert.simulation.checkpoint import SimulationWarning
@@ -17,12 +17,12 @@ from dalembert.spatial.quaternions import matrix_from_quaternion
 def test_a_robot_in_absolute_coordinates(name: str) -> None:
     """M q̈ + h = τ of the tree against the constrained bodies; and back."""
     robot, rng = dl.load(name), np.random.default_rng(5)
-    made = spatial_mechanism(robot)
+    made = dl.SpatialMechanism.from_robot(robot)
     assert made.mobility == robot.nv
     q, qd, tau = (s * rng.normal(size=robot.nv) for s in (0.5, 1.0, 5.0))
     at, moving = absolute_state(robot, q, qd)
     names = made.description.actuators
-    state = made.forward_dynamics(0.0, at, moving, dict(zip(names, tau, strict=True)))
+    state = made.forward_dynamics(at, moving, torques=dict(zip(names, tau, strict=True)))
     back = robot_with_loops(made)
     q2, qd2, qdd2 = back.coordinates(state)
     expected = np.linalg.solve(robot.mass_matrix(q), tau - robot.bias(q, qd))
@@ -35,11 +35,11 @@ def test_a_robot_in_absolute_coordinates(name: str) -> None:
 
 def test_joint_wrenches_of_a_robot_are_the_reactions() -> None:
     robot, rng = dl.load("ur5"), np.random.default_rng(6)
-    made = spatial_mechanism(robot)
+    made = dl.SpatialMechanism.from_robot(robot)
     q, qd, tau = (s * rng.normal(size=6) for s in (0.5, 1.0, 5.0))
     at, moving = absolute_state(robot, q, qd)
     given = dict(zip(made.description.actuators, tau, strict=True))
-    state = made.forward_dynamics(0.0, at, moving, given)
+    state = made.forward_dynamics(at, moving, torques=given)
     qdd = robot_with_loops(made).coordinates(state)[2]
     for k, joint in enumerate(robot.model.joints):
         body = robot.model.bodies[k]
@@ -183,7 +183,7 @@ def test_joints_hold_while_the_body_moves(kind: str) -> None:
 
 
 def test_reactions_in_any_frame_and_about_any_point() -> None:
-    made = spatial_mechanism(dl.load("ur5"))
+    made = dl.SpatialMechanism.from_robot(dl.load("ur5"))
     state = made.forward_dynamics()
     name, body = made.description.joints[1].name, made.description.names[2]
     world = state.wrench(name, body)

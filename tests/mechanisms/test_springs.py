@@ -20,7 +20,7 @@ from dalembert.zoo.absolute import four_bar, two_bars
 def state_of(made: Any, seed: int = 3) -> State:
     rng = np.random.default_rng(seed)
     q, _ = made.start()
-    return made.forward_dynamics(0.4, q, made._solver.velocity(0.4, q, rng.normal(size=made.nv)))
+    return made.forward_dynamics(q, made._solver.velocity(0.4, q, rng.normal(size=made.nv)), t=0.4)
 
 
 def same_in_the_robot(made: Any) -> Any:
@@ -89,7 +89,7 @@ def test_actuators_are_columns_of_torques() -> None:
     made = two_bars().assemble([0.3, 0.4, 0.9, 0.8, 1.0, 1.2])
     made.actuator("motor", "A").actuator("cylinder", between=("ground", "bar3"))
     q, _ = made.start()
-    pushed = made.forward_dynamics(0.0, q, np.zeros(6), {"motor": 2.0, "cylinder": -5.0})
+    pushed = made.forward_dynamics(q, np.zeros(6), torques={"motor": 2.0, "cylinder": -5.0})
     converted = made.to_robot()
     x, xd, xdd = converted.coordinates(pushed)
     tau = converted.actuation(x) @ [2.0, -5.0]
@@ -151,7 +151,7 @@ def test_viscous_friction_of_a_robot_becomes_dampers() -> None:
     )
     q, qd = np.array([0.4, 0.2]), np.array([1.1, -0.7])
     made = SpatialMechanism.from_robot(robot, q)
-    state = made.forward_dynamics(0.0, *absolute_state(robot, q, qd))
+    state = made.forward_dynamics(*absolute_state(robot, q, qd))
     back = made.to_robot()
     np.testing.assert_allclose(
         back.coordinates(state)[2], robot.forward_dynamics(q, qd, np.zeros(2)), atol=1e-10

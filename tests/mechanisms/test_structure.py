@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import sympy
 from dalembert import PlanarMechanism, SpatialMechanism, load
 from dalembert.constraints.solve.linear import Banded, Dense, Scale, solver
 from dalembert.constraints.solve.targets import targets
+from dalembert.errors import ModelError, ShapeError
 from dalembert.mechanisms.motions import (
     ConstantAcceleration,
     ConstantSpeed,
@@ -70,19 +73,19 @@ def test_banded_solver_with_redundant_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    "motion",
+    "make",
     [
-        ConstantSpeed(0.1, 0.9, 2.0),
-        ConstantAcceleration(0.1, 0.2, 0.3),
-        Trapezoid(0.1, 0.9, 2.0, ramp=0.2),
-        Quintic(0.1, 0.9, 2.0),
-        Sine(0.1, 0.4, 0.7, 0.2),
-        lambda t: 0.1 * np.exp(0.3 * t) + 0.2 * t,
+        partial(ConstantSpeed, 0.1, 0.9, 2.0),
+        partial(ConstantAcceleration, 0.1, 0.2, 0.3),
+        partial(Trapezoid, 0.1, 0.9, 2.0, ramp=0.2),
+        partial(Quintic, 0.1, 0.9, 2.0),
+        partial(Sine, 0.1, 0.4, 0.7, 0.2),
+        lambda: lambda t: 0.1 * np.exp(0.3 * t) + 0.2 * t,
     ],
-    ids=lambda motion: type(motion).__name__,
+    ids=lambda make: getattr(make, "func", make).__name__,
 )
-def test_motions_and_their_rates(motion: object) -> None:
-    kernel = targets([("D", motion, 1)])  # a function of time in NumPy
+def test_motions_and_their_rates(make: Callable[[], object]) -> None:
+    kernel = targets([("D", make(), 1)])  # a function of time in NumPy
     assert kernel is not None
     h = 1e-4
     for t in (0.3, 0.9, 1.7):
@@ -107,7 +110,7 @@ def test_drivers_on_joints_coordinates_and_points(on: str) -> None:
     state = arm.forward_dynamics()
     start = float(state.measured(measure(arm.description, "m", on))[0][0])
     arm.drive("D", on, lambda t: start + 0.2 * np.sin(3.0 * t))
-    driven = arm.forward_dynamics(0.0)
+    driven = arm.forward_dynamics(t=0.0)
     value, J, drift = driven.measured(arm.description.element("D"))
     v = np.concatenate([np.zeros(3), driven.v]).reshape(-1, 3)[
         list(arm.description.element("D").bodies)
@@ -199,3 +202,40 @@ def test_a_mechanism_that_was_used_can_be_pickled() -> None:
     expected = made.forward_dynamics().multipliers
     again = pickle.loads(pickle.dumps(made))
     np.testing.assert_array_equal(again.forward_dynamics().multipliers, expected)
+
+
+@pytest.mark.parametrize("kind", ["prismatic", "point_on_line", "rack"])
+def test_a_direction_is_an_angle_or_a_vector(kind: str) -> None:
+    def made(direction: object) -> PlanarMechanism:
+        bare = PlanarMechanism().body("slider", mass=1.0, inertia=0.1, at=(0.3, 0.4))
+        more = {"radius": 0.2} if kind == "rack" else {}
+        return getattr(bare, kind)("rail", "ground", "slider", direction=direction, **more)
+
+    by_angle, by_vector = made(np.arctan2(4.0, 3.0)), made((3.0, 4.0))
+    q = np.array([0.1, 0.9, 0.4])
+    np.testing.assert_allclose(by_vector.phi(q), by_angle.phi(q), atol=1e-15)
+    for wrong in ((0.0, 0.0), (1.0, 0.0, 0.0), "x", np.nan, None):
+        with pytest.raises(ModelError, match="'rail': direction must be an angle in rad or a vec"):
+            made(wrong)
+
+
+def test_a_number_of_a_joint_is_one_number() -> None:
+    bare = PlanarMechanism().body("slider", mass=1.0, inertia=0.1)
+    with pytest.raises(ModelError, match=r"'rail': turn must be one finite number, got \(1, 2\)"):
+        bare.joint("prismatic", "rail", "ground", "slider", direction=0.0, turn=(1, 2))
+
+
+def test_forward_dynamics_is_called_as_that_of_every_system() -> None:
+    made = four_bar(start=0.0).drive("motor", "A", ConstantSpeed(0.0, 2 * np.pi, 1.0))
+    at, tau = made.kinematics(0.7), np.arange(9.0)
+    given = {"q": at.q, "qd": at.v, "tau": tau}
+    for found in (
+        made.forward_dynamics(at.q, at.v, tau, t=0.7),
+        made.forward_dynamics(**given, t=0.7),
+    ):
+        for x, y in zip(found, made.constrained().forward_dynamics(**given, t=0.7), strict=True):
+            np.testing.assert_array_equal(x, y)
+    state = made.forward_dynamics(at.q, at.v, t=0.7)
+    np.testing.assert_allclose(state.a, at.a, atol=1e-9)
+    with pytest.raises(ShapeError, match="q must have the shape"):
+        made.forward_dynamics(0.7)

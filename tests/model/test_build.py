@@ -9,7 +9,7 @@ import pytest
 import dalembert as dl
 from dalembert.errors import InertiaError, ModelError, ParameterError, SingularMassMatrixError
 from dalembert.model import Joint, Link, Parameter, build
-from dalembert.spatial import exp_se3, parallel_axis
+from dalembert.spatial import exp_se3, parallel_axis, se3
 from dalembert.systems.robot import Robot
 
 BODY = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": np.diag([0.2, 0.3, 0.4])}
@@ -87,6 +87,20 @@ def test_fixed_links_keep_their_frames():
     flange = Link("flange", "arm", Joint("fixed", origin=weld))
     robot = Robot(build([Link("arm", **BODY), flange]))
     np.testing.assert_allclose(robot.reference("pose", [0.0], frame="flange"), weld, atol=1e-15)
+
+
+def test_frames_and_the_tool_may_hang_on_the_base():
+    """ "base" is None there, unless a link has that name."""
+    here = se3.pose(p=[0.0, 0.0, 0.4])
+    for base in ("base", None):
+        robot = dl.Robot.from_links([Link("a", **BODY)], frames={"camera": (base, here)})
+        np.testing.assert_array_equal(robot.pose([0.3], frame="camera"), here)
+    own = dl.Robot.from_links([Link("base", **BODY)], frames={"camera": ("base", here)})
+    assert own.model.frames["camera"].body == 0
+    tool = dl.Robot.from_links([Link("a", **BODY)], tool_link="base").model.frames["tool"]
+    assert tool.body == -1
+    with pytest.raises(ModelError, match="'bose', which is no link; did you mean 'base'"):
+        dl.Robot.from_links([Link("a", **BODY)], frames={"camera": ("bose", here)})
 
 
 def test_massless_links_are_legal_for_inverse_dynamics():

@@ -111,7 +111,7 @@ class Peer:
         for i, frame in enumerate(self.model.frames):
             if frame.type == pin.FrameType.BODY:
                 J = pin.getFrameJacobian(self.model, self.data, i, pin.ReferenceFrame.LOCAL)
-                found[frame.name] = self.data.oMf[i].homogeneous, J @ self.B
+                found[frame.name] = self.data.oMf[i].homogeneous, J.reshape(6, -1) @ self.B
         return found
 
 

@@ -45,6 +45,9 @@ KINDS = {
     "servo": '<position joint="hinge" kp="20" kv="2" ctrlrange="-1 1" forcerange="-3 4"/>',
     "filtered servo": '<position joint="hinge" kp="20" timeconst="0.3"/>',
     "servo of a ball": '<position joint="ball" kp="20" gear="1 1 0"/>',
+    "filtered servo of a ball": '<position joint="ball" kp="20" gear="1 1 0" timeconst="0.3"/>',
+    "filtered servo of an angle": '<position site="on_rail" refsite="still" kp="9" timeconst="0.2" '
+    'gear="0 0 0 0 1 2"/>',
     "servo of an angle": '<position site="on_rail" refsite="still" kp="9" gear="0 0 0 0 1 2"/>',
     "velocity": '<velocity joint="slide" kv="3"/>',
     "integrated velocity": '<intvelocity joint="slide" kp="30" actrange="-0.5 0.5"/>',
@@ -94,6 +97,20 @@ def test_every_kind_is_mujocos(kind):
     twin = Twin(text((KINDS | PULLING)[kind]))
     for seed in range(4):
         compared(twin, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.endswith(("a ball", "an angle"))])
+def test_servos_of_angles_take_the_shorter_way(kind):
+    """MuJoCo 4 turns filters of servos on the circle, too."""
+    twin = Twin(text(KINDS[kind]))
+    robot, d = twin.robot, twin.d
+    q, qd, _ = robot.random_state(np.random.default_rng(5))
+    for u, w in ((9.0, -8.0), (-7.0, 6.0), (5.0, 5.0)):
+        state = {"activation": np.array([w])} if twin.m.na else {}
+        twin.put(q, qd, np.array([u]), np.array([w] * twin.m.na))
+        close(robot.reference("actuator_efforts", q, qd, np.array([u]), **state), d.actuator_force)
+        if state:
+            close(robot.reference("activation_rate", np.array([u]), np.array([w])), d.act_dot)
 
 
 def test_all_together_with_a_limit_of_a_joint_in_batches():

@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from dalembert.formulations.parts.fluid import fluid_torque
 from dalembert.systems.robot import Robot
 from tests.importers.test_mjcf import Peer, friction
 
@@ -181,6 +182,22 @@ def test_drag_and_lift_of_a_fluid_are_mujocos(text):
     peer = written(text)
     assert not peer.robot.notes.left_out
     assert peer.disagreement() < AGREEMENT
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-4, 1e-6])
+def test_drag_and_lift_on_a_small_ellipsoid_are_mujocos(size):
+    """Whatever the scale: no force is small for the sake of the geom's size alone."""
+    inertial = '<inertial pos="0 0 0" mass="1e-3" diaginertia="1e-6 1e-6 1e-6"/>'
+    geom = f'<geom type="ellipsoid" size="{size} {2 * size} {3 * size}" fluidshape="ellipsoid"/>'
+    peer = written(
+        f"""<mujoco><option density="1000" viscosity="1e-3"/><worldbody>
+        <body><freejoint/>{inertial}{geom}</body></worldbody></mujoco>"""
+    )
+    qd = np.array([0.1, -0.2, 0.7, 0.1, -0.5, 0.3])
+    peer.set(peer.robot.neutral(), qd)
+    mujoco.mj_forward(peer.m, peer.d)
+    ours = fluid_torque(peer.robot.model, peer.robot.neutral(), qd)
+    np.testing.assert_allclose(-ours, peer.d.qfrc_fluid, rtol=1e-12)
 
 
 def test_armature_of_free_and_ball_joints_is_mujocos_without_a_warning():

@@ -1,4 +1,7 @@
-"""Tables of recursions against Pinocchio, and against finite differences of its placements."""
+"""Tables of recursions against Pinocchio, and against finite differences of its placements.
+
+Pinocchio's twin is made of the bodies; `seats` are the link frames on them, which tables speak in.
+"""
 
 import numpy as np
 import pinocchio as pin
@@ -27,9 +30,34 @@ class Peer:
         self.made = twin(self.model)
         self.data = self.made.createData()
         q, qd, qdd = self.state
+        self.seats = [self.seat(i) for i in range(len(self.model.bodies))]
         at = configuration(self.model, q)
         pin.forwardKinematics(self.made, self.data, at)
         pin.rnea(self.made, self.data, at, qd, qdd, self.outer())
+
+    def seat(self, i: int) -> pin.SE3:
+        """The user's link frame on body i; a body inside a joint keeps its own."""
+        joint = self.model.joint_of(i)
+        if joint.bodies[-1] != i:
+            return pin.SE3.Identity()
+        frame = self.model.frames[joint.link]
+        return pin.SE3(np.asarray(frame.rotation), np.asarray(frame.translation))
+
+    def placed(self, i: int) -> pin.SE3:
+        """The link frame of body i in the world."""
+        return self.data.oMi[i + 1] * self.seats[i]
+
+    def twist(self, i: int) -> pin.Motion:
+        return self.seats[i].actInv(self.data.v[i + 1])
+
+    def felt(self, i: int) -> pin.Motion:
+        """The rate of the twist, with −g in it."""
+        return self.seats[i].actInv(self.data.a_gf[i + 1])
+
+    def wrench(self, i: int) -> np.ndarray:
+        """Through the joint, about its origin, in the link's axes."""
+        turned = pin.SE3(self.seats[i].rotation, np.zeros(3))
+        return turned.actInv(self.data.f[i + 1]).vector
 
     def outer(self) -> pin.StdVec_Force:
         """The tool's wrench on its environment, as a wrench of the environment on its link."""
@@ -41,13 +69,13 @@ class Peer:
         return forces
 
     def at(self, t: float) -> tuple[list[pin.SE3], list[np.ndarray]]:
-        """Placements and world angular velocities of all bodies at time t, joints of one axis."""
+        """Placements and world angular velocities of all links at time t, joints of one axis."""
         q, qd, qdd = self.state
         at = configuration(self.model, q + t * qd + 0.5 * t * t * qdd)
         data = self.made.createData()
         pin.forwardKinematics(self.made, data, at, qd + t * qdd)
         turned = [data.oMi[i].rotation @ data.v[i].angular for i in range(1, self.made.njoints)]
-        return [data.oMi[i].copy() for i in range(1, self.made.njoints)], turned
+        return [data.oMi[i + 1] * seat for i, seat in enumerate(self.seats)], turned
 
     def difference(self, value) -> tuple[np.ndarray, np.ndarray]:
         """First and second time derivative at t = 0, to fourth order in the step."""
@@ -63,13 +91,13 @@ def test_motion_and_wrenches_in_link_frames(formulation, seed):
     table = peer.robot.recursion(*peer.state, tip_wrench=peer.tip, formulation=formulation)
     force, moment = ("P", "L") if formulation == "silver" else ("f", "n")
     for i in range(len(table.links)):
-        twist, felt = peer.data.v[i + 1], peer.data.a_gf[i + 1]
+        twist, felt = peer.twist(i), peer.felt(i)
         assert_close(table["omega"][i], twist.angular)
         assert_close(table["omega_dot"][i], felt.angular)
         # the acceleration of a point has ω × v more than the rate of a twist
         assert_close(table["v_dot"][i], felt.linear + np.cross(twist.angular, twist.linear))
-        assert_close(table[force][i], peer.data.f[i + 1].linear)
-        assert_close(table[moment][i], peer.data.f[i + 1].angular)
+        assert_close(table[force][i], peer.wrench(i)[:3])
+        assert_close(table[moment][i], peer.wrench(i)[3:])
 
 
 @pytest.mark.parametrize("formulation", ["screw", "operator"])
@@ -78,9 +106,13 @@ def test_twists_and_wrenches(formulation, seed):
     peer = Peer(KINDS, seed)
     table = peer.robot.recursion(*peer.state, tip_wrench=peer.tip, formulation=formulation)
     for i in range(len(table.links)):
-        assert_close(table["V"][i], peer.data.v[i + 1].vector)
-        assert_close(table["V_dot"][i], peer.data.a_gf[i + 1].vector)
-        assert_close(table["F"][i], peer.data.f[i + 1].vector)
+        assert_close(table["V"][i], peer.twist(i).vector)
+        assert_close(table["V_dot"][i], peer.felt(i).vector)
+        assert_close(table["F"][i], peer.wrench(i))
+        if formulation == "screw":
+            parent = peer.model.bodies[i].parent
+            before = peer.placed(parent) if parent >= 0 else pin.SE3.Identity()
+            assert_close(table["Ad"][i], (peer.placed(i).inverse() * before).toActionMatrix())
 
 
 def test_vectors_in_base_coordinates():
@@ -88,13 +120,16 @@ def test_vectors_in_base_coordinates():
     state = peer.state
     table = peer.robot.recursion(*state, tip_wrench=peer.tip, formulation="newton_euler_base")
     for i in range(len(table.links)):
-        R, twist = peer.data.oMi[i + 1].rotation, peer.data.v[i + 1]
-        felt = peer.data.a_gf[i + 1].linear + np.cross(twist.angular, twist.linear)
+        R, twist = peer.placed(i).rotation, peer.twist(i)
+        felt = peer.felt(i).linear + np.cross(twist.angular, twist.linear)
+        parent = peer.model.bodies[i].parent
+        before = peer.placed(parent).translation if parent >= 0 else np.zeros(3)
+        assert_close(table["d"][i], peer.placed(i).translation - before)
         assert_close(table["R_0"][i], R)
         assert_close(table["omega_0"][i], R @ twist.angular)
         assert_close(table["v_dot_0"][i], R @ felt)
-        assert_close(table["f_0"][i], R @ peer.data.f[i + 1].linear)
-        assert_close(table["n_0"][i], R @ peer.data.f[i + 1].angular)
+        assert_close(table["f_0"][i], R @ peer.wrench(i)[:3])
+        assert_close(table["n_0"][i], R @ peer.wrench(i)[3:])
 
 
 @pytest.mark.parametrize("formulation", ["craig", "silver", "newton_euler_base"])
@@ -104,7 +139,8 @@ def test_centres_and_what_their_motion_demands(formulation):
     mark = "_0" if formulation.endswith("base") else ""
     table = peer.robot.recursion(*peer.state, formulation=formulation, gravity="potential")
     for i, body in enumerate(peer.model.bodies):
-        center, I = body.center, body.inertia_about_center
+        A = peer.seats[i].rotation
+        center, I = peer.seats[i].actInv(body.center), A.T @ body.inertia_about_center @ A
 
         def momentum(places, turned, i=i, I=I):
             R = places[i].rotation
@@ -112,7 +148,7 @@ def test_centres_and_what_their_motion_demands(formulation):
 
         _, v_dot = peer.difference(lambda places, _, i=i, c=center: places[i].act(c))
         N, _ = peer.difference(momentum)
-        axes = np.eye(3) if mark else peer.data.oMi[i + 1].rotation
+        axes = np.eye(3) if mark else peer.placed(i).rotation
         weight = body.mass * peer.model.gravity if mark else 0.0
         assert_close(axes @ table["v_dot_C" + mark][i], v_dot, DIFFERENCED, 1.0)
         assert_close(axes @ table["F" + mark][i], body.mass * v_dot - weight, DIFFERENCED, 1.0)
@@ -124,8 +160,8 @@ def test_moments_about_the_origin():
     peer = Peer(KINDS, 7)
     table = peer.robot.recursion(*peer.state, formulation="newton_euler")
     for i in range(len(table.links)):
-        inertia, twist = peer.made.inertias[i + 1], peer.data.v[i + 1]
-        alone = inertia * peer.data.a_gf[i + 1] + twist.cross(inertia * twist)
+        inertia, twist = peer.seats[i].actInv(peer.made.inertias[i + 1]), peer.twist(i)
+        alone = inertia * peer.felt(i) + twist.cross(inertia * twist)
         assert_close(np.concatenate([table["F"][i], table["N"][i]]), alone.vector)
 
 
@@ -138,13 +174,15 @@ def test_matrices_and_their_rates(formulation):
     count = len(table.links)
     for i in range(count):
         rate, acceleration = peer.difference(lambda p, _, i=i: p[i].homogeneous[:size, :size])
-        assert_close(table["W"][i], peer.data.oMi[i + 1].homogeneous[:size, :size])
+        assert_close(table["W"][i], peer.placed(i).homogeneous[:size, :size])
         assert_close(table["W_dot"][i], rate, DIFFERENCED, 1.0)
         assert_close(table["W_ddot"][i], acceleration, DIFFERENCED, 1.0)
     if formulation == "uicker_kahn":
         return
-    W = np.stack([peer.data.oMi[i + 1].homogeneous for i in range(count)])
+    W = np.stack([peer.placed(i).homogeneous for i in range(count)])
+    back = [seat.inverse().homogeneous for seat in peer.seats]
     J = [pseudo_inertia_of_moments(b.mass, b.moment, b.inertia) for b in peer.model.bodies]
+    J = [g @ P @ g.T for g, P in zip(back, J, strict=True)]
     W_ddot = [peer.difference(lambda p, _, i=i: p[i].homogeneous)[1] for i in range(count)]
     for i in range(count):
         beyond = [j for j in range(count) if i in peer.model.supports[j]]

@@ -35,6 +35,22 @@ def test_what_a_log_does_not_show_is_on_the_page(fit, tmp_path):
     assert "&lt;b&gt;odd&lt;/b&gt; joint" in text and "<b>odd</b>" not in text
 
 
+def test_the_page_doubts_joints_whose_leftovers_are_not_noise(fit, tmp_path):
+    coloured = fit.whiteness()["p"] < 1e-3
+    assert coloured.any() and not fit.warnings  # elastic joints, and Stribeck's friction
+    text = fit.report(tmp_path / "fit.html").read_text()
+    doubts = text[text.index("<h2>Doubts</h2>") : text.index("<h2>What is left</h2>")]
+    assert "None." not in doubts and "is not white noise" in doubts
+    assert all(joint in doubts for joint in coloured.index[coloured])
+    assert "not filtered" in text
+
+
+def test_the_fitted_robot_has_the_errors_of_the_table(fit):
+    errors = fit.errors().loc["fit"].drop("all")["consistent"]
+    (line,) = [x for x in fit.robot.model.notes.provenance if x.startswith("RMS of measured")]
+    assert all(f"{joint} {rms:.4g}" in line for joint, rms in errors.items())
+
+
 def _fields(fit):
     return {name: getattr(fit, name) for name in fit.__dataclass_fields__}
 

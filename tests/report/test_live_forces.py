@@ -9,7 +9,7 @@ import pytest
 import dalembert as dl
 from dalembert.report import live_formulations
 from dalembert.report.live import live_of
-from dalembert.report.live_forces import forces_part, loads_part
+from dalembert.report.live_forces import can_rest, forces_part, loads_part
 from dalembert.report.page import let_go, page, performed, write_page
 from dalembert.report.page_kernels import page_kernels
 from dalembert.report.skeleton import body_poses
@@ -216,3 +216,12 @@ def test_constraint_forces_and_joints_in_node():
     np.testing.assert_allclose(spot, tip, **NEAR)
     assert part.data["forces"]["rows"] == [["pin[0]", "N"], ["pin[1]", "N"]]
     assert loaded.data["loads"]["acting"] == ["pin"]
+
+
+def test_a_page_offers_rest_only_where_every_configuration_allows_it():
+    """q̇₂ = q₁ is at rest at the neutral configuration alone, a driver from rest only at t = 0."""
+    arm, row = dl.load("planar_2r"), lambda q: np.array([[0.0, 1.0]])
+    carried = dl.Pfaffian(row, b=lambda q, t: q[:1], name="carried")
+    started = dl.Driver(lambda q, t: q[:1] - t * t, name="started")
+    assert [can_rest(dl.Constrained(arm, [kind])) for kind in (carried, started)] == [False, False]
+    assert can_rest(dl.Constrained(arm, [dl.Pfaffian(row, name="held")])) and can_rest(arm)

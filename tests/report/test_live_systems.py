@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import dalembert as dl
+from dalembert.constraints import large
+from dalembert.errors import CompileError
 from dalembert.frameworks.step import step_operation
 from dalembert.kernels.wasm.module import description
 from dalembert.report import live
@@ -236,3 +238,18 @@ def test_a_mechanism_too_large_for_one_program_has_a_page_of_its_motion(
     shown = open_page(tmp_path / "page.html")
     assert "too many for one program" in shown.locator("#motion > p").first.text_content()
     assert shown.locator("#charts svg, #charts canvas").count() and shown.locator("#model").count()
+
+
+def test_a_closed_chain_too_large_for_one_program_has_a_page_of_its_motion(monkeypatch):
+    """Its routes are solved on numbers; as kernels they would take minutes, or could not be traced."""
+
+    def refuse(self, quantity, formulation=None, **choices):
+        raise CompileError(f"{formulation} cannot be traced")
+
+    monkeypatch.setattr(large, "MOST", 0)
+    closed = dl.load("four_bar")
+    assert closed.dynamics.large
+    monkeypatch.setattr(type(closed), "kernel", refuse)
+    found = system_page(closed)
+    assert "3 velocities and 2 constraints" in found and "solved on numbers" in found
+    assert 'id="model"' in found and 'id="agreement"' not in found and '"scene":{' in found

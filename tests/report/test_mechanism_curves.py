@@ -9,8 +9,7 @@ import pytest
 
 from dalembert import SpatialMechanism
 from dalembert.mechanisms.loads import loads
-from dalembert.report.mechanism_curves import panels
-from dalembert.report.mechanism_picture import draw
+from dalembert.report.mechanism_picture import draw, panels
 from dalembert.zoo.absolute import hanging_chain
 from dalembert.zoo.two_bar_scenarios import scenario
 

@@ -10,8 +10,7 @@ import dalembert as dl
 from dalembert.cli.app import app
 from dalembert.errors import SimulationError
 from dalembert.report import studies as pages
-from dalembert.report.studies import study_page
-from dalembert.report.study_columns import chosen, columns, extremes
+from dalembert.report.studies import chosen, columns, extremes, study_page
 from dalembert.sweeps import recall
 from dalembert.sweeps.recall import is_study, open_study
 from tests.sweeps.studies import arm, settings

@@ -16,8 +16,8 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import ImportFileError
+from dalembert.report.studio import pool, work
 from dalembert.report.studio import server as serving
-from dalembert.report.studio import work
 from dalembert.report.studio.kept import Kept
 from dalembert.report.studio.lines import line_of
 from dalembert.report.studio.tabs import safe_name
@@ -291,6 +291,70 @@ def test_a_saved_file_keeps_its_line_ends_rights_and_link(tmp_path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
+def begun_with(server):
+    """What the page begins with."""
+    page = fetch(server, "GET", f"/?token={server.token}")[2]
+    return json.loads(re.search(r'id="given"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_the_page_begins_with_the_text_of_the_file(tmp_path):
+    """Lines, tabs, marks of the page itself and letters that a page would obey."""
+    file = tmp_path / "arm.urdf"
+    text = "<robot>\n\t<!-- %SCRIPT% %DATA% \\n \\u003c </script> \x7f\u202eé🤖 -->\n</robot>\n"
+    file.write_bytes(text.encode())
+    with running(file) as server:
+        kept = begun_with(server)["kept"]
+        assert kept["text"] == text
+        post(server, "/save", {"text": kept["text"], "stamp": kept["stamp"]})
+    assert file.read_bytes() == text.encode()
+
+
+def test_the_file_as_it_was_is_put_back_until_the_studio_is_closed(tmp_path):
+    file = tmp_path / "arm.urdf"
+    file.write_bytes(b"<robot>\r\n</robot>\n")
+    with running(file) as server:
+        stamp = begun_with(server)["kept"]["stamp"]
+        status, _, lines = post(server, "/restore", {"stamp": stamp})
+        assert status == 409 and "has not been written to" in lines[0]["error"]
+        for text in ("<first/>", "<second/>"):
+            stamp = post(server, "/save", {"text": text, "stamp": stamp})[2][0]["stamp"]
+        assert begun_with(server)["kept"]["restorable"]  # also after the page is loaded again
+        assert post(server, "/restore", {"stamp": "another"})[0] == 409
+        assert file.read_bytes() == b"<second/>"
+        (answer,) = post(server, "/restore", {"stamp": stamp})[2]
+        assert answer["text"] == "<robot>\n</robot>\n"
+        assert file.read_bytes() == b"<robot>\r\n</robot>\n"
+        file.write_text("another's")  # what another wrote is what is kept from then on
+        stamp = post(server, "/save", {"text": "mine", "stamp": Kept(file).read()[1]})[2][0][
+            "stamp"
+        ]
+        post(server, "/restore", {"stamp": stamp})
+        assert file.read_text() == "another's"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"a\r\nb\nc\rd", b"a\r\nb\nC\rd"),  # each line keeps its own end
+        (b"a\r\nb\r\nc", b"a\r\nx\r\nb\r\nc"),  # a new line has the most frequent one
+        (b"a\nb\r\nc\r\n", b"c\r\n"),
+        (b"\xef\xbb\xbfa\n", b"\xef\xbb\xbfb\n"),
+        (b"a", b"a\nb"),
+        (b"", b"a\n"),
+    ],
+)
+def test_lines_keep_their_ends(tmp_path, before, after):
+    file = tmp_path / "a.urdf"
+    file.write_bytes(before)
+    kept = Kept(file)
+    text, stamp = kept.read()
+    stamp = kept.save(text, stamp)
+    assert file.read_bytes() == before
+    kept.save(after.decode().replace("\r\n", "\n").replace("\r", "\n"), stamp)
+    assert file.read_bytes() == after
+
+
 def test_a_change_by_another_while_the_new_file_goes_to_disk_is_kept(tmp_path, monkeypatch):
     file = tmp_path / "arm.urdf"
     file.write_text("<robot/>")
@@ -351,3 +415,13 @@ def test_a_port_that_is_taken_is_said(server):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 2 and "choose another" in done.stderr
+
+
+def test_a_process_that_is_ended_while_it_writes_has_said_nothing_more(monkeypatch, tmp_path):
+    """Half a line is no answer, and nobody waits for the rest of it."""
+    text = "print('{\"done\": false}'); print('{\"page\": \"half', end='', flush=True)"
+    monkeypatch.setattr(pool, "BEGIN", text.replace("{", "{{").replace("}", "}}"))
+    worker = pool.Worker(str(tmp_path))
+    assert worker.said.get(timeout=60) == {"done": False}
+    assert worker.said.get(timeout=60) is None
+    worker.end()

@@ -1,12 +1,15 @@
 """The studio in a browser: a robot is chosen, its text edited, its live page follows."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.report.studio import running
 from tests.report.test_page import wait_until
 from tests.report.test_studio import STL, WITH_MESH
+
+ROBOTS = Path(__file__).parents[1] / "robots"
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +129,29 @@ def test_nothing_is_cut_off(studio, width, scheme):
     assert bar["y"] + bar["height"] <= page.locator(".editor").bounding_box()["y"]
     page.keyboard.press("Tab")
     assert page.evaluate("() => document.activeElement.id") == "open"
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_number_is_edited_and_nothing_else_of_the_file(studio, tmp_path, ends):
+    file = tmp_path / "palletiser.urdf"
+    before = (ROBOTS / "palletiser.urdf").read_bytes().replace(b"\n", ends.encode())
+    file.write_bytes(before)
+    with running(file) as server:
+        page = studio(address=server.address)
+        text = page.locator("#text").input_value()
+        assert text.encode() == before.replace(b"\r\n", b"\n")
+        live(page)
+        restore = page.get_by_role("button", name="Restore palletiser.urdf")
+        assert not restore.is_visible()
+        page.locator("#text").fill(text.replace('value="9"', 'value="9.5"'))
+        page.get_by_role("button", name="Write to palletiser.urdf").click()
+        page.locator("#said", has_text="Written to").wait_for()
+        assert before.count(b'value="9"') == 1
+        assert file.read_bytes() == before.replace(b'value="9"', b'value="9.5"')
+        restore.click()
+        wait_until(page, lambda: page.locator("#text").input_value() == text)
+        assert file.read_bytes() == before
+        assert page.locator("#write").is_disabled()
 
 
 def test_the_file_of_the_command_line_is_written_by_its_button_only(studio, tmp_path):

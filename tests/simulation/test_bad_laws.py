@@ -206,9 +206,7 @@ def test_encoders_read_joints_of_one_degree() -> None:
 
 
 def test_forces_of_constraints_are_not_sampled() -> None:
-    from dalembert.zoo.constrained_particles import ENTRIES
-
-    closed = ENTRIES[0].build()
+    closed = dl.load("pendulum_constrained")
     law = dl.control.Hybrid(closed, ["x"], [0.3], kp=25.0, kd=10.0, lam=[20.0], ki=1.0)
     with pytest.raises(dl.FormulationError, match="not measured at samples"):
         dl.simulate(closed, tau=law, duration=1.0, control_dt=0.01, dt=0.01)

@@ -9,7 +9,7 @@ import xarray
 from typer.testing import CliRunner
 
 import dalembert as dl
-from dalembert.cli import simulate as command
+from dalembert.cli import results
 from dalembert.cli.app import app
 
 
@@ -72,17 +72,17 @@ def test_wrong_use_is_said_in_a_line(arguments: tuple, code: int, message: str) 
 
 def test_a_full_disk_keeps_the_result_elsewhere(tmp_path: Path, monkeypatch) -> None:
     result = dl.simulate(dl.load("pendulum"), [0.1], duration=0.1, dt=0.01)
-    elsewhere, replace = tmp_path / "elsewhere", command.os.replace
+    elsewhere, replace = tmp_path / "elsewhere", results.os.replace
     elsewhere.mkdir()
-    monkeypatch.setattr(command.tempfile, "mkdtemp", lambda prefix: str(elsewhere))
+    monkeypatch.setattr(results.tempfile, "mkdtemp", lambda prefix: str(elsewhere))
 
     def full(source: Path, target: Path) -> None:
         if target.parent == tmp_path:
             raise OSError(28, "No space left on device")
         replace(source, target)
 
-    monkeypatch.setattr(command.os, "replace", full)
+    monkeypatch.setattr(results.os, "replace", full)
     with pytest.raises(dl.SimulationError, match="No space left on device; the result is in"):
-        command.write(result, tmp_path / "sub.nc")
+        results.write(result, tmp_path / "sub.nc")
     with xarray.open_dataset(elsewhere / "sub.nc") as kept:
         np.testing.assert_array_equal(kept.q, result.q)

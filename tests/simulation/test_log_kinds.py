@@ -9,7 +9,7 @@ import xarray
 
 import dalembert as dl
 from dalembert.errors import SettingError, TrajectoryError
-from dalembert.simulation import log_sources
+from dalembert.simulation import log_table
 
 T = np.linspace(0.0, 2.0, 201)
 SWING = np.column_stack([np.sin(1.5 * T), 0.5 * np.cos(T)])
@@ -127,6 +127,20 @@ def test_words_in_columns_of_others_do_no_harm(arm, tmp_path):
         dl.read_log(FRAME.assign(q1="a"), arm)
 
 
+def test_words_for_missing_numbers_are_gaps_and_others_are_named(arm, tmp_path):
+    """A recording is repaired where a number is missing; 1_000 is no number of a log."""
+    path = tmp_path / "a.csv"
+    rows = [f"{k},{k},{k},1,2" for k in range(9)]
+    for word in ("none", "#n/a", "NULL", "-nan"):
+        path.write_text(
+            "\n".join(["time,q1,q2,tau1,tau2", *rows[:4], f"4,{word},4,1,2", *rows[5:]])
+        )
+        np.testing.assert_array_equal(dl.read_log(path, arm).q[:, 0], np.arange(9.0))
+    path.write_text("\n".join(["time,q1,q2,tau1,tau2", *rows[:4], "4,1_000,4,1,2", *rows[5:]]))
+    with pytest.raises(TrajectoryError, match="line 6, column 'q1': '1_000' is not a number"):
+        dl.read_log(path, arm)
+
+
 def rough():
     """The recording with a repeated start, an empty cell, and a pause."""
     made = np.vstack([VALUES[:1], VALUES[:1], VALUES])
@@ -213,7 +227,7 @@ def test_objects_and_bombs_are_not_unpacked(arm, tmp_path, monkeypatch):
     (tmp_path / "b.npy").write_bytes(header.ljust(127) + b"\n" + bytes(64))
     with pytest.raises(TrajectoryError, match=r"b\.npy cannot be read"):
         dl.read_log(tmp_path / "b.npy", arm)
-    monkeypatch.setattr(log_sources, "MOST_BYTES", 1000)
+    monkeypatch.setattr(log_table, "MAX_UNPACKED", 1000)
     with pytest.raises(TrajectoryError, match=r"would unpack to .* that is no log"):
         dl.read_log(archive(tmp_path), arm)
 
@@ -247,5 +261,5 @@ def test_what_is_no_log_is_refused_in_words(arm, kind):
 def test_parquet_without_its_reader_names_the_extra(arm, tmp_path, monkeypatch):
     path = parquet(tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(TrajectoryError, match=r"pip install 'dalembert\[parquet\]'"):
+    with pytest.raises(TrajectoryError, match=r"pip install pyarrow \(the extra \[parquet\]\)"):
         dl.read_log(path, arm)

@@ -113,7 +113,7 @@ def test_a_tableau_that_is_wrong_is_refused() -> None:
 def test_a_method_is_one_line_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kutta's 3/8 rule, whose stages need several before them, by its tableau alone."""
     from dalembert.simulation import methods
-    from dalembert.simulation.methods.runge_kutta import of_tableau
+    from dalembert.simulation.methods.explicit import of_tableau
     from dalembert.systems.tableau import Tableau
 
     a = ((1 / 3,), (-1 / 3, 1.0), (1.0, -1.0, 1.0))

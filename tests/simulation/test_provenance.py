@@ -1,6 +1,8 @@
 """A run carries the model it was made with, to the last bit, and knows another one."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ import xarray
 
 import dalembert as dl
 from dalembert.model.stored import model_from_text, model_text
+from dalembert.report.run_files import open_run
+from dalembert.report.runs import run_page
 from dalembert.simulation import system_of
 from dalembert.zoo import names
 from tests.formulations.mechanisms import random_model
@@ -27,6 +31,43 @@ def test_models_of_every_joint_are_the_same_after_their_text() -> None:
         assert model_from_text(model_text(model)).content == model.content
 
 
+DRIVEN = """<mujoco model="arm"><worldbody><body name="upper">
+  <joint name="shoulder" axis="0 1 0"/><geom type="capsule" size=".05" fromto="0 0 0 0 0 -.4"/>
+  </body></worldbody><actuator>
+  <motor name="motor" joint="shoulder" gear="3" ctrlrange="-2 2"/></actuator></mujoco>"""
+
+
+def test_a_run_of_a_limited_motor_is_read_back_and_drawn(tmp_path: Path) -> None:
+    robot = dl.Robot.from_mjcf(DRIVEN)
+    run = dl.simulate(robot, [0.0], controls={"motor": 0.5}, **SHORT)
+    run.to_netcdf(tmp_path / "run.nc", engine="scipy")
+    again = open_run(tmp_path / "run.nc")
+    assert system_of(again) == robot
+    assert "not drawn" not in run_page(again)
+
+
+def test_digests_do_not_depend_on_who_holds_the_numbers() -> None:
+    """A number of NumPy and the same number of Python make the same model."""
+    model = dl.load("scara").model
+
+    def held(number: Any) -> str:
+        joints = tuple(
+            replace(
+                joint,
+                **{
+                    "velocity_limit": number(joint.velocity_limit),
+                    "effort_limit": number(joint.effort_limit),
+                    "lower": tuple(map(number, joint.lower)),
+                    "upper": tuple(map(number, joint.upper)),
+                },
+            )
+            for joint in model.joints
+        )
+        return replace(model, joints=joints).content
+
+    assert held(np.float64) == held(float) == model.content
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"class":"Model"}', "3", '{"class":"exec"}'])
 def test_text_that_is_no_model(text: str) -> None:
     with pytest.raises(dl.DalembertError, match="not the text of a model"):
@@ -41,6 +82,15 @@ def test_a_run_is_drawn_with_its_own_numbers(tmp_path: Path) -> None:
         assert system_of(run, long) is long
         with pytest.raises(dl.SimulationError, match="not the 'pendulum' that made this run"):
             system_of(run, dl.load("pendulum"))
+
+
+def test_a_digest_of_another_version_is_named_as_such() -> None:
+    closed = dl.load("four_bar")
+    run = dl.simulate(closed, closed.assemble(), **SHORT)
+    older = {"model_digest": "of another kind"}
+    run.attrs = {k: v for k, v in run.attrs.items() if k != "digest_format"} | older
+    with pytest.raises(dl.SimulationError, match="digest of format 1, made by another version"):
+        system_of(run, closed)
 
 
 def test_a_constrained_run_carries_its_tree() -> None:

@@ -112,6 +112,7 @@ def test_free_flight_keeps_spatial_momentum_and_energy():
     assert kinetic_energy(M, V) == pytest.approx(energy, rel=1e-11)
     # the mean leaves out commutators of order h³ per step: second order, h² = 1e-6
     np.testing.assert_allclose(spatial_momentum(M, V, g), momentum, atol=1e-6)
+    np.testing.assert_allclose(Ad(g).T @ momentum, body_momentum(M, V), atol=1e-6)
 
 
 @given(arrays(float, (4, 3), elements=st.floats(-1.0, 1.0)), twists, twists)
@@ -130,3 +131,5 @@ def test_momentum_is_the_sum_over_particles(cloud, V, xi):
     ):
         expected = np.concatenate([masses @ x_dot, masses @ np.cross(x, x_dot)])
         np.testing.assert_allclose(momentum, expected, atol=3e-13)
+    energy = 0.5 * masses @ (velocities * velocities).sum(axis=1)
+    np.testing.assert_allclose(kinetic_energy(inertia, V), energy, rtol=1e-12, atol=1e-13)

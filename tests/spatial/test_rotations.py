@@ -161,6 +161,7 @@ def test_rates_and_angular_velocity(w, omega):
     W = exp_so3(w)
     W_dot = rotation_rate(omega, W)
     np.testing.assert_allclose(angular_velocity(W, W_dot), omega, atol=1e-14)
+    np.testing.assert_allclose(vee(W_dot @ W.T), omega, atol=1e-14)
     # W_jl Ẇ_kl P_ijk / 2, index by index (001, eq. 2.6)
     P = np.zeros((3, 3, 3))
     for i, j, k in [(0, 1, 2), (1, 2, 0), (2, 0, 1)]:

@@ -170,3 +170,18 @@ def test_what_another_process_writes_now_is_left_to_it_and_old_parts_are_removed
     os.utime(parts[0], (0.0, 0.0))
     assert same(study(store), kept[1])
     assert [part.exists() for part in parts] == [False, True]
+
+
+def test_a_list_counts_with_its_own_seal_only(tmp_path):
+    """One that was changed, exchanged with another, or is of another study counts as not there."""
+    (tmp_path / "status").mkdir()
+    for k in (0, 1):
+        Seals(tmp_path, "study").write(f"chunk-0000000{k}", {f"a/{k}": [1, "digest"]}, {k: "why"})
+    first, second = (tmp_path / "status" / f"chunk-0000000{k}.json" for k in (0, 1))
+    assert Seals(tmp_path, "study").read(first.stem)["reasons"] == {"0": "why"}
+    assert Seals(tmp_path, "another").read(first.stem) is None
+    text = first.read_text()
+    for other in (text.replace("why", "who"), text.replace("[1,", "[2,"), second.read_text()):
+        assert other != text
+        first.write_text(other)
+        assert Seals(tmp_path, "study").read(first.stem) is None

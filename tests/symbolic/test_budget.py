@@ -1,12 +1,18 @@
 """Time that is over, and progress that is only shown on a terminal."""
 
 import io
+import subprocess
+import sys
 import time
 
+import numpy as np
 import pytest
+import sympy
 
+import dalembert as dl
 from dalembert.errors import EquationError
 from dalembert.symbolic import Budget, budget
+from dalembert.symbolic.budget import TimeOver
 
 
 def test_no_limit_and_no_time():
@@ -43,3 +49,54 @@ def test_nothing_is_shown_elsewhere(monkeypatch):
     with Budget(None, progress=True) as shown:
         shown.report("mass matrix", 1, 2)
     assert screen.getvalue() == ""
+
+
+def endless(*_):
+    """Work of SymPy's that asks nobody how long it may take, and does not mind errors."""
+    x = sympy.Symbol("x")
+    while True:
+        try:
+            sympy.expand((x + 1) ** 5)
+        except Exception:
+            continue
+
+
+def test_a_limit_ends_what_does_not_look_at_the_time(monkeypatch):
+    monkeypatch.setattr(budget, "GRACE", 0.0)
+    short = Budget(0.01)
+    with pytest.raises(TimeOver), short.limit():
+        endless()
+    assert short.overrun
+    # what ends in time is left alone, then and later, and without a limit there is none
+    for seconds in (0.02, None, float("inf")):
+        with Budget(seconds).limit():
+            found = 1 + 1
+        assert found == 2
+    time.sleep(0.03)
+
+
+def test_equations_are_those_of_the_program_where_the_time_is_over(monkeypatch):
+    """Cancelling that never ends holds nothing up: λ comes as the program computes it."""
+    monkeypatch.setattr(budget, "GRACE", 0.0)
+    monkeypatch.setattr("dalembert.symbolic.quotients._cancelled", endless)
+    closed = dl.load("pendulum_constrained")
+    found = closed.equations(["lambda"], timeout=1.0, progress=False)
+    assert not found.complete and "as the program computes it" in found.note
+    q, qd, tau = np.array([0.6, -0.8]), np.array([0.8, 0.6]), np.array([0.1, 0.2])
+    expected = closed.forward_dynamics(q, qd, tau)[1]
+    values = found.lambdify("lambda")(q, qd, tau)
+    np.testing.assert_allclose(np.ravel(values), expected, rtol=1e-12)
+
+
+def test_a_limit_leaves_nothing_behind_for_a_profiler():
+    """CPython 3.11 never returned from a call after an exception was set and taken back."""
+    code = (
+        "import sys; from dalembert.symbolic.budget import Budget\n"
+        "sys.setprofile(lambda *facts: None)\n"
+        "with Budget(10.0).limit(): pass\n"
+        "print(sum(map(lambda k: k, range(10))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "45"

@@ -5,10 +5,10 @@ import pytest
 import sympy
 
 from dalembert.errors import EquationError
-from dalembert.kernels.program.interpret import interpret
 from dalembert.kernels.program.trace import trace
 from dalembert.symbolic import to_sympy
 from dalembert.symbolic.operations import exact, number
+from dalembert.tracing.interpret import interpret
 
 X = np.array([0.3, 0.7, 1.1])
 

@@ -1,4 +1,4 @@
-"""Scenes of independent trees as MJCF."""
+"""Scenes of independent trees as MJCF and URDF."""
 
 WALKER = """
 <body name="walker{k}" pos="{k} 0 1"><freejoint name="fly{k}"/>
@@ -28,3 +28,26 @@ def scene(*trees: str) -> str:
     """A file of these trees, in this order."""
     bodies = "".join(tree.format(k=k) for k, tree in enumerate(trees))
     return f'<mujoco model="scene"><worldbody>{bodies}</worldbody></mujoco>'
+
+
+def arms(count, joints, mimic=(), across=()):
+    """Equal chains of hinges on a fixed base; the last joints of `mimic` follow the first of their
+    chain, those of `across` the first of the first chain."""
+    links = ['<link name="base"/>']
+    for a in range(count):
+        for k in range(joints):
+            leader = {True: f"j{a}_0", False: "j0_0"}[a in mimic]
+            follows = k == joints - 1 and a in (*mimic, *across)
+            links.append(
+                f'<link name="l{a}_{k}"><inertial><origin xyz="0.1 0.02 0.1"/>'
+                f'<mass value="{1 + 0.1 * k}"/><inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0"'
+                ' ixz="0" iyz="0"/></inertial></link>'
+                f'<joint name="j{a}_{k}" type="revolute">'
+                f'<parent link="{f"l{a}_{k - 1}" if k else "base"}"/><child link="l{a}_{k}"/>'
+                f'<origin xyz="0.1 {0 if k else a} 0.2" rpy="0.1 0.2 0.3"/>'
+                f'<axis xyz="{k % 2} 1 {k % 3}"/><dynamics damping="0.3" friction="0.1"/>'
+                '<limit lower="-3" upper="3" effort="9" velocity="9"/>'
+                + f'<mimic joint="{leader}" multiplier="-0.5" offset="0.1"/>' * follows
+                + "</joint>"
+            )
+    return f'<robot name="arms">{"".join(links)}</robot>'

@@ -64,6 +64,28 @@ def test_a_puma_has_eight_and_its_limits_take_some():
     assert (q[there] >= robot.lower).all() and (q[there] <= robot.upper).all()
 
 
+@pytest.mark.parametrize(("joint", "at"), [(4, 0.0), (4, np.pi), (2, 0.0)])
+@pytest.mark.parametrize("off", [0.0, 1e-6, 1e-4])
+def test_lists_near_singular_postures_are_flagged(joint, at, off):
+    """A wrist in line, an elbow stretched: what may be missing is said, whatever was found."""
+    robot = dl.load("ur5")
+    q = np.array([0.2, -1.2, 1.4, -0.4, 1.2, 0.3])
+    regular = robot.pose(q)
+    q[joint] = at + off
+    found = robot.all_postures(np.stack([regular, robot.pose(q)]), limits=False)
+    assert found.incomplete.tolist() == [False, True]
+
+
+def test_the_flag_is_the_exception():
+    """Few of the random targets of a UR5, and none that is out of reach."""
+    robot = dl.load("ur5")
+    T = robot.pose(robot.random_state(np.random.default_rng(3), 30)[0])
+    assert robot.all_postures(T).incomplete.sum() <= 3
+    T[:, :3, 3] += 5.0
+    found = robot.all_postures(T)
+    assert not found.incomplete.any() and not found.number.any()
+
+
 def test_scara_planar_and_shapes():
     """Two for a SCARA; one target gives (m, nq); a target out of reach has none."""
     robot = dl.load("scara")

@@ -12,8 +12,9 @@ from dalembert.kernels.program import components
 from dalembert.kernels.program.count import count
 from dalembert.model.forest import trees
 from dalembert.systems import by_tree
+from dalembert.tracing.interpret import interpret
 from tests.oracles.test_mujoco_forces import written
-from tests.systems.scenes import ARM, BALL, WALKER, scene
+from tests.systems.scenes import ARM, BALL, WALKER, arms, scene
 
 QUANTITIES = {
     "mass_matrix": ("q",),
@@ -107,3 +108,51 @@ def test_tree_by_tree_is_what_the_whole_gives(quantity):
     pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
     for a, b in pairs:
         np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * max(1.0, np.abs(b).max()))
+
+
+@pytest.fixture
+def taken_apart(monkeypatch):
+    """Also small robots are traced tree by tree."""
+    monkeypatch.setattr(by_tree, "MANY", 3)
+
+
+def test_followers_keep_their_trees_together():
+    robot = dl.Robot.from_urdf(arms(4, 3, mimic=(1,), across=(2,)))
+    found = trees(robot.model)
+    assert [tree.v.tolist() for tree in found] == [[0, 1, 2, 5, 6], [3, 4], [7, 8, 9]]
+    assert [len(tree.model.followers) for tree in found] == [1, 1, 0]
+    assert all(tree.model.G.shape[1] == len(tree.v) for tree in found)
+
+
+@pytest.mark.parametrize("followers", [{}, {"mimic": (0,), "across": (2,)}], ids=["", "mimic"])
+def test_every_quantity_tree_by_tree(taken_apart, followers):
+    """All quantities by all their formulations, also of a robot whose joints follow others."""
+    robot = dl.Robot.from_urdf(arms(3, 2, **followers))
+    rng = np.random.default_rng(2)
+    q, to, qd, qdd, tau, step = rng.uniform(-1, 1, (6, robot.nv))
+    given = {"q": q, "to": to, "qd": qd, "qdd": qdd, "tau": tau, "step": step}
+    apart = set()
+    for name, quantity in robot.dynamics.catalogue.items():
+        for formulation in quantity.formulations:
+            variant = robot._variant(name, formulation.name, {})
+            if not by_tree.is_separable(robot.dynamics, variant):
+                continue
+            inputs = [given[each] for each in quantity.inputs]
+            found = interpret(robot.program(name, formulation.name), *inputs)
+            expected = robot.reference(name, *inputs, formulation=formulation.name)
+            expected = expected if isinstance(expected, tuple) else (expected,)
+            for a, b in zip(found, expected, strict=True):
+                scale = max(1.0, np.abs(b).max())
+                np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * scale, err_msg=name)
+            apart.add(name)
+    assert {*QUANTITIES, "integrate", "difference", "square_root", "christoffel"} <= apart
+
+
+def test_a_quantity_of_a_frame_is_not_taken_apart(taken_apart):
+    """The tool hangs on one tree only."""
+    robot = dl.Robot.from_urdf(arms(2, 7))
+    q = np.random.default_rng(3).uniform(-1, 1, robot.nv)
+    expected = robot.reference("manipulability_gradient", q)
+    assert np.abs(expected).max() > 1e-3
+    (found,) = interpret(robot.program("manipulability_gradient"), q)
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)

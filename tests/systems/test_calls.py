@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from types import BuiltinFunctionType
 
 import numpy as np
 import pytest
@@ -54,14 +55,14 @@ def test_variants_are_told_apart_by_structure():
     """A frame whose name looks like another choice is an unknown frame, not another kernel."""
     robot = dl.load("planar_2r")
     world = robot.kernel("jacobian", frame="tool", expressed_in="world")
-    there = dict(robot._variants), dict(robot._kernels)
+    there = dict(robot.evaluator.variants), dict(robot.evaluator.kernels)
     with pytest.raises(UnknownNameError, match="has no frame 'tool expressed_in=world'"):
         robot.kernel("jacobian", frame="tool expressed_in=world")
     with pytest.raises(UnknownNameError, match=r"has no frame 'tol'.*did you mean 'tool'"):
         robot.pose([0.0, 0.0], frame="tol")
     with pytest.raises(UnknownNameError, match="must be a name"):
         robot.kernel("pose", frame=["tool"])
-    assert (robot._variants, robot._kernels) == there
+    assert (robot.evaluator.variants, robot.evaluator.kernels) == there
     assert robot.kernel("jacobian", frame="tool") is not world
 
 
@@ -118,11 +119,17 @@ def test_every_system_has_slopes_source_and_functions(name):
     (by_q, _) = system.vjp("kinetic_energy", (q, qd), [1.0])
     np.testing.assert_allclose(by_q, slope, atol=1e-12)
     assert "void dalembert_" in system.source("forward_dynamics")
-    function = system.casadi_function("mass_matrix")
-    np.testing.assert_allclose(np.asarray(function(q)), system.mass_matrix(q), atol=1e-12)
     assert system.operation_count("bias").multiplications > 0
     M = system.equations(["M"], simplify="fast", progress=False).M
     assert M.shape == (system.nv, system.nv)
+
+
+@pytest.mark.parametrize("name", GENERIC)
+def test_every_system_has_casadi_functions(casadi, name):
+    system = GENERIC[name]()
+    q = system.integrate(system.neutral(), np.full(system.nv, 0.3))
+    function = system.casadi_function("mass_matrix")
+    np.testing.assert_allclose(np.asarray(function(q)), system.mass_matrix(q), atol=1e-12)
 
 
 def test_constraints_on_a_constrained_system_add_their_rows():
@@ -175,3 +182,188 @@ def test_energies_have_the_same_letters_everywhere(name):
     seen = dl.load(name).dynamics
     assert list(seen.quantity("kinetic_energy").outputs) == ["K"]
     assert list(seen.quantity("potential_energy").outputs) == ["U"]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "inputs", "message"),
+    [
+        ("mass_matrix", (), "takes q; got 0 arrays"),
+        ("mass_matrix", ([0.0],), r"q must have shape \(2,\), one state, got \(1,\)"),
+        ("mass_matrix", (["a", "b"],), r"q must be numbers of shape \(2,\)"),
+    ],
+)
+def test_wrong_arguments_of_the_plain_formulation_are_named(quantity, inputs, message):
+    with pytest.raises(ShapeError, match=message):
+        dl.load("planar_2r").reference(quantity, *inputs)
+
+
+@pytest.mark.parametrize("quantity", ["forward_dynamics", "square_root", "square_root_inverse"])
+def test_the_plain_formulation_names_what_has_no_inertia(quantity):
+    robot = dl.Robot.from_links([dl.Link("plate", mass=0.0)])
+    states = [np.zeros(1)] * len(robot.dynamics.quantity(quantity).inputs)
+    with np.errstate(all="ignore"), pytest.raises(dl.DalembertError, match="nothing resists"):
+        robot.reference(quantity, *states)
+
+
+def test_a_formulation_chosen_once_is_not_the_default_of_later_calls():
+    """Bit for bit: formulations differ by rounding only."""
+    robot, rng = dl.load("elbow_3r"), np.random.default_rng(0)
+    default = robot.kernel("inverse_dynamics")
+    silver = robot.kernel("inverse_dynamics", "silver")
+    states = (rng.normal(size=(3, 3)) for _ in range(100))
+    state = next(s for s in states if (default(*s) != silver(*s)).any())
+    for _ in range(3):  # before the builtin that stands in for later calls is made, and after
+        np.testing.assert_array_equal(
+            robot.inverse_dynamics(*state, formulation="silver"), silver(*state)
+        )
+        assert not isinstance(vars(robot).get("inverse_dynamics"), BuiltinFunctionType)
+    for _ in range(3):
+        np.testing.assert_array_equal(robot.inverse_dynamics(*state), default(*state))
+    np.testing.assert_array_equal(
+        robot.inverse_dynamics(*state, formulation="silver"), silver(*state)
+    )
+    np.testing.assert_array_equal(robot.inverse_dynamics(*state), default(*state))
+
+
+# calls with keywords: a kernel of their own, by the names and words that were given
+
+
+def entered(monkeypatch):
+    """The quantities whose methods were entered in Python, as they are called."""
+    seen, evaluate = [], dl.System._evaluate
+    monkeypatch.setattr(
+        dl.System,
+        "_evaluate",
+        lambda self, quantity, *more, **kw: (
+            seen.append(quantity),
+            evaluate(self, quantity, *more, **kw),
+        )[1],
+    )
+    return seen
+
+
+Q, QD, QDD, FORCE, TWIST = np.random.default_rng(3).normal(size=(5, 6))
+KEYWORDS = [
+    ("inverse_dynamics", (Q, QD, QDD), {"tip_wrench": FORCE}),
+    ("inverse_dynamics", (Q, QD, QDD), {"formulation": "silver"}),
+    ("inverse_dynamics", (Q, QD, QDD), {"tip_wrench": FORCE, "formulation": "silver"}),
+    ("inverse_dynamics", (Q, QD, QDD), {"gravity": "potential", "base_twist": TWIST}),
+    ("inverse_dynamics", (Q, QD, QDD, FORCE), {}),
+    ("inverse_dynamics", (Q, QD), {"qdd": QDD}),
+    ("forward_dynamics", (Q, QD, QDD), {"tip_wrench": FORCE}),
+    ("jacobian", (Q,), {"frame": "tool"}),
+    ("jacobian", (Q,), {"frame": "wrist_3_link", "expressed_in": "world"}),
+    ("jacobian", (Q,), {}),
+    ("pose", (), {"q": Q}),
+    ("mass_matrix", (Q,), {"out_layout": "packed"}),
+    ("inverse_dynamics_derivatives", (Q, QD, QDD), {"tip_wrench": FORCE}),
+]
+
+
+@pytest.mark.parametrize(("quantity", "inputs", "options"), KEYWORDS)
+def test_calls_with_keywords_become_quick_and_stay_right(quantity, inputs, options, monkeypatch):
+    robot, fresh = dl.load("ur5"), dl.load("ur5")
+    if "frame" in options:
+        options = options | {"frame": robot.frames[-2]}
+    expected = getattr(fresh, quantity)(*inputs, **options)
+    seen = entered(monkeypatch)
+    for _ in range(5):
+        np.testing.assert_array_equal(getattr(robot, quantity)(*inputs, **options), expected)
+    assert len(seen) == 3  # twice until a quick call is put in front, once to learn its kernel
+
+
+def test_quick_calls_of_several_variants_do_not_mix():
+    """Whatever came before, in any order: a variant is never the default of others."""
+    robot = dl.load("ur5")
+    named = [one for one in KEYWORDS if one[0] == "inverse_dynamics"] + [
+        ("inverse_dynamics", (Q, QD, QDD), {}),
+        ("inverse_dynamics", (Q, QD, QDD), {"tip_wrench": None}),
+        ("inverse_dynamics", (Q, QD, QDD), {"tip_wrench": FORCE.tolist()}),
+        ("inverse_dynamics", (Q, QD, QDD), {"formulation": None}),
+        ("inverse_dynamics", (Q, QD, QDD), {"formulation": "silver", "tip_wrench": FORCE}),
+    ]
+    expected = [getattr(dl.load("ur5"), name)(*x, **options) for name, x, options in named]
+    order = np.random.default_rng(0).integers(len(named), size=200)
+    for k in order:
+        name, inputs, options = named[k]
+        np.testing.assert_array_equal(getattr(robot, name)(*inputs, **options), expected[k])
+
+
+def test_frames_are_told_apart_by_quick_calls():
+    robot = dl.load("ur5")
+    for _ in range(4):
+        for frame in robot.frames:
+            np.testing.assert_array_equal(
+                robot.jacobian(Q, frame=frame), robot.kernel("jacobian", frame=frame)(Q)
+            )
+    np.testing.assert_array_equal(robot.jacobian(Q), robot.jacobian(Q, frame="tool"))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"tip_wrong": FORCE}, TypeError, "tip_wrong"),
+        ({"tip_wrench": FORCE[:5]}, ShapeError, r"tip_wrench has shape \(5,\)"),
+        ({"formulation": "gold"}, DalembertError, "gold"),
+        ({"formulation": FORCE}, UnknownNameError, "formulation is a name"),
+        ({"tip_wrench": "silver"}, ShapeError, "expected real numbers"),
+        ({"tip_wrench": FORCE, "qdd": QDD}, TypeError, "multiple values"),
+        ({"t": 0.0}, DalembertError, "takes no 't'"),
+        ({"parameters": {"m": 1.0}}, DalembertError, "'m'"),
+    ],
+)
+def test_quick_calls_refuse_as_the_method_does(options, error, message):
+    robot = dl.load("ur5")
+    for _ in range(4):
+        robot.inverse_dynamics(Q, QD, QDD)
+        robot.inverse_dynamics(Q, QD, QDD, tip_wrench=FORCE)
+        robot.inverse_dynamics(Q, QD, QDD, formulation="silver")
+        with pytest.raises(error, match=message):
+            robot.inverse_dynamics(Q, QD, QDD, **options)
+        with pytest.raises(TypeError):
+            robot.inverse_dynamics(Q, QD, tip_wrench=FORCE)
+
+
+def test_quick_calls_with_keywords_take_batches_precision_and_out():
+    robot, rng = dl.load("ur5"), np.random.default_rng(1)
+    q, qd, qdd, force = rng.normal(size=(4, 7, 6))
+    kernel = robot.kernel("inverse_dynamics", tip_wrench=True)
+    for _ in range(4):
+        robot.inverse_dynamics(Q, QD, QDD, tip_wrench=FORCE)
+        found = robot.inverse_dynamics(q, qd, qdd, tip_wrench=force)
+        np.testing.assert_array_equal(found, kernel(q, qd, qdd, force))
+        found = robot.inverse_dynamics(q, qd, qdd, tip_wrench=FORCE)  # broadcasts
+        np.testing.assert_array_equal(found, kernel(q, qd, qdd, FORCE))
+        single = [x.astype(np.float32) for x in (q, qd, qdd, force)]
+        found = robot.inverse_dynamics(*single[:3], tip_wrench=single[3])
+        assert found.dtype == np.float32
+        out = np.empty(6)
+        assert robot.inverse_dynamics(Q, QD, QDD, tip_wrench=FORCE, out=out) is out
+        np.testing.assert_array_equal(out, kernel(Q, QD, QDD, FORCE))
+
+
+def test_results_that_a_method_names_keep_their_names():
+    """A kernel stands in only for a method that returns what the kernel gives."""
+    robot = dl.load("ur5")
+    for _ in range(4):
+        assert robot.operators(Q).xi.shape == (36, 6)
+        assert robot.operational_space(Q, QD, frame="tool").inertia.shape == (6, 6)
+        robot.evaluate("operators", Q)
+
+
+def test_a_quick_call_with_keywords_travels():
+    robot = dl.load("ur5")
+    for _ in range(4):
+        expected = robot.pose(Q, frame="tool")
+    for back in (pickle.loads(pickle.dumps(robot)).pose, pickle.loads(pickle.dumps(robot.pose))):
+        np.testing.assert_array_equal(back(Q, frame="tool"), expected)
+    assert list(inspect.signature(robot.pose).parameters)[:2] == ["q", "frame"]
+    assert "pose" not in vars(pickle.loads(pickle.dumps(robot)))
+
+
+@pytest.mark.parametrize(
+    "name", ["Robot", "Lagrangian", "Particles", "ContactBody", "Network", "Touching"]
+)
+def test_systems_are_composed_of_few_classes(name):
+    own = [c for c in getattr(dl, name).__mro__ if c.__module__.startswith("dalembert")]
+    assert len(own) <= 4

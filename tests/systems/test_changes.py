@@ -9,9 +9,7 @@ import pytest
 
 import dalembert as dl
 from dalembert.errors import InertiaError, ModelError, UnknownNameError
-from dalembert.model.elements import Elements, Lift, Spring
-from dalembert.model.fluid import Submerged
-from dalembert.model.tendons import Anchor, Segment, Tendon
+from dalembert.model.elements import Anchor, Elements, Lift, Segment, Spring, Submerged, Tendon
 from dalembert.spatial import pose, rotation_from_rpy
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}

@@ -1,6 +1,5 @@
 """What may stand in the energies: SymPy and CasADi, functions, powers, pieces; forces by name."""
 
-import casadi
 import numpy as np
 import pytest
 import sympy
@@ -8,7 +7,7 @@ import sympy
 import dalembert as dl
 
 
-def test_casadi_and_sympy_give_one_system():
+def test_casadi_and_sympy_give_one_system(casadi):
     x, v = casadi.SX.sym("x"), casadi.SX.sym("v")
     sx, sv = sympy.symbols("x v")
     one = dl.Lagrangian([x], (2 + casadi.cos(x)) * v**2, casadi.sqrt(1 + x**2), qd=[v])
@@ -16,6 +15,9 @@ def test_casadi_and_sympy_give_one_system():
     q, qd, qdd = np.random.default_rng(7).uniform(-2, 2, (3, 20, 1))
     ours = one.inverse_dynamics(q, qd, qdd)
     np.testing.assert_allclose(ours, two.inverse_dynamics(q, qd, qdd), rtol=1e-12, atol=1e-12)
+    for system in (one, two):
+        expected = ((2 + np.cos(q)) * qd**2)[:, 0]
+        np.testing.assert_allclose(system.kinetic_energy(q, qd), expected, rtol=1e-12)
 
 
 FUNCTIONS = [

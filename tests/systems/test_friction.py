@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import dalembert as dl
-from dalembert.kernels.program.interpret import interpret
 from dalembert.report.live_part import kernel_of
 from dalembert.systems.friction import coulomb_of, rise, rises, smoothing_width
 from dalembert.systems.lightest import LIGHTER, lightest, mobilities
+from dalembert.tracing.interpret import interpret
 
 STILL = {"duration": 1.0, "dt": 1e-2, "progress": False}
 

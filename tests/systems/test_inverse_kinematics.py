@@ -390,3 +390,46 @@ def test_reflections_and_transposed_poses_are_refused():
         arm.inverse_kinematics(T @ np.diag([-1.0, 1.0, 1.0, 1.0]))
     with pytest.raises(dl.ShapeError, match="last row"):
         arm.inverse_kinematics(T.T)
+
+
+def test_starts_and_targets_broadcast():
+    """Many starts for one target, one start for many targets, and a clash that is named."""
+    robot = dl.load("ur5")
+    rng = np.random.default_rng(2)
+    starts = robot.random_state(rng, 4)[0]
+    T = robot.pose(robot.random_state(rng)[0])
+    many = robot.inverse_kinematics(T, q0=starts)
+    assert many.q.shape == (4, 6) and many.found.shape == (4,) and many.found.all()
+    for q0, q in zip(starts, many.q, strict=True):
+        np.testing.assert_array_equal(robot.inverse_kinematics(T, q0=q0).q, q)
+    grid = robot.inverse_kinematics(np.stack([T, T, T])[:, None], q0=starts)
+    assert grid.q.shape == (3, 4, 6)
+    path = robot.inverse_kinematics(np.stack([T, T]), q0=starts, continuous=True)
+    assert path.q.shape == (4, 2, 6)
+    with pytest.raises(
+        ShapeError, match=r"q0 \(\.\.\., 6\) must broadcast with the targets \(3,\)"
+    ):
+        robot.inverse_kinematics(np.stack([T, T, T]), q0=starts)
+
+
+def test_any_number_of_restarts_is_no_memory():
+    robot = dl.load("planar_2r")
+    T = robot.pose([0.3, 0.8])
+    found = robot.inverse_kinematics(T, restarts=10**9)
+    assert found.found
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_joints_that_do_not_move_the_frame_stay(continuous):
+    """Fingers beyond the tool's link, and a second arm: at q0, or at the neutral posture."""
+    arm = dl.load("ur5")
+    both = arm.merge(dl.load("planar_2r").with_gravity((0, 0, -9.81)), prefix="second_")
+    rng = np.random.default_rng(3)
+    goals = both.pose(both.random_state(rng, 6)[0])
+    goals = np.repeat(goals[:, None], 2, axis=1) if continuous else goals
+    q0 = both.random_state(rng)[0]
+    q, found = both.inverse_kinematics(goals, q0=q0, continuous=continuous)
+    assert found.all()
+    np.testing.assert_array_equal(q[..., 6:], np.broadcast_to(q0[6:], q[..., 6:].shape))
+    q, found = both.inverse_kinematics(goals, continuous=continuous)
+    assert found.all() and not q[..., 6:].any()

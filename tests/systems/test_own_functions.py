@@ -1,12 +1,11 @@
 """Our methods inside a user's functions: constraints, drivers, laws, tasks, Lagrangians."""
 
-import casadi
 import numpy as np
 import pytest
 import sympy
 
 import dalembert as dl
-from dalembert import bridge
+from dalembert import tracing
 
 Q, QD, QDD = np.array([0.4, 0.9]), np.array([0.3, -0.5]), np.array([0.2, 0.7])
 
@@ -19,10 +18,8 @@ def arm():
 SYSTEMS = ("planar_2r", "spherical_pendulum", "particle", "four_bar", "rolling_disk")
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_every_quantity_accepts_symbols(name):
-    """By every formulation, CasADi's arrays and SX, and the value is that of the kernel."""
-    system = dl.load(name)
+def compare_quantities(system, formulations, convert):
+    """The value of every quantity on symbols, after `convert`, is that of the kernel."""
     seen, rng = system.dynamics, np.random.default_rng(1)
     q, qd, qdd = system.random_state(rng)
     known = {"q": q, "to": q, "qd": qd, "qdd": qdd}
@@ -31,20 +28,33 @@ def test_every_quantity_accepts_symbols(name):
         static = {k: w for k, w in words.items() if k in quantity.static}
         shapes = {x: seen.shape(seen.inputs[x]) for x in quantity.inputs}
         values = [known.get(x, rng.normal(size=shape)) for x, shape in shapes.items()]
-        for way in quantity.formulations:
+        for way in [*quantity.formulations][:formulations]:
             given = {"formulation": way.name, **static}
             try:
                 expected = system.evaluate(quantity.name, *values, **given)
             except dl.DalembertError:
                 continue  # has no meaning for this system
-            symbols = [bridge.symbol(x, *shape) for x, shape in shapes.items()]
-            for arguments in (symbols, [x.to_casadi() for x in symbols]):
-                found = system.evaluate(quantity.name, *arguments, **given)
-                found = found if isinstance(found, tuple) else (found,)
-                expected = expected if isinstance(expected, tuple) else (expected,)
-                numbers = bridge.Function(symbols, list(found))(*values)
-                for a, b in zip(numbers, expected, strict=True):
-                    np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7, err_msg=quantity.name)
+            arguments = [convert(tracing.symbol(x, *shape)) for x, shape in shapes.items()]
+            expected = expected if isinstance(expected, tuple) else (expected,)
+            found = system.evaluate(quantity.name, *arguments, **given)
+            found = found if isinstance(found, tuple) else (found,)
+            ours = [
+                tracing.adopted(x).reshape(shape)
+                for x, shape in zip(arguments, shapes.values(), strict=True)
+            ]
+            numbers = tracing.Function(ours, [*map(tracing.adopted, found)])(*values)
+            for a, b in zip(numbers, expected, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7, err_msg=quantity.name)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_quantity_accepts_symbols(name):
+    compare_quantities(dl.load(name), None, lambda x: x)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_quantity_accepts_symbols_of_casadi(casadi, name):
+    compare_quantities(dl.load(name), 1, tracing.exported)
 
 
 def test_a_constraint_a_rolling_row_and_a_driver(arm):
@@ -93,7 +103,7 @@ def test_laws_call_the_robot(arm):
 
     asked = dl.simulate(arm, Q, QD, law, duration=0.3, dt=0.01)
     np.testing.assert_allclose(asked.q, compiled.q, atol=1e-9)
-    q, qd = bridge.symbol("q", 2), bridge.symbol("qd", 2)
+    q, qd = tracing.symbol("q", 2), tracing.symbol("qd", 2)
     pushed = dl.Lagrangian(q, arm.kinetic_energy(q, qd), forces=spring(arm, q, qd), qd=qd)
     alone = dl.simulate(pushed, Q, QD, duration=0.3, dt=0.01)
     np.testing.assert_allclose(alone.q, compiled.q, atol=1e-9)
@@ -119,26 +129,24 @@ def made_with(q, qd, arm):
     return dl.Lagrangian(q, arm.kinetic_energy(q, qd), arm.potential_energy(q) + pulled, qd=qd)
 
 
-LETTERS = {
-    "SX": lambda: (casadi.SX.sym("q", 2), casadi.SX.sym("qd", 2)),
-    "list of SX": lambda: ([casadi.SX.sym(x) for x in "ab"], [casadi.SX.sym(x) for x in "cd"]),
-    "SymPy": lambda: (list(sympy.symbols("a b")), list(sympy.symbols("c d"))),
-    "matrix of SymPy": lambda: (
-        sympy.Matrix(sympy.symbols("a b")),
-        sympy.Matrix(sympy.symbols("c d")),
-    ),
-}
-
-
-@pytest.mark.parametrize("letters", LETTERS)
-def test_lagrangians_of_a_robots_energies(arm, letters):
+def check_lagrangian(q, qd, arm):
     arm.kinetic_energy(Q, QD), arm.pose(Q)  # quick calls on numbers are there already
-    system = made_with(*LETTERS[letters](), arm)
+    system = made_with(q, qd, arm)
     h = 1e-6
     ends = [[3.5 * arm.pose(Q + s * h * e)[0, 3] ** 2 for s in (-1, 1)] for e in np.eye(2)]
     pull = np.array([(high - low) / (2 * h) for low, high in ends])
     expected = arm.inverse_dynamics(Q, QD, QDD) + pull
     np.testing.assert_allclose(system.inverse_dynamics(Q, QD, QDD), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [list, sympy.Matrix])
+def test_lagrangians_of_a_robots_energies(arm, kind):
+    check_lagrangian(kind(sympy.symbols("a b")), kind(sympy.symbols("c d")), arm)
+
+
+def test_lagrangians_of_a_robots_energies_in_casadi(casadi, arm):
+    check_lagrangian(casadi.SX.sym("q", 2), casadi.SX.sym("qd", 2), arm)
+    check_lagrangian([casadi.SX.sym(x) for x in "ab"], [casadi.SX.sym(x) for x in "cd"], arm)
 
 
 def test_sympy_in_sympy_out(arm):
@@ -163,12 +171,12 @@ def test_dynamics_inside_functions():
         rng = np.random.default_rng(3)
         q, qd, _ = system.random_state(rng)
         tau = rng.normal(size=system.nv)
-        x = bridge.symbol("x", system.nv)
+        x = tracing.symbol("x", system.nv)
         found = system.forward_dynamics(q, qd, x)
         several = found if isinstance(found, tuple) else (found,)
         expected = system.forward_dynamics(q, qd, tau)
         expected = expected if isinstance(expected, tuple) else (expected,)
-        for a, b in zip(bridge.Function([x], several)(tau), expected, strict=True):
+        for a, b in zip(tracing.Function([x], several)(tau), expected, strict=True):
             np.testing.assert_allclose(a, b, atol=1e-9)
 
 
@@ -188,9 +196,12 @@ def test_motions_of_a_mechanism_call_a_robot(arm):
         np.testing.assert_allclose(state.v[2], slope, atol=1e-8)
 
 
-def test_what_cannot_be_traced_is_said(arm):
+def test_matrix_symbols_of_casadi_are_refused(casadi, arm):
     with pytest.raises(dl.ShapeError, match=r"casadi_function\('pose'\)"):
         arm.pose(casadi.MX.sym("q", 2))
+
+
+def test_what_cannot_be_traced_is_said(arm):
     with pytest.raises(dl.ShapeError, match="q has 3 entries of SymPy, expected 2"):
         arm.pose(sympy.symbols("a b c"))
     with pytest.raises(dl.ShapeError, match="expected real numbers"):

@@ -2,7 +2,6 @@
 
 import pickle
 
-import casadi
 import numpy as np
 import pytest
 import sympy
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dalembert as dl
-from dalembert.zoo import spherical_pendulum
+from dalembert.zoo.energies import CHARTS, spherical_pendulum
 from tests.systems.examples import double_pendulum, rk4
 
 CLOSE = {"rtol": 1e-11, "atol": 1e-11}  # two dozen operations on numbers of order ten
@@ -75,21 +74,22 @@ def test_velocities_and_accelerations_are_slopes():
     v = (system.positions(late[0]) - system.positions(early[0])) / (2 * h)
     a = (system.velocities(*late) - system.velocities(*early)) / (2 * h)
     np.testing.assert_allclose(system.velocities(q, qd), v, atol=1e-9)  # h² and ε/h
+    np.testing.assert_allclose(system.virtual_displacements(q, qd), v, atol=1e-9)  # δq = q̇ dt
     np.testing.assert_allclose(system.accelerations(q, qd, qdd), a, atol=1e-9)
 
 
-@pytest.mark.parametrize("chart", list(spherical_pendulum.CHARTS))
+@pytest.mark.parametrize("chart", list(CHARTS))
 def test_spherical_pendulum_from_its_positions(chart):
     """A particle on the sphere is the Lagrangian with the energies of 000 p.10."""
-    a, b = casadi.SX.sym("a"), casadi.SX.sym("b")
-    l, sin, cos = 0.7, casadi.sin, casadi.cos
+    a, b = sympy.symbols("a b")
+    l, sin, cos = 0.7, sympy.sin, sympy.cos
     r = {
         "polar": [l * sin(a) * cos(b), l * sin(a) * sin(b), -l * cos(a)],
         "latitude": [l * cos(a) * cos(b), l * cos(a) * sin(b), l * sin(a)],
-        "cartesian": [a, b, -casadi.sqrt(l**2 - a**2 - b**2)],
+        "cartesian": [a, b, -sympy.sqrt(l**2 - a**2 - b**2)],
     }[chart]
     points = dl.Particles([1.3], [r], [a, b], gravity=[0, 0, -9.81])
-    energies = spherical_pendulum.build(1.3, l, chart=chart)
+    energies = spherical_pendulum(1.3, l, chart=chart)
     rng = np.random.default_rng(3)
     q, qd, qdd = rng.uniform(0.1, 0.4, (3, 30, 2))
     for name, inputs in {
@@ -100,6 +100,9 @@ def test_spherical_pendulum_from_its_positions(chart):
     }.items():
         ours, theirs = (getattr(x, name)(*inputs) for x in (points, energies))
         np.testing.assert_allclose(ours, theirs, err_msg=name, **CLOSE)
+    place = sympy.lambdify([a, b], [r])
+    expected = [place(*x) for x in q]
+    np.testing.assert_allclose(points.positions(q), expected, **CLOSE)
 
 
 def test_batches_and_pickles():
@@ -113,7 +116,7 @@ def test_batches_and_pickles():
     np.testing.assert_array_equal(again.positions(q), system.positions(q))
 
 
-def test_parameters_reach_masses_lengths_and_gravity():
+def test_parameters_reach_masses_lengths_and_gravity(casadi):
     l, x = dl.Parameter("l", 2.0), casadi.SX.sym("x")
     bob = [l * casadi.sin(x), -l * casadi.cos(x)]
     system = dl.Particles([dl.Parameter("m", 3.0)], [bob], [x], gravity=[0, -dl.Parameter("g")])

@@ -7,7 +7,13 @@ import pytest
 from scipy.optimize import brentq
 
 import dalembert as dl
-from dalembert.errors import FormulationError, ParameterError, ShapeError, UnknownNameError
+from dalembert.errors import (
+    ConstraintError,
+    FormulationError,
+    ParameterError,
+    ShapeError,
+    UnknownNameError,
+)
 
 PALLETISER = Path(__file__).parents[1] / "robots" / "palletiser.urdf"
 
@@ -48,7 +54,9 @@ def test_elbow_and_shoulder_of_a_puma(puma):
     assert "is in the plane of the axes of 'joint1' and 'joint2'" in shoulder.reasons[0]
     side = [-np.sin(0.1), np.cos(0.1), 0.0]  # across the arm
     np.testing.assert_allclose(abs(shoulder.lost[0, :3] @ side), 1.0, atol=1e-6)
-    assert str(shoulder).startswith("singular: 'tool' cannot move along (-0.1, 0.995, 0), since")
+    assert str(shoulder).startswith(
+        "singular in pose: 'tool' cannot move along (-0.1, 0.995, 0), since"
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,7 +80,7 @@ def test_lost_directions_are_wrenches_that_no_joint_feels(puma):
         np.testing.assert_allclose(J @ found.motions.T, 0.0, atol=1e-9)
     regular = puma.singularity(Q)
     assert not regular and regular.lost.shape == (0, 6)
-    assert str(regular) == "regular: 'tool' moves in 6 directions, as usual"
+    assert str(regular) == "regular: the pose of 'tool' moves in 6 directions, as usual"
 
 
 def test_redundant_and_lesser_arms_are_judged_by_what_is_usual():
@@ -133,3 +141,110 @@ def test_operational_space_at_a_singular_posture_says_what_is_lost():
     both = arm.operational_space(np.stack([bad, good]), np.zeros((2, 6)))
     assert np.isnan(both.inertia[0]).any()
     np.testing.assert_allclose(both.inertia[1], arm.operational_space(good, np.zeros(6)).inertia)
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        *((name, "position") for name in ("pendulum", "planar_2r", "rp", "elbow_3r")),
+        *((name, "pose") for name in ("scara", "ur5", "panda")),
+    ],
+)
+def test_one_default_task_for_all_that_a_frame_can_do(name, task):
+    robot = dl.load(name)
+    q = robot.random_state(np.random.default_rng(1))[0]
+    assert robot.default_task() == task and robot.singularity(q).task == task
+    assert robot.manipulability(q) == robot.manipulability(q, task=task)
+    assert robot.reference("manipulability", q) == robot.reference("manipulability", q, task=task)
+    part = "position" if task == "pose" else task  # an ellipsoid has one unit
+    for method in (robot.velocity_ellipsoid, robot.force_ellipsoid):
+        np.testing.assert_array_equal(method(q)[0], method(q, task=part)[0])
+    if robot.nv > 1:
+        gradient = robot.manipulability_gradient(q, task=task)
+        np.testing.assert_array_equal(robot.manipulability_gradient(q), gradient)
+
+
+def test_a_stretched_arm_is_singular_by_default():
+    """The textbook's planar 2R arm, and a wrist, whose orientation is what it is for."""
+    arm = dl.load("planar_2r")
+    stretched = arm.singularity([0.1, 0.0])
+    assert stretched and str(stretched).startswith("singular in position: 'tool' cannot move along")
+    assert arm.manipulability([0.1, 0.0]) < 1e-12 < arm.manipulability([0.1, 0.5])
+    assert not arm.singularity([0.1, 0.5])
+    axes = [(0, 0, 1), (0, 1, 0), (0, 0, 1)]
+    rows = [
+        {"name": f"l{k}", "parent": f"l{k - 1}" if k else None, "mass": 1.0, "inertia": np.eye(3)}
+        | {"joint": {"type": "revolute", "axis": axis}}
+        for k, axis in enumerate(axes)
+    ]
+    wrist = dl.Robot.from_links(rows)
+    assert wrist.default_task() == "orientation" and wrist.singularity([0.1, 0.0, 0.3])
+
+
+def test_open_parameters_do_not_change_the_default_task():
+    assert dl.symbolic_model("planar_2r").default_task() == "position"
+
+
+def test_closed_chains_have_singular_postures():
+    """A four-bar's coupler point moves one way, as usual; a folded one has a dead point."""
+    linkage = dl.load("four_bar")
+    q = linkage.neutral()
+    regular = linkage.singularity(q, "coupler_tip")
+    assert not regular and (regular.task, regular.rank) == ("position", 1)
+    with pytest.raises(ConstraintError, match=r"open by .*take q = assemble"):
+        linkage.singularity(q + 0.1, "coupler_tip")
+    with pytest.raises(UnknownNameError, match="nothing"):
+        linkage.singularity(q, "nothing")
+
+
+def test_a_stretched_leg_of_a_closed_chain_is_singular():
+    """Five bars in the plane: where one leg is stretched, the point at its end loses a way."""
+    closed = five_bar()
+    regular = closed.singularity(closed.assemble([0.8, 0.9, 2.0]), "tip")
+    assert not regular and (regular.task, regular.rank) == ("position", 2)
+    q = closed.assemble([np.pi / 4, 0.0, 2.0], fixed=["a", "b"])
+    stretched = closed.singularity(q, "tip")
+    assert (bool(stretched), stretched.rank, stretched.usual_rank) == (True, 1, 2)
+    np.testing.assert_allclose(np.abs(stretched.lost[0, :2]), [np.sqrt(0.5)] * 2, atol=1e-9)
+    assert str(stretched) == "singular in position: 'tip' cannot move along (0.707, 0.707, 0)"
+    assert np.abs(closed.jacobian(q) @ stretched.motions.T).max() < 1e-9
+
+
+def five_bar():
+    """Two links of 1 m, a third whose pivot is 2 m away, and a rod of 1 m between their ends."""
+    turn, body = {"type": "revolute"}, {"mass": 1.0, "com": (0.5, 0, 0), "inertia": 0.1 * np.eye(3)}
+    one, two = (dl.spatial.pose(p=[x, 0.0, 0.0]) for x in (1.0, 2.0))
+    rows = [
+        {"name": "a", "joint": turn, **body},
+        {"name": "b", "parent": "a", "joint": {**turn, "origin": one}, **body},
+        {"name": "c", "joint": {**turn, "origin": two}, **body},
+    ]
+    robot = dl.Robot.from_links(rows, tool=one, tool_link="b", frames={"tip": ("b", one)})
+
+    def rod(q):
+        x = np.cos(q[0]) + np.cos(q[0] + q[1]) - 2.0 - np.cos(q[2])
+        y = np.sin(q[0]) + np.sin(q[0] + q[1]) - np.sin(q[2])
+        return 0.5 * (x * x + y * y - 1.0)
+
+    return dl.Constrained(robot, [dl.Holonomic(rod, name="rod")], guess=[0.8, 0.9, 2.0])
+
+
+def test_a_dead_point_of_the_constraints_is_singular():
+    """A folded parallelogram: all links in one line, where the constraints lose rank."""
+    turn, body = {"type": "revolute"}, {"mass": 1.0, "com": (0.5, 0, 0), "inertia": 0.1 * np.eye(3)}
+    one = dl.spatial.pose(p=[1.0, 0.0, 0.0])
+    rows = [
+        {"name": "a", "joint": turn, **body},
+        {"name": "b", "parent": "a", "joint": {**turn, "origin": one}, **body},
+        {"name": "c", "joint": {**turn, "origin": one}, **body},
+    ]
+    robot = dl.Robot.from_links(rows, tool=one, tool_link="b")
+
+    def closing(q):
+        x = np.cos(q[0]) + np.cos(q[0] + q[1]) - 1.0 - np.cos(q[2])
+        return np.stack([x, np.sin(q[0]) + np.sin(q[0] + q[1]) - np.sin(q[2])])
+
+    closed = dl.Constrained(robot, [dl.Holonomic(closing, name="loop")], guess=[0.8, -0.8, 0.8])
+    assert not closed.singularity(closed.assemble([0.8, -0.8, 0.8], fixed=["a"]))
+    folded = closed.singularity(np.zeros(3))
+    assert folded and "the constraints lose rank" in str(folded)

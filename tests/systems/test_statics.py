@@ -6,7 +6,7 @@ import sympy
 
 import dalembert as dl
 from dalembert.systems.statics import equilibria
-from dalembert.zoo import spherical_pendulum
+from dalembert.zoo import energies
 from tests.systems.examples import double_pendulum, pendulum
 
 
@@ -60,7 +60,7 @@ def test_virtual_work_vanishes_at_rest():
 
 
 def test_virtual_work_of_generalised_forces():
-    system = spherical_pendulum.build()
+    system = energies.spherical_pendulum()
     work = dl.virtual_work(system, [0.1, 0.2], [[1.0, 2.0], [3.0, 4.0]], [0.1, 0.01])
     np.testing.assert_allclose(work, [0.12, 0.34], rtol=1e-15)
     with pytest.raises(dl.ShapeError, match="dq has shape"):

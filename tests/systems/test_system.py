@@ -10,9 +10,8 @@ from dalembert.formulations import Formulation, Quantity
 from dalembert.kernels.program.trace import trace
 from dalembert.model.coupling import Follow, couple
 from dalembert.systems.carried import Carried
-from dalembert.systems.evaluator import Evaluator
-from dalembert.systems.system import dynamics
-from dalembert.zoo import spherical_pendulum
+from dalembert.systems.system import System, dynamics
+from dalembert.zoo import energies
 from tests.systems.examples import double_pendulum, pendulum
 
 
@@ -42,7 +41,7 @@ SYSTEMS = {
     "puma560": lambda: dl.load("puma560"),
     "ball": ball,
     "double_pendulum": double_pendulum,
-    "spherical_pendulum": spherical_pendulum.build,
+    "spherical_pendulum": energies.spherical_pendulum,
     "driven": lambda: pendulum(0.3),
 }
 
@@ -111,11 +110,11 @@ def test_a_catalogue_of_its_own():
         def parameter_values(self, given=None):
             return np.zeros(0)
 
-    found = Evaluator(Drifting()).evaluate("drift", np.zeros(2), np.array([[1.0, 2.0]]))
+    found = System(Drifting()).evaluate("drift", np.zeros(2), np.array([[1.0, 2.0]]))
     np.testing.assert_array_equal(found, [[2.0, 3.0]])
 
 
 def test_names_of_coordinates():
     assert dynamics(ball()).coordinates == tuple(f"ball[{k}]" for k in range(4))
     assert dynamics(ball()).velocities == tuple(f"ball[{k}]" for k in range(3))
-    assert dynamics(spherical_pendulum.build()).coordinates == ("theta", "phi")
+    assert dynamics(energies.spherical_pendulum()).coordinates == ("theta", "phi")

@@ -1,6 +1,5 @@
 """Lagrangians with time and with parts linear in the velocity, against SymPy's own derivation."""
 
-import casadi
 import numpy as np
 import pytest
 import sympy
@@ -74,6 +73,13 @@ def by_sympy(q, K, U):
     return lambda *state: [np.asarray(x, dtype=float) for x in compiled(*state)]
 
 
+def energies_of(q, K, U):
+    """(T, V) as functions of (q, q̇, t), as they are given."""
+    names = sympy.symbols(f"q0:{len(q)}"), sympy.symbols(f"v0:{len(q)}")
+    table = [*zip([x.diff(T) for x in q], names[1], strict=True), *zip(q, names[0], strict=True)]
+    return sympy.lambdify([*names, T], [sympy.sympify(e).subs(table) for e in (K, U)], "numpy")
+
+
 def random_states(n, count=6):
     rng = np.random.default_rng(3)
     return [(*rng.normal(size=(3, n)), float(rng.uniform(0.0, 3.0))) for _ in range(count)]
@@ -84,18 +90,29 @@ def test_equations_are_those_of_sympy(name):
     q, K, U = SYSTEMS[name]()
     system, oracle = dl.Lagrangian(q, K, U), by_sympy(q, K, U)
     moving = system.dynamics.moving
+    given = energies_of(q, K, U)
     for x, v, a, t in random_states(len(q)):
         then = {"t": t} if moving else {}
         tau, M, p, E = oracle(x, v, a, t)
         for way in ("euler_lagrange", "christoffel"):
-            found = system.inverse_dynamics(x, v, a, way, **then)
+            found = system.inverse_dynamics(x, v, a, formulation=way, **then)
             np.testing.assert_allclose(found, tau.ravel(), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(system.mass_matrix(x, **then), M, rtol=1e-13)
         np.testing.assert_allclose(system.generalized_momentum(x, v, **then), p.ravel(), atol=1e-13)
-        # K + U is Jacobi's energy q̇·∂L/∂q̇ − L, and K is ½ q̇ᵀM q̇
-        kinetic = system.kinetic_energy(x, v, **then)
-        np.testing.assert_allclose(kinetic, 0.5 * v @ M @ v, rtol=1e-12, atol=1e-13)
-        total = kinetic + system.potential_energy(x, **then)
+        # T and V are those that were given, but for what V has with q̇; T₂ is ½ q̇ᵀM q̇
+        T, V = given(x, v, t), given(x, 0 * v, t)[1]
+        kinetic, parts = (
+            system.kinetic_energy(x, v, **then),
+            system.kinetic_energy_parts(x, v, **then),
+        )
+        np.testing.assert_allclose(kinetic, T[0], rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(sum(parts), T[0], rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(parts.T2, 0.5 * v @ M @ v, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(parts.T0, given(x, 0 * v, t)[0], rtol=1e-12, atol=1e-13)
+        potential = system.potential_energy(x, **then)
+        np.testing.assert_allclose(potential, V, rtol=1e-12, atol=1e-13)
+        # T₂ − T₀ + V is Jacobi's energy q̇·∂L/∂q̇ − L
+        total = parts.T2 - parts.T0 + potential
         np.testing.assert_allclose(total, E.item(), rtol=1e-12, atol=1e-12)
         bias = oracle(x, v, 0 * a, t)[0].ravel()
         np.testing.assert_allclose(system.bias(x, v, **then), bias, rtol=1e-12, atol=1e-12)
@@ -132,8 +149,15 @@ def test_simulation_follows_sympys_equations(name):
     run = dl.simulate(system, *start, duration=1.0, method="DOP853", rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(run.q[-1], expected.y[:n, -1], rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(run.qd[-1], expected.y[n:, -1], rtol=1e-8, atol=1e-9)
-    # d(K + U)/dt = −∂L/∂t: what moves the coordinates is counted as work
+    # d(T₂ − T₀ + V)/dt = −∂L/∂t: what moves the coordinates is counted as work
     assert abs(run.balance).max() < 1e-8
+    kinetic, potential = energies_of(q, K, U)(run.q.values.T, run.qd.values.T, run.time.values)
+    np.testing.assert_allclose(run.kinetic, kinetic, rtol=1e-12, atol=1e-12)
+    if name != "generalised_potential":  # of which V has a part with q̇
+        np.testing.assert_allclose(run.potential, potential, rtol=1e-12, atol=1e-12)
+    gained = (run.work - run.dissipated).values
+    energy = (run.jacobi if "jacobi" in run else run.kinetic + run.potential).values
+    np.testing.assert_allclose(energy - energy[0], gained, atol=1e-8)
     if not system.dynamics.moving:
         assert abs(run.work).max() == 0.0
 
@@ -171,7 +195,7 @@ def test_particles_in_moving_places_are_the_lagrangian():
         np.testing.assert_allclose(points.dalembert(x, v, a, t=t), -tau, atol=1e-12)
 
 
-def test_time_of_casadi_and_plain_symbols():
+def test_time_of_casadi_and_plain_symbols(casadi):
     """`time` names the symbol where coordinates are no functions of one."""
     x, v, t = casadi.SX.sym("x"), casadi.SX.sym("v"), casadi.SX.sym("t")
     one = dl.Lagrangian([x], (1 + t) * v**2 / 2 + t * x * v, casadi.sin(t) * x, qd=[v], time=t)
@@ -269,3 +293,29 @@ def test_pickles_and_digests_keep_the_time():
     assert again == system and again.dynamics.moving and again.dynamics.gyroscopic
     x, v = np.array([0.2, 0.3]), np.array([0.1, 0.5])
     assert (again.bias(x, v, t=0.7) == system.bias(x, v, t=0.7)).all()
+
+
+def test_energies_of_a_hoop_are_those_that_were_given():
+    """T has the hoop's ½ m R² ω² sin²θ, V only the weight; Jacobi's energy is conserved, T + V not."""
+    R, g, omega, m = 0.5, 9.81, 6.0, 0.2
+    K = m * R**2 * (TH.diff() ** 2 + omega**2 * sin(TH) ** 2) / 2
+    bead = dl.Lagrangian([TH], K, -m * g * R * cos(TH))
+    x, v = np.array([0.7]), np.array([1.3])
+    parts = bead.kinetic_energy_parts(x, v)
+    carried = m * R**2 * omega**2 * np.sin(0.7) ** 2 / 2
+    np.testing.assert_allclose(parts, [m * R**2 * 1.3**2 / 2, 0.0, carried], rtol=1e-14)
+    np.testing.assert_allclose(bead.kinetic_energy(x, v), sum(parts), rtol=1e-14)
+    np.testing.assert_allclose(bead.potential_energy(x), -m * g * R * np.cos(0.7), rtol=1e-14)
+    assert dl.equilibrium(bead, guess=[0.0]).potential_energy == pytest.approx(-m * g * R)
+    rod = dl.Holonomic(lambda q: np.stack([np.sin(q[0]) - np.sin(0.7)]), name="rod")
+    closed = dl.Constrained(bead, [rod], guess=x)
+    assert closed.kinetic_energy_parts(x, v) == parts
+    run = dl.simulate(bead, x, v, duration=0.5, dt=0.05)
+    assert abs(run.balance).max() < 1e-9 and np.ptp(run.jacobi.values) < 1e-9
+    assert np.ptp((run.kinetic + run.potential).values) > 0.1
+
+
+def test_a_robot_has_all_of_its_kinetic_energy_in_the_second_degree():
+    arm = dl.load("planar_2r")
+    parts = arm.kinetic_energy_parts([0.1, 0.2], [0.3, 0.4])
+    assert arm.kinetic_energy([0.1, 0.2], [0.3, 0.4]) == parts.T2 and parts.T1 == parts.T0 == 0.0

@@ -79,3 +79,6 @@ def test_two_bar_arm_is_the_lagrangian_of_its_notes():
         np.testing.assert_allclose(
             robot.reference("inverse_dynamics", q, qd, qdd), T, rtol=1e-12, atol=1e-12
         )
+        np.testing.assert_allclose(
+            robot.reference("forward_dynamics", q, qd, T), qdd, rtol=1e-10, atol=1e-10
+        )

@@ -5,7 +5,8 @@ import inspect
 import numpy as np
 import pytest
 
-from dalembert import zoo
+import dalembert as dl
+from dalembert import spatial, zoo
 
 Q = np.random.default_rng(2).uniform(-2.0, 2.0, (20, 4))
 QD = np.random.default_rng(3).uniform(-2.0, 2.0, (20, 4))
@@ -21,7 +22,7 @@ def defaults(name):
 def test_pendulum_equation():
     """m l² θ̈ + m g l sin θ = τ (000 p.9), and the bob is at (l sin θ, −l cos θ)."""
     m, l, g = 1.3, 0.7, 9.81
-    robot = zoo.entry("pendulum").build(m=m, l=l)
+    robot = dl.load("pendulum", m=m, l=l)
     theta, rate, acceleration = Q[:, :1], QD[:, :1], Q[:, 1:2]
     expected = m * l**2 * acceleration + m * g * l * np.sin(theta)
     np.testing.assert_allclose(robot.inverse_dynamics(theta, rate, acceleration), expected, **CLOSE)
@@ -32,7 +33,7 @@ def test_pendulum_equation():
 def test_planar_2r_equation_of_motion():
     """M with α, β, δ and the Coriolis terms of 000 p.19."""
     p = defaults("planar_2r") | {"m2": 1.7, "r2": 0.4, "l1": 0.9}
-    robot = zoo.entry("planar_2r").build(**p)
+    robot = dl.load("planar_2r", **p)
     alpha = p["Iz1"] + p["Iz2"] + p["m1"] * p["r1"] ** 2 + p["m2"] * (p["l1"] ** 2 + p["r2"] ** 2)
     beta = p["m2"] * p["l1"] * p["r2"]
     delta = p["Iz2"] + p["m2"] * p["r2"] ** 2
@@ -58,8 +59,26 @@ def test_rp_equation_of_motion():
         np.testing.assert_allclose(robot.bias(q, qd), np.add(V, G), **CLOSE)
 
 
+def test_elbow_3r_by_its_screws():
+    """Screws, poses and inertias of 000 p.27, misprints corrected, make the arm of the zoo."""
+    p = defaults("elbow_3r")
+    l0, l1, l2 = p["l0"], p["l1"], p["l2"]
+    places = ((0.0, p["r0"]), (p["r1"], l0), (l1 + p["r2"], l0))
+    robot = dl.Robot.from_screws(
+        [[0, 0, 0, 0, 0, 1], [0, -l0, 0, -1, 0, 0], [0, -l0, l1, -1, 0, 0]],
+        [spatial.pose(p=[0.0, y, z]) for y, z in places],
+        [(p[f"m{k}"], np.diag([p[f"I{x}{k}"] for x in "xyz"])) for k in (1, 2, 3)],
+        tool=spatial.pose(p=[0.0, l1 + l2, l0]),
+        gravity=[0.0, 0.0, -p["g"]],
+    )
+    q, qd, other = Q[:, :3], QD[:, :3], dl.load("elbow_3r")
+    np.testing.assert_allclose(robot.mass_matrix(q), other.mass_matrix(q), **CLOSE)
+    np.testing.assert_allclose(robot.bias(q, qd), other.bias(q, qd), **CLOSE)
+    np.testing.assert_allclose(robot.pose(q), other.pose(q), **CLOSE)
+
+
 def test_elbow_3r_matrix_and_heights():
-    """M of 000 p.30 with M₂₂ = I_x2 + I_x3 + m₃l₁² + m₂r₁² + …, N = ∂V/∂θ of p.29."""
+    """M of 000 p.30 with M₂₂ = I_x2 + I_x3 + m₃l₁² + m₂r₁² + …, V and N = ∂V/∂θ of p.29."""
     p = defaults("elbow_3r")
     l1, r1, r2, m2, m3 = p["l1"], p["r1"], p["r2"], p["m2"], p["m3"]
     robot = zoo.entry("elbow_3r").build()
@@ -74,6 +93,9 @@ def test_elbow_3r_matrix_and_heights():
         lift = -m3 * p["g"] * r2 * c23
         N = [0.0, lift - p["g"] * (m2 * r1 + m3 * l1) * c2, lift]
         M = [[M11, 0.0, 0.0], [0.0, M22, M23], [0.0, M23, M33]]
+        heights = p["r0"], p["l0"] - r1 * s2, p["l0"] - l1 * s2 - r2 * s23
+        V = p["g"] * np.dot([p["m1"], m2, m3], heights)
+        np.testing.assert_allclose(robot.potential_energy(q), V, **CLOSE)
         np.testing.assert_allclose(robot.mass_matrix(q), M, **CLOSE)
         np.testing.assert_allclose(robot.gravity_torque(q), N, **CLOSE)
 

@@ -2,99 +2,81 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.cli.coordinates import WRENCH, coordinates, parse
-from dalembert.cli.output import console, number, print_json, say, show, table, write_csv
-from dalembert.cli.report import FOLDER, name_page
-from dalembert.cli.simulate import require_writable, write
-from dalembert.cli.subject import load
+from dalembert.cli.inputs import WRENCH, coordinates, load_changed, parse
+from dalembert.cli.output import console, number, print_json, say, show, table
+from dalembert.cli.results import (
+    MOTIONS,
+    named,
+    require_writable,
+    say_written,
+    write,
+    write_csv,
+    write_run_page,
+)
 from dalembert.errors import SettingError
-from dalembert.report.page import write_page
-from dalembert.report.runs import run_page
 from dalembert.simulation.along import peaks, torques_along
 from dalembert.simulation.log import read_log
 from dalembert.systems.system import System
-from dalembert.text import file_name, visible
+from dalembert.text import visible
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import InverseOptions
 
 
-@dataclass(frozen=True)
-class Motion:
-    """What the command line says of a motion in a file."""
-
-    csv: Path | None = None
-    out: Path | None = None
-    report: bool = False
-    dt: float | None = None
-    lowpass: float | None = None
-    actuators: str | None = None
-    ignore_others: bool = False
-    tip_wrench: str | None = None
-    formulation: str | None = None
+def refuse_mixed(options: InverseOptions) -> None:
+    """Options of a motion are not for one state, nor those of a state for a motion."""
+    wrong, why = ["q", "qd", "qdd", "table"], "is not for --csv"
+    if options.csv is None:
+        wrong = ["out", "report", "dt", "lowpass", "actuators", "ignore_others"]
+        why = "needs a motion: --csv FILE"
+    for name in wrong:
+        if getattr(options, name) not in (None, False):
+            raise SettingError(f"--{name.replace('_', '-')} {why}")
 
 
-class Made(NamedTuple):
-    """A motion with its torques, and the largest of them."""
-
-    run: Any
-    peaks: Any
-
-
-def refuse_mixed(motion: Motion, state: dict[str, Any]) -> bool:
-    """Whether a motion is asked for; a state beside it, or its options without it, are errors."""
-    options = {
-        "--out": motion.out,
-        "--report": motion.report or None,
-        "--dt": motion.dt,
-        "--lowpass": motion.lowpass,
-        "--actuators": motion.actuators,
-        "--ignore-others": motion.ignore_others or None,
-    }
-    for given, other, why in (
-        (motion.csv is not None, {f"--{k}": v for k, v in state.items()}, "is not for --csv"),
-        (motion.csv is None, options, "needs a motion: --csv FILE"),
-    ):
-        wrong = [name for name, value in other.items() if value is not None]
-        if given and wrong:
-            raise SettingError(f"{wrong[0]} {why}")
-    return motion.csv is not None
-
-
-def along(name: str, motion: Motion, degrees: bool, as_json: bool) -> None:
+def along(options: InverseOptions) -> None:
     """Read the motion, compute its torques, compare them with limits, and write what is asked."""
-    system = load(name).compiled
-    if motion.out is not None:
-        require_writable(motion.out, (".csv", ".nc", ".zarr"))
-    made = _made(system, motion, degrees)
-    if motion.out is not None:
-        _write(made.run, motion.out)
-    page = _page(system, made.run, motion) if motion.report else None
-    if as_json:
-        print_json(_facts(made, motion, page))
+    system = load_changed(options).compiled
+    require_writable(options.out, MOTIONS)
+    run = _torques(system, options)
+    found = peaks(run)
+    if options.out is not None:
+        _write(run, options.out)
+    page = None
+    if options.report:
+        assert options.csv is not None
+        page = write_run_page(run, system.robot, options.out, options.csv.stem)
+    if options.json:
+        print_json(_facts(run, found) | named(out=options.out, report=page))
         return
-    _show(system, made, motion)
-    if page is not None:
-        name_page(console(), page, page.stat().st_size)
+    _show(system, run, found)
+    say_written(options.out, page)
 
 
-def _made(system: System, motion: Motion, degrees: bool) -> Made:
-    assert motion.csv is not None
-    others = "ignore" if motion.ignore_others else "refuse"
+def _torques(system: System, options: InverseOptions) -> Any:
+    """The motion of the file with the torques along it."""
+    assert options.csv is not None
+    others = "ignore" if options.ignore_others else "refuse"
     log = read_log(
-        motion.csv, system, degrees=degrees, dt=motion.dt, lowpass=motion.lowpass, others=others
+        options.csv,
+        system,
+        degrees=options.deg,
+        dt=options.dt,
+        lowpass=options.lowpass,
+        others=others,
     )
     given: dict[str, Any] = {}
-    if motion.tip_wrench is not None:
-        given["tip_wrench"] = parse(motion.tip_wrench, "--tip-wrench", "the tool", WRENCH)
-    if motion.formulation is not None:
-        given["formulation"] = motion.formulation
-    drivers = None if motion.actuators is None else motion.actuators.replace(" ", "").split(",")
-    run = torques_along(system, log, drivers, **given)
-    return Made(run, peaks(run))
+    if options.tip_wrench is not None:
+        given["tip_wrench"] = parse(options.tip_wrench, "--tip-wrench", "the tool", WRENCH)
+    if options.formulation is not None:
+        given["formulation"] = options.formulation
+    drivers = None if options.actuators is None else options.actuators.replace(" ", "").split(",")
+    return torques_along(system, log, drivers, **given)
 
 
 def _write(run: Any, path: Path) -> None:
@@ -111,29 +93,16 @@ def _write(run: Any, path: Path) -> None:
     write_csv(path, ["time [s]", *head], rows, ["%.16g", *["%.12g"] * len(names)])
 
 
-def _page(system: System, run: Any, motion: Motion) -> Path:
-    assert motion.csv is not None
-    path = FOLDER / f"{file_name(motion.csv.stem)}.html"
-    if motion.out is not None:
-        path = motion.out.with_suffix(".html")
-    with console().status("drawing …"):
-        write_page(run_page(run, system.robot), path)
-    return path
-
-
-def _facts(made: Made, motion: Motion, page: Path | None) -> dict[str, Any]:
-    run = made.run
-    facts: dict[str, Any] = {
+def _facts(run: Any, found: Any) -> dict[str, Any]:
+    return {
         "robot": run.attrs["system"],
         "rows": run.sizes["time"],
         "seconds": float(run.time.values[-1] - run.time.values[0]),
         "derivatives": run.attrs["derivatives"],
         "joints": [str(x) for x in run.joint.values],
+        **{str(name): found[name].values for name in found},
+        "limits_passed": _passed(run),
     }
-    facts |= {str(name): made.peaks[name].values for name in made.peaks}
-    facts["limits_passed"] = _passed(run)
-    written = {"out": motion.out, "report": page}
-    return facts | {name: str(path) for name, path in written.items() if path is not None}
 
 
 def _passed(run: Any) -> list[str]:
@@ -141,8 +110,8 @@ def _passed(run: Any) -> list[str]:
     return said.split("; ") if said else []
 
 
-def _show(system: System, made: Made, motion: Motion) -> None:
-    screen, run, found = console(), made.run, made.peaks
+def _show(system: System, run: Any, found: Any) -> None:
+    screen = console()
     rows, seconds = run.sizes["time"], run.time.values[-1] - run.time.values[0]
     title = f"{system.name}, {rows:,} rows over {seconds:.6g} s"
     heads = ("joint", "speed", "of limit", "torque", "at", "of limit", "rms", "power")
@@ -163,8 +132,6 @@ def _show(system: System, made: Made, motion: Motion) -> None:
     say(screen, f"derivatives: {visible(run.attrs['derivatives'])}")
     for sentence in _passed(run):
         say(screen, ("limit passed:", "red"), f" {sentence}")
-    if motion.out is not None:
-        say(screen, f"written: {motion.out}")
 
 
 def _share(share: float) -> str:

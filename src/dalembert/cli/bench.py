@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import dalembert
+from dalembert.cli.inputs import load
 from dalembert.cli.output import console, integer, print_json, show, table
-from dalembert.cli.subject import load
 from dalembert.errors import DalembertError
 from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import BenchOptions
 
 MEASURED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 SECONDS = 0.4  # of measuring for each figure; the fastest repetition counts
@@ -41,14 +44,18 @@ class Measurement:
         return self.states / self.seconds
 
 
-def bench(name: str, states: int, as_json: bool) -> None:
+def bench(options: BenchOptions) -> None:
     """Each quantity for one state, and for many on one and on all threads."""
-    system = load(name).compiled
-    measured = [m for quantity in MEASURED for m in measure(system, quantity, states)]
-    if as_json:
-        print_json({"robot": name, "results": [_plain(m) for m in measured]})
+    system = load(options.robot).compiled
+    measured = [m for quantity in MEASURED for m in measure(system, quantity, options.states)]
+    if options.json:
+        results = [
+            {**asdict(m), "ns_per_state": m.ns_per_state, "states_per_second": m.states_per_second}
+            for m in measured
+        ]
+        print_json({"robot": options.robot, "results": results})
         return
-    title = f"{name}, float64, row-major (N, {system.nv})"
+    title = f"{options.robot}, float64, row-major (N, {system.nv})"
     columns = ("quantity", "formulation", "states", "threads", "ns/state", "states/s")
     made = table(title, *columns, left=2)
     for m in measured:
@@ -69,8 +76,9 @@ def measure(system: System, quantity: str, states: int) -> Iterator[Measurement]
     found = system.dynamics.quantity(quantity)
     formulation = found.formulation(None, system.dynamics.description).name
     one = arguments(system, found.inputs, None)
-    getattr(system, quantity)(*one)  # compiles
-    method = getattr(system, quantity)  # the short way, now that it is there
+    for _ in range(3):  # compile, install the quick call, remember its kernel
+        getattr(system, quantity)(*one)
+    method = getattr(system, quantity)
     yield Measurement(quantity, formulation, 1, 1, fastest(partial(method, *one)))
     many = arguments(system, found.inputs, states)
     call = partial(method, *many, out=method(*many))
@@ -114,7 +122,3 @@ def using_threads(count: int) -> Iterator[None]:
         yield
     finally:
         dalembert.set_num_threads(before)
-
-
-def _plain(m: Measurement) -> dict[str, Any]:
-    return {**asdict(m), "ns_per_state": m.ns_per_state, "states_per_second": m.states_per_second}

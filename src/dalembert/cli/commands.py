@@ -22,7 +22,7 @@ FAILURE, USAGE = 1, 2
 WRONG_USE = (ParameterError, SettingError, ShapeError, UnknownNameError)
 LISTS = (
     *("--q", "--qd", "--qdd", "--tau", "--tip-wrench", "--target"),
-    *("--velocity", "--acceleration", "--torque", "--torque-constant", "--gear"),
+    *("--payload", "--velocity", "--acceleration", "--torque", "--torque-constant", "--gear"),
 )
 
 
@@ -41,8 +41,8 @@ class Commands(TyperGroup):
             raise typer.Exit(FAILURE) from None
 
 
-class PlainCommand(TyperCommand):
-    """A command whose help shows no type behind flags, which take no value."""
+class Command(TyperCommand):
+    """A command: lists of numbers may be separated by commas or spaces, flags show no type."""
 
     def get_params(self, ctx: Any) -> Any:
         found = super().get_params(ctx)
@@ -50,10 +50,6 @@ class PlainCommand(TyperCommand):
             if getattr(parameter, "is_flag", False):
                 vars(parameter)["display_type_rich"] = lambda ctx: None
         return found
-
-
-class ListsCommand(PlainCommand):
-    """A command whose lists of numbers may be separated by commas or by spaces."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, join_numbers(args))

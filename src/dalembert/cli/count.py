@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from dalembert.cli.inputs import load
 from dalembert.cli.output import console, integer, print_json, say, show, table
-from dalembert.cli.subject import load
 from dalembert.kernels.program.count import Count
 from dalembert.report import counts
 from dalembert.sources import cited
 
+if TYPE_CHECKING:
+    from dalembert.cli.app import CountOptions
 
-def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
+
+def count(options: CountOptions) -> None:
     """Counts for one robot; for inverse dynamics also the history of savings and the growth."""
-    system = load(name).compiled
+    system, quantity = load(options.robot).compiled, options.quantity
     rows = counts.count_rows(system, quantity)
-    if as_json:
-        print_json([_plain(row) for row in rows])
+    if options.json:
+        print_json([asdict(row) for row in rows])
         return
     out = console()
     _show_rows(out, system.name, quantity, rows)
@@ -30,19 +32,9 @@ def count(name: str, quantity: str, plot: Path | None, as_json: bool) -> None:
     _show_history(out)
     growths = _counted_growths(out)
     _show_growths(out, growths)
-    if plot is not None:
-        counts.plot_growth(growths, plot)
-        say(out, f"picture: {plot}")
-
-
-def _plain(row: counts.Row) -> dict[str, Any]:
-    return {
-        "formulation": row.formulation,
-        "as_written": asdict(row.as_written) if row.as_written else None,
-        "customised": asdict(row.customised) if row.customised else None,
-        "published": row.published,
-        "note": row.note,
-    }
+    if options.plot is not None:
+        counts.plot_growth(growths, options.plot)
+        say(out, f"picture: {options.plot}")
 
 
 def _pair(found: Count | tuple[int, int] | None) -> list[str]:

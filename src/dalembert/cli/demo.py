@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -13,15 +13,18 @@ from rich.text import Text
 
 import dalembert
 from dalembert.cli.bench import arguments, fastest, using_threads
+from dalembert.cli.inputs import load_robot
 from dalembert.cli.output import console, integer, say, table
 from dalembert.cli.robots import show
-from dalembert.cli.subject import load_robot
 from dalembert.errors import DalembertError
 from dalembert.report import agreement, picture
 from dalembert.report.facts import describe
 from dalembert.report.motion import move
 from dalembert.report.page import robot_page, write_page
 from dalembert.systems.robot import Robot
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import DemoOptions
 
 STEPS = (
     "reading the robot",
@@ -32,28 +35,28 @@ STEPS = (
 )
 
 
-def demo(folder: Path, name: str, states: int) -> None:
+def demo(options: DemoOptions) -> None:
     """Load, show, check, evaluate, draw, and write the page."""
     screen, start = console(), time.perf_counter()
-    path = folder / "demo.html"
+    path, image = options.out / "demo.html", options.out / "demo.png"
     with steps(screen) as step:
         step()
-        robot = load_robot(name)
+        robot = load_robot(options.robot)
         facts = describe(robot)
         show(screen, facts)
         step()
         checks = (list(agreement.formulations(robot)), list(agreement.laws(robot)))
         failed = show_checks(screen, *checks)
         step()
-        evaluate(screen, robot, states)
+        evaluate(screen, robot, options.states)
         step()
         motion = move(robot)
-        picture.draw(robot, facts["title"] or robot.name, motion, folder / "demo.png")
+        picture.draw(robot, facts["title"] or robot.name, motion, image)
         step()
         write_page(robot_page(robot, motion, checks), path)
     balance = "the energy gained and lost" if motion.has_friction else "the energy gained"
     screen.print(f"Along the motion drawn, ∫ τ·q̇ dt is {balance}, to {motion.residual:.0e} J.\n")
-    say(screen, f"Picture: {folder / 'demo.png'}", soft_wrap=True)
+    say(screen, f"Picture: {image}", soft_wrap=True)
     lead = f"Done in {time.perf_counter() - start:.0f} s. Now open "
     say(screen, lead, (str(path), "bold"), soft_wrap=True)
     if failed:

@@ -2,94 +2,93 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.table import Table
 
-from dalembert.cli.coordinates import WRENCH, coordinates, parse, state
+from dalembert.cli.along import along, refuse_mixed
+from dalembert.cli.inputs import (
+    WRENCH,
+    coordinates,
+    known_frame,
+    load,
+    load_changed,
+    parse,
+    state,
+)
 from dalembert.cli.output import array_table, column, console, number, print_json, show, table
-from dalembert.cli.subject import load
-from dalembert.errors import FormulationError, ParameterError, UnknownNameError
-from dalembert.formulations.registry import Quantity, suggest
+from dalembert.errors import FormulationError, ParameterError
+from dalembert.formulations.registry import Quantity
 from dalembert.systems.system import System
 
-Given = dict[str, str | None]
+if TYPE_CHECKING:
+    from dalembert.cli.app import ForwardOptions, InverseOptions, MatricesOptions
 
-TOOL = "tool"
 TWIST = ("vx", "vy", "vz", "ωx", "ωy", "ωz")
 SYMBOLS = {"q": "q", "qd": "q̇", "qdd": "q̈", "tau": "τ"}
 
 
-def inverse(
-    name: str,
-    given: Given,
-    tip_wrench: str | None,
-    formulation: str | None,
-    degrees: bool,
-    as_json: bool,
-) -> None:
-    """τ = M q̈ + C q̇ + N + J_tᵀ F_t + friction; with constraints also λ."""
-    _solve(name, "inverse_dynamics", given, tip_wrench, formulation, degrees, as_json)
+def inverse(options: InverseOptions) -> None:
+    """τ = M q̈ + C q̇ + N + J_tᵀ F_t + friction of a state or along a motion; with constraints also λ."""
+    refuse_mixed(options)
+    if options.csv is not None:
+        along(options)
+    elif options.table:
+        _recursion(options)
+    else:
+        system = load_changed(options).compiled
+        arrays = state(system, options, "q", "qd", "qdd")
+        _solve(system, "inverse_dynamics", arrays, options)
 
 
-def recursion(
-    name: str,
-    given: Given,
-    tip_wrench: str | None,
-    formulation: str | None,
-    degrees: bool,
-    as_json: bool,
-) -> None:
+def forward(options: ForwardOptions) -> None:
+    """q̈ with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ; with constraints also λ."""
+    system = load(options.robot).compiled
+    _solve(system, "forward_dynamics", state(system, options, "q", "qd", "tau"), options)
+
+
+def _recursion(options: InverseOptions) -> None:
     """Every intermediate of a formulation of inverse dynamics, link by link."""
-    system = load(name).compiled
+    system = load_changed(options).compiled
     robot = system.robot
     if robot is None or robot is not system:
-        raise FormulationError(f"{name} is not a tree of links; --table needs one")
-    arrays = state(system, given, degrees)
-    wrench = _wrench(system, system.dynamics.quantity("inverse_dynamics"), tip_wrench)
-    found = robot.recursion(**arrays, **wrench, formulation=formulation)
-    if as_json:
-        heading = {"robot": name, "formulation": found.formulation, "links": list(found.links)}
+        raise FormulationError(f"{options.robot} is not a tree of links; --table needs one")
+    arrays = state(system, options, "q", "qd", "qdd")
+    wrench = _wrench(system, system.dynamics.quantity("inverse_dynamics"), options.tip_wrench)
+    found = robot.recursion(**arrays, **wrench, formulation=options.formulation)
+    if options.json:
+        heading = {"robot": options.robot, "formulation": found.formulation}
+        heading["links"] = list(found.links)
         units = {term.name: term.units for term in found.terms}
         print_json({**heading, **arrays, **wrench, **found.values, "units": units})
         return
     console().print(found.text(), soft_wrap=True)
 
 
-def forward(
-    name: str,
-    given: Given,
-    tip_wrench: str | None,
-    formulation: str | None,
-    degrees: bool,
-    as_json: bool,
-) -> None:
-    """q̈ with M q̈ + C q̇ + N + J_tᵀ F_t + friction = τ; with constraints also λ."""
-    _solve(name, "forward_dynamics", given, tip_wrench, formulation, degrees, as_json)
-
-
-def matrices(name: str, given: Given, frame: str, degrees: bool, as_json: bool) -> None:
+def matrices(options: MatricesOptions) -> None:
     """What the equations of motion are made of, at one state."""
-    system = load(name).compiled
-    arrays = state(system, given, degrees)
+    system = load(options.robot).compiled
+    arrays = state(system, options, "q", "qd")
     q, qd = arrays["q"], arrays["qd"]
     values: dict[str, Any] = {
         "mass_matrix": system.mass_matrix(q),
         "bias": system.bias(q, qd),
-        "gravity_torque": _weight(system, q),
+        "gravity_torque": _gravity_torque(system, q),
         "kinetic_energy": float(system.kinetic_energy(q, qd)),
         "potential_energy": float(system.potential_energy(q)),
+        **_frame(system, q, options.frame),
     }
-    values |= _frame(system, q, frame) | _rows(system, q)
-    if as_json:
-        heading = {"robot": name, "joints": _names(system)}
-        print_json({**heading, **arrays, **values})
+    if system.dynamics.rows:
+        rows = system.dynamics.bound().at(q, None, 0.0)
+        values |= {"constraint_jacobian": rows.A, "residual": rows.h}
+    if options.json:
+        print_json({"robot": options.robot, "joints": _names(system), **arrays, **values})
         return
     _show_matrices(system, arrays, values)
 
 
-def _weight(system: System, q: np.ndarray) -> np.ndarray:
+def _gravity_torque(system: System, q: np.ndarray) -> np.ndarray:
     """N(q), by its own formulation where the system has one."""
     if "gravity_torque" in system.dynamics.catalogue:
         return system.gravity_torque(q)
@@ -100,14 +99,10 @@ def _frame(system: System, q: np.ndarray, frame: str) -> dict[str, Any]:
     """Pose and body Jacobian of a frame, where the system has frames."""
     made = system.dynamics.bound()
     if not made.frames:
-        if frame != TOOL:
+        if frame != "tool":
             raise ParameterError(f"--frame {frame}: {system.name} has no frames")
         return {}
-    if frame == TOOL and TOOL not in made.frames:
-        frame = made.frames[-1]
-    if frame not in made.frames:
-        hint = suggest(frame, list(made.frames))
-        raise UnknownNameError(f"{system.name} has no frame {frame!r}{hint}")
+    frame = known_frame(system, frame)
     robot = system.robot
     if robot is not None:
         return {
@@ -117,14 +112,6 @@ def _frame(system: System, q: np.ndarray, frame: str) -> dict[str, Any]:
         }
     J = made.frame_jacobian(q, frame, "body")
     return {"frame": frame, "pose": made.pose(q, frame), "jacobian": J}
-
-
-def _rows(system: System, q: np.ndarray) -> dict[str, np.ndarray]:
-    """The rows of the constraints, where there are any."""
-    if not system.dynamics.rows:
-        return {}
-    found = system.dynamics.bound().at(q, None, 0.0)
-    return {"constraint_jacobian": found.A, "residual": found.h}
 
 
 def _show_matrices(system: System, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
@@ -151,25 +138,20 @@ def _show_matrices(system: System, arrays: dict[str, np.ndarray], values: dict[s
 
 
 def _solve(
-    name: str,
+    system: System,
     quantity: str,
-    given: Given,
-    tip_wrench: str | None,
-    formulation: str | None,
-    degrees: bool,
-    as_json: bool,
+    arrays: dict[str, np.ndarray],
+    options: InverseOptions | ForwardOptions,
 ) -> None:
-    system = load(name).compiled
     listed = system.dynamics.quantity(quantity)
-    chosen = listed.formulation(formulation, system.dynamics.description).name
-    arrays = state(system, given, degrees)
-    wrench = _wrench(system, listed, tip_wrench)
-    options = wrench | ({} if formulation is None else {"formulation": chosen})
-    solved = getattr(system, quantity)(*arrays.values(), **options)
+    chosen = listed.formulation(options.formulation, system.dynamics.description).name
+    wrench = _wrench(system, listed, options.tip_wrench)
+    given = wrench | ({} if options.formulation is None else {"formulation": chosen})
+    solved = getattr(system, quantity)(*arrays.values(), **given)
     results = solved if isinstance(solved, tuple) else (solved,)
     found = dict(zip(listed.outputs, results, strict=True))
-    if as_json:
-        heading = {"robot": name, "formulation": chosen, "joints": _names(system)}
+    if options.json:
+        heading = {"robot": options.robot, "formulation": chosen, "joints": _names(system)}
         units = [entry.unit(next(iter(found))) for entry in coordinates(system, "tau")]
         print_json({**heading, **arrays, **wrench, **found, "units": units})
         return

@@ -2,66 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dalembert.cli.coordinates import joint_limits, state
+from dalembert.cli.inputs import joint_limits, load, state
 from dalembert.cli.output import console, number, print_json, say, show, table
-from dalembert.cli.path import SUFFIXES, write_motion
-from dalembert.cli.report import FOLDER, name_page
-from dalembert.cli.simulate import require_writable
-from dalembert.cli.subject import load
+from dalembert.cli.results import (
+    MOTIONS,
+    named,
+    require_writable,
+    say_written,
+    write_motion,
+    write_run_page,
+)
 from dalembert.identification.exciting import Excitation, excitation
-from dalembert.report.page import write_page
-from dalembert.report.runs import run_page
-from dalembert.text import file_name
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import ExciteOptions
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command line says."""
-
-    duration: float
-    out: Path | None = None
-    rate: float = 100.0
-    report: bool = False
-    velocity: str | None = None
-    acceleration: str | None = None
-    torque: str | None = None
-    above: float | None = None
-    start: str | None = None
-    harmonics: int = 5
-    periods: int | None = None
-    objective: str = "condition"
-    inertias_only: bool = False
-    budget: int = 2000
-    seed: int = 0
-
-
-def excite(name: str, options: Options, degrees: bool, as_json: bool) -> None:
+def excite(options: ExciteOptions) -> None:
     """Search, say what the motion uses and shows, and write what is asked."""
-    robot = load(name).compiled
-    if options.out is not None:
-        require_writable(options.out, SUFFIXES)
-    found = excitation(robot, options.duration, **_settings(robot, options, degrees))
+    robot = load(options.robot).compiled
+    require_writable(options.out, MOTIONS)
+    found = excitation(robot, options.duration, **_settings(robot, options))
     page = None
     if options.out is not None or options.report:
         run = found.sampled(options.rate)
         if options.out is not None:
             write_motion(run, options.out)
         if options.report:
-            page = (options.out or FOLDER / file_name(robot.name)).with_suffix(".html")
-            write_page(run_page(run, robot), page)
-    if as_json:
-        print_json(_facts(found, options, page))
+            page = write_run_page(run, robot, options.out, robot.name)
+    if options.json:
+        print_json(_facts(found) | named(out=options.out, report=page))
         return
-    _show(found, options)
-    if page is not None:
-        name_page(console(), page, page.stat().st_size)
+    _show(found)
+    say_written(options.out, page)
 
 
-def _settings(robot: Any, options: Options, degrees: bool) -> dict[str, Any]:
+def _settings(robot: Any, options: ExciteOptions) -> dict[str, Any]:
     """The keywords of `excitation`."""
     made: dict[str, Any] = {
         kind: joint_limits(robot, kind, getattr(options, kind))
@@ -71,8 +49,8 @@ def _settings(robot: Any, options: Options, degrees: bool) -> dict[str, Any]:
         name: getattr(options, name)
         for name in ("harmonics", "periods", "objective", "budget", "seed")
     }
-    if options.start is not None:
-        made["start"] = state(robot, {"q": options.start}, degrees)["q"]
+    if options.q is not None:
+        made["start"] = state(robot, options, "q")["q"]
     if options.above is not None:
         made["workspace"] = {"above": options.above}
     if options.inertias_only:
@@ -80,9 +58,9 @@ def _settings(robot: Any, options: Options, degrees: bool) -> dict[str, Any]:
     return made
 
 
-def _facts(found: Excitation, options: Options, page: Path | None) -> dict[str, Any]:
+def _facts(found: Excitation) -> dict[str, Any]:
     motion = found.trajectory
-    facts: dict[str, Any] = {
+    return {
         "robot": found.robot.name,
         "seconds": found.duration,
         "period": motion.period,
@@ -94,11 +72,9 @@ def _facts(found: Excitation, options: Options, page: Path | None) -> dict[str, 
         "sums": motion.sums,
         "said": list(found.said),
     }
-    written = {"out": options.out, "report": page}
-    return facts | {name: str(x) for name, x in written.items() if x is not None}
 
 
-def _show(found: Excitation, options: Options) -> None:
+def _show(found: Excitation) -> None:
     screen, motion = console(), found.trajectory
     title = f"{found.robot.name}, {found.duration:g} s, condition {found.condition:.4g}"
     made = table(title, "limit", "joint", "lowest", "highest", "limits", "margin", left=2)
@@ -114,5 +90,3 @@ def _show(found: Excitation, options: Options) -> None:
     )
     for sentence in found.said:
         say(screen, sentence)
-    if options.out is not None:
-        say(screen, f"written: {options.out}")

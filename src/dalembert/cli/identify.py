@@ -2,118 +2,59 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dalembert.cli.coordinates import joint_limits
+from dalembert.cli.inputs import joint_limits, load, with_locks
 from dalembert.cli.output import console, print_json, say, show, table
-from dalembert.cli.report import name_page
-from dalembert.cli.simulate import require_writable
-from dalembert.cli.subject import load
+from dalembert.cli.results import named, require_writable, say_written, write_text
 from dalembert.errors import DalembertError, SettingError
-from dalembert.files import whole
 from dalembert.identification.findings import IdentificationWarning
 from dalembert.identification.fit import Fit
 from dalembert.identification.identify import identify as fitted
-from dalembert.report.identification import write_fit_page
 from dalembert.simulation.log import read_log
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import IdentifyOptions
 
 ROBOTS = (".urdf", ".xml")
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command line says."""
-
-    out: Path | None = None
-    page: Path | None = None
-    friction: str = "viscous,coulomb,offset"
-    no_rotor: bool = False
-    held_out: float = 0.25
-    payload: str | None = None
-    method: str = "inverse_dynamics"
-    cutoff: float | None = None
-    delay: float = 0.0
-    columns: str | None = None
-    ignore_others: bool = False
-    dt: float | None = None
-    doubts: str = "refuse"
-    lock: tuple[str, ...] = ()
-    torque_constant: str | None = None
-    gear: str | None = None
-    motor: str | None = None
-
-
-def identify(name: str, logs: Sequence[Path], options: Options, deg: bool, as_json: bool) -> None:
+def identify(options: IdentifyOptions) -> None:
     """Fit, say how well it predicts and what it did not see, and write what is asked."""
-    system = _with_locks(load(name), options.lock, deg).compiled
-    for path, kinds in ((options.out, ROBOTS), (options.page, (".html",))):
-        if path is not None:
-            require_writable(path, kinds)
+    system = with_locks(load(options.robot), options.lock, options.deg).compiled
+    require_writable(options.out, ROBOTS)
+    require_writable(options.report, (".html",))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IdentificationWarning)  # they are said below
-        read = [_read(path, system, options, deg) for path in logs]
-        found = fitted(system, read, **_settings(options))
+        found = fitted(system, _logs(system, options), **_settings(options))
     if options.out is not None:
-        _write(_text(found, options.out), options.out)
-    if options.page is not None:
-        write_fit_page(found, options.page)
-    if as_json:
-        print_json(_facts(found, options))
+        write_text(options.out, _text(found, options.out))
+    if options.report is not None:
+        found.report(options.report)
+    if options.json:
+        print_json(_facts(found) | named(out=options.out, report=options.report))
         return
     _show(found)
-    screen = console()
     if options.out is not None:
-        say(screen, f"written: {options.out}{_of_locks(options.lock)}")
-    if options.page is not None:
-        name_page(screen, options.page, options.page.stat().st_size)
+        held = ", ".join(lock.partition("=")[0].strip() for lock in options.lock or ())
+        where = "stays where it is held there, as part of the link that carries it"
+        say(console(), f"written: {options.out}" + (f"; {held} {where}" if held else ""))
+    say_written(None, options.report)
 
 
-def _of_locks(locks: Sequence[str]) -> str:
-    """What became of held joints in a file."""
-    held = ", ".join(lock.partition("=")[0].strip() for lock in locks)
-    return (
-        f"; {held} stays where it is held there, as part of the link that carries it"
-        if held
-        else ""
-    )
-
-
-def _with_locks(system: Any, locks: Sequence[str], degrees: bool) -> Any:
-    """The system with joints held: ``finger_joint1=0.04``, at 0 where no value is given."""
-    for lock in locks:
-        joint, _, text = (part.strip() for part in lock.partition("="))
-        if not hasattr(system, "with_joint_locked"):
-            raise SettingError(f"--lock {lock}: {system.name} is no robot whose joints can be held")
-        try:
-            value = float(text or 0.0)
-        except ValueError:
-            raise SettingError(f"--lock {lock} must be a joint, or joint=position") from None
-        turns = degrees and joint in system.coordinates and _is_angle(system, joint)
-        system = system.with_joint_locked(joint, math.radians(value) if turns else value)
-    return system
-
-
-def _is_angle(system: Any, joint: str) -> bool:
-    return bool(system.kinds.q[system.coordinates.index(joint)] == "angle")
-
-
-def _read(path: Path, system: Any, options: Options, degrees: bool) -> Any:
-    return read_log(
-        path,
-        system,
-        degrees=degrees,
-        dt=options.dt,
-        columns=_renamed(options.columns),
-        others="ignore" if options.ignore_others else None,
-        torque_constant=joint_limits(system, "torque-constant", options.torque_constant),
-        gear=joint_limits(system, "gear", options.gear),
-        motor=None if options.motor is None else [x.strip() for x in options.motor.split(",")],
-    )
+def _logs(system: Any, options: IdentifyOptions) -> list[Any]:
+    settings: dict[str, Any] = {
+        "degrees": options.deg,
+        "dt": options.dt,
+        "columns": _renamed(options.columns),
+        "others": "ignore" if options.ignore_others else None,
+        "torque_constant": joint_limits(system, "torque-constant", options.torque_constant),
+        "gear": joint_limits(system, "gear", options.gear),
+        "motor": None if options.motor is None else [x.strip() for x in options.motor.split(",")],
+    }
+    return [read_log(path, system, **settings) for path in options.log]
 
 
 def _renamed(given: str | None) -> dict[str, str] | list[str] | None:
@@ -131,10 +72,24 @@ def _renamed(given: str | None) -> dict[str, str] | list[str] | None:
     return {old.strip(): new.strip() for old, _, new in pairs}
 
 
-def _settings(options: Options) -> dict[str, Any]:
-    kinds = [kind.strip() for kind in options.friction.split(",") if kind.strip()]
+def _friction(given: str) -> tuple[str, ...] | dict[str, list[str]]:
+    """Kinds, ``viscous,coulomb``, or kinds of joints, ``crank:viscous,crank:coulomb``; or none."""
+    kinds = [kind.strip() for kind in given.split(",") if kind.strip()]
+    if not any(":" in kind for kind in kinds):
+        return () if kinds == ["none"] else tuple(kinds)
+    found: dict[str, list[str]] = {}
+    for joint, _, kind in (kind.rpartition(":") for kind in kinds):
+        if not joint:
+            raise SettingError(
+                f"--friction {given!r} must be kinds for all driven joints, or joint:kind for each"
+            )
+        found.setdefault(joint.strip(), []).append(kind.strip())
+    return found
+
+
+def _settings(options: IdentifyOptions) -> dict[str, Any]:
     return {
-        "friction": () if kinds == ["none"] else tuple(kinds),
+        "friction": _friction(options.friction),
         "rotor": not options.no_rotor,
         "held_out": options.held_out or None,
         "links": None if options.payload is None else (options.payload,),
@@ -152,18 +107,9 @@ def _text(found: Fit, out: Path) -> str:
     return robot.to_urdf() if out.suffix == ".urdf" else robot.to_mjcf()
 
 
-def _write(text: str, path: Path) -> None:
-    """Whole or not at all."""
-    try:
-        with whole(path) as part:
-            part.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DalembertError(f"--out {path} cannot be written: {error.strerror}") from None
-
-
-def _facts(found: Fit, options: Options) -> dict[str, Any]:
+def _facts(found: Fit) -> dict[str, Any]:
     errors, base = found.errors(), found.base
-    facts: dict[str, Any] = {
+    return {
         "robot": found.prior.name,
         "settings": {key: _plain(value) for key, value in found.settings.items()},
         "said": list(found.said),
@@ -181,8 +127,6 @@ def _facts(found: Fit, options: Options) -> dict[str, Any]:
             str(name): [row["value"], row["std"], row["prior"]] for name, row in base.iterrows()
         },
     }
-    written = {"out": options.out, "report": options.page}
-    return facts | {name: str(path) for name, path in written.items() if path is not None}
 
 
 def _plain(value: Any) -> Any:
@@ -192,7 +136,7 @@ def _plain(value: Any) -> Any:
 def _show(found: Fit) -> None:
     screen, errors = console(), found.errors()
     models = [str(name) for name in errors.columns if name != "torque"]
-    title = f"{found.prior.name}: RMS of measured less predicted torque, N m or N"
+    title = f"{found.prior.name}: RMS of measured (not filtered) less predicted torque, N m or N"
     made = table(title, "data", "joint", "torque", *models, left=2)
     for (data, joint), row in errors.iterrows():
         size = float(row["torque"])

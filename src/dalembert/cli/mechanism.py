@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.cli.coordinates import parse
+from dalembert.cli.inputs import parse
 from dalembert.cli.output import console, number, print_json, say, table
 from dalembert.errors import ParameterError, UnknownNameError
 from dalembert.formulations.registry import suggest
@@ -18,10 +17,13 @@ from dalembert.mechanisms.analysis import Analysis
 from dalembert.mechanisms.file import read_mechanism
 from dalembert.mechanisms.loads import loads
 from dalembert.text import file_name
-from dalembert.zoo.absolute import ENTRIES
-from dalembert.zoo.governor import ENTRY as GOVERNOR
+from dalembert.zoo import bodies, entry
+from dalembert.zoo.governor import flyball_governor
 from dalembert.zoo.scenario_file import names_scenario, read_scenario
 from dalembert.zoo.two_bar_scenarios import SCENARIOS, Scenario, scenario
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import MechanismOptions
 
 PAIRS = {
     "lengths": ("d2", "d3"),
@@ -31,24 +33,9 @@ PAIRS = {
 }
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command line says."""
-
-    simulate: float | None = None
-    dt: float = 1e-2
-    method: str = "DOP853"
-    plot: bool = False
-    animate: bool = False
-    out: Path = Path("out")
-    numbers: Mapping[str, Any] = field(default_factory=dict)
-    equations: bool = False
-    report: bool = False
-
-
-def mechanism(subject: str, options: Options, as_json: bool) -> None:
+def mechanism(options: MechanismOptions) -> None:
     """Say what it is, move it, and write pictures."""
-    made, found, duration = find(subject, options.numbers)
+    made, found, duration = find(options.subject, _numbers(options))
     torques = None if found is None else found.torques
     facts = describe(made, found)
     shown = options.plot or options.animate or options.report
@@ -61,7 +48,7 @@ def mechanism(subject: str, options: Options, as_json: bool) -> None:
         run = made.simulate(wanted, dt, options.method, torques)
         facts["run"] = summary(run)
     paths = [] if run is None else pictures(made, run, options, found)
-    if as_json:
+    if options.json:
         print_json(facts)
         return
     if options.equations:
@@ -77,20 +64,18 @@ def mechanism(subject: str, options: Options, as_json: bool) -> None:
             say(screen, "written: ", (str(path), "bold"), soft_wrap=True)
 
 
-def find(
-    subject: str, numbers: Mapping[str, Any] | None = None
-) -> tuple[Analysis, Scenario | None, float]:
+def find(subject: str, given: Mapping[str, Any]) -> tuple[Analysis, Scenario | None, float]:
     """A TOML file, a mechanism of the zoo, or a scenario of the two-bar arm, with own numbers."""
-    given, zoo = dict(numbers or {}), {entry.name: entry for entry in (*ENTRIES, GOVERNOR)}
+    zoo = {name: entry(name).build for name in bodies()} | {"flyball_governor": flyball_governor}
     if subject in SCENARIOS:
         found = scenario(subject, **given)
         return found.mechanism, found, found.duration
     if subject in zoo:
-        known = list(signature(zoo[subject].build).parameters)
+        known = list(signature(zoo[subject]).parameters)
         for key in given:
             if key not in known:
                 raise ParameterError(f"{subject} has no number {key!r}{suggest(key, known)}")
-        return zoo[subject].build(**given), None, 2.0
+        return zoo[subject](**given), None, 2.0
     if Path(subject).suffix != ".toml" and not Path(subject).exists():
         raise UnknownNameError(
             f"no file, mechanism or scenario {subject!r}{suggest(subject, [*zoo, *SCENARIOS])}"
@@ -103,16 +88,17 @@ def find(
     return read_mechanism(Path(subject)), None, 2.0
 
 
-def numbers_of(named: Mapping[str, Any], more: list[str]) -> dict[str, Any]:
+def _numbers(options: MechanismOptions) -> dict[str, Any]:
     """Numbers by name from the options of the command: pairs, Δt, and any NAME=VALUE."""
     found: dict[str, Any] = {}
-    for name, text in named.items():
+    for name, pair in PAIRS.items():
+        text = getattr(options, name)
         if text is not None:
             option = f"--{name.replace('_', '-')}"
-            found[name] = text
-            if name in PAIRS:
-                found[name] = tuple(parse(text, option, "the arm", PAIRS[name]).tolist())
-    for text in more:
+            found[name] = tuple(parse(text, option, "the arm", pair).tolist())
+    if options.delta_t is not None:
+        found["delta_t"] = options.delta_t
+    for text in options.set or ():
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise ParameterError(f"--set {text!r}: write NAME=VALUE, such as g=1.62")
@@ -170,7 +156,7 @@ def _largest(run: Any, name: str) -> float:
 
 
 def pictures(
-    made: Analysis, run: Any, options: Options, found: Scenario | None = None
+    made: Analysis, run: Any, options: MechanismOptions, found: Scenario | None = None
 ) -> list[Path]:
     """What was asked for, in the folder; forces are those of the scenario's own drives."""
     from dalembert.report.mechanism_picture import animate, draw
@@ -188,7 +174,7 @@ def pictures(
 
 def write_run(made: Analysis, run: Any, path: Path, moved: Any = None) -> Path:
     """A page of the run with the forces at every joint and the torques of the motors."""
-    from dalembert.report.mechanism_curves import sampled
+    from dalembert.report.mechanism_picture import sampled
     from dalembert.report.page import write_page
     from dalembert.report.runs import run_page
 

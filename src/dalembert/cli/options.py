@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 TRUSTED: list[str] = []  # what this call of the command was given as --trust
 
@@ -16,12 +17,16 @@ def complete_robot(incomplete: str) -> list[str]:
 
 
 def numbers(help: str) -> Any:
-    return typer.Option(metavar="NUMBERS", help=help, show_default=False)
+    return Option(metavar="NUMBERS", help=help, show_default=False)
 
 
-Name = Annotated[
+def locks(help: str) -> Any:
+    return Option(metavar="JOINT=POSITION", help=help, show_default=False)
+
+
+Robot = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="ROBOT",
         help="A system of the zoo, or a URDF or MJCF file.",
         autocompletion=complete_robot,
@@ -35,13 +40,24 @@ TipWrench = Annotated[
     str | None,
     numbers("Force and moment the tool exerts on its environment, in the tool frame, N and N m."),
 ]
-Chosen = Annotated[
-    str | None, typer.Option("--formulation", help="Formulation; default: the fastest.")
+Velocity = Annotated[str | None, numbers("Velocity limits; default: the robot's.")]
+Acceleration = Annotated[str | None, numbers("Acceleration limits; default: none.")]
+Torque = Annotated[str | None, numbers("Torque limits; default: the robot's.")]
+Formulation = Annotated[str | None, Option(help="Formulation; default: the fastest.")]
+Degrees = Annotated[bool, Option("--deg", help="Read angles in degrees; results stay in SI units.")]
+Tip = Annotated[
+    str | None, Option(metavar="FRAME", help="The frame that is the tool.", show_default=False)
 ]
-Tabled = Annotated[
-    bool, typer.Option("--table", help="Every intermediate of the formulation, link by link.")
+Payload = Annotated[
+    str | None, numbers("Mass at the tool, kg; with x, y, z of its centre in the tool frame, m.")
 ]
-Degrees = Annotated[
-    bool, typer.Option("--deg", help="Read angles in degrees; results stay in SI units.")
+Lock = Annotated[list[str] | None, locks("Lock a joint; may be repeated.")]
+RowTime = Annotated[float | None, Option(help="Seconds between rows, where no column has times.")]
+IgnoreOthers = Annotated[
+    bool, Option("--ignore-others", help="Ignore columns that belong to no joint.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable, with all digits.")]
+MotionFile = Annotated[
+    Path | None, Option(help="File for times, q, qd, qdd, tau: .csv, .nc or .zarr.")
+]
+MotionPage = Annotated[bool, Option("--report", help="Write a page of it in motion.")]
+Json = Annotated[bool, Option("--json", help="Machine-readable, with all digits.")]

@@ -6,9 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dalembert.errors import SettingError
-from dalembert.simulation.log_write import write_table
 from dalembert.text import visible
 
 PIPE_WIDTH, WIDEST = 120, 10_000
@@ -131,18 +127,3 @@ def _plain(data: Any) -> Any:
     if isinstance(data, float) and not math.isfinite(data):
         return None
     return data
-
-
-def write_csv(path: Path, head: Sequence[str], rows: np.ndarray, forms: Sequence[str]) -> None:
-    """A line of names, then rows (n, columns), each column in its form, ``%.16g`` say."""
-    with writing(path):
-        write_table(path, head, rows, forms)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """A file of --out that cannot be written is an error in one line."""
-    try:
-        yield
-    except OSError as error:
-        raise SettingError(f"--out {path} cannot be written: {error.strerror}") from None

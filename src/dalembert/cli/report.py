@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from dalembert.cli.inputs import load, load_robot
 from dalembert.cli.output import console, say
-from dalembert.cli.subject import load, load_robot
+from dalembert.cli.results import FOLDER, say_written
 from dalembert.errors import DalembertError
 from dalembert.report.page import system_page, write_page
 from dalembert.report.run_files import SUFFIXES, drawn_robot, open_run
@@ -16,13 +18,14 @@ from dalembert.report.runs import run_page
 from dalembert.sweeps.recall import is_study, open_study
 from dalembert.text import file_name
 
-FOLDER = Path("out")
+if TYPE_CHECKING:
+    from dalembert.cli.app import ReportOptions
 
 
-def report(subject: str, out: Path | None, robot: str | None, study: Path | None) -> None:
+def report(options: ReportOptions) -> None:
     """Write the page and say where it is."""
-    screen = console()
-    path = out or FOLDER / f"{file_name(Path(subject).stem)}.html"
+    screen, subject, robot, study = console(), options.subject, options.robot, options.study
+    path = options.out or FOLDER / f"{file_name(Path(subject).stem)}.html"
     with screen.status("reading …") as status:
 
         def progress(step: str) -> None:
@@ -44,7 +47,7 @@ def report(subject: str, out: Path | None, robot: str | None, study: Path | None
         else:
             text = system_page(load(subject), progress=progress)
     write_page(text, path)
-    name_page(screen, path, len(text))
+    say_written(None, path)
 
 
 def _study(screen: Console, store: Path, file: Path | None, progress: Callable[[str], None]) -> str:
@@ -59,9 +62,3 @@ def _study(screen: Console, store: Path, file: Path | None, progress: Callable[[
     elif not given.is_file():
         raise DalembertError(f"there is no file {given}")
     return study_page(open_study(store), made_from(read(given)) if given else None, progress)
-
-
-def name_page(screen: Console, path: Path, size: int) -> None:
-    """Where a page of that many letters is."""
-    lead = f"{size / 1e6:.1f} MB, works without network. Now open "
-    say(screen, lead, (str(path), "bold"), soft_wrap=True)

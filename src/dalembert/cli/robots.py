@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dalembert.cli.inputs import load
 from dalembert.cli.output import Words, console, number, print_json, say, table
 from dalembert.cli.output import show as show_table
-from dalembert.cli.subject import load
-from dalembert.report.facts import describe
+from dalembert.report.facts import describe, range_text
 from dalembert.zoo import bodies, entry, is_known, mechanisms, names, systems
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import InfoOptions
 
 
 def zoo(as_json: bool) -> None:
@@ -50,12 +53,11 @@ def _others() -> list[dict[str, Any]]:
     ]
 
 
-def info(name: str, strict: bool, as_json: bool) -> None:
+def info(options: InfoOptions) -> None:
     """One system: tree, masses, limits, constraints, what its file said, operation counts."""
-    options: dict[str, Any] = {"strict": True} if strict and not is_known(name) else {}
-    system = load(name, **options)
-    facts = describe(system)
-    if as_json:
+    strict = {"strict": True} if options.strict and not is_known(options.robot) else {}
+    facts = describe(load(options.robot, **strict))
+    if options.json:
         print_json(facts)
         return
     show(console(), facts)
@@ -94,7 +96,7 @@ def _joints(facts: dict[str, Any]) -> Table:
             joint["type"] + (", follows" if joint["follows"] else ""),
             joint["link"],
             number(joint["mass"]),
-            _range(joint),
+            range_text(joint),
             _limit(joint["velocity_limit"], joint["units"]["qd"]),
             _limit(joint["effort_limit"], joint["units"]["tau"]),
         )
@@ -108,6 +110,7 @@ def _listing(facts: dict[str, Any]) -> Table:
     if facts["total_mass"] is not None:
         listing.add_row("moving mass", f"{number(facts['total_mass'])} kg")
         listing.add_row("gravity", f"({', '.join(number(g) for g in facts['gravity'])}) m/s²")
+        listing.add_row("tool", facts["tool"])
     for title in ("constraints", "frames", "actuators", "parameters"):
         if facts[title]:
             listing.add_row(title, ", ".join(facts[title]))
@@ -158,13 +161,6 @@ def _zoo_row(name: str) -> dict[str, Any]:
         "title": known.title,
         "citation": known.citation,
     }
-
-
-def _range(joint: dict[str, Any]) -> str:
-    lower, upper = joint["lower"][0], joint["upper"][0]
-    if not np.isfinite([lower, upper]).any():
-        return "free"
-    return f"{lower:.4g} … {upper:.4g} {joint['units']['q']}"
 
 
 def _limit(value: float, unit: str) -> str:

@@ -2,73 +2,49 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 import warnings
-from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
 
 import dalembert
-from dalembert.cli.coordinates import coordinates, parse, state
+from dalembert.cli.inputs import coordinates, load, parse_coordinates, state
 from dalembert.cli.output import console, number, print_json, say, show, table
-from dalembert.cli.subject import load
-from dalembert.errors import SettingError, SimulationError, UnknownNameError
-from dalembert.files import fill, whole, whole_folder
+from dalembert.cli.results import named, require_writable, write
+from dalembert.errors import SettingError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.simulation.settings import whole_steps
-from dalembert.simulation.zarr_files import zarr_files
 from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import SimulateOptions
 
 CONTROLLERS = ("none", "pd_gravity", "computed_torque")
 ENDED = {"complete": 0, "event": 0, "interrupted": 130}  # exit codes; any other end is a failure
 SAVED = 200  # states in the result, unless something else is asked for
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command line says besides the state."""
-
-    duration: float
-    controller: str = "none"
-    target: str | None = None
-    kp: float = 100.0
-    kd: float = 20.0
-    method: str | None = None
-    dt: float = 1e-3
-    save_every: int | None = None
-    restitution: float | None = None
-    out: Path | None = None
-    checkpoint: Path | None = None
-    formulation: str | None = None
-
-
-def simulate(
-    name: str, given: dict[str, str | None], options: Options, degrees: bool, as_json: bool
-) -> None:
+def simulate(options: SimulateOptions) -> None:
     """Run, say how it went, and write the result."""
-    system = load(name)
-    start = state(system, given, degrees)
-    law = _law(system, start, options, degrees)
-    if options.out is not None:
-        require_writable(options.out)
-    run = _run(system, start, law, options)
+    system = load(options.robot)
+    start = state(system, options, "q", "qd", "tau")
+    controller = _controller(system, start, options)
+    require_writable(options.out)
+    run = _run(system, start, controller, options)
     if options.out is not None:
         write(run, options.out)
     facts = _facts(run, options)
-    if as_json:
+    if options.json:
         print_json(facts)
     else:
         _show(system, run, facts)
     raise typer.Exit(ENDED.get(facts["status"], 1))
 
 
-def _run(system: System, start: dict[str, np.ndarray], law: Any, options: Options) -> Any:
+def _run(
+    system: System, start: dict[str, np.ndarray], controller: Any, options: SimulateOptions
+) -> Any:
     """The run; how it ended is said below, not as a warning."""
     every = options.save_every or max(1, round(whole_steps(options.duration, options.dt) / SAVED))
     with warnings.catch_warnings():
@@ -77,7 +53,7 @@ def _run(system: System, start: dict[str, np.ndarray], law: Any, options: Option
             system,
             start["q"],
             start["qd"],
-            start["tau"] if law is None else law,
+            start["tau"] if controller is None else controller,
             duration=options.duration,
             method=options.method,
             dt=options.dt,
@@ -88,7 +64,7 @@ def _run(system: System, start: dict[str, np.ndarray], law: Any, options: Option
         )
 
 
-def _law(system: System, start: dict[str, np.ndarray], options: Options, degrees: bool) -> Any:
+def _controller(system: System, start: dict[str, np.ndarray], options: SimulateOptions) -> Any:
     if options.controller == "none":
         if options.target is not None:
             raise SettingError("--target needs a --controller that goes there")
@@ -98,82 +74,23 @@ def _law(system: System, start: dict[str, np.ndarray], options: Options, degrees
         raise UnknownNameError(f"there is no controller {options.controller!r}{hint}")
     goal = start["q"]
     if options.target is not None:
-        names = [coordinate.name for coordinate in coordinates(system, "q")]
-        goal = parse(options.target, "--target", system.name, names)
-        if degrees:
-            angles = [c.kind == "angle" for c in coordinates(system, "q")]
-            goal = np.where(angles, np.radians(goal), goal)
+        goal = parse_coordinates(system, "q", options.target, options.deg, "--target")
     control = dalembert.control
     path = control.quintic(start["q"], goal, 0.8 * options.duration)
     kind = {"pd_gravity": control.PDGravity, "computed_torque": control.ComputedTorque}
     return kind[options.controller](system, path, kp=options.kp, kd=options.kd)
 
 
-def require_writable(path: Path, kinds: tuple[str, ...] = (".nc", ".zarr")) -> None:
-    """Say before a long run that its result could not be written."""
-    folder = path.parent if path.parent != Path("") else Path(".")
-    if not folder.is_dir():
-        raise SimulationError(f"--out {path}: there is no folder {str(folder)!r}")
-    if path.is_dir():
-        raise SimulationError(f"--out {path} is there already; remove it, or name another")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise SimulationError(f"--out {path} cannot be written")
-    if path.suffix not in kinds:
-        raise SettingError(f"--out {path}: the name must end in {' or '.join(kinds)}")
-
-
-def write(run: Any, path: Path) -> None:
-    """Write the result whole or not at all; where the disk refuses, it is kept elsewhere."""
-    try:
-        _written(run, path)
-    except OSError as error:
-        folder = Path(tempfile.mkdtemp(prefix="dalembert-"))
-        try:
-            _written(run, folder / path.name)
-            kept = f"the result is in {folder / path.name}"
-        except OSError:
-            shutil.rmtree(folder, ignore_errors=True)
-            kept = f"nor could it be kept in {folder.parent}; make room and run it again"
-        raise SimulationError(f"{path}: {error.strerror or error}; {kept}") from None
-
-
-def _written(run: Any, path: Path) -> None:
-    if path.suffix == ".zarr":
-        try:
-            data = zarr_files(run)
-        except ImportError:
-            raise SimulationError("a .zarr result needs the package zarr; take .nc") from None
-        with whole_folder(path) as part:
-            fill(part, data)
-        return
-    data = _netcdf(run)
-    with whole(path) as part:
-        part.write_bytes(data)
-
-
-def _netcdf(run: Any) -> Any:
-    """The bytes of the file: libhdf5 ends the whole process where a disk refuses its own writing."""
-    try:
-        return run.to_netcdf(engine=_engine())
-    except ValueError:  # before 2025.9 xarray had no bytes of netCDF 4
-        with tempfile.TemporaryDirectory(prefix="dalembert-") as folder:
-            run.to_netcdf(Path(folder) / "run.nc", engine=_engine())
-            return (Path(folder) / "run.nc").read_bytes()
-
-
-def _engine() -> str:
-    """netCDF 4 where both packages it needs are there, else netCDF 3, which SciPy writes."""
-    return "h5netcdf" if all(map(find_spec, ("h5netcdf", "h5py"))) else "scipy"
-
-
-def _facts(run: Any, options: Options) -> dict[str, Any]:
-    seconds = float(run.time[-1])
-    facts = {k: run.attrs[k] for k in ("system", "method", "status", "message")}
-    facts |= {"seconds": seconds, "states": run.sizes["time"]}
-    facts["imbalance"] = float(np.abs(run.balance).max())
-    facts["q"] = run.q[-1].values
-    facts["events"] = run.sizes.get("event", 0)
-    return facts | ({"out": str(options.out)} if options.out is not None else {})
+def _facts(run: Any, options: SimulateOptions) -> dict[str, Any]:
+    return {
+        **{k: run.attrs[k] for k in ("system", "method", "status", "message")},
+        "seconds": float(run.time[-1]),
+        "states": run.sizes["time"],
+        "imbalance": float(np.abs(run.balance).max()),
+        "q": run.q[-1].values,
+        "events": run.sizes.get("event", 0),
+        **named(out=options.out),
+    }
 
 
 def _show(system: System, run: Any, facts: dict[str, Any]) -> None:

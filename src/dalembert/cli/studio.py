@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import signal
 import webbrowser
-from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dalembert.cli.options import TRUSTED
 from dalembert.cli.output import console, say
@@ -14,24 +13,27 @@ from dalembert.errors import SettingError
 from dalembert.report.studio.kept import Kept
 from dalembert.report.studio.server import Server
 
+if TYPE_CHECKING:
+    from dalembert.cli.app import StudioOptions
+
 
 class Stopped(BaseException):
     """A signal that ends the studio; no `Exception`, so that no server on the way swallows it."""
 
 
-def studio(file: Path | None, port: int, browser: bool, limit: float) -> None:
+def studio(options: StudioOptions) -> None:
     """Serve until Ctrl-C; nothing stays behind."""
-    if file is not None:
-        Kept(file.resolve()).read()  # what cannot be read is said before anything is opened
+    if options.file is not None:
+        Kept(options.file.resolve()).read()  # what cannot be read is said before anything is opened
     before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        server = _server(port, file, limit)
+        server = _server(options)
         try:
             server.pool.warm()
             screen = console()
             say(screen, "The studio is at ", (server.address, "bold"), soft_wrap=True)
             say(screen, "Ctrl-C ends it.")
-            if browser:
+            if options.browser:
                 Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
             server.serve_forever(poll_interval=0.25)
         finally:
@@ -49,10 +51,11 @@ def _stop(*_: Any) -> None:
     raise Stopped
 
 
-def _server(port: int, file: Path | None, limit: float) -> Server:
+def _server(options: StudioOptions) -> Server:
     try:
-        return Server(port, file, list(TRUSTED), limit)
+        return Server(options.port, options.file, list(TRUSTED), options.limit)
     except OSError as error:
         raise SettingError(
-            f"port {port} cannot be opened: {error.strerror}; choose another, or none for a free one"
+            f"port {options.port} cannot be opened: {error.strerror}; "
+            "choose another, or none for a free one"
         ) from None

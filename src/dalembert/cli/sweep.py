@@ -5,19 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
 
 import dalembert
+from dalembert.cli.inputs import load
 from dalembert.cli.output import console, number, print_json, say, show, table
-from dalembert.cli.subject import load
 from dalembert.errors import ImportFileError, SettingError, UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.importers.toml_read import parse_toml
+from dalembert.importers.toml_read import MAX_BYTES, parse_toml
+from dalembert.importers.xml_read import read_file
 from dalembert.sweeps.study import Study
 from dalembert.sweeps.sweeping import made_study
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import SweepOptions
 
 TABLES = ("over", "simulate", "controller", "payload")
 WORDS = ("system", "store", "reduce", "design", "runs", "seed", "chunk")
@@ -26,28 +30,30 @@ LAWS = {"pd_gravity": "PDGravity", "computed_torque": "ComputedTorque"}
 TRIED = 64  # runs by whose time the rest is guessed
 
 
-def sweep(
-    file: Path, dry_run: bool, processes: int | None, scheduler: str | None, as_json: bool
-) -> None:
+def sweep(options: SweepOptions) -> None:
     """Compute what is missing of the study, and say what came out."""
-    study = read(file)
-    if dry_run:
-        return _plan(study, as_json)
-    client = None if scheduler is None else _client(scheduler)
+    study = read(options.file)
+    if options.dry_run:
+        return _plan(study, options.json)
+    client = None if options.scheduler is None else _client(options.scheduler)
     try:
-        found = dalembert.sweep(**study, processes=processes, client=client)
+        found = dalembert.sweep(**study, processes=options.processes, client=client)
     except KeyboardInterrupt:
         say(console(), f"stopped; the same command goes on with {study['store']}")
         raise typer.Exit(130) from None
     facts = _facts(found, study)
-    if as_json:
+    if options.json:
         return print_json(facts)
-    _show(found, facts)
+    _show(facts)
 
 
 def read(file: Path) -> dict[str, Any]:
     """The arguments of `dl.sweep` that a file says; unknown keys are errors that name the nearest."""
-    said = parse_toml(file.read_text(encoding="utf-8"), str(file))
+    try:
+        text = read_file(file, MAX_BYTES).decode("utf-8")
+    except UnicodeDecodeError:
+        raise ImportFileError("it is not text", str(file)) from None
+    said = parse_toml(text, str(file))
     _require(said, (*WORDS, *TABLES), file, "")
     for key in ("system", "over", "simulate"):
         if key not in said:
@@ -116,7 +122,9 @@ def _client(scheduler: str) -> Any:
     try:
         from distributed import Client
     except ImportError as error:
-        raise SettingError("--scheduler needs dask: pip install 'dalembert[sweep]'") from error
+        raise SettingError(
+            "--scheduler needs dask: pip install 'dask[distributed]' zarr (the extra [sweep])"
+        ) from error
     if Path(scheduler).is_file():
         return Client(scheduler_file=scheduler)
     return Client(scheduler)
@@ -166,7 +174,7 @@ def _facts(found: Any, study: Mapping[str, Any]) -> dict[str, Any]:
     return {**facts, "outputs": outputs, "store": str(study["store"])}
 
 
-def _show(found: Any, facts: Mapping[str, Any]) -> None:
+def _show(facts: Mapping[str, Any]) -> None:
     screen = console()
     made = table(
         f"{facts['runs']:,} runs in {facts['store']}", "output", "least", "mean", "largest"

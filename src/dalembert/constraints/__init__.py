@@ -2,11 +2,11 @@
 
 from dalembert.constraints.constrained import Constrained
 from dalembert.constraints.contact_body import ContactBody
+from dalembert.constraints.geometry import Mobility
 from dalembert.constraints.holonomy import Holonomy, growth_vector, is_holonomic
 from dalembert.constraints.kinds import Constraint, Driver, Holonomic, Pfaffian
 from dalembert.constraints.loops import Distance, JointCoupling, Loop, TendonCoupling
 from dalembert.constraints.network import Network
-from dalembert.constraints.rank import Mobility
 from dalembert.constraints.rolling import PointOnSurface, Rolling
 from dalembert.constraints.sliding import Sliding, SoftFinger
 from dalembert.constraints.surfaces import Cylinder, Ellipsoid, Plane, Sphere, Surface, Torus

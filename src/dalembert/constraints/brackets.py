@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.constraints import rank
+from dalembert import tracing
 from dalembert.errors import ConstraintError
-from dalembert.kernels.program.program import Program
-from dalembert.kernels.program.series import algebra
-from dalembert.kernels.program.taylor import taylor, variables
+from dalembert.kernels.program.taylor import algebra, taylor, variables
 from dalembert.kernels.program.trace import trace
-from dalembert.systems.closing import CLOSED, close
+from dalembert.linalg.geometry import CLOSED, close, least_squares, pivots, rank, unit
+from dalembert.tracing.program import Program
 
 ZERO = 1e-9  # of a singular value, the largest field of a level being of unit size
 NEW = 1e-11  # of a field beside those it might be made of
@@ -35,7 +33,7 @@ class Distribution:
     """The velocities ẋ = S(x) v with A(x) v = 0 around points of one leaf of h(x) = 0."""
 
     program: Program  # x → A (rows, nv), S (nx, nv)
-    function: bridge.Function  # x → A, S, h (held,), ∂h/∂x S (held, nv)
+    function: tracing.Function  # x → A, S, h (held,), ∂h/∂x S (held, nv)
     rows: tuple[int, ...]  # independent ones at the point first asked for
     move: Callable[[Any, Any], Any]  # x moved by a velocity v for unit time
 
@@ -44,13 +42,13 @@ class Distribution:
         x: Any, A: Any, S: Any, h: Any, point: np.ndarray, move: Callable[[Any, Any], Any]
     ) -> Distribution:
         """From arrays in the symbols x, with the independent rows found at `point`."""
-        fields = bridge.Function([x], [A, S])
+        fields = tracing.Function([x], [A, S])
         program = trace(lambda x: fields(x), {"x": x.shape})
-        function = bridge.Function([x], [A, S, h, bridge.jacobian(h, x) @ S])
+        function = tracing.Function([x], [A, S, h, tracing.jacobian(h, x) @ S])
         found = function(point)[0]
         if not np.isfinite(found).all():
             raise ConstraintError("A is not finite at q; brackets are taken where it is smooth")
-        rows = rank.pivots(rank.unit(found)).rows
+        rows = pivots(unit(found)).rows
         if len(rows) == found.shape[1]:
             raise ConstraintError("A permits no velocity at q, so there is nothing to integrate")
         return Distribution(program, function, rows, move)
@@ -59,6 +57,10 @@ class Distribution:
     def nv(self) -> int:
         """Number of velocities."""
         return self.program.outputs[0].shape[1]
+
+    def dimension(self, x: np.ndarray) -> int:
+        """dim Q at a point: the velocities that leave h as it is, whatever A permits."""
+        return self.nv - rank(unit(self.function(x)[3]))
 
     def assembled(self, x: np.ndarray) -> np.ndarray | None:
         """x moved until h = 0; None where that is not reached."""
@@ -69,7 +71,7 @@ class Distribution:
         """A basis (size, nx, m) of the permitted ẋ as series about x: δv₂ = −A₂⁻¹ A₁ δv₁."""
         A, S = taylor(self.program, x, order)
         A = A[:, list(self.rows)]
-        columns = list(rank.pivots(rank.unit(A[0])).columns)
+        columns = list(pivots(unit(A[0])).columns)
         free = [k for k in range(A.shape[2]) if k not in columns]
         series = algebra(len(variables(self.program)), order)
         first, second = A[:, :, free], A[:, :, columns]
@@ -95,7 +97,7 @@ class Distribution:
         def flow(t: float, at: np.ndarray) -> np.ndarray:
             A, S, *_ = self.function(at)
             A, wish = A[list(self.rows)], wishes @ [1.0, t, t * t]
-            return S @ (wish - np.linalg.lstsq(A, A @ wish, rcond=None)[0])
+            return S @ (wish - least_squares(A, A @ wish)[0])
 
         for shorter in (1.0, 0.3, 0.1, 0.03):
             wishes = shorter * REACH * rng.uniform(-1.0, 1.0, (self.nv, 3))
@@ -108,7 +110,7 @@ class Distribution:
         raise ConstraintError("the permitted velocities cannot be followed from q: A is not smooth")
 
     def _same_rank(self, x: np.ndarray) -> np.ndarray:
-        usual = rank.rank(rank.unit(self.function(x)[0]))
+        usual = rank(unit(self.function(x)[0]))
         if usual != len(self.rows):
             raise ConstraintError(
                 f"A has rank {len(self.rows)} at q and {usual} at ordinary points near it: the "

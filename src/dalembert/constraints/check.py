@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.constraints import rank
-from dalembert.constraints.description import ConstrainedDynamics, Rows
+from dalembert.constraints.geometry import named_rows, weighed
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.refusal import others, without_result
 from dalembert.errors import ConstraintError, SingularMassMatrixError
+from dalembert.linalg.geometry import count, least_squares, left_singular
+from dalembert.linalg.row_space import EXTRA
+from dalembert.systems.held import Rows
 from dalembert.systems.lanes import all_finite, chosen, on_host
 
 if TYPE_CHECKING:
     from dalembert.constraints.constrained import Constrained
+    from dalembert.constraints.description import ConstrainedDynamics
     from dalembert.systems.evaluator import Parameters
 
 REGULAR = 1e-13  # of the smallest eigenvalue of M beside its diagonal
@@ -60,7 +63,7 @@ def explain(
         parameters = chosen(parameters, bad)[0]
     system = closed.dynamics.bound(parameters)
     rows = system.at(here, moving, now)
-    B = rank.weighed(system, rows.A, here, now)
+    B = weighed(system, rows.A, here, now)
     raise ConstraintError(_why(closed, system, B, rows, here) + others(count))
 
 
@@ -68,12 +71,13 @@ def _why(
     closed: Constrained, system: ConstrainedDynamics, B: np.ndarray, rows: Rows, q: np.ndarray
 ) -> str:
     """Whether the posture is singular or the constraints contradict; `B` is A without units."""
-    found, generic = rank.rank(B), system.rank
+    generic = system.rank
     # least squares with small singular values left out says which rows cannot be met
-    left = np.abs(rows.A @ np.linalg.lstsq(rows.A, rows.drift, rcond=1e-4)[0] - rows.drift)
+    left = np.abs(least_squares(rows.A, rows.drift, EXTRA)[1])
     met = left.max() <= INCONSISTENT * np.abs(rows.drift).max(initial=0.0)
     # where all are met, those that have come to depend on each other are to be named
-    U, sizes, _ = np.linalg.svd(B)
+    U, sizes = left_singular(B)
+    found = count(sizes, generic)
     named = _named(system, np.abs(U[:, min(found, len(U) - 1)]) if met else left)
     if found < generic or sizes[generic - 1] < 1e-3 * sizes[0]:
         asked = "depend on each other" if met else "are asked for an acceleration that is not there"
@@ -102,7 +106,7 @@ def _why(
 def _named(system: ConstrainedDynamics, size: np.ndarray) -> str:
     """Names of the constraints whose rows have the larger entries of `size` (rows,)."""
     large = np.flatnonzero(size >= 0.1 * size.max())
-    return ", ".join(map(repr, rank.named_rows(system, large.tolist())))
+    return ", ".join(map(repr, named_rows(system, large.tolist())))
 
 
 def require_state(

@@ -1,40 +1,56 @@
-"""`Constrained`: any system held by constraints, with a robot's interface."""
+"""`Constrained`: any system held by constraints, with a robot's interface.
+
+Every method is a few lines: what it computes is in the module of its name (`multiplier`, `elimination`,
+`projection`, `gauge`, `inverse`, `reduced`, `slopes`, `contact`, `reactions`), listed in `catalogue`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dalembert.constraints.calling import PIVOTED
-from dalembert.constraints.changed import Changed
+from dalembert.constraints.calling import PIVOTED, call, fill, joined, required, with_status
 from dalembert.constraints.check import explain, require_state
-from dalembert.constraints.describe import describe
+from dalembert.constraints.contact import contact_name
+from dalembert.constraints.description import ConstrainedDynamics, describe
+from dalembert.constraints.gauge import Decoupled, SingularValues
+from dalembert.constraints.geometry import STARTS, Mobility, assemble, mobility, reference
 from dalembert.constraints.inverse import internal_forces, selected
 from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.large import is_looped, run_on_numbers
 from dalembert.constraints.loads import given_loads
-from dalembert.constraints.methods import ConstraintMethods
 from dalembert.constraints.posture import index
-from dalembert.constraints.reference import reference
+from dalembert.constraints.projection import components
+from dalembert.constraints.reduced import Reduced, columns
 from dalembert.constraints.refusal import without_result
+from dalembert.constraints.slopes import MotionSlopes, TorqueSlopes
 from dalembert.constraints.status import TWIN
-from dalembert.constraints.to_file import Written
+from dalembert.constraints.to_file import equalities_of, robot_of
+from dalembert.errors import ModelError, ShapeError
+from dalembert.kernels.call.whose import on_device
 from dalembert.systems.evaluator import Parameters
-from dalembert.systems.lanes import all_finite, finite
+from dalembert.systems.lanes import all_finite, finite, on_host
 from dalembert.systems.on_symbols import is_symbols
 from dalembert.systems.reaching.hunt import assembled
-from dalembert.systems.reaching.methods import InverseKinematics
 from dalembert.systems.reaching.search import limits_of
+from dalembert.systems.singular_words import TOLERANCE
+from dalembert.systems.status import Flagged, Status
 from dalembert.systems.system import System
 from dalembert.systems.variant import Variant
+from dalembert.text import short
 
 if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
+    from dalembert.systems.singular import Singularity
 
 
-class Constrained(ConstraintMethods, Changed, Written, InverseKinematics):
+SAME = 1e-9  # of the rows: below this a change has moved no constraint
+
+
+class Constrained(System):
     """A robot or another system with M q̈ + C q̇ + N + Aᵀλ = τ + ψ and constraints h = 0, A q̇ = b.
 
     `guess` (nq,) is where to begin looking for an assembled posture, default the neutral one;
@@ -48,6 +64,8 @@ class Constrained(ConstraintMethods, Changed, Written, InverseKinematics):
     >>> lam  # at rest at the bottom the tension is m g
     array([9.81])
     """
+
+    dynamics: ConstrainedDynamics
 
     def __init__(
         self,
@@ -65,9 +83,8 @@ class Constrained(ConstraintMethods, Changed, Written, InverseKinematics):
         self._independent = [
             index(made.dynamics.velocities, x, f"{made.name} has no velocity") for x in independent
         ]
-        found = reference(made, self._guess, self._independent)
-        self._reference, chosen, left, blocks = found
-        super().__init__(replace(made, pivots=chosen, remainder=left, blocks=blocks))
+        self._reference, decided = reference(made, self._guess, self._independent)
+        super().__init__(replace(made, **decided))
 
     def __repr__(self) -> str:
         held = ", ".join(self.constraints)
@@ -82,6 +99,31 @@ class Constrained(ConstraintMethods, Changed, Written, InverseKinematics):
     def wished(self) -> tuple[str, ...]:
         """The velocities that were named as `independent`, as far as any were."""
         return tuple(self.dynamics.velocities[k] for k in self._independent)
+
+    @property
+    def rows(self) -> int:
+        """Number of constraint equations: the length of λ."""
+        return self.description.rows
+
+    @property
+    def freedoms(self) -> int:
+        """Degrees of freedom that the constraints leave."""
+        return self.description.freedoms
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Names of the constraints."""
+        return tuple(self.description.constraints)
+
+    def neutral(self) -> np.ndarray:
+        """An assembled posture (nq,), found from the guess."""
+        return self._reference.copy()
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Names of the velocities that elimination keeps: as many as there are freedoms."""
+        free = columns(self.dynamics, None)
+        return tuple(self.dynamics.velocities[k] for k in free)
 
     def random_state(
         self, rng: np.random.Generator, size: int | None = None, within_limits: bool = True
@@ -105,11 +147,12 @@ class Constrained(ConstraintMethods, Changed, Written, InverseKinematics):
 
     # dynamics
 
-    def forward_dynamics(
+    def forward_dynamics(  # type: ignore[override]  # with the choices of constraints
         self,
         q: Any,
         qd: Any,
         tau: Any,
+        *,
         t: Any = None,
         formulation: str | None = None,
         parameters: Parameters = None,
@@ -144,22 +187,22 @@ class Constrained(ConstraintMethods, Changed, Written, InverseKinematics):
         >>> [dl.Status(x).name for x in found.status]
         ['OFF_POSITION', 'NOT_FINITE']
         """
-        inputs = (q, qd, tau)
-        given = {"t": t, **given_loads(self.dynamics.free, tip_wrench, wrenches)}
-        call = (formulation, parameters, choices)
+        name, inputs = "forward_dynamics", (q, qd, tau)
+        given = {"t": t, **given_loads(self.dynamics.free, tip_wrench, wrenches), **choices}
+        way = (formulation, parameters, out)
         if errors != "raise":
-            return self._status_of("forward_dynamics", inputs, given, call, errors, tolerance, out)
-        found = self._call("forward_dynamics", inputs, given, *call, out=out)
+            return with_status(self, name, inputs, given, errors, tolerance, *way)
+        found = call(self, name, inputs, given, *way)
         if is_symbols(found[0]) or all_finite(found[1]):
             return found
         if formulation in PIVOTED and "pivots" not in choices:
             weak, _ = without_result(found[1], inputs)
-            self._fill(found, weak, "forward_dynamics", inputs, given, parameters)
+            fill(self, found, weak, name, inputs, given, parameters)
         if not finite(found[1]).all():
             explain(self, q, qd, tau, t, found[1], parameters)
         return found
 
-    def inverse_dynamics(
+    def inverse_dynamics(  # type: ignore[override]  # with the choices of constraints
         self,
         q: Any,
         qd: Any,
@@ -179,20 +222,605 @@ class Constrained(ConstraintMethods, Changed, Written, InverseKinematics):
 
         Only the `actuators` (names of velocities; default all) drive. Where they are redundant,
         Σ w τ² is least, `weights` (..., nv) one by default, or, with `lam` (..., rows), λ comes as
-        near to it as the actuators can bring it. A motion they cannot give is an error.
+        near to it as the actuators can bring it: δᵀ A M⁻¹Aᵀ δ with δ = λ − lam is least, the force
+        Aᵀδ that is missing in the metric M⁻¹, whatever the units of the rows. With all velocities
+        driven Aᵀλ = Aᵀlam. A motion they cannot give is an error.
         `tip_wrench`, `wrenches`, `errors` and `tolerance` are as in `forward_dynamics`.
         """
-        chosen = {} if actuators is None else {"actuators": ",".join(actuators)}
-        given = {"lam": lam, "weights": weights, "t": t}
+        name, inputs = "inverse_dynamics", (q, qd, qdd)
+        given = {"lam": lam, "weights": weights, "t": t, "actuators": joined(actuators)}
         given |= given_loads(self.dynamics.free, tip_wrench, wrenches)
-        inputs, call = (q, qd, qdd), (None, parameters, chosen)
+        way = (None, parameters, out)
         if errors != "raise":
-            return self._status_of("inverse_dynamics", inputs, given, call, errors, tolerance, out)
-        found = self._call("inverse_dynamics", inputs, given, *call, out=out)
-        if is_symbols(found[0]):
-            return found
-        require_state(self, found, inputs, actuators)
+            return with_status(self, name, inputs, given, errors, tolerance, *way)
+        found = call(self, name, inputs, given, *way)
+        if not is_symbols(found[0]):
+            require_state(self, found, inputs, actuators)
         return found
+
+    def internal_forces(
+        self, q: Any, actuators: Sequence[str] | None = None, t: float = 0.0
+    ) -> Any:
+        """Orthonormal torques (n_actuators, k) that move nothing and only load the mechanism."""
+        names = None if actuators is None else ",".join(actuators)
+        columns = selected(self.description, names)
+        return internal_forces(self.dynamics.bound(), np.asarray(q, dtype=float), columns, t)
+
+    # the rows
+
+    def jacobian(
+        self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """A (..., rows, nv)."""
+        return self._evaluate("jacobian", (q,), None, parameters, out, t=t)
+
+    def residual(
+        self, q: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """h(q, t) (..., held): how far the constraints on positions are from being met."""
+        return self._evaluate("residual", (q,), None, parameters, out, t=t)
+
+    def velocity_residual(
+        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """A q̇ − b (..., rows)."""
+        return self._evaluate("velocity_residual", (q, qd), None, parameters, out, t=t)
+
+    def drift(
+        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """γ (..., rows) = ḃ − Ȧ q̇: what A q̈ must be."""
+        return self._evaluate("drift", (q, qd), None, parameters, out, t=t)
+
+    # geometry
+
+    def projectors(self, q: Any, t: Any = None, parameters: Parameters = None) -> Any:
+        """(P_ω, P_T), each (..., nv, nv): forces to T*Q, velocities to TQ (000 p.68)."""
+        return self._evaluate("projectors", (q,), None, parameters, t=t)
+
+    def second_fundamental_form(
+        self, q: Any, qd: Any, t: Any = None, parameters: Parameters = None
+    ) -> Any:
+        """(S(q̇, q̇), M S(q̇, q̇)), each (..., nv): normal acceleration, centrifugal force (000 p.72)."""
+        return self._evaluate("second_fundamental_form", (q, qd), None, parameters, t=t)
+
+    def covariant_derivative(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        t: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """∇̃_q̇ q̇ (..., nv) = P_T (q̈ + M⁻¹ C q̇): the acceleration along Q (000 p.71, p.74).
+
+        With `second_fundamental_form` it adds up to q̈ + M⁻¹ C q̇ where q̈ meets the constraints.
+        """
+        return self._evaluate("covariant_derivative", (q, qd, qdd), None, parameters, out, t=t)
+
+    def tangential_components(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        basis: Any,
+        t: Any = None,
+        parameters: Parameters = None,
+    ) -> np.ndarray:
+        """Components (..., freedoms) of `covariant_derivative` in a basis of T_qQ (000 p.74).
+
+        Parameters
+        ----------
+        q, qd, qdd : array_like
+            State (..., nq), (..., nv) and acceleration (..., nv).
+        basis : array_like
+            (..., nv, freedoms): independent columns v with A v = 0.
+
+        Raises
+        ------
+        ShapeError
+            If `basis` has another shape.
+        ConstraintError
+            If the covariant derivative is no combination of the columns.
+        """
+        along = np.asarray(self.covariant_derivative(q, qd, qdd, t, parameters))
+        columns = np.asarray(basis, dtype=float)
+        if columns.shape[-2:] != (self.nv, self.freedoms):
+            raise ShapeError(
+                f"{self.name}.tangential_components: basis must have shape (..., {self.nv}, "
+                f"{self.freedoms}), got {columns.shape}"
+            )
+        return components(self.name, along, columns)
+
+    def decoupled(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        root: str = "cholesky",
+        parameters: Parameters = None,
+        t: Any = None,
+        near: Any = None,
+    ) -> Decoupled:
+        """W, V, Λ_r, Γ_o, Γ_r, v_r, u_o, u_r, λ (..., ·): v̇_r + Γ_r v_r = u_r (000 p.82–85).
+
+        Γ_o v_r + Λ_rᵀ λ = u_o with Λ_r (..., rows, r) = A W⁻ᵀ V₁ of all rows, redundant ones too, in
+        the order of λ (..., rows), the one of least norm.
+        V₂ changes sign along a motion, unless velocities `near` (..., nv, freedoms) say which it
+        follows: then V₂ = Wᵀ N with the smooth N of `basis`.
+        """
+        given = {"t": t, "root": root, "near": near}
+        return Decoupled(*self._evaluate("decoupled", (q, qd, tau), None, parameters, **given))
+
+    def singular_values(
+        self, q: Any, root: str = "cholesky", parameters: Parameters = None, t: Any = None
+    ) -> SingularValues:
+        """W, U₁, S, V₁, V₂ (..., ·) of Λ = A W⁻ᵀ = U Σ Vᵀ, singular values falling (000 p.84)."""
+        given = {"t": t, "root": root}
+        return SingularValues(*self._evaluate("singular_values", (q,), None, parameters, **given))
+
+    def gauge_matrix(
+        self,
+        q: Any,
+        qd: Any,
+        root: str = "cholesky",
+        formulation: str | None = None,
+        parameters: Parameters = None,
+    ) -> Any:
+        """Γ (..., nv, nv) with v̇ + Γ v = u, v = Wᵀ q̇: "skew", or as "printed" (000 p.82)."""
+        return self._evaluate("gauge_matrix", (q, qd), formulation, parameters, root=root)
+
+    def basis(self, q: Any, near: Any = None, t: Any = None, parameters: Parameters = None) -> Any:
+        """N (..., nv, freedoms): permitted velocities, NᵀMN = 1, that move smoothly with q.
+
+        They are what the constraints leave of the velocities `near` (..., nv, freedoms), default the
+        unit velocities of the independent coordinates. Along a long motion take the N of each
+        posture for the `near` of the next: N then stays continuous wherever it leads.
+        """
+        return self._evaluate("basis", (q,), None, parameters, t=t, near=near)
+
+    def kane(
+        self,
+        q: Any,
+        v_r: Any,
+        tau: Any,
+        near: Any = None,
+        t: Any = None,
+        parameters: Parameters = None,
+    ) -> Any:
+        """(q̇ (..., nv), v̇_r (..., freedoms), N): Kane's equations in the N of `basis` (000 p.85)."""
+        return self._evaluate("kane", (q, v_r, tau), None, parameters, t=t, near=near)
+
+    def project_velocity(
+        self,
+        q: Any,
+        qd: Any,
+        t: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        errors: str = "raise",
+        tolerance: Any = None,
+    ) -> Any:
+        """The velocity (..., nv) the constraints allow that is nearest to q̇ in the metric M.
+
+        With ``errors="flag"`` (velocity, status) as in `forward_dynamics`, whatever q̇ was before.
+        """
+        if errors == "raise":
+            return self._evaluate("project_velocity", (q, qd), None, parameters, out, t=t)
+        asked = (errors, tolerance, parameters, None if out is None else (out,))
+        return required(self, "project_velocity", (q, qd), *asked, t=t)
+
+    def assemble(
+        self,
+        guess: Any = None,
+        fixed: Sequence[str] = (),
+        t: float = 0.0,
+        parameters: Parameters = None,
+        starts: int = STARTS,
+    ) -> np.ndarray:
+        """q (nq,) with h(q, t) = 0 found from `guess`; the velocities `fixed` keep their place.
+
+        Where Newton's method fails from the guess, `starts` random postures around it are tried.
+        """
+        made = self.dynamics.bound(parameters)
+        first = np.asarray(self._reference if guess is None else guess, dtype=float)
+        what = f"{self.name} has no velocity"
+        held = tuple(index(made.dynamics.velocities, x, what) for x in fixed)
+        return assemble(made, first, t, held, starts)
+
+    def singularity(
+        self,
+        q: Any,
+        frame: str = "tool",
+        task: str | None = None,
+        tolerance: float = TOLERANCE,
+        t: float = 0.0,
+        parameters: Parameters = None,
+    ) -> Singularity:
+        """Whether an assembled posture q (nq,) is singular, and which motions of a frame are lost.
+
+        Singular where the frame moves in fewer directions than at assembled postures nearby, all
+        motions being those that the constraints permit, or where the constraints lose rank (a dead
+        point, `mobility`). `motions` are joint velocities that leave the frame still; `task` as for
+        `Robot.singularity`, by default the part of the pose that moves in as many directions as all
+        of it.
+
+        Raises
+        ------
+        ConstraintError
+            If q does not fulfil the constraints; `assemble` finds a posture that does.
+
+        >>> import dalembert as dl
+        >>> linkage = dl.load("four_bar")
+        >>> print(linkage.singularity(linkage.neutral(), "coupler_tip"))
+        regular: the position of 'coupler_tip' moves in 1 direction, as usual
+        """
+        from dalembert.constraints.singular import singularity
+
+        return singularity(self, q, frame, task, tolerance, t, parameters)
+
+    def mobility(
+        self, q: Any = None, qd: Any = None, t: float = 0.0, parameters: Parameters = None
+    ) -> Mobility:
+        """Freedoms left at q (nq,), against Grübler's count; redundant constraints named."""
+        at = np.asarray(self._reference if q is None else q, dtype=float)
+        moving = np.zeros(self.nv) if qd is None else np.asarray(qd, dtype=float)
+        return mobility(self.dynamics.bound(parameters), at, moving, t, self.description.rank)
+
+    # the motion in independent velocities; names of those that are independent, or that drive.
+    # with errors="flag" results have the `status` of every state as the last
+
+    def reduced(
+        self,
+        q: Any,
+        qd: Any,
+        independent: Sequence[str] | None = None,
+        t: Any = None,
+        parameters: Parameters = None,
+        errors: str = "raise",
+        tolerance: Any = None,
+    ) -> Any:
+        """(M_r (..., k, k), h_r (..., k), N (..., nv, k), n (..., nv)) in independent velocities ẋ.
+
+        M_r ẍ + h_r = Nᵀ(τ + ψ) and q̇ = N ẋ + n; of `qd` only ẋ counts, the velocities named
+        `independent`, default those of the property `independent` (000 p.58–62).
+
+        >>> import numpy as np, dalembert as dl
+        >>> linkage = dl.load("four_bar")
+        >>> q = linkage.neutral()
+        >>> made = linkage.reduced(q, np.array([2.0, 0.0, 0.0]), independent=["crank"])
+        >>> qd = made.N @ [2.0] + made.n
+        >>> bool(abs(linkage.velocity_residual(q, qd)).max() < 1e-12)
+        True
+        """
+        way = (errors, tolerance, parameters)
+        names = joined(independent)
+        return _as(Reduced, required(self, "reduced", (q, qd), *way, t=t, independent=names))
+
+    def frame_jacobian(
+        self,
+        q: Any,
+        frame: str,
+        independent: Sequence[str] | None = None,
+        expressed_in: str = "world",
+        t: Any = None,
+        parameters: Parameters = None,
+        errors: str = "raise",
+        tolerance: Any = None,
+    ) -> Any:
+        """J (..., 6, k) of a frame along the constraints: its (linear, angular) velocity per ẋ.
+
+        Column j is what the frame does while the velocity named `independent[j]` is one and the
+        others of them are zero, all the rest following. The view is that of `Robot.jacobian`.
+
+        >>> import dalembert as dl
+        >>> linkage = dl.load("four_bar")
+        >>> linkage.frame_jacobian(linkage.neutral(), "coupler_tip", ["crank"]).shape
+        (6, 1)
+        """
+        self.dynamics.require_frame(frame)
+        given = {"t": t, "frame": frame, "expressed_in": expressed_in}
+        given["independent"] = joined(independent)
+        return required(self, "frame_jacobian", (q,), errors, tolerance, parameters, **given)
+
+    # slopes; ∂/∂q is in the tangent space, nv numbers whatever nq is
+
+    def forward_dynamics_derivatives(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        t: Any = None,
+        parameters: Parameters = None,
+        errors: str = "raise",
+        tolerance: Any = None,
+    ) -> Any:
+        """∂q̈ (..., nv, nv) and ∂λ (..., rows, nv), each by q, q̇ and τ.
+
+        By the factors of the solve at hand. Off the constraints they are those of
+        `forward_dynamics` as it is there; where rows are redundant, they hold along the constraints.
+
+        >>> import numpy as np, dalembert as dl
+        >>> pendulum = dl.load("pendulum_constrained")
+        >>> found = pendulum.forward_dynamics_derivatives([0.0, -1.0], np.zeros(2), np.zeros(2))
+        >>> found.dlam_dtau  # the rod bears what pulls along it
+        array([[ 0., -1.]])
+        """
+        name, way = "forward_dynamics_derivatives", (errors, tolerance, parameters)
+        return _as(MotionSlopes, required(self, name, (q, qd, tau), *way, t=t))
+
+    def inverse_dynamics_derivatives(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        actuators: Sequence[str] | None = None,
+        t: Any = None,
+        parameters: Parameters = None,
+        errors: str = "raise",
+        tolerance: Any = None,
+    ) -> Any:
+        """∂τ (..., nv, nv) and ∂λ (..., rows, nv), each by q, q̇ and q̈; `actuators` drive."""
+        name, way = "inverse_dynamics_derivatives", (errors, tolerance, parameters)
+        given = {"t": t, "actuators": joined(actuators)}
+        return _as(TorqueSlopes, required(self, name, (q, qd, qdd), *way, **given))
+
+    # inertias
+
+    def regressor(
+        self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """Y (..., nv, 10 bodies) with Y θ + Aᵀλ = τ + ψ, θ the robot's `parameters`, λ free."""
+        return self._evaluate("regressor", (q, qd, qdd), None, parameters, out)
+
+    def reduced_regressor(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        independent: Sequence[str] | None = None,
+        t: Any = None,
+        parameters: Parameters = None,
+        errors: str = "raise",
+        tolerance: Any = None,
+    ) -> Any:
+        """Nᵀ Y (..., k, 10 bodies): Nᵀ Y θ = Nᵀ (τ + ψ), without λ; N as in `reduced`."""
+        given = {"t": t, "independent": joined(independent)}
+        name, way = "reduced_regressor", (errors, tolerance, parameters)
+        return required(self, name, (q, qd, qdd), *way, **given)
+
+    # forces
+
+    def constraint_force(
+        self, q: Any, lam: Any, t: Any = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """−Aᵀλ (..., nv): the generalised force of the constraints on the system."""
+        return self._evaluate("constraint_force", (q, lam), None, parameters, out, t=t)
+
+    def joint_wrenches(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        lam: Any,
+        t: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """(..., joints, 6) force and moment each joint of a robot exerts on its link.
+
+        q̈ and λ are those of `forward_dynamics` or of `inverse_dynamics`. Moments are about the
+        joint's origin; components along the axes of the link frame, as `Robot.joint_wrenches` has
+        them.
+
+        >>> import numpy as np, dalembert as dl
+        >>> chain = dl.load("four_bar")
+        >>> q, rest = chain.neutral(), np.zeros(3)
+        >>> qdd, lam = chain.forward_dynamics(q, rest, [2.0, 0.0, 0.0])
+        >>> moments = chain.joint_wrenches(q, rest, qdd, lam)[:, 5]  # about the pins: the torques
+        >>> np.abs(moments.round(12))
+        array([2., 0., 0.])
+        """
+        return self._evaluate("joint_wrenches", (q, qd, qdd, lam), None, parameters, out, t=t)
+
+    def reactions(
+        self, q: Any, lam: Any, t: Any = None, parameters: Parameters = None
+    ) -> dict[str, dict[str, Any]]:
+        """What each constraint exerts, by name, from λ of `forward_dynamics`.
+
+        Constraints between frames give "force" and "moment" (..., 3) ON the second frame's body at
+        its point, along world axes; a `Distance` its "tension"; all give "generalized" (..., nv).
+        """
+        lam = np.asarray(lam, dtype=float)
+        found: dict[str, dict[str, Any]] = {}
+        for name, constraint in self.description.constraints.items():
+            rows = self.description.slices[name]
+            own = np.zeros_like(lam)
+            own[..., rows] = lam[..., rows]
+            found[name] = {"generalized": self.constraint_force(q, own, t, parameters)}
+            if constraint.at_frames:
+                F = self._evaluate("wrench", (q, own), None, parameters, t=t, constraint=name)
+                found[name] |= constraint.terms(F, lam[..., rows])
+        return found
+
+    # contacts; the name may be left out where there is one
+
+    def contact_coordinates(
+        self,
+        q: Any,
+        contact: str | None = None,
+        t: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """η = (u_o, v_o, u_f, v_f, ψ) (..., 5) of a contact, by its name where there are several.
+
+        (u, v) are the coordinates of both surfaces at the contact, ψ the angle between their
+        charts (000 p.76). Angles lie within ±π.
+        """
+        name = contact_name(self.description, contact)
+        return self._evaluate(
+            "contact_coordinates", (q,), None, parameters, out, t=t, constraint=name
+        )
+
+    def contact_jacobian(
+        self,
+        q: Any,
+        contact: str | None = None,
+        t: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """J (..., 5, nv) with η̇ = J q̇ (Montana 1988)."""
+        name = contact_name(self.description, contact)
+        return self._evaluate("contact_jacobian", (q,), None, parameters, out, t=t, constraint=name)
+
+    def contact_rates(
+        self,
+        q: Any,
+        qd: Any,
+        contact: str | None = None,
+        t: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """η̇ (..., 5)."""
+        name = contact_name(self.description, contact)
+        return self._evaluate("contact_rates", (q, qd), None, parameters, out, t=t, constraint=name)
+
+    def contact_twist(
+        self,
+        q: Any,
+        qd: Any,
+        contact: str | None = None,
+        t: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """V_{l_o l_f} (..., 6) in the finger's contact frame, its z out of the finger.
+
+        (v_x, v_y) is the slip, v_z the approach, (ω_x, ω_y) the rolling velocity, ω_z the spin.
+        """
+        name = contact_name(self.description, contact)
+        return self._evaluate("contact_twist", (q, qd), None, parameters, out, t=t, constraint=name)
+
+    def contact_friction(
+        self,
+        q: Any,
+        qd: Any,
+        lam: Any,
+        contact: str | None = None,
+        t: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """Friction (..., 6) ON the finger of a contact that rubs, from λ of `forward_dynamics`.
+
+        Force at the contact point and moment about the normal, along world axes.
+        """
+        given = {"t": t, "constraint": contact_name(self.description, contact, rubs=True)}
+        return self._evaluate("contact_friction", (q, qd, lam), None, parameters, out, **given)
+
+    # changes that give a new closed chain; options are those of the robot's method of that name
+
+    def with_payload(self, mass: Any, *args: Any, **given: Any) -> Constrained:
+        """This closed chain with a body fixed to a frame: `Robot.with_payload`."""
+        return _around(self, lambda s: s.with_payload(mass, *args, **given))
+
+    def with_robot(self, robot: Any) -> Constrained:
+        """This closed chain of another robot of the same joints, with other inertias say.
+
+        >>> import dalembert as dl
+        >>> linkage = dl.load("four_bar")
+        >>> heavy = linkage.robot.with_parameters(2.0 * linkage.robot.parameters)
+        >>> linkage.with_robot(heavy).robot == heavy
+        True
+        """
+        return _around(self, lambda s: robot if s.robot is s else s.with_robot(robot))
+
+    def with_gravity(self, gravity: Any) -> Constrained:
+        """This closed chain where bodies fall with `gravity` (3,), m/s²."""
+        return _around(self, lambda s: s.with_gravity(gravity))
+
+    def with_limits(
+        self,
+        position: Mapping[str, Any] | None = None,
+        velocity: Mapping[str, Any] | None = None,
+        effort: Mapping[str, Any] | None = None,
+    ) -> Constrained:
+        """This closed chain with other limits of the joints named: `Robot.with_limits`."""
+        return _around(self, lambda s: s.with_limits(position, velocity, effort))
+
+    def with_tool(self, pose: Any = None, frame: str | None = None) -> Constrained:
+        """This closed chain with another tool; one that closes a loop cannot be moved."""
+        return _unmoved(self, _around(self, lambda s: s.with_tool(pose, frame)), "the tool")
+
+    def with_base(self, pose: Any) -> Constrained:
+        """This closed chain with its base at `pose` (4, 4); what holds it must stand on the base."""
+        return _unmoved(self, _around(self, lambda s: s.with_base(pose)), "the world")
+
+    def with_joint_locked(self, name: str, value: Any = 0.0) -> NoReturn:
+        """An error: in a closed chain a joint is held by one more constraint."""
+        k = index(self.coordinates, name, f"{self.name} has no coordinate")
+        raise ModelError(
+            f"{self.name}: hold {name!r} of a closed chain by one more constraint: "
+            f"dl.Constrained(closed, [dl.Holonomic(lambda q: q[{k}] - {short(value)})])"
+        )
+
+    def merge(self, other: Any, at: str | None = None, prefix: str = "") -> NoReturn:
+        """An error: trees are merged, and then closed."""
+        raise ModelError(f"{self.name}: merge the trees first (its .system), then close the chains")
+
+    def subtree(self, link: str) -> NoReturn:
+        """An error: a part of a closed chain is a part of its tree."""
+        raise ModelError(f"{self.name}: take the part of its tree, .system.subtree({link!r})")
+
+    # files
+
+    def to_mjcf(self) -> str:
+        """This mechanism as MJCF text: its robot, loops as equalities, its posture as a keyframe.
+
+        >>> import dalembert as dl
+        >>> "<connect" in dl.load("robotiq_2f85").to_mjcf()
+        True
+        """
+        from dalembert.importers.mjcf_write import mjcf_from_model
+
+        robot, posture = robot_of(self), self.neutral()
+        return mjcf_from_model(robot.model, equalities_of(self, in_space=True), posture)
+
+    def to_urdf(self) -> str:
+        """This mechanism as URDF text: its robot, and loops in the form of URDF+.
+
+        >>> import dalembert as dl
+        >>> dl.load("robotiq_2f85").to_urdf().count("<loop ")
+        2
+        """
+        from dalembert.importers.urdf_write import urdf_from_model
+
+        return urdf_from_model(robot_of(self).model, equalities_of(self))
+
+    def to_loops(self) -> str:
+        """Its constraints alone, as the TOML that `dl.load` reads beside the robot's own file.
+
+        >>> import dalembert as dl
+        >>> dl.load("robotiq_2f85").to_loops().splitlines()[-2:]
+        ['leader = "left_driver"', 'polynomial = [0.0, 1.0]']
+        """
+        from dalembert.importers.loops_write import loops_text
+
+        q = dict(zip(self.dynamics.coordinates, map(float, self.neutral()), strict=True))
+        return loops_text(equalities_of(self), q)
+
+    # how kernels are called
+
+    def _run(
+        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
+    ) -> Any:
+        if is_looped(self, variant) and parameters is None and not on_device(arguments):
+            return run_on_numbers(self, variant, arguments, out)
+        return super()._run(variant, arguments, parameters, out)
 
     def _on_chunk(self, variant: Variant, arrays: tuple[Any, ...], parameters: Any) -> Any:
         """By the method of the quantity, which refuses and flags states as for any NumPy array."""
@@ -210,10 +838,54 @@ class Constrained(ConstraintMethods, Changed, Written, InverseKinematics):
         *found, status = method(**given, parameters=parameters, errors="flag")
         return *found, status.astype(found[0].dtype)
 
-    def internal_forces(
-        self, q: Any, actuators: Sequence[str] | None = None, t: float = 0.0
-    ) -> Any:
-        """Orthonormal torques (n_actuators, k) that move nothing and only load the mechanism."""
-        names = None if actuators is None else ",".join(actuators)
-        columns = selected(self.description, names)
-        return internal_forces(self.dynamics.bound(), np.asarray(q, dtype=float), columns, t)
+    def _first_status(self, q: Any, qd: Any) -> Any:
+        """As `forward_dynamics` judges a state, beside the natural size of the rows.
+
+        A singular posture is no reason to refuse a start.
+        """
+        found = with_status(self, "velocity_residual", (q, qd), {}).status
+        off = (found >= int(Status.OFF_POSITION)) & (found <= int(Status.OFF_VELOCITY))
+        numbers = super()._first_status(q, qd)
+        usable = numbers == int(Status.OK)
+        return numbers + (off & usable).astype(np.int8) * found
+
+    def _bad_start(self, q: Any, qd: Any, start: Any) -> str:
+        if Status.OFF_POSITION in on_host(start):
+            h = on_host(self.residual(q))
+            return (
+                f"q misses the constraints of {self.name} by {np.abs(h).max():.2g}; "
+                f"{self.name}.assemble(q) finds a posture that meets them"
+            )
+        w = on_host(self.velocity_residual(q, qd))
+        return (
+            f"qd misses the constraints of {self.name} by {np.abs(w).max():.2g}; "
+            f"{self.name}.project_velocity(q, qd) is the nearest velocity that meets them"
+        )
+
+
+def _as(kind: Any, found: Any) -> Any:
+    """The results under their names; flagged ones have them already."""
+    return found if isinstance(found, Flagged) else kind(*found)
+
+
+def _around(closed: Constrained, change: Callable[[Any], Any]) -> Constrained:
+    """The same constraints around a changed system, which starts where this one stands."""
+    held = closed.system
+    if held.robot is None:
+        raise ModelError(f"{closed.name} has no links that could be changed; build it anew")
+    own = closed.description.held_by[len(held.dynamics.held_by) :]
+    return type(closed)(change(held), own, closed.neutral(), closed.wished, closed.name)
+
+
+def _unmoved(before: Constrained, after: Constrained, what: str) -> Constrained:
+    """The changed chain, if its constraints are the same rows as before at the same posture."""
+    q, there = before.neutral(), after.dynamics.bound()
+    here = before.dynamics.bound()
+    old, new = (d.at(q, np.zeros(before.nv), 0.0) for d in (here, there))
+    for a, b in ((old.h, new.h), (old.A, new.A)):
+        if np.abs(np.asarray(a, float) - np.asarray(b, float)).max(initial=0.0) > SAME:
+            raise ModelError(
+                f"{before.name}: one of its constraints ({', '.join(before.constraints)}) is fixed "
+                f"to {what} and would move with it; change the robot, .system, and close it again"
+            )
+    return after

@@ -14,12 +14,12 @@ import numpy as np
 from dalembert.constraints import montana
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.montana import COORDINATES as COORDINATES
-from dalembert.constraints.posture import Posture
+from dalembert.constraints.posture import Posture, index
 from dalembert.constraints.surfaces import Surface
 from dalembert.errors import ConstraintError
 
 if TYPE_CHECKING:
-    from dalembert.constraints.with_contacts import WithContacts
+    from dalembert.constraints.description import ConstrainedDynamics
 
 
 class Contact(Constraint):
@@ -32,8 +32,16 @@ class Contact(Constraint):
     def between(self) -> tuple[str, str]:
         return self.on, self.frame
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        return ("N",)
+
     def point(self, at: Posture) -> Any:
         return self.contact_frame(at)[1]
+
+    def terms(self, F: Any, lam: Any) -> dict[str, Any]:
+        """Force on the finger at its point, moment about it, and the normal force."""
+        return {"force": F[..., 0:3], "moment": F[..., 3:6], "normal": lam[..., 0]}
 
     @property
     def has_coordinates(self) -> bool:
@@ -89,19 +97,32 @@ class RollingRows(Contact):
         return np.concatenate([force, moment])
 
     def terms(self, F: Any, lam: Any) -> dict[str, Any]:
-        """Force on the finger at the contact point, moment about it, normal and friction force."""
-        friction = np.linalg.norm(lam[..., 1:3], axis=-1)
-        own = {"normal": lam[..., 0], "friction": friction}
-        return {"force": F[..., 0:3], "moment": F[..., 3:6], **own}
+        """Also the size of the friction."""
+        return {**super().terms(F, lam), "friction": np.linalg.norm(lam[..., 1:3], axis=-1)}
 
 
-def contacts(system: WithContacts) -> tuple[str, ...]:
+def contacts(system: ConstrainedDynamics) -> tuple[str, ...]:
     """Names of the constraints that have contact coordinates."""
     found = system.constraints.items()
     return tuple(name for name, kind in found if isinstance(kind, Contact) and kind.has_coordinates)
 
 
-def _contact(system: WithContacts, constraint: str, q: Any, t: Any) -> tuple[Any, Posture]:
+def contact_name(system: ConstrainedDynamics, name: str | None, rubs: bool = False) -> str:
+    """The contact of that name, or the only one, with friction where `rubs`."""
+    if name is not None:
+        every = tuple(system.constraints)
+        return every[index(every, name, f"{system.name} has no contact")]
+    known, what = contacts(system), "contact of two surfaces"
+    if rubs:
+        known = tuple(name for name, kind in system.constraints.items() if kind.rubs)
+        what = "contact that rubs"
+    if len(known) == 1:
+        return known[0]
+    found = ", ".join(known) if known else f"no {what}"
+    raise ConstraintError(f"{system.name} has {found}; name one with contact=")
+
+
+def _contact(system: ConstrainedDynamics, constraint: str, q: Any, t: Any) -> tuple[Any, Posture]:
     kind = system.constraints[constraint]
     if not isinstance(kind, Contact) or not kind.has_coordinates:
         raise ConstraintError(
@@ -111,30 +132,30 @@ def _contact(system: WithContacts, constraint: str, q: Any, t: Any) -> tuple[Any
     return kind, Posture(system.dynamics, q, 0.0 if t is None else t)
 
 
-def coordinates(system: WithContacts, q: Any, t: Any = None, constraint: str = "") -> Any:
+def coordinates(system: ConstrainedDynamics, q: Any, t: Any = None, constraint: str = "") -> Any:
     """η (5,) = (α_o, α_f, ψ) (000 p.76)."""
     kind, at = _contact(system, constraint, q, t)
     return kind.eta(at)[0:5]
 
 
-def jacobian(system: WithContacts, q: Any, t: Any = None, constraint: str = "") -> Any:
+def jacobian(system: ConstrainedDynamics, q: Any, t: Any = None, constraint: str = "") -> Any:
     """(5, nv) with η̇ = J q̇ (Montana 1988)."""
     kind, at = _contact(system, constraint, q, t)
     return kind.rate_map(at)
 
 
-def rates(system: WithContacts, q: Any, qd: Any, t: Any = None, constraint: str = "") -> Any:
+def rates(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None, constraint: str = "") -> Any:
     """η̇ (5,)."""
     return jacobian(system, q, t, constraint) @ qd
 
 
-def twist(system: WithContacts, q: Any, qd: Any, t: Any = None, constraint: str = "") -> Any:
+def twist(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None, constraint: str = "") -> Any:
     """V_{l_o l_f} (6,): slip, approach, rolling velocity and spin."""
     kind, at = _contact(system, constraint, q, t)
     return kind.twist_map(at) @ qd
 
 
-def state(system: WithContacts, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+def state(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
     """(η, η̇) of all contacts, one after the other."""
     names = contacts(system)
     eta = [coordinates(system, q, t, name) for name in names]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.constraints import montana
 from dalembert.constraints.kinds import Constraint, Pfaffian
 from dalembert.constraints.surface_contact import (
@@ -50,7 +50,7 @@ class ContactBody(Lagrangian):
         self.mass, self.inertia = float(mass), np.array(inertia, dtype=float)
         self.gravity = np.array(gravity, dtype=float)
         names = COORDINATES if gap else montana.COORDINATES
-        eta, rate = (bridge.symbol(x, len(names)) for x in ("eta", "eta_dot"))
+        eta, rate = (tracing.symbol(x, len(names)) for x in ("eta", "eta_dot"))
         V = montana.body_map(obj, finger, eta) @ rate
         kinetic = 0.5 * (self.mass * (V[0:3] @ V[0:3]) + V[3:6] @ (self.inertia @ V[3:6]))
         height = self.gravity @ montana.relative_pose(obj, finger, eta)[0:3, 3]
@@ -107,7 +107,7 @@ class ContactBody(Lagrangian):
         """
         eta, rate, acceleration = (np.asarray(x, dtype=float) for x in (eta, rate, acceleration))
         obj, finger = self.object, self.finger
-        (J,), (J_dot,) = bridge.along(
+        (J,), (J_dot,) = tracing.along(
             lambda x: [montana.body_map(obj, finger, x)], lambda x, v: v, eta, rate
         )
         V, V_dot = J @ rate, J @ acceleration + J_dot @ rate

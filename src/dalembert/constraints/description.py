@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
+from dalembert.constraints import catalogue, contact
+from dalembert.constraints.check import require_regular
+from dalembert.constraints.geometry import weighed
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.large import Evaluated, is_large
+from dalembert.constraints.letters import IN_LETTERS
 from dalembert.constraints.posture import Posture
-from dalembert.constraints.with_contacts import WithContacts
+from dalembert.constraints.projection import steps_back
+from dalembert.constraints.status import off, twin_of
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import INPUTS, Quantity
-from dalembert.model.parameter import parameter_vector
+from dalembert.linalg.geometry import Pivots, pivots, weakest
+from dalembert.model.parameter import collect, parameter_vector
+from dalembert.systems.carried import Around
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.held import Rows, StepBack
 
 TRACED_FROM = (
-    "dalembert.bridge",
+    "dalembert.tracing",
     "dalembert.linalg",
     "dalembert.spatial",
     "dalembert.model",
@@ -35,27 +42,8 @@ TRACED_FROM = (
 WEAKER = 10.0  # than the best pivots others may be, so that a digit at most is lost
 
 
-class Pivots(NamedTuple):
-    """Which rows are independent, and the coordinates they determine, in elimination order."""
-
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-
-    @property
-    def key(self) -> str:
-        """As text, for the name of a compiled variant."""
-        return "|".join(",".join(map(str, part)) for part in self)
-
-    @staticmethod
-    def parse(text: str) -> Pivots:
-        """The pivots a key stands for."""
-        return Pivots(
-            *(tuple(map(int, part.split(","))) if part else () for part in text.split("|"))
-        )
-
-
 @dataclass(frozen=True, eq=False)
-class ConstrainedDynamics(WithContacts):
+class ConstrainedDynamics(Around):
     """M q̈ + h + Aᵀλ = τ + ψ with A q̈ = γ; `function` is (q, qd, t, parameters) → `Rows`."""
 
     name: str
@@ -64,13 +52,15 @@ class ConstrainedDynamics(WithContacts):
     slices: Mapping[str, slice]  # rows of every constraint
     held: int  # rows that hold a position
     positions: tuple[int, ...]  # which rows these are
-    function: bridge.Function
+    function: tracing.Function
     parameters: Mapping[str, float | None]
     moving: bool  # depends on time
+    resting: bool = False  # b = 0 at every q and t, so that its constraints do no work
     pivots: Pivots | None = None
     blocks: tuple[tuple[int, ...], ...] = ()  # rows that never depend on those of other blocks
     values: Any = field(default_factory=lambda: np.zeros(0))
     remainder: np.ndarray | None = None  # (held,) of h, which the data's digits leave unclosed
+    dependent: tuple[int, ...] = ()  # rows that only rounding or digits tell from the others
 
     inputs: ClassVar = {
         **INPUTS,
@@ -89,33 +79,23 @@ class ConstrainedDynamics(WithContacts):
 
     @cached_property
     def catalogue(self) -> Mapping[str, Quantity]:
-        from dalembert.constraints import catalogue
-
-        own = dict(catalogue.BY_NAME)
-        for there, names in (
-            ("regressor" in self.dynamics.catalogue, catalogue.WITH_REGRESSOR),
-            (self.dynamics.frames, catalogue.WITH_FRAMES),
-            ("joint_wrenches" in self.dynamics.catalogue, catalogue.WITH_JOINTS),
-            (self.acting, catalogue.WITH_POINTS),
-        ):
-            for name in () if there else names:
-                del own[name]
-        return {**self.of_the_inside(), **own, **self._of_actuators()}
-
-    def _of_actuators(self) -> Mapping[str, Quantity]:
-        from dalembert.constraints.actuation import REQUIRED
-
-        return {REQUIRED.name: REQUIRED} if self.driven_by.actuators else {}
+        inside = self.dynamics.catalogue
+        has = {
+            "regressor": "regressor" in inside,
+            "reduced_regressor": "regressor" in inside,
+            "frame_jacobian": self.dynamics.frames,
+            "joint_wrenches": "joint_wrenches" in inside,
+            "reaction_wrenches": self.acting,
+            "required_efforts": self.driven_by.actuators,
+        }
+        own = {name: x for name, x in catalogue.BY_NAME.items() if has.get(name, True)}
+        return {**self.of_the_inside(), **own}
 
     def quantity(self, name: str) -> Quantity:
-        from dalembert.constraints.status import twin_of
-
         return twin_of(self.catalogue, name) or super().quantity(name)
 
     @property
     def in_letters(self) -> Mapping[str, Quantity]:
-        from dalembert.constraints.letters import IN_LETTERS
-
         return IN_LETTERS
 
     @property
@@ -135,18 +115,8 @@ class ConstrainedDynamics(WithContacts):
         """Number of frames, on which wrenches may act."""
         return len(self.frames)
 
-    @property
-    def gyroscopic(self) -> bool:
-        return self.dynamics.gyroscopic
-
     def at_time(self, t: Any) -> ConstrainedDynamics:
         return replace(self, dynamics=self.dynamics.at_time(t)) if self.dynamics.moving else self
-
-    def chart_power(self, q: Any, qd: Any) -> Any:
-        return self.dynamics.chart_power(q, qd)
-
-    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
-        return self.dynamics.generalized_forces(q, qd, t)
 
     # large systems, whose dense equations are solved on numbers
 
@@ -169,32 +139,13 @@ class ConstrainedDynamics(WithContacts):
         return replace(self, dynamics=Evaluated(self.dynamics)) if self.large else self
 
     def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Any:
-        symbolic = any(map(bridge.is_symbolic, inputs.values()))
+        symbolic = any(map(tracing.is_symbolic, inputs.values()))
         seen = self if symbolic else self.on_numbers
         return super(ConstrainedDynamics, seen).compute(quantity, formulation, **inputs)
-
-    # how large its rows are by nature
-
-    def scales(self, q: Any, t: Any = None) -> tuple[Any, Any]:
-        """M_jj (nv,), and Σ J² (rows, nv) over the motions J that each row is made of.
-
-        Zero where a constraint does not say. They change slowly: one posture stands for those near.
-        """
-        at = Posture(self.dynamics, q, t)
-        squares: list[Any] = []
-        for name, rows in self.slices.items():
-            parts = self.constraints[name].motions(at)
-            unknown = [np.zeros((1, self.nv))] * (rows.stop - rows.start)
-            squares += [
-                np.ones(J.shape[0]) @ (J * J) for J in (unknown if parts is None else parts)
-            ]
-        return np.diag(self.dynamics.at_time(t).mass_matrix(q)), np.stack(squares)
 
     # the motion that the constraints leave
 
     def require_regular(self) -> None:
-        from dalembert.constraints.check import require_regular
-
         require_regular(self)
 
     def motion(self, t: Any, q: Any, qd: Any, tau: Any) -> tuple[Any, Any]:
@@ -205,21 +156,14 @@ class ConstrainedDynamics(WithContacts):
 
     @property
     def steps_back(self) -> tuple[tuple[StepBack, int], ...]:
-        from dalembert.constraints.projection import steps_back
-
         return steps_back(self)
 
     def meets(self, q: Any, qd: Any, t: Any, tolerance: float) -> Any:
-        from dalembert.constraints.status import off
-
         return off(self, q, qd, t, tolerance) < 0.5
 
     def pivots_at(self, q: Any, t: Any = None, known: Sequence[str] = ()) -> Pivots:
-        from dalembert.constraints import rank
-        from dalembert.constraints.elimination import weakest
-
-        B = rank.weighed(self, self.at(q, None, t).A, q, t)
-        best = rank.pivots(B, usual=self.known_rank)
+        B = weighed(self, self.at(q, None, t).A, q, t)
+        best = pivots(B, usual=self.known_rank)
         there = [*map(Pivots.parse, known), self.require_pivots()]
         good = weakest(B, best) / WEAKER
         return next((chosen for chosen in there if weakest(B, chosen) >= good), best)
@@ -233,6 +177,12 @@ class ConstrainedDynamics(WithContacts):
     def rank(self) -> int:
         """Independent rows at the reference posture."""
         return len(self.require_pivots().rows)
+
+    @property
+    def free_columns(self) -> list[int]:
+        """Velocities that elimination keeps: those no pivot determines."""
+        held = self.require_pivots().columns
+        return [k for k in range(self.nv) if k not in held]
 
     @property
     def freedoms(self) -> int:
@@ -267,7 +217,7 @@ class ConstrainedDynamics(WithContacts):
     def content(self) -> str:
         """Digest of everything that shapes the numbers."""
         listed = [list(x.items()) for x in (self.slices, self.parameters)]
-        named = (self.name, *listed, self.pivots, self.blocks)
+        named = (self.name, *listed, self.pivots, self.blocks, self.dependent)
         left = b"" if self.remainder is None else self.remainder.tobytes()
         text = f"{self.dynamics.content}{named!r}{left.hex()}{self.function.serialize()}"
         return hashlib.sha256(text.encode()).hexdigest()
@@ -309,3 +259,179 @@ class ConstrainedDynamics(WithContacts):
     def row_units(self) -> tuple[str, ...]:
         counted = ((self.constraints[n], rows.stop - rows.start) for n, rows in self.slices.items())
         return tuple(unit for kind, count in counted for unit in kind.units or ("",) * count)
+
+    # contacts and other constraints that act between frames: points, η, friction
+
+    @property
+    def acting_names(self) -> tuple[str, ...]:
+        """Names of the constraints that act between frames, with a force at a point."""
+        return tuple(name for name, kind in self.constraints.items() if kind.at_frames)
+
+    @property
+    def acting(self) -> int:
+        """How many these are."""
+        return len(self.acting_names)
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        return tuple(f"{name}.{x}" for name in contact.contacts(self) for x in contact.COORDINATES)
+
+    def contact_state(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+        return contact.state(self, q, qd, t)
+
+    @property
+    def rubbing(self) -> tuple[int, ...]:
+        return tuple(
+            self.slices[name].start for name, kind in self.constraints.items() if kind.rubs
+        )
+
+    def friction_rows(self, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
+        """(E (m, nv), wrenches (m, 6)) of m normal forces: M q̈ + h + Aᵀλ + Eᵀλ_n = τ + ψ."""
+        if not self.rubbing:
+            return np.zeros((0, self.nv)), np.zeros((0, 6))
+        return self.function(q, qd, 0.0 if t is None else t, self.values)[4:6]
+
+    def force_rows(self, q: Any, qd: Any, t: Any = None) -> Any:
+        """A (rows, nv), with E added to the rows that rub: what a λ ≥ 0 exerts is its transpose."""
+        A = self.at(q, None, t).A
+        if not self.rubbing:
+            return A
+        E = dict(zip(self.rubbing, self.friction_rows(q, qd, t)[0], strict=True))
+        return np.stack([A[k] + E[k] if k in E else A[k] for k in range(A.shape[0])])
+
+    def reaction(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
+        """Aᵀλ + Eᵀλ_n (nv,): what the drives have to bear besides the motion."""
+        borne = self.at(q, qd, t).A.T @ lam
+        if not self.rubbing:
+            return borne
+        pressed = np.maximum(lam[list(self.rubbing)], 0.0)
+        return borne + self.friction_rows(q, qd, t)[0].T @ pressed
+
+    def friction_loss(self, q: Any, qd: Any, t: Any, lam: Any) -> Any:
+        if not self.rubbing:
+            return 0.0
+        pressed = np.maximum(lam[list(self.rubbing)], 0.0)
+        return pressed @ (self.friction_rows(q, qd, t)[0] @ qd)
+
+
+_MANY = 100  # entries of A, from which on the drift is not derived from A
+
+
+def describe(name: str, system: Dynamics, constraints: Sequence[Constraint]) -> ConstrainedDynamics:
+    """The description, with Jacobians and drift derived; shapes and dependence are checked."""
+    q, v = tracing.symbol("q", system.nq), tracing.symbol("v", system.nv)
+    t, p = tracing.symbol("t"), tracing.symbol("p", len(system.parameters))
+    letters = dict(zip(system.parameters, p, strict=True))
+    names = dict(zip(system.coordinates, q, strict=True)) | letters | {"t": t}
+    at = Posture(system, q, t, names)
+    named = _named(constraints)
+    rate = system.rate(q, v)
+    parts, slices, start = [], {}, 0
+    for label, constraint in named.items():
+        part = _rows(label, constraint, at, tracing.jacobian(rate, v))
+        parts.append(part)
+        slices[label] = slice(start, start + part[1].shape[0])
+        start += part[1].shape[0]
+    held, matrices, speeds = zip(*parts, strict=True)
+    h, A, b = tracing.flat(held), np.concatenate(matrices), tracing.flat(speeds)
+    positions = [
+        rows.start + k
+        for rows, part in zip(slices.values(), parts, strict=True)
+        for k in range(part[0].shape[0])
+    ]
+    # w = A v − b stays zero: A v̇ = γ = −(∂w/∂q q̇ + ∂w/∂t)
+    w = A @ v - b if A.size <= _MANY else _speeds(named.values(), parts, at, v, rate)
+    drift = -(tracing.directional(w, q, rate) + tracing.jacobian(w, t))
+    rubbing = [kind.rubbing(at, v) for kind in named.values() if kind.rubs]
+    every = [h, A, b, drift]
+    if rubbing:
+        every += [np.stack([F @ J for F, J in rubbing]), np.stack([F for F, _ in rubbing])]
+    outputs, parameters, p = _parameters(system, every, [q, v, t], letters, p)
+    function = tracing.Function([q, v, t, p], outputs)
+    moving = system.moving or tracing.depends_on(tracing.flat([h, A, b]), t)
+    where = (slices, len(positions), tuple(positions))
+    return ConstrainedDynamics(
+        name, system, named, *where, function, parameters, moving, tracing.is_zero(b)
+    )
+
+
+def _rows(label: str, constraint: Constraint, at: Posture, flow: Any) -> tuple[Any, Any, Any]:
+    """(h, A, b) of one constraint; `flow` is ∂q̇/∂v (nq, nv)."""
+    n = at.system.nv
+    held, rolled = constraint.position(at), constraint.velocity(at)
+    h = tracing.flat([] if held is None else [held])
+    # ḣ = ∂h/∂q q̇ + ∂h/∂t with q̇ = (∂q̇/∂v) v
+    A, b = tracing.jacobian(h, at.q) @ flow, -tracing.jacobian(h, at.t)
+    turning = constraint.turning(at)
+    if turning:
+        A = np.stack([turning.get(k, A[k]) for k in range(A.shape[0])])
+    if rolled is not None:
+        shape, b2 = tracing.shape_of(rolled[0]), tracing.flat(rolled[1:])
+        if shape[1:] != (n,) or b2.shape != shape[:1]:
+            raise ConstraintError(
+                f"constraint {label!r}: A has shape {shape} and b {b2.size} entries; "
+                f"expected (k, {n}) and k"
+            )
+        A, b = np.concatenate([A, tracing.flat(rolled[:1]).reshape(shape)]), tracing.flat([b, b2])
+    empty = tracing.zero_rows(A)
+    if constraint.every_row_counts:
+        for k in empty:
+            what = "h does not depend on q" if k < h.size else "its row of A is zero"
+            raise ConstraintError(
+                f"constraint {label!r}, equation {k}: {what}, so it holds nothing"
+            )
+    return h, A, b
+
+
+def _speeds(
+    constraints: Iterable[Constraint], parts: Sequence[Any], at: Posture, v: Any, rate: Any
+) -> Any:
+    """w (rows,) = dh/dt along q̇, or A v − b of rows that are no ∂h/∂q: the same, without all of A."""
+    found = []
+    for constraint, (h, A, b) in zip(constraints, parts, strict=True):
+        slopes = h.shape[0] == A.shape[0] and not constraint.turning(at)
+        plain = (
+            tracing.directional(h, at.q, rate) + tracing.jacobian(h, at.t) if slopes else A @ v - b
+        )
+        found.append(plain)
+    return tracing.flat(found)
+
+
+def _named(constraints: Sequence[Constraint]) -> dict[str, Constraint]:
+    """Constraints by name; unnamed ones are numbered by kind."""
+    if not constraints:
+        raise ConstraintError("there is no constraint; use the system itself")
+    named: dict[str, Constraint] = {}
+    for given in constraints:
+        if not isinstance(given, Constraint):
+            raise ConstraintError(f"{given!r} is no constraint such as dl.Holonomic(h)")
+        constraint, label = given, given.label
+        if getattr(constraint, "name", None) is None:
+            number = sum(type(other) is type(constraint) for other in named.values()) + 1
+            label = f"{label}{number}"
+            constraint = replace(constraint, name=label)  # type: ignore[call-arg]  # every kind has one
+        if label in named:
+            raise ConstraintError(
+                f"two constraints are called {label!r}; give them different names"
+            )
+        named[label] = constraint
+    return named
+
+
+def _parameters(
+    system: Dynamics, outputs: list[Any], own: list[Any], letters: Mapping[str, Any], p: Any
+) -> tuple[list[Any], dict[str, float | None], Any]:
+    """`Parameter` symbols met in the rows become entries of one vector, the system's first."""
+    loose = tracing.symbols_beyond(tracing.flat(outputs), tracing.flat([*own, p]))
+    parameters = dict(system.parameters)
+    targets, more = [], []
+    for symbol in loose:
+        ((name, value),) = collect(symbol)[0].items()
+        if name not in parameters:
+            parameters[name] = value
+            letters = {**letters, name: tracing.symbol(name)}
+            more.append(letters[name])
+        targets.append(letters[name])
+    if loose:
+        outputs = list(tracing.at(outputs, loose, targets))
+    return outputs, parameters, tracing.flat([p, *more])

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalembert.constraints import rank
-from dalembert.constraints.constrained import Constrained
-from dalembert.constraints.describe import describe
+from dalembert.constraints.description import describe
+from dalembert.constraints.geometry import named_rows, permitted
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.loops import Loop
 from dalembert.constraints.posture import Posture
+from dalembert.linalg.geometry import DEPENDENT, PARTED, ROUNDING, left_singular
 from dalembert.model.joint import align
 from dalembert.model.notes import LeftOut
 from dalembert.spatial.se3 import pose
-from dalembert.systems.robot import Robot
 
-ROUNDING, DIGITS = 1e-12, 2e-5  # of a row beside its motions; 1.5708 for π/2, twice, is below
+if TYPE_CHECKING:
+    from dalembert.constraints.constrained import Constrained
+    from dalembert.systems.robot import Robot
+
 STEPS, STEP = 3, 0.1  # of the motion on which the dropped rows are watched, rad or m
 
 
@@ -39,9 +42,9 @@ def held_in_plane(robot: Robot, kind: Constraint, q: np.ndarray) -> Constraint:
     J = [at.jacobian(kind.frame_a, p_a)[:3], at.jacobian(kind.frame_b, p_b)[:3]]
     columns = np.sqrt(np.abs(np.diag(robot.dynamics.mass_matrix(q))))
     J = [x / np.where(columns > 0.0, columns, 1.0) for x in J]
-    U, sizes, _ = np.linalg.svd(J[1] - J[0])
+    U, sizes = left_singular(J[1] - J[0])
     sizes = sizes / np.linalg.norm(np.concatenate(J), axis=1).max(initial=1e-300)
-    if len(sizes) < 3 or not ROUNDING < sizes[-1] < DIGITS < sizes[-2]:
+    if len(sizes) < 3 or not ROUNDING < sizes[-1] < DEPENDENT < sizes[-2]:
         return kind
     turn = pose(align(R_a.T @ U[:, -1]))
     moved = turn if kind.pose_a is None else np.asarray(kind.pose_a) @ turn
@@ -59,14 +62,28 @@ def left_away(
         if rows.stop - rows.start != flat.slices[name].stop - flat.slices[name].start
         for k in range(rows.start, rows.stop)
     ]
-    if not all(np.abs(full.at(q).h[at]).max(initial=0.0) <= DIGITS for q in _motion(closed)):
+    if not all(np.abs(full.at(q).h[at]).max(initial=0.0) <= PARTED for q in _motion(closed)):
         return None
     effect = (
         "its points may part across the plane of the loop by the digits of the file, where the row "
         "would lock it"
     )
-    names = rank.named_rows(full, [full.positions[k] for k in at])
+    names = named_rows(full, [full.positions[k] for k in at])
     return [LeftOut("direction of a connect", name, effect) for name in names]
+
+
+def held_in_space(closed: Constrained, robot: Robot, kind: Constraint) -> Constraint:
+    """A point held in the plane of its loop as a point held in space; else, the constraint as it is.
+
+    The way back of `held_in_plane`, for files that know no other points: where the point does not
+    leave the plane on its own, this adds a redundant row.
+    """
+    if not isinstance(kind, Loop) or kind.axes != ("x", "y"):
+        return kind
+    whole = replace(kind, directions="point", along="world")
+    alone = describe(robot.name, robot.dynamics, [whole])
+    near = all(np.abs(alone.at(q).h).max() <= PARTED for q in _motion(closed))
+    return whole if near else kind
 
 
 def _motion(closed: Constrained) -> Iterator[np.ndarray]:
@@ -74,7 +91,7 @@ def _motion(closed: Constrained) -> Iterator[np.ndarray]:
     rng, q, system = np.random.default_rng(0), closed.neutral(), closed.description
     yield q
     for _ in range(STEPS):
-        N = rank.permitted(system, system.at(q).A, q, 0.0)
+        N = permitted(system, system.at(q).A, q, 0.0)
         if not N.size:
             return
         step = N @ rng.normal(size=N.shape[1])

@@ -8,17 +8,21 @@ a singular matrix the result is NaN, and `Constrained.forward_dynamics` answers 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.constraints.description import ConstrainedDynamics, Pivots
+from dalembert.constraints import multiplier
+from dalembert.constraints.metric import terms
 from dalembert.constraints.multiplier import consistent
-from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged, largest
+from dalembert.linalg.geometry import Pivots
 from dalembert.linalg.ldl import ldl
 from dalembert.linalg.lu import LU, lu
 from dalembert.linalg.row_space import RESOLVED, SHORT, VANISHED
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 # of a pivot beside another that might be taken in its place: below it, that one is better
 WEAK_PIVOT = 1e-4
@@ -33,6 +37,8 @@ def forward_dynamics(
     pivots: str | None = None,
 ) -> tuple[Any, Any]:
     """(q̈ (nv,), λ (rows,)); NaN where this choice of coordinates is a bad one."""
+    if not system.rank:  # there is nothing to eliminate
+        return multiplier.forward_dynamics(system, q, qd, tau, t)
     M, f, A, drift = terms(system, q, qd, tau, t)
     chosen = system.require_pivots() if pivots is None else Pivots.parse(pivots)
     rows, columns = list(chosen.rows), list(chosen.columns)
@@ -63,18 +69,6 @@ def forward_dynamics(
         pivot = np.abs(A2.U[k][k]) / size[column]
         ok = ok * (pivot >= RESOLVED * lengths[row] + VANISHED * largest(np.stack(lengths)))
     return flagged(ok, qdd, lam)
-
-
-def weakest(B: np.ndarray, chosen: Pivots) -> float:
-    """The smallest pivot of these rows and columns, in this order, of rows B without units."""
-    left, found = B[list(chosen.rows)], np.inf
-    for k, column in enumerate(chosen.columns):
-        pivot = left[k, column]
-        if not abs(pivot) > 0.0:
-            return 0.0
-        found = min(found, abs(pivot))
-        left = left - np.outer(left[:, column] * (np.arange(len(left)) > k), left[k] / pivot)
-    return float(found)
 
 
 def implied(K: Any, A2: LU, rows: list[int]) -> Any:
@@ -116,7 +110,7 @@ def met(system: ConstrainedDynamics, A: Any, drift: Any, rows: list[int], qdd: A
     if not others:
         return 1.0
     lost = np.array(float(len(rows) < (system.known_rank or 0)))
-    return consistent(A[others] @ qdd - drift[others], lost, np.abs(A) @ np.abs(qdd), drift)
+    return consistent(system, A[others] @ qdd - drift[others], lost, np.abs(A) @ np.abs(qdd), drift)
 
 
 def _others(count: int, rows: list[int]) -> list[int]:

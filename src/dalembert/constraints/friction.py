@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.errors import ConstraintError, FormulationError
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.lu import lu
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 SWEEPS = 10  # of Gauss and Seidel over the contacts, where one has let go
 

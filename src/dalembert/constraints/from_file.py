@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert.constraints.constrained import Constrained
 from dalembert.constraints.digits import held_in_plane, left_away
+from dalembert.constraints.geometry import HoldsNothing
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.loops import Distance, JointCoupling, Loop, TendonCoupling
 from dalembert.constraints.posture import index
@@ -29,14 +30,22 @@ def close_chains(robot: Robot, keyframe: str | None = None) -> Robot | Constrain
     from the reference posture where there is none or it leads nowhere.
     """
     constraints, left_out = constraints_of(robot.model)
-    robot = _noted(robot, left_out)
-    if not constraints:
-        return robot
-    closed, loosened = _assembled(robot, constraints, _guesses(robot, keyframe))
-    if not loosened:
-        return closed
-    robot = _noted(robot, loosened)
-    return Constrained(robot, closed.dynamics.held_by, guess=closed.neutral())
+    guesses = _guesses(robot, keyframe)
+    while constraints:
+        try:
+            closed, loosened = _assembled(robot, constraints, guesses)
+        except HoldsNothing as error:
+            kinds = {given.name: given.kind for given in robot.notes.equalities}
+            why = "nothing: the joints between its links hold that already"
+            idle = [kind for kind in constraints if kind.label in error.names]
+            left_out += [LeftOut(f"{kinds[x.label]} constraint", x.label, why) for x in idle]
+            constraints = [kind for kind in constraints if kind not in idle]
+            continue
+        if not (left_out or loosened):
+            return closed
+        robot = _noted(robot, [*left_out, *loosened])
+        return Constrained(robot, closed.dynamics.held_by, guess=closed.neutral())
+    return _noted(robot, left_out)
 
 
 def _noted(robot: Robot, left_out: Sequence[LeftOut]) -> Robot:
@@ -63,6 +72,8 @@ def _assembled(
     for guess in guesses:
         try:
             return Constrained(robot, constraints, guess=guess), []
+        except HoldsNothing:
+            raise
         except ConstraintError as error:
             refused = error  # the next posture may lead to a mechanism
     raise ConstraintError(
@@ -70,10 +81,16 @@ def _assembled(
     )
 
 
-def with_loops(robot: Robot, more: LoopsFile, source: str) -> Robot:
-    """The robot with the loops of another file among its notes, and the posture it begins from."""
+def with_loops(
+    robot: Robot, more: LoopsFile, source: str, carried: Mapping[str, str] | None = None
+) -> Robot:
+    """The robot with the loops of another file among its notes, and the posture it begins from.
+
+    `carried` maps joints to the links they carry: a loop may name either, as in Pinocchio.
+    """
     model = robot.model
-    for given in more.equalities:
+    added = [_at_links(model, given, carried or {}) for given in more.equalities]
+    for given in added:
         _require_ends(model, given, source)
     notes = robot.notes
     postures = notes.postures
@@ -82,8 +99,19 @@ def with_loops(robot: Robot, more: LoopsFile, source: str) -> Robot:
         for name, value in more.posture.items():
             q[index(model.coordinates, name, f"{source}: posture: there is no coordinate")] = value
         postures = ((source, tuple(map(float, q))), *postures)
-    equalities = (*notes.equalities, *more.equalities)
+    equalities = (*notes.equalities, *added)
     return Robot(model.with_notes(replace(notes, equalities=equalities, postures=postures)))
+
+
+def _at_links(model: Model, given: Equality, carried: Mapping[str, str]) -> Equality:
+    """A loop between frames that names joints, with the links that they carry."""
+    if given.kind == "joint":
+        return given
+    first, second = (
+        carried.get(end, end) if end is not None and end not in model.frames else end
+        for end in (given.first, given.second)
+    )
+    return replace(given, first=first, second=second)
 
 
 def _require_ends(model: Model, given: Equality, source: str) -> None:
@@ -91,7 +119,7 @@ def _require_ends(model: Model, given: Equality, source: str) -> None:
     kind, known = ("frame", tuple(model.frames))
     if given.kind == "joint":
         kind, known = "coordinate", model.coordinates
-    for name in (given.first, given.second):
+    for name in given.ends:
         if name is not None:
             index(known, name, f"{source}: {given.name!r}: there is no {kind}")
 
@@ -119,7 +147,11 @@ def _constraint(model: Model, given: Equality) -> Constraint:
     if given.kind == "joint":
         assert given.first is not None
         return JointCoupling(
-            given.first, given.second, polynomial=given.polynomial, name=given.name
+            given.first,
+            given.second,
+            polynomial=given.polynomial,
+            name=given.name,
+            factors=dict(given.factors),
         )
     if given.kind == "tendon":
         assert given.first is not None

@@ -8,19 +8,20 @@ ones too; other bases are those of the independent rows.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.constraints.description import ConstrainedDynamics, Pivots
+from dalembert import tracing
+from dalembert.constraints import multiplier
 from dalembert.constraints.elimination import implied, met, spread, well_chosen
 from dalembert.constraints.friction import require_smooth
+from dalembert.constraints.metric import terms
 from dalembert.constraints.multiplier import consistent
-from dalembert.constraints.terms import terms
 from dalembert.errors import FormulationError
 from dalembert.linalg.cholesky import cholesky, upper_cholesky
 from dalembert.linalg.entries import flagged, largest
+from dalembert.linalg.geometry import Pivots
 from dalembert.linalg.lu import lu
 from dalembert.linalg.orthonormal import gram_schmidt, householder
 from dalembert.linalg.row_space import RESOLVED, VANISHED
@@ -28,6 +29,9 @@ from dalembert.linalg.singular import singular
 from dalembert.linalg.symmetric_root import symmetric_roots
 from dalembert.linalg.triangular import lower_inverse
 from dalembert.systems.system import Dynamics
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 ROOTS = ("cholesky", "articulated", "symmetric")
 BASES = ("gram_schmidt", "householder", "svd")
@@ -71,6 +75,8 @@ def forward_dynamics(
     pivots: str | None = None,
 ) -> tuple[Any, Any]:
     """(q̈ (nv,), λ (rows,)): q̈ = W⁻ᵀ (V₁ y + V₂ u_r), Λ_r y = γ, Λ_rᵀ λ = u_o − y."""
+    if not system.rank:  # no row holds anything: there is no gauge
+        return multiplier.forward_dynamics(system, q, qd, tau, t)
     if basis == "svd":
         return _by_singular_values(system, q, qd, tau, t, root)
     M, f, A, drift = terms(system, q, qd, tau, t)
@@ -104,7 +110,7 @@ def _by_singular_values(
     u = W_inverse @ f
     u_o, y = V1.T @ u, (U.T @ drift) / S
     qdd = W_inverse.T @ (u + V1 @ (y - u_o))
-    ok = consistent(A @ qdd - drift, np.zeros(()), np.abs(A) @ np.abs(qdd), drift)
+    ok = consistent(system, A @ qdd - drift, np.zeros(()), np.abs(A) @ np.abs(qdd), drift)
     return flagged(ok * (S[system.rank - 1] >= RESOLVED * S[0]), qdd, U @ ((u_o - y) / S))
 
 
@@ -138,7 +144,7 @@ def gauge_matrix(system: ConstrainedDynamics, q: Any, qd: Any, root: str = "chol
     def frame(x: Any) -> tuple[Any]:
         return (roots(plant, x, plant.mass_matrix(x), root)[0],)
 
-    (W,), (W_dot,) = bridge.along(frame, plant.rate, q, qd)
+    (W,), (W_dot,) = tracing.along(frame, plant.rate, q, qd)
     return _skew_gamma(plant, q, qd, W, W_dot)
 
 
@@ -173,11 +179,11 @@ def gauge_matrix_printed(
             f"{system.name}: ∂v/∂q as printed needs coordinates whose rates are the velocities; "
             "take the formulation 'skew'"
         )
-    x, w = bridge.symbol("x", plant.nq), bridge.symbol("w", plant.nv)
+    x, w = tracing.symbol("x", plant.nq), tracing.symbol("w", plant.nv)
     W, W_inverse = roots(plant, x, plant.mass_matrix(x), root)
-    slopes = bridge.jacobian(W.T @ w, x).T
-    Gamma = W_inverse @ (bridge.directional(W, x, w) - slopes)
-    return bridge.Function([x, w], [Gamma])(q, qd)[0]
+    slopes = tracing.jacobian(W.T @ w, x).T
+    Gamma = W_inverse @ (tracing.directional(W, x, w) - slopes)
+    return tracing.at([Gamma], [x, w], [q, qd])[0]
 
 
 class Decoupled(NamedTuple):
@@ -186,7 +192,7 @@ class Decoupled(NamedTuple):
     W: Any  # (nv, nv)
     V1: Any  # (nv, r)
     V2: Any  # (nv, m)
-    Lambda_r: Any  # (r, r) of the independent rows
+    Lambda_r: Any  # Λ V₁ (rows, r) of all rows, in the order of λ
     Gamma_o: Any  # (r, m)
     Gamma_r: Any  # (m, m)
     v_r: Any  # (m,)
@@ -211,7 +217,7 @@ def decoupled(
     differentiation. u takes in the forces N and ψ with τ and, where A q̇ = b moves, what
     v_o = V₁ᵀ Wᵀ q̇ = Λ_r⁻¹ b demands: Γ_ro v_o of u_r, v̇_o + Γ_oo v_o of u_o. V is Householder's,
     which changes sign along a motion, or with velocities `near` (nv, m) the smooth V₂ = Wᵀ N of
-    `kane.basis`, and Gram and Schmidt's V₁.
+    `kane.basis`, and Gram and Schmidt's V₁. A function `near` of q gives velocities that move with q.
     """
     require_smooth(system, "the decoupled form")
     plant, rows = system.dynamics.at_time(t), list(system.require_pivots().rows)
@@ -226,7 +232,7 @@ def decoupled(
     u_o = V1.T @ u - factors.solve(b_dot - K_dot[rows] @ v_o)
     basic = factors.transpose_solve(u_o - V1.T @ (along @ v_r))
     lam = spread(implied(K, factors, rows), rows, basic)
-    return Decoupled(W, V1, V2, K[rows], V1.T @ along, V2.T @ along, v_r, u_o, V2.T @ u, lam)
+    return Decoupled(W, V1, V2, K, V1.T @ along, V2.T @ along, v_r, u_o, V2.T @ u, lam)
 
 
 def _beside_coriolis(plant: Dynamics, q: Any, qd: Any) -> Any:
@@ -241,7 +247,7 @@ def _moving_frame(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """(W, V₁, V₂, Λ V₁ of all rows, b of the independent ones), and their rates along the motion."""
     plant = system.dynamics
-    kept = np.zeros(0) if near is None else near.ravel()
+    kept = np.zeros(0) if near is None or callable(near) else near.ravel()
     still = np.zeros(kept.shape[0])
 
     def frame(x: Any) -> tuple[Any, ...]:
@@ -253,11 +259,12 @@ def _moving_frame(
             V1, V2 = householder(Lambda)
         else:
             V1 = gram_schmidt(Lambda)
-            left = W.T @ x[plant.nq + 1 :].reshape(*near.shape)
+            velocities = near(at) if callable(near) else x[plant.nq + 1 :].reshape(*near.shape)
+            left = W.T @ velocities
             V2 = gram_schmidt((left - V1 @ (V1.T @ left)).T)
         return W, V1, V2, found.A @ (W_inverse.T @ V1), found.b[rows]
 
     def flow(x: Any, v: Any) -> Any:
         return np.concatenate([plant.rate(x[: plant.nq], v), np.ones(1), still])
 
-    return bridge.along(frame, flow, np.concatenate([q, np.stack([t]), kept]), qd)
+    return tracing.along(frame, flow, np.concatenate([q, np.stack([t]), kept]), qd)

@@ -1,7 +1,8 @@
-"""Is A(q) q̇ = 0 integrable? Lie brackets of the permitted velocities, and how far they reach.
+"""Is A(q) q̇ = b integrable? Lie brackets of the permitted velocities, and how far they reach.
 
 Δ₁ = ker A, Δ_{i+1} = Δ_i + [Δ₁, Δ_i]. The set is holonomic where Δ₂ = Δ₁ (Frobenius; 000 p.54), and
-every direction can be reached where the filtration ends with all of them (Chow).
+every direction can be reached where the filtration ends with all of them (Chow). With b, or where rows
+depend on time, A dq − b dt = 0 is such a set on (q, t), with [A −b] in place of A.
 
 How far it must be followed is known, for A that is analytic: at an ordinary point two equal dimensions
 on end are the last, and their number is the same all over the orbit of q (Hermann, Nagano), so the
@@ -17,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.constraints.brackets import Distribution
 from dalembert.constraints.kinds import Pfaffian
-from dalembert.constraints.read import matrix_of
 from dalembert.errors import ConstraintError, ShapeError
 from dalembert.systems.system import System
 
@@ -31,12 +31,13 @@ NEARBY, APART = 4, 0.2  # postures around q at which brackets must stay inside t
 class Holonomy:
     """What brackets say of a Pfaffian set at a configuration; true where it is holonomic.
 
-    Where the filtration ends before it has all directions, its last dimension stands twice.
+    Where the filtration ends before it has all velocities, its last dimension stands twice. Where b is
+    not zero or the rows depend on time, time is one more direction and counts in `growth`.
     """
 
     holonomic: bool
     growth: tuple[int, ...]  # dimensions of Δ₁, Δ₂, … at q
-    accessible: bool  # all directions are reached by brackets
+    accessible: bool  # brackets reach all directions of Q, the configurations with h(q) = 0
     complete: bool = True  # followed to its end; if not, deeper brackets were too large to form
 
     def __bool__(self) -> bool:
@@ -44,22 +45,25 @@ class Holonomy:
 
 
 def is_holonomic(A: Any, q: Any = None) -> Holonomy:
-    """Whether A(q) q̇ = 0 is integrable around q, its growth vector there, and accessibility.
+    """Whether A(q) q̇ = b is integrable around q, its growth vector there, and accessibility.
 
-    `A` is a `Constrained` system, whose rows are taken at time 0 and whose reference posture is the
-    default of q, a `Pfaffian`, a matrix, or a function of q (NumPy or CasADi) that returns (k, n).
-    With SymPy expressions, q is a mapping from symbols to numbers in the order of the columns. A must
-    be analytic around q. Positions held by h(q) = 0 count as rows that cannot be left, and q must be
-    assembled. The brackets are followed to the end unless that needs more than 30 fields in one, or
-    series too long to multiply: then `complete` is false, and `growth` is what was found.
+    `A` is a `Constrained` system, whose reference posture is the default of q, a `Pfaffian`, a matrix,
+    or a function of q (NumPy or CasADi) that returns (k, n). Rows with b(q, t), and rows that depend on
+    time, are looked at on (q, t) around t = 0: ẋ = y is not holonomic, ẋ = t is. With SymPy
+    expressions, q is a mapping from symbols to numbers in the order of the columns. A must be analytic
+    around q. Positions held by h(q) = 0 count as rows that cannot be left, `accessible` is about motion
+    on them, and q must be assembled. The brackets are followed to the end unless that needs more than
+    30 fields in one, or series too long to multiply: then `complete` is false, and `growth` is what was
+    found.
 
     >>> disk = lambda q: np.stack([np.stack([1.0, 0, 0, -np.cos(q[2])]),
     ...                            np.stack([0.0, 1, 0, -np.sin(q[2])])])
     >>> is_holonomic(disk, [0.0, 0.0, 0.3, 0.0])
     Holonomy(holonomic=False, growth=(2, 3, 4), accessible=True, complete=True)
     """
-    given, at, n = _distribution(A, _configuration(A, q))
-    usual, ended = _until(given, given.ordinary(at), n)
+    given, at = _distribution(A, _configuration(A, q))
+    ordinary, n = given.ordinary(at), given.nv
+    usual, ended = _until(given, ordinary, n)
     holonomic = len(set(usual)) == 1 and all(_inside(given, p) for p in _around(given, at))
     growth: list[int] = []
     for dimension in given.dimensions(at):
@@ -69,7 +73,7 @@ def is_holonomic(A: Any, q: Any = None) -> Holonomy:
     complete = ended and growth[-1] == usual[-1]
     if complete and growth[-1] < n:
         growth.append(growth[-1])
-    return Holonomy(holonomic, tuple(growth), growth[-1] == n, complete)
+    return Holonomy(holonomic, tuple(growth), growth[-1] == given.dimension(ordinary), complete)
 
 
 def _until(given: Distribution, point: np.ndarray, most: int) -> tuple[list[int], bool]:
@@ -109,39 +113,54 @@ def _configuration(A: Any, q: Any) -> Any:
     )
 
 
-def _distribution(A: Any, q: Any) -> tuple[Distribution, np.ndarray, int]:
-    """The permitted velocities around q, q as numbers (nx,), and nv."""
+def _distribution(A: Any, q: Any) -> tuple[Distribution, np.ndarray]:
+    """The permitted velocities around q, or around (q, 0) where time counts, and that point."""
     values = list(q.values()) if isinstance(q, Mapping) else q
     at = np.asarray(values, dtype=float)
     if at.ndim != 1:
         raise ShapeError(
             f"q has shape {at.shape}; the brackets are taken at one configuration (n,)"
         )
-    x = bridge.symbol("x", at.shape[0])
+    x, t = tracing.symbol("x", at.shape[0]), tracing.symbol("t")
     if isinstance(A, System):
-        made = _of_system(A, x, at)
+        h, matrix, b, spread, move = _of_system(A, x, t)
     else:
-        given = A.A if isinstance(A, Pfaffian) else A
-        if getattr(given, "free_symbols", None) and not isinstance(q, Mapping):
-            raise ConstraintError(
-                "A holds SymPy symbols: give q as a mapping {symbol: number}, in the order of its "
-                "columns"
-            )
-        names = {str(name): x[k] for k, name in enumerate(q)} if isinstance(q, Mapping) else {}
-        matrix = matrix_of(given, (x,), names, at.shape[0], "A")
-        made = Distribution.of(x, matrix, np.eye(at.shape[0]), np.zeros(0), at, np.add)
-    return made, at, made.nv
+        h, spread, move = np.zeros(0), np.eye(at.shape[0]), np.add
+        matrix, b = _of_rows(A if isinstance(A, Pfaffian) else Pfaffian(A), q, x, t)
+    if tracing.is_zero(b) and not tracing.depends_on(tracing.flat([h, matrix]), t):
+        return Distribution.of(x, matrix, spread, h, at, move), at
+    # ẋ = S v and ṫ = s with A v − b s = 0
+    (nx, nv), still = tracing.shape_of(spread), np.append(at, 0.0)
+    matrix = np.concatenate([matrix, -b.reshape(-1, 1)], axis=1)
+    above = np.concatenate([spread, np.zeros((nx, 1))], axis=1)
+    spread = np.concatenate([above, np.eye(nv + 1)[-1:]])
+
+    def moved(place: Any, step: Any) -> Any:
+        return np.concatenate([move(place[:nx], step[:nv]), place[nx:] + step[nv:]])
+
+    return Distribution.of(tracing.flat([x, t]), matrix, spread, h, still, moved), still
 
 
-def _of_system(closed: System, x: Any, q: np.ndarray) -> Distribution:
+def _of_rows(given: Pfaffian, q: Any, x: Any, t: Any) -> tuple[Any, Any]:
+    """A (k, n) and b (k,) of rows that no system holds."""
+    if getattr(given.A, "free_symbols", None) and not isinstance(q, Mapping):
+        raise ConstraintError(
+            "A holds SymPy symbols: give q as a mapping {symbol: number}, in the order of its columns"
+        )
+    names = {str(name): x[k] for k, name in enumerate(q)} if isinstance(q, Mapping) else {}
+    return given.rows(x, t, {**names, "t": t}, x.shape[0])
+
+
+def _of_system(closed: System, x: Any, t: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """h, A, b, ∂ẋ/∂v and how x is moved."""
     system = closed.dynamics.on_symbols.bound()
-    if q.shape[0] != system.nq:
-        raise ShapeError(f"{system.name}: q has {q.shape[0]} entries, expected ({system.nq},)")
+    if x.shape[0] != system.nq:
+        raise ShapeError(f"{system.name}: q has {x.shape[0]} entries, expected ({system.nq},)")
     if not system.rows:
         raise ConstraintError(f"{system.name} has no constraints, so there is nothing to integrate")
-    v, rows = bridge.symbol("v", system.nv), system.at(x)
-    spread = bridge.jacobian(system.rate(x, v), v)
-    return Distribution.of(x, rows.A, spread, rows.h, q, system.integrate)
+    v, rows = tracing.symbol("v", system.nv), system.at(x, None, t)
+    spread = tracing.jacobian(system.rate(x, v), v)
+    return rows.h, rows.A, rows.b, spread, system.integrate
 
 
 def growth_vector(A: Any, q: Any = None) -> tuple[int, ...]:

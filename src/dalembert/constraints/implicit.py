@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.constraints.description import ConstrainedDynamics
+from dalembert import tracing
 from dalembert.constraints.metric import Metric, metric
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.row_space import HUGE
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 
 def implicit(route: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,7 +32,7 @@ def implicit(route: Callable[..., Any]) -> Callable[..., Any]:
         system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None, **choices: str
     ) -> Any:
         qdd, lam = route(system, q, qd, tau, t, **choices)
-        if not bridge.is_watched():
+        if not tracing.is_watched():
             return qdd, lam
         rows = system.at(q, qd, t)
         maps = metric(system, system.dynamics.at_time(t).mass_matrix(q), rows.A)
@@ -65,19 +67,19 @@ def solution(
         more = maps.space.coordinates(of_lam)[1:] if turning else ()
         return flagged(sound, *maps.motion(w, of_lam)[:2], *more)
 
-    return bridge.solution(x, residual, forth, back, turning)
+    return tracing.solution(x, residual, forth, back, turning)
 
 
 def shortest(maps: Metric, M: Any, A: Any, a: Any) -> Any:
     """`maps.shortest(a)`: the least v with A v = a, from M v + Aᵀμ = 0."""
     v = maps.shortest(a)
-    if not bridge.is_watched():
+    if not tracing.is_watched():
         return v
 
     def solved(f: Any, drift: Any) -> Any:
         return maps.motion(f, drift)[:2]
 
-    return bridge.solution(
+    return tracing.solution(
         [v, -maps.flat(a)[0]], lambda v, mu: [M @ v + A.T @ mu, A @ v - a], solved, solved
     )[0]
 

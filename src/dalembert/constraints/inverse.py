@@ -2,26 +2,31 @@
 
 B u = f + Aᵀλ with f = M q̈ + C q̇ + N − ψ, and JᵀF of wrenches, and B the columns of the actuators
 (000 p.80–81). The motion fixes P_ω B u = P_ω f; what is left of u does no work on it, and is of least
-norm or gives a wanted λ. Where contacts rub, A stands for A + E here (`friction`), which the forces
-need, and a λ that would pull at such a contact is none.
+norm or gives a wanted λ: of what it cannot give, δ = λ − λ_d has least δᵀ A M⁻¹Aᵀ δ. Where contacts
+rub, A stands for A + E here (`friction`), which the forces need, and a λ that would pull at such a
+contact is none. With a robot's own actuators B is the transpose of their moment arms B(q), and joints
+that none of them moves are passive (`required_efforts`).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.constraints import rank
-from dalembert.constraints.description import ConstrainedDynamics
+from dalembert import tracing
+from dalembert.constraints.geometry import permitted
 from dalembert.constraints.implicit import demanded, solution
 from dalembert.constraints.loads import load
 from dalembert.constraints.metric import Metric, metric
 from dalembert.constraints.multiplier import INCONSISTENT
 from dalembert.constraints.posture import index
 from dalembert.linalg.entries import flagged, largest
+from dalembert.linalg.geometry import null_space, singular_values
 from dalembert.linalg.row_space import AnyRowSpace, row_space
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 
 def selected(system: ConstrainedDynamics, actuators: str | None) -> list[int]:
@@ -58,6 +63,23 @@ def inverse_dynamics(
     own = None if weights is None else weights[columns]
     u, found, ok = driven(system, wanted, B, own, lam)
     return flagged(ok, B @ u, found)
+
+
+def required_efforts(
+    system: ConstrainedDynamics,
+    q: Any,
+    qd: Any,
+    qdd: Any,
+    effort_weights: Any = None,
+    lam: Any = None,
+    t: Any = None,
+    tip_wrench: Any = None,
+) -> tuple[Any, Any]:
+    """(f (nu,), λ (rows,)) of a robot's own actuators; NaN where they cannot give this motion."""
+    B = system.dynamics.at_time(t).compute("transmission", q=q)
+    wanted = asked(system, q, qd, qdd, t, tip_wrench)
+    f, found, ok = driven(system, wanted, B.T, effort_weights, lam)
+    return flagged(ok, f, found)
 
 
 class Asked(NamedTuple):
@@ -123,7 +145,7 @@ def everywhere(
         return f + A.T @ lam, maps.normal(A.T @ lam)
     # with unit factors L, half-solved forces are the forces themselves, in the order of the factors
     tau = maps.space.across(maps.space.across(maps.half(f)))[::-1]
-    if not bridge.is_watched():
+    if not tracing.is_watched():
         return tau, -maps.normal(f)
     # the same as W⁻¹ v + Aᵀ(−λ) = f and A v = 0 with v = W τ
     v = tau if weights is None else weights * tau
@@ -174,8 +196,7 @@ def internal_forces(
     system: ConstrainedDynamics, q: np.ndarray, columns: list[int], t: float
 ) -> np.ndarray:
     """Orthonormal actuator forces (len(columns), k) that move nothing: Nᵀ B u = 0 with A N = 0."""
-    working = rank.permitted(system, system.at(q, None, t).A, q, t)[columns].T
+    working = permitted(system, system.at(q, None, t).A, q, t)[columns].T
     if not working.size:
         return np.eye(len(columns))
-    _, sizes, Vt = np.linalg.svd(working)
-    return Vt[int((sizes > rank.RANK_TOLERANCE * sizes[0]).sum()) :].T
+    return null_space(working / singular_values(working).max(initial=1e-300))

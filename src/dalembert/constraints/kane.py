@@ -10,18 +10,19 @@ N = near; so along a motion the present N may become the next `near`, and v_r ha
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.constraints.description import ConstrainedDynamics
+from dalembert import tracing
 from dalembert.constraints.friction import require_smooth
-from dalembert.constraints.metric import metric
-from dalembert.constraints.terms import terms
+from dalembert.constraints.metric import metric, terms
 from dalembert.linalg.cholesky import cholesky
 from dalembert.linalg.ldl import ldl
 from dalembert.linalg.triangular import lower_inverse
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 
 class Directions(NamedTuple):
@@ -51,8 +52,7 @@ def orthonormal(M: Any, X: Any) -> Any:
 
 def independent(system: ConstrainedDynamics) -> np.ndarray:
     """(nv, m) unit velocities of the coordinates that elimination keeps."""
-    columns = system.require_pivots().columns
-    return np.eye(system.nv)[:, [k for k in range(system.nv) if k not in columns]]
+    return np.eye(system.nv)[:, system.free_columns]
 
 
 def basis(system: ConstrainedDynamics, q: Any, t: Any = None, near: Any = None) -> Any:
@@ -81,13 +81,13 @@ def _carried(
     K and k are held: their rates only add M⁻¹ Aᵀ K̇, which is normal.
     """
     plant = system.dynamics
-    x = bridge.symbol("x", plant.nq + 1)
+    x = tracing.symbol("x", plant.nq + 1)
     at = x[: plant.nq]
     M = plant.at_time(x[plant.nq]).mass_matrix(at)
     A = system.at(at, None, x[plant.nq]).A
     normal = ldl(M)
     N = orthonormal(M, near - normal.solve(A.T @ found.K))
     moved = N @ v_r + normal.solve(A.T @ found.k)
-    rate = bridge.directional(moved, x, np.concatenate([plant.rate(at, qd), np.ones(1)]))
+    rate = tracing.directional(moved, x, np.concatenate([plant.rate(at, qd), np.ones(1)]))
     now = np.concatenate([q, np.stack([0.0 if t is None else t])])
-    return bridge.at([rate], [x], [now])[0]
+    return tracing.at([rate], [x], [now])[0]

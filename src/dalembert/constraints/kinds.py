@@ -15,6 +15,7 @@ import numpy as np
 from dalembert.constraints.posture import Posture
 from dalembert.constraints.read import matrix_of, rows_of
 from dalembert.errors import ConstraintError
+from dalembert.systems.dynamics import Dynamics
 from dalembert.travel import Portable
 
 
@@ -48,6 +49,10 @@ class Constraint(Portable):
         Their size tells a row that has cancelled, and is only rounding, from one that holds.
         """
         return None
+
+    def may_hold_nothing(self, system: Dynamics) -> bool:
+        """Whether it is no mistake if none of its rows depends on q."""
+        return False
 
     def rubbing(self, at: Posture, qd: Any) -> tuple[Any, Any]:
         """(friction (6,) against the motion per unit of its first λ, where it `rubs`, J (6, nv)).
@@ -117,9 +122,13 @@ class Pfaffian(Constraint):
     name: str | None = None
 
     def velocity(self, at: Posture) -> Any:
+        return self.rows(at.q, at.t, at.names, at.system.nv)
+
+    def rows(self, q: Any, t: Any, names: Mapping[str, Any], columns: int) -> tuple[Any, Any]:
+        """A (k, columns) and b (k,) on symbols; expressions take theirs from `names`."""
         what = f"constraint {self.label!r}"
-        A = matrix_of(self.A, (at.q,), at.names, at.system.nv, f"{what}: A")
-        b = rows_of(self.b, (at.q, at.t), at.names, f"{what}: b")
+        A = matrix_of(self.A, (q,), names, columns, f"{what}: A")
+        b = rows_of(self.b, (q, t), names, f"{what}: b")
         return A, np.concatenate([b] * A.shape[0]) if b.shape == (1,) else b
 
 

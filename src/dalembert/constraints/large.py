@@ -14,19 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import ShapeError
 from dalembert.formulations.registry import Quantity
 from dalembert.kernels import explain
 from dalembert.kernels.call.looped import Looped
-from dalembert.kernels.call.whose import on_device
 from dalembert.systems.carried import Around
 from dalembert.systems.dynamics import Dynamics
-from dalembert.systems.timed import TimedSystem
 
 if TYPE_CHECKING:
     from dalembert.constraints.description import ConstrainedDynamics
-    from dalembert.systems.evaluator import Parameters
     from dalembert.systems.variant import Variant
 
 MOST = 200_000  # operations of a solution that is compiled whole
@@ -86,7 +83,7 @@ class Evaluated(Around):
     def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Any:
         words = {name: x for name, x in inputs.items() if isinstance(x, str) or x is None}
         arrays = {name: x for name, x in inputs.items() if name not in words}
-        if any(map(bridge.is_symbolic, arrays.values())):
+        if any(map(tracing.is_symbolic, arrays.values())):
             return self.dynamics.compute(quantity, formulation, **inputs)
         shapes = {name: np.shape(x) for name, x in arrays.items()}
         key = (quantity, formulation, *words.items(), *shapes.items())
@@ -95,49 +92,34 @@ class Evaluated(Around):
             def function(**symbols: Any) -> Any:
                 return self.dynamics.compute(quantity, formulation, **symbols, **words)
 
-            self._functions[key] = bridge.traced(function, shapes, shared=True)
+            self._functions[key] = tracing.traced(function, shapes)
         return self._functions[key](**arrays)
 
     def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
         return self.compute("jacobian", q=q, frame=frame, expressed_in=expressed_in)
 
 
-class LargeMethods(TimedSystem):
-    """Quantities of large systems that solve dense equations are called state by state."""
+def is_looped(system: Any, variant: Variant) -> bool:
+    """Whether a quantity solves dense equations of a large system, and is called state by state."""
+    dense = variant.quantity.inverts_mass or "status" in variant.quantity.outputs
+    return dense and system.dynamics.large
 
-    dynamics: ConstrainedDynamics
 
-    def _run(
-        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
-    ) -> Any:
-        if not self._is_looped(variant) or parameters is not None or on_device(arguments):
-            return super()._run(variant, arguments, parameters, out)
-        inputs, _ = self.ports(variant)
-        if variant.key not in self._looped:
-            if variant.quantity.inverts_mass:
-                self.dynamics.require_regular()
-            seen = self.dynamics.on_numbers
-            shapes = {port.name: port.shape for port in inputs}
-            self._looped[variant.key] = Looped(lambda **x: variant.outputs(seen, **x), shapes)
-        for port, x in zip(inputs, arguments, strict=True):
-            if np.shape(x)[np.ndim(x) - len(port.shape) :] != port.shape:
-                explained = explain(ValueError(), inputs, arguments)
-                raise ShapeError(f"{self.name}.{variant.quantity.name}: {explained}")
-        return _returned(self._looped[variant.key](*arguments), arguments, out)
-
-    def _shorten(self, quantity: str, variant: Variant, inputs: tuple[Any, ...]) -> None:
-        if not self._is_looped(variant):
-            super()._shorten(quantity, variant, inputs)
-
-    def _is_looped(self, variant: Variant) -> bool:
-        dense = variant.quantity.inverts_mass or "status" in variant.quantity.outputs
-        return dense and self.dynamics.large
-
-    @property
-    def _looped(self) -> dict[Any, Looped]:
-        """The functions called so far."""
-        found: dict[Any, Looped] = self.__dict__.setdefault("_looped_functions", {})
-        return found
+def run_on_numbers(system: Any, variant: Variant, arguments: tuple[Any, ...], out: Any) -> Any:
+    """A quantity on arrays, state by state; functions are kept in the system's `_looped`."""
+    inputs, _ = system.ports(variant)
+    functions: dict[Any, Looped] = system.__dict__.setdefault("_looped", {})
+    if variant.key not in functions:
+        if variant.quantity.inverts_mass:
+            system.dynamics.require_regular()
+        seen = system.dynamics.on_numbers
+        shapes = {port.name: port.shape for port in inputs}
+        functions[variant.key] = Looped(lambda **x: variant.outputs(seen, **x), shapes)
+    for port, x in zip(inputs, arguments, strict=True):
+        if np.shape(x)[np.ndim(x) - len(port.shape) :] != port.shape:
+            explained = explain(ValueError(), inputs, arguments)
+            raise ShapeError(f"{system.name}.{variant.quantity.name}: {explained}")
+    return _returned(functions[variant.key](*arguments), arguments, out)
 
 
 def _returned(found: Any, arguments: tuple[Any, ...], out: Any) -> Any:
@@ -147,12 +129,8 @@ def _returned(found: Any, arguments: tuple[Any, ...], out: Any) -> Any:
     results = [x.astype(np.float32) if single else x for x in (found if several else (found,))]
     if out is not None:
         places = out if isinstance(out, tuple) else (out,)
-        results = [_put(x, place) for x, place in zip(results, places, strict=True)]
+        for k, place in enumerate(places):
+            if place is not None:
+                place[...] = results[k]
+                results[k] = place
     return tuple(results) if several else results[0]
-
-
-def _put(x: np.ndarray, place: np.ndarray | None) -> np.ndarray:
-    if place is None:
-        return x
-    place[...] = x
-    return place

@@ -11,19 +11,23 @@ Quotients that the constraints on positions shorten (x² + y² = l²) come with 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dalembert.constraints import reduced
-from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.friction import require_smooth
+from dalembert.constraints.metric import terms
+from dalembert.constraints.quantities import drift, jacobian, residual
 from dalembert.constraints.reduced import Reduction
-from dalembert.constraints.terms import terms
 from dalembert.constraints.trap import difference_term
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import Formulation, Quantity, Size
 from dalembert.linalg.cramer import adjugate
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 LARGEST = 6  # rows of a matrix that is inverted in letters: 720 products in its determinant
 
@@ -55,15 +59,8 @@ def _multiplied(system: ConstrainedDynamics, M: Any, A: Any) -> Multiplied:
     return Multiplied(A, adj_M, det_M, *_inverse(S, f"A M⁻¹ Aᵀ of {system.name}"))
 
 
-def _on(system: ConstrainedDynamics, q: Any, t: Any = None) -> Any:
-    """h (held,), which is zero."""
-    return system.at(q, None, t).h
-
-
-def multipliers(
-    system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None
-) -> tuple[Any, Any]:
-    """(λ (rows,), relations): the explicit solution of p.56."""
+def multipliers(system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None) -> Any:
+    """λ (rows,): the explicit solution of p.56."""
     if len(system.require_pivots().rows) < system.rows:
         raise ConstraintError(
             f"{system.name}: the constraints are redundant, so λ is no function in letters; leave "
@@ -74,42 +71,37 @@ def multipliers(
     drift = drift[list(system.require_pivots().rows)]
     right = made.adj_S @ (made.A @ (made.adj_M @ f) - made.det_M * drift)
     order = np.argsort(system.require_pivots().rows)
-    return right[order] / made.det_S, _on(system, q, t)
+    return right[order] / made.det_S
 
 
-def projector(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
-    """(P_ω (nv, nv), relations) of p.68."""
+def projector(system: ConstrainedDynamics, q: Any, t: Any = None) -> Any:
+    """P_ω (nv, nv) of p.68."""
     M = system.dynamics.at_time(t).mass_matrix(q)
     made = _multiplied(system, M, system.at(q, None, t).A)
     unit = made.det_S * np.eye(system.nv)
     normal = made.A.T @ made.adj_S @ made.A @ made.adj_M
-    return (unit - normal) / made.det_S, _on(system, q, t)
+    return (unit - normal) / made.det_S
 
 
-def tangent_projector(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
-    """(P_T = P_ωᵀ (nv, nv), relations)."""
-    P, relations = projector(system, q, t)
-    return P.T, relations
+def tangent_projector(system: ConstrainedDynamics, q: Any, t: Any = None) -> Any:
+    """P_T = P_ωᵀ (nv, nv)."""
+    return projector(system, q, t).T
 
 
-def projected_mass_matrix(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
-    """(P_ω M (nv, nv), relations): M̃ of p.70."""
-    P, relations = projector(system, q, t)
-    return P @ system.dynamics.at_time(t).mass_matrix(q), relations
+def projected_mass_matrix(system: ConstrainedDynamics, q: Any, t: Any = None) -> Any:
+    """P_ω M (nv, nv): M̃ of p.70."""
+    return projector(system, q, t) @ system.dynamics.at_time(t).mass_matrix(q)
 
 
-def projected_bias(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
-    """(P_ω (C q̇ + N) (nv,), relations): C̃ + Ñ of p.70."""
-    P, relations = projector(system, q, t)
-    return P @ system.dynamics.at_time(t).bias(q, qd), relations
+def projected_bias(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
+    """P_ω (C q̇ + N) (nv,): C̃ + Ñ of p.70."""
+    return projector(system, q, t) @ system.dynamics.at_time(t).bias(q, qd)
 
 
-def projected_forces(
-    system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None
-) -> tuple[Any, Any]:
-    """(P_ω (τ + ψ) (nv,), relations): τ̃ of p.70."""
-    P, relations = projector(system, q, t)
-    return P @ (tau + system.dynamics.generalized_forces(q, qd, t)), relations
+def projected_forces(system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None) -> Any:
+    """P_ω (τ + ψ) (nv,): τ̃ of p.70."""
+    forces = tau + system.dynamics.generalized_forces(q, qd, t)
+    return projector(system, q, t) @ forces
 
 
 def _reduced(system: ConstrainedDynamics, q: Any, qd: Any, t: Any) -> Reduction:
@@ -117,7 +109,7 @@ def _reduced(system: ConstrainedDynamics, q: Any, qd: Any, t: Any) -> Reduction:
     require_smooth(system, "the form in letters")
     chosen = system.require_pivots()
     rows, held = list(chosen.rows), list(chosen.columns)
-    free = [k for k in range(system.nv) if k not in held]
+    free = system.free_columns
     order = np.argsort([*free, *held])
     still = np.zeros(len(free))
 
@@ -132,54 +124,50 @@ def _reduced(system: ConstrainedDynamics, q: Any, qd: Any, t: Any) -> Reduction:
     return Reduction(T, moving, whole(still, (adj @ drift) / det))
 
 
-def reduced_mass_matrix(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
-    """(M_r (freedoms, freedoms), relations) of p.60–62."""
+def reduced_mass_matrix(system: ConstrainedDynamics, q: Any, t: Any = None) -> Any:
+    """M_r (freedoms, freedoms) of p.60–62."""
     made = _reduced(system, q, np.zeros(system.nv), t)
-    return reduced.mass_matrix(system, q, made, t), _on(system, q, t)
+    return reduced.mass_matrix(system, q, made, t)
 
 
-def reduced_bias(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
-    """(h_r (freedoms,), relations), in the velocities ṙ alone."""
-    return reduced.bias(system, q, _reduced(system, q, qd, t), t), _on(system, q, t)
+def reduced_bias(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
+    """h_r (freedoms,), in the velocities ṙ alone."""
+    return reduced.bias(system, q, _reduced(system, q, qd, t), t)
 
 
-def reduced_forces(
-    system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None
-) -> tuple[Any, Any]:
-    """(Tᵀ (τ + ψ) (freedoms,), relations)."""
-    return reduced.forces(system, q, tau, _reduced(system, q, qd, t), t), _on(system, q, t)
+def reduced_forces(system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None) -> Any:
+    """Tᵀ (τ + ψ) (freedoms,)."""
+    return reduced.forces(system, q, tau, _reduced(system, q, qd, t), t)
 
 
-def difference(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
-    """(right − wrong (freedoms,), relations): what the constrained Lagrangian loses (p.64)."""
+def difference(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
+    """right − wrong (freedoms,): what the constrained Lagrangian loses (p.64)."""
     made = _reduced(system, q, qd, t)
-    return difference_term(system, q, made.qd), _on(system, q, t)
-
-
-def matrix(system: ConstrainedDynamics, q: Any, t: Any = None) -> Any:
-    """A (rows, nv)."""
-    return system.at(q, None, t).A
-
-
-def drift(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> Any:
-    """γ (rows,)."""
-    return system.at(q, qd, t).drift
+    return difference_term(system, q, made.qd)
 
 
 def _quantity(
     name: str, inputs: tuple[str, ...], sizes: tuple[Size, ...], function: Callable[..., Any]
 ) -> Quantity:
+    """A quantity as the catalogues have them; quotients come with h, which shortens them."""
+
+    @wraps(function)
+    def with_relations(system: ConstrainedDynamics, **given: Any) -> tuple[Any, Any]:
+        return function(system, **given), residual(system, given["q"], given.get("t"))
+
     outputs: dict[str, tuple[Size, ...]] = {name: sizes, "relations": ("held",)}
-    if name in ("constraint_matrix", "constraints", "constraint_drift"):
+    run: Callable[..., Any] = with_relations
+    if function in (jacobian, residual, drift):
         del outputs["relations"]
-    way = Formulation("letters", function, "000 §4.5", name.replace("_", " "))
+        run = function
+    way = Formulation("letters", run, "000 §4.5", name.replace("_", " "))
     return Quantity(name, way.summary, inputs, outputs, (way,), optional=("t",))
 
 
 STATE, FORCED = ("q", "qd"), ("q", "qd", "tau")
 _ALL = (
-    _quantity("constraint_matrix", ("q",), ("rows", "nv"), matrix),
-    _quantity("constraints", ("q",), ("held",), _on),
+    _quantity("constraint_matrix", ("q",), ("rows", "nv"), jacobian),
+    _quantity("constraints", ("q",), ("held",), residual),
     _quantity("constraint_drift", STATE, ("rows",), drift),
     _quantity("multipliers", FORCED, ("rows",), multipliers),
     _quantity("projector", ("q",), ("nv", "nv"), projector),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.errors import ShapeError
 from dalembert.systems.dynamics import Dynamics
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 LOADS = ("tip_wrench", "wrenches")
 

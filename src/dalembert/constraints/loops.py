@@ -1,8 +1,9 @@
-"""Closing a tree: two frames held together, at a distance, or two joints geared to each other."""
+"""Closing a tree: two frames held together, at a distance, or joints geared to each other."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,19 +12,12 @@ from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.posture import Placed, Pose, Posture
 from dalembert.errors import ConstraintError
 from dalembert.formulations.registry import suggest
+from dalembert.model.check import mapping
+from dalembert.model.joint import AXES, JOINT_KINDS, kind_named
 from dalembert.model.parameter import expression
+from dalembert.systems.dynamics import Dynamics
 
-AXES = ("x", "y", "z", "rx", "ry", "rz")
-DIRECTIONS = {
-    "point": ("x", "y", "z"),
-    "revolute": ("x", "y", "z", "rx", "ry"),
-    "prismatic": ("x", "y", "rx", "ry", "rz"),
-    "cylindrical": ("x", "y", "rx", "ry"),
-    "planar": ("z", "rx", "ry"),
-    "parallel": ("rx", "ry"),
-    "pin": ("x", "y"),  # a revolute joint of a mechanism that is planar already
-    "weld": AXES,
-}
+DIRECTIONS = {kind.loop: kind.rows for kind in JOINT_KINDS.values() if kind.loop is not None}
 
 
 class Ended(Constraint):
@@ -65,6 +59,12 @@ class Loop(Ended):
     along: str = "frame"
     name: str | None = None
 
+    def __post_init__(self) -> None:
+        """A loop's name of directions that were given by a joint's: "fixed" is "weld"."""
+        known = kind_named(self.directions)
+        if known is not None and known.loop is not None:
+            object.__setattr__(self, "directions", known.loop)
+
     @property
     def axes(self) -> tuple[str, ...]:
         """The constrained axes, in the order of the rows."""
@@ -100,8 +100,22 @@ class Loop(Ended):
 
     def motions(self, at: Posture) -> list[Any]:
         J = [at.jacobian(frame, at.pose(frame, offset)[1]) for frame, offset in _ends(self)]
-        moved, turned = (np.concatenate([x[part] for x in J]) for part in (slice(3), slice(3, 6)))
-        return [turned if axis.startswith("r") else moved for axis in self.axes]
+        turned = np.concatenate([x[3:6] for x in J])
+        # a point on an axis does not move about it, but by the rounding of its lever arm
+        moved = [*(x[0:3] for x in J), _length(self, at) * (J[1] - J[0])[3:6]]
+        moving = np.concatenate(moved)
+        return [turned if axis.startswith("r") else moving for axis in self.axes]
+
+    def may_hold_nothing(self, system: Dynamics) -> bool:
+        """Whether one joint carries one body on the other: a second bearing on its axis."""
+        tree = getattr(system.description, "tree", None)
+        if tree is None:
+            return False
+        first, second = (tree.frames[end].body for end in self.between)
+        return any(
+            child >= 0 and tree.bodies[child].parent == parent
+            for child, parent in ((first, second), (second, first))
+        )
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -131,6 +145,13 @@ class Loop(Ended):
         six = [parts.get(axis, 0.0 * lam[0]) for axis in AXES]
         # the rows x, y, z turn with their axes, so a force at b's origin is all there is
         return np.concatenate([R @ np.stack(six[0:3]), R @ np.stack(six[3:6])])
+
+
+def _length(kind: Loop, at: Posture) -> float:
+    """The longest lever arm of its ends, m: within their bodies, and between these."""
+    origins = [at.pose(frame)[1] for frame, _ in _ends(kind)]
+    arms = [at.pose(*end)[1] - origin for end, origin in zip(_ends(kind), origins, strict=True)]
+    return max(float(np.linalg.norm(x)) for x in (*arms, origins[1] - origins[0]))
 
 
 def _ends(kind: Loop | Distance) -> tuple[Placed, Placed]:
@@ -208,7 +229,8 @@ class JointCoupling(Constraint):
     """A gear between coordinates: q_follower = ratio · q_leader + offset.
 
     With a `polynomial` (c₀, c₁, …) instead, q_follower = Σ c_k q_leaderᵏ; without a leader the
-    follower stays at c₀, or at `offset`.
+    follower stays at c₀, or at `offset`. `factors` maps further coordinates to what they are
+    multiplied by, as in a differential: q_follower = … + Σ factor · q.
     """
 
     follower: str
@@ -217,6 +239,10 @@ class JointCoupling(Constraint):
     offset: Any = 0.0
     name: str | None = None
     polynomial: tuple[Any, ...] = ()
+    factors: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factors", mapping(self.factors, f"factors of {self.follower!r}"))
 
     @property
     def coefficients(self) -> tuple[Any, ...]:
@@ -226,7 +252,10 @@ class JointCoupling(Constraint):
 
     def position(self, at: Posture) -> Any:
         leader = None if self.leader is None else at.coordinate(self.leader)
-        return np.stack([at.coordinate(self.follower) - _polynomial(self.coefficients, leader)])
+        value = _polynomial(self.coefficients, leader)
+        for name, factor in self.factors.items():
+            value = value + expression(factor) * at.coordinate(name)
+        return np.stack([at.coordinate(self.follower) - value])
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +274,14 @@ class TendonCoupling(Constraint):
     def position(self, at: Posture) -> Any:
         leader = None if self.leader is None else at.tendon(self.leader)
         return np.stack([at.tendon(self.follower) - _polynomial(self.polynomial, leader)])
+
+    def motions(self, at: Posture) -> Any:
+        J = [at.tendon_motions(name) for name in (self.follower, self.leader) if name]
+        return None if any(x is None for x in J) else [np.concatenate(J)]
+
+    def may_hold_nothing(self, system: Dynamics) -> bool:
+        """A tendon between points of one body has a constant length."""
+        return True
 
 
 def _polynomial(coefficients: tuple[Any, ...], x: Any) -> Any:

@@ -10,15 +10,17 @@ columns, all solved with the same factors.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.linalg.blocked_rows import BlockedRowSpace, blocked_rows
 from dalembert.linalg.dense import is_large
 from dalembert.linalg.ldl import LeavesFirst, leaves_first
 from dalembert.linalg.row_space import AnyRowSpace, row_space
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 
 class Metric(NamedTuple):
@@ -76,6 +78,28 @@ def metric(system: ConstrainedDynamics, M: Any, A: Any) -> Metric:
     mass = leaves_first(M)
     B = np.stack(mass.half_solve(A.T)).T
     blocks = system.row_blocks
-    if len(blocks) > 1 and not system.balanced and not is_large(B):
+    if len(blocks) > 1 and system.known_rank and not system.balanced and not is_large(B):
         return Metric(mass, A, B, blocked_rows(B, mass.weights, blocks))
     return Metric(mass, A, B, row_space(B, system.known_rank, weights=mass.weights))
+
+
+def metric_at(system: ConstrainedDynamics, q: Any, t: Any = None) -> Metric:
+    """The metric of a system at a posture."""
+    return metric(system, system.dynamics.at_time(t).mass_matrix(q), system.at(q, None, t).A)
+
+
+class Terms(NamedTuple):
+    """M q̈ + Aᵀλ = f and A q̈ = γ."""
+
+    M: Any  # (nv, nv)
+    f: Any  # τ + ψ − C q̇ − N (nv,)
+    A: Any  # (rows, nv)
+    drift: Any  # γ = ḃ − Ȧ q̇ (rows,)
+
+
+def terms(system: ConstrainedDynamics, q: Any, qd: Any, tau: Any, t: Any = None) -> Terms:
+    """The terms at a state, traceable."""
+    plant = system.dynamics.at_time(t)
+    rows = system.at(q, qd, t)
+    f = tau + plant.generalized_forces(q, qd, t) - plant.bias(q, qd)
+    return Terms(plant.mass_matrix(q), f, rows.A, rows.drift)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.constraints.description import ConstrainedDynamics
-from dalembert.constraints.metric import metric
+from dalembert.constraints.metric import metric, terms
 from dalembert.constraints.status import missed
-from dalembert.constraints.terms import terms
 from dalembert.linalg.entries import flagged, largest
+from dalembert.linalg.row_space import EXTRA
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 # what a consistent set may leave of A q̈ = γ, beside the accelerations it is made of
 INCONSISTENT = 1e-6
@@ -40,7 +42,7 @@ def forward_dynamics(
     apart = 0.0
     if underway and not system.balanced:
         apart = _apart(system, q, qd, t, largest(most) + largest(drift))
-    return flagged(consistent(left, maps.space.lost, most, drift, apart=apart), qdd, lam)
+    return flagged(consistent(system, left, maps.space.lost, most, drift, apart=apart), qdd, lam)
 
 
 def _apart(system: ConstrainedDynamics, q: Any, qd: Any, t: Any, scale: Any) -> Any:
@@ -58,10 +60,13 @@ def bound(squares: list[Any], square: Any) -> Any:
     return np.sqrt(np.stack([largest(np.stack(squares)) * square]))
 
 
-def consistent(left: Any, lost: Any, *parts: Any, apart: Any = 0.0) -> Any:
+def consistent(
+    system: ConstrainedDynamics, left: Any, lost: Any, *parts: Any, apart: Any = 0.0
+) -> Any:
     """Whether what is left is small beside the parts it was made of, before they cancel.
 
-    `apart` is how much of it the state explains.
+    `apart` is how much of it the state explains. Rows that depend on others by the digits of their
+    data may ask for accelerations that are as far apart.
 
     Where rows are `lost`, another direction is free in name only: as near to the singular posture as
     rounding lets one see, what is left of its row still decides the motion.
@@ -69,4 +74,5 @@ def consistent(left: Any, lost: Any, *parts: Any, apart: Any = 0.0) -> Any:
     scale = 1e-9
     for part in parts:
         scale = scale + largest(part)
-    return largest(left) <= np.where(lost > 0.0, LOST, INCONSISTENT) * scale + apart
+    usual = EXTRA if system.dependent else INCONSISTENT
+    return largest(left) <= np.where(lost > 0.0, LOST, usual) * scale + apart

@@ -34,6 +34,21 @@ class Posture:
         names = tuple(tendon.name for tendon in getattr(self.system.description, "tendons", ()))
         return self._lengths[index(names, name, f"{self.system.name} has no tendon")]
 
+    def tendon_motions(self, name: str) -> Any:
+        """(m, nv) of the velocities of its points, which its length is a difference of, m/s.
+
+        None where it runs over joints, whose coordinates do not cancel.
+        """
+        tree = self.system.description.tree
+        tendon = next(x for x in tree.tendons if x.name == name)
+        frames = {frame.body: name for name, frame in tree.frames.items()}
+        anchors = [end for part in tendon.segments for end in (part.start, part.end)]
+        found = []
+        for anchor in anchors:
+            J = self.jacobian(frames[anchor.body], self.pose(frames[anchor.body])[1])
+            found += [J[0:3], np.linalg.norm(anchor.point) * J[3:6]]
+        return np.concatenate(found) if found else None
+
     @cached_property
     def _lengths(self) -> Any:
         return self.system.compute("tendon_length", q=self.q)

@@ -2,25 +2,28 @@
 
 P_ω = 1 − Aᵀ (A M⁻¹ Aᵀ)⁺ A M⁻¹ takes forces to T*Q, P_T = P_ωᵀ velocities to TQ. Dynamics in T*Q:
 P_ω (M q̈ + C q̇ + N − τ) = 0; dynamics in T*Q⊥: M S(q̇, q̇) = (1 − P_ω)(τ − N) − Aᵀλ, with the second
-fundamental form S(q̇, q̇) = (1 − P_T)(q̈ + M⁻¹ C q̇).
+fundamental form S(q̇, q̇) = (1 − P_T)(q̈ + M⁻¹ C q̇) and the covariant derivative along Q
+∇̃_q̇ q̇ = P_T (q̈ + M⁻¹ C q̇).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.constraints.description import ConstrainedDynamics
+from dalembert import tracing
 from dalembert.constraints.implicit import shortest
-from dalembert.constraints.metric import Metric, metric
+from dalembert.constraints.metric import Metric, metric, metric_at, terms
 from dalembert.constraints.multiplier import bound, consistent
-from dalembert.constraints.terms import terms
+from dalembert.errors import ConstraintError
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.ldl import ldl
 from dalembert.linalg.symmetric import symmetric
 from dalembert.systems.held import StepBack
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 # from the error of an integration step to rounding
 NEWTON_STEPS = 2
@@ -30,8 +33,7 @@ DAMPING = 1e-8
 
 def projectors(system: ConstrainedDynamics, q: Any, t: Any = None) -> tuple[Any, Any]:
     """(P_ω, P_T), each (nv, nv) (000 p.68–70)."""
-    A = system.at(q, None, t).A
-    P_w = projector(metric(system, system.dynamics.at_time(t).mass_matrix(q), A))
+    P_w = projector(metric_at(system, q, t))
     return P_w, P_w.T
 
 
@@ -54,21 +56,46 @@ def forward_dynamics(
     lam = maps.normal(f - along) - normal
     most = bound(maps.space.squares, f @ maps.M.solve(f))
     _, left = maps.space.coordinates(maps.sharp(f) - drift)
-    return flagged(consistent(left, maps.space.lost, drift, most), qdd, lam)
+    return flagged(consistent(system, left, maps.space.lost, drift, most), qdd, lam)
 
 
 def second_fundamental_form(
     system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None
 ) -> tuple[Any, Any]:
     """(S(q̇, q̇) (nv,), M S(q̇, q̇)): acceleration normal to Q and the centrifugal force (000 p.72)."""
-    plant = system.dynamics.at_time(t)
-    rows, M = system.at(q, qd, t), plant.mass_matrix(q)
-    maps = metric(system, M, rows.A)
-    coriolis = plant.bias(q, qd) - plant.bias(q, np.zeros(system.nv))
+    maps = metric_at(system, q, t)
     # A (q̈ + M⁻¹ C q̇) with A q̈ = γ, whatever q̈ is along Q
-    normal, _ = maps.flat(rows.drift + maps.sharp(coriolis))
-    force = rows.A.T @ normal
+    normal, _ = maps.flat(system.at(q, qd, t).drift + maps.sharp(_coriolis(system, q, qd, t)))
+    force = maps.A.T @ normal
     return maps.M.solve(force), force
+
+
+def covariant_derivative(
+    system: ConstrainedDynamics, q: Any, qd: Any, qdd: Any, t: Any = None
+) -> Any:
+    """∇̃_q̇ q̇ (nv,) = P_T (q̈ + M⁻¹ C q̇): the acceleration along Q (000 p.71, p.74)."""
+    M = system.dynamics.at_time(t).mass_matrix(q)
+    maps = metric(system, M, system.at(q, None, t).A)
+    # M P_T = P_ω M
+    return maps.M.solve(maps.project(M @ qdd + _coriolis(system, q, qd, t)))
+
+
+def components(name: str, along: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """Components (..., m) of an acceleration (..., nv) along Q in a basis (..., nv, m) of T_qQ."""
+    found = np.linalg.pinv(basis) @ along[..., None]
+    left = np.linalg.norm((basis @ found)[..., 0] - along, axis=-1)
+    if np.any(left > 1e-9 * np.linalg.norm(along, axis=-1)):
+        raise ConstraintError(
+            f"{name}.tangential_components: expected columns of basis that span the velocities "
+            "with A v = 0, got others; take ∂q/∂x of coordinates x of the motion"
+        )
+    return np.asarray(found[..., 0])
+
+
+def _coriolis(system: ConstrainedDynamics, q: Any, qd: Any, t: Any) -> Any:
+    """C q̇ (nv,): what the velocities add to the bias."""
+    plant = system.dynamics.at_time(t)
+    return plant.bias(q, qd) - plant.bias(q, np.zeros(system.nv))
 
 
 def project(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tuple[Any, Any]:
@@ -85,7 +112,7 @@ def project(system: ConstrainedDynamics, q: Any, qd: Any, t: Any = None) -> tupl
 
 def steps_back(system: ConstrainedDynamics) -> tuple[tuple[StepBack, int], ...]:
     """The steps of `project`: (q, q̇, t) → (q, q̇), each with how often it is taken."""
-    newton = ((_closer_state, NEWTON_STEPS),) if system.held else ()
+    newton = ((_closer_state, NEWTON_STEPS),) if _closable(system) else ()
     return *newton, (_closer_velocity, 1)
 
 
@@ -105,8 +132,14 @@ def closer(system: ConstrainedDynamics, q: Any, t: Any = None, stiff: Any = None
     Velocities that are `stiff` (nv,) hardly move as long as others can close the chain.
     """
     found, M = system.at(q, None, t), system.dynamics.at_time(t).mass_matrix(q)
-    by = M if stiff is None else M + np.diag(stiff)
-    return system.integrate(q, _step_back(by, found.A[list(system.positions)], found.h))
+    by, own = M if stiff is None else M + np.diag(stiff), _closable(system)
+    A = found.A[[system.positions[k] for k in own]]
+    return system.integrate(q, _step_back(by, A, found.h[own]))
+
+
+def _closable(system: ConstrainedDynamics) -> list[int]:
+    """Entries of h that a step can close: those of rows that are not dependent by digits."""
+    return [k for k, row in enumerate(system.positions) if row not in system.dependent]
 
 
 def _step_back(M: Any, A: Any, h: Any) -> Any:
@@ -129,7 +162,7 @@ def _step_back(M: Any, A: Any, h: Any) -> Any:
         return mass.full_solve(list(z - B.T @ found)), found
 
     # E, which is small, is held: a change of it would change δ by 1e-8 of the step itself
-    delta, _ = bridge.solution(
+    delta, _ = tracing.solution(
         [-mass.full_solve(list(B.T @ mu)), mu],
         lambda d, m, e: [M @ d + A.T @ m, A @ d - e * m + h],
         solved,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dalembert.constraints.description import ConstrainedDynamics
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 
 def jacobian(system: ConstrainedDynamics, q: Any, t: Any = None) -> Any:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.constraints import friction
-from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.posture import Posture
 from dalembert.formulations.coupled import own_rows
 from dalembert.formulations.parts.wrenches import relief
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 
 def wrench(
@@ -30,17 +32,13 @@ def reaction_wrenches(
     first body receives −F at the same point.
     """
     at = Posture(system.dynamics, q, t)
-    F = [_with_friction(system, name, q, qd, lam, t) for name in system.acting_names]
+    F = []
+    for name in system.acting_names:
+        own = wrench(system, q, lam, t, name)
+        rubs = system.constraints[name].rubs
+        F.append(own + friction.wrench(system, q, qd, lam, t, name) if rubs else own)
     points = [system.constraints[name].point(at) for name in system.acting_names]
     return np.stack(F), np.stack(points)
-
-
-def _with_friction(
-    system: ConstrainedDynamics, name: str, q: Any, qd: Any, lam: Any, t: Any
-) -> Any:
-    F = wrench(system, q, lam, t, name)
-    rubs = system.constraints[name].rubs
-    return F + friction.wrench(system, q, qd, lam, t, name) if rubs else F
 
 
 def joint_wrenches(

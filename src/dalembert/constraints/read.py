@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import CompileError, ConstraintError, DalembertError
 from dalembert.model.parameter import Expression
 from dalembert.systems.sympy_read import from_sympy, loose_symbols
@@ -30,7 +31,7 @@ def rows_of(given: Any, arguments: tuple[Any, ...], names: Mapping[str, Any], wh
         raise ConstraintError(f"{what} gives {value!r}, which is no column of numbers") from error
     if not rows:
         raise ConstraintError(f"{what} gives no equation; return at least one number")
-    return bridge.flat(rows)
+    return tracing.flat(rows)
 
 
 def matrix_of(
@@ -45,30 +46,33 @@ def matrix_of(
         raise ConstraintError(
             f"{what} has shape {shape}; expected (k, {columns}), one column for each velocity"
         )
-    return bridge.flat(entries).reshape(len(entries) // columns, columns)
+    return tracing.flat(entries).reshape(len(entries) // columns, columns)
 
 
 def _called(function: Callable[..., Any], arguments: tuple[Any, ...], what: str) -> Any:
     """Its value on arrays of symbols, or on SX where it is written with CasADi's own functions."""
     try:
-        return function(*map(bridge.copied, arguments))
+        return function(*map(tracing.copied, arguments))
     except CompileError as error:
         raise ConstraintError(f"{what} cannot be traced: {error}") from error
-    except UNTRACEABLE:
-        plain = [x.to_casadi() if bridge.is_array(x) else x for x in arguments]
-    try:
-        return function(*plain)
     except UNTRACEABLE as error:
-        raise ConstraintError(
-            f"{what} cannot be traced: {error}. Write it with NumPy functions of the array q "
-            "(np.stack for new arrays) or with CasADi"
-        ) from error
+        refused = error
+    if sys.modules.get("casadi") is not None:
+        plain = [tracing.exported(x) if tracing.is_array(x) else x for x in arguments]
+        try:
+            return function(*plain)
+        except UNTRACEABLE as error:
+            refused = error
+    raise ConstraintError(
+        f"{what} cannot be traced: {refused}. Write it with NumPy functions of the array q "
+        "(np.stack for new arrays) or with CasADi"
+    ) from refused
 
 
 def _entries(value: Any) -> Iterable[Any]:
     """Scalars in C order."""
-    value = bridge.adopted(value)
-    if bridge.is_array(value):
+    value = tracing.adopted(value)
+    if tracing.is_array(value):
         return list(value.ravel())
     if isinstance(value, np.ndarray):
         return value.ravel().tolist() if value.dtype != object else value.ravel()
@@ -80,8 +84,8 @@ def _entries(value: Any) -> Iterable[Any]:
 
 
 def _scalar(value: Any, names: Mapping[str, Any], what: str) -> Any:
-    value = bridge.adopted(value.symbol() if isinstance(value, Expression) else value)
-    if bridge.is_array(value):
+    value = tracing.adopted(value.symbol() if isinstance(value, Expression) else value)
+    if tracing.is_array(value):
         return _renamed(value, names)
     if any(base.__module__.startswith("sympy") for base in type(value).__mro__):
         return _from_sympy(value, names, what)
@@ -93,14 +97,14 @@ def _scalar(value: Any, names: Mapping[str, Any], what: str) -> Any:
 
 def _renamed(value: Any, names: Mapping[str, Any]) -> Any:
     """The user's own symbols replaced by ours of the same name."""
-    ours = set(map(bridge.identity, names.values()))
+    ours = set(map(tracing.identity, names.values()))
     loose = {
-        bridge.name_of(s): s for s in bridge.symbols_of(value) if bridge.identity(s) not in ours
+        tracing.name_of(s): s for s in tracing.symbols_of(value) if tracing.identity(s) not in ours
     }
     met = [name for name in loose if name in names]
     if not met:
         return value
-    return bridge.at([value], [loose[name] for name in met], [names[name] for name in met])[0]
+    return tracing.at([value], [loose[name] for name in met], [names[name] for name in met])[0]
 
 
 def _from_sympy(value: Any, names: Mapping[str, Any], what: str) -> Any:

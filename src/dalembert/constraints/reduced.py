@@ -9,17 +9,19 @@ so N = X (EᵀX)⁻¹ needs no pivots and holds wherever ẋ determine the motio
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.friction import require_smooth
 from dalembert.constraints.inverse import selected
-from dalembert.constraints.metric import metric
+from dalembert.constraints.metric import metric_at
 from dalembert.errors import ConstraintError
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.row_space import row_space
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 
 class Reduction(NamedTuple):
@@ -60,8 +62,7 @@ def columns(system: ConstrainedDynamics, independent: str | None) -> list[int]:
     if not system.freedoms:
         raise ConstraintError(f"{system.name}: the constraints leave nothing to move")
     if independent is None:
-        held = system.require_pivots().columns
-        return [k for k in range(system.nv) if k not in held]
+        return system.free_columns
     found = selected(system, independent)
     if len(set(found)) != system.freedoms:
         raise ConstraintError(
@@ -80,8 +81,7 @@ def reduction(
 ) -> Reduction:
     """N, q̇ and what is carried at a posture; NaN where ẋ do not determine the motion."""
     free = columns(system, independent)
-    rows = system.at(q, None, t)
-    maps = metric(system, system.dynamics.at_time(t).mass_matrix(q), rows.A)
+    maps = metric_at(system, q, t)
     qd = np.zeros(system.nv) if qd is None else qd
     # P_ω E in the metric M⁻¹; twice, so that near a singular posture only what is there remains
     half, across = maps.half(np.eye(system.nv)[:, free]).T, maps.space.across
@@ -93,7 +93,7 @@ def reduction(
     def kept(v: Any) -> Any:
         return v - N @ v[free]
 
-    moving = N @ qd[free] + kept(maps.shortest(rows.b))
+    moving = N @ qd[free] + kept(maps.shortest(system.at(q, None, t).b))
     carried = kept(maps.shortest(system.at(q, moving, t).drift))
     return Reduction(*flagged(inverse.lost < 0.5, N, moving, carried))
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.status import TWIN
 from dalembert.errors import ConstraintError
 from dalembert.systems.lanes import DIMENSIONS, beside, chosen, finite, on_host
 from dalembert.systems.status import Status
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 REASONS = {
     Status.SINGULAR: "it is at or near a singular posture, where fewer constraints are independent "

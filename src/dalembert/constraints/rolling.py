@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.constraints import montana
 from dalembert.constraints.contact import Contact, RollingRows
 from dalembert.constraints.posture import Posture
@@ -61,13 +61,9 @@ class PointOnSurface(Contact):
     def normal(self, at: Posture) -> Any:
         """The surface's outward normal (3,) in the world."""
         R_o, p = self._seen(at)
-        x = bridge.symbol("x", 3)
-        (n,) = bridge.at([bridge.gradient(self._height(x), x)], [x], [p])
+        x = tracing.symbol("x", 3)
+        (n,) = tracing.at([tracing.gradient(self._height(x), x)], [x], [p])
         return R_o @ (n / np.sqrt(n @ n))
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        return ("N",)
 
     # the ball as a finger
 
@@ -102,10 +98,6 @@ class PointOnSurface(Contact):
     def point(self, at: Posture) -> Any:
         # as the contact frame says, which a ball that stands on its pole does not have
         return at.pose(self.frame)[1] - self.radius * self.normal(at)
-
-    def terms(self, F: Any, lam: Any) -> dict[str, Any]:
-        """Force on the ball through its centre, and the normal force."""
-        return {"force": F[..., 0:3], "moment": F[..., 3:6], "normal": lam[..., 0]}
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,18 +12,20 @@ Primes are along `integrate(q, δ)`: nv numbers whatever nq is.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.constraints.description import ConstrainedDynamics
+from dalembert import tracing
 from dalembert.constraints.friction import require_smooth, rubbed
 from dalembert.constraints.inverse import inverse_dynamics, reach, selected
-from dalembert.constraints.metric import Metric, metric
+from dalembert.constraints.metric import Metric, metric, metric_at
 from dalembert.constraints.multiplier import forward_dynamics
 from dalembert.linalg.entries import flagged
 from dalembert.linalg.lu import lu
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 
 class MotionSlopes(NamedTuple):
@@ -65,8 +67,8 @@ def residual_slopes(
     """
     q, qd, qdd, t = state
     given = (q, qd, qdd, np.zeros(()) if t is None else t, lam, *along)
-    shapes = [bridge.shape_of(value) for value in given]
-    symbols = [bridge.symbol(f"s{k}", *shape) for k, shape in enumerate(shapes)]
+    shapes = [tracing.shape_of(value) for value in given]
+    symbols = [tracing.symbol(f"s{k}", *shape) for k, shape in enumerate(shapes)]
     x, w, a, now, carried, *ways = symbols
     plant, rows = system.dynamics.at_time(now), system.at(x, w, now)
     known = "inverse_dynamics_derivatives" in plant.catalogue
@@ -74,12 +76,12 @@ def residual_slopes(
     if not known:
         own = plant.mass_matrix(x) @ a + plant.bias(x, w)
         force = force + own - plant.generalized_forces(x, w, now)
-    spread = bridge.jacobian(system.rate(x, w), w)  # dq/dδ (nq, nv)
+    spread = tracing.jacobian(system.rate(x, w), w)  # dq/dδ (nq, nv)
     slopes = [
-        np.concatenate([bridge.jacobian(r, x) @ spread, bridge.jacobian(r, w)], axis=1)
+        np.concatenate([tracing.jacobian(r, x) @ spread, tracing.jacobian(r, w)], axis=1)
         for r in (force, rows.A @ a - rows.drift, *(rows.A @ y for y in ways))
     ]
-    own, row, *turned = bridge.at(slopes, symbols, given)
+    own, row, *turned = tracing.at(slopes, symbols, given)
     found = Slopes(own, row, tuple(turned))
     if not known:
         return found
@@ -94,7 +96,7 @@ def forward_dynamics_derivatives(
 ) -> MotionSlopes:
     """∂q̈ and ∂λ by q, q̇ and τ."""
     qdd, lam = rubbed(forward_dynamics)(system, q, qd, tau, t)
-    maps = _metric(system, q, t)
+    maps = metric_at(system, q, t)
     slopes = residual_slopes(system, (q, qd, qdd, t), lam, *_behind(system, maps, lam))
     unit, still = np.eye(system.nv), np.zeros((system.rows, system.nv))
     f = np.concatenate([-slopes.force, unit], axis=1)
@@ -142,11 +144,6 @@ def inverse_dynamics_derivatives(
         by_lam = maps.normal(by_tau - g)
     by_lam = by_lam + np.concatenate([_turned(system, maps, slopes), still], axis=1)
     return TorqueSlopes(*_parts(maps, by_tau, system.nv), *_parts(maps, by_lam, system.nv))
-
-
-def _metric(system: ConstrainedDynamics, q: Any, t: Any) -> Metric:
-    A = system.at(q, None, t).A
-    return metric(system, system.dynamics.at_time(t).mass_matrix(q), A)
 
 
 def _parts(maps: Metric, slopes: Any, n: int) -> tuple[Any, ...]:

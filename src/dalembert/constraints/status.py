@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.constraints.description import ConstrainedDynamics
+from dalembert import tracing
 from dalembert.constraints.metric import metric
 from dalembert.formulations.registry import Formulation, Quantity
 from dalembert.linalg.entries import largest
 from dalembert.systems.status import Status
+
+if TYPE_CHECKING:
+    from dalembert.constraints.description import ConstrainedDynamics
 
 TWIN = "_with_status"
 TOLERANCE = 1e-6  # of h and A q̇ − b beside the natural size of their rows
@@ -91,7 +93,7 @@ def _status(
     rows = system.at(q, None, t)
     lost = metric(system, system.dynamics.at_time(t).mass_matrix(q), rows.A).space.lost
     status = np.where(lost > 0.0, float(Status.SINGULAR), status)
-    if not bridge.is_symbolic(tolerance) and np.isinf(tolerance):
+    if not tracing.is_symbolic(tolerance) and np.isinf(tolerance):
         return status
     return off(system, q, qd, t, tolerance, status)
 
@@ -115,12 +117,16 @@ def off(
 
 
 def _groups(system: ConstrainedDynamics) -> list[list[int]]:
-    """Rows of the same constraint in the same unit: what they leave open adds up."""
+    """Rows of the same constraint in the same unit: what they leave open adds up.
+
+    What rows that depend on others by digits leave open is that of their data, and does not count.
+    """
     units = system.row_units
     groups: dict[Any, list[int]] = {}
     for name, rows in system.slices.items():
         for k in range(rows.start, rows.stop):
-            groups.setdefault((name, units[k]), []).append(k)
+            if k not in system.dependent:
+                groups.setdefault((name, units[k]), []).append(k)
     return list(groups.values())
 
 

@@ -40,10 +40,6 @@ class SurfaceContact(Contact):
     def surfaces(self) -> tuple[Surface, Surface]:
         return self.obj, self.finger
 
-    @property
-    def units(self) -> tuple[str, ...]:
-        return ("N",)
-
     def eta(self, at: Posture) -> Any:
         return np.stack([at.coordinate(name) for name in self.coordinates])
 
@@ -64,10 +60,6 @@ class SurfaceContact(Contact):
     def wrench(self, at: Posture, lam: Any) -> Any:
         axes, _ = self.contact_frame(at)
         return np.concatenate([-lam[0] * axes[:, 2], np.zeros(3)])
-
-    def terms(self, F: Any, lam: Any) -> dict[str, Any]:
-        """Force on the finger at the contact point, and the normal force."""
-        return {"force": F[..., 0:3], "moment": F[..., 3:6], "normal": lam[..., 0]}
 
 
 @dataclass(frozen=True, eq=False)

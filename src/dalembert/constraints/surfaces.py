@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import ConstraintError
 from dalembert.travel import Portable
 
@@ -46,14 +46,18 @@ class Surface(Portable):
     coordinates: Callable[[Any], Any] | None = None
 
     @cached_property
-    def _patch(self) -> bridge.Function:
-        a = bridge.symbol("alpha", 2)
+    def _patch(self) -> tracing.Function:
+        with tracing.recording():  # whoever asks, the same text: digests are made of it
+            return self._traced_patch()
+
+    def _traced_patch(self) -> tracing.Function:
+        a = tracing.symbol("alpha", 2)
         c = self.chart(a)
-        if not bridge.is_array(c) or tuple(c.shape) != (3,):
+        if not tracing.is_array(c) or tuple(c.shape) != (3,):
             raise ConstraintError(
                 f"{self.name}: its chart must give a point (3,) of the coordinates (2,)"
             )
-        C = bridge.jacobian(c, a)
+        C = tracing.jacobian(c, a)
         x = C[:, 0] / np.sqrt(C[:, 0] @ C[:, 0])
         n = np.cross(C[:, 0], C[:, 1])
         z = n / np.sqrt(n @ n)
@@ -61,9 +65,9 @@ class Surface(Portable):
         xy = np.stack([x, y])
         M = xy @ C
         inverse = np.linalg.solve(M, np.eye(2))
-        K = xy @ bridge.jacobian(z, a) @ inverse
-        T = y @ bridge.jacobian(x, a) @ inverse
-        return bridge.Function([a], [c, np.stack([x, y, z]).T, M, K, T])
+        K = xy @ tracing.jacobian(z, a) @ inverse
+        T = y @ tracing.jacobian(x, a) @ inverse
+        return tracing.Function([a], [c, np.stack([x, y, z]).T, M, K, T])
 
     def at(self, alpha: Any) -> Patch:
         """Point, Gauss frame, metric, curvature and torsion at α (2,), numbers or symbols.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.constraints.digits import held_in_space
 from dalembert.constraints.kinds import Constraint
 from dalembert.constraints.loops import Distance, JointCoupling, Loop, TendonCoupling
 from dalembert.errors import ConstraintError
@@ -16,49 +17,16 @@ if TYPE_CHECKING:
     from dalembert.systems.robot import Robot
 
 
-class Written:
-    """Files of a constrained robot."""
+def equalities_of(closed: Constrained, in_space: bool = False) -> tuple[Equality, ...]:
+    """The constraints as equalities; a kind that files do not have is an error that names it.
 
-    def to_mjcf(self: Any) -> str:
-        """This mechanism as MJCF text: its robot, loops as equalities, its posture as a keyframe.
-
-        >>> import dalembert as dl
-        >>> "<connect" in dl.load("robotiq_2f85").to_mjcf()
-        True
-        """
-        from dalembert.importers.mjcf_write import mjcf_from_model
-
-        return mjcf_from_model(robot_of(self).model, equalities_of(self), self.neutral())
-
-    def to_urdf(self: Any) -> str:
-        """This mechanism as URDF text: its robot, and loops in the form of URDF+.
-
-        >>> import dalembert as dl
-        >>> dl.load("robotiq_2f85").to_urdf().count("<loop ")
-        2
-        """
-        from dalembert.importers.urdf_write import urdf_from_model
-
-        return urdf_from_model(robot_of(self).model, equalities_of(self))
-
-    def to_loops(self: Any) -> str:
-        """Its constraints alone, as the TOML that `dl.load` reads beside the robot's own file.
-
-        >>> import dalembert as dl
-        >>> dl.load("robotiq_2f85").to_loops().splitlines()[-2:]
-        ['leader = "left_driver"', 'polynomial = [0.0, 1.0]']
-        """
-        from dalembert.importers.loops_write import loops_text
-
-        q = dict(zip(self.dynamics.coordinates, map(float, self.neutral()), strict=True))
-        return loops_text(equalities_of(self), q)
-
-
-def equalities_of(closed: Constrained) -> tuple[Equality, ...]:
-    """The constraints as equalities; a kind that files do not have is an error that names it."""
-    return tuple(
-        _equality(closed, name, kind) for name, kind in closed.description.constraints.items()
-    )
+    With `in_space`, points held in the plane of their loop become points held in space.
+    """
+    kinds = closed.description.constraints
+    if in_space:
+        robot = robot_of(closed)
+        kinds = {name: held_in_space(closed, robot, kind) for name, kind in kinds.items()}
+    return tuple(_equality(closed, name, kind) for name, kind in kinds.items())
 
 
 def robot_of(closed: Constrained) -> Robot:
@@ -73,7 +41,8 @@ def robot_of(closed: Constrained) -> Robot:
 def _equality(closed: Constrained, name: str, kind: Constraint) -> Equality:
     if isinstance(kind, JointCoupling):
         terms = _numbers(kind.coefficients, name)
-        return Equality("joint", name, kind.follower, kind.leader, polynomial=terms)
+        more = tuple(zip(kind.factors, _numbers(tuple(kind.factors.values()), name), strict=True))
+        return Equality("joint", name, kind.follower, kind.leader, polynomial=terms, factors=more)
     if isinstance(kind, TendonCoupling):
         terms = _numbers(kind.polynomial, name)
         lengths = _tendons_at_zero(robot_of(closed), kind)

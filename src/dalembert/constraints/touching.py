@@ -1,14 +1,27 @@
-"""`Touching`: an arm whose finger, of any chart, touches an object of any chart."""
+"""`Touching`: an arm whose finger, of any chart, touches an object of any chart.
+
+It carries the contact coordinates (η, d) along with q. They are functions of q, but no formula gives
+them for two general charts; their rates are Montana's equations. So they are coordinates without
+velocities of their own: dη/dt follows from q̇, and a step along the manifold ends with Newton's method
+on g_of(q) = g(η, d) from where they were.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert import tracing
 from dalembert.constraints import montana
+from dalembert.constraints.description import TRACED_FROM
 from dalembert.constraints.kinds import Constraint
+from dalembert.constraints.posture import Posture
 from dalembert.constraints.surface_contact import (
     COORDINATES,
     SurfaceContact,
@@ -16,15 +29,160 @@ from dalembert.constraints.surface_contact import (
     SurfaceSliding,
 )
 from dalembert.constraints.surfaces import Surface
-from dalembert.constraints.touching_dynamics import TouchingDynamics, closest
 from dalembert.errors import ConstraintError, FormulationError, ShapeError
+from dalembert.formulations.registry import Formulation, Quantity
+from dalembert.model.jointed import Kinds
+from dalembert.spatial import se3
+from dalembert.spatial.rotations import vee
+from dalembert.systems.carried import Around, passed_on
+from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.friction import LEAST_WIDTH
 from dalembert.systems.system import System
 
+TRACED_STEPS = 5  # of Newton's method in a program: each squares the error
+STEPS, STILL = 60, 1e-15  # on numbers
+LARGEST = 0.5  # of a step on numbers, in units of the charts
 # chart coordinates to begin from where none are given, and how many of the best pairs are tried
 GRID = tuple(product(np.linspace(-1.4, 1.4, 5), np.linspace(-2.8, 2.8, 8)))
 PAIRS = 12
 MET = 1e-9  # of g(η, d) beside g_of
+
+
+def nearer(obj: Surface, finger: Surface, g: Any, eta: Any) -> Any:
+    """The step (6,) of Newton's method toward g(η, d) = g: the rates of the twist that is missing."""
+    missing = se3.inverse(montana.relative_pose(obj, finger, eta)) @ g
+    R = missing[0:3, 0:3]
+    twist = np.concatenate([missing[0:3, 3], vee(0.5 * (R - R.T))])
+    at_contact = se3.Ad_inv(montana.finger_pose(finger, eta[2:4])) @ twist
+    return montana.contact_rates(obj, finger, eta, at_contact)
+
+
+def closest(obj: Surface, finger: Surface, g: Any, eta: Any) -> Any:
+    """(η, d) (6,) of the pose g (4, 4) of the finger in the object, from a guess nearby."""
+    if tracing.is_symbolic(g) or tracing.is_symbolic(eta):
+        for _ in range(TRACED_STEPS):
+            eta = eta + nearer(obj, finger, g, eta)
+        return eta
+    for _ in range(STEPS):
+        with np.errstate(all="ignore"):  # charts have poles; what is not finite is seen below
+            step = nearer(obj, finger, g, eta)
+        size = np.abs(step).max()
+        if not np.isfinite(size):
+            return np.full(6, np.nan)
+        eta = eta + step * min(1.0, LARGEST / max(size, LARGEST))
+        if size <= STILL:
+            break
+    return eta
+
+
+@dataclass(frozen=True, eq=False)
+class TouchingDynamics(Around):
+    """`dynamics` with (η, d) of `contact` after its coordinates; velocities and forces are its own."""
+
+    dynamics: Dynamics
+    contact: SurfaceContact
+    first: np.ndarray  # (q, η, d), the reference posture
+
+    traced_from: ClassVar = TRACED_FROM
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", self.dynamics.inputs)
+
+    @property
+    def name(self) -> str:
+        return self.dynamics.name
+
+    @cached_property
+    def content(self) -> str:
+        charts = [surface._patch.serialize() for surface in self.contact.surfaces]
+        named = (self.contact.frame, self.contact.on, self.contact.coordinates)
+        text = f"{self.dynamics.content}{named!r}{charts}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def parameters(self) -> Mapping[str, float | None]:
+        return self.dynamics.parameters
+
+    def bind(self, values: Any) -> TouchingDynamics:
+        return self._with(self.dynamics.bind(values))
+
+    # coordinates
+
+    @property
+    def nq(self) -> int:
+        return self.dynamics.nq + 6
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        return (*self.dynamics.coordinates, *self.contact.coordinates)
+
+    @property
+    def kinds(self) -> Kinds:
+        kinds = self.dynamics.kinds
+        return Kinds((*kinds.q, *["unknown"] * 5, "length"), kinds.v)
+
+    def neutral(self) -> np.ndarray:
+        return self.first.copy()
+
+    def own(self, q: Any) -> Any:
+        """The coordinates (dynamics.nq,) of the system itself."""
+        return q[..., : self.dynamics.nq] if isinstance(q, np.ndarray) else q[: self.dynamics.nq]
+
+    def relative_pose(self, q: Any) -> Any:
+        """g_of (4, 4) of the system's own coordinates."""
+        poses = self.dynamics.poses(q)
+        return se3.inverse(poses[self.contact.on]) @ poses[self.contact.frame]
+
+    def integrate(self, q: Any, step: Any) -> Any:
+        moved = self.dynamics.integrate(self.own(q), step)
+        eta = closest(*self.contact.surfaces, self.relative_pose(moved), q[self.dynamics.nq :])
+        return np.concatenate([moved, eta])
+
+    def difference(self, q: Any, to: Any) -> Any:
+        return self.dynamics.difference(self.own(q), self.own(to))
+
+    def rate(self, q: Any, qd: Any) -> Any:
+        twist = self.contact.twist_map(Posture(self, q)) @ qd
+        rates = montana.contact_rates(*self.contact.surfaces, q[self.dynamics.nq :], twist)
+        return np.concatenate([self.dynamics.rate(self.own(q), qd), rates])
+
+    def normalised(self, q: Any) -> Any:
+        return np.concatenate(
+            [self.dynamics.normalised(self.own(q)), q[..., self.dynamics.nq :]], axis=-1
+        )
+
+    # what there is to compute: the quantities of the system, at its own coordinates
+
+    @cached_property
+    def catalogue(self) -> Mapping[str, Quantity]:
+        found = {
+            name: passed_on(quantity, lambda s: s.dynamics, lambda s, q: s.own(q))
+            for name, quantity in self.dynamics.catalogue.items()
+        }
+        for name in ("integrate", "difference"):
+            move = getattr(TouchingDynamics, name)
+            way = Formulation("contact", move, "Montana 1988", "contact coordinates along")
+            found[name] = replace(found[name], formulations=(way,), best=None)
+        return found
+
+    def size(self, symbol: str) -> int:
+        own = {"nq": self.nq, "nv": self.nv}
+        return own[symbol] if symbol in own else self.dynamics.size(symbol)
+
+    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
+        return self.dynamics.generalized_forces(self.own(q), qd, t)
+
+    def poses(self, q: Any) -> Mapping[str, Any]:
+        return self.dynamics.poses(self.own(q))
+
+    def poses_apart(self, q: Any, a: str, b: str) -> tuple[Any, Any, Any]:
+        return self.dynamics.poses_apart(self.own(q), a, b)
+
+    def pose(self, q: Any, frame: str) -> Any:
+        return self.dynamics.pose(self.own(q), frame)
+
+    def frame_jacobian(self, q: Any, frame: str, expressed_in: str = "world") -> Any:
+        return self.dynamics.frame_jacobian(self.own(q), frame, expressed_in)
 
 
 class Touching(System):

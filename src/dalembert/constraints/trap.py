@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.constraints.description import ConstrainedDynamics
+from dalembert import tracing
 from dalembert.errors import ConstraintError
 from dalembert.linalg.cramer import adjugate
 
 if TYPE_CHECKING:
     from dalembert.constraints.constrained import Constrained
+    from dalembert.constraints.description import ConstrainedDynamics
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ def nonholonomic_trap(closed: Constrained, q: Any, qd: Any, tau: Any = None) -> 
             f"{system.name}: the velocity violates the constraints by {left:.3g}; start from "
             "project_velocity(q, qd)"
         )
-    free = [k for k in range(system.nv) if k not in system.require_pivots().columns]
-    x, v = bridge.symbol("q", system.nq), bridge.symbol("qd", system.nv)
-    function = bridge.Function([x, v], _equations(system, free, x, v))
+    x, v = tracing.symbol("q", system.nq), tracing.symbol("qd", system.nv)
+    function = tracing.Function([x, v], _equations(system, x, v))
     M, right, wrong, difference, a = function(*state)
     force = np.zeros(system.nv) if tau is None else np.asarray(tau, dtype=float)
+    free = system.free_columns
     along = force[free] - a.T @ force[list(system.require_pivots().columns)]
     return Trap(
         tuple(system.dynamics.velocities[k] for k in free),
@@ -78,9 +78,8 @@ def nonholonomic_trap(closed: Constrained, q: Any, qd: Any, tau: Any = None) -> 
 def difference_term(system: ConstrainedDynamics, q: Any, qd: Any) -> Any:
     """right − wrong (freedoms,) at a state that meets the constraints, numbers or symbols."""
     _require_plain(system)
-    free = [k for k in range(system.nv) if k not in system.require_pivots().columns]
-    x, v = bridge.symbol("q", system.nq), bridge.symbol("qd", system.nv)
-    return bridge.at([_equations(system, free, x, v)[3]], [x, v], [q, qd])[0]
+    x, v = tracing.symbol("q", system.nq), tracing.symbol("qd", system.nv)
+    return tracing.at([_equations(system, x, v)[3]], [x, v], [q, qd])[0]
 
 
 def _require_plain(system: ConstrainedDynamics) -> None:
@@ -91,46 +90,44 @@ def _require_plain(system: ConstrainedDynamics) -> None:
         )
 
 
-def _equations(
-    system: ConstrainedDynamics, free: list[int], q: Any, qd: Any
-) -> tuple[Any, Any, Any, Any, Any]:
+def _equations(system: ConstrainedDynamics, q: Any, qd: Any) -> tuple[Any, Any, Any, Any, Any]:
     """(M, right c, wrong c, difference, a) of symbols q and q̇."""
     chosen = system.require_pivots()
-    rows, held = list(chosen.rows), list(chosen.columns)
+    rows, held, free = list(chosen.rows), list(chosen.columns), system.free_columns
     r_dot, s_dot = qd[free], qd[held]
     A = system.at(q).A
     adjugated, det = adjugate(A[rows][:, held])
     a = adjugated @ A[rows][:, free] / det
     L = system.dynamics.kinetic_energy(q, qd) - system.dynamics.potential_energy(q)
     # d/dt at r̈ = 0, where s̈ = −ȧ ṙ; c = d/dt ∂L/∂q̇ − ∂L/∂q there
-    a_dot = bridge.directional(a, q, qd)
+    a_dot = tracing.directional(a, q, qd)
     order = np.argsort([*free, *held])
     qdd = np.concatenate([np.zeros(len(free)), -(a_dot @ r_dot)])[order]
     c = _euler_lagrange(L, q, qd, qdd)
     right = c[free] - a.T @ c[held]
     # L_c on (q, ṙ), the dependent velocities replaced
-    inserted, moving = bridge.at([L, qd], [s_dot], [-(a @ r_dot)])
-    slope = bridge.gradient(inserted, r_dot)
-    by_q = bridge.gradient(inserted, q)
-    wrong = bridge.directional(slope, q, moving) - (by_q[free] - a.T @ by_q[held])
-    M = bridge.jacobian(slope, r_dot)
+    inserted, moving = tracing.at([L, qd], [s_dot], [-(a @ r_dot)])
+    slope = tracing.gradient(inserted, r_dot)
+    by_q = tracing.gradient(inserted, q)
+    wrong = tracing.directional(slope, q, moving) - (by_q[free] - a.T @ by_q[held])
+    M = tracing.jacobian(slope, r_dot)
     difference = _difference(L, a, a_dot, q, qd, free, held)
     return M, right, wrong, difference, a
 
 
 def _euler_lagrange(L: Any, q: Any, qd: Any, qdd: Any) -> Any:
     """d/dt ∂L/∂q̇ − ∂L/∂q (n,)."""
-    p = bridge.gradient(L, qd)
-    carried = bridge.directional(p, q, qd) + bridge.directional(p, qd, qdd)
-    return carried - bridge.gradient(L, q)
+    p = tracing.gradient(L, qd)
+    carried = tracing.directional(p, q, qd) + tracing.directional(p, qd, qdd)
+    return carried - tracing.gradient(L, q)
 
 
 def _difference(
     L: Any, a: Any, a_dot: Any, q: Any, qd: Any, free: list[int], held: list[int]
 ) -> Any:
     """Σ_s ∂L/∂ṡ (ȧ_si − Σ_j (∂a_sj/∂r_i − Σ_s' ∂a_sj/∂s' a_s'i) ṙ_j), i over the free velocities."""
-    momentum = bridge.gradient(L, qd)[held]
+    momentum = tracing.gradient(L, qd)[held]
     carried = a @ qd[free]  # Σ_j a_sj ṙ_j, the rates held fixed while q varies
-    by_q = bridge.jacobian(carried, q)
+    by_q = tracing.jacobian(carried, q)
     along = by_q[:, free] - by_q[:, held] @ a
     return (a_dot - along).T @ momentum

@@ -5,6 +5,8 @@ With B = V₂ᵀ Wᵀ J, v_r = B θ̇:  ε = B (θ̃̇ + K_p θ̃),  s = v_r −
     u_r = ṡ + Γ_r s − K_d ε,    u_o = Λ_rᵀ (λ_d − K_I ∫(λ − λ_d)) + Γ_o v_r,
 
 so that ε̇ = −(Γ_r + K_d) ε. Γ_r is skew here: with K_d = k 1 the length of ε decays as e^{−kt}.
+V₂ are the columns of Wᵀ J made orthonormal in their order, so that B is upper triangular and
+Bᵀ B = Jᵀ M J: K_d has one meaning wherever θ are coordinates, and τ is continuous in q.
 """
 
 from __future__ import annotations
@@ -12,26 +14,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.constraints.gauge import Decoupled, decoupled, roots
-from dalembert.control.hybrid import Hybrid
+from dalembert import tracing
+from dalembert.constraints.gauge import Decoupled, decoupled
+from dalembert.control.hybrid import Hybrid, gains
 from dalembert.control.task import stacked_solve, times
-from dalembert.errors import FormulationError
-from dalembert.linalg.orthonormal import householder
+from dalembert.errors import FormulationError, ShapeError
+from dalembert.linalg.cholesky import cholesky
 from dalembert.simulation.inline import compiled
 from dalembert.systems.law import pack, unpack
-
-
-class GaugeFrame(NamedTuple):
-    """What the law works in, at one state."""
-
-    parts: Decoupled
-    B: Any  # (m, m)
-    B_dot: Any  # (m, m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,31 +39,33 @@ class GaugeInvariant(Hybrid):
     def __post_init__(self) -> None:
         super().__post_init__()
         seen = self.model
-        pushed = seen.at(self.system.neutral(), None, 0.0).b
-        if seen.moving or seen.gyroscopic or np.any(pushed):
+        if seen.moving or seen.gyroscopic or not seen.resting:
             raise FormulationError(
                 f"GaugeInvariant: {self.system.name} depends on time, has terms linear in the "
                 "velocity or constraints that move, which this law does not count; take Hybrid"
             )
 
-    def frame(self, t: Any, q: Any, qd: Any) -> GaugeFrame:
-        """W, V, Γ and B with its rate along q̇."""
-        model = self.model
+    def frame(self, t: Any, q: Any, qd: Any) -> tuple[Decoupled, Any, Any]:
+        """W, V, Γ; B (m, m); and its rate along q̇ (m, m)."""
+        model, plant = self.model, self.model.dynamics
         rows = list(model.require_pivots().rows)
         m = model.nv - len(rows)
+        unit = np.concatenate([np.eye(m), np.zeros((len(rows), m))])
 
-        def reduced(at: Any) -> tuple[Any, ...]:
-            plant = model.dynamics
-            W, W_inverse = roots(plant, at, plant.mass_matrix(at))
-            A = model.at(at, None, t).A[rows]
-            _, V2 = householder(A @ W_inverse.T)
-            unit = np.concatenate([np.eye(m), np.zeros((len(rows), m))])
-            J = stacked_solve(self.task(at, np.zeros(model.nv)), A, unit)
-            return (V2.T @ (W.T @ J),)
+        def jacobian(at: Any) -> Any:
+            """J (nv, m): q̇ = J θ̇."""
+            return stacked_solve(
+                self.task(at, np.zeros(model.nv)), model.at(at, None, t).A[rows], unit
+            )
 
-        (B,), (B_dot,) = bridge.along(reduced, model.dynamics.rate, q, qd)
-        parts = decoupled(model, q, qd, np.zeros(model.nv), t)
-        return GaugeFrame(parts, B, B_dot)
+        def factor(at: Any) -> tuple[Any]:
+            """B (m, m), upper triangular with Bᵀ B = Jᵀ M J, as V₂ = Wᵀ J B⁻¹."""
+            J = jacobian(at)
+            return (cholesky(J.T @ plant.mass_matrix(at) @ J).T,)
+
+        (B,), (B_dot,) = tracing.along(factor, plant.rate, q, qd)
+        parts = decoupled(model, q, qd, np.zeros(model.nv), t, near=jacobian)
+        return parts, B, B_dot
 
     @cached_property
     def _measured(self) -> np.ufunc:
@@ -110,7 +106,28 @@ def geometric_gains(B: Any, kp: Any, kd: Any) -> tuple[np.ndarray, np.ndarray]:
     """(K'_p, K'_d) with which the geometric law has the same feedback (000 p.88).
 
     K'_d = K̃_p + B⁻¹ K̃_d B and K'_p = B⁻¹ K̃_d B K̃_p; they change with the posture through B.
+
+    Parameters
+    ----------
+    B : array_like
+        (m, m), regular, of `GaugeInvariant.frame`.
+    kp, kd : array_like
+        K̃_p and K̃_d: numbers, vectors (m,) or matrices (m, m), as `GaugeInvariant` takes them.
+
+    Returns
+    -------
+    tuple of ndarray
+        K'_p and K'_d, each (m, m).
+
+    Raises
+    ------
+    ShapeError
+        If B is not a square matrix, or a gain does not fit it.
     """
-    Kp, Kd = (np.diag(K) if np.ndim(K) == 1 else np.asarray(K) for K in (kp, kd))
+    B = np.asarray(B, dtype=float)
+    if B.ndim != 2 or B.shape[0] != B.shape[1]:
+        raise ShapeError(f"geometric_gains: B must have shape (m, m), got {B.shape}")
+    sized = (gains(K, len(B), name) for K, name in ((kp, "kp"), (kd, "kd")))
+    Kp, Kd = (np.diag(K) if K.ndim == 1 else K for K in sized)
     turned = np.linalg.solve(B, Kd @ B)
     return turned @ Kp, Kp + turned

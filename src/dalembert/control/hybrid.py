@@ -140,8 +140,7 @@ class Hybrid(_Law):
     `lam` (rows,) are the wanted forces of the constraints; `integral` where ∫(λ − λ_d) begins.
 
     >>> import dalembert as dl
-    >>> from dalembert.zoo.constrained_particles import ENTRIES
-    >>> pendulum = ENTRIES[0].build()
+    >>> pendulum = dl.load("pendulum_constrained")
     >>> law = dl.control.Hybrid(pendulum, ["x"], [0.3], kp=25.0, kd=10.0, lam=[20.0])
     >>> run = dl.simulate(pendulum, tau=law, duration=4.0, dt=0.1)
     >>> bool(abs(run.q[-1, 0] - 0.3) < 1e-6), bool(abs(run["lambda"][-1, 0] - 20.0) < 1e-6)

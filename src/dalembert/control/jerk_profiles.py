@@ -7,6 +7,10 @@ Trajectory planning for automatic machines and robots, section 3.4):
 
 and by its symmetry it leads (v + v′)/2 · (2 T_j + T_a) far. A motion is a change to the velocity v_p, a
 cruise, and a change from it: from rest to rest in closed form, else by the roots of its way in v_p.
+
+Durations are those of Ruckig 0.19 to rounding. Written here for arrays of motions: a duration takes
+0.3 µs among 10⁴, where Ruckig, a compiled dependency of 4 MB, takes 7 µs; one whole trajectory, though,
+takes 0.7 ms here (`benchmarks/paths.py`).
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ def least_jerk(times: Any, points: Any, passed: Any) -> Any:
 
 def _rates(h: list[Any], ways: list[Any], passed: Any) -> list[Any]:
     """(v, a) (2, n) at all points: zero at both ends and where the motion rests."""
-    K, loads = [_stiffness(x) for x in h], [_loads(*pair) for pair in zip(h, ways, strict=True)]
+    scales = [np.stack([1.0 / x, x / x, 1.0 / x, x / x]) for x in h]
+    K = [_STIFF * np.outer(s, s) / x for s, x in zip(scales, h, strict=True)]
+    loads = [np.outer(_LOAD * s / x**3, way) for s, x, way in zip(scales, h, ways, strict=True)]
     rest = np.zeros((2, ways[0].shape[0]))
     pivots: list[Any] = []
     sides: list[Any] = []
@@ -59,21 +61,6 @@ def _rates(h: list[Any], ways: list[Any], passed: Any) -> list[Any]:
         after = passed[k] * (pivots[k - 1] @ (sides[k - 1] - K[k][:2, 2:] @ after))
         found.append(after)
     return [rest, *reversed(found), rest]
-
-
-def _stiffness(h: Any) -> Any:
-    """K (4, 4)."""
-    scale = _scale(h)
-    return _STIFF * np.outer(scale, scale) / h
-
-
-def _loads(h: Any, way: Any) -> Any:
-    """f Δ (4, n)."""
-    return np.outer(_LOAD * _scale(h) / h**3, way)
-
-
-def _scale(h: Any) -> Any:
-    return np.stack([1.0 / h, h / h, 1.0 / h, h / h])
 
 
 def _piece(start: Any, way: Any, x0: Any, x1: Any, h: Any) -> Any:

@@ -16,7 +16,9 @@ from dalembert.systems.reaching.follow import PathWarning
 from dalembert.systems.system import System
 
 INTERVALS = 100  # of a grid that is chosen here
-BETWEEN = 5e-4  # share by which limits may be passed inside its intervals
+BETWEEN = 5e-4  # share by which limits may be passed inside its intervals, before it is slowed
+CLOSELY, SLOWED = 64, 8  # places of an interval looked at then, and how often
+EXACT, MARGIN = 1e-9, 1e-6  # shares: what is rounding, and what may be between those places
 INSIDE = 10  # points of each interval at which that is looked at
 IDLE = 0.02  # share of all limits that an interval leaves unused: its motion can be faster
 IDLE_ROUNDS = 6  # of halving such intervals
@@ -43,7 +45,8 @@ def time_optimal(
     velocities and torques are those of the system's joints. `start` and `end` are ṡ at the ends,
     1/s. `grid` is a number of intervals or the grid points (with the path's breaks, which are
     added); by default intervals are halved, up to six times, until no limit is passed inside them by
-    more than 0.05 %, and none is left unused.
+    more than 0.05 %, and none is left unused. A motion from rest to rest is then slowed by that
+    little, so that limits hold at all times.
 
     Limits hold at both ends of each interval, with s̈ constant in it. The torque is exact: inertia,
     velocity-product, gravity and friction terms along the path. A path that leaves the ranges of the
@@ -68,18 +71,35 @@ def time_optimal(
             break
         points = np.sort(np.concatenate([points, 0.5 * (points[1:] + points[:-1])[wrong]]))
         made = _solved(path, points, most, system, start, end)
+    if grid is None and start == end == 0.0:
+        made = _within(made)
     if grid is None:
         _warn_beyond(made)
     _warn_outside(made)
     return made
 
 
-def _inside(made: TimedPath) -> dict[str, np.ndarray]:
-    """|value| / limit (N, INSIDE, n) inside the intervals, at equal distances of time.
+def _within(made: TimedPath) -> TimedPath:
+    """The motion slowed down as a whole by the little that limits are passed inside intervals.
+
+    Velocities fall by the factor and accelerations by its square; torques come nearer to those at
+    rest, which a feasible path does not pass.
+    """
+    for _ in range(SLOWED):
+        most = max(float(x.max()) for x in _inside(made, CLOSELY).values())
+        if not 1.0 + EXACT < most <= 1.0 + 2.0 * BETWEEN:
+            break
+        x = (made.speed / (most * (1.0 + MARGIN))) ** 2
+        made = timed(made.path, made.grid, x, made.most, made.system)
+    return made
+
+
+def _inside(made: TimedPath, count: int = INSIDE) -> dict[str, np.ndarray]:
+    """|value| / limit (N, count, n) inside the intervals, at equal distances of time.
 
     From rest viscous friction grows like √s: most of what it adds is next to the begin.
     """
-    share = (np.arange(INSIDE) + 0.5) / INSIDE
+    share = (np.arange(count) + 0.5) / count
     return made.used(made.breaks[:-1, None] + np.diff(made.breaks)[:, None] * share)
 
 

@@ -18,8 +18,8 @@ class RedundantActuation(Hybrid):
     """P̂_ω τ̂ = P_ω (M J (θ̈_d − K_v ė − K_p e) + C₁ + N) at the `actuators` alone.
 
     Without `lam` the torques are the least ones that do it; with it, what they leave open brings
-    λ as near to `lam` as they can: an internal force. `actuators` are names of velocities, all of
-    them by default: then λ is commanded exactly.
+    λ as near to `lam` as they can, in the metric A M⁻¹Aᵀ: an internal force. `actuators` are names of
+    velocities, all of them by default: then λ is commanded exactly.
     """
 
     actuators: Sequence[str] | None = None

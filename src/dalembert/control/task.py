@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.constraints import Constrained
 from dalembert.constraints.description import ConstrainedDynamics
 from dalembert.constraints.posture import index
@@ -38,12 +38,8 @@ def chosen(system: Constrained, coordinates: Coordinates) -> Callable[[Any], Any
     """
     if callable(coordinates):
         return coordinates
-    if not len(coordinates):
-        raise ShapeError(f"{system.name}: name at least one of its coordinates for the task")
-    names, touching = system.coordinates, system.dynamics.contact_names
-    what = f"{system.name} has no coordinate"
-    entries = [index((*names, *touching), name, what) for name in coordinates]
-    if all(k < len(names) for k in entries):
+    entries, contacts = _entries(system, coordinates, system.coordinates, "coordinate")
+    if not contacts:
         return lambda q: np.stack([q[k] for k in entries])
     seen, still = system.dynamics.bound(), np.zeros(system.nv)
 
@@ -61,33 +57,42 @@ def chosen_velocities(system: Constrained, velocities: Coordinates) -> Callable[
     """
     if callable(velocities):
         return velocities
-    if not len(velocities):
-        raise ShapeError(f"{system.name}: name at least one of its velocities for the task")
-    names, touching = system.dynamics.velocities, system.dynamics.contact_names
-    what = f"{system.name} has no velocity"
-    entries = [index((*names, *touching), name, what) for name in velocities]
-    if all(k < len(names) for k in entries):
+    entries, contacts = _entries(system, velocities, system.dynamics.velocities, "velocity")
+    if not contacts:
         picked = np.eye(system.nv)[entries]
         return lambda q: picked
     seen = system.dynamics.bound()
 
     def U(q: Any) -> Any:
-        v = bridge.symbol("v", system.nv)
-        every = np.concatenate([np.eye(system.nv), bridge.jacobian(seen.contact_state(q, v)[1], v)])
+        v = tracing.symbol("v", system.nv)
+        rates = tracing.jacobian(seen.contact_state(q, v)[1], v)
+        every = np.concatenate([np.eye(system.nv), rates])
         return np.stack([every[k] for k in entries])
 
     return U
+
+
+def _entries(
+    system: Constrained, chosen: Sequence[str], names: Sequence[str], kind: str
+) -> tuple[list[int], bool]:
+    """Places of these names among `names` and the contacts behind them; whether contacts occur."""
+    if not len(chosen):
+        plural = "velocities" if kind == "velocity" else f"{kind}s"
+        raise ShapeError(f"{system.name}: name at least one of its {plural} for the task")
+    known = (*names, *system.dynamics.contact_names)
+    entries = [index(known, name, f"{system.name} has no {kind}") for name in chosen]
+    return entries, any(k >= len(names) for k in entries)
 
 
 def position_task(
     system: ConstrainedDynamics, theta: Callable[[Any], Any]
 ) -> Callable[[Any, Any], Task]:
     """(q, q̇) → `Task` of coordinates θ(q), with Θ and Θ̇ q̇ by automatic differentiation."""
-    q, v = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv)
+    q, v = tracing.symbol("q", system.nq), tracing.symbol("v", system.nv)
     flow, value = system.dynamics.rate(q, v), theta(q)
-    rate = bridge.directional(value, q, flow)
-    parts = [value, rate, bridge.jacobian(rate, v), bridge.directional(rate, q, flow)]
-    function = bridge.Function([q, v], parts)
+    rate = tracing.directional(value, q, flow)
+    parts = [value, rate, tracing.jacobian(rate, v), tracing.directional(rate, q, flow)]
+    function = tracing.Function([q, v], parts)
     return lambda q, qd: Task(*function(q, qd))
 
 
@@ -95,11 +100,11 @@ def velocity_task(
     system: ConstrainedDynamics, U: Callable[[Any], Any]
 ) -> Callable[[Any, Any], Task]:
     """(q, q̇) → `Task` of quasi-velocities u = U(q) q̇."""
-    q, v = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv)
+    q, v = tracing.symbol("q", system.nq), tracing.symbol("v", system.nv)
     matrix = U(q)
     rate = matrix @ v
-    drift = bridge.directional(rate, q, system.dynamics.rate(q, v))
-    function = bridge.Function([q, v], [rate, rate, matrix, drift])
+    drift = tracing.directional(rate, q, system.dynamics.rate(q, v))
+    function = tracing.Function([q, v], [rate, rate, matrix, drift])
     return lambda q, qd: Task(*function(q, qd))
 
 

@@ -162,7 +162,9 @@ def quintic(start: Any, goal: Any, duration: float, begin: float = 0.0) -> Traje
     array([1.875, 3.75 ])
     """
     q0, q1 = _pair(start, goal)
-    T = _positive(duration, "duration")
+    if not (np.isfinite(duration) and duration > 0.0):
+        raise TrajectoryError(f"duration must be a positive number, not {duration!r}")
+    T = float(duration)
     shape = np.array(QUINTIC) / T ** np.arange(6.0)
     c = shape[:, None] * (q1 - q0)
     c[0] = q0
@@ -233,9 +235,3 @@ def _pair(start: Any, goal: Any) -> tuple[np.ndarray, np.ndarray]:
     if q0.shape != q1.shape:
         raise TrajectoryError(f"start {q0.shape} and goal {q1.shape} must have the same length")
     return q0, q1
-
-
-def _positive(value: float, name: str) -> float:
-    if not (np.isfinite(value) and value > 0.0):
-        raise TrajectoryError(f"{name} must be a positive number, not {value!r}")
-    return float(value)

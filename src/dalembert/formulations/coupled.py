@@ -59,7 +59,7 @@ def _wrapped(found: Quantity, finish: Callable[[CoupledModel, tuple[Any, ...]], 
     def around(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def coupled(model: CoupledModel, **given: Any) -> Any:
-            result = function(model.tree, **_expanded(model, given))
+            result = function(model.tree, **expanded(model, given))
             return finish(model, result if isinstance(result, tuple) else (result,))
 
         return coupled
@@ -68,8 +68,10 @@ def _wrapped(found: Quantity, finish: Callable[[CoupledModel, tuple[Any, ...]], 
     return replace(found, formulations=made)
 
 
-def _expanded(model: CoupledModel, given: dict[str, Any]) -> dict[str, Any]:
+def expanded(model: Model | CoupledModel, given: dict[str, Any]) -> dict[str, Any]:
     """Inputs for the tree: configurations and velocities of all its joints."""
+    if isinstance(model, Model):
+        return given
 
     def expand(name: str, value: Any) -> Any:
         if name == "q":
@@ -96,11 +98,9 @@ def _contract(model: CoupledModel, x: Any, sizes: tuple[Size, ...]) -> Any:
     if along == [0, 1]:
         return G.T @ x @ G
     if along == [0, 1, 2]:
-        # casadi arrays of three axes can only be reshaped: the last axis first, then plane by plane
-        n, m = G.shape
-        last = x.reshape(n * n, n) @ G
-        planes = [(G.T @ last[:, k].reshape(n, n) @ G).ravel() for k in range(m)]
-        return np.stack(planes).T.reshape(m, m, m)
+        last = x @ G
+        planes = [G.T @ last[:, :, k] @ G for k in range(G.shape[1])]
+        return np.stack(planes, axis=-1)
     return x
 
 
@@ -119,7 +119,7 @@ def inverse_dynamics(
     model: CoupledModel, q: Vector, qd: Vector, qdd: Vector, **given: Any
 ) -> Vector:
     """τ (nv,) = Gᵀ τ_tree."""
-    state = _expanded(model, {"q": q, "qd": qd, "qdd": qdd})
+    state = expanded(model, {"q": q, "qd": qd, "qdd": qdd})
     return model.G.T @ newton_euler.inverse_dynamics(model.tree, **state, **given)
 
 
@@ -168,6 +168,11 @@ def square_root_inverse(model: CoupledModel, q: Vector) -> Matrix:
     return lower_inverse(square_root(model, q).T).T
 
 
+def symmetric_root_inverse(model: CoupledModel, q: Vector) -> Matrix:
+    """M^{−1/2} (nv, nv)."""
+    return symmetric_roots(mass_matrix(model, q))[1]
+
+
 _REDUCED = "the mass matrix of the tree, reduced to the joints that move on their own"
 _TRIANGLE = Formulation("cholesky", square_root, "Golub and Van Loan", f"triangular, of {_REDUCED}")
 _OWN: Mapping[str, tuple[Formulation, ...]] = {
@@ -194,7 +199,10 @@ _OWN: Mapping[str, tuple[Formulation, ...]] = {
             "direct", required_efforts.of_coupled, "000 p.80–81", "Bᵀ f = τ, of least norm"
         ),
     ),
-    "square_root_inverse": (replace(_TRIANGLE, made_by=square_root_inverse),),
+    "square_root_inverse": (
+        replace(_TRIANGLE, made_by=square_root_inverse),
+        Formulation("symmetric", symmetric_root_inverse, "003", "the symmetric M^−½"),
+    ),
 }
 
 

@@ -26,8 +26,7 @@ PACKED = {"mass_matrix": {"M": "packed"}, "inverse_dynamics_derivatives": _SLOPE
 def laid_out(quantity: Quantity, layout: Any) -> Quantity:
     """The quantity with its result in this layout, which its formulations take as a choice."""
     if layout not in LAYOUTS:
-        known = suggest(layout, list(LAYOUTS)) if isinstance(layout, str) else ""
-        raise UnknownNameError(f"out_layout={layout!r} must be one of {LAYOUTS}{known}")
+        raise UnknownNameError(f"out_layout={layout!r} is unknown{suggest(layout, LAYOUTS)}")
     if layout == "dense":
         return quantity
     sizes = PACKED.get(quantity.name)

@@ -7,6 +7,7 @@ A `Quantity` names its inputs and outputs with symbolic sizes; a `Formulation` i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from inspect import signature
@@ -16,7 +17,6 @@ from dalembert.errors import UnknownNameError
 from dalembert.formulations.parts.record import Term
 from dalembert.model import Model
 from dalembert.model.entries import mass_entries, slope_entries
-from dalembert.records import record
 from dalembert.sources import cited
 from dalembert.text import suggest as suggest  # for those who look quantities up here
 
@@ -51,7 +51,7 @@ INPUTS: Mapping[str, tuple[Size, ...]] = {
 }
 
 
-@record
+@dataclass(frozen=True)
 class Formulation:
     """One way to compute a quantity; its `citation` is written with numbers of `sources`.
 
@@ -83,7 +83,7 @@ class Formulation:
         return any(a.name == choice or a.kind is a.VAR_KEYWORD for a in arguments)
 
 
-@record
+@dataclass(frozen=True)
 class Quantity:
     """Something computable: inputs by name, optional inputs, static choices, outputs by shape."""
 
@@ -113,6 +113,18 @@ class Quantity:
         if name in names:
             return self.formulations[names.index(name)]
         raise UnknownNameError(f"{self.name} has no formulation {name!r}{suggest(name, names)}")
+
+
+def quantity_of(
+    name: str,
+    summary: str,
+    inputs: tuple[str, ...],
+    outputs: Mapping[str, tuple[Size, ...]],
+    *formulations: Formulation,
+    **options: Any,
+) -> Quantity:
+    """A quantity with these formulations, the default first; `options` are its other fields."""
+    return Quantity(name, summary, inputs, outputs, formulations, **options)
 
 
 def shape(model: Model, sizes: tuple[Size, ...]) -> tuple[int, ...]:

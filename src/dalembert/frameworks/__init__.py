@@ -56,6 +56,6 @@ def _opened(framework: str, module: str, kind: str, system: System) -> Facade:
     except ImportError as error:
         raise DalembertError(
             f"dalembert.{framework} needs the package {framework}, which cannot be imported "
-            f"({error}): pip install 'dalembert[{framework}]'"
+            f"({error}): pip install {framework} (the extra [{framework}])"
         ) from None
     return getattr(import_module(f"dalembert.frameworks.{module}"), kind)(system)

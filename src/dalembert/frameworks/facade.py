@@ -10,18 +10,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial, wraps
 from inspect import signature
 from types import MethodType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from dalembert.errors import FormulationError, ShapeError
-from dalembert.kernels import Port
-from dalembert.systems.operation import Operation, operation
+from dalembert.formulations.derivatives.inertial import (
+    log_cholesky_parameters,
+    physical_parameters,
+)
+from dalembert.kernels import Port, source_digest
+from dalembert.systems.operation import Operation, operation, own_operation, with_inertia
 from dalembert.systems.system import System
 from dalembert.systems.variant import Variant
 
-# methods that quantities of constrained systems share
-_HELPERS = ("_call", "_required", "_status_of", "_contact")
 _PLAIN = ("integrate", "difference")  # a Lagrangian adds numbers itself
 
 
@@ -37,6 +39,7 @@ class Facade:
     """The quantities of a system on a framework's arrays, and what the system knows besides."""
 
     framework: ClassVar[str]
+    _inertia: Any = None  # θ in place of the system's own
 
     def __init__(self, system: System) -> None:
         if not system.dynamics.traces:
@@ -73,7 +76,7 @@ class Facade:
 
     def __getattr__(self, name: str) -> Any:
         system = self.__dict__["system"]
-        if name in system.dynamics.catalogue or name in _HELPERS:
+        if name in system.dynamics.catalogue:
             method = None if name in _PLAIN else getattr(type(system), name, None)
             return partial(self.evaluate, name) if method is None else self._bound(method)
         value = getattr(system, name)
@@ -102,10 +105,11 @@ class Facade:
         *inputs: Any,
         formulation: str | None = None,
         parameters: Any = None,
+        out: Any = None,
         **choices: Any,
     ) -> Any:
         """Any quantity of the catalogue; `choices` are static, or optional inputs."""
-        return self._evaluate(quantity, inputs, formulation, parameters, None, **choices)
+        return self._evaluate(quantity, inputs, formulation, parameters, out, **choices)
 
     def _evaluate(
         self,
@@ -134,12 +138,61 @@ class Facade:
         return found[0] if len(found) == 1 else tuple(found)
 
     def _operation(self, variant: Variant) -> Operation:
-        return operation(self.system, variant)
+        make = operation if self._inertia is None else with_inertia
+        return make(self.system, variant)
+
+    # inertias
+
+    def with_inertia(self, theta: Any) -> Self:
+        """The same system with inertias θ (..., 10 bodies), by which its quantities have gradients.
+
+        θ is as in `Robot.parameters`: mass, first moment and tensor of every body. It need not be
+        that of real bodies; `inertia_of` gives such ones only.
+        """
+        self._require_bodies()
+        other = type(self)(self.system)
+        other._inertia = theta
+        return other
+
+    @property
+    def log_cholesky(self) -> np.ndarray:
+        """Free numbers (10 bodies,) for the system's own inertias; `inertia_of` undoes it."""
+        self._require_bodies()
+        return log_cholesky_parameters(self.system.dynamics.bound().inertia)
+
+    def inertia_of(self, logs: Any) -> Any:
+        """θ (..., 10 bodies) of free numbers (..., 10 bodies), whatever they are of real bodies.
+
+        The numbers are logarithms and shears of the pseudo-inertia's triangular factor (Rucker and
+        Wensing 2022), so that no step along a gradient leads to a negative mass.
+        """
+        self._require_bodies()
+        size = (len(self.system.dynamics.inertia),)
+        key = ("inertia_of", *size, source_digest("dalembert.spatial"))
+        known = self.system.__dict__.setdefault("_operations", {})
+        if key not in known:
+            ports = ((Port("logs", size),), (Port("inertia", size),))
+            doc = "θ of the logarithms of the pseudo-inertia's factor"
+            known[key] = own_operation(self.system, key, _physical, ports, doc)
+        given = self._checked("inertia_of", known[key].inputs[0], logs)
+        cast = self._cast(given, given.dtype or self._default(), given.device)
+        return self._apply(known[key], [cast])[0]
+
+    def _require_bodies(self) -> None:
+        if not len(self.system.dynamics.inertia):
+            raise FormulationError(f"{self.system.name} has no bodies whose inertias could vary")
 
     # arguments
 
-    def _arrays(self, made: Operation, arguments: Sequence[Any], parameters: Any) -> list[Any]:
-        """All inputs (batch…, *shape), equally many axes, one type."""
+    def _arrays(
+        self, made: Operation, arguments: Sequence[Any], parameters: Any, whole: bool = False
+    ) -> list[Any]:
+        """All inputs (batch…, *shape), equally many axes, one type.
+
+        Inertias are added where the arguments are not `whole`.
+        """
+        if not whole and any(port.name == "inertia" for port in made.inputs):
+            arguments = (*arguments, self._inertia)
         ports = [port for port in made.inputs if port.name != "parameters"]
         if len(arguments) != len(ports):
             names = ", ".join(port.name for port in ports)
@@ -255,10 +308,18 @@ class Facade:
         return sorted({*object.__dir__(self), *known, *self.system.dynamics.catalogue})
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.system == getattr(other, "system", None)
+        if not isinstance(other, Facade) or type(self) is not type(other):
+            return False
+        return self.system == other.system and self._inertia is other._inertia
 
     def __hash__(self) -> int:
         return hash((self.framework, self.system))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.system,)
+        if self._inertia is None:
+            return type(self), (self.system,)
+        return type(self).with_inertia, (type(self)(self.system), self._inertia)
+
+
+def _physical(logs: Any, **nothing: Any) -> dict[str, Any]:
+    return {"inertia": physical_parameters(logs)}

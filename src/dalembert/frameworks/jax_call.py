@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -21,13 +22,62 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
 from dalembert.errors import FormulationError
-from dalembert.frameworks.jax_check import confirmed
 from dalembert.frameworks.jax_sharding import alike, divides, lower_divided, result
 from dalembert.frameworks.on_cuda import spread
 from dalembert.kernels import Kernel
+from dalembert.kernels.call.confirm import MOST_STATES, Confirmation
 from dalembert.kernels.call.settings import checking
 from dalembert.kernels.cuda.launch import SpreadKernel
 from dalembert.systems.operation import Operation
+from dalembert.tracing.program import Port
+
+_confirmed: set[str] = set()
+
+
+def confirmed(
+    ctx: Any, operands: Sequence[Any], results: Sequence[Any], operation: Operation, target: str
+) -> Any:
+    """The results, lowered so that they pass through a comparison (DALEMBERT_CHECK=1).
+
+    XLA calls machine code without Python, so a callback is put behind the call. It compares the first
+    states of the first call of every operation in each precision with the program, interpreted.
+    """
+    kinds = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in ctx.avals_out]
+
+    def passed(*arrays: Any) -> Any:
+        return jax.pure_callback(partial(_compare, operation, target), kinds, *arrays)
+
+    both = ctx.replace(avals_in=[*ctx.avals_in, *ctx.avals_out])
+    return mlir.lower_fun(passed, multiple_results=True)(both, *operands, *results)
+
+
+def _compare(operation: Operation, target: str, *arrays: Any) -> list[np.ndarray]:
+    """The results as they are; raises where the program has others."""
+    given = [np.asarray(x) for x in arrays]
+    made = given[len(operation.inputs) :]
+    if target not in _confirmed:
+        ports = (*operation.inputs, *operation.outputs)
+        batch = made[-1].shape[: made[-1].ndim - len(operation.outputs[-1].shape)]
+        first = [_first(x, port, batch) for x, port in zip(given, ports, strict=True)]
+        count = len(operation.inputs)
+        if len(first[0]):
+            Confirmation(
+                operation.name,
+                operation.inputs,
+                operation.outputs,
+                first[:count],
+                first[count:],
+                "the call of JAX",
+            ).by_program(operation.program)
+            _confirmed.add(target)
+    return made
+
+
+def _first(x: np.ndarray, port: Port, batch: tuple[int, ...]) -> np.ndarray:
+    """The first states of the batch, (states, *shape)."""
+    whole = np.broadcast_to(x, (*batch, *port.shape))
+    return whole.reshape((-1, *port.shape))[:MOST_STATES]
+
 
 _primitive = Primitive("dalembert")
 _primitive.multiple_results = True

@@ -11,7 +11,7 @@ import numpy as np
 
 from dalembert.errors import SettingError
 from dalembert.formulations.registry import suggest
-from dalembert.frameworks.inertial import InertialFacade
+from dalembert.frameworks.facade import Facade
 from dalembert.frameworks.step import GAIN, is_smooth, step_operation
 from dalembert.kernels import Port
 from dalembert.simulation.torque import Samples
@@ -54,7 +54,7 @@ class Walk(NamedTuple):
         return [*x, *rest]
 
 
-class RollingFacade(InertialFacade):
+class RollingFacade(Facade):
     """A facade with rollouts."""
 
     def _walk(self, walk: Walk, state: States) -> States:

@@ -13,9 +13,8 @@ import numpy as np
 
 from dalembert.errors import FormulationError, ParameterError, SettingError
 from dalembert.kernels import Port, source_digest
-from dalembert.simulation.flow import traced
 from dalembert.simulation.methods import FixedMethod, find
-from dalembert.simulation.plant import Plant
+from dalembert.simulation.plant import SimulatedPlant
 from dalembert.simulation.step import Stepper
 from dalembert.systems.friction import require_smoothing, rubs
 from dalembert.systems.law import Controller, law_digest
@@ -44,7 +43,8 @@ def step_operation(
         law = law_digest(controller, system.nq, system.nv, system.dynamics.rows)
     key = ("rollout", method, smooth, law, inertia)  # what errors call it
     if key not in known:
-        stepper = Stepper(Plant(system, controller, smooth=smooth), _fixed(method))
+        plant = SimulatedPlant(system.dynamics, controller, smooth, system=system)
+        stepper = Stepper(plant, _fixed(method))
         if stepper.step.carried:
             raise FormulationError(
                 f"{method!r} carries more than (q, q̇) from step to step: take 'rk4'"
@@ -57,7 +57,7 @@ def step_operation(
     return known[key]
 
 
-def _ports(plant: Plant, inertia: bool) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+def _ports(plant: SimulatedPlant, inertia: bool) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
     sizes = {"q": plant.nq, "qd": plant.nv, **({"z": plant.law_size} if plant.law_size else {})}
     shapes: dict[str, tuple[int, ...]] = {name: (size,) for name, size in sizes.items()}
     if plant.controller is None:
@@ -86,7 +86,8 @@ def _function(stepper: Stepper) -> Any:
         # work and energy losses start at nothing, are not asked for, and so leave the program
         x = np.concatenate([q, qd, *([] if z is None else [z]), np.zeros(2)])
         held = np.zeros(nv) if tau is None else tau
-        flow = traced(plant, {**plant.given, **{k: given[k].shape for k in given}}).under(given)
+        shapes = {**plant.given, **{k: given[k].shape for k in given}}
+        flow = plant.traced_flow(shapes).under(given)
         now = np.zeros(()) if t is None else t
         moved = stepper._closed(flow, x, now, dt, lambda c, x, d: held)
         found = {"q_next": moved[:nq], "qd_next": moved[nq : nq + nv]}

@@ -8,7 +8,7 @@ the next one: all columns of all samples are never in memory, only the rows that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -97,16 +97,16 @@ def _one(
         piece = cut(record, slice(start, start + size))
         made, right = columns.evaluate(piece), columns.measured(piece)
         right = right - made[..., ~columns.free] @ columns.values[~columns.free]
-        flat = _filtered(H, made, step)
-        return [flat[:, j] @ base.back[:, k] for j, k in enumerate(places)], _filtered(
-            H, right, step
-        )
+        flat, right = _filtered(H, made, step), _filtered(H, right, step)
+        return [flat[:, j] @ base.back[:, k] for j, k in enumerate(places)], right
 
-    for start, (own, right) in zip(starts, _threaded(part, starts), strict=True):
-        rows = slice(start // step, start // step + len(right))
-        for all_of, added in zip(W, own, strict=True):
-            all_of[rows] += added
-        y[rows] += right
+    # blocks go to threads: NumPy and our kernels let others run meanwhile
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        for start, (own, right) in zip(starts, pool.map(part, starts), strict=True):
+            rows = slice(start // step, start // step + len(right))
+            for all_of, added in zip(W, own, strict=True):
+                all_of[rows] += added
+            y[rows] += right
     kept = slice(len(H) - width // step, len(H) - width // step + count)
     return [each[kept] for each in W], y[kept]
 
@@ -141,22 +141,10 @@ def _filtered(H: np.ndarray, x: np.ndarray, step: int) -> np.ndarray:
     return found.reshape(-1, *x.shape[1:])
 
 
-def _threaded(work: object, items: Sequence[int]) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
-    """Results in order; blocks go to threads, as NumPy and our kernels let others run meanwhile."""
-    with ThreadPoolExecutor(get_num_threads()) as pool:
-        yield from pool.map(work, items)  # type: ignore[arg-type]  # a function of one item
-
-
 def cut(record: Record, part: slice) -> Record:
     """The samples of a record that are in `part`."""
-    return record.sharing(
-        t=record.t[part],
-        q=record.q[part],
-        qd=record.qd[part],
-        qdd=record.qdd[part],
-        tau=record.tau[part],
-        raw=None if record.raw is None else record.raw[part],
-    )
+    own = {name: getattr(record, name)[part] for name in ("t", "q", "qd", "qdd", "tau")}
+    return record.sharing(**own, raw=None if record.raw is None else record.raw[part])
 
 
 def triangle(W: np.ndarray, y: np.ndarray, block: int = 1024) -> np.ndarray:
@@ -164,11 +152,6 @@ def triangle(W: np.ndarray, y: np.ndarray, block: int = 1024) -> np.ndarray:
     rows = np.concatenate([W, y[:, None]], axis=1)
     R = np.zeros((0, rows.shape[1]))
     for start in range(0, len(rows), block):
-        R = upper(np.concatenate([R, rows[start : start + block]]))
+        R = np.asarray(np.linalg.qr(np.vstack([R, rows[start : start + block]]), mode="r"))
     missing = rows.shape[1] - len(R)
     return np.concatenate([R, np.zeros((missing, rows.shape[1]))])
-
-
-def upper(rows: np.ndarray) -> np.ndarray:
-    """The triangle R of rows = Q R."""
-    return np.asarray(np.linalg.qr(rows, mode="r"))

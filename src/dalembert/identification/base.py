@@ -20,7 +20,8 @@ from dalembert.formulations.derivatives.base_parameters import (
 )
 from dalembert.formulations.derivatives.inertial import PER_BODY
 from dalembert.identification.columns import Columns
-from dalembert.identification.random_motion import random_record
+from dalembert.identification.random_motion import directions, random_record
+from dalembert.identification.record import Record
 from dalembert.model.frozen import Frozen
 
 PER_COLUMN = 4  # random rows for every column
@@ -42,13 +43,21 @@ class Base(Frozen):
         return near + step
 
 
-def base_of(columns: Columns, seed: int = 0) -> Base:
-    """The base parameters of the columns' unknowns, from random motions of their system."""
+def base_of(columns: Columns, seed: int = 0, starts: np.ndarray | None = None) -> Base:
+    """The base parameters of the columns' unknowns, from random motions of their system.
+
+    A closed chain moves in the assembly mode of the configurations `starts` (k, nq), default that of
+    its reference configuration.
+    """
     count = PER_COLUMN * len(columns.names) // max(1, len(columns.rows)) + 1
-    W = columns.evaluate(random_record(columns.system, np.random.default_rng(seed), count))
-    W = W.reshape(-1, W.shape[2])
+    rng = np.random.default_rng(seed)
+    W = _rows(columns, random_record(columns.system, rng, count, starts)).reshape(
+        -1, len(columns.names)
+    )
     bodies = columns.inertial // PER_BODY
-    into, out = _moments(bodies, len(columns.names))
+    into, out = np.eye(len(columns.names)), np.eye(len(columns.names))  # T, T⁻¹
+    inertial = slice(0, columns.inertial)
+    into[inertial, inertial], out[inertial, inertial] = to_moments(bodies), from_moments(bodies)
     free = np.asarray(columns.free)
     moments = np.where(free, W @ out, 0.0)  # what is known takes part in no base parameter
     order = [*asking_order(bodies), *range(columns.inertial, len(columns.names))]
@@ -61,13 +70,18 @@ def base_of(columns: Columns, seed: int = 0) -> Base:
     )
 
 
-def _moments(bodies: int, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """(T, T⁻¹), each (size, size): the inertias of x as second moments, the rest as it is."""
-    into, out = np.eye(size), np.eye(size)
-    inertial = PER_BODY * bodies
-    into[:inertial, :inertial] = to_moments(bodies)
-    out[:inertial, :inertial] = from_moments(bodies)
-    return into, out
+def _rows(columns: Columns, record: Record) -> np.ndarray:
+    """W (n, rows, p) up to a change of the rows of each sample, which leaves what depends on what.
+
+    Of closed chains by an orthonormal basis, scaled: near a singularity of the independent velocities
+    the equations in these are so large that they drown all others.
+    """
+    system = columns.system
+    if not system.dynamics.rows:
+        return columns.evaluate(record)
+    N, _ = directions(system, record.q)
+    W = np.swapaxes(N, -1, -2) @ columns.of_joints(record)
+    return W / np.abs(W).max(axis=(1, 2), keepdims=True)
 
 
 def _names(columns: Columns) -> tuple[str, ...]:

@@ -8,35 +8,96 @@ move on their own there is an equation for each velocity,
 with e the torques of springs, tendons, drag and lifted weights, which are taken as known. Joints that
 follow others give Gᵀ of their tree's rows, closed chains Nᵀ of them with q̇ = N ẋ: the forces of the
 constraints fall out, whatever they are.
+
+F is joint by joint: the torque of a drive (`formulations.parts.drive`) is linear in its numbers,
+with the derivatives
+
+    viscous    q̇
+    coulomb    s(q̇)                     (T_c⁺ − T_c⁻) / 2
+    offset     1                        (T_c⁺ + T_c⁻) / 2, friction that differs by direction
+    stribeck   s(q̇) exp(−(q̇/v)²)        what Coulomb friction is higher by near rest
+    load       s(q̇) |τ_j|               share of the torque that the joint transmits
+    rotor      q̈
+
+A rate with noise of deviation w has the sign ±1 by chance near rest. s is what is expected of it,
+E[sign(q̇ + w ε)] = erf(q̇ / (√2 w)), and sign(q̇) itself where w is 0. The load τ_j is that of the bodies
+alone, by the prior's inertias: a measured torque would put its own noise, and the friction that is
+asked for, into the column. A fit then puts its own in their place and is repeated. Of a joint that
+follows another it is the leader's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import erf
 
 from dalembert.errors import IdentificationError
 from dalembert.formulations.derivatives.inertial import PER_BODY, with_inertial_parameters
 from dalembert.formulations.registry import suggest
-from dalembert.identification.friction_columns import (
-    FRICTION,
-    KINDS,
-    Motion,
-    drive_values,
-    expected_sign,
-)
 from dalembert.identification.random_motion import random_record
 from dalembert.identification.record import Record
 from dalembert.model.frozen import Frozen
+from dalembert.model.model import Drive
 from dalembert.systems.system import System
 
 STRIBECK = 0.1  # rad/s or m/s: where Stribeck's part is down to 1/e, unless told
+Friction = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 _TRIED = 8  # random motions by which it is seen which columns act on which equation
 _ZERO = 1e-13  # of the largest entry: rounding of a column that does not act
+
+
+class Motion(NamedTuple):
+    """What the friction of n samples depends on, an entry for every joint; `load` where asked for."""
+
+    qd: np.ndarray  # (n, joints)
+    qdd: np.ndarray  # (n, joints)
+    widths: np.ndarray  # w (joints,) of the sign, rad/s or m/s
+    stribeck: np.ndarray  # v (joints,)
+    load: np.ndarray  # τ_j (n, joints)
+
+
+def expected_sign(qd: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """E[sign(q̇ + w ε)] = erf(q̇ / (√2 w)), ε normal; sign(q̇) where w is 0.
+
+    >>> expected_sign(np.array([-2.0, 0.5]), np.array([0.0, 0.5])).round(4)
+    array([-1.    ,  0.6827])
+    """
+    blurred = np.asarray(width) > 0.0
+    safe = np.where(blurred, width, 1.0)
+    return np.where(blurred, erf(qd / (np.sqrt(2.0) * safe)), np.sign(qd))
+
+
+# one column per joint, each (n, joints), in the order of the unknowns
+KINDS: dict[str, Callable[[Motion], np.ndarray]] = {
+    "viscous": lambda m: m.qd,
+    "coulomb": lambda m: expected_sign(m.qd, m.widths),
+    "offset": lambda m: np.ones_like(m.qd),
+    "stribeck": lambda m: expected_sign(m.qd, m.widths) * np.exp(-((m.qd / m.stribeck) ** 2)),
+    "load": lambda m: expected_sign(m.qd, m.widths) * np.abs(m.load),
+    "rotor": lambda m: m.qdd,
+}
+FRICTION = tuple(kind for kind in KINDS if kind != "rotor")
+
+
+def drive_values(drive: Drive) -> dict[str, np.ndarray]:
+    """Each kind's numbers (joints,) in a drive, which knows neither Stribeck's nor load's friction."""
+    positive, negative = (
+        np.asarray(x, dtype=float) for x in (drive.coulomb_positive, drive.coulomb_negative)
+    )
+    none = np.zeros_like(positive)
+    return {
+        "viscous": np.asarray(drive.viscous, dtype=float),
+        "coulomb": (positive - negative) / 2.0,
+        "offset": (positive + negative) / 2.0,
+        "stribeck": none,
+        "load": none,
+        "rotor": np.asarray(drive.rotor, dtype=float),
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +174,11 @@ class Columns(Frozen):
             return tau
         return tau - self._bare.inverse_dynamics(record.q, record.qd, record.qdd)
 
+    def noise_of_rows(self, record: Record, noise: np.ndarray) -> np.ndarray:
+        """(rows,) deviation in the equations of independent noise (nv,) of the torques."""
+        each = self._projected(record, np.tile(np.diag(noise), (len(record.t), 1, 1)))
+        return np.asarray(np.sqrt((each**2).sum(axis=2).mean(axis=0)))
+
     @cached_property
     def acts(self) -> np.ndarray:
         """(rows, p) bool: whether a column is ever anything but zero in an equation."""
@@ -128,11 +194,7 @@ class Columns(Frozen):
     @cached_property
     def _leaders(self) -> tuple[np.ndarray, np.ndarray]:
         """For every joint of the tree the velocity it moves with, and by which factor."""
-        G = getattr(self.model, "G", None)
-        if G is None:
-            return np.arange(self.system.nv), np.ones(self.system.nv)
-        leader = np.abs(G).argmax(axis=1)
-        return leader, G[np.arange(len(G)), leader]
+        return _leaders(self.model)
 
     def doubt(self, record: Record, x: np.ndarray) -> np.ndarray:
         """Variance (n, nv) of x's Coulomb friction where noise hides the sign of a velocity.
@@ -184,27 +246,25 @@ class Columns(Frozen):
         """Nᵀ (n, nv, k) → (n, rows, k); the rows themselves where nothing is closed."""
         if not self.system.dynamics.rows:
             return rows
-        made = self.system.reduced(  # type: ignore[attr-defined]  # of closed chains
-            record.q, record.qd, self.independent, **self._at(record)
-        )
+        at = {"t": record.t} if self.system.dynamics.moving else {}
+        made = self.system.reduced(record.q, record.qd, self.independent, **at)  # type: ignore[attr-defined]  # of closed chains
         return np.swapaxes(made.N, -1, -2) @ rows
-
-    def _at(self, record: Record) -> dict[str, np.ndarray]:
-        return {"t": record.t} if self.system.dynamics.moving else {}
 
 
 def columns_of(
     system: System,
-    friction: Sequence[str] = ("viscous", "coulomb", "offset"),
+    friction: Friction = ("viscous", "coulomb", "offset"),
     rotor: bool = True,
     links: Sequence[str] | None = None,
     independent: Sequence[str] | None = None,
+    driven: np.ndarray | None = None,
 ) -> Columns:
     """Columns of a robot, or of a closed chain of one.
 
-    `friction` are kinds of `friction_columns.FRICTION`. What the system has of other kinds stays as
-    it is. With `links` only the ten inertial numbers of these are unknown. `independent` names the
-    velocities that a closed chain's equations are of.
+    `friction` are kinds of `FRICTION`, or a mapping of joints to such kinds. What
+    the system has of other kinds stays as it is. Kinds without joints, and rotors, are of the
+    velocities `driven` (nv,) bool, default all. With `links` only the ten inertial numbers of these
+    are unknown. `independent` names the velocities that a closed chain's equations are of.
 
     >>> import dalembert as dl
     >>> made = columns_of(dl.load("planar_2r"), friction=["viscous"], rotor=False)
@@ -212,15 +272,16 @@ def columns_of(
     (20, 'link2_joint:viscous', ('link1_joint', 'link2_joint'))
     """
     robot = _require_bodies(system)
-    asked = _kinds(friction, rotor)
     model = robot.dynamics.bound().description
+    usual = np.ones(system.nv, dtype=bool) if driven is None else np.asarray(driven, dtype=bool)
+    asked = _asked(model, friction, rotor, usual[_leaders(model)[0]])
     known = drive_values(model.drive)
     kinds = tuple(kind for kind in KINDS if kind in asked or known[kind].any())
     joints = model.tree.velocities
     names = robot.parameter_names + tuple(f"{j}:{kind}" for kind in kinds for j in joints)
     values = np.concatenate([robot.parameters, *(known[kind] for kind in kinds)])
     chosen = None if independent is None else tuple(independent)
-    free = _free(model, kinds, asked, links)
+    free = _free(model, kinds, asked if links is None else {}, links)
     return Columns(system, names, len(robot.parameters), kinds, values, free, chosen)
 
 
@@ -245,48 +306,69 @@ def _require_bodies(system: System) -> Any:
     return robot
 
 
-def _kinds(friction: Sequence[str], rotor: bool) -> set[str]:
-    if isinstance(friction, str):
-        friction = (friction,)
-    for kind in friction:
+def _asked(model: Any, friction: Friction, rotor: bool, usual: np.ndarray) -> dict[str, np.ndarray]:
+    """(joints of the tree,) bool of each kind that is unknown; `usual` where no joints are named."""
+    joints = model.tree.velocities
+    of = {joint.name: joint.v for joint in model.tree.joints}
+    of |= {name: slice(k, k + 1) for k, name in enumerate(joints)}
+    if not isinstance(friction, Mapping):
+        found = dict.fromkeys(_kinds(friction), usual)
+    else:
+        found = {}
+        for joint, kinds in friction.items():
+            if joint not in of:
+                raise IdentificationError(
+                    f"friction: {model.name} has no joint {joint!r}{suggest(str(joint), list(of))}"
+                )
+            for kind in _kinds(kinds):
+                found.setdefault(kind, np.zeros(len(joints), dtype=bool))[of[joint]] = True
+    return found | ({"rotor": usual} if rotor else {})
+
+
+def _kinds(friction: str | Sequence[str]) -> tuple[str, ...]:
+    kinds = (friction,) if isinstance(friction, str) else tuple(friction)
+    for kind in kinds:
         if kind not in FRICTION:
             hint = suggest(str(kind), list(FRICTION))
             raise IdentificationError(
                 f"friction has no kind {kind!r}{hint}; kinds are {', '.join(FRICTION)}"
             )
-    return {*friction, *(["rotor"] if rotor else [])}
+    return kinds
+
+
+def _leaders(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    """For every joint of the tree the velocity it moves with, and by which factor."""
+    G = getattr(model, "G", None)
+    if G is None:
+        return np.arange(model.tree.nv), np.ones(model.tree.nv)
+    leader = np.abs(G).argmax(axis=1)
+    return leader, G[np.arange(len(G)), leader]
 
 
 def _free(
-    model: Any, kinds: tuple[str, ...], asked: set[str], links: Sequence[str] | None
+    model: Any,
+    kinds: tuple[str, ...],
+    asked: Mapping[str, np.ndarray],
+    links: Sequence[str] | None,
 ) -> np.ndarray:
-    """(p,) bool: inertias of links, and friction and rotors of the joints a motor can drive.
+    """(p,) bool: inertias of `links`, default all, and the friction and rotors `asked` for.
 
     Bodies that only join two axes of one joint have no inertia of their own, and a free joint has
     neither friction nor rotor.
     """
+    real = {model.bodies[k].name: k for k in (joint.bodies[-1] for joint in model.tree.joints)}
+    names = tuple(real) if links is None else (links,) if isinstance(links, str) else links
     inertial = np.zeros((len(model.bodies), PER_BODY), dtype=bool)
-    for k in _bodies(model, links):
-        inertial[k] = True
+    for link in names:
+        if link not in real:
+            raise IdentificationError(
+                f"{model.name} has no moving link {link!r}{suggest(str(link), list(real))}; "
+                f"links fixed to one another count as one: {', '.join(real)}"
+            )
+        inertial[real[link]] = True
     jointed = np.ones(model.tree.nv, dtype=bool)
     for joint in model.tree.joints:
         if joint.kind == "free":
             jointed[joint.v] = False
-    open_kinds = asked if links is None else set()
-    parts = [jointed & (kind in open_kinds) for kind in kinds]
+    parts = [jointed & asked.get(kind, False) for kind in kinds]
     return np.concatenate([inertial.ravel(), *parts])
-
-
-def _bodies(model: Any, links: Sequence[str] | None) -> list[int]:
-    """Which bodies are links, or those of the given names."""
-    real = [joint.bodies[-1] for joint in model.tree.joints]
-    if links is None:
-        return real
-    names = {model.bodies[k].name: k for k in real}
-    for link in [links] if isinstance(links, str) else links:
-        if link not in names:
-            raise IdentificationError(
-                f"{model.name} has no moving link {link!r}{suggest(str(link), list(names))}; "
-                f"links fixed to one another count as one: {', '.join(names)}"
-            )
-    return [names[link] for link in ([links] if isinstance(links, str) else links)]

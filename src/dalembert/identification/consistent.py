@@ -24,15 +24,128 @@ from scipy.special import chdtri
 from dalembert.errors import ConvergenceError, IdentificationError
 from dalembert.formulations.derivatives.inertial import PER_BODY
 from dalembert.identification.consistent_newton import Problem, State, solve
-from dalembert.identification.consistent_problem import problem_of
-from dalembert.identification.pseudo_inertias import pseudo_inertias
+from dalembert.identification.distances import DISTANCES
+from dalembert.identification.pseudo_inertias import (
+    UNITS,
+    admissible,
+    inertias,
+    pseudo_inertias,
+)
 from dalembert.model.frozen import Frozen
+from dalembert.text import suggest
 
+EXACT = 1e10  # |b| of unit noise: torques known to more than ten digits are taken as known to ten
 FALL = 10.0  # by which γ falls from one solution to the next
 SETTLED = 0.1  # of what is tolerated: when ten times less γ gains less, the border is met
 MODEL = 0.01  # of the rise that being real costs: tolerated where it is more than noise
 NOTICED = 0.05  # of the torque that is left: less is not worth a warning
+WORSE = 1e-6  # of the misfit: rounding
 ENOUGH = 400  # steps of Newton's method after which γ falls no more
+
+
+def _checked(
+    A: np.ndarray, b: np.ndarray, prior: np.ndarray, links: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """A and b as floats, if their sizes and numbers are good."""
+    A, b, p = np.asarray(A, float), np.asarray(b, float), len(prior)
+    if A.ndim != 2 or b.ndim != 1 or A.shape != (len(b), p) or p < PER_BODY * len(links):
+        raise IdentificationError(
+            f"A {A.shape}, b {b.shape}, the prior ({p},) and {len(links)} links do not match"
+        )
+    for what, value in (("A", A), ("b", b), ("the prior", prior)):
+        if not np.isfinite(value).all():
+            raise IdentificationError(f"{what} of the fit has numbers that are not finite")
+    if len(b) > p + 1:  # as few rows as there are unknowns say the same
+        R = np.asarray(np.linalg.qr(np.column_stack([A, b]), mode="r"))
+        A, b = R[:, :-1], R[:, -1]
+    return A, b
+
+
+def _open_bodies(free: np.ndarray, theta: np.ndarray, links: Sequence[str]) -> np.ndarray:
+    """Which bodies (n,) are unknown: those that are free and have mass."""
+    table = free.reshape(-1, PER_BODY)
+    for link, ten in zip(links, table, strict=True):
+        if ten.any() and not ten.all():
+            raise IdentificationError(
+                f"link {link!r}: its ten numbers are free together or not at all"
+            )
+    found = table.all(axis=1) & theta.reshape(-1, PER_BODY).any(axis=1)
+    if table.any() and not found.any():
+        named = ", ".join(link for link, ten in zip(links, table, strict=True) if ten.all())
+        raise IdentificationError(
+            f"the prior has no mass in any of {named}, so there are no bodies to stay near to; give "
+            "rough masses and inertias (with_parameters), or ask for consistent=False"
+        )
+    return np.asarray(found)
+
+
+def _inequalities(
+    bounds: np.ndarray,
+    names: Sequence[str],
+    links: Sequence[str],
+    bodies: np.ndarray,
+    shapes: Mapping[str, np.ndarray],
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """C (k, p), d (k,) and the names of the rows."""
+    inertial = PER_BODY * len(links)
+    p = inertial + len(bounds)
+    rows, ends, called = [], [], []
+    for k in (inertial + np.flatnonzero(np.isfinite(bounds))).tolist():
+        rows.append(np.eye(1, p, k)[0])
+        ends.append(bounds[k - inertial])
+        called.append(f"{names[k]} ≥ {ends[-1]:g}")
+    for link, forms in shapes.items():
+        k = list(links).index(link)
+        for n, Q in enumerate(forms if bodies[k] else ()):
+            row = np.zeros(p)
+            row[PER_BODY * k : PER_BODY * (k + 1)] = np.tensordot(UNITS, Q, 2)
+            rows.append(row)
+            ends.append(0.0)
+            called.append(f"{link} inside its shape" + ("" if len(forms) == 1 else f", {'xyz'[n]}"))
+    return np.array(rows).reshape(-1, p), np.array(ends), tuple(called)
+
+
+def _feasible(
+    x0: np.ndarray,
+    links: Sequence[str],
+    bodies: np.ndarray,
+    shapes: Mapping[str, np.ndarray],
+    total_mass: float | None,
+) -> np.ndarray:
+    """x (p,) inside every shape and of the total mass: bodies put into shapes, masses scaled."""
+    x, inertial = x0.copy(), PER_BODY * len(links)
+    P = pseudo_inertias(x[:inertial])
+    for link, forms in shapes.items():
+        if link not in links:
+            raise IdentificationError(
+                f"shapes: {link!r} is no moving link{suggest(link, tuple(links))}"
+            )
+        k = list(links).index(link)
+        if bodies[k] and np.tensordot(forms, P[k], 2).min() <= 0.0:
+            P[k] = P[k, 3, 3] * _middle(forms)
+    if total_mass is not None:
+        fixed = float(P[~bodies, 3, 3].sum())
+        left = float(total_mass) - fixed
+        if not (np.isfinite(left) and left > 0.0 and bodies.any()):
+            raise IdentificationError(
+                f"total_mass={total_mass!r} kg leaves {left:g} kg for the links whose inertia is "
+                f"unknown, beside {fixed:g} kg of those that are given"
+            )
+        P[bodies] *= left / P[bodies, 3, 3].sum()
+    moved = np.repeat(bodies, PER_BODY)
+    x[:inertial][moved] = inertias(P)[moved]
+    return x
+
+
+def _middle(forms: np.ndarray) -> np.ndarray:
+    """P (4, 4) of a body of unit mass well inside a shape, at its middle."""
+    Q = forms.sum(axis=0)
+    at = np.append(np.linalg.solve(Q[:3, :3], -Q[:3, 3]), 1.0)
+    # a tenth of the least slack of the middle, as variance
+    slack = np.einsum("i,kij,j->k", at, forms, at).min()
+    P = np.outer(at, at)
+    P[:3, :3] += 0.1 * slack / len(forms) * np.linalg.inv(-Q[:3, :3])
+    return P
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,25 +218,39 @@ def consistent(
     is the largest with |A x − b|² ≤ least + `allowed`, or least of real bodies + `allowed`, which
     is a quarter of the rank of A: truth itself lies χ²(rank) above the least, so that this is noise.
     """
-    prior = np.asarray(prior, float)
-    others = len(prior) - PER_BODY * len(links)
-    problem, x, said = problem_of(
-        (A, b),
-        prior,
-        links,
-        names or [f"x{k}" for k in range(len(prior))],
-        np.ones(len(prior), bool) if free is None else np.asarray(free, bool),
-        np.zeros(max(others, 0)) if lower is None else np.asarray(lower, float),
-        shapes or {},
-        total_mass,
-        distance,
-    )
+    if distance not in DISTANCES:
+        raise IdentificationError(
+            f"distance={distance!r} is unknown{suggest(distance, tuple(DISTANCES))}"
+        )
+    prior, shapes, inertial = np.asarray(prior, float), shapes or {}, PER_BODY * len(links)
+    A, b = _checked(A, b, prior, links)
+    exact = max(1.0, np.linalg.norm(b) / EXACT)
+    A, b = A / exact, b / exact
+    unknown = np.ones(len(prior), bool) if free is None else np.array(free, bool)
+    x0 = prior.copy()
+    x0[:inertial], said = admissible(prior[:inertial], links)
+    bodies = _open_bodies(unknown[:inertial], x0[:inertial], links)
+    unknown[:inertial] = np.repeat(bodies, PER_BODY)
+    least_others = 0.0 if lower is None else np.asarray(lower, float)
+    bounds = np.where(unknown[inertial:], least_others, -np.inf)
+    x0[inertial:] = np.maximum(x0[inertial:], bounds)
+    x = _feasible(x0, links, bodies, shapes, total_mass)
+    called = names or [f"x{k}" for k in range(len(prior))]
+    C, d, rows = _inequalities(bounds, called, links, bodies, shapes)
+    E = np.zeros((0 if total_mass is None else 1, len(prior)))
+    E[:, :inertial:PER_BODY] = 1.0
+    known, own = x0[~unknown], (A[:, unknown], C[:, unknown], E[:, unknown])
+    b, d = b - A[:, ~unknown] @ known, d - C[:, ~unknown] @ known
+    size = int(unknown[:inertial].sum())
+    problem = Problem(*own, b, d, x0, unknown, size, rows, DISTANCES[distance])
     least, rank = problem.unconstrained()
     allowance = 0.25 * rank if allowed is None else float(allowed)
     state = _path(problem, problem.start(x), least, allowance, gamma)
+    _require_no_worse(problem, x, state)
     x = problem.whole(state.x)
     _require_real(x, links)
-    active = problem.active(state)
+    held = zip(problem.called, state.multipliers, strict=True)
+    active = {name: float(u) for name, u in held if u > 0.0}
     proof = (active, state.gap, state.iterations, said)
     return Consistent(x, state.gamma, state.misfit, least, allowance, rank, *proof)
 
@@ -186,6 +313,18 @@ def _tolerated(rise: float, allowed: float) -> float:
     Where no real bodies fit, errors of the model and not noise set the scale.
     """
     return max(allowed, MODEL * rise)
+
+
+def _require_no_worse(problem: Problem, start: np.ndarray, state: State) -> None:
+    """An error if the solution fits worse than the prior, where the constraints allow the prior."""
+    if not np.array_equal(start, problem.prior):
+        return
+    prior, size = problem.misfit(start[problem.free]), float(problem.b @ problem.b)
+    if state.misfit > (1.0 + WORSE) * prior + 2.0 * max(state.gap, 0.0) + WORSE**2 * size:
+        raise IdentificationError(
+            "internal error: bodies near the prior predict the torques worse than the prior itself; "
+            "ask for consistent=False, and please report this with the log"
+        )
 
 
 def _require_real(x: np.ndarray, links: Sequence[str]) -> None:

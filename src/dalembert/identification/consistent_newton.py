@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import qr, solve_triangular
+from scipy.optimize import nnls
 
 from dalembert.errors import ConvergenceError
 from dalembert.formulations.derivatives.inertial import PER_BODY
-from dalembert.identification.constrained_step import constrained_step
 from dalembert.identification.distances import Distance, next_dual
 from dalembert.identification.pseudo_inertias import (
     TO_THETA,
@@ -30,6 +31,30 @@ STEPS = 30
 TOO_FAR = 0.1  # of the first step: γ fell by too much where no more of it stays inside
 SMALL = 1e-9  # a step of this relative size is the last
 _UNIT = as_matrices(np.eye(PER_BODY))  # (10, 4, 4)
+
+
+def constrained_step(
+    M: np.ndarray, c: np.ndarray, G: np.ndarray, h: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """y (n,) of least |M y − c| with G y ≥ h, and the multipliers of the rows.
+
+    With M = Q R and z = R y − Qᵀ c: least |z| with (G R⁻¹) z ≥ h', whose dual is a least-squares
+    problem in non-negative multipliers (Lawson and Hanson 1974, ch. 23).
+    """
+    Q, R, order = qr(M, mode="economic", pivoting=True)
+    right = Q.T @ c
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    y = solve_triangular(R, right)
+    short = h - G[:, order] @ y
+    if not len(h) or short.max() <= 0.0:
+        return y[back], np.zeros(len(h))
+    F = solve_triangular(R, G[:, order].T, trans="T").T
+    length = np.linalg.norm(F, axis=1)
+    F, short = F / length[:, None], short / length
+    v = np.linalg.lstsq(F, short, rcond=None)[0]
+    u = nnls(F.T, v)[0]
+    return (y + solve_triangular(R, F.T @ u))[back], u / length
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,51 +74,21 @@ class State:
 class Problem:
     """The data of the problem above; `free` says which entries of x are unknown."""
 
-    A_all: np.ndarray  # (m, p)
-    b_all: np.ndarray  # (m,)
+    A: np.ndarray  # (m, free)
+    C: np.ndarray  # (k, free)
+    E: np.ndarray  # (e, free), fulfilled where the search starts
+    b: np.ndarray  # (m,) and d (k,) without what is known
+    d: np.ndarray
     prior: np.ndarray  # (p,) its bodies real or without mass
     free: np.ndarray  # (p,) of bool; the ten of a body together
-    inertial: int  # how many of the p are inertial
-    rows_all: np.ndarray  # C (k, p)
-    ends_all: np.ndarray  # d (k,)
-    called: tuple[str, ...]  # names of the rows
-    equal_all: np.ndarray  # E (e, p), fulfilled where the search starts
+    size: int  # how many inertial numbers are free: they come first
+    called: tuple[str, ...]  # names of the rows of C
     distance: Distance
-
-    @cached_property
-    def A(self) -> np.ndarray:
-        """(m, free)"""
-        return self.A_all[:, self.free]
-
-    @cached_property
-    def b(self) -> np.ndarray:
-        """(m,) without what is known."""
-        return self.b_all - self.A_all[:, ~self.free] @ self.prior[~self.free]
-
-    @cached_property
-    def C(self) -> np.ndarray:
-        """(k, free)"""
-        return self.rows_all[:, self.free]
-
-    @cached_property
-    def d(self) -> np.ndarray:
-        """(k,) without what is known."""
-        return self.ends_all - self.rows_all[:, ~self.free] @ self.prior[~self.free]
-
-    @cached_property
-    def size(self) -> int:
-        """How many inertial numbers are free: they come first."""
-        return int(self.free[: self.inertial].sum())
 
     @cached_property
     def roots(self) -> np.ndarray:
         """L (bodies, 4, 4) with P⁰ = L Lᵀ of the free bodies."""
         return np.linalg.cholesky(pseudo_inertias(self.prior[self.free][: self.size]))
-
-    @cached_property
-    def ones(self) -> np.ndarray:
-        """The prior itself, (bodies, 4, 4)."""
-        return np.tile(np.eye(4), (len(self.roots), 1, 1))
 
     @cached_property
     def scales(self) -> np.ndarray:
@@ -163,16 +158,12 @@ class Problem:
 
     def unconstrained(self) -> tuple[float, int]:
         """(least |A x − b|², rank of A), columns in the scale of the prior."""
-        T, _, _ = self.local(self.prior[self.free], self.ones, 1.0)
+        ones = np.tile(np.eye(4), (len(self.roots), 1, 1))  # the prior itself
+        T, _, _ = self.local(self.prior[self.free], ones, 1.0)
         U, s, _ = np.linalg.svd(self.A @ T, full_matrices=False)
         keep = s > s.max(initial=0.0) * max(self.A.shape) * np.finfo(float).eps
         left = self.b - U[:, keep] @ (U[:, keep].T @ self.b)
         return float(left @ left), int(keep.sum())
-
-    def active(self, state: State) -> dict[str, float]:
-        """Rows that hold the solution, with their multipliers."""
-        found = zip(self.called, state.multipliers, strict=True)
-        return {name: float(u) for name, u in found if u > 0.0}
 
 
 def solve(problem: Problem, state: State, gamma: float, halvings: int = 8) -> State:
@@ -259,18 +250,11 @@ def _step(
     root = np.sqrt(W)
     stacked = np.vstack([J, np.diag(root)])
     right = -np.concatenate([r, g / root])
-    N = _kernel(problem.equal_all[:, problem.free] @ T)
+    rows = problem.E @ T
+    N = np.linalg.qr(rows.T, mode="complete")[0][:, len(rows) :] if len(rows) else np.eye(len(x))
     y, multipliers = constrained_step(
         stacked @ N, right, problem.C @ T @ N, problem.d - problem.C @ x
     )
     s = N @ y
     slope = J.T @ r + g
     return s, T, max(float(-slope @ s), 0.0), multipliers
-
-
-def _kernel(E: np.ndarray) -> np.ndarray:
-    """An orthonormal basis (n, n − rows) of E s = 0."""
-    if not len(E):
-        return np.eye(E.shape[1])
-    Q, _ = np.linalg.qr(E.T, mode="complete")
-    return Q[:, len(E) :]

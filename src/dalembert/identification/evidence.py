@@ -1,7 +1,8 @@
-"""What speaks against a log before it is fitted: units, signs, columns, delays, another robot.
+"""What speaks against a log before it is fitted, and against the fit once it is made.
 
-Signals are looked at first (`signals`), then small fits (`misfit`, `doubts`, `delay`), then the prior's
-own torques, which tell what no fit can: all torques reversed, or all in another unit.
+Signals are looked at first (`signals`), then small fits (`misfit`, `doubts`), then the prior's
+own torques, which tell what no fit can: all torques reversed, or all in another unit. Of a fit,
+data that it has not seen may tell another story.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.identification.delay import Delay, delay_of
-from dalembert.identification.doubts import Look, Story, badness, best_story, correlations
+from dalembert.identification.doubts import (
+    Look,
+    badness,
+    best_story,
+    correlations,
+    gravity_story,
+)
 from dalembert.identification.findings import Finding
-from dalembert.identification.gravity_story import gravity_story
 from dalembert.identification.logs import part_of, records_of
-from dalembert.identification.misfit import Moments, looked_at, white_noise
+from dalembert.identification.misfit import delay_of, looked_at, white_noise
 from dalembert.identification.record import Record
 from dalembert.identification.signals import signal_findings
 
@@ -30,6 +35,9 @@ TOO_LATE, LONG = 10.0, 0.03  # and from which, with so many seconds, the fit is 
 ALIKE = 0.8  # correlation from which measured and prior torques are of one shape
 FAR, STRANGE = 30.0, 5.0  # factors between them that are units, or a prior far off
 DRIVING, BACKWARD = -0.05, -0.1  # of a joint's mean |power|: friction that gives energy
+LARGER = 3.0  # times the error on fitted data
+MEANS = 5.0  # times the noise from which a torque means something
+SHARE = 0.15  # of the torque's deviation: smaller errors are no matter
 
 
 def evidence(
@@ -50,41 +58,47 @@ def evidence(
     # a filter that was chosen by the misfit has made up for some of the delay
     early = records_of(system, part_of(logs, None), None, delay)
     first_look = Look(system, columns, looked_at(early), white_noise(early))
-    by_delay = tuple(_of_delay(delay_of(columns, early, first_look.moments)))
+    by_delay = tuple(_of_delay(*delay_of(columns, early, first_look.moments)))
     if any(found.wrong for found in by_delay):
         return first + by_delay
     told = tuple(_of_misfit(look))
     return first + by_delay + told + (() if told else tuple(_of_prior(look)))
 
 
-def _of_delay(late: Delay) -> Iterator[Finding]:
-    gain = late.now / max(late.without, 1e-300)
+def _of_delay(seconds: float, now: float, without: float) -> Iterator[Finding]:
+    gain = now / max(without, 1e-300)
     if gain > LATE:
-        word = "lag behind" if late.seconds > 0.0 else "come before"
+        word = "lag behind" if seconds > 0.0 else "come before"
         says = (
-            f"the torques {word} the motion by {abs(late.seconds) * 1e3:.1f} ms: shifted by that, "
-            f"the misfit is {gain**0.5:.2g} times smaller; give delay={late.seconds:.4g} more"
+            f"the torques {word} the motion by {abs(seconds) * 1e3:.1f} ms: shifted by that, "
+            f"the misfit is {gain**0.5:.2g} times smaller; give delay={seconds:.4g} more"
         )
-        yield Finding(says, wrong=gain > TOO_LATE and abs(late.seconds) > LONG)
+        yield Finding(says, wrong=gain > TOO_LATE and abs(seconds) > LONG)
 
 
 def _of_misfit(look: Look) -> Iterator[Finding]:
     """What one set of numbers for all joints leaves unexplained, and the story that explains it."""
     shares, alone = look.moments.unexplained, look.moments.alone
-    if (shares.max() > SUSPECT or _turns(look)) and (told := _told(look)) is not None:
+    # positions that go round and round, as angles in degrees seem to
+    turns = look.system.nq == look.system.nv and (np.ptp(look.record.q, axis=0) > TURNS).any()
+    if (shares.max() > SUSPECT or turns) and (told := _told(look)) is not None:
         yield told
         return
     every = float(np.median(shares)) > 0.5
     for row, share, own in zip(look.columns.rows, shares, alone, strict=True):
         against = share > BAD and share > APART * own
-        if against or share > POOR:
-            yield Finding(_unexplained(row, share, own, against or every), against or every, row)
-
-
-def _turns(look: Look) -> bool:
-    """Whether positions go round and round, as angles in degrees seem to."""
-    plain = look.system.nq == look.system.nv
-    return plain and bool((np.ptp(look.record.q, axis=0) > TURNS).any())
+        if not against and share <= POOR:
+            continue
+        says = (
+            f"{share:.0%} of the torque of {row!r} is explained by no inertia and friction of this "
+        )
+        says += "robot"
+        if against or every:
+            says += (
+                f" that the other joints agree with ({own:.0%} if they need not): is it a log of "
+                "another robot, or are axes, zeros or gravity other than the model's?"
+            )
+        yield Finding(says, against or every, row)
 
 
 def _told(look: Look) -> Finding | None:
@@ -98,7 +112,13 @@ def _told(look: Look) -> Finding | None:
         pointed is None or badness(found[1].unexplained) < badness(pointed[1].unexplained)
     ):
         story, made = found
-        joint, says, other = story.joint, story.says, _exchanged(look, story, made)
+        joint, says = story.joint, story.says
+        if (pair := correlations(look, story, made)) is not None and story.pair is not None:
+            i, j = (look.system.dynamics.velocities[k] for k in story.pair)
+            other = (
+                f"; the torque recorded for {j!r} correlates with the column of {i!r}: "
+                f"{pair[0]:.2f}, against {pair[1]:.2f} with its own"
+            )
     elif pointed is not None:
         says, made = pointed
     else:
@@ -108,27 +128,6 @@ def _told(look: Look) -> Finding | None:
         f"{look.columns.rows[worst]!r} stays unexplained, where it is {now[worst]:.0%} now"
     )
     return Finding(says + other, wrong=True, joint=joint)
-
-
-def _exchanged(look: Look, story: Story, made: Moments) -> str:
-    pair = correlations(look, story, made)
-    if pair is None or story.pair is None:
-        return ""
-    i, j = (look.system.dynamics.velocities[k] for k in story.pair)
-    return (
-        f"; the torque recorded for {j!r} correlates with the column of {i!r}: {pair[0]:.2f}, "
-        f"against {pair[1]:.2f} with its own"
-    )
-
-
-def _unexplained(row: str, share: float, own: float, wrong: bool) -> str:
-    says = f"{share:.0%} of the torque of {row!r} is explained by no inertia and friction of this robot"
-    if wrong:
-        says += (
-            f" that the other joints agree with ({own:.0%} if they need not): is it a log of another "
-            "robot, or are axes, zeros or gravity other than the model's?"
-        )
-    return says
 
 
 def _of_prior(look: Look) -> Iterator[Finding]:
@@ -153,13 +152,8 @@ def _of_prior(look: Look) -> Iterator[Finding]:
             )
             yield Finding(says, wrong=bool(share < BACKWARD and similar < 0.3), joint=name)
     strong = np.abs(alike) > ALIKE
-    if strong.any():
-        yield from _of_scale(names, scale, strong, weight)
-
-
-def _of_scale(
-    names: Sequence[str], scale: np.ndarray, strong: np.ndarray, weight: np.ndarray
-) -> Iterator[Finding]:
+    if not strong.any():
+        return
     size = np.abs(np.where(strong, scale, 1.0))
     middle = float(np.exp((weight * np.log(size))[strong].sum() / weight[strong].sum()))
     far = max(middle, 1.0 / middle)
@@ -207,3 +201,34 @@ def _friction_drives(look: Look) -> np.ndarray:
 def _listed(names: Sequence[str], what: str, values: np.ndarray) -> str:
     shown = [f"{n} {x:.3g}" for n, x in zip(names, values, strict=True) if np.isfinite(x)]
     return f"{what} of {', '.join(shown)}"
+
+
+def afterwards(
+    columns: Any, fitted: Sequence[Record], held: Sequence[Record], x: np.ndarray
+) -> Iterator[Finding]:
+    """Joints whose held-out torques are predicted far worse, or worse than by the prior."""
+    if not held or min(len(record.t) for record in held) < 50:
+        return
+    seen, unseen = looked_at(fitted), looked_at(held)
+    inside, outside, prior = (
+        _left(columns, *pair) for pair in ((seen, x), (unseen, x), (unseen, columns.values))
+    )
+    size = np.maximum(columns.measured(seen).std(axis=0), columns.measured(unseen).std(axis=0))
+    noise = columns.noise_of_rows(unseen, white_noise(held))
+    size = np.where(size > MEANS * noise, size, np.inf)  # nobody drives a free joint
+    for k, row in enumerate(columns.rows):
+        if outside[k] < SHARE * size[k]:
+            continue
+        says = f"the torque of {row!r} is predicted to {outside[k]:.3g} on data held out"
+        if outside[k] > prior[k]:
+            says += f", worse than by the prior ({prior[k]:.3g}): the log shows too little of it"
+            yield Finding(says, joint=row)
+        elif outside[k] > LARGER * inside[k]:
+            says += f", {outside[k] / inside[k]:.1f} times worse than on data that was fitted"
+            yield Finding(f"{says}: more motion, or a drift", joint=row)
+
+
+def _left(columns: Any, record: Record, x: np.ndarray) -> np.ndarray:
+    """(rows,) root mean square of what x leaves of smoothed torques."""
+    left = columns.measured(record) - columns.evaluate(record) @ x
+    return np.asarray(np.sqrt((left**2).mean(axis=0)))

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dalembert.errors import IdentificationError, SettingError
+from dalembert.errors import IdentificationError
 
 DOUBTS = ("refuse", "warn")
 
@@ -22,12 +22,6 @@ class Finding:
     says: str
     wrong: bool = False
     joint: str = ""  # "" where it is of the whole log
-
-
-def require_known(doubts: str) -> None:
-    """An error for anything but what `judged` knows."""
-    if doubts not in DOUBTS:
-        raise SettingError(f"doubts={doubts!r} must be one of {', '.join(map(repr, DOUBTS))}")
 
 
 def judged(findings: Iterable[Finding], doubts: str = "refuse") -> tuple[str, ...]:

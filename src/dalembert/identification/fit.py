@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -18,10 +18,10 @@ from dalembert.identification.checks import cross_validation, whiteness
 from dalembert.identification.columns import Columns
 from dalembert.identification.consistent import Consistent
 from dalembert.identification.least_squares import Estimate
-from dalembert.identification.prediction import measured, predicted
+from dalembert.identification.logs import still_joints
 from dalembert.identification.record import Record
+from dalembert.identification.solving import measured, predicted
 from dalembert.identification.stored import Inputs, save
-from dalembert.identification.unseen import unseen
 from dalembert.model.frozen import Frozen, frozen
 from dalembert.systems.system import System
 
@@ -29,9 +29,33 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
-# the writer of pages, which lies above and comes with the front door
-pages: list[Callable[[Fit, Path], Path]] = []
+SHARE = 1e-3  # of a parameter in directions that are not seen
+PARTNERS = 3  # names that are said of what goes together
 MODELS = ("prior", "unconstrained", "consistent")
+
+
+def unseen(
+    base: Base, found: Estimate, columns: Columns, records: Sequence[Record]
+) -> tuple[tuple[str, str], ...]:
+    """(base parameter, why) for each with a share in a direction the log does not show."""
+    if not found.blind.size:
+        return ()
+    share = np.sum(found.blind**2, axis=1)
+    still = still_joints(columns.system, records)
+    hidden = np.flatnonzero(share > SHARE).tolist()
+    return tuple((base.names[k], _why(k, base, found.blind, still)) for k in hidden)
+
+
+def _why(k: int, base: Base, blind: np.ndarray, still: Sequence[str]) -> str:
+    joints = [name for name in still if name in base.explained[k]]
+    never = f"{' and '.join(joints or still)} never moves" if still else ""
+    together = np.abs(blind @ blind[k])
+    together[k] = 0.0
+    others = [base.names[i] for i in np.argsort(-together)[:PARTNERS] if together[i] > SHARE]
+    if not others:
+        return never or "nothing in this log depends on it"
+    reason = f"only appears together with {', '.join(others)}"
+    return f"{reason}; {never}" if never else reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +153,8 @@ class Fit(Frozen):
     def errors(self, normalised: bool = False) -> pandas.DataFrame:
         """RMS of measured less predicted torque, N m or N, per joint and data, of every model.
 
-        `torque` is the RMS of the measured torque about its mean; `normalised` divides by it.
+        Torques are those recorded, not filtered, with all of their noise. `torque` is the RMS of the
+        measured torque about its mean; `normalised` divides by it.
         """
         import pandas
 
@@ -158,7 +183,11 @@ class Fit(Frozen):
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write the page of this fit: models, torques, leftovers, parameters, what was not seen."""
-        return pages[-1](self, Path(path))
+        from dalembert.identification.page import fit_page
+        from dalembert.report.page import write_page
+
+        write_page(fit_page(self), Path(path))
+        return Path(path)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write log, prior, settings and numbers to one .npz file; `dl.refit` makes it again."""
@@ -170,41 +199,37 @@ class Fit(Frozen):
         import xarray
 
         records = (*self.records, *self.held_out)
-        found = predicted(self.columns, records, list(self.values.values()))
-        y = np.concatenate([measured(self.columns, r) for r in records])
-        data = np.repeat(
-            ["fit"] * len(self.records) + ["held_out"] * len(self.held_out),
-            [len(r.t) for r in records],
-        )
-        stretch = np.repeat(np.arange(len(records)), [len(r.t) for r in records])
-        fields: dict[str, Any] = {"measured": (("time", "equation"), y)}
-        for k, model in enumerate(self.values):
-            fields[model] = (("time", "equation"), y - np.concatenate([each[k] for each in found]))
+        y, left = self._left(records)
+        sizes = [len(r.t) for r in records]
+        data = ["fit"] * len(self.records) + ["held_out"] * len(self.held_out)
+        fields = {"measured": y, **left}
         coordinates = {
             "time": np.concatenate([r.t for r in records]),
             "equation": list(self.columns.rows),
-            "data": ("time", data),
-            "stretch": ("time", stretch),
+            "data": ("time", np.repeat(data, sizes)),
+            "stretch": ("time", np.repeat(np.arange(len(records)), sizes)),
         }
-        return xarray.Dataset(fields, coordinates)
+        made = {name: (("time", "equation"), x) for name, x in fields.items()}
+        return xarray.Dataset(made, coordinates)
+
+    def _left(self, records: Sequence[Record]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """(torques measured, those less what each model predicts), each (samples, equations)."""
+        y = np.concatenate([measured(self.columns, r) for r in records])
+        found = predicted(self.columns, records, list(self.values.values()))
+        models = enumerate(self.values)
+        return y, {model: y - np.concatenate([each[k] for each in found]) for k, model in models}
 
     def _x(self, model: str) -> np.ndarray:
         if model not in self.values:
-            raise UnknownNameError(
-                f"no model {model!r}{suggest(str(model), list(self.values))}; there are "
-                f"{', '.join(self.values)}"
-            )
+            raise UnknownNameError(f"no model {model!r}{suggest(str(model), list(self.values))}")
         return self.values[model]
 
     def _errors(self, records: Sequence[Record]) -> pandas.DataFrame:
         import pandas
 
-        y = np.concatenate([measured(self.columns, r) for r in records])
-        found = predicted(self.columns, records, list(self.values.values()))
+        y, left = self._left(records)
         table = {"torque": y.std(axis=0)}
-        for k, model in enumerate(self.values):
-            left = y - np.concatenate([each[k] for each in found])
-            table[model] = np.sqrt(np.mean(left**2, axis=0))
+        table |= {model: np.sqrt(np.mean(x**2, axis=0)) for model, x in left.items()}
         made = pandas.DataFrame(table, index=pandas.Index(self.columns.rows, name="joint"))
         made.loc["all"] = np.sqrt((made**2).mean())
         return made

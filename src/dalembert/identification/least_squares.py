@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalembert.identification.accumulate import Rows, triangle, upper
+from dalembert.identification.accumulate import Rows, triangle
 from dalembert.model.frozen import Frozen
 
 STEPS = 4  # of weights: they settle in two or three
@@ -78,7 +78,7 @@ def whitened(
         wide = np.zeros((len(R), size + 1))
         wide[:, where], wide[:, size] = R[:, :-1], R[:, -1]
         stacked.append(wide / sigma)
-    R = upper(np.concatenate([*stacked, np.zeros((size + 1, size + 1))]))
+    R = np.asarray(np.linalg.qr(np.vstack([*stacked, np.zeros((size + 1, size + 1))]), mode="r"))
     return R[:size, :size], R[:size, size]
 
 

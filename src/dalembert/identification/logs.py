@@ -11,12 +11,15 @@ import numpy as np
 
 from dalembert.errors import IdentificationError, SettingError
 from dalembert.identification.accumulate import cut
-from dalembert.identification.preparing import prepare
+from dalembert.identification.columns import may_be_passive
+from dalembert.identification.preparing import arrays_of, prepare
 from dalembert.identification.record import Record
+from dalembert.simulation.log_units import in_si
 from dalembert.systems.system import System
 
 ENOUGH = 30_000  # samples by which a filter is chosen
-STILL = 5.0  # deviations of its noise: a velocity that never is larger is none
+STILL = 2e-3  # rad or m: less is no motion
+NOISE = 5.0  # deviations of its noise: a velocity that never is larger is none
 
 
 def logs_of(system: System, log: Any) -> tuple[Any, ...]:
@@ -27,12 +30,17 @@ def logs_of(system: System, log: Any) -> tuple[Any, ...]:
         return (read_log(log, system),)
     if isinstance(log, list | tuple):
         return tuple(each for one in log for each in logs_of(system, one))
-    if not isinstance(log, Record) and not hasattr(log, "data_vars"):
+    if isinstance(log, Record):
+        return (log,)
+    if not hasattr(log, "data_vars"):
         raise IdentificationError(
             f"a log is an xarray.Dataset (dl.read_log, dl.simulate), a path, or a list of them, "
             f"not {type(log).__name__}"
         )
-    return (log,)
+    made, kinds = system.dynamics, system.kinds
+    q = dict(zip(made.coordinates, kinds.q, strict=True))
+    v = dict(zip(made.velocities, kinds.v, strict=True))
+    return (in_si(log, {"q": q, "qd": v, "tau": v}),)
 
 
 def records_of(
@@ -45,19 +53,44 @@ def records_of(
     return tuple(found)
 
 
+def driven_in(system: System, logs: Sequence[Any]) -> np.ndarray:
+    """(nv,) bool: joints that have a drive.
+
+    Those of a serial arm all have one; a joint of a closed chain or of a floating robot does where a
+    torque that is not always zero was recorded.
+    """
+    torques = [arrays_of(system, log)[2] for log in logs]
+    recorded = np.any([np.nan_to_num(tau).any(axis=0) for tau in torques], axis=0)
+    return np.asarray(recorded | (not may_be_passive(system)))
+
+
+def moving_in(system: System, logs: Sequence[Any]) -> np.ndarray:
+    """(nv,) bool: velocities along which some log moves."""
+    moved = np.zeros(system.nv, dtype=bool)
+    for log in logs:
+        q = _whole(arrays_of(system, log)[1])
+        moved |= np.ptp(system.difference(q[:1], q), axis=0) > STILL if len(q) else False
+    return moved
+
+
+def starts_of(system: System, logs: Sequence[Any]) -> np.ndarray:
+    """(logs, nq) the first configuration of each log."""
+    return np.concatenate([_whole(arrays_of(system, log)[1])[:1] for log in logs])
+
+
+def _whole(q: np.ndarray) -> np.ndarray:
+    return q[np.isfinite(q).all(axis=1)]
+
+
 def part_of(logs: Sequence[Any], held_out: Any) -> tuple[Any, ...]:
     """The beginning of one log, none of it held out: enough to choose a filter by."""
-    rows = np.array([_rows(log) for log in logs])
+    rows = np.array([len(log.t if isinstance(log, Record) else log.time) for log in logs])
     share = float(held_out) if is_share(held_out) and held_out is not None else 0.0
     fitted = np.clip((1.0 - share) * rows.sum() - (np.cumsum(rows) - rows), 0, rows).astype(int)
     most = int(np.argmax(fitted))
     part = slice(0, min(ENOUGH, int(fitted[most])))
     log = logs[most]
     return (cut(log, part) if isinstance(log, Record) else log.isel(time=part),)
-
-
-def _rows(log: Any) -> int:
-    return len(log.t) if isinstance(log, Record) else int(log.sizes["time"])
 
 
 def is_share(held_out: Any) -> bool:
@@ -103,20 +136,8 @@ def still_joints(system: System, records: Sequence[Record]) -> tuple[str, ...]:
     """Velocities that are nothing but noise in every record."""
     names, moved = system.dynamics.velocities, np.zeros(system.nv, dtype=bool)
     for record in records:
-        moved |= np.abs(record.qd).max(axis=0) > STILL * record.rate_noise
+        moved |= np.abs(record.qd).max(axis=0) > NOISE * record.rate_noise
     return tuple(name for name, moves in zip(names, moved, strict=True) if not moves)
-
-
-def at_rest(records: Sequence[Record], joints: Sequence[int]) -> tuple[Record, ...]:
-    """The records with the noise of these joints' motion taken away: they stand where they are."""
-    if not joints:
-        return tuple(records)
-    made = []
-    for record in records:
-        q, qd, qdd = (np.array(x) for x in (record.q, record.qd, record.qdd))
-        q[:, joints], qd[:, joints], qdd[:, joints] = q[:, joints].mean(axis=0), 0.0, 0.0
-        made.append(replace(record, q=q, qd=qd, qdd=qdd))
-    return tuple(made)
 
 
 def without_dither(system: System, *parts: tuple[Record, ...]) -> tuple[tuple[Record, ...], ...]:
@@ -125,4 +146,13 @@ def without_dither(system: System, *parts: tuple[Record, ...]) -> tuple[tuple[Re
         return parts
     still = still_joints(system, parts[0])
     joints = [k for k, name in enumerate(system.dynamics.velocities) if name in still]
-    return tuple(at_rest(part, joints) for part in parts)
+    if not joints:
+        return parts
+
+    def at_rest(record: Record) -> Record:
+        """Without the noise of these joints' motion: they stand where they are."""
+        q, qd, qdd = (np.array(x) for x in (record.q, record.qd, record.qdd))
+        q[:, joints], qd[:, joints], qdd[:, joints] = q[:, joints].mean(axis=0), 0.0, 0.0
+        return replace(record, q=q, qd=qd, qdd=qdd)
+
+    return tuple(tuple(map(at_rest, part)) for part in parts)

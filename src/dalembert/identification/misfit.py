@@ -4,6 +4,9 @@ Of a few hundred samples only the moments Wᵀ W, Wᵀ y, yᵀ y are kept, per e
 one x; its weights are found from what it leaves, so that one joint that contradicts the others stands
 alone with its misfit. Each equation is also fitted on its own, which it is easily even where all is
 wrong: only what both say together means something.
+
+`delay_of` says how far torques lag behind motion: by the shift at which one set of numbers explains
+them best.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ OUTLIER = 7.0  # times the median deviation from the median
 UNSEEN = 1e-10  # in WᵀW of columns of unit length: less shows nothing
 ROUNDS = 4  # of weights
 LEAST = 0.01  # of the torque: a smaller misfit gives no more weight
+LATEST = 0.15  # s that are tried, forward and backward
+TRIED = 30  # shifts each way
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,26 +94,14 @@ def equations(columns: Any, record: Record) -> Equations:
     return Equations(W[:, :, columns.free], y - known, y.std(axis=0))
 
 
-def moments(made: Equations, noise: np.ndarray) -> Moments:
-    """Of columns and torques; `noise` (rows,)."""
-    by_row = np.ascontiguousarray(made.W.transpose(1, 0, 2))  # (rows, n, p)
-    return _of_torques(np.stack([block.T @ block for block in by_row]), by_row, made, noise)
-
-
-def with_torques(before: Moments, made: Equations, noise: np.ndarray) -> Moments:
-    """The same columns with other torques."""
-    return _of_torques(before.gram, made.W.transpose(1, 0, 2), made, noise)
-
-
-def _of_torques(
-    gram: np.ndarray, by_row: np.ndarray, made: Equations, noise: np.ndarray
-) -> Moments:
-    y = made.y
-    return Moments(gram, _cross(by_row, y), (y**2).sum(axis=0), made.spread, noise, len(y))
-
-
-def _cross(by_row: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.stack([block.T @ y[:, j] for j, block in enumerate(by_row)])
+def moments(made: Equations, noise: np.ndarray, gram: np.ndarray | None = None) -> Moments:
+    """Of columns and torques; `noise` (rows,), and WᵀW where it is known."""
+    by_row, y = made.W.transpose(1, 0, 2), made.y  # (rows, n, p)
+    if gram is None:
+        by_row = np.ascontiguousarray(by_row)
+        gram = np.stack([block.T @ block for block in by_row])
+    cross = np.stack([block.T @ y[:, j] for j, block in enumerate(by_row)])
+    return Moments(gram, cross, (y**2).sum(axis=0), made.spread, noise, len(y))
 
 
 def _solved(gram: np.ndarray, cross: np.ndarray) -> np.ndarray:
@@ -130,11 +123,6 @@ def looked_at(records: Sequence[Record], margin: int = 0) -> Record:
     return replace(records[0], **joined)
 
 
-def torques_later(records: Sequence[Record], shift: int, margin: int) -> np.ndarray:
-    """(n, nv) torques as those of `looked_at`, taken `shift` samples later."""
-    return _means(records, "tau", shift, margin)
-
-
 def _means(records: Sequence[Record], name: str, shift: int, margin: int) -> np.ndarray:
     """Means of one quantity over a bell about the samples that are looked at."""
     bell = _bell(records)
@@ -146,16 +134,12 @@ def _means(records: Sequence[Record], name: str, shift: int, margin: int) -> np.
     for record, begin, end in zip(records, np.cumsum([0, *ends]), ends, strict=False):
         own = chosen[(chosen >= begin) & (chosen < begin + end)] - begin + margin
         near = getattr(record, name)[own[:, None] + offsets]
-        near = _sane(near) if name == "tau" else near
+        if name == "tau" and near.shape[1] >= 5:  # those far off their neighbours are brought back
+            middle = np.median(near, axis=1, keepdims=True)
+            far = OUTLIER * np.median(np.abs(near - middle), axis=1, keepdims=True)
+            near = np.clip(near, middle - far, middle + far)
         found.append(np.einsum("k,nk...->n...", bell, near))
     return np.concatenate(found)
-
-
-def _sane(near: np.ndarray) -> np.ndarray:
-    """Samples (n, window, nv) with those far off their neighbours brought back to them."""
-    middle = np.median(near, axis=1, keepdims=True)
-    far = OUTLIER * np.median(np.abs(near - middle), axis=1, keepdims=True)
-    return np.clip(near, middle - far, middle + far) if near.shape[1] >= 5 else near
 
 
 def _bell(records: Sequence[Record]) -> np.ndarray:
@@ -194,3 +178,49 @@ def _each(records: Sequence[Record]) -> np.ndarray:
     several = [np.abs(np.diff(r.tau, n=2, axis=0)) for r in records]
     middle = np.median(np.nan_to_num(np.concatenate(several)), axis=0)
     return np.asarray(middle / (0.6745 * np.sqrt(6.0)))
+
+
+def delay_of(columns: Any, records: Sequence[Record], made: Moments) -> tuple[float, float, float]:
+    """(delay of a log, s, misfit now, misfit without it); negative where torques lead.
+
+    By the least misfit over shifts and a parabola through its neighbours.
+
+    Weights are those of the fit without shift, so that one factorisation serves all shifts.
+    """
+    rate = records[0].rate
+    step = max(1, round(LATEST * rate / TRIED))
+    most = min(TRIED, min(len(r.t) for r in records) // (4 * step))
+    shifts = step * np.arange(-most, most + 1)
+    if most < 1:
+        return 0.0, 1.0, 1.0
+    least = _misfits(columns, records, made, shifts)
+    k = int(np.argmin(least))
+    if 0 < k < len(shifts) - 1 and step > 1:  # finer, between the neighbours
+        shifts = np.arange(shifts[k - 1], shifts[k + 1] + 1, max(1, step // 8))
+        least = _misfits(columns, records, made, shifts, margin=step * most)
+        k = int(np.argmin(least))
+    at = float(shifts[k])
+    if 0 < k < len(shifts) - 1:
+        before, here, after = least[k - 1 : k + 2]
+        curved = before - 2.0 * here + after
+        at += 0.5 * (before - after) / curved * (shifts[1] - shifts[0]) if curved > 0.0 else 0.0
+    now = _misfits(columns, records, made, np.array([0]), margin=step * most)[0]
+    return at / rate, float(now), float(least[k])
+
+
+def _misfits(
+    columns: Any, records: Sequence[Record], made: Moments, shifts: np.ndarray, margin: int = 0
+) -> np.ndarray:
+    """Σ_j w_j² |y_j − W_j x|² at its least over x, for torques taken `shifts` samples later."""
+    margin = max(margin, int(np.abs(shifts).max()))
+    here = looked_at(records, margin)
+    W = columns.evaluate(here)
+    known = W[:, :, ~columns.free] @ columns.values[~columns.free]
+    weight = 1.0 / np.maximum(made.left(made.shared), LEAST * made.spread + 1e-300)
+    A = (W[:, :, columns.free] * weight[:, None]).reshape(-1, int(columns.free.sum()))
+    length = np.linalg.norm(A, axis=0)
+    U, s, _ = np.linalg.svd(A / np.where(length > 0.0, length, 1.0), full_matrices=False)
+    seen = U[:, s > UNSEEN**0.5 * s[0]]
+    later = (here.sharing(tau=_means(records, "tau", int(shift), margin)) for shift in shifts)
+    y = np.stack([((columns.measured(r) - known) * weight).ravel() for r in later])
+    return np.asarray((y**2).sum(axis=1) - ((y @ seen) ** 2).sum(axis=1))

@@ -114,11 +114,6 @@ def above(found: Spectrum) -> np.ndarray:
     return np.repeat(mean > SEEN * found.floor, sizes, axis=0) & (faster >= found.lines)
 
 
-def moves(found: Spectrum) -> np.ndarray:
-    """(n,) whether there is more than noise in each position."""
-    return np.asarray(above(found).any(axis=0))
-
-
 def step_of(x: np.ndarray) -> float:
     """The step of which all numbers x (n,) are multiples, up to an offset; 0 where there is none.
 

@@ -53,7 +53,12 @@ def spikes_of(left: Sequence[np.ndarray], rounding: np.ndarray | float = 0.0) ->
     found = [np.zeros_like(x) for x in left]
     for x, spikes in zip(left, found, strict=True):
         for j in range(x.shape[1]):
-            row = _suspects(x[:, j], 0.5 * most[j])
+            # suspects, few where all is well: far off the mean of those around them
+            width = min(WINDOW, len(x))
+            whole = len(x) // width * width
+            means = np.repeat(x[:whole, j].reshape(-1, width).mean(axis=1), width)
+            means = np.pad(means, (0, len(x) - whole), mode="edge")
+            row = np.flatnonzero(np.abs(x[:, j] - means) > 0.5 * most[j])
             apart = x[row, j] - _median(x[:, j], row)
             spikes[row, j] = np.where(np.abs(apart) > most[j], apart, 0.0)
     return found
@@ -75,15 +80,6 @@ def _level(left: Sequence[np.ndarray]) -> np.ndarray:
         row = np.linspace(0, len(x) - 1, min(len(x), ENOUGH)).astype(int)
         apart.append(np.stack([y[row] - _median(y, row) for y in x.T], axis=1))
     return np.asarray(PER_DEVIATION * np.median(np.abs(np.concatenate(apart)), axis=0))
-
-
-def _suspects(x: np.ndarray, far: float) -> np.ndarray:
-    """Rows that are more than `far` off the mean of those around them; few, where all is well."""
-    width = min(WINDOW, len(x))
-    whole = len(x) // width * width
-    means = np.repeat(x[:whole].reshape(-1, width).mean(axis=1), width)
-    means = np.concatenate([means, np.full(len(x) - whole, means[-1])])
-    return np.flatnonzero(np.abs(x - means) > far)
 
 
 def _median(x: np.ndarray, rows: np.ndarray) -> np.ndarray:

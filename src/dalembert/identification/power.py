@@ -21,8 +21,7 @@ import numpy as np
 from dalembert.errors import IdentificationError
 from dalembert.identification.accumulate import Rows, cut
 from dalembert.identification.base import Base
-from dalembert.identification.columns import Columns
-from dalembert.identification.friction_columns import KINDS
+from dalembert.identification.columns import KINDS, Columns
 from dalembert.identification.record import Record
 
 BLOCK = 8192  # samples whose columns are made at once
@@ -139,8 +138,7 @@ def _parts(record: Record, width: int, hop: int) -> Iterator[Record]:
 def _require_balance(columns: Columns) -> None:
     system = columns.system
     made = system.dynamics.bound()
-    rest = made.at(system.neutral(), np.zeros(system.nv), 0.0)  # A q̇ = b, h' = A q̇ − b
-    if made.moving or np.any(rest.b):
+    if made.moving or (made.rows and not made.resting):  # A q̇ = b ≠ 0
         raise IdentificationError(
             f"{system.name}: its constraints move and do work, so that power does not say what the "
             "inertias are; take method='inverse_dynamics'"

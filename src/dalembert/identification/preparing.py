@@ -1,9 +1,13 @@
-"""From a log to records: even rates, positions filtered without delay, their derivatives, torques."""
+"""From a log to records: even rates, positions filtered without delay, their derivatives, torques.
+
+A log is cut where nothing was recorded; each stretch has an even rate.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +16,7 @@ from dalembert.identification.columns import may_be_passive
 from dalembert.identification.noise import (
     HIGHEST,
     Spectrum,
+    above,
     best_cutoff,
     rate_gain,
     rounding_of,
@@ -19,17 +24,197 @@ from dalembert.identification.noise import (
     step_of,
 )
 from dalembert.identification.record import Record
-from dalembert.identification.stretches import SHORTEST, Stretch, rate_of, stretches
-from dalembert.simulation.log_rates import curve, manifold_rates, rates
+from dalembert.simulation.log_rates import continuous, curve, manifold_rates, rates
 from dalembert.simulation.log_repair import repaired
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
     import xarray
 
+GAP = 5.5  # usual steps between rows: a longer pause is bridged, or ends a stretch
+BRIDGED = 0.05  # s of a pause that is bridged
+NEAR = 20  # rows on either side of a pause, and as many as are missing, through which it is
+EVEN = 0.02  # of a step that stamps may be off an even rate and count as even
+JITTER = 0.5  # of the noise: even times that leave less than that are the true ones
+PROBED = 20_000  # rows by which stamps are judged
+SHORTEST = 50  # rows of a stretch
 RINGING = 1.5  # 1/cut-off that are cut off at both ends of a stretch
 BETTER = 0.5  # of the noise of the derivative that a recorded velocity may have to be taken
+NOT_USED = "not used"  # the last words of what is said of a velocity that is discarded
 AGREES = 2e-3  # of its size that a recorded velocity may be off the derivative, beside noise
+
+
+class Stretch(NamedTuple):
+    """Rows without a pause, as recorded but at an even rate."""
+
+    t: np.ndarray
+    q: np.ndarray
+    tau: np.ndarray
+    qd: np.ndarray | None  # where velocities were recorded
+    said: tuple[str, ...]
+
+
+def stretches(
+    system: System,
+    t: np.ndarray,
+    x: np.ndarray,
+    shift: np.ndarray,
+    velocities: bool,
+) -> tuple[list[Stretch], list[str]]:
+    """The log cut where nothing was recorded; parts too short for a fit are left out, and said."""
+    steps = np.diff(t)
+    usual = float(np.median(steps))
+    if np.mean(steps > GAP * usual) > 0.1:  # rows came in bursts
+        usual = float(np.mean(steps))
+    nq, nv = system.nq, system.nv
+    t, x, said = _bridged(t, np.hstack([continuous(system, x[:, :nq]), x[:, nq:]]), usual)
+    steps = np.diff(t)
+    pauses = np.flatnonzero(steps > GAP * usual)
+    ends = [0, *(pauses + 1), len(t)]
+    parts = [slice(a, b) for a, b in pairwise(ends)]
+    if len(pauses):
+        said.append(
+            f"{len(pauses)} pauses of up to {steps.max():.3g} s, where {usual:.3g} s is usual: cut "
+            f"into {len(parts)} stretches"
+        )
+    kept = [p for p in parts if p.stop - p.start >= SHORTEST]
+    if len(kept) < len(parts):
+        rows = len(t) - sum(p.stop - p.start for p in kept)
+        said.append(
+            f"{len(parts) - len(kept)} stretches of less than {SHORTEST} rows left out, {rows} rows"
+        )
+    if not kept:
+        raise IdentificationError(
+            f"no stretch of {SHORTEST} rows is without a pause of more than {GAP * usual:.3g} s"
+        )
+    found = []
+    for p in kept:
+        q, tau = x[p, :nq], x[p, nq : nq + nv]
+        found.append(_even(t[p], q, tau, x[p, nq + nv :] if velocities else None, usual, shift))
+    return found, said
+
+
+def _bridged(
+    t: np.ndarray, x: np.ndarray, usual: float
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """(t, x, what was done) with rows in short pauses: a cubic through a few rows on either side.
+
+    A spline through single noisy rows would swing in a pause of many steps; this does not.
+    """
+    steps = np.diff(t)
+    short = np.flatnonzero((steps > GAP * usual) & (steps <= BRIDGED))
+    added_t, added_x = [t], [x]
+    for k in short:
+        count = round(steps[k] / usual) - 1
+        inside = t[k] + steps[k] * np.arange(1, count + 1) / (count + 1)
+        near = slice(max(0, k + 1 - NEAR - count), k + 1 + NEAR + count)
+        beside = np.abs(t[near] - inside.mean()) < BRIDGED + 2.0 * steps[k]
+        middle, reach = inside.mean(), steps[k]
+        cubic = np.vander((t[near][beside] - middle) / reach, 4)
+        fitted = np.linalg.lstsq(cubic, x[near][beside], rcond=None)[0]
+        added_t.append(inside)
+        added_x.append(np.vander((inside - middle) / reach, 4) @ fitted)
+    if not len(short):
+        return t, x, []
+    whole, rows = np.concatenate(added_t), np.concatenate(added_x)
+    order = np.argsort(whole, kind="stable")
+    said = f"{len(short)} pauses of up to {steps[short].max():.3g} s bridged by cubics"
+    return whole[order], rows[order], [said]
+
+
+def _even(
+    t: np.ndarray,
+    q: np.ndarray,
+    tau: np.ndarray,
+    qd: np.ndarray | None,
+    step: float,
+    shift: np.ndarray,
+) -> Stretch:
+    """A stretch at an even rate: as it is, with its stamps straightened, or on a spline."""
+    said: tuple[str, ...] = ()
+    even = _line(np.arange(len(t)), t)
+    if _uneven(t, even, step):
+        straight = _straightened(t, step)
+        grid = np.linspace(t[0], t[-1], max(round((t[-1] - t[0]) / step), 1) + 1)
+        if straight is not None and _smoother(straight, t, q, grid):
+            jitter = _off(t, straight)
+            said = (
+                f"stamps are off an even rate by {jitter:.3g} s, but the motion is smoother without "
+                "that: taken as even",
+            )
+            t, even = straight, _line(np.arange(len(t)), straight)
+    if _uneven(t, even, step):
+        grid = np.linspace(t[0], t[-1], max(round((t[-1] - t[0]) / step), 1) + 1)
+        said += (f"uneven stamps: resampled at {rate_of(grid):.6g} Hz on a spline",)
+        qd = None if qd is None else curve(t, qd)(grid)
+        return Stretch(grid, curve(t, q)(grid), _shifted(t, tau, grid, shift), qd, said)
+    return Stretch(even, q, _shifted(even, tau, even, shift) if shift.any() else tau, qd, said)
+
+
+def _uneven(t: np.ndarray, even: np.ndarray, step: float) -> bool:
+    return _off(t, even) > EVEN * step or float(np.abs(t - even).max()) > 0.5 * step
+
+
+def _off(t: np.ndarray, even: np.ndarray) -> float:
+    return float(np.sqrt(np.mean((t - even) ** 2)))
+
+
+def _straightened(t: np.ndarray, step: float) -> np.ndarray | None:
+    """Times of rows that were taken at an even rate but stamped late or early; None if they drift.
+
+    Rows may be missing. The line through the stamps is drawn through twice as many rows each time,
+    each row at the slot nearest to where the line so far expects it.
+    """
+    slots, count = np.arange(len(t)), min(64, len(t))
+    found = np.polynomial.Polynomial.fit(slots[:count], t[:count], 1).convert()
+    while True:
+        slots = np.round((t - found.coef[0]) / found.coef[1]).astype(int)
+        found = np.polynomial.Polynomial.fit(slots[:count], t[:count], 1).convert()
+        if count == len(t):
+            break
+        count = min(2 * count, len(t))
+    for places in (slots, np.arange(len(t))):
+        line = _line(places, t)
+        parts = np.array_split(t - line, max(1, len(t) // 200))
+        drift = max(abs(float(part.mean())) for part in parts)
+        if (np.diff(places) > 0).all() and drift < 0.3 * step:
+            return line
+    return None
+
+
+def _smoother(straight: np.ndarray, t: np.ndarray, q: np.ndarray, grid: np.ndarray) -> bool:
+    """Whether positions have much less noise at straightened times than at stamped ones."""
+    rate = rate_of(grid)
+    start = max(0, (len(t) - PROBED) // 2)  # a part in the middle tells
+    own = slice(start, start + PROBED)
+    inside = grid[(grid >= t[own][0]) & (grid <= t[own][-1])]
+    floors = [spectrum(curve(at[own], q[own])(inside), rate) for at in (straight, t)]
+    moving = above(floors[0]).any(axis=0)
+    ratio = floors[0].floor[moving] / np.maximum(floors[1].floor[moving], 1e-300)
+    return bool(moving.any() and np.median(ratio) < JITTER**2)
+
+
+def _line(slots: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """The even times nearest to t, at these slots: the line of least squares."""
+    s, middle = slots - slots.mean(), t.mean()
+    return middle + s * (s @ (t - middle) / (s @ s))
+
+
+def _shifted(t: np.ndarray, tau: np.ndarray, at: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Torques as recorded `shift` after `at`: a cubic spline through their rows; ends are held."""
+    from scipy.interpolate import make_interp_spline
+
+    if not shift.any():
+        return make_interp_spline(t, tau, k=3)(at)
+    late = [np.clip(at + s, t[0], t[-1]) for s in shift]
+    return np.column_stack(
+        [make_interp_spline(t, y, k=3)(a) for a, y in zip(late, tau.T, strict=True)]
+    )
+
+
+def rate_of(t: np.ndarray) -> float:
+    """Rows per second of even times."""
+    return float((len(t) - 1) / (t[-1] - t[0]))
 
 
 def prepare(
@@ -54,15 +239,21 @@ def prepare(
     >>> bool(abs(record.qdd[:, 0] + np.sin(record.t)).max() < 0.02), record.resolution.round(9)
     (True, array([0.0001]))
     """
-    t, q, tau, qd = _arrays(system, log)
+    t, q, tau, qd = arrays_of(system, log)
     said = str(log.attrs.get("preparation", "")).splitlines()
+    if _is_recorded(log, "qdd"):
+        said.append(
+            "recorded accelerations are not used: q̈ is the derivative of filtered positions"
+        )
     parts = [q, tau] if qd is None else [q, tau, qd]
     t, x, _, done = repaired(t, np.hstack(parts), q.shape[1])
     _require_rows(log, t, "whole rows")
     resolution = np.array([step_of(x[:, k]) for k in range(q.shape[1])])
     shift = np.broadcast_to(np.asarray(delay, float), (tau.shape[1],))
     pieces, lost = stretches(system, t, x, shift, qd is not None)
-    said += done + lost + _of_delay(shift)
+    said += done + lost
+    if shift.any():
+        said.append(f"torques taken {shift.max():.4g} s earlier")
     longest = max(pieces, key=lambda s: len(s.t))
     rate = rate_of(longest.t)
     noise = spectrum(longest.q, rate, resolution)
@@ -78,20 +269,20 @@ def prepare(
     return found
 
 
-def _arrays(
-    system: System, log: xarray.Dataset
+def arrays_of(
+    system: System, log: xarray.Dataset | Record
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
     """(t, q, tau, recorded q̇ or None), in the order of the system's joints."""
+    if isinstance(log, Record):
+        return log.t, log.q, log.tau, log.qd
     where = log.attrs.get("source", "the log")
     made = system.dynamics
     for quantity, what in (("q", "positions"), ("tau", "torques")):
         if quantity not in log:
             raise IdentificationError(f"{where} has no {what} {quantity!r}; a fit needs them")
-    recorded = log.attrs.get("recorded")
-    own = "qd" in log and (recorded is None or "qd" in str(recorded).split(", "))
-    wanted = {"q": made.coordinates, "tau": made.velocities} | (
-        {"qd": made.velocities} if own else {}
-    )
+    wanted = {"q": made.coordinates, "tau": made.velocities}
+    if _is_recorded(log, "qd"):
+        wanted["qd"] = made.velocities
     found = {}
     for quantity, names in wanted.items():
         values = log[quantity]
@@ -113,26 +304,23 @@ def _arrays(
         stamps = (stamps - stamps[0]) / np.timedelta64(1, "s")
     t = stamps.astype(float)
     _require_rows(log, t, "rows")
-    return t, found["q"], _driven(system, found["tau"], where), found.get("qd")
-
-
-def _driven(system: System, tau: np.ndarray, where: str) -> np.ndarray:
-    """Torques with zeros for joints that were never measured, where these may be passive."""
-    never = np.isnan(tau).all(axis=0)
+    never = np.isnan(found["tau"]).all(axis=0)
     if never.any() and not never.all() and not may_be_passive(system):
-        names = [name for name, x in zip(system.dynamics.velocities, never, strict=True) if x]
-        raise IdentificationError(f"{where} has no torque of {', '.join(names)}; a fit needs it")
-    return np.where(never, 0.0, tau)
+        unknown = ", ".join(np.array(made.velocities)[never])
+        raise IdentificationError(f"{where} has no torque of {unknown}; a fit needs it")
+    return t, found["q"], np.where(never, 0.0, found["tau"]), found.get("qd")
+
+
+def _is_recorded(log: xarray.Dataset, quantity: str) -> bool:
+    """Whether a log has a quantity that was measured, not derived by `read_log`."""
+    recorded = log.attrs.get("recorded")
+    return quantity in log and (recorded is None or quantity in str(recorded).split(", "))
 
 
 def _require_rows(log: xarray.Dataset, t: np.ndarray, what: str) -> None:
     if len(t) < SHORTEST:
         where = log.attrs.get("source", "the log")
         raise IdentificationError(f"{where} has {len(t)} {what}; a fit needs at least {SHORTEST}")
-
-
-def _of_delay(shift: np.ndarray) -> list[str]:
-    return [f"torques taken {shift.max():.4g} s earlier"] if shift.any() else []
 
 
 def _cutoff(cutoff: float | None, noise: Spectrum) -> tuple[float, str]:
@@ -170,7 +358,10 @@ def _record(
         return None
     q, qd, qdd = rates(system, part.t, part.q, lowpass)
     deviation = np.sqrt(noise.floor * 0.5 * noise.rate)
-    per = _per_coordinate(system, q[len(q) // 2])  # (nv, nq)
+    per = np.eye(system.nq)  # (nv, nq): how velocities grow with rates of coordinates
+    if system.nq != system.nv:
+        middle = np.tile(q[len(q) // 2], (system.nq, 1))
+        per = manifold_rates(system, middle, per).T
     rate_noise = np.sqrt(per**2 @ deviation**2) * rate_gain(rate, cutoff)
     inner = slice(ends, len(part.t) - ends)
     if part.qd is not None:
@@ -207,16 +398,9 @@ def _take_recorded(
         if off > AGREES * size + 3.0 * np.hypot(rate_noise[k], noise[k]):
             said.append(
                 f"{name}: recorded velocity is off the derivative of its position by {off:.2g}, of "
-                f"{size:.2g}: not used"
+                f"{size:.2g}: {NOT_USED}"
             )
         elif noise[k] < BETTER * rate_noise[k]:
             qd[:, k], qdd[:, k], rate_noise[k] = smooth[:, k], slope[:, k], noise[k]
             said.append(f"{name}: recorded velocity used, with less noise than the derivative")
     return said
-
-
-def _per_coordinate(system: System, q: np.ndarray) -> np.ndarray:
-    """(nv, nq): how velocities grow with rates of coordinates; the identity for plain joints."""
-    if system.nq == system.nv:
-        return np.eye(system.nv)
-    return manifold_rates(system, np.tile(q, (system.nq, 1)), np.eye(system.nq)).T

@@ -40,15 +40,11 @@ def as_matrices(s: np.ndarray) -> np.ndarray:
 
 def _units() -> np.ndarray:
     """P of each of the ten numbers of θ (10, 4, 4): m, h, and the upper entries of the tensor."""
-    found = []
-    for k in range(PER_BODY):
-        unit = np.zeros(PER_BODY)
-        unit[k] = 1.0
-        tensor = np.zeros((3, 3))
-        for (i, j), value in zip(UPPER, unit[4:], strict=True):
-            tensor[i, j] = tensor[j, i] = value
-        found.append(pseudo_inertia_of_moments(unit[0], unit[1:4], tensor))
-    return np.stack(found)
+    tensors = np.zeros((PER_BODY, 3, 3))
+    for k, (i, j) in enumerate(UPPER, 4):
+        tensors[k, i, j] = tensors[k, j, i] = 1.0
+    units = zip(np.eye(PER_BODY), tensors, strict=True)
+    return np.stack([pseudo_inertia_of_moments(x[0], x[1:4], tensor) for x, tensor in units])
 
 
 UNITS = _units()

@@ -60,8 +60,7 @@ def _forms(columns: Columns, shapes: Mapping[str, Any], links: list[str]) -> dic
                 f"shapes: link {link!r} needs a dl.WithinBox or a dl.WithinEllipsoid, "
                 f"not {type(shape).__name__}"
             )
-        place = frames[link]
         pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = place.rotation, place.translation
+        pose[:3, :3], pose[:3, 3] = frames[link].rotation, frames[link].translation
         found[link] = seen_from(shape.forms(), pose)
     return found

@@ -27,8 +27,7 @@ from dalembert.identification.base import Base
 from dalembert.identification.columns import Columns
 from dalembert.identification.rebuilt import around, with_drive
 from dalembert.identification.record import Record
-from dalembert.model.build import with_parameters
-from dalembert.model.model import Drive
+from dalembert.model.model import Drive, with_parameters
 from dalembert.model.parameter import Parameter, expression
 from dalembert.systems.system import System
 

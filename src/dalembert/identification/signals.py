@@ -9,10 +9,11 @@ import numpy as np
 
 from dalembert.identification.columns import may_be_passive
 from dalembert.identification.findings import Finding
+from dalembert.identification.logs import STILL, driven_in
+from dalembert.identification.preparing import NOT_USED
 from dalembert.identification.record import Record
 
 SLOWEST = 5.0  # Hz: fewer samples per second show no motion of an arm
-STILL = 2e-3  # rad or m: less is no motion
 SLOW = 0.05  # rad/s or m/s: slower shows gravity and friction, and no inertia
 SHORT = 2.0  # s
 BEYOND = 0.05  # of its range that a joint may be outside of its limits, and only be named
@@ -39,6 +40,9 @@ def signal_findings(
     for log in logs:
         if not isinstance(log, Record):
             yield from _of_rates(system, log)
+    unused = dict.fromkeys(x for r in records for x in r.said if x.endswith(f": {NOT_USED}"))
+    if unused:
+        yield Finding("; ".join(unused))
     yield from _of_motion(system, records)
     yield from _of_torques(system, logs)
 
@@ -65,7 +69,9 @@ def _of_rates(system: Any, log: Any) -> Iterator[Finding]:
     slope = np.diff(log.q.values, axis=0)[good] / steps[good][:, None]
     mean = 0.5 * (log.qd.values[1:] + log.qd.values[:-1])[good]
     slope, mean = _smooth(slope), _smooth(mean)
-    table = _correlations(mean, slope)
+    a, b = mean - mean.mean(axis=0), slope - slope.mean(axis=0)
+    size = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
+    table = np.divide(a.T @ b, size, out=np.zeros_like(size), where=size > 0.0)
     for j, name in enumerate(names):
         best = int(np.argmax(np.abs(table[j])))
         if best != j and abs(table[j, best]) > 0.95 > 1.05 * abs(table[j, j]):
@@ -75,19 +81,14 @@ def _of_rates(system: Any, log: Any) -> Iterator[Finding]:
             )
             yield Finding(says, wrong=True, joint=name)
         elif abs(table[j, j]) > 0.9:
-            yield from _of_factor(
-                name, float(mean[:, j] @ slope[:, j] / (slope[:, j] @ slope[:, j]))
-            )
-
-
-def _of_factor(name: str, factor: float) -> Iterator[Finding]:
-    if abs(factor - 1.0) < AGREES:
-        return
-    says = f"the recorded velocity of {name!r} is {factor:.4g} times the derivative of its position"
-    for known, meaning in FACTORS:
-        if any(abs(factor / x - 1.0) < 0.2 for x in (known, 1.0 / known)):
-            says += f": {meaning}"
-    yield Finding(says, wrong=abs(factor - 1.0) > DIFFERS, joint=name)
+            factor = float(mean[:, j] @ slope[:, j] / (slope[:, j] @ slope[:, j]))
+            says = f"the recorded velocity of {name!r} is {factor:.4g} times the derivative of its "
+            says += "position"
+            for known, meaning in FACTORS:
+                if any(abs(factor / x - 1.0) < 0.2 for x in (known, 1.0 / known)):
+                    says += f": {meaning}"
+            if abs(factor - 1.0) >= AGREES:
+                yield Finding(says, wrong=abs(factor - 1.0) > DIFFERS, joint=name)
 
 
 def _smooth(x: np.ndarray, most: int = 400) -> np.ndarray:
@@ -95,12 +96,6 @@ def _smooth(x: np.ndarray, most: int = 400) -> np.ndarray:
     size = max(1, len(x) // most)
     whole = x[: len(x) // size * size]
     return whole.reshape(-1, size, x.shape[1]).mean(axis=1)
-
-
-def _correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
-    size = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
-    return np.divide(a.T @ b, size, out=np.zeros_like(size), where=size > 0.0)
 
 
 def _of_motion(system: Any, records: Sequence[Record]) -> Iterator[Finding]:
@@ -118,8 +113,11 @@ def _of_motion(system: Any, records: Sequence[Record]) -> Iterator[Finding]:
             "no joint moves in this log: torques at rest show gravity at most", wrong=True
         )
         return
-    for name, size, top, most in zip(names, ranges, fastest, limit, strict=True):
-        if size < STILL:
+    driven = driven_in(system, records)
+    for name, size, top, most, own in zip(names, ranges, fastest, limit, driven, strict=True):
+        if not own:
+            pass  # the others move it, or need not
+        elif size < STILL:
             says = f"{name!r} never moves (by {size:.2g}): its friction, rotor and inertia are not seen"
             yield Finding(says, joint=name)
         elif top < SLOW:

@@ -36,6 +36,7 @@ from dalembert.identification.shooting import Shooter, Shot, Windows
 from dalembert.identification.solving import Solved
 
 Real = Callable[[Estimate, np.ndarray], np.ndarray]
+Noise = tuple[np.ndarray, np.ndarray]  # deviations (n,) of positions and torques
 
 LENGTHS = (0.8, 0.4, 0.2, 0.1)  # s of a window: the longest that the first fit can follow
 FOLLOWS = 4.0  # times the noise that its motion may be off
@@ -55,13 +56,6 @@ class Refined:
     estimate: Estimate  # β by one step more without demands on bodies, and its whitened problem
     misfits: tuple[float, ...]  # RMS of q̂ − q of every round, beside its noise
     length: float  # s of the windows
-
-
-class Noise(NamedTuple):
-    """Deviations of what was measured."""
-
-    q: np.ndarray  # (n,)
-    tau: np.ndarray  # (n,)
 
 
 class _Round(NamedTuple):
@@ -93,7 +87,9 @@ def by_simulation(
     """
     records = [each if each.raw is None else replace(each, q=each.raw) for each in records]
     shooter, noise = Shooter(columns, base), noise_of(records)
-    for tried in _lengths(records) if length is None else (length,):
+    longest = max(record.t[-1] - record.t[0] for record in records)
+    fitting = [each for each in LENGTHS if each < longest] or [LENGTHS[-1]]
+    for tried in fitting if length is None else (length,):
         windows = _windows(shooter, records, start, tried, held)
         now = _round(shooter, start, windows, noise)
         if now.cost < FOLLOWS:
@@ -149,13 +145,7 @@ def noise_of(records: Sequence[Record]) -> Noise:
             found, NOISELESS * np.maximum(np.ptp(np.concatenate(every), axis=0), 1e-9)
         )
 
-    return Noise(of("q"), of("tau"))
-
-
-def _lengths(records: Sequence[Record]) -> list[float]:
-    """Lengths of windows that the records are long enough for."""
-    longest = max(record.t[-1] - record.t[0] for record in records)
-    return [length for length in LENGTHS if length < longest] or [LENGTHS[-1]]
+    return of("q"), of("tau")
 
 
 def _windows(
@@ -208,14 +198,14 @@ def _whitened(
     def means(x: np.ndarray) -> np.ndarray:
         """(w, parts · n, ·), in units of the means' noise; a mean of k samples has 1/√k of theirs."""
         sums = np.add.reduceat(x, windows.parts[:-1], axis=0)
-        unit = np.sqrt(sizes)[:, None] * noise.q
+        unit = np.sqrt(sizes)[:, None] * noise[0]
         return np.moveaxis(sums / unit[:, None, :, None], 0, 1).reshape(x.shape[1], -1, x.shape[3])
 
     r = means((shot.q - windows.measured)[..., None])
     J0, J, T = (means(x) for x in (shot.by_state, shot.by_base, shot.by_tau))
     # noise of a mean torque, and friction of a wrong sign, which lasts for longer than a sample
     wrong = np.add.reduceat(windows.doubt, windows.parts[:-1], axis=0) / sizes[:, None, None]
-    off = np.sqrt(noise.tau**2 / sizes[:, None, None] + wrong)  # (parts, w, n)
+    off = np.sqrt(noise[1] ** 2 / sizes[:, None, None] + wrong)  # (parts, w, n)
     T = T * np.moveaxis(off, 1, 0).reshape(len(T), 1, -1)
     L = np.linalg.cholesky(np.eye(T.shape[1]) + T @ np.swapaxes(T, 1, 2))
     found = np.linalg.solve(L, np.concatenate([r, J0, J], axis=-1))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import DalembertError, IdentificationError, SettingError
-from dalembert.files import whole
+from dalembert.files import require_regular, whole
 from dalembert.identification import shapes as kinds_of_shapes
 from dalembert.identification.record import Record
 from dalembert.model.frozen import Frozen
@@ -92,42 +92,21 @@ def save(fit: Fit, path: str | PathLike[str]) -> Path:
     return where
 
 
-def refit(path: str | PathLike[str], system: System | None = None) -> Fit:
-    """The fit of a file by `Fit.save`, made again from its inputs and compared with its numbers.
+def load(
+    path: str | PathLike[str], system: System | None = None
+) -> tuple[System, list[Any], dict[str, Any], np.ndarray]:
+    """(prior, logs, keywords of `identify`, base parameters β) of a file by `save`.
 
-    On the same machine with the same versions the numbers are the same to the last bit; what
-    differs by more than a millionth of its deviation is an error. A closed chain is not in the file:
-    give the `system`.
+    `system` is the prior of a closed chain, which the file does not have.
     """
-    from dalembert.identification.identify import identify
-
     where = Path(path)
     arrays, facts = _opened(where)
     try:
-        prior, logs, given = _inputs(arrays, facts, system)
+        return *_inputs(arrays, facts, system), arrays.get("beta", np.zeros(0))
     except DalembertError as error:
         raise IdentificationError(f"{where}: {error}") from None
     except Exception as error:  # a damaged file ends in any class of json, numpy and xarray
-        raise _damaged(where, error) from None
-    try:
-        found = identify(prior, logs, **given)
-    except TypeError as error:
-        raise _damaged(where, error) from None
-    _require_same(where, found, arrays)
-    return found
-
-
-def _require_same(where: Path, found: Fit, arrays: Mapping[str, np.ndarray]) -> None:
-    stored, scale = arrays.get("beta", np.zeros(0)), found.deviations
-    if stored.shape != found.estimate.beta.shape:
-        raise IdentificationError(f"{where}: its base parameters are not those of its robot")
-    seen = np.isfinite(scale) & (scale > 0.0)
-    off = np.abs(stored - found.estimate.beta)[seen] / scale[seen]
-    if not (off <= 1e-6).all():
-        raise IdentificationError(
-            f"{where}: made again, a base parameter is {np.nanmax(off):.2g} deviations off; other "
-            "versions, or a changed file"
-        )
+        raise damaged(where, error) from None
 
 
 def _inputs(
@@ -202,6 +181,7 @@ def _shapes(stored: Any) -> dict[str, Any] | None:
 def _opened(where: Path) -> tuple[dict[str, np.ndarray], Any]:
     """(arrays, facts) of a file that somebody else may have written."""
     try:
+        require_regular(where)
         with zipfile.ZipFile(where) as file:
             size = sum(entry.file_size for entry in file.infolist())
         if size > MAX_BYTES:
@@ -214,12 +194,14 @@ def _opened(where: Path) -> tuple[dict[str, np.ndarray], Any]:
     except IdentificationError:
         raise
     except Exception as error:  # any class of zipfile, zlib, numpy and json
-        raise _damaged(where, error) from None
+        raise damaged(where, error) from None
     return arrays, facts
 
 
-def _damaged(where: Path, error: Exception) -> IdentificationError:
+def damaged(where: Path, error: Exception) -> IdentificationError:
+    """The error of a file that is no stored fit."""
     if isinstance(error, FileNotFoundError):
         return IdentificationError(f"there is no file {where}")
-    reason: Sequence[str] = visible(error)[:200] or type(error).__name__
+    said = getattr(error, "strerror", None) or error
+    reason: Sequence[str] = visible(said)[:200] or type(error).__name__
     return IdentificationError(f"{where} cannot be read as a fit: {reason}")

@@ -22,25 +22,14 @@ from dalembert.text import short
 GEOMETRY = ("a", "alpha", "d", "theta", "joint", "offset", "name")
 INERTIA = ("mass", "com", "inertia")
 DRIVE = (
-    "rotor_inertia",
-    "gear_ratio",
-    "viscous",
-    "coulomb",
-    "viscous_motor",
-    "coulomb_motor",
-    "limits",
-    "velocity_limit",
-    "effort_limit",
-    "stiffness",
-    "rest",
-    "drag",
+    *("rotor_inertia", "gear_ratio", "viscous", "coulomb", "viscous_motor", "coulomb_motor"),
+    *("limits", "velocity_limit", "effort_limit", "stiffness", "rest", "drag"),
 )
 
 
 def links_from_dh(rows: Sequence[Mapping[str, Any]], convention: Any) -> list[Link]:
     """One link per row; see `Robot.from_dh` for the keys of a row."""
-    places = {"standard": _standard, "modified": _modified}
-    if not isinstance(convention, str) or convention not in places:
+    if not isinstance(convention, str) or convention not in ("standard", "modified"):
         raise ModelError(f"convention {short(convention)} must be 'standard' or 'modified'")
     if not isinstance(rows, list | tuple):
         raise ModelError(f"rows must be a list of mappings, not {type(rows).__name__}")
@@ -48,7 +37,7 @@ def links_from_dh(rows: Sequence[Mapping[str, Any]], convention: Any) -> list[Li
     for count, given in enumerate(rows, start=1):
         row = mapping(given, f"DH row {count}")
         kind = _checked_kind(row, f"DH row {count}")
-        origin, frame, offset = places[convention](row, kind, f"DH row {count}")
+        origin, frame, offset = _places(row, kind, convention == "modified", f"DH row {count}")
         joint = Joint(
             kind=kind,
             name=row.get("name", f"joint{count}"),
@@ -79,24 +68,18 @@ def _checked_kind(row: Mapping[str, Any], where: str) -> str:
     return kind
 
 
-def _modified(row: Mapping[str, Any], kind: str, where: str) -> tuple[Any, Any, Any]:
-    """Joint origin Rx(α) Tx(a) and the constant part of Rz Tz; the link frame is the joint's."""
-    a, alpha, d, theta, offset = _geometry(row, where)
-    twist = pose(snap(rotation_x(alpha)), np.stack([a, 0.0, 0.0]))
-    if kind == "revolute":
-        return twist @ pose(None, np.stack([0.0, 0.0, d])), None, theta + offset
-    return twist @ pose(snap(rotation_z(theta)), None), None, d + offset
+def _places(row: Mapping[str, Any], kind: str, modified: bool, where: str) -> tuple[Any, Any, Any]:
+    """(Joint origin, link frame in the moved joint frame, offset of q).
 
-
-def _standard(row: Mapping[str, Any], kind: str, where: str) -> tuple[Any, Any, Any]:
-    """The joint moves at the previous link frame; the link frame is carried at Tz Tx(a) Rx(α)."""
-    a, alpha, d, theta, offset = _geometry(row, where)
-    twist = pose(snap(rotation_x(alpha)), np.stack([a, 0.0, 0.0]))
-    if kind == "revolute":
-        return None, pose(None, np.stack([0.0, 0.0, d])) @ twist, theta + offset
-    return pose(snap(rotation_z(theta)), None), twist, d + offset
-
-
-def _geometry(row: Mapping[str, Any], where: str) -> list[Any]:
+    Modified: the origin is Rx(α) Tx(a) and what is constant of Rz Tz, the link frame the joint's.
+    Standard: the joint moves at the frame of the link before and carries Tz Tx(a) Rx(α).
+    """
     keys = ("a", "alpha", "d", "theta", "offset")
-    return [number(row.get(key, 0.0), f"{where}: DH {key}") for key in keys]
+    a, alpha, d, theta, offset = (number(row.get(k, 0.0), f"{where}: DH {k}") for k in keys)
+    twist = pose(snap(rotation_x(alpha)), np.stack([a, 0.0, 0.0]))
+    turns = kind == "revolute"
+    zero = theta + offset if turns else d + offset
+    still = pose(None, np.stack([0.0, 0.0, d])) if turns else pose(snap(rotation_z(theta)), None)
+    if modified:
+        return twist @ still, None, zero
+    return (None, still @ twist, zero) if turns else (still, twist, zero)

@@ -17,6 +17,7 @@ name = "gear"
 follower = "wheel"
 leader = "crank"
 polynomial = [0.0, -1.5]
+factors = {rocker = 0.5}       # further joints that are added, each times its factor
 
 [[distance]]                   # a rod
 name = "rod"
@@ -26,7 +27,8 @@ length = 0.5
 ```
 
 Extended URDF (Batto, de Matteis and Mansard, 2025) keeps in YAML which frames of a URDF coincide
-(`closed_loop`, each of `type` 6d or 3d) and which joints are of another type than the URDF says.
+(`closed_loop`, each of `type` 6d or 3d; as in Pinocchio, the name of a joint, also of a fixed one, is
+the frame of the link it carries) and which joints are of another type than the URDF says.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ from dalembert.text import short
 PLACES = ("first", "second", "first_xyz", "first_rpy", "second_xyz", "second_rpy")
 PARTS = {
     "loop": ("name", "directions", *PLACES),
-    "coupling": ("name", "follower", "leader", "polynomial"),
+    "coupling": ("name", "follower", "leader", "polynomial", "factors"),
     "distance": ("name", "length", *PLACES),
 }
 WORLD = "world"
@@ -115,10 +117,17 @@ class _Reader:
         what = f"[[{kind}]] {name!r}"
         self._known(table, PARTS[kind], what)
         if kind == "coupling":
-            terms = self._numbers(table.get("polynomial", [0.0, 1.0]), None, f"{what}: polynomial")
+            powers = self._numbers(table.get("polynomial", [0.0, 1.0]), None, f"{what}: polynomial")
             leader = self._word(table, "leader", what) if "leader" in table else None
             follower = self._word(table, "follower", what)
-            return Equality("joint", name, follower, leader, polynomial=terms)
+            given = table.get("factors", {})
+            if not isinstance(given, Mapping):
+                raise self.fail(f"{what}: factors must give a number for every joint they name")
+            factors = tuple(
+                (joint, *self._numbers(x, 1, f"{what}: factor of {joint}"))
+                for joint, x in given.items()
+            )
+            return Equality("joint", name, follower, leader, polynomial=powers, factors=factors)
         ends = [self._word(table, end, what) for end in ("first", "second")]
         held: dict[str, Any] = {
             **{"first": _link(ends[0]), "second": _link(ends[1])},
@@ -185,7 +194,8 @@ def _extended_urdf(data: Any, path: Path) -> LoopsFile:
     if not isinstance(data, Mapping) or not isinstance(data.get("closed_loop"), list):
         raise ImportFileError("an Extended URDF has closed_loop: pairs of frames", path.name)
     pairs = data["closed_loop"]
-    types = [str(word).lower() for word in data.get("type", ["6d"] * len(pairs))]
+    given = data.get("type") or ["6d"] * len(pairs)
+    types = [str(word).lower() for word in given] if isinstance(given, list) else []
     if len(types) != len(pairs) or not set(types) <= {"3d", "6d"}:
         raise ImportFileError('type must be "3d" or "6d" for every closed_loop', path.name)
     made = []
@@ -196,5 +206,9 @@ def _extended_urdf(data: Any, path: Path) -> LoopsFile:
         kind, directions = ("connect", "point") if word == "3d" else ("weld", "weld")
         made.append(Equality(kind, f"{first}_{second}", first, second, directions=directions))
     names, kinds = data.get("joint_name") or [], data.get("joint_type") or []
-    changed = {str(n): str(k).lower() for n, k in zip(names, kinds, strict=False)}
+    if not (isinstance(names, list) and isinstance(kinds, list) and len(names) == len(kinds)):
+        raise ImportFileError(
+            "joint_type must be a list with a type for every joint_name", path.name
+        )
+    changed = {str(n): str(k).lower() for n, k in zip(names, kinds, strict=True)}
     return LoopsFile(tuple(made), kinds=changed)

@@ -28,6 +28,7 @@ def _coupling(given: Equality) -> list[str]:
         *("[[coupling]]", f"name = {_quoted(given.name)}"),
         *(f"follower = {_quoted(given.first or '')}", *leader),
         f"polynomial = {list(given.polynomial)!r}",
+        *(f"factors.{_quoted(joint)} = {factor!r}" for joint, factor in given.factors),
     ]
 
 

@@ -6,33 +6,22 @@ in bytes, and numbers that are not finite take their triangles with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from dalembert.errors import ImportFileError
+from dalembert.importers.mesh_formats import MAX_TEXT, Piece, read_dae, read_obj, read_stl
 from dalembert.importers.mjcf_files import remedy
 from dalembert.importers.xml_read import read_file, shown
-from dalembert.model.looks import Look, Numbers, Places
+from dalembert.model.looks import Look, Places
 
 MAX_BYTES = 96 * 2**20  # of one file
-MAX_TEXT = 48 * 2**20  # of one that is text, which takes many times as much to read
 FURTHEST = 1e4  # m from the origin: a point beyond is a mistake
 UP = 8  # folders up from a robot's file in which its own package is looked for
 _SCHEMES = ("package://", "model://", "file://")
-
-
-class Piece(NamedTuple):
-    """A part of a mesh in one colour: points (n, 3) in m, triangles (k, 3) of their indices."""
-
-    points: np.ndarray
-    triangles: np.ndarray
-    colour: Numbers | None = None
-
-
-Read = Callable[[bytes, Path], list[Piece]]
+_READERS = {".stl": read_stl, ".obj": read_obj, ".dae": read_dae}
 
 
 def read_mesh(look: Look) -> list[Piece]:
@@ -40,12 +29,13 @@ def read_mesh(look: Look) -> list[Piece]:
 
     A file with points but without triangles is the box around them.
     """
-    path = find_mesh(look)
-    reader = _reader(path)
-    name = shown(look.file)
+    path, name = find_mesh(look), shown(look.file)
+    ending = path.suffix.lower()
+    if ending not in _READERS:
+        raise ImportFileError(f"{shown(path.name)} is not drawn: STL, OBJ and DAE are")
     try:
-        most = MAX_BYTES if path.suffix.lower() == ".stl" else MAX_TEXT
-        pieces = reader(read_file(path, most), path)
+        data = read_file(path, MAX_BYTES if ending == ".stl" else MAX_TEXT)
+        pieces = _READERS[ending](data, path)
     except ImportFileError:
         raise
     except (ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError) as error:
@@ -58,17 +48,6 @@ def read_mesh(look: Look) -> list[Piece]:
     if not points:
         raise ImportFileError(f"{name} is broken: no triangle can be read")
     return [box_around(np.concatenate(points))]
-
-
-def _reader(path: Path) -> Read:
-    from dalembert.importers.mesh_dae import read_dae
-    from dalembert.importers.mesh_obj import read_obj
-    from dalembert.importers.mesh_stl import read_stl
-
-    known: dict[str, Read] = {".stl": read_stl, ".obj": read_obj, ".dae": read_dae}
-    if path.suffix.lower() not in known:
-        raise ImportFileError(f"{shown(path.name)} is not drawn: STL, OBJ and DAE are")
-    return known[path.suffix.lower()]
 
 
 def _sound(piece: Piece, scale: np.ndarray) -> Piece:

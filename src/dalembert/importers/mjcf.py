@@ -14,23 +14,32 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
-from dalembert.importers.mjcf_actuators import actuation
-from dalembert.importers.mjcf_compile import compiled
-from dalembert.importers.mjcf_efforts import with_efforts
+from dalembert.importers.mjcf_actuators import actuation, with_efforts
+from dalembert.importers.mjcf_compile import MAX_BODIES, compiled
 from dalembert.importers.mjcf_files import Roots, Trust, require_mujoco
 from dalembert.importers.mjcf_fluid import submerged
-from dalembert.importers.mjcf_limits import MAX_BODIES
 from dalembert.importers.mjcf_looks import looks_of
 from dalembert.importers.mjcf_notes import report
-from dalembert.importers.mjcf_physics import JointForces, disabled
+from dalembert.importers.mjcf_physics import (
+    JointForces,
+    disabled,
+    gravity_compensation,
+    names_of,
+    rotation_of,
+)
 from dalembert.importers.mjcf_tendons import Tendons
 from dalembert.importers.xml_read import LARGEST, Source, read_xml
 from dalembert.model import Joint, Link, Model, build
 from dalembert.model.build import BASE, TOOL
-from dalembert.spatial.quaternions import matrix_from_quaternion
-from dalembert.spatial.rotations import snap
+from dalembert.model.elements import Submerged, Tendon
+from dalembert.model.joint import JOINT_KINDS
+from dalembert.model.notes import Notes
+from dalembert.model.tool import Mount, Tool, default_tool
+from dalembert.spatial.se3 import pose
 
+JOINT_TYPES = ("free", "ball", "slide", "hinge")
 FREE, BALL, SLIDE, HINGE = range(4)  # MuJoCo's mjtJoint
+EQUALITY_OF_JOINTS = 2  # its mjtEq
 _NUMBERS = (
     *("body_pos", "body_quat", "body_mass", "body_ipos", "body_iquat", "body_inertia"),
     *("jnt_pos", "jnt_axis", "qpos0", "dof_armature", "dof_damping", "dof_frictionloss"),
@@ -39,7 +48,7 @@ _NUMBERS = (
     *("tendon_stiffness", "tendon_stiffnesspoly", "tendon_damping", "tendon_dampingpoly"),
     *("tendon_lengthspring", "wrap_prm", "geom_pos", "geom_quat", "geom_size", "geom_fluid"),
 )
-KIND = {FREE: "free", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
+KIND = {kind.mjcf: kind.name for kind in JOINT_KINDS.values()}
 
 
 def model_from_mjcf(
@@ -63,17 +72,23 @@ def model_from_mjcf(
         model = _tree(mujoco, bodies, called, tip)
         tendons = Tendons(mujoco, m, model, bodies.names, bodies.joints)
         shapes = submerged(mujoco, m, model, bodies.names)
-        elements = replace(model.elements, tendons=tendons.found, submerged=shapes)
-        model = replace(model, elements=elements)
+        model = _with_elements(model, tendons.found, shapes)
         driven, undriven = actuation(mujoco, m, model, (bodies.joints, bodies.places))
     except ModelError as error:
         raise ImportFileError(str(error), document.file) from None
     notes = report(mujoco, m, bodies.names, bodies.joints, document.file or "text")
     said = tuple(f"MuJoCo: {' '.join(text.split())}" for text in heard)
     left_open = notes.left_open if loops == "ignore" else ()
-    forces = (*bodies.forces.left_out, *tendons.left_out, *undriven, *dropped.left_out())
+    forces = (
+        *bodies.not_lifted,
+        *bodies.forces.left_out,
+        *tendons.left_out,
+        *undriven,
+        *dropped.left_out(),
+    )
     notes = replace(
         notes,
+        tool=model.notes.tool,
         warnings=(*notes.warnings, *left_open, *said),
         left_out=(*notes.left_out, *forces),
         ignored=(*notes.ignored, *dropped.ignored()),
@@ -83,6 +98,8 @@ def model_from_mjcf(
     if strict and (notes.warnings or notes.left_out):
         lost = [f"{row.what} {row.name!r} is left out: {row.effect}" for row in notes.left_out]
         raise ImportFileError("; ".join([*notes.warnings, *lost]), document.file)
+    # a default that is reported is no fault of the file, also where that must be strict
+    notes = replace(notes, warnings=(*notes.warnings, *model.notes.warnings))
     return with_efforts(m, replace(model, notes=notes, driven_by=driven), bodies.joints)
 
 
@@ -101,9 +118,9 @@ def _tree(mujoco: ModuleType, bodies: _Bodies, name: str, tip: str | None) -> Mo
     """Bodies, joints, frames and gravity."""
     frames = bodies.frames()
     still = _still_links(frames)
-    tool_link, tool = bodies.tool(frames, [link.name for link in still], tip)
+    chosen, tool_link, tool = bodies.tool(frames, [link.name for link in still], tip)
     weightless = disabled(mujoco, bodies.m, "GRAVITY")
-    return build(
+    model = build(
         [*bodies.links(), *still],
         name=name,
         tool=tool,
@@ -112,6 +129,17 @@ def _tree(mujoco: ModuleType, bodies: _Bodies, name: str, tip: str | None) -> Mo
         gravity=np.zeros(3) if weightless else np.array(bodies.m.opt.gravity),
         check_inertias=False,
     )
+    return model.with_notes(Notes(tool=chosen.why, warnings=chosen.warnings))
+
+
+def _with_elements(
+    model: Model, tendons: tuple[Tendon, ...], shapes: tuple[Submerged, ...]
+) -> Model:
+    """The model with tendons, and shapes in a fluid: those that move, and those of the base."""
+    moving, still = (tuple(x for x in shapes if (x.body < 0) is base) for base in (False, True))
+    fixed = replace(model.fixed, elements=replace(model.fixed.elements, submerged=still))
+    elements = replace(model.elements, tendons=tendons, submerged=moving)
+    return replace(model, elements=elements, fixed=fixed)
 
 
 def _mujoco() -> ModuleType:
@@ -119,7 +147,7 @@ def _mujoco() -> ModuleType:
         import mujoco
     except ImportError:
         raise ImportError(
-            "reading MJCF needs the package mujoco: pip install 'dalembert[mjcf]'"
+            "reading MJCF needs the package mujoco: pip install mujoco (the extra [mjcf])"
         ) from None
     return mujoco
 
@@ -143,19 +171,21 @@ class _Bodies:
     def __init__(self, mujoco: ModuleType, m: Any) -> None:
         self.m = m
         self.limited = not disabled(mujoco, m, "LIMIT", "CONSTRAINT")
-        self.names = _names(mujoco, m, mujoco.mjtObj.mjOBJ_BODY, m.nbody, "body")
-        self.joints = _names(mujoco, m, mujoco.mjtObj.mjOBJ_JOINT, m.njnt, "joint")
-        self.sites = _names(mujoco, m, mujoco.mjtObj.mjOBJ_SITE, m.nsite, "site")
-        numerics = _names(mujoco, m, mujoco.mjtObj.mjOBJ_NUMERIC, m.nnumeric, "numeric")
+        self.names = names_of(mujoco, m, "body")
+        self.joints = names_of(mujoco, m, "joint")
+        self.sites = names_of(mujoco, m, "site")
+        numerics = names_of(mujoco, m, "numeric")
         self.forces = JointForces(mujoco, m, self.joints, numerics)
+        self.lifted, self.not_lifted = gravity_compensation(mujoco, m, self.joints)
 
     def links(self) -> list[Link]:
         """One link per joint, the last of a body carrying its inertia; bodies depth first."""
         made: list[Link] = []
         for i in range(1, self.m.nbody):
-            parent = self._parent(i)
+            above = int(self.m.body_parentid[i])
+            parent = self.names[above] if above > 0 else None
             count, first = int(self.m.body_jntnum[i]), int(self.m.body_jntadr[i])
-            here = _pose(self.m.body_pos[i], self.m.body_quat[i])
+            here = pose(rotation_of(self.m.body_quat[i]), self.m.body_pos[i])
             load = self._inertia(i)
             if count == 0:
                 fixed = Joint(kind="fixed", name=f"{self.names[i]}_fixed", origin=here)
@@ -168,19 +198,15 @@ class _Bodies:
                 parent = name
         return made
 
-    def _parent(self, i: int) -> str | None:
-        parent = int(self.m.body_parentid[i])
-        return self.names[parent] if parent > 0 else None
-
     def _inertia(self, i: int) -> dict[str, Any]:
-        turn = _rotation(self.m.body_iquat[i])
+        turn = rotation_of(self.m.body_iquat[i])
         tensor = turn @ np.diag(self.m.body_inertia[i]) @ turn.T
         com = np.array(self.m.body_ipos[i])
         return {
             "mass": float(self.m.body_mass[i]),
             "com": com,
             "inertia": 0.5 * (tensor + tensor.T),
-            "lifted": float(self.m.body_gravcomp[i]),
+            "lifted": float(self.lifted[i]),
         }
 
     def _joint(self, k: int, here: np.ndarray) -> tuple[Joint, np.ndarray]:
@@ -193,7 +219,7 @@ class _Bodies:
         simple = kind in (HINGE, SLIDE)
         limited = self.limited and simple and bool(m.jnt_limited[k])
         joint = Joint(
-            kind="continuous" if kind == HINGE and not limited else KIND[kind],
+            kind="continuous" if kind == HINGE and not limited else KIND[JOINT_TYPES[kind]],
             name=self.joints[k],
             axis=np.array(m.jnt_axis[k]),
             origin=np.eye(4) if kind == FREE else here @ anchor,
@@ -210,7 +236,7 @@ class _Bodies:
         placed: dict[str, tuple[str | None, np.ndarray]] = {}
         for i, name in enumerate(self.places):
             at = int(self.m.site_bodyid[i])
-            here = _pose(self.m.site_pos[i], self.m.site_quat[i])
+            here = pose(rotation_of(self.m.site_quat[i]), self.m.site_pos[i])
             placed[name] = (self.names[at] if at > 0 else None, here)
         if self.m.neq and BASE in (*self.names, *placed):
             # the base's own name is taken, and loops may end in the world
@@ -225,18 +251,35 @@ class _Bodies:
 
     def tool(
         self, frames: dict[str, tuple[str | None, np.ndarray]], still: list[str], tip: str | None
-    ) -> tuple[str, np.ndarray | None]:
-        """Body and pose of the tool: `tip`, else what is called "tool", else the last body."""
+    ) -> tuple[Tool, str, np.ndarray | None]:
+        """The tool, its body and its pose there: `tip`, what is called "tool", or the default."""
         names = [*self.names[1:], *still]
         called = frames.pop(TOOL, (None, None))
         if tip is not None and tip not in names and frames.get(tip, called)[0] is None:
             known = ", ".join([*names, *frames])
             raise UnknownNameError(f"no body and no site on a body is called {tip!r}; try: {known}")
-        wanted = tip or TOOL
-        link, here = called if wanted == TOOL else frames.get(wanted, (None, None))
-        if link is not None:
-            return link, here
-        return (wanted if wanted in names else self.names[-1]), None
+        wanted = Tool(tip, "given") if tip is not None else Tool(TOOL, "its name")
+        if tip is None and called[0] is None and TOOL not in names:
+            sites = {name: link for name, (link, _) in frames.items() if link is not None}
+            wanted = default_tool(self._mounts(), sites) or Tool(self.names[-1], "the last body")
+        link, here = called if wanted.name == TOOL else frames.get(wanted.name, (None, None))
+        return wanted, link or wanted.name, here
+
+    def _mounts(self) -> dict[str, Mount]:
+        """How each body hangs in the tree; joints that an equality drives follow."""
+        m = self.m
+        driven = {
+            int(m.eq_obj1id[k])
+            for k in range(m.neq)
+            if int(m.eq_type[k]) == EQUALITY_OF_JOINTS and m.eq_obj2id[k] >= 0
+        }
+        found = {}
+        for i in range(1, m.nbody):
+            first, parent = int(m.body_jntadr[i]), int(m.body_parentid[i])
+            joints = set(range(first, first + int(m.body_jntnum[i])))
+            above = self.names[parent] if parent > 0 else None
+            found[self.names[i]] = Mount(above, bool(joints), bool(joints & driven))
+        return found
 
 
 def _still_links(frames: dict[str, tuple[str | None, np.ndarray]]) -> list[Link]:
@@ -247,28 +290,3 @@ def _still_links(frames: dict[str, tuple[str | None, np.ndarray]]) -> list[Link]
             at, here = frames.pop(name)
             made.append(Link(name, at, Joint(kind="fixed", name=f"{name}_site", origin=here)))
     return made
-
-
-def _names(mujoco: ModuleType, m: Any, kind: Any, count: int, word: str) -> list[str]:
-    """Names by index; what has none gets one that is free."""
-    given = [mujoco.mj_id2name(m, kind, i) or "" for i in range(count)]
-    taken = set(given)
-    for i, name in enumerate(given):
-        if not name:
-            made = f"{word}{i}"
-            while made in taken:
-                made += "_"
-            taken.add(made)
-            given[i] = made
-    return given
-
-
-def _rotation(quaternion: Any) -> np.ndarray:
-    w, x, y, z = quaternion
-    return snap(matrix_from_quaternion(np.array([x, y, z, w])))
-
-
-def _pose(position: Any, quaternion: Any) -> np.ndarray:
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = _rotation(quaternion), position
-    return pose

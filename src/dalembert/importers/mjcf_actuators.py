@@ -5,13 +5,14 @@ Motors, servos, dampers and cylinders are shorthands that the compiler has writt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from dalembert.importers.mjcf_physics import disabled
-from dalembert.importers.mjcf_tendons import tendon_name
+from dalembert.importers.mjcf_physics import disabled, names_of, of_actuator
 from dalembert.model.actuators import ANY, Actuation, Actuator, Range
 from dalembert.model.model import Model
 from dalembert.model.notes import LeftOut
@@ -51,12 +52,11 @@ def actuation(
     mujoco: ModuleType, m: Any, model: Model, by_index: tuple[list[str], list[str]]
 ) -> tuple[Actuation, list[LeftOut]]:
     """The actuators, and those that are left out; `by_index` are names of joints and sites."""
-    tendons = [tendon_name(mujoco, m, k) for k in range(m.ntendon)]
+    tendons = names_of(mujoco, m, "tendon")
     names, kept, others = Names(by_index[0], tendons, by_index[1]), [], []
     there = {*names.joints, *(t.name for t in model.tendons), *model.frames}
     off = disabled(mujoco, m, "ACTUATION")
-    for i in range(int(getattr(m, "nactuator", m.nu))):
-        name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_ACTUATOR, i) or f"actuator{i}"
+    for i, name in enumerate(names_of(mujoco, m, "actuator")):
         why = "the file switches actuation off" if off else _unlike(mujoco, m, i)
         made = None if why else _actuator(mujoco, m, i, name, names)
         if made is not None and {made.target, made.reference or made.target} <= there:
@@ -87,7 +87,8 @@ def _unlike(mujoco: ModuleType, m: Any, i: int) -> str:
             return f"its {what} is of the kind {kind.partition('_')[2].lower()}"
     if int(m.actuator_plugin[i]) >= 0:
         return "a plugin computes it"
-    if _of(m, "delay", i) or int(m.actuator_actnum[i]) > 1 or int(_of(m, "ctrlnum", i, 1)) != 1:
+    controls = int(of_actuator(m, "ctrlnum", i, 1))
+    if of_actuator(m, "delay", i) or int(m.actuator_actnum[i]) > 1 or controls != 1:
         return "its control is delayed, or more than one number"
     return ""
 
@@ -96,7 +97,7 @@ def _actuator(mujoco: ModuleType, m: Any, i: int, name: str, names: Names) -> Ac
     transmission = TRANSMISSIONS[mujoco.mjtTrn(int(m.actuator_trntype[i])).name]
     dynamics = DYNAMICS[mujoco.mjtDyn(int(m.actuator_dyntype[i])).name]
     # MuJoCo 4 numbers controls and outputs apart from actuators
-    control, output = int(_of(m, "ctrladr", i, i)), int(_of(m, "outadr", i, i))
+    control, output = (int(of_actuator(m, key, i, i)) for key in ("ctrladr", "outadr"))
     gain, bias = np.array(m.actuator_gainprm[i, :3]), np.array(m.actuator_biasprm[i, :3])
     if mujoco.mjtGain(int(m.actuator_gaintype[i])).name == "mjGAIN_FIXED":
         gain[1:] = 0.0
@@ -129,7 +130,36 @@ def _range(pair: Any) -> Range:
     return float(pair[0]), float(pair[1])
 
 
-def _of(m: Any, name: str, i: int, otherwise: Any = 0) -> Any:
-    """A number of an actuator that older versions of MuJoCo do not have."""
-    found = getattr(m, f"actuator_{name}", None)
-    return otherwise if found is None else found[i]
+# How much the drives of an MJCF can exert on each joint: what `effort_limit` is.
+
+
+def with_efforts(m: Any, model: Model, joints: Sequence[str]) -> Model:
+    """The model with limits of the torques at joints of one degree; `joints` by MuJoCo's index.
+
+    A joint's `actuatorfrcrange`, or what the motors and servos at it can give together, whichever
+    is less. Where tendons or sites pull as well, only the first is known.
+    """
+    stated = {
+        joints[k]: float(np.abs(m.jnt_actfrcrange[k]).max())
+        for k in np.flatnonzero(m.jnt_actfrclimited).tolist()
+    }
+    given = model.driven_by.actuators
+    summed: dict[str, float] = {}
+    if all(a.transmission == "joint" for a in given):
+        for a in given:
+            summed[a.target] = summed.get(a.target, 0.0) + abs(a.gear[0]) * _largest(a)
+    changed = []
+    for joint in model.joints:
+        least = min(stated.get(joint.name, np.inf), summed.get(joint.name, np.inf))
+        single = joint.v.stop - joint.v.start == 1
+        changed.append(replace(joint, effort_limit=least) if single else joint)
+    return replace(model, joints=tuple(changed))
+
+
+def _largest(actuator: Actuator) -> float:
+    """Largest force along its length: its own limit, or a motor's at the largest control."""
+    force = float(np.abs(actuator.force_range).max())
+    motor = not (np.any(actuator.gain[1:]) or np.any(actuator.bias) or actuator.active)
+    if not motor:
+        return force
+    return min(force, abs(float(actuator.gain[0])) * float(np.abs(actuator.control_range).max()))

@@ -7,28 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.importers.mjcf_physics import disabled
-from dalembert.model.fluid import Submerged
+from dalembert.importers.mjcf_physics import has_passive, rotation_of
+from dalembert.model.elements import Submerged
 from dalembert.model.model import Model
-from dalembert.spatial.quaternions import matrix_from_quaternion
-from dalembert.spatial.rotations import snap
 
 LEAST = 1e-15  # MuJoCo's smallest number
+POINT = (
+    1e-13  # m: a geom so small stands for no shape at all, on a body that the fluid does not touch
+)
 
 
 def submerged(mujoco: ModuleType, m: Any, model: Model, bodies: list[str]) -> tuple[Submerged, ...]:
-    """One shape for every body with mass, or one for each of its geoms that are ellipsoids."""
-    if disabled(mujoco, m, "PASSIVE") or not (m.opt.density > 0.0 or m.opt.viscosity > 0.0):
+    """One shape for every body with mass, or one for each of its geoms that are ellipsoids.
+
+    Those of bodies fixed to the world have the body −1.
+    """
+    if not has_passive(mujoco, m) or not (m.opt.density > 0.0 or m.opt.viscosity > 0.0):
         return ()
     found = []
     for i in range(1, m.nbody):
-        if m.body_mass[i] < LEAST or model.frames[bodies[i]].body < 0:
+        if m.body_mass[i] < LEAST:
             continue
         first = int(m.body_geomadr[i])
         geoms = range(first, first + int(m.body_geomnum[i]))
         round_ones = [k for k in geoms if m.geom_fluid[k, 0] > 0.0]
         if round_ones:
-            found += [_ellipsoid(mujoco, m, model, bodies[i], k) for k in round_ones]
+            there = (k for k in round_ones if m.geom_size[k].max() > POINT)
+            found += [_ellipsoid(mujoco, m, model, bodies[i], k) for k in there]
         else:
             found.append(_box(m, model, bodies[i], i))
     return tuple(found)
@@ -56,8 +61,7 @@ def _placed(
     m: Any, model: Model, body: str, at: Any, quaternion: Any, size: np.ndarray, given: np.ndarray
 ) -> Submerged:
     frame = model.frames[body]
-    w, x, y, z = quaternion
-    turn = frame.rotation @ snap(matrix_from_quaternion(np.array([x, y, z, w])))
+    turn = frame.rotation @ rotation_of(quaternion)
     center = frame.translation + frame.rotation @ at
     fluid = float(m.opt.density), float(m.opt.viscosity)
     return Submerged(frame.body, turn, center, size, *fluid, np.array(m.opt.wind), given)

@@ -1,7 +1,8 @@
 """Equalities and keyframes of a compiled MJCF model, in the names and coordinates of ours.
 
 MuJoCo holds two points together (connect), two frames (weld), one joint or tendon at a quartic
-polynomial of another (joint, tendon), each from its value at the reference posture qpos0.
+polynomial of another (joint, tendon), each from its value at the reference posture qpos0. A weld
+whose torquescale is 0 holds no rotation: it is a connect.
 """
 
 from __future__ import annotations
@@ -12,17 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.importers.mjcf_physics import disabled
-from dalembert.importers.mjcf_tendons import tendon_name
+from dalembert.importers.mjcf_physics import disabled, names_of, rotation_of
 from dalembert.model.notes import Equality, LeftOut, Rows4, rows_of
-from dalembert.spatial.quaternions import matrix_from_quaternion
-from dalembert.spatial.rotations import snap
 from dalembert.spatial.se3 import pose
 
 KINDS = {
     **{"mjEQ_CONNECT": "connect", "mjEQ_WELD": "weld"},
     **{"mjEQ_JOINT": "joint", "mjEQ_TENDON": "tendon"},
 }
+
+TORQUE_SCALE = 10  # its place in the data of a weld
 
 
 def equalities(
@@ -31,17 +31,17 @@ def equalities(
     """Those that are read, and (kind, name) of the others; `bodies` and `joints` are names by index."""
     kept, others = [], []
     enforced = not disabled(mujoco, m, "EQUALITY", "CONSTRAINT")
-    for i in range(m.neq):
+    tendons = names_of(mujoco, m, "tendon")
+    for i, name in enumerate(names_of(mujoco, m, "equality")):
         word = mujoco.mjtEq(int(m.eq_type[i])).name
-        name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_EQUALITY, i) or f"equality{i}"
         kind = KINDS.get(word)
         if kind is None:
             others.append((word.removeprefix("mjEQ_").lower(), name))
             continue
         if kind in ("connect", "weld"):
-            ends = _frames(mujoco, m, i, bodies)
+            ends = _frames(mujoco, m, i, kind, bodies)
+            kind = "connect" if ends["directions"] == "point" else "weld"
         else:
-            tendons = [tendon_name(mujoco, m, k) for k in range(m.ntendon)]
             names = joints if kind == "joint" else tendons
             ends = _coupled(m, i, kind, names)
         active = enforced and bool(m.eq_active0[i])
@@ -50,20 +50,20 @@ def equalities(
     return kept, others
 
 
-def _frames(mujoco: ModuleType, m: Any, i: int, bodies: list[str]) -> dict[str, Any]:
+def _frames(mujoco: ModuleType, m: Any, i: int, kind: str, bodies: list[str]) -> dict[str, Any]:
     """Links and the frames held in them; a site is a frame of its body."""
-    weld = mujoco.mjtEq(int(m.eq_type[i])) == mujoco.mjtEq.mjEQ_WELD
     pair, data = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])), m.eq_data[i]
     if int(m.eq_objtype[i]) == mujoco.mjtObj.mjOBJ_SITE:
         poses = [_rows(m.site_pos[k], m.site_quat[k]) for k in pair]
         pair = (int(m.site_bodyid[pair[0]]), int(m.site_bodyid[pair[1]]))
-    elif weld:  # the anchor is fixed in the second body, relpose in the first
+    elif kind == "weld":  # the anchor is fixed in the second body, relpose in the first
         poses = [_rows(data[3:6], data[6:10]), _rows(data[0:3])]
     else:
         poses = [_rows(data[0:3]), _rows(data[3:6])]
     first, second = (bodies[k] if k > 0 else None for k in pair)
+    turns = kind == "weld" and data[TORQUE_SCALE] != 0.0
     return {
-        **{"first": first, "second": second, "directions": "weld" if weld else "point"},
+        **{"first": first, "second": second, "directions": "weld" if turns else "point"},
         **{"pose_first": poses[0], "pose_second": poses[1]},
     }
 
@@ -125,6 +125,5 @@ def configuration(m: Any, qpos: Any) -> np.ndarray:
 
 def _rows(position: Any, quaternion: Any = (1.0, 0.0, 0.0, 0.0)) -> Rows4:
     """A pose (4, 4) of rows, from a position and a quaternion (w, x, y, z)."""
-    w, x, y, z = (float(c) for c in np.asarray(quaternion) / np.linalg.norm(quaternion))
-    R = snap(matrix_from_quaternion(np.array([x, y, z, w])))
+    R = rotation_of(np.asarray(quaternion) / np.linalg.norm(quaternion))
     return rows_of(pose(R, np.array(position)))

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.model.notes import LeftOut
+from dalembert.spatial.quaternions import matrix_from_quaternion
+from dalembert.spatial.rotations import snap
 
 ON_TWIST = "dalembert rotor "  # and a free joint: its rotor is no ballast
 COULOMB = "dalembert coulomb "  # and a joint: a <numeric> that MuJoCo passes through
@@ -17,6 +19,71 @@ def disabled(mujoco: ModuleType, m: Any, *names: str) -> bool:
     """Whether the file switches one of these parts off (flags differ between versions)."""
     flags = (getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", None) for name in names)
     return any(flag is not None and m.opt.disableflags & flag.value for flag in flags)
+
+
+def names_of(mujoco: ModuleType, m: Any, word: str) -> list[str]:
+    """Names by index of everything of this kind ("body", "tendon", …); unnamed ones get a free name."""
+    counts = {"body": m.nbody, "joint": m.njnt, "site": m.nsite, "numeric": m.nnumeric}
+    counts |= {"tendon": m.ntendon, "equality": m.neq, "actuator": actuator_count(m)}
+    kind = getattr(mujoco.mjtObj, f"mjOBJ_{word.upper()}")
+    names = [mujoco.mj_id2name(m, kind, i) or "" for i in range(counts[word])]
+    taken = set(names)
+    for i, name in enumerate(names):
+        if not name:
+            made = f"{word}{i}"
+            while made in taken:
+                made += "_"
+            taken.add(made)
+            names[i] = made
+    return names
+
+
+def rotation_of(quaternion: Any) -> np.ndarray:
+    """R (3, 3) of MuJoCo's quaternion (w, x, y, z)."""
+    return snap(matrix_from_quaternion(np.roll(quaternion, -1)))
+
+
+def has_passive(mujoco: ModuleType, m: Any) -> bool:
+    """Whether fluids and gravity compensation act: not with springs and dampers both disabled."""
+    neither = disabled(mujoco, m, "SPRING") and disabled(mujoco, m, "DAMPER")
+    return not (neither or disabled(mujoco, m, "PASSIVE"))
+
+
+def gravity_compensation(
+    mujoco: ModuleType, m: Any, joints: list[str]
+) -> tuple[np.ndarray, list[LeftOut]]:
+    """The share (nbody,) of its weight by which each body is lifted, and what MuJoCo does otherwise.
+
+    MuJoCo looks for it only if some share is positive. In joints with actuatorgravcomp it is the
+    actuators' force: nothing without actuators, and bounded by the joint's actuatorfrcrange.
+    """
+    shares, left = np.array(m.body_gravcomp, dtype=float), []
+    if not (has_passive(mujoco, m) and np.any(shares > 0.0)):
+        return np.zeros(m.nbody), []
+    powered = actuator_count(m) > 0 and not disabled(mujoco, m, "ACTUATION")
+    for i in np.flatnonzero(shares).tolist():
+        by_drives = [bool(m.jnt_actgravcomp[k]) for k in _supports(m, i)]
+        if not powered and by_drives and all(by_drives):
+            shares[i] = 0.0
+    lifting = {k for i in np.flatnonzero(shares).tolist() for k in _supports(m, i)}
+    for k in sorted(k for k in lifting if m.jnt_actgravcomp[k]):
+        if not powered:
+            effect = "weights are lifted in this joint, although no actuator is there to do it"
+            left.append(LeftOut("actuatorgravcomp", joints[k], effect))
+        elif m.jnt_actfrclimited[k]:
+            effect = "its drive lifts weights beyond actuatorfrcrange"
+            left.append(LeftOut("actuatorgravcomp", joints[k], effect))
+    return shares, left
+
+
+def _supports(m: Any, body: int) -> list[int]:
+    """The joints between a body and the world."""
+    found: list[int] = []
+    while body > 0:
+        first = int(m.body_jntadr[body])
+        found += range(first, first + int(m.body_jntnum[body]))
+        body = int(m.body_parentid[body])
+    return found
 
 
 class JointForces:
@@ -88,10 +155,9 @@ def reflected(mujoco: ModuleType, m: Any) -> tuple[np.ndarray, np.ndarray, list[
     armature, damping, left = np.zeros(m.nv), np.zeros(m.nv), []
     degrees = {mujoco.mjtJoint.mjJNT_FREE: 6, mujoco.mjtJoint.mjJNT_BALL: 3}
     joint_kinds = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-    for i in range(m.nu):
-        own = [_of(m, name, i) for name in ("armature", "damping")]
-        name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_ACTUATOR, i) or f"actuator{i}"
-        if np.any(_of(m, "dampingpoly", i)):
+    for i, name in enumerate(names_of(mujoco, m, "actuator")):
+        own = [of_actuator(m, name, i) for name in ("armature", "damping")]
+        if np.any(of_actuator(m, "dampingpoly", i)):
             effect = "it brakes in proportion to the velocity only"
             left.append(LeftOut("nonlinear damping of an actuator", name, effect))
         if not np.any(own):
@@ -103,16 +169,21 @@ def reflected(mujoco: ModuleType, m: Any) -> tuple[np.ndarray, np.ndarray, list[
             continue
         first = int(m.jnt_dofadr[joint])
         last = first + degrees.get(int(m.jnt_type[joint]), 1)
-        ratio = float(m.actuator_gear[i, 0]) ** 2
+        ratio = float(m.actuator_gear[of_actuator(m, "outadr", i, i), 0]) ** 2
         armature[first:last] += ratio * float(own[0])
         damping[first:last] += ratio * float(own[1])
     return armature, damping, left
 
 
-def _of(m: Any, name: str, i: int) -> Any:
-    """A number of an actuator; MuJoCo before 3.6 has none of these."""
+def actuator_count(m: Any) -> int:
+    """How many actuators there are; MuJoCo 4 counts their controls (nu) apart."""
+    return int(getattr(m, "nactuator", m.nu))
+
+
+def of_actuator(m: Any, name: str, i: int, default: Any = 0) -> Any:
+    """Field `name` of actuator i, or `default` where this version of MuJoCo does not have it."""
     found = getattr(m, f"actuator_{name}", None)
-    return 0.0 if found is None else found[i]
+    return default if found is None else found[i]
 
 
 def series(m: Any, name: str, i: int) -> np.ndarray:

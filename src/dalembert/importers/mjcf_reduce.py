@@ -1,9 +1,9 @@
 """What of an MJCF dynamics does not need, taken out before MuJoCo compiles it.
 
 Pictures, sensors and pairs in contact go from the XML. A mesh or height field stays only if the
-inertia of a body that moves, or the fluid around it, is computed from a geom of that shape;
-otherwise four points take its place, so that every name still means something. Plugins that this
-MuJoCo does not have go as well.
+inertia of a body that moves, the fluid around it, or the path of a tendon is computed from a geom
+of that shape; otherwise four points take its place, so that every name still means something.
+Plugins that this MuJoCo does not have go as well.
 """
 
 from __future__ import annotations
@@ -15,21 +15,86 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from dalembert.importers.mjcf_files import MAX_ASSET, Part, Roots
-from dalembert.importers.mjcf_plugins import drop_plugins
 from dalembert.importers.xml_read import Element, shown
 from dalembert.model.notes import LeftOut, Mesh
 from dalembert.spatial.quaternions import conjugate, matrix_from_quaternion
+
+# Plugins an MJCF names: those that MuJoCo has stay, all others are taken out; none is loaded.
+
+
+MAX_PLUGINS = 64  # different names in one file
+_PUSHED = ("body", "composite", "flexcomp")  # where a plugin makes forces, beside actuators
+
+
+def drop_plugins(mujoco: ModuleType, root: Element) -> tuple[Counter[str], int]:
+    """Take out elements of plugins that are not registered.
+
+    Registered ones stay: their names in an <extension> bring no code that is not there already.
+    Returns how many elements push, by plugin, and how many are gone.
+    """
+    instances = {
+        instance.attributes.get("name", ""): plugin.attributes.get("plugin", "")
+        for extension in root.walk()
+        if extension.tag == "extension"
+        for plugin in extension.all("plugin")
+        for instance in plugin.all("instance")
+    }
+    known: dict[str, bool] = {}
+    pushing: Counter[str] = Counter()
+    count = 0
+    for element in root.walk():
+        gone = set()
+        for child in element.all("plugin"):
+            instance = child.attributes.get("instance", "")
+            name = child.attributes.get("plugin", "") or instances.get(instance, "")
+            if name not in known:
+                known[name] = _registered(mujoco, name)
+                if len(known) > MAX_PLUGINS:
+                    raise child.error(f"more than {MAX_PLUGINS} plugins")
+            if not known[name]:
+                gone.add(id(child))
+            # an actuator that stays is listed with all others
+            pushing[name] += element.tag in _PUSHED or (element.tag == "actuator" and bool(gone))
+        if gone:
+            element.children = [child for child in element.children if id(child) not in gone]
+            count += len(gone)
+            if element.tag == "actuator":
+                _forget_controls(root)
+    return +pushing, count
+
+
+def _registered(mujoco: ModuleType, name: str) -> bool:
+    """Whether MuJoCo has a plugin of this name; no name, or one it may crash on, is left alone."""
+    if not name or "%" in name:
+        return True
+    plugin = f"<plugin plugin={quoteattr(name)}/>"
+    try:
+        mujoco.MjSpec.from_string(f"<mujoco><extension>{plugin}</extension></mujoco>")
+    except ValueError:
+        return False
+    return True
+
+
+def _forget_controls(root: Element) -> None:
+    """Keyframes no longer fit where actuators are gone."""
+    for element in root.walk():
+        if element.tag == "key":
+            for name in ("ctrl", "act"):
+                element.attributes.pop(name, None)
+
 
 _PICTURES = frozenset({"texture", "material", "skin", "tuple", "text"})
 _SECTIONS = ("sensor", "contact")
 _PICTURE_ATTRIBUTES = ("material", "texture")
 _SHAPES = ("mesh", "hfield")
 _FOLDERS = ("assetdir", "meshdir", "texturedir", "strippath")
-_TETRAHEDRON = [-1.0, -1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, 1.0]
+# longer than wide: a capsule fitted to it must have a cylinder between its ends
+_TETRAHEDRON = [-1.0, -1.0, -3.0, 1.0, 1.0, -3.0, 1.0, -1.0, 3.0, -1.0, 1.0, 3.0]
 
 
 @dataclass
@@ -86,15 +151,12 @@ class Dropped:
     def meshes(self, mujoco: ModuleType, m: Any, bodies: Sequence[str]) -> Iterator[Mesh]:
         """The files of meshes that bodies show; `bodies` are names by index."""
         kind = mujoco.mjtObj.mjOBJ_MESH
-        for geom in np.flatnonzero(np.isin(m.geom_type, _meshed(mujoco)) & (m.geom_dataid >= 0)):
+        meshed = [int(mujoco.mjtGeom.mjGEOM_MESH), int(mujoco.mjtGeom.mjGEOM_SDF)]
+        for geom in np.flatnonzero(np.isin(m.geom_type, meshed) & (m.geom_dataid >= 0)):
             name = mujoco.mj_id2name(m, kind, int(m.geom_dataid[geom])) or ""
             if name in self.shapes:
                 asset = self.shapes[name]
                 yield Mesh(bodies[int(m.geom_bodyid[geom])], asset.written, asset.element.line)
-
-
-def _meshed(mujoco: ModuleType) -> list[int]:
-    return [int(mujoco.mjtGeom.mjGEOM_MESH), int(mujoco.mjtGeom.mjGEOM_SDF)]
 
 
 def reduce_xml(mujoco: ModuleType, parts: Sequence[Part], roots: Roots) -> Dropped:
@@ -142,9 +204,11 @@ def _drop_pictures(root: Element, dropped: Dropped) -> None:
         element.children = [child for child in element.children if child.tag not in _PICTURES]
 
 
-def reduce_spec(spec: Any, parts: Sequence[Part], dropped: Dropped, roots: Roots) -> None:
+def reduce_spec(
+    mujoco: ModuleType, spec: Any, parts: Sequence[Part], dropped: Dropped, roots: Roots
+) -> None:
     """Give shapes that inertia comes from their files, and all others four points or no hills."""
-    needed = set(_needed(spec, parts))
+    needed = set(_needed(mujoco, spec, parts))
     for shape in (*spec.meshes, *spec.hfields):
         asset = dropped.assets.get(shape.file)
         if asset is None:
@@ -175,13 +239,17 @@ def _readable(asset: Asset, roots: Roots) -> Path:
     return path
 
 
-def _needed(spec: Any, parts: Sequence[Part]) -> Iterator[str]:
-    """Names of shapes whose geoms enter an inertia: doubt keeps them.
+def _needed(mujoco: ModuleType, spec: Any, parts: Sequence[Part]) -> Iterator[str]:
+    """Names of shapes whose geoms enter an inertia, a fluid force or a tendon's path: doubt keeps them.
 
     Geoms count on bodies without <inertial> (or with inertiafromgeom), in the groups of
     inertiagrouprange, with a mass or a density. A body that never moves needs no inertia, unless
-    settotalmass shares a mass out among all.
+    settotalmass shares a mass out among all. A tendon may run over a geom fitted to a mesh, and that
+    on any body.
     """
+    wrapped = (mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER)
+    for tendon in spec.tendons:
+        yield from (part.target.meshname for part in tendon.path if part.type in wrapped)
     overruled = any(part.compiler.get("inertiafromgeom") == "true" for part in parts)
     moving = any("settotalmass" in part.compiler for part in parts)
     groups = [_groups(part) for part in parts]

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.importers.mjcf_physics import disabled, series
+from dalembert.importers.mjcf_physics import disabled, names_of, rotation_of, series
+from dalembert.model.elements import Anchor, Segment, Tendon, Wrap
 from dalembert.model.model import Model
 from dalembert.model.notes import LeftOut
-from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
-from dalembert.spatial.quaternions import matrix_from_quaternion
-from dalembert.spatial.rotations import snap
 
 
 class Tendons:
@@ -24,11 +22,11 @@ class Tendons:
         self.mujoco, self.m, self.model = mujoco, m, model
         self.bodies, self.joints = bodies, joints
         self.left_out: list[LeftOut] = []
-        found = (self._tendon(i) for i in range(m.ntendon))
+        named = enumerate(names_of(mujoco, m, "tendon"))
+        found = (self._tendon(i, name) for i, name in named)
         self.found = tuple(tendon for tendon in found if tendon is not None)
 
-    def _tendon(self, i: int) -> Tendon | None:
-        name = tendon_name(self.mujoco, self.m, i)
+    def _tendon(self, i: int, name: str) -> Tendon | None:
         first = int(self.m.tendon_adr[i])
         path = range(first, first + int(self.m.tendon_num[i]))
         still = disabled(self.mujoco, self.m, "PASSIVE")
@@ -69,18 +67,21 @@ class Tendons:
 
     def _wrap(self, name: str, geom: int, side: int) -> Wrap | None:
         m, body = self.m, int(self.m.geom_bodyid[geom])
-        if side >= 0:
-            # a side point inside of the geom even asks for a way that touches it from within
-            effect = "the tendon is no part of the model, nor is what acts along it"
-            self.left_out.append(LeftOut("tendon with a side site", name, effect))
-            return None
         frame = self.model.frames[self.bodies[body] if body else "base"]
-        w, x, y, z = m.geom_quat[geom]
-        turn = frame.rotation @ snap(matrix_from_quaternion(np.array([x, y, z, w])))
+        turn = frame.rotation @ rotation_of(m.geom_quat[geom])
         center = frame.translation + frame.rotation @ m.geom_pos[geom]
         sphere = int(m.geom_type[geom]) == self.mujoco.mjtGeom.mjGEOM_SPHERE
-        kind = "sphere" if sphere else "cylinder"
-        return Wrap(kind, frame.body, turn, center, float(m.geom_size[geom, 0]))
+        kind, radius, beside = "sphere" if sphere else "cylinder", float(m.geom_size[geom, 0]), ()
+        if side >= 0:
+            anchor = self._anchor(m.site_bodyid[side], m.site_pos[side])
+            beside = turn.T @ (anchor.point - center)
+            if anchor.body != frame.body or np.linalg.norm(beside) < radius:
+                # inside of the geom, it asks for a way that touches it from within
+                effect = "the tendon is no part of the model, nor is what acts along it"
+                what = "tendon with a side site inside of the geom or on another body"
+                self.left_out.append(LeftOut(what, name, effect))
+                return None
+        return Wrap(kind, frame.body, turn, center, radius, np.array(beside))
 
     def _anchor(self, body: Any, position: Any) -> Anchor:
         frame = self.model.frames[self.bodies[int(body)] if int(body) else "base"]
@@ -99,8 +100,3 @@ class Tendons:
         if self.m.tendon_limited[i] and not disabled(self.mujoco, self.m, "LIMIT", "CONSTRAINT"):
             effect = "the tendon may be longer or shorter than its range"
             self.left_out.append(LeftOut("tendon limit", name, effect))
-
-
-def tendon_name(mujoco: ModuleType, m: Any, i: int) -> str:
-    """Its name, or one made of its number."""
-    return mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_TENDON, i) or f"tendon{i}"

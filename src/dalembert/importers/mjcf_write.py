@@ -14,11 +14,17 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.importers.mjcf_physics import COULOMB
-from dalembert.importers.mjcf_write_actuators import actuator_lines, joint_range, timestep
-from dalembert.importers.mjcf_write_actuators import sites as actuated_sites
-from dalembert.importers.mjcf_write_fluid import fluid_geoms, fluid_option
-from dalembert.importers.mjcf_write_forces import ForceLines
-from dalembert.importers.mjcf_write_loops import LoopLines, keyframe, site_line
+from dalembert.importers.mjcf_write_forces import (
+    ForceLines,
+    actuator_lines,
+    box_axes,
+    fluid_geoms,
+    fluid_option,
+    joint_range,
+    timestep,
+)
+from dalembert.importers.mjcf_write_forces import sites as actuated_sites
+from dalembert.importers.mjcf_write_loops import LoopLines, keyframe
 from dalembert.importers.write import (
     Placed,
     comments,
@@ -29,14 +35,18 @@ from dalembert.importers.write import (
     origin_of,
     other_frames,
     place_bodies,
+    pose_words,
+    quoted,
     screw_kind,
+    site_line,
+    unique,
 )
-from dalembert.model.joint import Ball, Free
+from dalembert.model.body import Massive
+from dalembert.model.joint import JOINT_KINDS, Ball, Free
 from dalembert.model.model import Body, Model
 from dalembert.model.notes import Equality
-from dalembert.spatial.quaternions import quaternion_from_matrix
 from dalembert.spatial.se3 import inverse, pose
-from dalembert.text import xml_attribute
+from dalembert.text import xml_comment
 
 EPSILON = np.finfo(float).eps
 LEAST = 1e-14  # kg, kg m²: above MuJoCo's smallest number, below what double precision resolves
@@ -50,21 +60,20 @@ def mjcf_from_model(
     `equalities` close chains; `posture` (nq,) then goes with it as the keyframe "assembled".
     """
     model = numeric(model)
-    placed = place_bodies(model, on_axis=False)
+    placed = place_bodies(model, on_axis=False, reserved=frozenset({"world"}))
     sites: dict[int, list[str]] = defaultdict(list)
     known: set[str] = set()
     for name, at, here in other_frames(model, placed):
-        sites[at].append(f"<site name={quoted(name)} {_pose(here)}/>")
+        sites[at].append(site_line(name, here))
         known.add(name)
     for name in actuated_sites(model, known):
         frame = model.frame(name)
         here = inverse(placed[frame.body].frame) @ pose(*frame.placement)
-        sites[frame.body].append(f"<site name={quoted(name)} {_pose(here)}/>")
-    loops = LoopLines(model, placed, equalities, quoted)
-    for site in loops.sites:
-        sites[site[0]].append(site_line(site, quoted))
-    forces = ForceLines(model, placed, quoted)
-    for at, parts in (*forces.parts.items(), *fluid_geoms(model, placed).items()):
+        sites[frame.body].append(site_line(name, here))
+    loops = LoopLines(model, placed, equalities)
+    forces = ForceLines(model, placed)
+    every = (loops.sites, forces.parts, fluid_geoms(model, placed))
+    for at, parts in (item for found in every for item in found.items()):
         sites[at] += parts
     bound = f'boundmass="{LEAST}" boundinertia="{LEAST}" ' if _degenerate(model) else ""
     lines = [
@@ -74,6 +83,7 @@ def mjcf_from_model(
         f'  <option gravity="{numbers(model.gravity)}"{timestep(model)}{fluid_option(model)}/>',
         "  <worldbody>",
         *(f"    {site}" for site in sites[-1]),
+        *_fixed(model, {item.name for item in placed}),
     ]
     for i in model.children(-1):
         lines += _bodies(model, placed, sites, forces, i)
@@ -81,17 +91,13 @@ def mjcf_from_model(
     ends = [*_section("tendon", [*forces.tendons, *loops.tendons]), *_section("equality", held)]
     if posture is not None:
         ends += keyframe(model, posture, _depth_first(model), "assembled")
-    ends += actuator_lines(model, quoted)
+    ends += actuator_lines(model)
     ends += _section("custom", [*_custom(model, placed), *forces.numerics()])
     return "\n".join([*lines, "  </worldbody>", *ends, "</mujoco>", ""])
 
 
 def _bodies(
-    model: Model,
-    placed: list[Placed],
-    sites: dict[int, list[str]],
-    forces: ForceLines,
-    root: int,
+    model: Model, placed: list[Placed], sites: dict[int, list[str]], forces: ForceLines, root: int
 ) -> list[str]:
     """A body and all it carries; by a stack, since chains may be long."""
     lines: list[str] = []
@@ -103,35 +109,52 @@ def _bodies(
             lines.append(f"{pad}</body>")
             continue
         here = origin_of(model, placed, i)
-        put = _pose(forces.place(i, here))
+        put = pose_words(forces.place(i, here))
         lines.append(f"{pad}<body name={quoted(placed[i].name)} {put}{forces.body(i)}>")
-        lines += [f"{pad}  {part}" for part in _parts(model, placed, forces, i, here)]
-        lines += [f"{pad}  {site}" for site in sites[i]]
+        body, item, box = model.bodies[i], placed[i], box_axes(model, i)
+        axes = None if box is None else item.frame[:3, :3].T @ box
+        inertial = _inertial(body, item.name, item.frame, axes)
+        joint = _joint(model, body, item, here, forces.joint(i))
+        lines += [f"{pad}  {part}" for part in (inertial, joint, *sites[i])]
         stack.append((i, True))
         stack += [(child, False) for child in reversed(model.children(i))]
     return lines
 
 
-def _parts(
-    model: Model, placed: list[Placed], forces: ForceLines, i: int, here: np.ndarray
-) -> list[str]:
-    body, item = model.bodies[i], placed[i]
-    mass, com, tensor = inertia_of(body, item.frame)
+def _inertial(body: Massive, name: str, frame: np.ndarray, axes: np.ndarray | None = None) -> str:
+    mass, com, tensor = inertia_of(body, frame)
     # what is left of I_o − m (cᵀc 1 − c cᵀ) is known to the rounding of I_o only
-    moments, turn = _principal(tensor, item.name, 64 * EPSILON * float(np.abs(body.inertia).max()))
-    principal = pose(turn, com)
-    return [
-        f'<inertial mass="{numbers([mass])}" {_pose(principal)} diaginertia="{numbers(moments)}"/>',
-        _joint(model, body, item, here, forces.joint(i)),
-    ]
+    noise = 64 * EPSILON * float(np.abs(body.inertia).max())
+    moments, turn = _principal(tensor, name, noise, axes)
+    placed = pose_words(pose(turn, com))
+    return f'<inertial mass="{numbers([mass])}" {placed} diaginertia="{numbers(moments)}"/>'
 
 
-def _principal(tensor: np.ndarray, name: str, noise: float) -> tuple[np.ndarray, np.ndarray]:
+def _fixed(model: Model, used: set[str]) -> list[str]:
+    """A body for what is fixed to the base: nothing moves it, but other files may attach this one."""
+    if not model.fixed.mass:
+        return []
+    name = unique("fixed_to_base", {*used, *model.frames})
+    try:
+        inertial = _inertial(model.fixed, name, np.eye(4))
+    except ModelError:
+        return [
+            f"    {xml_comment('what is fixed to the base has no inertia that a body can have')}"
+        ]
+    return [f"    <body name={quoted(name)}>{inertial}</body>"]
+
+
+def _principal(
+    tensor: np.ndarray, name: str, noise: float, axes: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Principal moments and axes; MuJoCo insists on I₁ + I₂ ≥ I₃ to the last bit.
 
-    `noise`, kg m², is how far the tensor's entries may be from what they are meant to be.
+    `noise`, kg m², is how far the tensor's entries may be from what they are meant to be. `axes`
+    (3, 3) are principal axes to be taken, where moments are equal and do not tell.
     """
-    if np.array_equal(tensor, np.diag(np.diag(tensor))):
+    if axes is not None:
+        moments = np.diag(axes.T @ tensor @ axes).copy()
+    elif np.array_equal(tensor, np.diag(np.diag(tensor))):
         moments, axes = np.diag(tensor).copy(), np.eye(3)
     else:
         moments, axes = np.linalg.eigh(tensor)
@@ -163,7 +186,8 @@ def _joint(model: Model, body: Body, item: Placed, here: np.ndarray, forces: str
         return f'<joint name={name} type="free"{driven}/>'
     if isinstance(body.chart, Ball):
         return f'<joint name={name} type="ball"{driven}/>'
-    kind = {"revolute": "hinge", "prismatic": "slide"}.get(screw_kind(body) or "")
+    known = screw_kind(body)
+    kind = None if known is None else JOINT_KINDS[known].mjcf
     if kind is None:
         raise ModelError(f"joint {item.joint!r}: MuJoCo has no {item.info.kind} joint")
     at = -item.frame[:3, :3].T @ item.frame[:3, 3]
@@ -215,15 +239,3 @@ def _degenerate(model: Model) -> bool:
         or np.linalg.eigvalsh(np.asarray(b.inertia_about_center, float))[0] < LEAST
         for b in model.bodies
     )
-
-
-def quoted(name: str) -> str:
-    """A name as an attribute; MuJoCo prints some names as formats, and '%n' ends its process."""
-    if "%" in name:
-        raise ModelError(f"the name {name!r} has a '%', on which MuJoCo may crash; rename it")
-    return xml_attribute(name)
-
-
-def _pose(here: np.ndarray) -> str:
-    x, y, z, w = quaternion_from_matrix(here[:3, :3])
-    return f'pos="{numbers(here[:3, 3])}" quat="{numbers([w, x, y, z])}"'

@@ -7,27 +7,176 @@ of free joints rest where the file puts the body, and it lifts a share of a whol
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from dalembert.errors import ModelError
+from dalembert.importers.mjcf_fluid import POINT
 from dalembert.importers.mjcf_physics import ON_TWIST
-from dalembert.importers.mjcf_write_actuators import tendon_range
-from dalembert.importers.write import Placed, numbers, unique
+from dalembert.importers.write import Placed, inertia_of, numbers, pose_words, quoted, unique
+from dalembert.model.actuators import Actuator, Range
+from dalembert.model.elements import Anchor, Submerged, Tendon, Wrap
 from dalembert.model.model import Model
-from dalembert.model.tendons import Anchor, Tendon, Wrap
-from dalembert.spatial.quaternions import matrix_from_quaternion, quaternion_from_matrix
+from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.se3 import inverse, pose
 
-Quote = Callable[[str], str]
+# Actuators as MJCF: each a <general>, which says everything the shorthands do.
+
+
+FAR = 1e30  # for MuJoCo a range has two ends
+_TARGETS = {
+    "joint": ("joint", ""),
+    "joint_in_parent": ("jointinparent", ""),
+    "tendon": ("tendon", ""),
+    "site": ("site", "refsite"),
+    "crank": ("cranksite", "slidersite"),
+}
+
+
+def actuator_lines(model: Model) -> list[str]:
+    """The <actuator> element; none where there are no actuators."""
+    lines = [f"    <general {_words(a)}/>" for a in model.driven_by.actuators]
+    return ["  <actuator>", *lines, "  </actuator>"] if lines else []
+
+
+def joint_range(model: Model, joint: str, effort: float = np.inf) -> str:
+    """Limits of what all actuators exert on a joint, as attributes.
+
+    Without actuators, whose own limits say it, they are the joint's effort limit.
+    """
+    found = model.driven_by.joint_ranges.get(joint)
+    if found is None and not model.driven_by.actuators and 0.0 < effort < np.inf:
+        found = (-effort, effort)
+    return "" if found is None else " " + _range("actuatorfrc", found, f"joint {joint!r}")
+
+
+def tendon_range(model: Model, tendon: str) -> str:
+    """Limits of what all actuators exert through a tendon, as attributes."""
+    found = model.driven_by.tendon_ranges.get(tendon)
+    return "" if found is None else " " + _range("actuatorfrc", found, f"tendon {tendon!r}")
+
+
+def timestep(model: Model) -> str:
+    """The step by which MuJoCo takes activations early, as an attribute of <option>."""
+    leads = {a.lead for a in model.driven_by.actuators if a.lead}
+    if len(leads) > 1:
+        raise ModelError(
+            f"{model.name}: MuJoCo has one lead for all actuators, not {sorted(leads)}"
+        )
+    return f' timestep="{numbers(leads)}"' if leads else ""
+
+
+def sites(model: Model, written: set[str]) -> list[str]:
+    """Frames that actuators pull at and that are no sites yet."""
+    ends = [
+        name
+        for a in model.driven_by.actuators
+        if a.transmission in ("site", "crank")
+        for name in (a.target, a.reference)
+    ]
+    return [name for name in dict.fromkeys(ends) if name is not None and name not in written]
+
+
+def _words(a: Actuator) -> str:
+    target, reference = _TARGETS[a.transmission]
+    what = f"actuator {a.name!r}"
+    words = [f"name={quoted(a.name)} {target}={quoted(a.target)}"]
+    if a.reference is not None:
+        words.append(f"{reference}={quoted(a.reference)}")
+    if a.transmission == "crank":
+        words.append(f'cranklength="{numbers([a.rod])}"')
+    gain = "affine" if np.any(a.gain[1:]) else "fixed"
+    words.append(f'gear="{numbers(a.gear)}" gaintype="{gain}" gainprm="{numbers(a.gain)}"')
+    words.append(f'biastype="affine" biasprm="{numbers(a.bias)}"' if np.any(a.bias) else "")
+    if a.active:
+        words.append(f'dyntype="{a.dynamics}" dynprm="{numbers([a.time_constant])}"')
+        words.append('actearly="true"' if a.lead else "")
+    ranges = {"ctrl": a.control_range, "force": a.force_range, "act": a.activation_range}
+    words += [_range(key, pair, what) for key, pair in ranges.items()]
+    return " ".join(word for word in words if word)
+
+
+def _range(key: str, pair: Range, what: str) -> str:
+    if not np.isfinite(pair).any():
+        return ""
+    low, high = np.clip(pair, -FAR, FAR)
+    if not low < high:
+        raise ModelError(f"{what}: MuJoCo takes no range from {low:g} to {high:g}")
+    return f'{key}limited="true" {key}range="{numbers((low, high))}"'
+
+
+# A fluid around a model as MJCF: one for all bodies, boxes by their inertia or ellipsoids.
+
+
+TOLERANCE = 1e-9  # of sizes: a box is computed from moments of inertia
+_LOOSE = 'contype="0" conaffinity="0" mass="0"'
+# MuJoCo gives a link without mass a least one, and the fluid would act on a box of that mass
+_POINT = (
+    f'<geom type="sphere" size="{POINT}" fluidshape="ellipsoid" fluidcoef="0 0 0 0 0" {_LOOSE}/>'
+)
+
+
+def fluid_option(model: Model) -> str:
+    """Attributes of <option>: density, viscosity and wind."""
+    found = model.elements.submerged
+    if not found:
+        return ""
+    values = {(float(s.density), float(s.viscosity), *map(float, s.wind)) for s in found}
+    if len(values) > 1:
+        raise ModelError(f"{model.name}: MuJoCo has one fluid for all bodies")
+    density, viscosity, *wind = values.pop()
+    given = f' density="{numbers([density])}" viscosity="{numbers([viscosity])}"'
+    return f'{given} wind="{numbers(wind)}"'
+
+
+def fluid_geoms(model: Model, placed: Sequence[Placed]) -> dict[int, list[str]]:
+    """Geoms of the ellipsoids by body; a box must be the one that the body's inertia has."""
+    geoms: dict[int, list[str]] = {}
+    for i, body in enumerate(model.bodies) if model.elements.submerged else ():
+        shapes = [shape for shape in model.elements.submerged if shape.body == i]
+        boxes = [shape for shape in shapes if not len(shape.coefficients)]
+        whole = not float(body.mass) or (len(boxes) == 1 and _is_box(model, i, boxes[0]))
+        if (boxes or not shapes) and not (whole and len(shapes) <= 1):
+            raise ModelError(
+                f"link {placed[i].name!r}: MuJoCo's fluid acts on a whole link by its inertia, not "
+                "on parts that are merged"
+            )
+        geoms[i] = [_geom(placed[i], shape) for shape in shapes if len(shape.coefficients)]
+        if not shapes:
+            geoms[i] = [_POINT]
+    return geoms
+
+
+def box_axes(model: Model, i: int) -> np.ndarray | None:
+    """Axes (3, 3) of the box that body i is in the fluid, in its frame: those MuJoCo must find."""
+    boxes = [s for s in model.elements.submerged if s.body == i and not len(s.coefficients)]
+    return np.asarray(boxes[0].rotation, float) if boxes else None
+
+
+def _is_box(model: Model, i: int, box: Submerged) -> bool:
+    """Whether a box of the body's mass, where it is, has the body's inertia."""
+    mass, com, tensor = inertia_of(model.bodies[i], np.eye(4))
+    squares = np.asarray(box.size, float) ** 2
+    moments = mass / 12.0 * (squares.sum() - squares)
+    turned = box.rotation @ np.diag(moments) @ box.rotation.T
+    near = np.abs(turned - tensor).max() <= TOLERANCE * np.abs(tensor).max()
+    return bool(near and np.abs(com - box.center).max() <= TOLERANCE * (1.0 + np.abs(com).max()))
+
+
+def _geom(item: Placed, shape: Submerged) -> str:
+    here = inverse(item.frame) @ pose(shape.rotation, shape.center)
+    drag = f'fluidshape="ellipsoid" fluidcoef="{numbers(shape.coefficients[:5])}"'
+    return (
+        f'<geom type="ellipsoid" size="{numbers(shape.size)}" {pose_words(here)} {drag} {_LOOSE}/>'
+    )
 
 
 class ForceLines:
     """What the elements of a model add to its joints, bodies and sections."""
 
-    def __init__(self, model: Model, placed: Sequence[Placed], quoted: Quote) -> None:
-        self.model, self.placed, self.quoted = model, placed, quoted
+    def __init__(self, model: Model, placed: Sequence[Placed]) -> None:
+        self.model, self.placed = model, placed
         self.taken = {*model.frames, *(item.name for item in placed)}
         self.parts: dict[int, list[str]] = defaultdict(list)  # sites and geoms by body
         self.tendons = [line for tendon in model.tendons for line in self._tendon(tendon)]
@@ -64,31 +213,31 @@ class ForceLines:
     def body(self, i: int) -> str:
         """Attribute of body i: the share of its weight that is lifted."""
         body = self.model.bodies[i]
-        for lift in self.model.elements.lifts:
-            if lift.body != i:
-                continue
-            share = float(lift.mass) / float(body.mass) if body.mass else np.nan
-            scale = float(np.abs(body.moment).max()) + float(body.mass)
-            if not np.abs(share * body.moment - lift.moment).max() <= 1e-12 * scale:
-                raise ModelError(
-                    f"link {self.placed[i].name!r}: MuJoCo lifts a share of the whole link, not "
-                    "of parts that are merged with it"
-                )
-            return f' gravcomp="{numbers([share])}"'
-        return ""
+        lifts = [lift for lift in self.model.elements.lifts if lift.body == i]
+        if not lifts:
+            return ""
+        mass, moment = sum(float(lift.mass) for lift in lifts), sum(lift.moment for lift in lifts)
+        share = mass / float(body.mass) if body.mass else np.nan
+        scale = float(np.abs(body.moment).max()) + float(body.mass)
+        if not np.abs(share * body.moment - moment).max() <= 1e-12 * scale:
+            raise ModelError(
+                f"link {self.placed[i].name!r}: MuJoCo lifts a share of the whole link, not "
+                "of parts that are merged with it"
+            )
+        return f' gravcomp="{numbers([share])}"'
 
     def numerics(self) -> list[str]:
         """Names of free joints whose rotor is no ballast, as our reader knows them."""
         heavy = {ballast.body for ballast in self.model.elements.ballasts}
         rotor = np.asarray(self.model.drive.rotor, float)
         return [
-            f'<numeric name={self.quoted(ON_TWIST + self.placed[i].joint)} data="1"/>'
+            f'<numeric name={quoted(ON_TWIST + self.placed[i].joint)} data="1"/>'
             for i, body in enumerate(self.model.bodies)
             if body.chart.nq == 7 and rotor[body.v.start] and i not in heavy
         ]
 
     def _tendon(self, tendon: Tendon) -> list[str]:
-        given = f'name={self.quoted(tendon.name)} springlength="{numbers(tendon.rest)}"'
+        given = f'name={quoted(tendon.name)} springlength="{numbers(tendon.rest)}"'
         given += tendon_range(self.model, tendon.name)
         for word in ("stiffness", "damping"):
             if len(getattr(tendon, word)):
@@ -96,7 +245,7 @@ class ForceLines:
         word = tendon.kind
         if word == "fixed":
             pairs = zip(tendon.joints, tendon.coefficients, strict=True)
-            names = ((self.quoted(self.placed[i].joint), numbers([c])) for i, c in pairs)
+            names = ((quoted(self.placed[i].joint), numbers([c])) for i, c in pairs)
             path = [f'<joint joint={name} coef="{c}"/>' for name, c in names]
         else:
             path = self._path(tendon)
@@ -107,12 +256,16 @@ class ForceLines:
         lines: list[str] = []
         share, last = 1.0, None  # the point the string has come to
         for segment in tendon.segments:
-            if last is None or not _same(segment.start, last):
+            if last is None or segment.share != share or not _same(segment.start, last):
                 if segment.share != share or last is not None:
                     lines.append(f'<pulley divisor="{numbers([1.0 / segment.share])}"/>')
                 lines.append(f"<site site={self._site(tendon, segment.start)}/>")
             if segment.around is not None:
-                lines.append(f"<geom geom={self._geom(tendon, segment.around)}/>")
+                around, beside = segment.around, ""
+                if len(around.side):
+                    point = around.center + around.rotation @ around.side
+                    beside = f" sidesite={self._site(tendon, Anchor(around.body, point))}"
+                lines.append(f"<geom geom={self._geom(tendon, around)}{beside}/>")
             lines.append(f"<site site={self._site(tendon, segment.end)}/>")
             share, last = segment.share, segment.end
         return lines
@@ -122,19 +275,17 @@ class ForceLines:
         return here if body < 0 else inverse(self.placed[body].frame) @ here
 
     def _site(self, tendon: Tendon, anchor: Anchor) -> str:
-        name = self.quoted(unique(f"{tendon.name} point", self.taken))
+        name = quoted(unique(f"{tendon.name} point", self.taken))
         here = self._local(anchor.body, pose(p=np.asarray(anchor.point, float)))
         self.parts[anchor.body].append(f'<site name={name} pos="{numbers(here[:3, 3])}"/>')
         return name
 
     def _geom(self, tendon: Tendon, around: Wrap) -> str:
-        name = self.quoted(unique(f"{tendon.name} {around.kind}", self.taken))
+        name = quoted(unique(f"{tendon.name} {around.kind}", self.taken))
         here = self._local(around.body, pose(around.rotation, around.center))
-        x, y, z, w = quaternion_from_matrix(here[:3, :3])
-        where = f'pos="{numbers(here[:3, 3])}" quat="{numbers([w, x, y, z])}"'
         size = [around.radius] if around.kind == "sphere" else [around.radius, around.radius]
         self.parts[around.body].append(
-            f'<geom name={name} type="{around.kind}" size="{numbers(size)}" {where} '
+            f'<geom name={name} type="{around.kind}" size="{numbers(size)}" {pose_words(here)} '
             'contype="0" conaffinity="0" mass="0"/>'
         )
         return name

@@ -6,43 +6,39 @@ axis; a rod is a tendon from point to point of one length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.importers.mjcf_loops import shifted
-from dalembert.importers.write import Placed, numbers, unique
-from dalembert.model.joint import Screw
+from dalembert.importers.write import Placed, body_of, numbers, quoted, site_line, unique
 from dalembert.model.model import Model
 from dalembert.model.notes import Equality
-from dalembert.spatial.quaternions import quaternion_from_matrix
 from dalembert.spatial.se3 import inverse, pose
 
 AXIS = 0.1  # m, between the two points of a hinge
 DEGREE = 5  # coefficients of MuJoCo's polynomials
-
-Site = tuple[int, str, np.ndarray]  # (body, name, pose in the file's frame of that body)
-Quote = Callable[[str], str]
 
 
 class LoopLines:
     """Sites and lines for the equalities of a model; `taken` are names of its frames."""
 
     def __init__(
-        self,
-        model: Model,
-        placed: Sequence[Placed],
-        equalities: Sequence[Equality],
-        quoted: Quote,
+        self, model: Model, placed: Sequence[Placed], equalities: Sequence[Equality]
     ) -> None:
-        self.model, self.placed, self.quoted = model, placed, quoted
+        self.model, self.placed = model, placed
         self.taken = {*model.frames, *(item.name for item in placed)}
-        self.sites: list[Site] = []
+        self.strings = {tendon.name for tendon in model.tendons}
+        self.names = {given.name for given in equalities}
+        self.sites: dict[int, list[str]] = defaultdict(list)  # lines by body
         self.tendons: list[str] = []
         self.equalities = [line for given in equalities for line in self._lines(given)]
 
     def _lines(self, given: Equality) -> list[str]:
+        if given.factors:
+            return [self._geared(given)]
         if given.kind in ("joint", "tendon"):
             return [self._coupling(given)]
         if given.kind == "distance":
@@ -52,7 +48,7 @@ class LoopLines:
             far = pose(p=[0.0, 0.0, AXIS])
             return [
                 self._held("connect", given, given.name),
-                self._held("connect", given, f"{given.name}_axis", far),
+                self._held("connect", given, unique(f"{given.name}_axis", self.names), far),
             ]
         if given.directions not in words:
             raise ModelError(
@@ -63,8 +59,8 @@ class LoopLines:
 
     def _held(self, word: str, given: Equality, name: str, far: np.ndarray | None = None) -> str:
         ends = self._ends(given, name, far)
-        sites = " ".join(f"site{k}={self.quoted(end)}" for k, end in enumerate(ends, start=1))
-        return f"<{word} name={self.quoted(name)} {sites}/>"
+        sites = " ".join(f"site{k}={quoted(end)}" for k, end in enumerate(ends, start=1))
+        return f"<{word} name={quoted(name)} {sites}/>"
 
     def _ends(self, given: Equality, name: str, far: np.ndarray | None = None) -> list[str]:
         """Two sites at the frames that are held, moved by `far` in them."""
@@ -76,19 +72,39 @@ class LoopLines:
             here = here if offset is None else here @ np.array(offset)
             body = -1 if link is None else self.model.frame(link).body
             at = inverse(self.placed[body].frame) if body >= 0 else np.eye(4)
-            self.sites.append((body, site, at @ here if far is None else at @ here @ far))
+            here = at @ here if far is None else at @ here @ far
+            self.sites[body].append(site_line(site, here))
             made.append(site)
         return made
 
     def _rod(self, given: Equality) -> str:
         """A tendon between two sites; MuJoCo counts from its length where all joints are at zero."""
-        name = unique(given.name, self.taken)
-        through = "".join(f"<site site={self.quoted(end)}/>" for end in self._ends(given, name))
-        self.tendons.append(f"<spatial name={self.quoted(name)}>{through}</spatial>")
+        name = unique(given.name, self.strings)
+        through = "".join(f"<site site={quoted(end)}/>" for end in self._ends(given, name))
+        self.tendons.append(f"<spatial name={quoted(name)}>{through}</spatial>")
         assert given.length is not None
         more = numbers([given.length - given.data[0], 0, 0, 0, 0])
-        called = self.quoted(given.name)
-        return f'<tendon name={called} tendon1={self.quoted(name)} polycoef="{more}"/>'
+        called = quoted(given.name)
+        return f'<tendon name={called} tendon1={quoted(name)} polycoef="{more}"/>'
+
+    def _geared(self, given: Equality) -> str:
+        """first − c₁ second − Σ factor · joint = c₀: a tendon over joints of length c₀."""
+        if len(given.polynomial) > 2:
+            raise ModelError(
+                f"constraint {given.name!r}: MuJoCo has no polynomial of one joint beside terms of "
+                "others; try to_urdf"
+            )
+        c0, *slope = given.polynomial
+        factors = [(given.first, 1.0), *((given.second, -c) for c in slope if given.second)]
+        factors += [(joint, -factor) for joint, factor in given.factors]
+        name = unique(given.name, self.taken)
+        through = "".join(
+            f'<joint joint={quoted(self._joint(joint or ""))} coef="{numbers([factor])}"/>'
+            for joint, factor in factors
+        )
+        self.tendons.append(f"<fixed name={quoted(name)}>{through}</fixed>")
+        called, constant = quoted(given.name), numbers([c0, 0, 0, 0, 0])
+        return f'<tendon name={called} tendon1={quoted(name)} polycoef="{constant}"/>'
 
     def _coupling(self, given: Equality) -> str:
         """A polynomial; of tendons MuJoCo counts from their lengths where all joints are at zero."""
@@ -104,22 +120,13 @@ class LoopLines:
         else:
             ends = [self._joint(x) for x in ends]
         terms += [0.0] * (DEGREE - len(terms))
-        named = " ".join(
-            f"{given.kind}{k}={self.quoted(end)}" for k, end in enumerate(ends, start=1)
-        )
-        name = self.quoted(given.name)
+        named = " ".join(f"{given.kind}{k}={quoted(end)}" for k, end in enumerate(ends, start=1))
+        name = quoted(given.name)
         return f'<{given.kind} name={name} {named} polycoef="{numbers(terms)}"/>'
 
     def _joint(self, coordinate: str) -> str:
         """The name that the joint of a coordinate has in the file."""
-        tree = self.model.tree
-        at = tree.coordinates.index(coordinate)
-        for body, item in zip(tree.bodies, self.placed, strict=True):
-            if body.q.start == at and isinstance(body.chart, Screw):
-                return item.joint
-        raise ModelError(
-            f"coordinate {coordinate!r} is no joint of its own; MuJoCo cannot couple it"
-        )
+        return self.placed[body_of(self.model, coordinate, "MuJoCo")].joint
 
 
 def keyframe(model: Model, q: np.ndarray, order: Sequence[int], name: str) -> list[str]:
@@ -131,11 +138,3 @@ def keyframe(model: Model, q: np.ndarray, order: Sequence[int], name: str) -> li
         turned = len(own) >= 4  # its quaternion is (x, y, z, w), MuJoCo's (w, x, y, z)
         values += [*own[:-4], own[-1], *own[-4:-1]] if turned else [*own]
     return ["  <keyframe>", f'    <key name="{name}" qpos="{numbers(values)}"/>', "  </keyframe>"]
-
-
-def site_line(site: Site, quoted: Quote) -> str:
-    """A site as it stands in its body."""
-    _, name, here = site
-    x, y, z, w = quaternion_from_matrix(here[:3, :3])
-    at = f'pos="{numbers(here[:3, 3])}" quat="{numbers([w, x, y, z])}"'
-    return f"<site name={quoted(name)} {at}/>"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import ModelError
 from dalembert.model import Joint, Link, check
 from dalembert.model.check import label, numbers
@@ -29,7 +29,10 @@ def links_from_screws(
     n = len(_rows(screws, "screws"))
     parents = list(range(-1, n - 1)) if parents is None else parents
     names = [f"link{i + 1}" for i in range(n)] if names is None else names
-    _require_one_each(n, frames=frames, inertias=inertias, parents=parents, names=names)
+    lists = {"frames": frames, "inertias": inertias, "parents": parents, "names": names}
+    for what, given in lists.items():
+        if len(_rows(given, what)) != n:
+            raise ModelError(f"{n} screws but {len(given)} {what}; give one per joint")
     names = [label(name, f"link {i + 1}") for i, name in enumerate(names)]
     poses = [
         check.pose(frame, f"the frame of {name!r}")
@@ -67,7 +70,8 @@ def screw_axis(xi: Any, near: Any, name: str) -> tuple[str, np.ndarray, Any, Any
         return "prismatic", _unit(_numbers(xi[0:3], name), name), near, 0.0
     omega = _unit(angular, name)
     pitch = omega @ xi[0:3]
-    if _is_zero(pitch):
+    known = tracing.constant(pitch)
+    if known is not None and abs(known) < 1e-12:
         return "revolute", omega, np.cross(omega, xi[0:3]), 0.0
     return "helical", omega, np.cross(omega, xi[0:3]), pitch
 
@@ -83,7 +87,7 @@ def _unit(axis: np.ndarray, name: str) -> np.ndarray:
 
 def _numbers(part: Any, name: str) -> np.ndarray:
     """A direction must be known as numbers; only positions and pitches may hold parameters."""
-    numbers = bridge.constant(part)
+    numbers = tracing.constant(part)
     if numbers is None:
         raise ModelError(f"the axis direction of {name!r} holds a parameter; it must be numbers")
     if not np.isfinite(numbers).all():
@@ -91,22 +95,11 @@ def _numbers(part: Any, name: str) -> np.ndarray:
     return numbers
 
 
-def _is_zero(value: Any) -> bool:
-    number = bridge.constant(value)
-    return number is not None and bool(abs(number) < 1e-12)
-
-
 def _rows(given: Any, what: str) -> Any:
     """Something with one entry per joint."""
     if isinstance(given, list | tuple) or np.ndim(given) > 0:
         return given
     raise ModelError(f"{what} must be a list with one entry per joint")
-
-
-def _require_one_each(n: int, **lists: Any) -> None:
-    for what, given in lists.items():
-        if len(_rows(given, what)) != n:
-            raise ModelError(f"{n} screws but {len(given)} {what}; give one per joint")
 
 
 def _require_parent(value: Any, own: int, count: int, name: str) -> None:

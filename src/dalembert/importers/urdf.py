@@ -13,18 +13,17 @@ from typing import Any
 
 from dalembert.errors import ImportFileError, ModelError, UnknownNameError
 from dalembert.importers.mjcf_files import Roots, Trust
-from dalembert.importers.urdf_extras import read_meshes, rotor_data, spring_data
-from dalembert.importers.urdf_log import Log
 from dalembert.importers.urdf_looks import looks_of
 from dalembert.importers.urdf_loops import LOOP_PARTS, Loops
-from dalembert.importers.urdf_motors import motors
-from dalembert.importers.urdf_parts import UrdfJoint, UrdfLink, read_joint, read_link
+from dalembert.importers.urdf_motors import motors, read_meshes, rotor_data, spring_data
+from dalembert.importers.urdf_parts import Log, UrdfJoint, UrdfLink, read_joint, read_link
 from dalembert.importers.urdf_tree import ORDER, depth_first, hold, retyped, undeclared_world
 from dalembert.importers.xml_read import Document, Element, Source, read_xml, shown
 from dalembert.model import CoupledModel, Joint, Link, Model, build
-from dalembert.model.build import STANDARD_GRAVITY, TOOL
+from dalembert.model.build import STANDARD_GRAVITY, TOOL, mounts
 from dalembert.model.coupling import couple
 from dalembert.model.notes import Notes
+from dalembert.model.tool import Tool, default_tool
 
 ROOT_JOINT = "root_joint"
 ROBOT_PARTS = frozenset({"link", "joint", "transmission", "dalembert:gravity", ORDER, *LOOP_PARTS})
@@ -56,17 +55,18 @@ def model_from_urdf(
     _require_urdf(document)
     links = [read_link(element, log) for element in robot.all("link")]
     read = [read_joint(element, log) for element in robot.all("joint")]
-    read = retyped(read, kinds or {}, document.file)
+    read = retyped(read, kinds or {}, document.file, log)
     links += undeclared_world(links, read, log)
-    root, ordered = depth_first(robot, links, read)
-    ordered, followers, held = hold(ordered, joints, posture, log)
+    root, in_order = depth_first(robot, links, read)
+    ordered, followers, held = hold(in_order, joints, posture, log)
     meshes = tuple(mesh for link in links for mesh in read_meshes(link))
     made = _links(links, root, ordered, _rotors(robot, read, log), base)
+    tool = _tool(tip, made, followers)
     try:
         tree = build(
             made,
             name=name or robot.attributes.get("name", "").strip() or "robot",
-            tool_link=_tip(tip, made),
+            tool_link=None if tool is None else tool.name,
             gravity=_gravity(robot) if gravity is None else gravity,
             check_inertias=False,
         )
@@ -77,20 +77,23 @@ def model_from_urdf(
         hint = "; base='free' lets it move as one body" if still else ""
         raise ImportFileError(f"{error}{hint}", document.file) from None
     _warn_of_names(robot, tree, made, tip, log)
+    chosen = Tool(TOOL, "") if tool is None else tool
     log.unknown_parts(robot, ROBOT_PARTS, "the robot")
-    closing = Loops(robot, {link.name for link in links}, ordered, followers, log)
+    closing = Loops(robot, {link.name for link in links}, in_order, followers, held, log)
     notes = Notes(
         source=document.file or "text",
         merged=_merged(ordered),
-        locked=held,
-        ignored=_ignored(log),
+        locked=tuple(held),
+        ignored=tuple(f"{tag} ({count})" for tag, count in log.ignored.items() if count),
         warnings=tuple(log.warnings),
         equalities=tuple(closing.found),
         meshes=meshes,
         looks=looks_of(robot, links, Roots.of(document.path, trust)),
         left_out=tuple(closing.left_out),
     )
-    return model.with_notes(_settled(notes, loops, strict, document.file))
+    settled = _settled(notes, loops, strict, document.file)
+    warnings = (*settled.warnings, *chosen.warnings)
+    return model.with_notes(replace(settled, tool=chosen.why, warnings=warnings))
 
 
 def _settled(notes: Notes, loops: str, strict: bool, file: str | None) -> Notes:
@@ -116,11 +119,16 @@ def _require_urdf(document: Document) -> None:
         raise robot.error(f"the root element is <{robot.tag[:60]}>, not <robot>{hint}")
     for element in robot.walk():
         if element.tag.startswith("xacro:"):
+            from shlex import quote
+
             file = document.file or "robot.urdf.xacro"
-            made = f"{file.removesuffix('.xacro').removesuffix('.urdf')}.urdf"
+            expanded = file.removesuffix(".xacro")
+            if expanded == file or not expanded.endswith(".urdf"):  # never the file itself
+                expanded = f"{expanded.removesuffix('.urdf')}_expanded.urdf"
             raise element.error(
-                f"<{element.tag[:60]}> is a xacro macro; expand the file first: xacro {file} > "
-                f"{made} (pip install xacro). It is not done here: xacro runs what the file says"
+                f"<{element.tag[:60]}> is a xacro macro; expand the file first: xacro "
+                f"{quote(file)} > {quote(expanded)} (pip install xacro). It is not done here: xacro "
+                "runs what the file says"
             )
 
 
@@ -160,20 +168,14 @@ def _link(link: UrdfLink, parent: str | None, joint: Joint) -> Link:
     return Link(link.name, parent, joint, link.mass, link.com, link.inertia)
 
 
-def _tip(tip: str | None, links: Sequence[Link]) -> str | None:
-    """The link whose frame is the tool: the one asked for, one called "tool", or the last that moves.
-
-    A frame fixed to the base, which many files end with, is nobody's tool.
-    """
+def _tool(tip: str | None, links: Sequence[Link], followers: Collection[str]) -> Tool | None:
+    """The link whose frame is the tool: the one asked for, one called "tool", or the default."""
     names = [link.name for link in links]
     if tip is not None and tip not in names:
         raise UnknownNameError(f"there is no link {tip!r}; there are: {', '.join(names)}")
-    if tip or TOOL in names:
-        return tip or TOOL
-    moving: dict[str | None, bool] = {None: False}
-    for link in links:
-        moving[link.name] = moving[link.parent] or link.joint.kind != "fixed"
-    return next((name for name in reversed(names) if moving[name]), None)
+    if tip is not None:
+        return Tool(tip, "given")
+    return Tool(TOOL, "its name") if TOOL in names else default_tool(mounts(links, followers))
 
 
 def _gravity(robot: Element) -> tuple[float, ...]:
@@ -207,7 +209,3 @@ def _merged(joints: Sequence[UrdfJoint]) -> tuple[str, ...]:
         if joint.kind == "fixed":
             into[joint.child] = into.get(joint.parent, joint.parent)
     return tuple(f"{child} into {parent}" for child, parent in into.items())
-
-
-def _ignored(log: Log) -> tuple[str, ...]:
-    return tuple(f"{tag} ({count})" for tag, count in log.ignored.items() if count)

@@ -5,7 +5,8 @@
 - <loop_joint>, of Isaac Sim and of Drake's first URDFs, with <link1>, <link2> or <parent>, <child>;
 - a <joint> of SDF inside <gazebo>, placed where the child is while all joints are at zero, and
   Gazebo's plugin of joints that mimic others;
-- what `to_urdf` writes beyond URDF+: <dalembert:coupling> (a polynomial), <dalembert:distance>.
+- what `to_urdf` writes beyond URDF+: <dalembert:coupling> (a polynomial, and terms of further
+  joints), <dalembert:distance>.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ImportFileError
-from dalembert.importers.urdf_log import Log
-from dalembert.importers.urdf_parts import UrdfJoint, read_origin
+from dalembert.importers.urdf_parts import KINDS, Log, UrdfJoint, read_origin
 from dalembert.importers.xml_read import Element, shown
-from dalembert.model.joint import align
+from dalembert.model.coupling import Follow
+from dalembert.model.joint import AXES, align
 from dalembert.model.notes import Equality, LeftOut, rows_of
 from dalembert.spatial.rotations import rotation_from_rpy
 from dalembert.spatial.se3 import inverse, pose
@@ -27,29 +28,31 @@ from dalembert.spatial.se3 import inverse, pose
 LOOP_PARTS = frozenset(
     {"loop", "loop_joint", "coupling", "gazebo", "dalembert:coupling", "dalembert:distance"}
 )
-DIRECTIONS = {
-    **{"fixed": "weld", "revolute": "revolute", "continuous": "revolute"},
-    **{"prismatic": "prismatic", "planar": "planar", "spherical": "point", "ball": "point"},
-}
+DIRECTIONS = {name: kind.loop for name, kind in KINDS.items() if kind.loop is not None}
 ENDS = ("predecessor", "successor", "link1", "link2", "parent", "child")
-AXES = ("x", "y", "z", "rx", "ry", "rz")
+ONE_DEGREE = ("revolute", "continuous", "prismatic")
 WORLD = "world"
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 
 
 class Loops:
-    """The equalities of a URDF, and what of them is left out; `joints` are those of the tree."""
+    """The equalities of a URDF, and what of them is left out.
+
+    `joints` are those of the tree as the file has them, `held` values of those that do not move.
+    """
 
     def __init__(
         self,
         robot: Element,
         links: Collection[str],
         joints: Sequence[UrdfJoint],
-        followers: Collection[str],
+        followers: Mapping[str, Follow],
+        held: Mapping[str, Any],
         log: Log,
     ) -> None:
         self.links, self.joints, self.log = links, joints, log
-        self.followers = followers
+        self.followers, self.held = followers, held
+        self.moving = {j.name for j in joints if j.kind != "fixed" and j.name not in held}
         self.carried = {joint.child: joint for joint in joints}
         self.left_out: list[LeftOut] = []
         self.found: list[Equality] = []
@@ -122,23 +125,64 @@ class Loops:
         """ratio · Σ q to the predecessor = Σ q to the successor, from their common ancestor."""
         name = element.word("name", "a coupling")
         what = f"coupling {shown(name)}"
-        ends = [_required(element, tag, what).word("link", what) for tag in ENDS[:2]]
+        ends = [_required(element, tag, what) for tag in ENDS[:2]]
         ratio = _required(element, "ratio", what).bounded("value", 1, None, what)[0]
-        paths = [self._path(end) for end in ends]
+        paths = [self._path(self._link(end, end.word("link", what), what)) for end in ends]
         shared = {joint.name for joint in paths[0]} & {joint.name for joint in paths[1]}
         own = [[j for j in path if j.name not in shared and j.kind != "fixed"] for path in paths]
-        if len(own[0]) > 1 or len(own[1]) != 1:
-            effect = "its joints move apart: it spans several of them; state it as <tendon> in MJCF"
-            self.left_out.append(LeftOut("coupling", name, effect))
-            return
-        leader = own[0][0].name if own[0] else None
-        terms = (0.0, ratio) if leader is not None else (0.0,)
-        self._couple(name, own[1][0].name, leader, terms)
+        for joint in (*own[0], *own[1]):
+            if joint.kind not in ONE_DEGREE:
+                raise element.error(
+                    f"{what}: joint {shown(joint.name)} is {joint.kind}; expected joints of one "
+                    "degree between the two links"
+                )
+        terms = [(j.name, 1.0) for j in own[1]] + [(j.name, -ratio) for j in own[0]]
+        self._linear("coupling", name, terms, 0.0)
 
-    def _path(self, link: str) -> list[UrdfJoint]:
-        """The joints that carry a link."""
+    def _linear(
+        self, what: str, name: str, terms: Sequence[tuple[str, float]], offset: float
+    ) -> None:
+        """offset + Σ factor · q = 0, in joints that move on their own; the first of them follows."""
+        factors: dict[str, float] = {}
+        for joint, factor in terms:
+            leader, times, plus = self._leader(joint)
+            offset += factor * plus
+            if leader is not None:
+                factors[leader] = factors.get(leader, 0.0) + factor * times
+        moving = [joint for joint, factor in factors.items() if factor != 0.0]
+        if not moving:
+            effect = "nothing: none of its joints moves on its own"
+            self.left_out.append(LeftOut(what, name, effect))
+            return
+        follower, *others = moving
+        c0, *rest = (-x / factors[follower] + 0.0 for x in (offset, *(factors[j] for j in others)))
+        self.found.append(
+            Equality(
+                "joint",
+                name,
+                follower,
+                others[0] if others else None,
+                polynomial=(c0, *rest[:1]),
+                factors=tuple(zip(others[1:], rest[1:], strict=True)),
+            )
+        )
+
+    def _leader(self, joint: str) -> tuple[str | None, float, float]:
+        """(leader, factor, offset) of a joint; where its leader is held, None and its value."""
+        factor, offset = 1.0, 0.0
+        while joint in self.followers and joint not in self.held:
+            follow = self.followers[joint]
+            offset, factor = offset + factor * follow.offset, factor * follow.multiplier
+            joint = follow.leader
+        if joint not in self.held:
+            return joint, factor, offset
+        value = 0.0 if self.held[joint] is None else float(np.ravel(self.held[joint])[0])
+        return None, 0.0, offset + factor * value
+
+    def _path(self, link: str | None) -> list[UrdfJoint]:
+        """The joints that carry a link; None is the world."""
         found = []
-        while link in self.carried:
+        while link is not None and link in self.carried:
             found.append(self.carried[link])
             link = self.carried[link].parent
         return found
@@ -147,24 +191,21 @@ class Loops:
         name = element.word("name", "a coupling")
         what = f"coupling {shown(name)}"
         count = len(element.word("polynomial", what).split())
-        terms = element.bounded("polynomial", count, None, what)
+        powers = element.bounded("polynomial", count, None, what)
         follower = element.word("follower", what)
         leader = element.attributes.get("leader")
-        self._couple(name, follower, leader, terms, element)
-
-    def _couple(
-        self,
-        name: str,
-        follower: str,
-        leader: str | None,
-        terms: tuple[float, ...],
-        element: Element | None = None,
-    ) -> None:
-        moving = {joint.name for joint in self.joints if joint.kind != "fixed"}
-        for joint in (follower, *([leader] if leader is not None else [])):
-            if joint not in moving and element is not None:
-                raise element.error(f"coupling {shown(name)}: there is no joint {shown(joint)}")
-        self.found.append(Equality("joint", name, follower, leader, polynomial=terms))
+        more = tuple(
+            (term.word("joint", what), term.bounded("factor", 1, None, what)[0])
+            for term in element.all("term")
+        )
+        for joint in (follower, leader, *(joint for joint, _ in more)):
+            if joint is not None and joint not in self.moving - set(self.followers):
+                raise element.error(
+                    f"{what}: there is no joint {shown(joint)} that moves on its own"
+                )
+        self.found.append(
+            Equality("joint", name, follower, leader, polynomial=powers, factors=more)
+        )
 
     # Gazebo
 
@@ -205,7 +246,7 @@ class Loops:
     def _at_zero(self, link: str | None) -> np.ndarray:
         """The pose (4, 4) of a link in the root's frame where all joints are at zero."""
         made = np.eye(4)
-        for joint in [] if link is None else self._path(link):
+        for joint in self._path(link):
             made = joint.origin @ made
         return made
 
@@ -213,15 +254,16 @@ class Loops:
         """The plugin that lets a joint mimic another, where the URDF's own <mimic> does not."""
         names = [element.one(tag) for tag in ("mimicJoint", "joint")]
         follower, leader = ("" if x is None else x.text.strip() for x in names)
-        moving = {joint.name for joint in self.joints if joint.kind != "fixed"}
-        if not {follower, leader} <= moving or follower in self.followers:
+        known = {joint.name for joint in self.joints if joint.kind in ONE_DEGREE}
+        if not {follower, leader} <= known or follower in self.followers or follower in self.held:
             return
         what = f"plugin of joint {shown(follower)}"
         offset, ratio = (
             1.0 * default if part is None else _text_numbers(part, 1, what)[0]
             for part, default in ((element.one("offset"), 0), (element.one("multiplier"), 1))
         )
-        self._couple(f"{follower}_mimics_{leader}", follower, leader, (offset, ratio))
+        name = f"{follower}_mimics_{leader}"
+        self._linear("plugin", name, [(follower, 1.0), (leader, -ratio)], -offset)
 
 
 def _held(ends: Sequence[str | None], poses: Sequence[np.ndarray]) -> dict[str, Any]:

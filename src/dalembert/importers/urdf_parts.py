@@ -7,30 +7,79 @@ the products −∫xy dm.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from math import pi
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import ImportFileError
-from dalembert.importers.urdf_log import Log
 from dalembert.importers.xml_read import Element, shown
 from dalembert.model.coupling import Follow
+from dalembert.model.joint import JOINT_KINDS
 from dalembert.spatial.consistency import inertia_faults
 from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.rotations import rotation_from_rpy, snap
 
-KINDS = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "planar": "planar",
-    "floating": "free",
-    "spherical": "spherical",  # not in the standard; PyBullet's, and "ball" in Drake
-    "ball": "spherical",
-}
+# What reading a URDF finds on the way and must say at the end.
+
+
+# parts of other tools' URDF that hold or drive a mechanism, as their names say
+MECHANICAL = re.compile(
+    r"joint|loop|constraint|spring|damper|bushing|force|mass|inertia|motor", re.I
+)
+
+
+@dataclass
+class Log:
+    """What is found on the way and must be said at the end."""
+
+    warnings: list[str] = field(default_factory=list)
+    ignored: Counter[str] = field(default_factory=Counter)
+
+    def warn(self, element: Element, message: str) -> None:
+        """A warning that points at its line."""
+        self.warnings.append(f"line {element.line}: {message}")
+
+    def first(self, element: Element, tag: str, what: str) -> Element | None:
+        """The child with this tag, if there is one; of several the first counts, as in urdfdom."""
+        found = list(element.all(tag))
+        if len(found) > 1:
+            self.warn(found[1], f"{what}: a second <{tag}> is ignored; the first counts")
+        return found[0] if found else None
+
+    def unknown_parts(self, element: Element, known: Collection[str], what: str) -> None:
+        """Count the tags of other tools; warn of one that looks misspelt."""
+        for child in element.children:
+            if child.tag not in known:
+                self._unknown(child, child.tag, f"<{shown(child.tag)[1:-1]}>", known, what)
+
+    def unknown_attributes(self, element: Element, known: str, what: str) -> None:
+        """Count the attributes of other tools; a misspelt one would silently be its default."""
+        for name in element.attributes:
+            if name not in known.split():
+                label = f"{element.tag} {shown(name)[1:-1]}="
+                self._unknown(element, name, label, known.split(), what)
+
+    def _unknown(
+        self, element: Element, name: str, label: str, known: Collection[str], what: str
+    ) -> None:
+        if MECHANICAL.search(name):
+            self.warn(element, f"{what}: {label} is ignored, though it may change the dynamics")
+            return
+        like = [word for word in known if abs(len(word) - len(name)) <= 2]
+        near = get_close_matches(name, like, n=1, cutoff=0.65)
+        if near:
+            self.warn(element, f"{what}: {label} is ignored; is it meant to be {near[0]!r}?")
+        else:
+            self.ignored[label.strip("<>")] += 1
+
+
+KINDS = {name: kind for kind in JOINT_KINDS.values() for name in kind.urdf}
 INFINITE = {"inf", "infinity"}
 # Files print π/2 with eleven or more digits; within this of a quarter turn an angle is meant to be
 # one. Ten digits are left alone: several such joints in a chain would add up to more than 1e-9.
@@ -171,7 +220,7 @@ def read_joint(element: Element, log: Log) -> UrdfJoint:
         numbers |= _dynamics(element, log, what)
     return UrdfJoint(
         name=name,
-        kind=KINDS[kind],
+        kind=KINDS[kind].name,
         parent=_end(element, "parent", log, what),
         child=_end(element, "child", log, what),
         element=element,

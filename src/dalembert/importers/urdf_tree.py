@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from dalembert.errors import ImportFileError, ShapeError, UnknownNameError
-from dalembert.importers.urdf_log import Log
-from dalembert.importers.urdf_parts import UrdfJoint, UrdfLink
-from dalembert.importers.xml_read import Element, shown
+from dalembert.errors import ImportFileError, ModelError, ShapeError, UnknownNameError
+from dalembert.importers.urdf_parts import Log, UrdfJoint, UrdfLink
+from dalembert.importers.xml_read import Document, Element, shown
 from dalembert.model.check import mapping
-from dalembert.model.coupling import Follow
+from dalembert.model.coupling import Follow, led_by
 from dalembert.model.joint import align, factors
 from dalembert.spatial.rotations import snap
-from dalembert.text import short
+from dalembert.text import nearest, short
 
 MAX_LINKS = 2000
 WORLD = "world"
@@ -112,18 +110,34 @@ def _reject_duplicates(named: Sequence[tuple[str, Element]], what: str) -> None:
         seen[name] = element
 
 
+def carried_links(document: Document) -> dict[str, str]:
+    """Joint → the link it carries, whose frame is the joint's."""
+    return {
+        joint.attributes["name"]: child.attributes["link"]
+        for joint in document.root.all("joint")
+        if (child := joint.one("child")) is not None
+        and {"name"} <= joint.attributes.keys()
+        and {"link"} <= child.attributes.keys()
+    }
+
+
 def retyped(
-    joints: Sequence[UrdfJoint], kinds: Mapping[str, str], file: str | None
+    joints: Sequence[UrdfJoint], kinds: Mapping[str, str], file: str | None, log: Log
 ) -> list[UrdfJoint]:
-    """The joints, those in `kinds` spherical or fixed instead of what the file calls them."""
-    names = {joint.name for joint in joints}
+    """The joints, those in `kinds` spherical or fixed instead of what the file calls them.
+
+    A name that is no joint of the URDF changes nothing, with a warning.
+    """
+    names = [joint.name for joint in joints]
     for name, kind in kinds.items():
-        if name not in names or kind not in ("spherical", "fixed"):
+        if kind not in ("spherical", "fixed"):
             raise ImportFileError(
-                f"joint {shown(name)} of type {shown(kind)}: a joint of the URDF may be spherical or "
-                "fixed instead",
+                f"joint {shown(name)} is to be of type {shown(kind)}; expected spherical or fixed",
                 file,
             )
+        if name not in names:
+            unknown = f"joint {shown(name)}, which is to be {kind}, is no joint of the URDF"
+            log.warnings.append(f"{unknown}{nearest(name, names)}")
     return [
         replace(joint, kind=kinds[joint.name], numbers={}, mimic=None)
         if joint.name in kinds
@@ -137,7 +151,7 @@ def hold(
     keep: Collection[str] | None,
     posture: Mapping[str, Any] | None,
     log: Log,
-) -> tuple[list[UrdfJoint], dict[str, Follow], tuple[str, ...]]:
+) -> tuple[list[UrdfJoint], dict[str, Follow], dict[str, Any]]:
     """The joints with all but `keep` fixed at their value in `posture`.
 
     Returns the joints, what still follows what, and the names of the held ones. A joint that
@@ -150,9 +164,12 @@ def hold(
     moving = [joint.name for joint in joints if joint.kind != "fixed"]
     for name in (*(keep or ()), *(posture or ())):
         if name not in moving:
-            near = get_close_matches(str(name), moving, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise UnknownNameError(f"there is no moving joint {name!r}{hint}")
+            raise UnknownNameError(f"there is no moving joint {name!r}{nearest(name, moving)}")
+    if posture and keep is None:
+        raise UnknownNameError(
+            f"posture of {', '.join(map(shown, posture))}: it is for joints that are held; name those "
+            "that move with joints=[…]"
+        )
     followers = _followers(joints, by_name, log)
     for name in keep or ():
         if name in followers:
@@ -161,7 +178,7 @@ def hold(
     values = _held_values(by_name, moving, followers, keep, posture or {}, log)
     held = [_held(joint, values[joint.name]) if joint.name in values else joint for joint in joints]
     following = {name: follow for name, follow in followers.items() if name not in values}
-    return held, following, tuple(values)
+    return held, following, values
 
 
 def _followers(
@@ -193,39 +210,35 @@ def _held_values(
     values: dict[str, Any] = {}
     for name in moving:
         if name in followers:
-            factor, offset, leader = _leader(by_name, followers, name)
+            led = _leader(by_name, followers, name)
+            leader = led.leader
             if by_name[leader].kind == "fixed":
                 message = f"joint {shown(name)} mimics {shown(leader)}, which is fixed; held"
                 log.warn(by_name[name].element, message)
-                values[name] = offset
+                values[name] = led.offset
             elif keep is not None and leader not in keep:
-                values[name] = factor * _number(posture.get(leader, 0.0), leader) + offset
+                value = float(_numbers(posture.get(leader, 0.0), 1, leader)[0])
+                values[name] = led.multiplier * value + led.offset
         elif keep is not None and name not in keep:
             values[name] = posture.get(name)
     return values
 
 
-def _leader(
-    by_name: Mapping[str, UrdfJoint], followers: Mapping[str, Follow], name: str
-) -> tuple[float, float, str]:
-    """(multiplier, offset, joint that follows nobody) of a follower; circles are errors."""
+def _leader(by_name: Mapping[str, UrdfJoint], followers: Mapping[str, Follow], name: str) -> Follow:
+    """A follower in terms of a joint that follows nobody; circles are errors."""
     element = by_name[name].element
-    factor, offset, at, seen = 1.0, 0.0, name, {name}
-    while at in followers:
-        follow = followers[at]
-        if follow.leader in seen:
-            raise element.error(f"joint {shown(name)} mimics itself, through {shown(at)}")
-        factor, offset = factor * follow.multiplier, offset + factor * follow.offset
-        at = follow.leader
-        seen.add(at)
-    for which in (name, at):
+    try:
+        found = led_by(name, followers)
+    except ModelError as error:
+        raise element.error(f"joint {shown(name)} mimics itself ({str(error)[:120]})") from None
+    for which in (name, found.leader):
         if by_name[which].kind in ("planar", "free", "spherical"):
             raise element.error(
                 f"joint {shown(name)}: {shown(which)} has several degrees; no mimic"
             )
-    if not (abs(factor) < 1e12 and abs(offset) < 1e12):
+    if not (abs(found.multiplier) < 1e12 and abs(found.offset) < 1e12):
         raise element.error(f"joint {shown(name)}: its mimic chain multiplies beyond 1e12")
-    return factor, offset, at
+    return found
 
 
 def _held(joint: UrdfJoint, value: Any) -> UrdfJoint:
@@ -245,10 +258,6 @@ def _held(joint: UrdfJoint, value: Any) -> UrdfJoint:
     origin = joint.origin @ pose
     origin[:3, :3] = snap(origin[:3, :3])
     return replace(joint, kind="fixed", origin=origin, numbers={}, mimic=None)
-
-
-def _number(value: Any, name: str) -> float:
-    return float(_numbers(value, 1, name)[0])
 
 
 def _numbers(value: Any, size: int, name: str) -> np.ndarray:

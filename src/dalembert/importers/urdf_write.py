@@ -29,6 +29,7 @@ from dalembert.importers.write import (
     screw_kind,
     unique,
 )
+from dalembert.model.body import Massive
 from dalembert.model.build import STANDARD_GRAVITY
 from dalembert.model.joint import Free
 from dalembert.model.model import Body, Model
@@ -56,9 +57,9 @@ def urdf_from_model(model: Model, equalities: Sequence[Equality] = ()) -> str:
         lines.append(f'  <dalembert:gravity xyz="{numbers(model.gravity)}"/>')
     if not _is_depth_first(model):
         lines.append(f'  <{ORDER} by="document"/>')
-    lines.append(f"  <link name={xml_attribute(root)}/>")
+    lines += _link(model.fixed, root, np.eye(4))
     for i, (body, item) in enumerate(zip(model.bodies, placed, strict=True)):
-        lines += _link(body, item)
+        lines += _link(body, item.name, item.frame)
         parent = placed[body.parent].name if body.parent >= 0 else root
         lines += _joint(model, placed, i, parent)
     for name, at, here in frames:
@@ -90,14 +91,14 @@ def _root(model: Model, used: set[str]) -> str:
     return unique("world", {*used, *model.frames})
 
 
-def _link(body: Body, item: Placed) -> list[str]:
-    mass, com, I = inertia_of(body, item.frame)
+def _link(body: Massive, name: str, frame: np.ndarray) -> list[str]:
+    mass, com, I = inertia_of(body, frame)
     if mass == 0.0 and not I.any():
-        return [f"  <link name={xml_attribute(item.name)}/>"]
+        return [f"  <link name={xml_attribute(name)}/>"]
     moments = f'ixx="{numbers([I[0, 0]])}" iyy="{numbers([I[1, 1]])}" izz="{numbers([I[2, 2]])}"'
     products = f'ixy="{numbers([I[0, 1]])}" ixz="{numbers([I[0, 2]])}" iyz="{numbers([I[1, 2]])}"'
     return [
-        f"  <link name={xml_attribute(item.name)}>",
+        f"  <link name={xml_attribute(name)}>",
         f'    <inertial><origin xyz="{numbers(com)}"/><mass value="{numbers([mass])}"/>',
         f"      <inertia {moments} {products}/></inertial>",
         "  </link>",

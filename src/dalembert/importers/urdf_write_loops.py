@@ -7,17 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.importers.write import Placed, numbers, origin_element
-from dalembert.model.joint import Screw
+from dalembert.importers.write import Placed, body_of, numbers, origin_element
+from dalembert.model.joint import JOINT_KINDS
 from dalembert.model.model import Model
 from dalembert.model.notes import Equality, Rows4
 from dalembert.text import xml_attribute
 
-# the types of URDF+, and "spherical" as Isaac Sim calls a point
-TYPES = {
-    **{"weld": "fixed", "revolute": "continuous", "prismatic": "prismatic", "planar": "planar"},
-    "point": "spherical",
-}
+# the types of URDF+, and "spherical" as Isaac Sim calls a point; a hinge without limits
+TYPES = {kind.loop: kind.urdf[-1] for kind in JOINT_KINDS.values() if kind.urdf and kind.loop}
 
 
 def loop_lines(
@@ -59,10 +56,14 @@ def _end(tag: str, link: str, at: Rows4 | None) -> str:
 
 
 def _coupling(model: Model, placed: Sequence[Placed], given: Equality) -> str:
-    """URDF+'s coupling where one ratio of two joints on one link says it all, else a polynomial."""
-    bodies = [_body(model, name) for name in (given.first, given.second) if name is not None]
+    """URDF+'s coupling where one ratio of two joints on one link says it all, else a polynomial
+    and terms."""
+    bodies = [
+        body_of(model, name, "a URDF") for name in (given.first, given.second) if name is not None
+    ]
     name, terms = xml_attribute(given.name), given.polynomial
     siblings = len(bodies) == 2 and model.bodies[bodies[0]].parent == model.bodies[bodies[1]].parent
+    siblings = siblings and not given.factors
     if siblings and len(terms) == 2 and terms[0] == 0.0:
         follower, leader = (xml_attribute(placed[i].name) for i in bodies)
         ends = f"<predecessor link={leader}/><successor link={follower}/>"
@@ -71,14 +72,12 @@ def _coupling(model: Model, placed: Sequence[Placed], given: Equality) -> str:
     joints = [xml_attribute(placed[i].joint) for i in bodies]
     leader = f" leader={joints[1]}" if len(joints) == 2 else ""
     polynomial = f'polynomial="{numbers(terms)}"'
-    return f"  <dalembert:coupling name={name} follower={joints[0]}{leader} {polynomial}/>"
-
-
-def _body(model: Model, coordinate: str) -> int:
-    """The body that a coordinate moves, the joint's only one."""
-    tree = model.tree
-    at = tree.coordinates.index(coordinate)
-    for i, body in enumerate(tree.bodies):
-        if body.q.start == at and isinstance(body.chart, Screw):
-            return i
-    raise ModelError(f"coordinate {coordinate!r} is no joint of its own; a URDF cannot couple it")
+    head = f"dalembert:coupling name={name} follower={joints[0]}{leader} {polynomial}"
+    if not given.factors:
+        return f"  <{head}/>"
+    more = "".join(
+        f"<term joint={xml_attribute(placed[body_of(model, joint, 'a URDF')].joint)}"
+        f' factor="{numbers([factor])}"/>'
+        for joint, factor in given.factors
+    )
+    return f"  <{head}>{more}</dalembert:coupling>"

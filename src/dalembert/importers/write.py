@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.errors import ModelError
+from dalembert.model.body import Massive
 from dalembert.model.joint import Screw
 from dalembert.model.model import Body, JointInfo, Model
+from dalembert.spatial.quaternions import quaternion_from_matrix
 from dalembert.spatial.rotations import rpy_from_rotation
 from dalembert.spatial.se3 import inverse, pose
-from dalembert.text import xml_comment
+from dalembert.text import xml_attribute, xml_comment
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,18 +34,24 @@ def numeric(model: Model) -> Model:
     return model.bind(model.parameter_values()) if model.parameters else model
 
 
-def place_bodies(model: Model, on_axis: bool) -> list[Placed]:
+def place_bodies(
+    model: Model, on_axis: bool, reserved: frozenset[str] = frozenset()
+) -> list[Placed]:
     """The link frame of every body; where a format cannot hold it, the body frame instead.
 
-    `on_axis` says that the format wants it on the joint's axis. A link frame that must stay aside
-    is written as a further frame, and its body gets a name of its own.
+    `on_axis` says that the format wants it on the joint's axis. A link frame that must stay aside, or
+    whose name the format has `reserved`, is written as a further frame, and its body gets a name of
+    its own.
     """
+    joints = {joint.name for joint in model.tree.joints}
     taken = {*model.frames, *(body.name for body in model.bodies)}
     placed = []
     for i, body in enumerate(model.bodies):
         info = model.joint_of(i)
         number = info.bodies.index(i)
-        joint = info.name if len(info.bodies) == 1 else f"{info.name}_{number + 1}"
+        joint = info.name
+        if len(info.bodies) > 1:
+            joint = unique(f"{joint}_{number + 1}", joints)
         frame = model.frames.get(body.name)
         if frame is None or frame.body != i:
             name = unique(body.name, taken) if body.name in model.frames else body.name
@@ -50,7 +59,8 @@ def place_bodies(model: Model, on_axis: bool) -> list[Placed]:
             continue
         here = pose(np.asarray(frame.rotation, float), np.asarray(frame.translation, float))
         if _fits(body, here, on_axis):
-            placed.append(Placed(body.name, here, joint, info, number))
+            name = unique(body.name, taken) if body.name in reserved else body.name
+            placed.append(Placed(name, here, joint, info, number))
         else:
             name = unique(f"{body.name}_at_joint", taken)
             placed.append(Placed(name, np.eye(4), joint, info, number))
@@ -82,7 +92,7 @@ def origin_of(model: Model, placed: list[Placed], i: int) -> np.ndarray:
     return inverse(parent) @ here @ pose(rotation, translation) @ placed[i].frame
 
 
-def inertia_of(body: Body, frame: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def inertia_of(body: Massive, frame: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass, centre and central tensor of a body in the file's link frame."""
     rotation, translation = frame[:3, :3], frame[:3, 3]
     com = rotation.T @ (np.asarray(body.center, float) - translation)
@@ -105,10 +115,7 @@ def other_frames(model: Model, placed: list[Placed]) -> list[tuple[str, int, np.
 
 def friction_of(model: Model, v: int) -> tuple[float, float]:
     """Coulomb friction at positive and at negative velocity as files hold it: against the motion."""
-    positive, negative = (
-        float(model.drive.coulomb_positive[v]),
-        float(model.drive.coulomb_negative[v]),
-    )
+    positive, negative = (float(x) for x in model.tree.coulomb[:, v])
     if positive >= 0.0 >= negative:
         return positive, negative
     size = max(positive - negative, 0.0)  # a constant torque leaves it on one side
@@ -140,6 +147,36 @@ def unique(name: str, taken: set[str]) -> str:
 def numbers(values: Iterable[Any]) -> str:
     """Numbers that read back as the same floats; −0 is written 0."""
     return " ".join(repr(float(value) + 0.0) for value in values)
+
+
+def body_of(model: Model, coordinate: str, language: str) -> int:
+    """The body that a coordinate moves, its joint's only one."""
+    tree = model.tree
+    at = tree.coordinates.index(coordinate)
+    for i, body in enumerate(tree.bodies):
+        if body.q.start == at and isinstance(body.chart, Screw):
+            return i
+    raise ModelError(
+        f"coordinate {coordinate!r} is no joint of its own; {language} cannot couple it"
+    )
+
+
+def quoted(name: str) -> str:
+    """A name as an attribute of MJCF; MuJoCo prints some as formats, and '%n' ends its process."""
+    if "%" in name:
+        raise ModelError(f"the name {name!r} has a '%', on which MuJoCo may crash; rename it")
+    return xml_attribute(name)
+
+
+def pose_words(here: np.ndarray) -> str:
+    """MJCF's attributes of a pose (4, 4)."""
+    quaternion = np.roll(quaternion_from_matrix(here[:3, :3]), 1)
+    return f'pos="{numbers(here[:3, 3])}" quat="{numbers(quaternion)}"'
+
+
+def site_line(name: str, here: np.ndarray) -> str:
+    """MJCF's <site> at a pose (4, 4)."""
+    return f"<site name={quoted(name)} {pose_words(here)}/>"
 
 
 def origin_element(here: np.ndarray) -> str:

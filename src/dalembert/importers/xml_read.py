@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -30,8 +32,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 MAX_NUMBER = 1000  # characters
 # Robots are of human scale: what is larger is a mistake that would overflow later.
 LARGEST = 1e12
-# Texts in place of what is on disk, by resolved path: what somebody edits and has not saved yet.
-UNSAVED: dict[Path, bytes] = {}
+_UNSAVED: ContextVar[tuple[Path, bytes] | None] = ContextVar("_UNSAVED", default=None)
 
 
 @dataclass(slots=True)
@@ -192,8 +193,10 @@ def read_file(path: Path, most: int = MAX_BYTES) -> bytes:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise ImportFileError("this is not a file", str(path))
-        held = UNSAVED.get(path.resolve()) if UNSAVED else None
-        if held is None:
+        edited = _UNSAVED.get()
+        if edited is not None and edited[0] == path.resolve():
+            held = edited[1]
+        else:
             with path.open("rb") as stream:
                 held = stream.read(most + 1)
     except (OSError, ValueError) as error:
@@ -207,6 +210,16 @@ def read_file(path: Path, most: int = MAX_BYTES) -> bytes:
             f"{_size(size)} is more than a robot needs; the limit is {_size(most)}", path.name
         )
     return held
+
+
+@contextmanager
+def unsaved(path: Path, data: bytes) -> Iterator[None]:
+    """Inside the with block the file at `path` reads as `data`: an editor's text, not saved yet."""
+    token = _UNSAVED.set((path.resolve(), data))
+    try:
+        yield
+    finally:
+        _UNSAVED.reset(token)
 
 
 class _Parser:

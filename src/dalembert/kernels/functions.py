@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import CompileError
-from dalembert.forking import llvm_lock
 from dalembert.kernels import Kernel, Program, build
 from dalembert.kernels.call import foreign
 from dalembert.kernels.call.explain import explain
@@ -92,7 +91,7 @@ class CompiledFunction(Portable):
 
     def _plain(self, **arrays: Any) -> Mapping[str, Any]:
         """The program again, on symbols."""
-        from dalembert.kernels.program.to_casadi import replay
+        from dalembert.kernels.program.trace import replay
 
         return replay(self.program, arrays)
 
@@ -102,8 +101,7 @@ class CompiledFunction(Portable):
         from dalembert.kernels.program.trace import trace
 
         name = f"{self.program.name}_{kind}"
-        with llvm_lock:  # a fork waits for it: CasADi has locks of its own
-            return CompiledFunction(trace(function, {**self._shapes, **extra}, name=name))
+        return CompiledFunction(trace(function, {**self._shapes, **extra}, name=name))
 
 
 def compile_function(
@@ -127,8 +125,7 @@ def compile_function(
     from dalembert.kernels.program.trace import from_casadi, trace
 
     if type(function).__module__.startswith("casadi"):
-        with llvm_lock:
-            return CompiledFunction(from_casadi(function))
+        return CompiledFunction(from_casadi(function))
     if not isinstance(shapes, Mapping):
         raise CompileError(
             'compile_function(function, {"x": 3, …}) needs a shape for each argument'
@@ -136,8 +133,7 @@ def compile_function(
     sizes = {key: (size,) if isinstance(size, int) else tuple(size) for key, size in shapes.items()}
     label = str(name or getattr(function, "__name__", "function"))
     plain = "function" if label == "<lambda>" else label
-    with llvm_lock:  # a fork waits for it: CasADi has locks of its own
-        made = trace(function, sizes, name=plain, plain=True)
+    made = trace(function, sizes, name=plain)
     if not made.outputs:
         raise CompileError(f"{plain} returns no output; return an array, a tuple or a dict of them")
     return CompiledFunction(made)

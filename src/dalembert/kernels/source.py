@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 from dalembert.errors import UnknownNameError
 from dalembert.kernels.c.source import c_header, c_source
 from dalembert.kernels.cuda.source import cuda_source
-from dalembert.kernels.program.program import Program
 from dalembert.kernels.wasm.module import require_float64, wasm_module
+from dalembert.text import suggest
+from dalembert.tracing.program import Program
 
 TARGETS = ("c", "h", "cuda", "wasm")
 
@@ -36,6 +36,4 @@ def source(
     if target == "wasm":
         require_float64(dtype, layout)
         return wasm_module({name or program.name: program}, {"about": list(about)}, units)
-    near = get_close_matches(str(target), TARGETS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise UnknownNameError(f"target={target!r} is unknown{hint} There are: {', '.join(TARGETS)}")
+    raise UnknownNameError(f"target={target!r} is unknown{suggest(target, TARGETS)}")

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from dalembert.linalg.symmetric import symmetric
-from dalembert.linalg.triangular import back_substitution, forward_substitution, lower_inverse
+from dalembert.linalg.triangular import (
+    back_substitution,
+    forward_substitution,
+    less,
+    lower_inverse,
+)
 
 
 def cholesky(M: Any) -> Any:
@@ -17,7 +22,14 @@ def cholesky(M: Any) -> Any:
     array([[2., 0.],
            [1., 2.]])
     """
-    return np.linalg.cholesky(M)
+    if M.dtype != object:
+        return np.linalg.cholesky(M)
+    L = np.zeros_like(M)
+    for j in range(len(M)):
+        for i in range(j, len(M)):
+            rest = less(M[i, j], L[i, :j], L[j, :j])
+            L[i, j] = np.sqrt(rest) if i == j else rest / L[j, j]
+    return L
 
 
 def upper_cholesky(M: Any) -> Any:

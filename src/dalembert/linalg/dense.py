@@ -1,7 +1,8 @@
 """The factorisations of this folder on numbers, by LAPACK: what large systems are solved with.
 
 They answer to the same calls as `LDL` and `PivotedRowSpace`, with the same rows kept and left out; only
-the order of operations is not fixed, so that nothing here traces.
+the order of operations is not fixed, so that the factorisations do not trace. A right-hand side of
+symbols is solved by substitution, which does.
 """
 
 from __future__ import annotations
@@ -13,12 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.linalg.triangular import back_substitution, forward_substitution
+
 LARGE = 40  # rows of a matrix from which on LAPACK is quicker than one operation after the other
 
 
 def is_large(A: Any) -> bool:
     """Whether a matrix is of numbers, and so large that LAPACK should have it."""
-    return isinstance(A, np.ndarray) and A.dtype == float and max(A.shape) >= LARGE
+    return has_numbers(A) and A.dtype == float and max(A.shape) >= LARGE
+
+
+def has_numbers(A: Any) -> bool:
+    """Whether an array is of numbers, not of symbols."""
+    return isinstance(A, np.ndarray) and A.dtype != object
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class DenseCholesky:
 
     def full_solve(self, Y: Sequence[Any]) -> np.ndarray:
         """C⁻ᵀ Y from the rows of Y = C⁻¹ B: the solution of M X = B."""
-        return _triangular(self.C, np.asarray(Y), transposed=True)
+        return _triangular(self.C, np.stack(Y), transposed=True)
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """X with M X = B."""
@@ -118,9 +126,11 @@ class DenseRowSpace:
 
 def _triangular(lower: np.ndarray, B: np.ndarray, transposed: bool = False) -> np.ndarray:
     """X with C X = B, or Cᵀ X = B, of a lower triangular C."""
-    from scipy.linalg.lapack import dtrtrs
-
     if not lower.size:
         return np.zeros(B.shape)
+    if not has_numbers(B):
+        return back_substitution(lower.T, B) if transposed else forward_substitution(lower, B)
+    from scipy.linalg.lapack import dtrtrs
+
     # called as it is: scipy's own wrapper starts threads that take longer than the work
     return dtrtrs(lower, B, lower=1, trans=int(transposed))[0]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.linalg.dense import DenseRowSpace, is_large
+from dalembert.linalg.dense import DenseRowSpace, has_numbers, is_large
 from dalembert.linalg.ldl import AnyLDL, ldl
 from dalembert.linalg.triangular import less
 
@@ -117,11 +117,19 @@ def row_space(
     (array([0.04, 0.08]), True)
     """
     weights = np.ones(B.shape[1]) if weights is None else weights
-    if is_large(B):
+    if rank == 0:
+        return _nothing(B.shape[0], B.shape[1], weights)
+    if is_large(B) and has_numbers(weights) and (made_of is None or has_numbers(made_of)):
         return _dense(B, weights, rank, B if made_of is None else made_of, most)
     if rank == B.shape[0]:
         return ordered(B, weights)
     return _pivoted(B, weights, rank, B if made_of is None else made_of, most)
+
+
+def _nothing(m: int, n: int, weights: Any) -> RowSpace:
+    """The space of m rows that hold nothing: whatever stands in them is rounding."""
+    lower = [[0.0] * k for k in range(m)]
+    return RowSpace([np.zeros(n)] * m, [1.0 / HUGE] * m, weights, [0.0] * m, 0.0, lower, [True] * m)
 
 
 def _dense(B: Any, weights: Any, rank: int | None, made_of: Any, most: int) -> DenseRowSpace:

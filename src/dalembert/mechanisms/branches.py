@@ -11,31 +11,11 @@ from dalembert.mechanisms.description import Description
 from dalembert.mechanisms.ends import joint_part
 from dalembert.mechanisms.state import State
 from dalembert.model import Joint
+from dalembert.model.joint import JOINT_KINDS
 from dalembert.spatial.quaternions import quaternion_from_matrix
 from dalembert.spatial.se3 import pose
 from dalembert.systems.bodies.data import Element
 
-# kinds of a mechanism that a robot has as a joint, by its own name for it
-PLANAR_TREE = {"revolute": "revolute", "prismatic": "prismatic", "rigid": "fixed"}
-SPATIAL_TREE = {
-    "revolute": "revolute",
-    "prismatic": "prismatic",
-    "cylindrical": "cylindrical",
-    "screw": "helical",
-    "spherical": "spherical",
-    "universal": "universal",
-    "planar": "planar",
-    "fixed": "fixed",
-}
-# what the coordinates of the robot's joint measure, in its order
-PARTS = {
-    "revolute": ("angle",),
-    "prismatic": ("slide",),
-    "screw": ("angle",),
-    "cylindrical": ("slide", "angle"),
-    "universal": ("first", "second"),
-    "planar": ("x", "y", "angle"),
-}
 TURNABLE = ("revolute", "prismatic", "cylindrical", "screw")  # the same seen from b, about −z
 SECOND = np.eye(3)[:, [2, 0, 1]]  # its x along z: the second axis of a universal joint
 
@@ -69,7 +49,8 @@ class Branch:
         """(q, q̇, q̈) of this joint at a state of the mechanism."""
         if self.kind == "spherical":
             return _ball(state, self)
-        found = [_scalar(state, self.part(state.description, x)) for x in PARTS.get(self.kind, ())]
+        measured = JOINT_KINDS[self.joint.kind].coordinates
+        found = [_scalar(state, self.part(state.description, x)) for x in measured]
         q, qd, qdd = np.array(found).reshape(-1, 3).T
         return q, qd, qdd
 
@@ -85,7 +66,6 @@ def branch(d: Description, joint: Element, parent: int) -> Branch:
     element = joint if forward or plane or kind in TURNABLE else _turned_round(joint)
     sides = (0, 1) if element.bodies[0] == parent else (1, 0)
     first, second = (joint_frame(d, element, side) for side in sides)
-    known = PLANAR_TREE if plane else SPATIAL_TREE
     more: dict[str, Any] = {}
     if kind == "universal":
         second = second @ pose(SECOND, np.zeros(3))
@@ -94,7 +74,7 @@ def branch(d: Description, joint: Element, parent: int) -> Branch:
         more = {"pitch": float(joint.parameters[24])}
     # seen from the second body, the same motion has the opposite sense
     axis = (0.0, 0.0, 1.0 if sides == (0, 1) else -1.0)
-    made = Joint(kind=known[kind], name=joint.name, axis=axis, origin=first, **more)
+    made = Joint(kind=kind, name=joint.name, axis=axis, origin=first, **more)
     return Branch(element, parent, element.bodies[sides[1]], made, second)
 
 

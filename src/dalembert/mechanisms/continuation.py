@@ -10,6 +10,7 @@ from dalembert.errors import ConvergenceError
 STRIDE = 0.5  # most that a coordinate may move in one stride, rad or m
 TRUST = 0.1  # most that Newton may correct a prediction
 LEAST = 1e-6  # shortest stride, s
+MOST = 1_000_000  # strides: some twenty minutes
 
 
 def continued(
@@ -21,6 +22,11 @@ def continued(
     while t != t1:
         span = t1 - t
         fastest = float(np.abs(v).max(initial=0.0))
+        if fastest * abs(span) > MOST * STRIDE:
+            raise ConvergenceError(
+                f"{solver.name}: t = {t1:g} s is {fastest * abs(span) / STRIDE:.1e} strides away at "
+                f"the speed of t = {t:g} s, more than the {MOST:.0e} that are followed"
+            )
         stride = min(abs(span), STRIDE / fastest if fastest > 0.0 else abs(span))
         while True:
             h = np.copysign(stride, span)

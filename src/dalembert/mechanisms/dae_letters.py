@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.constraints.solve.targets import target
 from dalembert.kernels.program.trace import trace
 from dalembert.mechanisms.description import Description
@@ -55,6 +55,8 @@ def dae_equations(
 
     Coordinates are x, y, φ with the number (or the name) of their body; x_A2 is where joint A is on
     body 2, m and J are mass and inertia; s_D, v_D, a_D are the motion of driver D and its rates.
+    The effort of an open actuator is a symbol of its name in Q, with `letters` or without; u_T for
+    an actuator T whose name is no symbol or has another meaning here.
 
     >>> from dalembert.zoo.two_bar_scenarios import scenario
     >>> print(scenario("double_pendulum").mechanism.dae_equations().text("Phi"))
@@ -65,13 +67,8 @@ def dae_equations(
         ⎣ y₃ − y₂ − x_B₂ s₂ + x_B₃ s₃ ⎦
     """
     marks = _marks(d)
-    known = dict(_numbers(d, marks)) if letters else {}
-
-    def function(q: Any, qd: Any, t: Any, parameters: Any) -> dict[str, Any]:
-        return _equations(d, marks, dict(zip(known, parameters, strict=True)), q, qd, t)
-
-    shapes = {"q": (d.nq,), "qd": (d.nv,), "t": (), "parameters": (len(known),)}
-    program = trace(function, shapes, name="dae")
+    named = dict(_numbers(d, marks))
+    known = named if letters else {}
     coordinates = [f"{c}{mark}" for mark in marks.bodies[1:] for c in d.space.coordinates]
     scalar = d.nq == d.nv
     rates = [f"{c}{mark}" for mark in marks.bodies[1:] for c in d.space.velocities]
@@ -79,12 +76,22 @@ def dae_equations(
         tuple(map(sympy.Symbol, names))
         for names in (coordinates, [f"d{c}" for c in coordinates] if scalar else rates)
     )
-    t, p = sympy.Symbol("t"), tuple(map(sympy.Symbol, known))
+    t, numbers = sympy.Symbol("t"), tuple(map(sympy.Symbol, known))
+    efforts = _effort_symbols(d, marks, {*map(str, (*q, *qd, t)), *named})
+    p = (*numbers, *efforts)
+
+    def function(q: Any, qd: Any, t: Any, parameters: Any) -> dict[str, Any]:
+        own = dict(zip(known, parameters, strict=False))
+        return _equations(d, marks, own, parameters[len(known) :], q, qd, t)
+
+    shapes = {"q": (d.nq,), "qd": (d.nv,), "t": (), "parameters": (len(p),)}
+    program = trace(function, shapes, name="dae")
     symbols = {"q": q, "qd": qd, "t": (t,), "parameters": p}
-    masses = [symbol for symbol in p if symbol.name[0] in "mJ"]
+    masses = [symbol for symbol in numbers if symbol.name[0] in "mJ"]
     made = textbook(program, symbols, linear=masses, parameters=p, timeout=timeout)
     shaped = {key: sympy.Matrix(made[key]).applyfunc(_whole) for key in OUTPUTS}
-    return DaeEquations(d.name, shaped, {}, q, qd, p, known, t=(t,))
+    values = known | dict.fromkeys(symbol.name for symbol in efforts)
+    return DaeEquations(d.name, shaped, {}, q, qd, p, values, t=(t,))
 
 
 def _whole(e: sympy.Expr) -> sympy.Expr:
@@ -160,8 +167,17 @@ def _motion_names(e: Element, marks: _Marks, kind: str) -> list[str]:
     return [f"{kind}{axis}_{marks.elements[e.name]}" for axis in axes]
 
 
+def _effort_symbols(d: Description, marks: _Marks, taken: set[str]) -> tuple[sympy.Symbol, ...]:
+    """One symbol for each open actuator: T12, or u_T12 where that name is taken."""
+    marked = [marks.elements[name] for name in d.actuators]
+    plain = marked == list(d.actuators)
+    return tuple(
+        sympy.Symbol(mark if plain and mark not in taken else f"u_{mark}") for mark in marked
+    )
+
+
 def _equations(
-    d: Description, marks: _Marks, known: dict[str, Any], q: Any, qd: Any, t: Any
+    d: Description, marks: _Marks, known: dict[str, Any], efforts: Any, q: Any, qd: Any, t: Any
 ) -> dict[str, Any]:
     """Φ, Φ_q, ν, γ, M and Q on symbols."""
     motions = {driver.name: driver.motion for driver in d.drivers}
@@ -180,6 +196,8 @@ def _equations(
         jacobians.append(_spread(d, e.bodies, J))
     bodies = _lettered(d, marks, known)
     Q = bodies.generalized_forces(q, qd, t) - bodies.bias(q, qd)
+    if d.actuators:
+        Q = Q + bodies.actuation(q, efforts)
     rows = [np.concatenate(x) if x else np.zeros(0) for x in (phi, jacobians, nu, gamma)]
     blocks = [_spread(d, (k + 1,), M) for k, M in enumerate(bodies.masses)]
     return dict(zip(OUTPUTS, (*rows, np.concatenate(blocks), Q), strict=True))
@@ -193,8 +211,8 @@ def _motion(
         made = [np.stack([known[x] for x in _motion_names(e, marks, kind)]) for kind in "sva"]
         return made[0], made[1], made[2]
     s = target(repr(e.name), motion, e.kind.rows, t)
-    speed = bridge.jacobian(s, t)
-    return s, speed, bridge.jacobian(speed, t)
+    speed = tracing.jacobian(s, t)
+    return s, speed, tracing.jacobian(speed, t)
 
 
 def _spread(d: Description, of: tuple[int, ...], J: Any) -> Any:

@@ -10,23 +10,14 @@ import numpy as np
 from dalembert.errors import ModelError, UnknownNameError
 from dalembert.formulations.registry import suggest
 from dalembert.mechanisms.description import Description
+from dalembert.model.joint import PLANAR_KINDS, SPATIAL_KINDS
 from dalembert.systems.bodies import planar, spatial
 from dalembert.systems.bodies.data import Element
 
 # what turns or slides in a joint, the one meant by its bare name first; "J.slide" names another one
-PLANAR_PARTS = {
-    "revolute": ("angle",),
-    "prismatic": ("slide",),
-    "point_on_line": ("angle", "slide"),
-}
-SPATIAL_PARTS = {
-    "revolute": ("angle",),
-    "prismatic": ("slide",),
-    "cylindrical": ("angle", "slide"),
-    "screw": ("angle", "slide"),
-    "universal": ("first", "second"),
-    "planar": ("angle", "x", "y"),
-}
+SPATIAL_PARTS = {name: kind.measures for name, kind in SPATIAL_KINDS.items()}
+PLANAR_PARTS = {name: kind.measures for name, kind in PLANAR_KINDS.items()}
+PLANAR_PARTS["point_on_line"] = ("angle", "slide")
 
 End = str | tuple[str, Any]  # "bar2.A", "bar2" (its centre), or ("bar2", (0.5, 0.0)) local
 

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.formulations.kinematics.frames import body_poses
-from dalembert.mechanisms.spatial import SpatialMechanism
 from dalembert.model.joint import Ball, Screw
 from dalembert.model.model import Body
 from dalembert.spatial.quaternions import quaternion_from_matrix
 from dalembert.systems.robot import Robot
 
+if TYPE_CHECKING:
+    from dalembert.mechanisms.spatial import SpatialMechanism
 
-def spatial_mechanism(robot: Robot, q: Any = None) -> SpatialMechanism:
-    """The bodies and joints of a robot, its first posture at q (default: the neutral one).
 
-    Each joint has an actuator of the same name where it has one coordinate, and a damper where its
-    friction is viscous. Rotors and Coulomb friction belong to drives, which a mechanism does not have.
-
-    >>> import dalembert as dl
-    >>> arm = spatial_mechanism(dl.load("scara"))
-    >>> arm.mobility, len(arm.description.actuators)
-    (4, 4)
-    """
+def add_links(made: SpatialMechanism, robot: Robot, q: Any = None) -> None:
+    """Add the links and joints of a robot at q (nq,), default its neutral posture, to a mechanism."""
     model = robot.model
     if model.followers or model.parameters:
         raise ModelError(
@@ -37,7 +30,6 @@ def spatial_mechanism(robot: Robot, q: Any = None) -> SpatialMechanism:
             "give the mechanism its own forces"
         )
     at = robot.neutral() if q is None else np.asarray(q, dtype=float)
-    made = SpatialMechanism(robot.name, gravity=model.gravity)
     poses = body_poses(model, at)
     owner = {k: joint.name for joint in model.joints for k in joint.bodies}
     for k, (body, (R, p)) in enumerate(zip(model.bodies, poses, strict=True)):
@@ -50,7 +42,6 @@ def spatial_mechanism(robot: Robot, q: Any = None) -> SpatialMechanism:
         made.body(body.name, body.mass, tensor, at=at, rotation=R)
         _joint(made, model.bodies, k, owner[k], R, p)
         _damper(made, body, owner[k], model.drive.viscous[body.v])
-    return made
 
 
 def _joint(
@@ -64,15 +55,13 @@ def _joint(
     elif isinstance(chart, Screw):
         axis = R[:, 2]
         if chart.turn == 0.0:
-            made.prismatic(f"{name} rail", parent, body.name, at=p, axis=axis)
-            made.actuator(name, f"{name} rail")
+            made.prismatic(on := f"{name} rail", parent, body.name, at=p, axis=axis)
         elif chart.slide == 0.0:
-            made.revolute(f"{name} pin", parent, body.name, at=p, axis=axis)
-            made.actuator(name, f"{name} pin")
+            made.revolute(on := f"{name} pin", parent, body.name, at=p, axis=axis)
         else:
             pitch = 2.0 * np.pi * chart.slide / chart.turn
-            made.screw(f"{name} thread", parent, body.name, pitch, at=p, axis=axis)
-            made.actuator(name, f"{name} thread")
+            made.screw(on := f"{name} thread", parent, body.name, pitch, at=p, axis=axis)
+        made.actuator(name, on)
 
 
 def _damper(made: SpatialMechanism, body: Body, name: str, viscous: np.ndarray) -> None:

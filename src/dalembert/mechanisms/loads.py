@@ -39,7 +39,9 @@ def loads(mechanism: Analysis, run: xarray.Dataset, moved: Moved | None = None) 
     led = mechanism.states(run)
     seen = [({}, state) if moved is None else moved(state) for state in led]
     d = mechanism.description
-    forces = np.array([_joint_forces(d, state) for _, state in seen])
+    seconds = [(joint.name, d.names[joint.bodies[-1]]) for joint in d.joints]
+    axes = AXES[: d.space.dimension]
+    forces = np.array([[state.force(name, on) for name, on in seconds] for _, state in seen])
     efforts = [
         {**_efforts(d, state), **torques} for state, (torques, _) in zip(led, seen, strict=True)
     ]
@@ -52,22 +54,12 @@ def loads(mechanism: Analysis, run: xarray.Dataset, moved: Moved | None = None) 
             "joint_force": (("time", "component"), forces.reshape(len(seen), -1), about),
             "effort": (("time", "acting"), values, acting),
         },
-        {"time": run.time.values, "component": _components(d), "acting": names},
+        {
+            "time": run.time.values,
+            "component": [f"{name}.{axis} on {on}" for name, on in seconds for axis in axes],
+            "acting": names,
+        },
     )
-
-
-def _second(d: Description, bodies: tuple[int, ...]) -> str:
-    return d.names[bodies[-1]]
-
-
-def _components(d: Description) -> list[str]:
-    axes = AXES[: d.space.dimension]
-    return [f"{j.name}.{axis} on {_second(d, j.bodies)}" for j in d.joints for axis in axes]
-
-
-def _joint_forces(d: Description, state: State) -> np.ndarray:
-    found = [state.force(joint.name, _second(d, joint.bodies)) for joint in d.joints]
-    return np.concatenate(found) if found else np.zeros(0)
 
 
 def _efforts(d: Description, state: State) -> dict[str, float]:

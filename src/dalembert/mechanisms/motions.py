@@ -37,20 +37,22 @@ def motion(given: Any) -> Any:
 
 
 class Polynomial:
-    """A motion along a path of `dalembert.control`; a number where `points` of it are numbers."""
+    """A motion along a `path` (1,) or (n,) of `dalembert.control`; a number where it is one of one."""
+
+    start: Value
 
     @property
     def path(self) -> Trajectory:
         """The path (1,) or (n,)."""
         raise NotImplementedError
 
+    def __post_init__(self) -> None:
+        self.path  # noqa: B018  # what is wrong with its numbers is said when it is made
+
     @property
     def single(self) -> bool:
         """Whether it moves one number."""
-        raise NotImplementedError
-
-    def __post_init__(self) -> None:
-        self.path  # noqa: B018  # what is wrong with its numbers is said when it is made
+        return np.ndim(self.start) == 0
 
     def __call__(self, t: Any) -> Any:
         s = Followed(self.path)(t)
@@ -108,10 +110,6 @@ class Trapezoid(Polynomial):
         speed = np.where(way > 0.0, way, 1.0) / (self.duration * (1.0 - self.ramp))
         return trapezoidal(self.start, self.end, speed, speed / (self.ramp * self.duration))
 
-    @property
-    def single(self) -> bool:
-        return np.ndim(self.start) == 0
-
 
 @dataclass(frozen=True)
 class Quintic(Polynomial):
@@ -124,10 +122,6 @@ class Quintic(Polynomial):
     @cached_property
     def path(self) -> Trajectory:
         return quintic(self.start, self.end, self.duration)
-
-    @property
-    def single(self) -> bool:
-        return np.ndim(self.start) == 0
 
 
 @dataclass(frozen=True)

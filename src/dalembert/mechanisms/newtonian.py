@@ -13,6 +13,7 @@ import numpy as np
 
 from dalembert.errors import ConstraintError, FormulationError, UnknownNameError
 from dalembert.formulations.registry import suggest
+from dalembert.linalg.geometry import ROUNDING, least_squares
 from dalembert.mechanisms.ends import measure
 from dalembert.mechanisms.state import State
 from dalembert.systems.bodies.data import Element
@@ -84,9 +85,8 @@ def free_bodies(
         _draw(page, measure(d, f"T_{name}", name))
     matrix = np.stack([column.ravel() for column in page.columns], axis=1)
     right = state.inertial()
-    values, *_ = np.linalg.lstsq(matrix, right, rcond=1e-12)
-    gap = np.abs(matrix @ values - right).max(initial=0.0)
-    if gap > 1e-7 * max(1.0, np.abs(right).max(initial=0.0)):
+    values, left = least_squares(matrix, right, ROUNDING)
+    if np.abs(left).max(initial=0.0) > 1e-7 * max(1.0, np.abs(right).max(initial=0.0)):
         raise ConstraintError(f"{d.name}: forces {', '.join(page.names)} cannot cause this motion")
     return FreeBodies(state, tuple(page.names), matrix, right, values)
 

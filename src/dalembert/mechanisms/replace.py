@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.errors import ConstraintError
+from dalembert.linalg.geometry import ROUNDING, least_squares
 from dalembert.mechanisms.ends import measure
 from dalembert.systems.bodies.data import Element
 
@@ -31,8 +32,8 @@ def replaced(
     columns += [_rows(state, element).T for element in angles]
     right = state.inertial()
     matrix = np.concatenate(columns, axis=1)
-    found, *_ = np.linalg.lstsq(matrix, right, rcond=1e-12)
-    gap = np.abs(matrix @ found - right).max(initial=0.0)
+    found, left = least_squares(matrix, right, ROUNDING)
+    gap = np.abs(left).max(initial=0.0)
     if gap > 1e-8 * max(1.0, np.abs(right).max(initial=0.0)):
         raise ConstraintError(
             f"{d.name}: torques at {', '.join(joints)} cannot replace {', '.join(names)} here "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import dalembert
+from dalembert import views
 from dalembert.errors import ParameterError
 from dalembert.simulation.checkpoint import SimulationWarning
 from dalembert.simulation.methods import baumgarte, find, generalized_alpha
@@ -68,10 +68,10 @@ def simulate(
     if compiled or (compiled is None and _worth(mechanism, chosen, duration, dt, tau)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SimulationWarning)
-            found = dalembert.simulate(mechanism.constrained(), *start, **given)
+            found = views.simulate(mechanism.constrained(), *start, **given)
     # at a singular posture a kernel gives NaN, where the solver looks at the rank
     if found is None or found.attrs["status"] in ("diverged", "stalled"):
-        found = dalembert.simulate(mechanism, *start, **given)
+        found = views.simulate(mechanism, *start, **given)
     return found if not d.actuators else _with_actuation(mechanism, found, torques, said)
 
 

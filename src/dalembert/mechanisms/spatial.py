@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from dalembert.errors import InertiaError, ModelError
 from dalembert.mechanisms.analysis import Analysis
+from dalembert.mechanisms.builder import (
+    joint_end,
+    kind_of,
+    numbers_of,
+    rod_length,
+    start_of,
+    with_body,
+    with_joint,
+    with_load,
+)
 from dalembert.mechanisms.ends import End, vector
+from dalembert.mechanisms.from_robot import add_links
 from dalembert.spatial.consistency import inertia_faults
 from dalembert.spatial.quaternions import normalise, quaternion_from_matrix
-from dalembert.systems.bodies.data import Body, Element, Load
+from dalembert.systems.bodies.data import Body, Element
 from dalembert.systems.bodies.space import SPATIAL
 from dalembert.systems.bodies.spatial import JOINTS
 
@@ -41,15 +52,27 @@ class SpatialMechanism(Analysis):
     array([0.    , 0.    , 2.4525])
     """
 
+    space = SPATIAL
+
     def __init__(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81)) -> None:
-        super().__init__(SPATIAL, name, gravity)
+        super().__init__(name, gravity)
 
-    @staticmethod
-    def from_robot(robot: Robot, q: Any = None) -> SpatialMechanism:
-        """The links and joints of a robot at a posture; see `from_robot.spatial_mechanism`."""
-        from dalembert.mechanisms.from_robot import spatial_mechanism
+    @classmethod
+    def from_robot(cls, robot: Robot, q: Any = None) -> Self:
+        """The bodies and joints of a robot, its first posture at q (default: the neutral one).
 
-        return spatial_mechanism(robot, q)
+        Each joint has an actuator of the same name where it has one coordinate, and a damper where its
+        friction is viscous. Rotors and Coulomb friction belong to drives, which a mechanism does not
+        have.
+
+        >>> import dalembert as dl
+        >>> arm = SpatialMechanism.from_robot(dl.load("scara"))
+        >>> arm.mobility, len(arm.description.actuators)
+        (4, 4)
+        """
+        made = cls(robot.name, gravity=robot.model.gravity)
+        add_links(made, robot, q)
+        return made
 
     def body(
         self,
@@ -60,7 +83,7 @@ class SpatialMechanism(Analysis):
         rotation: Any = None,
         points: Mapping[str, Any] | None = None,
         velocity: Any = (0.0,) * 6,
-    ) -> SpatialMechanism:
+    ) -> Self:
         """Add a body: mass (kg), tensor (3, 3) or principal moments about its centre (kg m²).
 
         `rotation` is a matrix (3, 3) or a quaternion (x, y, z, w); `points` are local (m).
@@ -77,7 +100,8 @@ class SpatialMechanism(Analysis):
         start = np.concatenate([place, _quaternion(rotation, name)])
         speed = vector(velocity, 6, f"body {name!r}: velocity")
         read = {k: vector(v, 3, f"body {name!r}: point {k!r}") for k, v in (points or {}).items()}
-        return self._add_body(Body(name, float(mass), tensor, start, speed, read))
+        body = Body(name, float(mass), tensor, start, speed, read)
+        return self._grown(with_body(self._description, body))
 
     def joint(
         self,
@@ -89,88 +113,67 @@ class SpatialMechanism(Analysis):
         axis: Any = Z,
         axis_b: Any = None,
         **numbers: float,
-    ) -> SpatialMechanism:
+    ) -> Self:
         """A joint of any kind of `dalembert.systems.bodies.spatial.JOINTS`, its numbers by name.
 
         Its frames have their z along `axis`, that on body b along `axis_b` where it differs.
         """
-        known, where = self._kind(kind, JOINTS, name), f"joint {name!r}: "
+        known, where = kind_of(kind, JOINTS, name), f"joint {name!r}: "
         bodies, points, frames = [], [], []
         for end, along in ((a, axis), (b, axis if axis_b is None else axis_b)):
-            index, local = self._end(end, where)
-            local = local if at is None else self._local(index, vector(at, 3, f"{where}at"))
-            R = SPATIAL.rotation(self._start(index))
+            index, local = joint_end(self._description, end, at, where)
+            R = SPATIAL.rotation(start_of(self._description, index))
             bodies.append(index)
             points.append(local)
             frames.append(R.T @ frame_along(vector(along, 3, f"{where}axis"), name))
-        values = self._numbers(known, name, numbers)
+        values = numbers_of(known, name, numbers)
         p = [points[0], frames[0].ravel(), points[1], frames[1].ravel(), values]
         made = Element(name, known, tuple(bodies), np.concatenate(p), tuple(points), tuple(frames))
-        return self._add_joint(made)
+        return self._grown(with_joint(self._description, made))
 
-    def spherical(self, name: str, a: End, b: End, at: Any = None) -> SpatialMechanism:
+    def spherical(self, name: str, a: End, b: End, at: Any = None) -> Self:
         """A ball in its socket."""
         return self.joint("spherical", name, a, b, at)
 
-    def revolute(
-        self, name: str, a: End, b: End, at: Any = None, axis: Any = Z
-    ) -> SpatialMechanism:
+    def revolute(self, name: str, a: End, b: End, at: Any = None, axis: Any = Z) -> Self:
         """A hinge about `axis`."""
         return self.joint("revolute", name, a, b, at, axis)
 
-    def cylindrical(
-        self, name: str, a: End, b: End, at: Any = None, axis: Any = Z
-    ) -> SpatialMechanism:
+    def cylindrical(self, name: str, a: End, b: End, at: Any = None, axis: Any = Z) -> Self:
         """Turning about `axis` and sliding along it."""
         return self.joint("cylindrical", name, a, b, at, axis)
 
-    def prismatic(
-        self, name: str, a: End, b: End, at: Any = None, axis: Any = Z
-    ) -> SpatialMechanism:
+    def prismatic(self, name: str, a: End, b: End, at: Any = None, axis: Any = Z) -> Self:
         """Sliding along `axis`."""
         return self.joint("prismatic", name, a, b, at, axis)
 
-    def universal(
-        self, name: str, a: End, b: End, axes: tuple[Any, Any], at: Any = None
-    ) -> SpatialMechanism:
+    def universal(self, name: str, a: End, b: End, axes: tuple[Any, Any], at: Any = None) -> Self:
         """A Cardan joint: the first axis is of body a, the second of b, at right angles."""
         first, second = (vector(axis, 3, f"joint {name!r}: axis") for axis in axes)
         if abs(first @ second) > 1e-9 * np.linalg.norm(first) * np.linalg.norm(second):
             raise ModelError(f"joint {name!r}: the axes of a universal joint are at right angles")
         return self.joint("universal", name, a, b, at, first, second)
 
-    def planar(
-        self, name: str, a: End, b: End, at: Any = None, normal: Any = Z
-    ) -> SpatialMechanism:
+    def planar(self, name: str, a: End, b: End, at: Any = None, normal: Any = Z) -> Self:
         """Moving in the plane with this normal."""
         return self.joint("planar", name, a, b, at, normal)
 
-    def fixed(self, name: str, a: End, b: End, at: Any = None) -> SpatialMechanism:
+    def fixed(self, name: str, a: End, b: End, at: Any = None) -> Self:
         """A weld."""
         return self.joint("fixed", name, a, b, at)
 
-    def distance(self, name: str, a: End, b: End, length: float | None = None) -> SpatialMechanism:
+    def distance(self, name: str, a: End, b: End, length: float | None = None) -> Self:
         """A massless rod of this length (m), or as long as the first posture says."""
-        if length is None:
-            where = f"joint {name!r}: "
-            first, second = (
-                SPATIAL.place(self._start(index), local)
-                for index, local in (self._end(a, where), self._end(b, where))
-            )
-            length = float(np.linalg.norm(second - first))
-        if not length > 0.0:
-            raise ModelError(f"joint {name!r}: a rod needs a positive length, not {length}")
+        length = rod_length(self._description, name, a, b, length)
         return self.joint("distance", name, a, b, length=length)
 
-    def screw(
-        self, name: str, a: End, b: End, pitch: float, at: Any = None, axis: Any = Z
-    ) -> SpatialMechanism:
+    def screw(self, name: str, a: End, b: End, pitch: float, at: Any = None, axis: Any = Z) -> Self:
         """A nut on a thread: it advances by `pitch` (m) in a turn."""
         if pitch == 0.0:
             raise ModelError(f"joint {name!r}: a thread has a pitch; without one it is a revolute")
         return self.joint("screw", name, a, b, at, axis, lead=pitch / (2.0 * np.pi))
 
-    def gear(self, name: str, a: str, b: str, radii: tuple[float, float]) -> SpatialMechanism:
+    def gear(self, name: str, a: str, b: str, radii: tuple[float, float]) -> Self:
         """Two wheels, given by their revolute joints `a` and `b` on one carrier, and pitch radii.
 
         The radii are in the ratio of whole numbers of teeth; an annulus has a negative one.
@@ -183,7 +186,8 @@ class SpatialMechanism(Analysis):
         bodies = (first.bodies[0], first.bodies[1], second.bodies[1])
         at = (first.at[0], first.at[1], second.at[1])
         numbers = [first.parameters[:24], second.parameters[:24], _teeth(name, *radii)]
-        return self._add_joint(Element(name, JOINTS["gear"], bodies, np.concatenate(numbers), at))
+        element = Element(name, JOINTS["gear"], bodies, np.concatenate(numbers), at)
+        return self._grown(with_joint(self._description, element))
 
     def _wheel(self, name: str, joint: str) -> Element:
         for element in self._description.joints:
@@ -198,16 +202,12 @@ class SpatialMechanism(Analysis):
         force: Any,
         moment: Any = (0.0, 0.0, 0.0),
         follows: bool = False,
-    ) -> SpatialMechanism:
+    ) -> Self:
         """A constant force (N) at a point and a moment (N m); `follows` turns them with the body."""
-        body, point = self._end(on, f"force {name!r}: ")
-        if body == 0:
-            raise ModelError(f"force {name!r} acts on the ground, which does not move")
-        read = vector(force, 3, f"force {name!r}")
-        turning = vector(moment, 3, f"force {name!r}: moment")
-        return self._add_load(Load(name, body, point, read, turning, follows))
+        d, turning = self._description, vector(moment, 3, f"force {name!r}: moment")
+        return self._grown(with_load(d, name, on, force, turning, follows))
 
-    def torque(self, name: str, on: str, moment: Any) -> SpatialMechanism:
+    def torque(self, name: str, on: str, moment: Any) -> Self:
         """A constant moment (N m) on a body, in world axes."""
         return self.force(name, on, (0.0, 0.0, 0.0), moment)
 

@@ -15,15 +15,60 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.formulations.registry import Quantity
-from dalembert.mechanisms.tree_places import TreePlaces
+from dalembert.mechanisms.branches import Branch, Loose
+from dalembert.mechanisms.description import Description
 from dalembert.systems.bodies.catalogue import BODIES
-from dalembert.systems.bodies.data import Force, Load, digest
+from dalembert.systems.bodies.data import Element, Force, Load, digest
 from dalembert.systems.carried import Around
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
 from dalembert.systems.robot_dynamics import TRACED_FROM
 from dalembert.systems.row_function import RowFunction
 from dalembert.systems.system import System
+
+
+@dataclass(frozen=True, eq=False)
+class TreePlaces:
+    """Rows of numbers that the kinds of joints and measures take, on numbers or symbols.
+
+    A planar body is (x, y, φ), φ the sum of the angles up to it, so that full turns are not lost; a
+    spatial one its position and the nine entries of R.
+    """
+
+    description: Description
+    robot: Robot
+    branches: tuple[Branch | Loose, ...]
+
+    def __call__(self, q: Any, element: Element) -> Any:
+        """Rows (bodies, 3) or (bodies, 12) of the bodies of an element at q (nq,)."""
+        d = self.description
+        poses = self.robot.dynamics.poses(q)
+        plane = d.space.dimension == 2
+        angles = self._angles(q) if plane else []
+        rows = []
+        for k in element.bodies:
+            T = poses["base" if k == 0 else d.names[k]]
+            if plane:
+                rows.append(np.stack([T[0, 3], T[1, 3], angles[k]]))
+            else:
+                rows.append(np.concatenate([T[:3, 3], T[:3, :3].reshape(9)]))
+        return np.stack(rows)
+
+    def _angles(self, q: Any) -> list[Any]:
+        """φ of the ground and of every body in the plane."""
+        angles: list[Any] = [0.0 * q[0]] * (len(self.description.bodies) + 1)
+        start = 0
+        for each in self.branches:
+            if isinstance(each, Loose):
+                angles[each.child] = q[start + 2]
+                start += 3
+                continue
+            sense, p = (1.0 if each.forward else -1.0), each.element.parameters
+            turn = q[start] if each.kind == "revolute" else p[-1]  # others keep theirs
+            angles[each.child] = angles[each.parent] + sense * turn
+            start += each.kind != "rigid"
+        return angles
+
 
 OWN = (
     *("bias", "gravity_torque", "generalized_forces"),
@@ -60,17 +105,8 @@ class SprungDynamics(Around):
     def parameters(self) -> Mapping[str, float | None]:
         return {}
 
-    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
-        return self.dynamics.parameter_values(given)
-
     def bind(self, values: Any) -> SprungDynamics:
         return self
-
-    def require_regular(self) -> None:
-        self.dynamics.require_regular()
-
-    def size(self, symbol: str) -> int:
-        return self.dynamics.size(symbol)
 
     # the forces
 

@@ -4,39 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.constraints import Constrained, Distance, Holonomic, Loop
 from dalembert.constraints.kinds import Constraint
 from dalembert.errors import FormulationError
-from dalembert.mechanisms.analysis import Analysis
-from dalembert.mechanisms.branches import PLANAR_TREE, SPATIAL_TREE, Branch, Loose, Tree, branch
+from dalembert.mechanisms.branches import Branch, Loose, Tree, branch
 from dalembert.mechanisms.description import Description
-from dalembert.mechanisms.sprung import Sprung, sprung
+from dalembert.mechanisms.sprung import Sprung, TreePlaces, sprung
 from dalembert.mechanisms.state import State
-from dalembert.mechanisms.tree_places import TreePlaces
 from dalembert.model import Link
+from dalembert.model.joint import PLANAR_KINDS, SPATIAL_KINDS
 from dalembert.spatial.rotations import rotation_z
 from dalembert.spatial.se3 import inverse, pose
 from dalembert.systems.bodies.data import Element
 from dalembert.systems.robot import Robot
 
+if TYPE_CHECKING:
+    from dalembert.mechanisms.analysis import Analysis
+
+# held in the plane, in frames whose x is along what slides
 PLANAR_LOOPS = {
     "revolute": ("x", "y"),
     "rigid": ("x", "y", "rz"),
     "prismatic": ("y", "rz"),
     "point_on_line": ("y",),
 }
-SPATIAL_LOOPS = {
-    "spherical": "point",
-    "revolute": "revolute",
-    "cylindrical": "cylindrical",
-    "prismatic": "prismatic",
-    "planar": "planar",
-    "fixed": "weld",
-}
+SPATIAL_LOOPS = {name: kind.loop for name, kind in SPATIAL_KINDS.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +101,7 @@ def robot_with_loops(mechanism: Analysis) -> Converted:
 
 def _spanning(d: Description) -> tuple[Tree, list[Element]]:
     """Joints breadth first from the ground, free bodies where none leads on, and joints left over."""
-    known = PLANAR_TREE if d.space.dimension == 2 else SPATIAL_TREE
+    known = PLANAR_KINDS if d.space.dimension == 2 else SPATIAL_KINDS
     tree: Tree = []
     left, reached, near = list(d.joints), {0}, {0}
     while len(reached) <= len(d.bodies):

@@ -11,19 +11,18 @@ which motors, servos and dampers are special cases ("Actuation model", MuJoCo do
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import ModelError
 from dalembert.model import check
 from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Ball
 from dalembert.model.parameter import expression
-from dalembert.records import record
-from dalembert.text import short
+from dalembert.text import nearest, short
+from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
     from dalembert.model.model import Model
@@ -34,7 +33,7 @@ Range = tuple[float, float]
 ANY: Range = (-np.inf, np.inf)
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Actuator(Frozen):
     """One actuator; `target` names its joint, tendon or frame.
 
@@ -86,15 +85,13 @@ class Actuator(Frozen):
 
     @property
     def is_servo(self) -> bool:
-        """Whether its control (or integrated control) is the length it goes to."""
-        plain = self.dynamics in ("none", "integrator")
-        numbers = [self.gain, self.bias]
-        if not plain or any(map(is_symbolic, numbers)) or np.any(self.gain[1:]):
+        """Whether its control or activation is the length it goes to."""
+        if any(map(is_symbolic, (self.gain, self.bias))) or np.any(self.gain[1:]):
             return False
         return bool(self.bias[1] != 0.0 and self.gain[0] == -self.bias[1])
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Actuation(Frozen):
     """All actuators, and limits of what they exert together on a joint or through a tendon."""
 
@@ -149,8 +146,6 @@ def wraps(model: Model, actuator: Actuator) -> bool:
 
 
 def _require_targets(model: Model, actuator: Actuator) -> None:
-    from difflib import get_close_matches
-
     joints = [joint.name for joint in model.joints if len(joint.bodies) == 1]
     known: dict[str, list[str]] = {"joint": joints, "joint_in_parent": joints}
     known["tendon"] = [tendon.name for tendon in model.tendons]
@@ -158,9 +153,8 @@ def _require_targets(model: Model, actuator: Actuator) -> None:
     what = f"actuator {actuator.name!r}"
     for name in (actuator.target, *([] if actuator.reference is None else [actuator.reference])):
         if name not in places:
-            near = get_close_matches(str(name), places, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ModelError(f"{what}: {model.name} has no {actuator.transmission} {name!r}{hint}")
+            unknown = f"{model.name} has no {actuator.transmission} {name!r}"
+            raise ModelError(f"{what}: {unknown}{nearest(name, places)}")
 
 
 def _padded(value: Any, shape: tuple[int, ...]) -> Any:

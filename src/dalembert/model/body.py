@@ -1,53 +1,34 @@
-"""One moving body of a mechanism: where its joint sits, how it moves, and its inertia (m, h, I_o)."""
+"""Bodies of a mechanism: where a joint sits, how it moves, and inertia (m, h, I_o); and the base."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import FormulationError
+from dalembert.model.elements import Elements
 from dalembert.model.frozen import Frozen
 from dalembert.model.joint import Chart
-from dalembert.records import record
 from dalembert.spatial.arrays import Matrix, Matrix3, Matrix6, Scalar, Vector, Vector3
 from dalembert.spatial.consistency import TOLERANCE
 from dalembert.spatial.inertia import inertia_of_moments, parallel_axis, silver_tensor
 from dalembert.spatial.placement import Placement
+from dalembert.tracing import is_symbolic
 
 # entries of one tensor below this part of the tensor it is made of are what rounding leaves
 ROUNDING = 16 * np.finfo(float).eps
 
 
-@record(eq=False)
-class Body(Frozen):
-    """One moving body: its joint's placement and chart, and its inertia, all in its own frame.
+class Massive:
+    """Mass, first moment and inertia about the origin of a frame, and what follows from them."""
 
-    The body frame has its origin on the joint axis and its z axis along it. Moments about that
-    origin add, change frame and enter the torques linearly, so they are what a body is given by;
-    they need not be those of a real body (a robot with regrouped inertias has moments without mass).
-    """
-
-    name: str
-    parent: int  # index of the parent body, −1 for the base
-    rotation: Matrix3  # (3, 3) joint frame in the parent's body frame
-    translation: Vector3  # (3,) its origin there, m
-    chart: Chart
-    offset: Vector  # (nq,) added to q before the chart; zero for quaternion charts
-    q: slice
-    v: slice
-    mass: Scalar  # m, kg
-    moment: Vector3  # h = ∫ r dm = m c (3,), kg m
-    inertia: Matrix3  # I_o = ∫ (|r|² 1 − r rᵀ) dm (3, 3) about the origin, body axes, kg m²
-
-    @property
-    def subspace(self) -> Matrix:
-        """S (6, nv), constant in the body frame."""
-        return self.chart.subspace
-
-    def transform(self, q: Vector) -> Placement:
-        """This body's frame in its parent's, from the whole configuration q."""
-        moved = self.chart.transform(q[self.q] + self.offset)
-        return Placement(self.rotation, self.translation).then(moved)
+    if TYPE_CHECKING:
+        name: str
+        mass: Scalar  # m, kg
+        moment: Vector3  # h = ∫ r dm = m c (3,), kg m
+        inertia: Matrix3  # I_o = ∫ (|r|² 1 − r rᵀ) dm (3, 3) about the origin, kg m²
 
     @property
     def center(self) -> Vector3:
@@ -93,3 +74,55 @@ class Body(Frozen):
             return False
         moments = np.linalg.eigvalsh(self.inertia_about_center)
         return bool(moments[0] >= -TOLERANCE * abs(moments).max())
+
+
+@dataclass(frozen=True, eq=False)
+class Body(Massive, Frozen):
+    """One moving body: its joint's placement and chart, and its inertia, all in its own frame.
+
+    The body frame has its origin on the joint axis and its z axis along it. Moments about that
+    origin add, change frame and enter the torques linearly, so they are what a body is given by;
+    they need not be those of a real body (a robot with regrouped inertias has moments without mass).
+    """
+
+    name: str
+    parent: int  # index of the parent body, −1 for the base
+    rotation: Matrix3  # (3, 3) joint frame in the parent's body frame
+    translation: Vector3  # (3,) its origin there, m
+    chart: Chart
+    offset: Vector  # (nq,) added to q before the chart; zero for quaternion charts
+    q: slice
+    v: slice
+    mass: Scalar  # m, kg
+    moment: Vector3  # h = ∫ r dm = m c (3,), kg m
+    inertia: Matrix3  # I_o = ∫ (|r|² 1 − r rᵀ) dm (3, 3) about the origin, body axes, kg m²
+
+    @property
+    def subspace(self) -> Matrix:
+        """S (6, nv), constant in the body frame."""
+        return self.chart.subspace
+
+    def transform(self, q: Vector) -> Placement:
+        """This body's frame in its parent's, from the whole configuration q."""
+        moved = self.chart.transform(q[self.q] + self.offset)
+        return Placement(self.rotation, self.translation).then(moved)
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(Massive, Frozen):
+    """What is fixed to the base, in the world's axes about its origin.
+
+    It never moves, so no equation has it; where the base is attached to a body of another
+    mechanism, that body carries it.
+    """
+
+    mass: Scalar = 0.0  # kg
+    moment: Vector3 = field(default_factory=lambda: np.zeros(3))  # (3,) kg m
+    inertia: Matrix3 = field(default_factory=lambda: np.zeros((3, 3)))  # kg m²
+    elements: Elements = field(default_factory=Elements)  # lifts and fluid shapes, with body −1
+
+    name = "base"
+
+    def __bool__(self) -> bool:
+        parts = (self.mass, self.moment, self.inertia)
+        return any(is_symbolic(x) or np.any(x) for x in parts) or bool(self.elements)

@@ -6,50 +6,60 @@ become several bodies; each body frame gets its z axis along its joint's axis.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import InertiaError, ModelError
 from dalembert.model import check
+from dalembert.model.body import Body, Fixed
 from dalembert.model.check import numbers
-from dalembert.model.drives import drive_of
-from dalembert.model.elements import Elements
-from dalembert.model.freedoms import Freedom, freedoms
+from dalembert.model.elements import Elements, Lift
 from dalembert.model.joint import REVOLUTE, Chart, align
-from dalembert.model.link import Link
-from dalembert.model.model import Body, Frame, JointInfo, Model
-from dalembert.model.parameter import Given, collect
-from dalembert.model.passive import elements_of, is_none, share
-from dalembert.model.tree import ordered
-from dalembert.records import record
-from dalembert.spatial.arrays import Matrix3, Pose, Scalar, Vector, Vector3
+from dalembert.model.joint_data import Freedom, drive_of, elements_of, freedoms, is_none, share
+from dalembert.model.link import Link, ordered
+from dalembert.model.model import Frame, JointInfo, Model, with_parameters
+from dalembert.model.notes import Notes
+from dalembert.model.parameter import Given
+from dalembert.model.tool import Mount, Tool
+from dalembert.spatial.arrays import Matrix3, Scalar, Vector, Vector3
 from dalembert.spatial.consistency import check_inertia
 from dalembert.spatial.inertia import parallel_axis, rotate_tensor
 from dalembert.spatial.placement import IDENTITY, Placement
 from dalembert.spatial.rotations import rotation_z, snap
-from dalembert.text import plain_name, short
+from dalembert.text import plain_name, short, suggest
+from dalembert.tracing import is_symbolic
 
 BASE = "base"
 TOOL = "tool"
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
+B = TypeVar("B", Body, Fixed)
 Moments = tuple[Scalar, Vector3, Matrix3]  # m, h = m c (3,) and I_o (3, 3)
 
 
-@record
-class _Place:
-    """Where a link frame sits: fixed to a body."""
+class Place(NamedTuple):
+    """A frame that is fixed to a body (−1: the base): a link's, or that of an old body in a new one."""
 
     body: int
     frame: Placement
 
-    def then(self, pose: Pose) -> _Place:
-        placed = self.frame.then(Placement(pose[0:3, 0:3], pose[0:3, 3]))
-        return _Place(self.body, Placement(snap(placed.R), placed.p))
+    @property
+    def is_identity(self) -> bool:
+        """Whether numbers say that the frames are the same."""
+        R, p = self.frame
+        if is_symbolic(R) or is_symbolic(p):
+            return False
+        return bool(np.array_equal(R, np.eye(3)) and not np.any(p))
+
+    def then(self, inner: Placement) -> Place:
+        """What is fixed to the frame at `inner`."""
+        if self.frame is IDENTITY:
+            return Place(self.body, inner)
+        placed = self.frame.then(inner)
+        return Place(self.body, Placement(snap(placed.R), placed.p))
 
 
 def build(
@@ -67,29 +77,44 @@ def build(
 
     `base` (4, 4) is the pose of the base in the world; `tool` (4, 4) the pose of the tool frame in
     the frame of `tool_link` (default: the last link); `frames` maps names to (link, pose), with None
-    for the base. Inertias no body can have are errors, unless an importer has judged them already.
+    or "base" for the base. Inertias no body can have are errors, unless an importer has judged them
+    already.
     """
     links = ordered(links)
     builder = _Builder(links, check_inertias)
-    builder.places[None] = _Place(-1, IDENTITY).then(check.pose(base, "base"))
+    builder.places[None] = Place(-1, Placement(np.eye(3), np.zeros(3))).then(
+        check.placement(base, "base")
+    )
     for link in links:
         builder.add(link)
     if not builder.bodies:
         raise ModelError("every joint is fixed; a mechanism needs at least one that moves")
-    ends = links[-1].name if tool_link is None else check.label(tool_link, "tool_link")
-    builder.name_frames({} if frames is None else frames, tool, ends)
+    chosen = Tool(links[-1].name, "the last link")  # whoever lists links says by that which it is
+    if tool_link is not None:
+        chosen = Tool(check.label(tool_link, "tool_link"), "given")
+    builder.name_frames({} if frames is None else frames, tool, chosen.name)
     drive = drive_of(builder.moving)
     model = Model(
         name=plain_name(name, "the robot"),
-        bodies=tuple(builder.merged_bodies()),
+        bodies=tuple(builder.with_loads(i, body) for i, body in enumerate(builder.bodies)),
         joints=tuple(builder.joints),
         frames=builder.frames,
         tool=TOOL,
         drive=drive,
         gravity=numbers(gravity, (3,), "gravity"),
         elements=builder.elements(drive.rotor),
+        fixed=builder.fixed(),
+        notes=Notes(tool=chosen.why if tool is None else "given", warnings=chosen.warnings),
     )
     return with_parameters(model)
+
+
+def mounts(links: Sequence[Link], followers: Collection[str] = ()) -> dict[str, Mount]:
+    """How each link hangs in the tree; `followers` are names of joints that follow others."""
+    return {
+        link.name: Mount(link.parent, link.joint.kind != "fixed", link.joint.name in followers)
+        for link in links
+    }
 
 
 class _Builder:
@@ -98,7 +123,7 @@ class _Builder:
     def __init__(self, links: Sequence[Link], check_inertias: bool) -> None:
         self.links = links
         self.check_inertias = check_inertias
-        self.places: dict[str | None, _Place] = {}  # user's link frame
+        self.places: dict[str | None, Place] = {}  # user's link frame
         self.bodies: list[Body] = []
         self.joints: list[JointInfo] = []
         self.moving: list[tuple[Link, int]] = []  # link and its nv
@@ -111,20 +136,20 @@ class _Builder:
         joint = link.joint
         label = joint.name or link.name
         place = self.places[link.parent].then(
-            check.pose(joint.origin, f"origin of joint {label!r}")
+            check.placement(joint.origin, f"origin of joint {label!r}")
         )
         pieces, first = freedoms(joint, label), len(self.bodies)
         for k, piece in enumerate(pieces, start=1):
             name = link.name if k == len(pieces) else f"{label}_{k}"
             place = self._grow(name, place, piece)
-        moved = place.then(check.pose(link.frame, f"frame of link {link.name!r}"))
+        moved = place.then(check.placement(link.frame, f"frame of link {link.name!r}"))
         self.places[link.name] = moved
         self._load(link, moved)
         if pieces:
             self.joints.append(_info(link, label, self.bodies[first:], first))
             self.moving.append((link, sum(piece.chart.nv for piece in pieces)))
 
-    def _grow(self, name: str, place: _Place, piece: Freedom) -> _Place:
+    def _grow(self, name: str, place: Place, piece: Freedom) -> Place:
         """One more body at the end of `place`, moving by the chart about its axis."""
         chart = piece.chart
         turn = snap(align(piece.axis))
@@ -146,9 +171,9 @@ class _Builder:
                 inertia=np.zeros((3, 3)),
             )
         )
-        return _Place(len(self.bodies) - 1, Placement(turn.T, np.zeros(3)))
+        return Place(len(self.bodies) - 1, Placement(turn.T, np.zeros(3)))
 
-    def _load(self, link: Link, place: _Place) -> None:
+    def _load(self, link: Link, place: Place) -> None:
         """Remember the link's inertia at the body that carries it (checked where it is numeric)."""
         where = f"link {link.name!r}"
         mass = numbers(link.mass, (), f"mass of {where}", InertiaError)
@@ -159,37 +184,43 @@ class _Builder:
         moments = moments_of(place.frame, mass, com, tensor)
         self.loads.setdefault(place.body, []).append(moments)
         part = share(link)
-        if place.body >= 0 and not is_none(part):
+        if not is_none(part):
             self.lifted.setdefault(place.body, []).append((part * mass, part * moments[1]))
 
     def elements(self, rotor: Vector) -> Elements:
         """Springs, drag and lifted weights of all links."""
         links = [link for link, _ in self.moving]
-        return elements_of(links, self.joints, self.bodies, rotor, self.lifted)
+        lifted = {i: parts for i, parts in self.lifted.items() if i >= 0}
+        return elements_of(links, self.joints, self.bodies, rotor, lifted)
 
-    def merged_bodies(self) -> list[Body]:
-        """Bodies with the inertia of everything fixed to them."""
-        merged = []
-        for i, body in enumerate(self.bodies):
-            if i in self.loads:
-                # about one point and along the same axes, moments simply add
-                mass, moment, inertia = (sum(each) for each in zip(*self.loads[i], strict=True))
-                body = replace(body, mass=mass, moment=moment, inertia=inertia)
-            merged.append(body)
-        return merged
+    def fixed(self) -> Fixed:
+        """What is fixed to the base, none of which moves."""
+        lifts = [Lift(-1, *part) for part in self.lifted.get(-1, [])]
+        return self.with_loads(-1, Fixed(elements=Elements(lifts=tuple(lifts))))
+
+    def with_loads(self, i: int, body: B) -> B:
+        """A body with the inertia of all fixed to it; moments about one point simply add."""
+        if i not in self.loads:
+            return body
+        mass, moment, inertia = (sum(each) for each in zip(*self.loads[i], strict=True))
+        return replace(body, mass=mass, moment=moment, inertia=inertia)
 
     def name_frames(
         self, extra: Mapping[str, tuple[str | None, Given]], tool: Given | None, tool_link: str
     ) -> None:
         """Every link's frame under its name, the extra ones, the base and the tool."""
-        named: dict[str, _Place] = {BASE: self.places[None]}
+        places = {BASE: self.places[None], **self.places}
+        named: dict[str, Place] = {BASE: self.places[None]}
         named |= {str(key): place for key, place in self.places.items() if key is not None}
         for key, (link, pose) in {**_attached(extra), TOOL: (tool_link, tool)}.items():
-            if link is not None and link not in self.places:
-                raise ModelError(f"frame {key!r} is attached to {link!r}, which is no link")
+            if link not in places:
+                raise ModelError(
+                    f"frame {key!r} is attached to {link!r}, which is no link"
+                    f"{suggest(str(link), [x for x in places if x is not None])}"
+                )
             if key in named and key != TOOL:
                 raise ModelError(f"frame {key!r} has the name of a link; choose another")
-            named[key] = self.places[link].then(check.pose(pose, f"frame {key!r}"))
+            named[key] = places[link].then(check.placement(pose, f"frame {key!r}"))
         self.frames = {k: Frame(p.body, *p.frame) for k, p in named.items()}
 
 
@@ -238,18 +269,3 @@ def _info(link: Link, label: str, bodies: Sequence[Body], first: int) -> JointIn
         velocity_limit=check.limit(joint.velocity_limit, f"joint {label!r}: velocity_limit"),
         effort_limit=check.limit(joint.effort_limit, f"joint {label!r}: effort_limit"),
     )
-
-
-def with_parameters(model: Model) -> Model:
-    """The model with the parameters its numbers mention, in order of appearance.
-
-    Symbols that mention none, such as zero times a parameter, become numbers again.
-    """
-    from dalembert.model.numbers import evaluate, flatten, unflatten
-
-    flat = flatten(model)
-    if not is_symbolic(flat):
-        return replace(model, parameters={}) if model.parameters else model
-    found = collect(flat)[0]
-    made = replace(model, parameters=found)
-    return made if found else unflatten(made, evaluate(made, np.zeros(0)))

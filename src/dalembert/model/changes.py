@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import InertiaError, ModelError, UnknownNameError
 from dalembert.model import check
-from dalembert.model.build import BASE, TOOL, moments_of, with_parameters
+from dalembert.model.build import BASE, TOOL, Place, moments_of
 from dalembert.model.coupling import CoupledModel, couple
-from dalembert.model.model import Frame, JointInfo, Model
+from dalembert.model.model import Frame, JointInfo, Model, with_parameters
 from dalembert.spatial.consistency import check_inertia
 from dalembert.spatial.placement import IDENTITY, Placement
-from dalembert.spatial.rotations import snap
 from dalembert.text import plain_name, short, suggest
+from dalembert.tracing import is_symbolic
 
 Mechanism = Model | CoupledModel
 
@@ -31,7 +30,7 @@ def with_payload(
 ) -> Mechanism:
     """The mechanism with a rigid body fixed to a frame: `com` (3,) and `inertia` (3, 3) there."""
 
-    from dalembert.model.joined import carrying
+    from dalembert.model.moved import carrying
 
     tree = model.tree
     name = tree.tool if frame is None else frame
@@ -55,26 +54,24 @@ def with_payload(
 def with_tool(model: Mechanism, pose: Any, frame: str | None) -> Mechanism:
     """The mechanism whose tool is at the pose (4, 4) in `frame`, by default in its present tool."""
 
-    from dalembert.model.moved import Place
-
     tree = model.tree
     at = tree.frame(tree.tool if frame is None else frame)
-    moved = Place(at.body, at.placement).then(_placement(pose, "tool"))
+    moved = Place(at.body, at.placement).then(check.placement(pose, "tool"))
     frames = {**tree.frames, tree.tool: Frame(moved.body, *moved.frame)}
-    return _again(model, replace(tree, frames=frames))
+    notes = replace(tree.notes, tool="placed by with_tool")
+    return _again(model, replace(tree, frames=frames, notes=notes))
 
 
 def with_base(model: Mechanism, pose: Any) -> Mechanism:
     """The mechanism whose base frame is at the pose (4, 4) in the world."""
 
-    from dalembert.model.joined import joined
-    from dalembert.model.moved import Moved, Place
+    from dalembert.model.moved import Moved, joined
 
     tree = model.tree
     old = tree.frames.get(BASE)
     back = IDENTITY if old is None or old.body >= 0 else _inverse(old.placement)
     here = {i: Place(i, IDENTITY) for i in range(len(tree.bodies))}
-    here[-1] = Place(-1, _placement(pose, "base").then(back))
+    here[-1] = Place(-1, check.placement(pose, "base").then(back))
     return _again(model, joined(tree, [Moved(tree, here, {i: i for i in here if i >= 0})]))
 
 
@@ -86,8 +83,7 @@ def with_gravity(model: Mechanism, gravity: Any) -> Mechanism:
 def with_joint_locked(model: Mechanism, name: str, value: Any) -> Mechanism:
     """The mechanism with one joint held at `value`, and those that follow it where it holds them."""
 
-    from dalembert.model.joined import joined
-    from dalembert.model.moved import Moved, Place
+    from dalembert.model.moved import Moved, joined
 
     tree, followers = model.tree, dict(model.followers)
     if name in followers:
@@ -122,8 +118,7 @@ def with_joint_locked(model: Mechanism, name: str, value: Any) -> Mechanism:
 def subtree(model: Mechanism, link: str) -> Mechanism:
     """What moves against a link, which becomes the base; its frame is that of the world."""
 
-    from dalembert.model.joined import joined
-    from dalembert.model.moved import Moved, Place
+    from dalembert.model.moved import Moved, joined
 
     tree = model.tree
     root = tree.frame(link)
@@ -143,14 +138,14 @@ def subtree(model: Mechanism, link: str) -> Mechanism:
                 f"{model.name}: joint {name!r} follows {follow.leader!r}, which {link!r} does not "
                 f"carry; lock it first, with_joint_locked({follow.leader!r}, …)"
             )
-    return couple(joined(tree, [Moved(tree, places, moving)]), followers)
+    part = Moved(tree, places, moving)
+    return couple(joined(tree, [part], followers=followers), followers)
 
 
 def merge(model: Mechanism, other: Mechanism, at: str | None, prefix: str) -> Mechanism:
     """Both as one: the base of the other is at a frame of the first, in whose field they are."""
 
-    from dalembert.model.joined import joined
-    from dalembert.model.moved import Moved, Place
+    from dalembert.model.moved import Moved, joined
 
     tree, guest = model.tree, other.tree
     place = tree.frame(tree.tool if at is None else at)
@@ -234,11 +229,6 @@ def _value(joint: JointInfo, value: Any) -> Any:
     if size in (4, 7) and not is_symbolic(given) and abs(given[-4:] @ given[-4:] - 1.0) > 1e-6:
         raise ModelError(f"{what}: the quaternion {given[-4:]} is not of unit length")
     return given
-
-
-def _placement(pose: Any, what: str) -> Placement:
-    given = check.pose(pose, what)
-    return Placement(snap(given[:3, :3]), given[:3, 3])
 
 
 def _inverse(place: Placement) -> Placement:

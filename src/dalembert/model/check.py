@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import ModelError
 from dalembert.model.parameter import Expression, expression
+from dalembert.spatial.placement import Placement
 from dalembert.spatial.rotations import snap
 from dalembert.text import plain_name, short
+from dalembert.tracing import is_symbolic
 
 # m l² of numbers beyond this would overflow later, where nobody knows their name any more
 LARGEST = 1e60
@@ -85,6 +86,12 @@ def pose(value: Any, what: str) -> Any:
             f"{what} is not a rigid pose: its last row is {given[3]}, not (0, 0, 0, 1)"
         )
     return np.block([[snap(rotation), given[:3, 3:]], [given[3:]]])
+
+
+def placement(value: Any, what: str) -> Placement:
+    """The same as rotation and origin."""
+    given = pose(value, what)
+    return Placement(given[:3, :3], given[:3, 3])
 
 
 def limit(value: Any, what: str) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,17 +17,17 @@ import numpy as np
 from dalembert.errors import ModelError
 from dalembert.model.frozen import Frozen
 from dalembert.model.jointed import Jointed
-from dalembert.records import record
 from dalembert.spatial.arrays import Matrix, Vector, Vector3
 
 if TYPE_CHECKING:
     from dalembert.model.actuators import Actuation, Actuator
+    from dalembert.model.body import Fixed
     from dalembert.model.elements import Elements
     from dalembert.model.model import Body, Drive, Frame, JointInfo, Model
     from dalembert.model.notes import Notes
 
 
-@record
+@dataclass(frozen=True)
 class Follow:
     """q_follower = multiplier · q_leader + offset (rad or m)."""
 
@@ -36,7 +36,7 @@ class Follow:
     offset: float
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class CoupledModel(Frozen, Jointed):
     """A tree some of whose joints follow others; it has the coordinates of those that do not."""
 
@@ -88,6 +88,11 @@ class CoupledModel(Frozen, Jointed):
     def elements(self) -> Elements:
         """Springs, tendons and lifted weights of the tree."""
         return self.tree.elements
+
+    @property
+    def fixed(self) -> Fixed:
+        """What is fixed to the base of the tree."""
+        return self.tree.fixed
 
     @property
     def parameters(self) -> Mapping[str, float | None]:
@@ -226,8 +231,11 @@ def couple(model: Model, followers: Mapping[str, Follow]) -> Model | CoupledMode
     The remaining coordinates keep their order. A leader may follow in turn; a circle, an unknown
     name or a joint of several degrees is an error.
     """
-    if not followers:
-        return model
+    return coupled(model, followers) if followers else model
+
+
+def coupled(model: Model, followers: Mapping[str, Follow]) -> CoupledModel:
+    """The same for any number of followers, also none: then G is the identity."""
     joints = {joint.name: joint for joint in model.joints}
     resolved = {name: _resolve(name, followers, joints) for name in followers}
     own = [joint for joint in model.joints if joint.name not in followers]
@@ -257,10 +265,9 @@ def _renumber(joints: list[JointInfo]) -> list[JointInfo]:
     return kept
 
 
-def _resolve(name: str, followers: Mapping[str, Follow], joints: Mapping[str, JointInfo]) -> Follow:
-    """A follower in terms of a joint that follows nobody."""
-    multiplier, offset, at = 1.0, 0.0, name
-    seen = {name}
+def led_by(name: str, followers: Mapping[str, Follow]) -> Follow:
+    """A follower in terms of a joint that follows nobody; following in a circle is an error."""
+    at, multiplier, offset, seen = name, 1.0, 0.0, {name}
     while at in followers:
         follow = followers[at]
         if follow.leader in seen:
@@ -268,14 +275,21 @@ def _resolve(name: str, followers: Mapping[str, Follow], joints: Mapping[str, Jo
         multiplier, offset = multiplier * follow.multiplier, offset + multiplier * follow.offset
         at = follow.leader
         seen.add(at)
+    return Follow(at, multiplier, offset)
+
+
+def _resolve(name: str, followers: Mapping[str, Follow], joints: Mapping[str, JointInfo]) -> Follow:
+    """The same, checked to be between joints of one degree that move."""
+    follow = led_by(name, followers)
+    at = follow.leader
     for which in (name, at):
         if which not in joints:
             raise ModelError(f"joint {name!r} follows {at!r}, but {which!r} is no moving joint")
         if _size(joints[which].q) != 1:
             raise ModelError(f"joint {name!r} follows {at!r}: {which!r} must have one degree")
-    if not np.isfinite([multiplier, offset]).all():
+    if not np.isfinite([follow.multiplier, follow.offset]).all():
         raise ModelError(f"joint {name!r} follows {at!r} by a factor or offset that is not finite")
-    return Follow(at, multiplier, offset)
+    return follow
 
 
 def _size(part: slice) -> int:

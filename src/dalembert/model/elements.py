@@ -7,20 +7,101 @@ may be a parameter. A mechanism without elements has the same equations as if th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
-from dalembert.model.fluid import Submerged
 from dalembert.model.frozen import Frozen
-from dalembert.model.tendons import Tendon
-from dalembert.records import record
-from dalembert.spatial.arrays import Scalar, Vector, Vector3
+from dalembert.spatial.arrays import Matrix3, Scalar, Vector, Vector3
+from dalembert.tracing import is_symbolic
+
+# Bodies in a fluid at rest or in an even wind: boxes or ellipsoids that stand for their shape.
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
+class Submerged(Frozen):
+    """A shape fixed to a body, in MuJoCo's two models of a fluid.
+
+    Without `coefficients` it is a box with these sides, else an ellipsoid with these half axes; the
+    coefficients are those of blunt, slender and angular drag, of Kutta's and Magnus' lift, and three
+    virtual masses and three virtual inertias per density.
+    """
+
+    body: int
+    rotation: Matrix3  # (3, 3) its axes in the body frame
+    center: Vector3  # (3,) in the body frame, m
+    size: Vector3  # (3,) m
+    density: Scalar  # of the fluid, kg/m³
+    viscosity: Scalar  # Pa s
+    wind: Vector3 = field(default_factory=lambda: np.zeros(3))  # (3,) in the world, m/s
+    coefficients: Vector = field(default_factory=lambda: np.zeros(0))  # (11,), or none
+
+
+# Tendons as data: strings over joints or through points of the bodies, with spring and damper.
+#
+# A fixed tendon has the length L = Σ c_i q_i. A spatial one runs straight from point to point, or over
+# a sphere or cylinder between two points; L is the sum of its segments, each times a share (the
+# inverse of the divisor of a pulley).
+
+
+@dataclass(frozen=True, eq=False)
+class Anchor(Frozen):
+    """A point fixed to a body (−1: the base)."""
+
+    body: int
+    point: Vector3  # (3,) in the body frame, m
+
+
+@dataclass(frozen=True, eq=False)
+class Wrap(Frozen):
+    """A sphere, or a cylinder without ends about its z axis, that a segment runs over.
+
+    With a `side`, a point outside of the surface, the segment runs over that side of it also where
+    the straight line passes on the other.
+    """
+
+    kind: str  # "sphere" or "cylinder"
+    body: int
+    rotation: Matrix3  # (3, 3) its axes in the body frame
+    center: Vector3  # (3,) in the body frame, m
+    radius: Scalar  # m
+    side: Vector = field(default_factory=lambda: np.zeros(0))  # (3,) along its axes, m; or none
+
+
+@dataclass(frozen=True, eq=False)
+class Segment(Frozen):
+    """From one point to the next, over a surface where there is one."""
+
+    start: Anchor
+    end: Anchor
+    share: Scalar = 1.0  # of its length in the tendon's
+    around: Wrap | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tendon(Frozen):
+    """A fixed tendon over joints, or a spatial one along segments; its spring and its damper.
+
+    The spring pulls with k_1 x + k_2 x² + …, where x is how far the length is outside of `rest`;
+    the damper with b_1 L̇ + b_2 L̇|L̇| + b_3 L̇³.
+    """
+
+    name: str
+    joints: tuple[int, ...] = ()  # bodies whose joints a fixed tendon runs over
+    coefficients: Vector = field(default_factory=lambda: np.zeros(0))  # (joints,) c, m/rad or 1
+    segments: tuple[Segment, ...] = ()
+    stiffness: Vector = field(default_factory=lambda: np.zeros(0))  # (degree,) k_1, k_2, …; N/m
+    damping: Vector = field(default_factory=lambda: np.zeros(0))  # (degree,) b_1, b_2, …; N s/m
+    rest: Vector = field(default_factory=lambda: np.zeros(2))  # (2,) lengths without force, m
+
+    @property
+    def kind(self) -> str:
+        """ "fixed" or "spatial"."""
+        return "spatial" if self.segments else "fixed"
+
+
+@dataclass(frozen=True, eq=False)
 class Spring(Frozen):
     """A spring in one joint: it pulls its coordinates back to `rest`.
 
@@ -34,7 +115,7 @@ class Spring(Frozen):
     rest: Vector  # (nq of the joint,)
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Drag(Frozen):
     """Damping beyond the viscous part of one joint: b_2 q̇|q̇| + b_3 q̇³ + … in each velocity.
 
@@ -45,7 +126,7 @@ class Drag(Frozen):
     coefficients: Vector  # (degree − 1,) b_2, b_3, …
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Lift(Frozen):
     """Weight that is carried from outside: the mass and first moment that gravity does not pull."""
 
@@ -54,7 +135,7 @@ class Lift(Frozen):
     moment: Vector3  # (3,) kg m, in the body frame
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Ballast(Frozen):
     """Inertia of a free joint that resists acceleration in the world: MuJoCo's armature.
 
@@ -66,7 +147,7 @@ class Ballast(Frozen):
     mass: Scalar  # a, kg
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Elements(Frozen):
     """All elements of a mechanism."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
+from dalembert.tracing import is_symbolic
 
 
 def mass_entries(description: Any) -> tuple[np.ndarray, np.ndarray]:

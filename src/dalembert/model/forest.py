@@ -1,7 +1,8 @@
 """A mechanism as the independent trees it is made of: nothing but the base connects them.
 
 Each tree is a model of its own, with coordinates in the order they have in the whole. Bodies, joints
-and frames are numbered instead of named, so that equal trees are equal models.
+and frames are numbered instead of named, so that equal trees are equal models. Trees of a model with
+followers are models with followers too, also those that have none: they share its catalogue.
 """
 
 from __future__ import annotations
@@ -13,46 +14,48 @@ from typing import Any
 import numpy as np
 
 from dalembert.model.actuators import Actuation
-from dalembert.model.body import Body
-from dalembert.model.elements import Elements
-from dalembert.model.model import Drive, Frame, JointInfo, Model
+from dalembert.model.body import Fixed
+from dalembert.model.build import Place
+from dalembert.model.coupling import CoupledModel, coupled
+from dalembert.model.model import Frame, Model
+from dalembert.model.moved import Moved, joined
 from dalembert.model.notes import Notes
+from dalembert.spatial.placement import IDENTITY
 
 
 @dataclass(frozen=True)
 class Tree:
     """One tree, and where its coordinates and velocities stand in those of the whole."""
 
-    model: Model
+    model: Model | CoupledModel
     q: np.ndarray  # (nq of the tree,)
     v: np.ndarray  # (nv of the tree,)
 
 
-def trees(model: Model) -> list[Tree]:
+def trees(model: Model | CoupledModel) -> list[Tree]:
     """The independent trees, in the order of their first bodies; the model itself if it is one."""
     groups = _groups(model)
     if len(groups) < 2:
         return [Tree(model, np.arange(model.nq), np.arange(model.nv))]
-    return [_tree(model, group) for group in groups]
+    found = [_tree(model.tree, group) for group in groups]
+    return [_coupled(model, x) for x in found] if isinstance(model, CoupledModel) else found
 
 
-def _groups(model: Model) -> list[list[int]]:
-    """Bodies that are connected by joints or by elements."""
+def _groups(model: Model | CoupledModel) -> list[list[int]]:
+    """Bodies that are connected by joints, by elements, or as a follower and its leader."""
     root: list[int] = []
     for i, body in enumerate(model.bodies):
         root.append(i if body.parent < 0 else root[body.parent])
-    for element in _elements(model.elements):
-        met = sorted({root[k] for k in _bodies_of(element) if k >= 0})
+    first = {joint.name: joint.bodies[0] for joint in model.tree.joints}
+    together = [(first[name], first[follow.leader]) for name, follow in model.followers.items()]
+    every = [x for f in fields(model.elements) for x in getattr(model.elements, f.name)]
+    for bodies in (*map(_bodies_of, every), *together):
+        met = sorted({root[k] for k in bodies if k >= 0})
         root = [met[0] if r in met else r for r in root]
     groups: dict[int, list[int]] = {}
     for i, r in enumerate(root):
         groups.setdefault(r, []).append(i)
     return list(groups.values())
-
-
-def _elements(elements: Elements) -> Iterator[Any]:
-    for each in fields(elements):
-        yield from getattr(elements, each.name)
 
 
 def _bodies_of(value: Any) -> Iterator[int]:
@@ -67,75 +70,47 @@ def _bodies_of(value: Any) -> Iterator[int]:
         yield value
 
 
-def _renumbered(value: Any, number: dict[int, int]) -> Any:
-    """The same element with other numbers of bodies."""
-    if is_dataclass(value) and not isinstance(value, type):
-        made = {each.name: _renumbered(getattr(value, each.name), number) for each in fields(value)}
-        return replace(value, **made)
-    if isinstance(value, tuple):
-        return tuple(_renumbered(x, number) for x in value)
-    return number[value] if isinstance(value, int) else value
-
-
 def _tree(model: Model, group: Sequence[int]) -> Tree:
-    number = {-1: -1} | {old: new for new, old in enumerate(group)}
-    bodies, q, v = [], [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
-    nq = nv = 0
-    for k in group:
-        body = model.bodies[k]
-        bodies.append(_moved(body, number[k], number[body.parent], nq, nv))
-        q.append(np.arange(body.q.start, body.q.stop))
-        v.append(np.arange(body.v.start, body.v.stop))
-        nq, nv = bodies[-1].q.stop, bodies[-1].v.stop
-    places = np.concatenate(v)
-    drive = {each.name: getattr(model.drive, each.name)[places] for each in fields(model.drive)}
-    made = Model(
+    number = {old: new for new, old in enumerate(group)}
+    places = {-1: Place(-1, IDENTITY), **{i: Place(number[i], IDENTITY) for i in group}}
+    frames = {"tool": Frame(-1, np.eye(3), np.zeros(3))}
+    # what is seen from one tree alone
+    plain = replace(
+        model, frames=frames, tool="tool", fixed=Fixed(), driven_by=Actuation(), notes=Notes()
+    )
+    own = joined(plain, [Moved(plain, places, number)])
+    joints = [
+        replace(j, name=f"joint{j.bodies[0]}", link=f"body{j.bodies[-1]}") for j in own.joints
+    ]
+    tendons = [replace(tendon, name=f"tendons{i}") for i, tendon in enumerate(own.tendons)]
+    made = replace(
+        own,
         name="tree",
-        bodies=tuple(bodies),
-        joints=tuple(_joint(joint, number, bodies) for joint in _joints(model, group)),
-        frames={"tool": Frame(-1, np.eye(3), np.zeros(3))},
-        tool="tool",
-        drive=Drive(**drive),
-        gravity=model.gravity,
-        elements=_own(model.elements, number),
-        driven_by=Actuation(),
+        bodies=tuple(replace(body, name=f"body{i}") for i, body in enumerate(own.bodies)),
+        joints=tuple(joints),
+        frames=frames,
+        elements=replace(own.elements, tendons=tuple(tendons)),
+        parameters={},
         notes=Notes(),
     )
-    return Tree(made, np.concatenate(q), places)
-
-
-def _moved(body: Body, own: int, parent: int, nq: int, nv: int) -> Body:
-    """The body with its number in a tree whose coordinates before it are nq and nv."""
-    q = slice(nq, nq + body.q.stop - body.q.start)
-    v = slice(nv, nv + body.v.stop - body.v.start)
-    return replace(body, name=f"body{own}", parent=parent, q=q, v=v)
-
-
-def _joints(model: Model, group: Sequence[int]) -> list[JointInfo]:
-    inside = set(group)
-    return [joint for joint in model.joints if joint.bodies.start in inside]
-
-
-def _joint(joint: JointInfo, number: dict[int, int], bodies: Sequence[Body]) -> JointInfo:
-    first, last = number[joint.bodies[0]], number[joint.bodies[-1]]
-    return replace(
-        joint,
-        name=f"joint{first}",
-        link=f"body{last}",
-        bodies=range(first, last + 1),
-        q=slice(bodies[first].q.start, bodies[last].q.stop),
-        v=slice(bodies[first].v.start, bodies[last].v.stop),
+    q, v = (
+        np.concatenate([np.arange(x.start, x.stop) for x in spans])
+        for spans in zip(*((model.bodies[k].q, model.bodies[k].v) for k in group), strict=True)
     )
+    return Tree(made, q, v)
 
 
-def _own(elements: Elements, number: dict[int, int]) -> Elements:
-    """The elements of these bodies."""
-    made = {}
-    for each in fields(elements):
-        own = [x for x in getattr(elements, each.name) if set(_bodies_of(x)) & set(number) - {-1}]
-        moved = [_renumbered(x, number) for x in own]
-        made[each.name] = tuple(
-            replace(x, name=f"{each.name}{i}") if hasattr(x, "name") else x
-            for i, x in enumerate(moved)
-        )
-    return replace(elements, **made)
+def _coupled(model: CoupledModel, found: Tree) -> Tree:
+    """A tree with the followers it has in the model, and the coordinates that are left."""
+    # joints of the tree in the order of those of the whole that have the same velocities
+    starts = {joint.v.start: joint.name for joint in model.tree.joints}
+    names = {starts[found.v[joint.v.start]]: joint.name for joint in found.model.joints}
+    followers = {
+        names[name]: replace(follow, leader=names[follow.leader])
+        for name, follow in model.followers.items()
+        if name in names
+    }
+    made = coupled(found.model.tree, followers)
+    places = zip(model.own, (found.q, found.v), made.own, strict=True)
+    q, v = (np.searchsorted(kept, whole[own]) for kept, whole, own in places)
+    return Tree(made, q, v)

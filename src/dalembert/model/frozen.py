@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
+from dalembert.tracing import is_symbolic
 
 
 class Frozen:
@@ -37,16 +37,16 @@ def frozen(value: Any) -> Any:
     >>> kept[2], kept.flags.writeable
     (np.float64(-9.81), False)
     """
-    if is_symbolic(value) and value.shape:
-        return value.reshape(*value.shape)  # which copies
+    if is_symbolic(value) and not isinstance(value, np.ndarray):
+        return value  # a scalar, which cannot be written into
     if isinstance(value, Mapping):
         return MappingProxyType(dict(value))
     if not isinstance(value, np.ndarray | np.generic):
         return value
-    if value.ndim == 0:
+    if value.ndim == 0 and not is_symbolic(value):
         return value.item()
     if value.base is None and not value.flags.writeable:
         return value
-    copy = np.array(value)
+    copy = value.copy()
     copy.flags.writeable = False
     return copy

@@ -8,13 +8,13 @@ revolute ones with a massless link between them, so no recursion ever meets an S
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dalembert.errors import ModelError
 from dalembert.model.frozen import Frozen
-from dalembert.records import record
 from dalembert.spatial import quaternions
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Vector3
 from dalembert.spatial.placement import Placement
@@ -22,7 +22,7 @@ from dalembert.spatial.rotations import left_jacobian_inverse_so3, rotation_z
 from dalembert.spatial.se3 import bracket, exp_se3
 
 
-@record
+@dataclass(frozen=True)
 class Chart(Frozen):
     """Freedom of one link relative to its parent."""
 
@@ -63,7 +63,7 @@ class Chart(Frozen):
         return q
 
 
-@record
+@dataclass(frozen=True)
 class Screw(Chart):
     """One coordinate about and along z: turns by `turn`·q radians and slides by `slide`·q metres."""
 
@@ -87,7 +87,7 @@ class Screw(Chart):
         return velocity
 
 
-@record
+@dataclass(frozen=True)
 class Ball(Chart):
     """Rotation as a quaternion (x, y, z, w); velocity is the body angular velocity."""
 
@@ -120,7 +120,7 @@ class Ball(Chart):
         return q / np.sqrt(sum(q[k] * q[k] for k in range(4)))
 
 
-@record
+@dataclass(frozen=True)
 class Free(Chart):
     """Position and quaternion (x, y, z, w); velocity is the body twist (linear, angular)."""
 
@@ -174,6 +174,161 @@ def _dexp_inverse(
 REVOLUTE, PRISMATIC = Screw(), Screw(turn=0.0, slide=1.0)
 X, Y, Z = np.eye(3)
 
+AXES = ("x", "y", "z", "rx", "ry", "rz")  # along and about the axes of a joint frame
+
+
+@dataclass(frozen=True)
+class JointKind:
+    """A kind of joint between two frames, z along its axis, under all names it goes by.
+
+    Attributes
+    ----------
+    name
+        As robots name it.
+    charts
+        Of a robot's joint, in the order of its coordinates; their subspaces are its motions. None
+        for what only closes loops. A helical joint's slides by its pitch.
+    loop
+        As `Loop` names it; None where the held directions are not those of a frame's axes.
+    free
+        The directions of `AXES` that a loop of this kind leaves free.
+    planar, spatial
+        As a mechanism in the plane or in space names it; None where it has no such joint.
+    coordinates
+        What a mechanism measures in it, in the order of a robot's coordinates.
+    follows
+        What it measures beside these.
+    urdf, mjcf
+        Its types in files, the one that is written last.
+    """
+
+    name: str
+    charts: tuple[Chart, ...] | None
+    loop: str | None = None
+    free: tuple[str, ...] = ()
+    planar: str | None = None
+    spatial: str | None = None
+    coordinates: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    urdf: tuple[str, ...] = ()
+    mjcf: str | None = None
+
+    @property
+    def nv(self) -> int:
+        """Degrees of freedom."""
+        return len(self.free) if self.charts is None else sum(c.nv for c in self.charts)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The directions of `AXES` that a loop of this kind holds."""
+        return tuple(axis for axis in AXES if axis not in self.free)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What a mechanism can measure in it, the angle first."""
+        return tuple(sorted((*self.coordinates, *self.follows), key=lambda x: x != "angle"))
+
+    @property
+    def names(self) -> set[str]:
+        """What robots, loops and mechanisms call it."""
+        return {x for x in (self.name, self.loop, self.planar, self.spatial) if x is not None}
+
+
+JOINT_KINDS = {
+    kind.name: kind
+    for kind in (
+        JointKind(
+            "revolute",
+            (REVOLUTE,),
+            loop="revolute",
+            free=("rz",),
+            planar="revolute",
+            spatial="revolute",
+            coordinates=("angle",),
+            urdf=("revolute",),
+            mjcf="hinge",
+        ),
+        JointKind("continuous", (REVOLUTE,), loop="revolute", free=("rz",), urdf=("continuous",)),
+        JointKind(
+            "prismatic",
+            (PRISMATIC,),
+            loop="prismatic",
+            free=("z",),
+            planar="prismatic",
+            spatial="prismatic",
+            coordinates=("slide",),
+            urdf=("prismatic",),
+            mjcf="slide",
+        ),
+        JointKind(
+            "helical", (REVOLUTE,), spatial="screw", coordinates=("angle",), follows=("slide",)
+        ),
+        JointKind(
+            "cylindrical",
+            (PRISMATIC, REVOLUTE),
+            loop="cylindrical",
+            free=("z", "rz"),
+            spatial="cylindrical",
+            coordinates=("slide", "angle"),
+        ),
+        JointKind(
+            "universal",
+            (REVOLUTE, REVOLUTE),
+            spatial="universal",
+            coordinates=("first", "second"),
+        ),
+        JointKind(
+            "planar",
+            (PRISMATIC, PRISMATIC, REVOLUTE),
+            loop="planar",
+            free=("x", "y", "rz"),
+            spatial="planar",
+            coordinates=("x", "y", "angle"),
+            urdf=("planar",),
+        ),
+        JointKind(
+            "spherical",
+            (Ball(),),
+            loop="point",
+            free=("rx", "ry", "rz"),
+            spatial="spherical",
+            urdf=("ball", "spherical"),  # not in the standard; Drake's, and PyBullet's
+            mjcf="ball",
+        ),
+        JointKind("free", (Free(),), free=AXES, urdf=("floating",), mjcf="free"),
+        JointKind("fixed", (), loop="weld", planar="rigid", spatial="fixed", urdf=("fixed",)),
+        JointKind("parallel", None, loop="parallel", free=("x", "y", "z", "rz")),
+        # a revolute joint of a mechanism that is planar already
+        JointKind("pin", None, loop="pin", free=("z", "rx", "ry", "rz")),
+    )
+}
+PLANAR_KINDS = {kind.planar: kind for kind in JOINT_KINDS.values() if kind.planar is not None}
+SPATIAL_KINDS = {kind.spatial: kind for kind in JOINT_KINDS.values() if kind.spatial is not None}
+KINDS = tuple(name for name, kind in JOINT_KINDS.items() if kind.charts is not None)
+
+
+def kind_named(name: Any) -> JointKind | None:
+    """The kind that robots, loops or mechanisms call so; None where none does.
+
+    >>> kind_named("screw").name, kind_named("weld").name
+    ('helical', 'fixed')
+    """
+    if not isinstance(name, str):
+        return None
+    return JOINT_KINDS.get(name) or next((k for k in JOINT_KINDS.values() if name in k.names), None)
+
+
+def known_as(name: Any, names: Collection[str]) -> str | None:
+    """Which of `names` means the same kind as `name`; None where none does.
+
+    >>> known_as("helical", ["screw", "gear"]), known_as("gear", ["screw", "gear"])
+    ('screw', 'gear')
+    """
+    kind = kind_named(name)
+    every = (name, *(() if kind is None else kind.names))
+    return next((x for x in every if isinstance(x, str) and x in names), None)
+
+
 Factors = list[tuple[Vector3, Chart]]
 
 
@@ -183,40 +338,17 @@ def factors(kind: str, axis: Vector3, axis2: Vector3 | None, pitch: Scalar) -> F
     Order of coordinates: cylindrical (slide, turn), universal (about `axis`, then about `axis2`),
     planar (x, y, angle) in the plane normal to `axis`, free (position, quaternion).
     """
-    first = axis
+    charts = JOINT_KINDS[kind].charts or ()
+    if kind == "helical":
+        return [(axis, Screw(turn=1.0, slide=pitch))]
+    axes = [axis] * len(charts)
     if kind == "universal":
-        return [(first, REVOLUTE), (Y if axis2 is None else axis2, REVOLUTE)]
-    if kind == "planar":
-        frame = align(first)
-        return [(frame[:, 0], PRISMATIC), (frame[:, 1], PRISMATIC), (first, REVOLUTE)]
-    known: dict[str, list[Chart]] = {
-        "revolute": [REVOLUTE],
-        "continuous": [REVOLUTE],
-        "prismatic": [PRISMATIC],
-        "helical": [Screw(turn=1.0, slide=pitch)],
-        "cylindrical": [PRISMATIC, REVOLUTE],
-        "spherical": [Ball()],
-        "free": [Free()],
-        "fixed": [],
-    }
-    if kind not in known:
-        raise ModelError(f"joint type {kind!r} is unknown; known types: {', '.join(KINDS)}")
-    oriented = kind not in ("spherical", "free")
-    return [(first if oriented else Z, chart) for chart in known[kind]]
-
-
-KINDS = (
-    "revolute",
-    "continuous",
-    "prismatic",
-    "helical",
-    "cylindrical",
-    "universal",
-    "planar",
-    "spherical",
-    "free",
-    "fixed",
-)
+        axes = [axis, Y if axis2 is None else axis2]
+    elif kind == "planar":
+        axes = [*align(axis).T[:2], axis]
+    elif kind in ("spherical", "free"):
+        axes = [Z]
+    return list(zip(axes, charts, strict=True))
 
 
 def align(axis: Vector3) -> Matrix3:

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import UnknownNameError
 from dalembert.model.parameter import parameter_vector
 from dalembert.spatial.arrays import Twist
 from dalembert.text import short, suggest
+from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
-    from dalembert.model.elements import Elements
+    from dalembert.model.elements import Elements, Tendon
     from dalembert.model.model import Body, Frame, JointInfo, Model
-    from dalembert.model.tendons import Tendon
 
 
 MANY_VALUES = 1024  # of parameters, kept as possible

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.model.body import ROUNDING, Body
 from dalembert.model.elements import Elements
 from dalembert.model.joint import Ball, Screw
@@ -26,6 +25,7 @@ from dalembert.spatial.inertia import from_silver_tensor, pseudo_inertia_of_mome
 from dalembert.spatial.placement import Placement
 from dalembert.spatial.rotations import rotation_z, snap
 from dalembert.spatial.se3 import pose
+from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
     from dalembert.model.model import Model

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dalembert.records import record
+from dataclasses import dataclass
 
 Numbers = tuple[float, ...]
 HERE: Numbers = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
-@record
+@dataclass(frozen=True)
 class Places:
     """Where the files that a robot names may lie: paths as text, links followed."""
 
@@ -17,7 +17,7 @@ class Places:
     folders: tuple[str, ...] = ()  # where names without a package start, in this order
 
 
-@record
+@dataclass(frozen=True)
 class Look:
     """A shape on a link, or why there is none; meshes are opened when they are drawn.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from dalembert.model.looks import Look
-from dalembert.records import record
 
 
-@record
+@dataclass(frozen=True)
 class Mesh:
     """A mesh a file mentions; nobody has opened it."""
 
@@ -27,7 +26,7 @@ def rows_of(pose: np.ndarray) -> Rows4:
     return tuple(tuple(float(x) for x in row) for row in pose)
 
 
-@record
+@dataclass(frozen=True)
 class Equality:
     """A loop or a coupling that a file states beyond its tree.
 
@@ -35,7 +34,8 @@ class Equality:
     links (None: the world), joints or tendons (None: a constant). What is held are the frames
     `pose_first` and `pose_second` fixed to the links, along and about `directions` of the first, as
     in `Loop`; at a `length`, m, as in `Distance`; or first = Σ c_k secondᵏ with the c_k of
-    `polynomial`. `data` are the numbers as MuJoCo compiles them.
+    `polynomial`, and for joints + Σ factor · joint of the pairs in `factors`. `data` are the numbers as
+    MuJoCo compiles them.
     """
 
     kind: str
@@ -49,9 +49,15 @@ class Equality:
     directions: str | tuple[str, ...] = "point"
     polynomial: tuple[float, ...] = ()
     length: float | None = None
+    factors: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def ends(self) -> tuple[str | None, ...]:
+        """Everything it names: links, joints or tendons, or None."""
+        return (self.first, self.second, *(name for name, _ in self.factors))
 
 
-@record
+@dataclass(frozen=True)
 class LeftOut:
     """Something the file says that is no part of the model, and what that changes."""
 
@@ -60,7 +66,7 @@ class LeftOut:
     effect: str
 
 
-@record
+@dataclass(frozen=True)
 class Notes:
     """The report of an import. Sentences are meant to be shown as they are."""
 
@@ -76,6 +82,7 @@ class Notes:
     ] = ()  # q (nq,) by name: "reference", keyframes
     meshes: tuple[Mesh, ...] = ()
     left_out: tuple[LeftOut, ...] = ()  # what the motion would need and the model does not have
+    tool: str = ""  # why the tool is where it is
     looks: tuple[Look, ...] = field(default=(), repr=False)  # shapes for who draws the robot
 
     @property

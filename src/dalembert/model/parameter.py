@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.bridge import is_symbolic
+from dalembert import tracing
 from dalembert.errors import ParameterError
 from dalembert.text import short
+from dalembert.tracing import is_symbolic
+
+if TYPE_CHECKING:
+    from dalembert.tracing.table import Symbol
 
 # one symbol per (name, value), kept alive: how a model finds its parameters again
-_SYMBOLS: dict[tuple[str, float | None], Any] = {}
+_SYMBOLS: dict[tuple[str, float | None], Symbol] = {}
 
 
 class Expression:
@@ -41,7 +44,7 @@ class Expression:
         """NumPy's functions, so that np.cos(l) and array * l are expressions too."""
         if method != "__call__" or options:
             return NotImplemented
-        return Expression(ufunc(*(expression(x) for x in inputs)))
+        return _made(ufunc(*(expression(x) for x in inputs)), inputs)
 
     def __repr__(self) -> str:
         return f"Expression({self.symbol()})"
@@ -53,17 +56,22 @@ class Expression:
         return self
 
 
-def _binary(function: Any) -> tuple[Any, Any]:
-    def forward(self: Expression, other: Any) -> Expression:
-        return Expression(function(self.symbol(), expression(other)))
+def _made(value: Any, inputs: Sequence[Any]) -> Any:
+    """An expression of parameters; with arrays of symbols, as functions are given, an array too."""
+    return value if any(map(tracing.is_array, inputs)) else Expression(value)
 
-    def reflected(self: Expression, other: Any) -> Expression:
-        return Expression(function(expression(other), self.symbol()))
+
+def _binary(function: Any) -> tuple[Any, Any]:
+    def forward(self: Expression, other: Any) -> Any:
+        return _made(function(self.symbol(), expression(other)), [other])
+
+    def reflected(self: Expression, other: Any) -> Any:
+        return _made(function(expression(other), self.symbol()), [other])
 
     return forward, reflected
 
 
-for _name in ("add", "sub", "mul", "truediv", "pow"):
+for _name in ("add", "sub", "mul", "truediv", "pow", "matmul"):
     _forward, _reflected = _binary(getattr(operator, _name))
     setattr(Expression, f"__{_name}__", _forward)
     setattr(Expression, f"__r{_name}__", _reflected)
@@ -104,10 +112,11 @@ class Parameter(Expression):
 
     def symbol(self) -> Any:
         """The symbol () of this parameter."""
-        key = (self.name, self.value)
-        if key not in _SYMBOLS:
-            _SYMBOLS[key] = bridge.symbol(self.name)
-        return _SYMBOLS[key]
+        symbol = _SYMBOLS.get((self.name, self.value))
+        if symbol is None:
+            new = tracing.identity(tracing.symbol(self.name))
+            symbol = _SYMBOLS.setdefault((self.name, self.value), new)
+        return tracing.of_identities([symbol])
 
     def __repr__(self) -> str:
         return f"Parameter({self.name!r}, {self.value!r})"
@@ -130,7 +139,7 @@ def expression(value: Any) -> Any:
     if isinstance(value, Expression):
         return value.symbol()
     if is_symbolic(value):
-        return value
+        return tracing.adopted(value)
     if isinstance(value, np.ndarray) and value.dtype == object and value.ndim:
         return expression(value.tolist())  # NumPy's array of parameters
     if isinstance(value, (list, tuple)) and _contains_symbol(value):
@@ -146,11 +155,11 @@ def _contains_symbol(value: Any) -> bool:
 
 def collect(expressions: Any) -> tuple[dict[str, float | None], list[Any]]:
     """Parameters in an array of symbols: {name: default value}, and the symbols in their order."""
-    known = {bridge.identity(symbol): key for key, symbol in _SYMBOLS.items()}
+    known = {symbol: key for key, symbol in _SYMBOLS.items()}
     found: dict[str, float | None] = {}
-    symbols = bridge.symbols_of(expressions)
+    symbols = tracing.symbols_of(expressions)
     for symbol in symbols:
-        name, value = known.get(bridge.identity(symbol), (None, None))
+        name, value = known.get(tracing.identity(symbol), (None, None))
         if name is None:
             raise ParameterError(
                 f"the model holds the symbol {symbol}, which is no dalembert.Parameter; "

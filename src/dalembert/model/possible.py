@@ -7,16 +7,19 @@ looked at where they are given.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
+from dalembert import tracing
 from dalembert.errors import ModelError, ParameterError
 from dalembert.model.body import ROUNDING, Body
-from dalembert.model.model import Model
 from dalembert.spatial import check_inertia
 from dalembert.spatial.consistency import TOLERANCE, beyond
+from dalembert.tracing import is_symbolic
+
+if TYPE_CHECKING:
+    from dalembert.model.model import Model
 
 SURE = 1e-9  # of invariants that cannot be negative by rounding
 MOST = 256  # rows at the border whose principal moments are computed: they cost 1 µs each
@@ -77,7 +80,7 @@ def looked_at(model: Model, values: Any) -> dict[str, Any]:
     bound = model.bind(values)
     every = zip(_by_default(model), model.bodies, bound.bodies, strict=True)
     parts = [
-        x.ravel()
+        tracing.flat([x]) if is_symbolic(x) else np.ravel(x)
         for before, open_, body in every
         if (before is None or before.is_real)
         and any(map(is_symbolic, (open_.mass, open_.moment, open_.inertia)))

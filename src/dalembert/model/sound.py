@@ -5,20 +5,30 @@ The builder makes sound models; this is for models that come from somewhere else
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.model.actuators import Actuation, Actuator
-from dalembert.model.body import Body
+from dalembert.model.body import Body, Fixed
 from dalembert.model.check import label, mapping, numbers
 from dalembert.model.coupling import CoupledModel, Follow
-from dalembert.model.elements import Ballast, Drag, Elements, Lift, Spring
-from dalembert.model.fluid import Submerged
+from dalembert.model.elements import (
+    Anchor,
+    Ballast,
+    Drag,
+    Elements,
+    Lift,
+    Segment,
+    Spring,
+    Submerged,
+    Tendon,
+    Wrap,
+)
 from dalembert.model.joint import Ball, Free, Screw
 from dalembert.model.model import Drive, Frame, JointInfo, Model
-from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
 
 _SIZES = {Screw: (1, 1), Ball: (4, 3), Free: (7, 6)}
 
@@ -46,6 +56,7 @@ def require_sound(model: Model | CoupledModel) -> None:
     numbers(tree.gravity, (3,), "gravity")
     _require_actuators(tree)
     _require_elements(tree)
+    _require_fixed(tree.fixed)
     if isinstance(model, CoupledModel):
         _require_joints(tree, model.joints)
         _require(_all(list(mapping(model.followers, "followers").values()), Follow), "followers")
@@ -61,6 +72,26 @@ def _require_body(body: Body) -> None:
     if isinstance(body.chart, Screw):
         numbers([body.chart.turn, body.chart.slide], (2,), f"the chart of {body.name!r}")
     _require_rotation(body.rotation, f"rotation of {body.name!r}")
+
+
+def _require_fixed(fixed: Any) -> None:
+    what = "what is fixed to the base"
+    _require(isinstance(fixed, Fixed) and isinstance(fixed.elements, Elements), what)
+    for key, shape in (("mass", ()), ("moment", (3,)), ("inertia", (3, 3))):
+        numbers(getattr(fixed, key), shape, f"{key} of {what}")
+    lifts, shapes = fixed.elements.lifts, fixed.elements.submerged
+    _require(_all(lifts, Lift) and _all(shapes, Submerged), what)
+    _require(not replace(fixed.elements, lifts=(), submerged=()), what)
+    _require(all(type(x.body) is int and x.body == -1 for x in (*lifts, *shapes)), what)
+    for lift in lifts:
+        _require_lift(lift)
+    for shape in shapes:
+        _require_submerged(shape)
+
+
+def _require_lift(lift: Lift) -> None:
+    numbers(lift.mass, (), "mass of a lift")
+    numbers(lift.moment, (3,), "moment of a lift")
 
 
 def _require_frames(tree: Model) -> None:
@@ -111,8 +142,7 @@ def _require_elements(tree: Model) -> None:
     for drag in found.drags:
         _series(drag.coefficients, "coefficients of a drag")
     for lift in found.lifts:
-        numbers(lift.mass, (), "mass of a lift")
-        numbers(lift.moment, (3,), "moment of a lift")
+        _require_lift(lift)
     for ballast in found.ballasts:
         numbers(ballast.mass, (), "mass of a ballast")
         _require(isinstance(tree.bodies[ballast.body].chart, Free), "the joint of a ballast")
@@ -152,6 +182,7 @@ def _require_segment(tree: Model, segment: Any, what: str) -> None:
         _require(isinstance(around, Wrap) and around.kind in ("sphere", "cylinder"), what)
         ends += [Anchor(around.body, around.center)]
         numbers(around.radius, (), what)
+        numbers(around.side, (3 if len(around.side) else 0,), what)
         _require_rotation(numbers(around.rotation, (3, 3), what), what)
     for end in ends:
         _require(isinstance(end, Anchor), what)

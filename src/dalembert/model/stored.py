@@ -12,19 +12,28 @@ import numpy as np
 
 from dalembert.errors import ModelError
 from dalembert.model.actuators import Actuation, Actuator
-from dalembert.model.body import Body
+from dalembert.model.body import Body, Fixed
 from dalembert.model.coupling import CoupledModel, Follow
-from dalembert.model.elements import Ballast, Drag, Elements, Lift, Spring
-from dalembert.model.fluid import Submerged
+from dalembert.model.elements import (
+    Anchor,
+    Ballast,
+    Drag,
+    Elements,
+    Lift,
+    Segment,
+    Spring,
+    Submerged,
+    Tendon,
+    Wrap,
+)
 from dalembert.model.joint import Ball, Free, Screw
 from dalembert.model.model import Drive, Frame, JointInfo, Model
 from dalembert.model.sound import require_sound
-from dalembert.model.tendons import Anchor, Segment, Tendon, Wrap
 
 _CLASSES = {
     made.__name__: made
     for made in (
-        *(Model, CoupledModel, Body, Screw, Ball, Free, JointInfo, Frame, Drive, Follow),
+        *(Model, CoupledModel, Body, Fixed, Screw, Ball, Free, JointInfo, Frame, Drive, Follow),
         *(Actuation, Actuator),
         *(Elements, Spring, Drag, Lift, Ballast, Submerged, Tendon, Segment, Anchor, Wrap),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.report.coordinates import Coordinate, coordinates
+from dalembert.report.coordinates import coordinates
 from dalembert.report.motion import SampledMotion
 from dalembert.systems.robot import Robot
 
@@ -41,7 +41,7 @@ class Plot:
             "series": [
                 {
                     **{"name": s.name, "dashed": s.dashed, "held": s.held},
-                    "y": [_number(v) for v in s.y[chosen]],
+                    "y": seven_digits(s.y[chosen]),
                 }
                 for s in self.series
             ],
@@ -60,23 +60,31 @@ def motion_charts(robot: Robot, motion: SampledMotion) -> list[Plot]:
 
 
 def coordinate_charts(title: str, robot: Robot, quantity: str, values: np.ndarray) -> list[Plot]:
-    """(samples, n) values of q, qd, qdd or tau: one chart for each unit among them."""
-    return by_unit(title, coordinates(robot, quantity), quantity, values)
+    """(samples, n) values of q or tau: one chart for each unit among them."""
+    entries, symbol = coordinates(robot, quantity), "τ" if quantity == "tau" else quantity
+    names = [entry.name for entry in entries]
+    return by_unit(title, symbol, names, [entry.unit(quantity) for entry in entries], values)
 
 
 def by_unit(
-    title: str, entries: Iterable[Coordinate], quantity: str, values: np.ndarray
+    title: str,
+    symbol: str,
+    names: Iterable[str],
+    units: Iterable[str],
+    values: np.ndarray,
+    held: bool = False,
 ) -> list[Plot]:
-    """The columns of `values` grouped by their unit."""
-    symbol = {"q": "q", "qd": "q̇", "qdd": "q̈", "tau": "τ"}[quantity]
+    """The columns of `values` (samples, n), named after joints: one chart for each unit."""
     groups: dict[str, list[Series]] = {}
-    for entry, column in zip(entries, values.T, strict=True):
-        name = entry.name.removesuffix("_joint")
-        groups.setdefault(entry.unit(quantity), []).append(Series(name, column))
-    return [
-        Plot(title, f"{symbol} / {unit}" if unit else symbol, tuple(series))
-        for unit, series in groups.items()
-    ]
+    for name, unit, column in zip(names, units, values.T, strict=True):
+        series = Series(name.removesuffix("_joint"), column, held=held)
+        groups.setdefault(unit, []).append(series)
+    return [Plot(title, axis_label(symbol, unit), tuple(found)) for unit, found in groups.items()]
+
+
+def axis_label(symbol: str, unit: str) -> str:
+    """The symbol of a quantity with its unit, if it has one."""
+    return f"{symbol} / {unit}" if unit not in ("", "1") else symbol
 
 
 def energy_chart(motion: SampledMotion) -> Plot:
@@ -91,5 +99,13 @@ def energy_chart(motion: SampledMotion) -> Plot:
     return Plot(title, "energy / J", tuple(series))
 
 
-def _number(value: float) -> float | None:
-    return float(f"{value:.7g}") if np.isfinite(value) else None
+def seven_digits(values: np.ndarray) -> list[Any]:
+    """Lists of numbers for JSON, null where one is not finite."""
+    if values.ndim > 1:
+        return [seven_digits(row) for row in values]
+    return [float(f"{x:.7g}") if np.isfinite(x) else None for x in values]
+
+
+def spread(count: int, most: int) -> np.ndarray:
+    """At most `most` of `count` samples, evenly, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int))

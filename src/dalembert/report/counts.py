@@ -11,6 +11,7 @@ from dalembert import formulations
 from dalembert.errors import CompileError, DalembertError, FormulationError
 from dalembert.files import written
 from dalembert.kernels.program.count import Count
+from dalembert.report.picture import figure_of
 from dalembert.systems.counting import Growth, as_written, count_growth, general_chain
 from dalembert.systems.system import System
 
@@ -22,6 +23,7 @@ PUBLISHED = {
     "craig": (852, 738),
 }
 PUBLISHED_FOR = 6  # joints
+POWERS = {0: "", 1: " n", 2: " n²", 3: " n³", 4: " n⁴", 5: " n⁵"}
 _FULL = (
     "more: joints are general screws here, so A and ∂A/∂q are full matrix products, which he has "
     "in closed form for the DH convention"
@@ -106,19 +108,14 @@ def polynomial_text(coefficients: tuple[Any, ...]) -> str:
     >>> polynomial_text((-48, 150))
     '150 n − 48'
     """
-    powers = {0: "", 1: " n", 2: " n²", 3: " n³", 4: " n⁴", 5: " n⁵"}
-    parts = [(c, powers[k]) for k, c in reversed(list(enumerate(coefficients))) if c]
+    parts = [(c, POWERS[k]) for k, c in reversed(list(enumerate(coefficients))) if c]
     text = "".join(f" {'−' if c < 0 else '+'} {abs(c)}{p}" for c, p in parts).strip()
     return text.replace("− ", "−", 1) if text.startswith("−") else text.removeprefix("+ ")
 
 
 def plot_growth(found: list[Growth], path: Path, most: int = 40) -> None:
     """Multiplications and additions against the number of joints, on log axes, as a picture."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise DalembertError("pictures need matplotlib: pip install 'dalembert[view]'") from None
-    figure = Figure(figsize=(8.0, 5.6), dpi=150, layout="constrained")
+    figure = figure_of(8.0, 5.6, dpi=150)
     axes = figure.subplots()
     sizes = range(2, most + 1)
     ends = []
@@ -128,7 +125,8 @@ def plot_growth(found: list[Growth], path: Path, most: int = 40) -> None:
         axes.loglog(sizes, totals, color=color, linewidth=1.6)
         measured = [sum(growth.at(n)) for n in growth.counts]
         axes.loglog(list(growth.counts), measured, "o", color=color, markersize=3)
-        ends.append((totals[-1], f"{growth.formulation} (n{_power(growth.degree)})", color))
+        power = POWERS.get(growth.degree, f" n^{growth.degree}").strip()
+        ends.append((totals[-1], f"{growth.formulation} ({power})", color))
     _label_ends(axes, ends, most)
     for name, (multiplications, additions) in PUBLISHED.items():
         axes.plot(PUBLISHED_FOR, multiplications + additions, "x", color="0.35")
@@ -153,10 +151,6 @@ def plot_growth(found: list[Growth], path: Path, most: int = 40) -> None:
         raise DalembertError(f"{path}: no picture ends in {path.suffix!r}; take .png, .svg or .pdf")
     with written(path) as part:
         figure.savefig(part, format=kind)
-
-
-def _power(degree: int) -> str:
-    return {1: "", 2: "²", 3: "³", 4: "⁴", 5: "⁵"}.get(degree, f"^{degree}")
 
 
 def _label_ends(axes: Any, ends: Iterable[tuple[float, str, str]], most: int) -> None:

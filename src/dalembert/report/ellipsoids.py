@@ -8,8 +8,7 @@ import numpy as np
 
 from dalembert.errors import ShapeError
 from dalembert.report.colours import PALETTE
-from dalembert.report.figures import figure_of
-from dalembert.report.picture import STYLE, frame_box, limits_of, solid_posture
+from dalembert.report.picture import figure_of, frame_box, limits_of, solid_posture, styled
 from dalembert.report.skeleton import skeleton
 from dalembert.systems.robot import Robot
 from dalembert.text import picture
@@ -28,8 +27,6 @@ def plot_ellipsoids(robot: Robot, q: Any, frame: str = "tool", task: str = "posi
     >>> len(figure.axes)
     1
     """
-    import matplotlib
-
     q = np.asarray(q, dtype=float)
     if q.shape != (robot.nq,):
         raise ShapeError(f"a picture is of one posture q ({robot.nq},), not {q.shape}")
@@ -37,7 +34,7 @@ def plot_ellipsoids(robot: Robot, q: Any, frame: str = "tool", task: str = "posi
     low, high, radius = limits_of([shape])
     room = SHARE * float((high - low).max())
     figure = figure_of(6.4, 6.0, layout=None)
-    with matplotlib.rc_context(STYLE):
+    with styled():
         axes = figure.add_axes((-0.03, 0.0, 0.98, 0.9), projection="3d", computed_zorder=False)
         frame_box(axes, np.minimum(low, place - room), np.maximum(high, place + room))
         solid_posture(axes, shape, radius, 0.0, zorder=2)

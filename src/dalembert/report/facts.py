@@ -8,6 +8,7 @@ import numpy as np
 
 from dalembert.model import JointInfo, Model
 from dalembert.model.notes import Notes
+from dalembert.model.tool import tool_place
 from dalembert.report.coordinates import coordinates
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
@@ -53,11 +54,13 @@ def describe(system: System) -> dict[str, Any]:
 def _tree(robot: Robot | None) -> dict[str, Any]:
     """Masses, gravity and joints, where there are links."""
     if robot is None:
-        return {"total_mass": None, "gravity": None, "joints": []}
+        return {"total_mass": None, "gravity": None, "tool": None, "joints": []}
     model = robot.model.bind(robot.model.parameter_values())
+    place, why = tool_place(robot.model.tree), robot.notes.tool
     return {
         "total_mass": sum(float(body.mass) for body in model.bodies),
         "gravity": np.asarray(model.gravity, dtype=float),
+        "tool": f"{place} ({why})" if why else place,
         "joints": [_joint(robot, model, joint) for joint in model.tree.joints],
     }
 
@@ -89,6 +92,14 @@ def _joint(robot: Robot, model: Model, joint: JointInfo) -> dict[str, Any]:
         "coulomb_negative": np.asarray(drive.coulomb_negative, dtype=float)[joint.v],
         "reflected_rotor_inertia": np.asarray(drive.rotor, dtype=float)[joint.v],
     }
+
+
+def range_text(joint: dict[str, Any]) -> str:
+    """The range of a joint of `describe`, with its unit."""
+    lower, upper = joint["lower"][0], joint["upper"][0]
+    if not np.isfinite([lower, upper]).any():
+        return "free"
+    return f"{lower:.4g} … {upper:.4g} {joint['units']['q']}"
 
 
 def _units(robot: Robot, joint: JointInfo) -> dict[str, str]:

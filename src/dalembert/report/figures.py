@@ -7,27 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.errors import DalembertError, ParameterError, UnknownNameError
+from dalembert.errors import ParameterError, UnknownNameError
 from dalembert.report.charts import Plot
 from dalembert.report.colours import PALETTE
-from dalembert.report.picture import STYLE
+from dalembert.report.picture import figure_of, styled
 from dalembert.report.run_charts import one_sample, run_charts, times
 from dalembert.text import picture
 
 if TYPE_CHECKING:
     import xarray
-
-
-def figure_of(width: float, height: float, layout: Any = "constrained") -> Any:
-    """An empty figure that needs no screen."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise DalembertError("pictures need matplotlib: pip install 'dalembert[view]'") from None
-    figure = Figure(figsize=(width, height), dpi=110, layout=layout, facecolor="white")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def plot_run(run: xarray.Dataset, show: Iterable[str] | None = None, sample: int = 0) -> Any:
@@ -47,9 +35,7 @@ def plot_run(run: xarray.Dataset, show: Iterable[str] | None = None, sample: int
 def plot_charts(t: np.ndarray, charts: Sequence[Plot], title: str = "") -> Any:
     """The charts below one another."""
     figure = figure_of(8.5, 2.1 * len(charts) + 0.5)
-    import matplotlib
-
-    with matplotlib.rc_context(STYLE):
+    with styled():
         panels = figure.subplots(len(charts), 1, sharex=True, squeeze=False)[:, 0]
         for axes, chart in zip(panels, charts, strict=True):
             for k, one in enumerate(chart.series):
@@ -85,9 +71,7 @@ def plot_phase(run: xarray.Dataset, joint: str | None = None, sample: int | None
     batch = run if sample is None else one_sample(run, sample)
     q, qd = (batch[name].values[..., k].reshape(len(batch["time"]), -1) for name in ("q", "qd"))
     figure = figure_of(6.4, 5.2)
-    import matplotlib
-
-    with matplotlib.rc_context(STYLE):
+    with styled():
         axes = figure.subplots()
         for s in range(q.shape[1]):
             axes.plot(q[:, s], qd[:, s], color=PALETTE[s % len(PALETTE)], linewidth=1.2)

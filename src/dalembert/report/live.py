@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.kernels.program.program import Program
+from dalembert.report.charts import seven_digits, spread
 from dalembert.report.closures import mechanism_of
 from dalembert.report.hands import leading, moved_by_hand, stiffness
 from dalembert.report.live_drives import drives_part
-from dalembert.report.live_ellipsoids import ellipsoids_part
 from dalembert.report.live_equations import balance_part
 from dalembert.report.live_forces import forces_part, loads_part
 from dalembert.report.live_formulations import formulations_part
-from dalembert.report.live_motion import motion_part, stops_part
+from dalembert.report.live_motion import ellipsoids_part, motion_part, stops_part
 from dalembert.report.live_parameters import loaded, parameters_part
 from dalembert.report.live_part import Part, kernel_of
 from dalembert.report.live_share import unwritten
@@ -28,6 +27,7 @@ from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
 from dalembert.systems.wasm import wasm_within
+from dalembert.tracing.program import Program
 
 SAMPLES = 361  # of the curves and postures on a page
 DT, FINE = 1e-3, 2.5e-4  # s, of a step
@@ -109,18 +109,9 @@ def alive(
     live, why = live_of(system, q[good.argmax()], more)
     if live is None:
         return {"live": None}, why
-    chosen = instants(len(q))
-    return {"live": live, "states": {"q": _rounded(q[chosen]), "qd": _rounded(qd[chosen])}}, why
-
-
-def instants(count: int) -> np.ndarray:
-    """Which samples of a motion a page has, the first and the last among them."""
-    return np.unique(np.linspace(0, count - 1, min(SAMPLES, count)).round().astype(int))
-
-
-def _rounded(values: np.ndarray) -> list[list[float | None]]:
-    """Seven digits; None where there is no number."""
-    return [[float(f"{x:.7g}") if np.isfinite(x) else None for x in row] for row in values]
+    chosen = spread(len(q), SAMPLES)
+    states = {"q": seven_digits(q[chosen]), "qd": seven_digits(qd[chosen])}
+    return {"live": live, "states": states}, why
 
 
 def fitted(

@@ -9,11 +9,11 @@ import numpy as np
 from dalembert.control.joint_space import ComputedTorque, PDGravity
 from dalembert.control.least_jerk import least_jerk
 from dalembert.control.trajectory import Trajectory
-from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.program.trace import trace
 from dalembert.report.live_part import Part, kernel_of
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.system import System
+from dalembert.tracing.program import Port, Program
 
 POINTS = 8  # of a way, where it starts included
 TERMS = 6  # of a polynomial of degree five

@@ -8,13 +8,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from dalembert.kernels.program.program import Port, Program
+from dalembert.report.charts import seven_digits, spread
 from dalembert.report.live_part import Part, kernel_of
 from dalembert.report.mathematics import NUMBERS, Mathematics
 from dalembert.systems.coordinates import UNITS
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.evaluator import traced
 from dalembert.systems.system import System
+from dalembert.tracing.program import Port, Program
 
 if TYPE_CHECKING:
     import sympy
@@ -66,9 +67,10 @@ def equations_part(system: System, found: Mathematics, t: np.ndarray, tau: np.nd
 
     `tau` (samples, nv) are torques of the recorded motion at the times `t` (samples,), s.
     """
-    chosen = np.unique(np.linspace(0, len(t) - 1, min(SAMPLES, len(t))).round().astype(int))
+    chosen = spread(len(t), SAMPLES)
     data: dict[str, Any] = {"sections": [], "letters": []}
-    data["recorded"] = {"t": _short(t[chosen]), "tau": _short(tau[chosen])}
+    finite = np.where(np.isfinite(tau[chosen]), tau[chosen], 0.0)
+    data["recorded"] = {"t": seven_digits(t[chosen]), "tau": seven_digits(finite)}
     if found.equations is None:
         return Part({}, {"equations": data})
     seen, kernels = system.compiled.dynamics, {}
@@ -158,10 +160,3 @@ def _units(section: Section, seen: Dynamics) -> list[str]:
         else:
             made.append("")
     return made
-
-
-def _short(values: np.ndarray) -> list[Any]:
-    """For JSON: seven digits."""
-    if values.ndim > 1:
-        return [_short(row) for row in values]
-    return [float(f"{x:.7g}") if np.isfinite(x) else 0.0 for x in values]

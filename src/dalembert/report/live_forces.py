@@ -9,13 +9,13 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.formulations.kinematics.frames import body_poses
-from dalembert.kernels.program.program import Port
 from dalembert.model import JointInfo, Model
 from dalembert.report.live_part import Part, kernel_of
 from dalembert.report.skeleton import numbers_of
 from dalembert.spatial.placement import Placement
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.system import System
+from dalembert.tracing.program import Port
 
 AT_A_STATE = ("inverse_dynamics", "forward_dynamics")
 MOST_LOADS = 12_000  # operations of the wrenches themselves
@@ -51,10 +51,8 @@ def timed(system: System, quantity: str) -> dict[str, Any]:
 
 
 def can_rest(system: System) -> bool:
-    """Whether the constraints allow q̇ = 0, at the reference posture and time zero."""
-    if not system.dynamics.rows:
-        return True
-    return not np.any(system.dynamics.bound().at(system.neutral(), np.zeros(system.nv), 0.0).b)
+    """Whether the constraints allow q̇ = 0 at every posture and time."""
+    return not system.dynamics.rows or system.dynamics.resting
 
 
 # wrenches
@@ -111,7 +109,8 @@ def at_joints(
         name: [] for name in ("local", "world", "point", "drive", "bearing")
     }
     for k, joint in enumerate(joints_of(model)):
-        R, p = poses[joint.bodies[-1]].then(Placement(axes_of(model, joint), np.zeros(3)))
+        axes = model.tree.frames[joint.link].rotation  # of the link's frame, in the body's
+        R, p = poses[joint.bodies[-1]].then(Placement(axes, np.zeros(3)))
         world = turned(R, carried[k]) - pushing(model, joint, p, *push)
         bearing = world
         for motion, turns_ in zip(motions(model, poses, joint), turns[k], strict=True):
@@ -169,11 +168,6 @@ def joints_of(model: Model) -> list[JointInfo]:
     """The joints that move on their own, as the tree has them: with all their bodies."""
     own = {joint.name for joint in model.joints}
     return [joint for joint in model.tree.joints if joint.name in own]
-
-
-def axes_of(model: Model, joint: JointInfo) -> Any:
-    """The link frame's axes (3, 3) in the body's."""
-    return model.tree.frames[joint.link].rotation
 
 
 def turning(model: Model) -> list[list[bool]]:

@@ -1,4 +1,4 @@
-"""What moves a live robot besides its own dynamics: pushes, drives along way-points, and stops."""
+"""What moves a live robot besides its own dynamics: pushes and stops; and how its tool can move."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
-from dalembert.kernels.program.program import Port, Program
+from dalembert import tracing
+from dalembert.formulations.kinematics.operational import task_jacobian, task_mobility
 from dalembert.linalg.cholesky import solve_with_held
 from dalembert.report.live_part import Part, kernel_of
 from dalembert.report.skeleton import numbers_of, poses_of
@@ -15,6 +15,7 @@ from dalembert.simulation.modes import REST
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
+from dalembert.tracing.program import Port, Program
 
 WEIGHT = 9.81  # N for each kilogram where nothing else says how strong a hand is
 
@@ -67,12 +68,12 @@ def push(system: System, robot: Robot) -> Program:
         placed = poses_of(seen.free.description, q).reshape(count, 16)
         held = (given["grasped"] @ placed).reshape(4, 4)
         point = held[:3, :3] @ given["grasped_at"] + held[:3, 3]
-        speed = bridge.directional(point, q, seen.rate(q, qd))
+        speed = tracing.directional(point, q, seen.rate(q, qd))
         pull = given["push_stiffness"] * (given["pointer"] - point)
         force = given["push_force"] + pull - given["push_damping"] * speed
-        F = bridge.symbol("F", 3)
-        tau = bridge.gradient(F @ speed, qd)
-        (tau,) = bridge.at([tau], [F], [force])
+        F = tracing.symbol("F", 3)
+        tau = tracing.gradient(F @ speed, qd)
+        (tau,) = tracing.at([tau], [F], [force])
         return {"tau": tau, "force": force, "point": point}
 
     vectors = [Port(name, (3,)) for name in ("grasped_at", "pointer", "push_force")]
@@ -100,3 +101,27 @@ def graspable(robot: Robot) -> dict[str, Any]:
         "middles": [np.round(np.asarray(middle, float), 6).tolist() for middle in middles],
         "weight": gravity * sum(float(body.mass) for body in model.bodies),
     }
+
+
+def ellipsoids_part(system: System) -> Part:
+    """The kernel `ellipsoids` of a robot; nothing of other systems."""
+    if system.robot is not system:
+        return Part()
+    return Part({"ellipsoids": ellipsoids(system)}, says="ellipsoids")
+
+
+def ellipsoids(system: System) -> Program:
+    """J Jᵀ and Λ⁻¹ = J M⁻¹ Jᵀ, (3, 3) each, of the tool's position, in the world.
+
+    The roots of their eigenvalues are the radii of {J q̇ : q̇ᵀ q̇ ≤ 1} and {J q̇ : q̇ᵀ M q̇ ≤ 1}: the
+    former is the velocity ellipsoid, the latter has the radius 1/√m where the tool feels like a
+    mass m (Asada's ellipsoid of inertia).
+    """
+
+    def function(here: Dynamics, q: Any) -> dict[str, Any]:
+        model = here.description
+        J = task_jacobian(model, q, model.tree.tool, "position")
+        mobility = task_mobility(here.compute("mass_matrix", q=q), J)[1]
+        return {"velocity": J @ J.T, "inertia": mobility}
+
+    return kernel_of(system, function, "ellipsoids")

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ModelError
-from dalembert.kernels.program.program import Program
-from dalembert.model import Body, Model
+from dalembert.model import Model
 from dalembert.model.parameter import Parameter, expression
 from dalembert.report.live_part import Part, kernel_of
 from dalembert.report.scene import parts_of, sliders_of
@@ -18,6 +17,7 @@ from dalembert.spatial.consistency import TOLERANCE
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
+from dalembert.tracing.program import Program
 
 PAYLOAD, FRICTION = "payload", "friction"
 RUBBING = ("viscous", "coulomb_positive", "coulomb_negative")
@@ -164,7 +164,12 @@ def bodily(
     bodies = [
         i
         for i, body in enumerate(here.tree.bodies)
-        if body.is_real and any(_differ(body, one.tree.bodies[i]) for one in there)
+        if body.is_real
+        and any(
+            np.any(getattr(body, name) != getattr(one.tree.bodies[i], name))
+            for one in there
+            for name in ("mass", "moment", "inertia")
+        )
     ]
     drives = [
         (field, j)
@@ -191,11 +196,6 @@ def bodily(
         return found
 
     return names, kernel_of(robot, function, "bodily", ()) if bodies or drives else None
-
-
-def _differ(one: Body, other: Body) -> bool:
-    moments = ("mass", "moment", "inertia")
-    return any(np.any(getattr(one, name) != getattr(other, name)) for name in moments)
 
 
 def stretch(

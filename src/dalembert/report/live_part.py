@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dalembert.kernels.program.program import Port, Program
 from dalembert.systems.evaluator import traced
 from dalembert.systems.system import System
+from dalembert.tracing.program import Port, Program
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.simulation.log_write import header, headings
-from dalembert.simulation.provenance import carried
+from dalembert.simulation.provenance import carried, digests
 from dalembert.simulation.result import blank
 from dalembert.systems.system import System
 from dalembert.text import csv_cell
@@ -29,7 +29,7 @@ def unwritten(system: System, computed: System) -> dict[str, Any]:
         made,
         {
             "system": system.name,
-            **(own or {"model_digest": made.content}),
+            **(own or digests(made.content)),
             "dalembert_version": __version__,
             "method": "rk4",
             **({"friction": "smooth"} if first.coulomb.any() else {}),
@@ -40,7 +40,7 @@ def unwritten(system: System, computed: System) -> dict[str, Any]:
     energies = [f"{name} [J]" for name in ("kinetic", "potential", "work")]
     return {
         "attrs": run.attrs,
-        "changed": {"model_digest": made.content},
+        "changed": digests(made.content),
         "coords": {
             str(k): [str(x) for x in v.values] for k, v in run.coords.items() if k != "time"
         },

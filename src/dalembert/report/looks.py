@@ -59,7 +59,7 @@ def looks_of(model: Model, budget: int = BUDGET) -> Looks | None:
     found = [one for look in model.notes.looks if (one := _placed(model, look)) is not None]
     if not found:
         return None
-    made = Looks(notes=_faults(model.notes.looks))
+    made = Looks(notes=[f"Not drawn: {x.fault}." for x in model.notes.looks if x.fault])
     pieces = _read(found, made.notes)
     failed = {one.body for one in found if one.pieces == []}
     total = sum(len(piece.triangles) for piece in pieces)
@@ -95,10 +95,6 @@ def _placed(model: Model, look: Look) -> _Drawn | None:
     frame = model.frames[look.link]
     R, p = np.asarray(frame.rotation, float), np.asarray(frame.translation, float)
     return _Drawn(look, frame.body, Placement(R @ own.R, R @ own.p + p))
-
-
-def _faults(looks: Sequence[Look]) -> list[str]:
-    return [f"Not drawn: {look.fault}." for look in looks if look.fault]
 
 
 def _read(found: Sequence[_Drawn], notes: list[str]) -> list[Piece]:
@@ -150,7 +146,7 @@ def _shapes(
     if one.pieces is None:
         half = _half(look)
         shape["size"] = [float(f"{x:.6g}") for x in look.size]
-        return [(shape, _box(np.stack([-half, half])) @ place.R.T + place.p)]
+        return [(shape, box_around(np.stack([-half, half])).points @ place.R.T + place.p)]
     made = []
     for index in one.pieces:
         colour = _colour(meshes[index].colour or look.colour)
@@ -166,10 +162,6 @@ def _half(look: Look) -> np.ndarray:
         cap = size[0] if look.kind == "capsule" else 0.0
         return np.array([size[0], size[0], 0.5 * size[1] + cap])
     return {"sphere": np.repeat(size, 3)[:3], "box": 0.5 * size}.get(look.kind, size)
-
-
-def _box(points: np.ndarray) -> np.ndarray:
-    return box_around(points).points
 
 
 def extremes(points: np.ndarray) -> np.ndarray:

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dalembert.files import written
 from dalembert.mechanisms.analysis import Analysis
-from dalembert.mechanisms.loads import Moved
-from dalembert.report.animation import MOST_FRAMES, _image, _save
+from dalembert.mechanisms.loads import Moved, loads
+from dalembert.report.animation import frames_of, write_gif
+from dalembert.report.charts import spread
+from dalembert.report.closures import SLIDES
 from dalembert.report.colours import PALETTE
-from dalembert.report.figures import figure_of
-from dalembert.report.mechanism_curves import panels, plot, sampled
 from dalembert.report.mechanism_shapes import Shapes, shapes
-from dalembert.report.picture import STYLE
+from dalembert.report.picture import figure_of, styled
 from dalembert.text import picture
 
 if TYPE_CHECKING:
     import xarray
 
 GHOSTS = 6
-FRAMES_PER_SECOND = 20
+SAMPLES = 400  # of a curve; more are not seen
+MOST = 6  # bodies or joints whose curves can be told apart
+DASHES = ("-", "--", ":", "-.")  # of x, y, z, w
 
 
 def draw(mechanism: Analysis, run: xarray.Dataset, path: Path, moved: Moved | None = None) -> Path:
@@ -31,10 +33,8 @@ def draw(mechanism: Analysis, run: xarray.Dataset, path: Path, moved: Moved | No
 
     `moved` is that of a scenario: torques at the pins in place of a led tool.
     """
-    import matplotlib
-
     seen = sampled(run)
-    with matplotlib.rc_context(STYLE):
+    with styled():
         figure = figure_of(16.0, 8.6, layout="constrained")
         grid = figure.add_gridspec(3, 3, width_ratios=(1.25, 1.0, 1.0))
         planar = mechanism.description.space.dimension == 2
@@ -72,9 +72,8 @@ def _posture(axes: Any, look: Shapes, q: np.ndarray, alpha: float) -> list[Any]:
         drawn += axes.plot(
             *closed.T, color=colour, alpha=alpha, linewidth=4.0, solid_capstyle="round"
         )
-    slides = ("prismatic", "cylindrical", "screw", "rack", "point_on_line")
     for number, (_, _, kind) in enumerate(look.marks):
-        marker = "s" if kind in slides else "o"
+        marker = "s" if kind in SLIDES else "o"
         style = {"color": "white", "markeredgecolor": "#22303c", "alpha": alpha, "markersize": 5}
         place = look.mark(q, number)
         drawn += axes.plot(*([x] for x in place), marker=marker, linestyle="", **style)
@@ -103,23 +102,99 @@ def animate(
     progress: Callable[[float], Any] = lambda done: None,
 ) -> Path:
     """A GIF of the motion in its own time."""
-    import matplotlib
-
     look, t = shapes(mechanism.description), run.time.values
-    count = 1 + int(np.clip(round(FRAMES_PER_SECOND * t[-1]), 1, MOST_FRAMES))
-    chosen = np.abs(t[None, :] - np.linspace(0.0, t[-1], count)[:, None]).argmin(axis=1)
-    images = []
-    with matplotlib.rc_context(STYLE):
+    chosen = frames_of(t)
+    with styled():
         figure = figure_of(4.6, 4.6, layout="constrained")
         planar = mechanism.description.space.dimension == 2
         axes = figure.add_subplot(**({} if planar else {"projection": "3d"}))
         _limits(axes, look, run.q.values[chosen])
-        for number, k in enumerate(chosen):
-            drawn = _posture(axes, look, run.q.values[k], 1.0)
+
+        def draw(number: int) -> list[Any]:
+            k = chosen[number]
             axes.set_title(f"{picture(mechanism.name)}   t = {t[k]:.2f} s", fontsize=10)
-            images.append(_image(figure))
-            for artist in drawn:
-                artist.remove()
-            progress((number + 1) / count)
-    _save(images, path, 1000.0 * t[-1] / max(1, count - 1))
-    return path
+            return _posture(axes, look, run.q.values[k], 1.0)
+
+        return write_gif(path, figure, t[chosen], draw, progress)
+
+
+class Curve(NamedTuple):
+    """A line over time: its colour and dash are numbers of a body or joint, and of a component."""
+
+    label: str
+    values: np.ndarray
+    colour: int
+    dash: int
+
+
+class Panel(NamedTuple):
+    """Curves with one axis."""
+
+    label: str
+    curves: list[Curve]
+
+
+def sampled(run: xarray.Dataset) -> xarray.Dataset:
+    """At most `SAMPLES` instants of a run, the first and the last among them."""
+    return run.isel(time=spread(run.sizes["time"], SAMPLES))
+
+
+def panels(mechanism: Analysis, run: xarray.Dataset, moved: Moved | None = None) -> list[Panel]:
+    """Positions, angles, their rates, joint forces and efforts; energies where nothing acts."""
+    d = mechanism.description
+    plane, size = d.space.dimension == 2, d.space.dimension
+    q = run.q.values.reshape(len(run.time), -1, d.space.nq)
+    v = run.qd.values.reshape(len(run.time), -1, d.space.nv)
+    axes = d.space.coordinates
+    turns = ("phi",) if plane else ("x", "y", "z")
+    found = loads(mechanism, run, moved)
+    made = [
+        Panel("position / m", _bodies(d.names, q[..., :size], axes[:size])),
+        Panel("φ / rad" if plane else "quaternion", _bodies(d.names, q[..., size:], axes[size:])),
+        Panel("velocity / m/s", _bodies(d.names, v[..., :size], [f"v{a}" for a in axes[:size]])),
+        Panel(
+            "angular velocity / rad/s", _bodies(d.names, v[..., size:], [f"ω{a}" for a in turns])
+        ),
+        Panel("joint forces / N", _joints(found, size)),
+    ]
+    if found.sizes["acting"]:
+        efforts = found.effort.values
+        names = list(found.acting.values)
+        own = [Curve(str(name), efforts[:, k], k, 0) for k, name in enumerate(names[: 2 * MOST])]
+        return [*made, Panel("drives / N m, N", own)]
+    return [*made, Panel("energy / J", _energies(run))]
+
+
+def _bodies(names: tuple[str, ...], values: np.ndarray, parts: Any) -> list[Curve]:
+    """One curve for every body and component of values (time, bodies, components)."""
+    said = {"phi": "φ", "ωphi": "ω"}
+    return [
+        Curve(f"{names[b + 1]} {said.get(part, part)}", values[:, b, k], b, k)
+        for b in range(min(values.shape[1], MOST))
+        for k, part in enumerate(parts)
+    ]
+
+
+def _joints(found: xarray.Dataset, size: int) -> list[Curve]:
+    labels = [str(x) for x in found.component.values[: MOST * size]]
+    return [
+        Curve(label, found.joint_force.values[:, k], k // size, k % size)
+        for k, label in enumerate(labels)
+    ]
+
+
+def _energies(run: xarray.Dataset) -> list[Curve]:
+    total = (run.kinetic + run.potential).values
+    parts = [(name, run[name].values) for name in ("kinetic", "potential")]
+    return [Curve(name, y, k, 0) for k, (name, y) in enumerate([*parts, ("energy", total)])]
+
+
+def plot(axes: Any, t: np.ndarray, panel: Panel) -> None:
+    """A panel with its legend beside it."""
+    for curve in panel.curves:
+        style = {"color": PALETTE[curve.colour % len(PALETTE)], "linestyle": DASHES[curve.dash]}
+        axes.plot(t, curve.values, label=picture(curve.label), linewidth=1.3, **style)
+    axes.set_ylabel(panel.label)
+    axes.set_xlim(float(t[0]), float(t[-1]))
+    if panel.curves:
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7, handlelength=2.4)

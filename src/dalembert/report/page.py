@@ -17,11 +17,11 @@ from dalembert.errors import FormulationError
 from dalembert.files import written
 from dalembert.report import agreement
 from dalembert.report.asset import asset
-from dalembert.report.charts import Plot, motion_charts
+from dalembert.report.charts import Plot, motion_charts, seven_digits, spread
 from dalembert.report.closures import drawn, drawn_bodies
 from dalembert.report.colours import css
 from dalembert.report.facts import describe
-from dalembert.report.live import MOST_JOINTS, QUICK, alive, instants, live_of
+from dalembert.report.live import MOST_JOINTS, QUICK, SAMPLES, alive, live_of
 from dalembert.report.live import SCRIPTS as LIVE_SCRIPTS
 from dalembert.report.live_equations import equations_part
 from dalembert.report.looks import Looks, looks_of
@@ -66,27 +66,10 @@ def robot_page(
     if motion is None:
         progress("moving")
         motion = move(robot)
-    if checks is None:
-        progress("comparing formulations")
-        checks = (list(agreement.formulations(robot)), list(agreement.laws(robot)))
-    facts = describe(robot)
-    progress("writing equations")
-    written = mathematics(robot)
-    progress("counting operations")
-    sections = [
-        ("model", "Model", model_html(robot, facts)),
-        ("equations", "Equations", written.html),
-        ("agreement", "Every formulation agrees", agreement_html(*checks)),
-        ("counts", "Operation counts", counts_html(robot)),
-    ]
-    title = facts["title"] or robot.name
     charts = motion_charts(robot, motion)
-    progress("compiling the page's kernels")
-    equations = equations_part(robot, written, motion.t, motion.tau)
-    live, why = alive(robot, motion.q, motion.qd, [equations])
-    lead = f"A smooth motion through three postures, at rest at both ends. {why}".strip()
-    data = {**performed(robot, motion.t, motion.q, charts), **live}
-    return page(title, facts["citation"] or "", lead, data, sections)
+    lead = "A smooth motion through three postures, at rest at both ends."
+    recorded = (motion.t, motion.q, motion.qd, motion.tau)
+    return _computing_page(robot, robot, recorded, charts, checks, lead, progress)
 
 
 def system_page(system: System, progress: Callable[[str], Any] = lambda step: None) -> str:
@@ -99,30 +82,53 @@ def system_page(system: System, progress: Callable[[str], Any] = lambda step: No
     given = system  # a mechanism is drawn, its equations are compiled
     try:
         system = given.compiled
-        _ = system.dynamics.on_symbols  # an error, where it is solved on numbers
+        symbolic = system.dynamics.on_symbols  # an error, where it is solved on numbers
     except FormulationError as error:
         return _recorded_page(given, f"Its equations are not in its page: {error}", progress)
-    facts = describe(given)
+    if not symbolic.traces:
+        why = (
+            f"Its equations are not in its page: {system.nv} velocities and {symbolic.rows} "
+            "constraints are too many for one program, so they are solved on numbers"
+        )
+        return _recorded_page(given, why, progress)
     progress("simulating")
     run = let_go(system)
     charts = [chart for found in run_charts(run).values() for chart in found]
-    progress("comparing formulations")
-    checks = (list(agreement.formulations(system)), list(agreement.laws(system)))
+    recorded = tuple(run[name].values for name in ("time", "q", "qd", "tau"))
+    lead = f"Let go with a small velocity; {run.sizes['time']:,} instants over {SECONDS:g} s."
+    return _computing_page(given, system, recorded, charts, None, lead, progress)
+
+
+def _computing_page(
+    system: System,
+    compiled: System,
+    recorded: tuple[np.ndarray, ...],
+    charts: Sequence[Plot],
+    checks: Checks | None,
+    lead: str,
+    progress: Callable[[str], Any],
+) -> str:
+    """The page of a recorded motion t, q, qd, tau (samples, …) that also computes its own."""
+    t, q, qd, tau = recorded
+    if checks is None:
+        progress("comparing formulations")
+        checks = (list(agreement.formulations(compiled)), list(agreement.laws(compiled)))
+    facts, robot = describe(system), system.robot
     progress("writing equations")
-    written = mathematics(system)
+    equations = mathematics(compiled)
+    progress("counting operations")
+    model = model_html(robot, facts) if robot is system else coordinates_html(facts)
     sections = [
-        ("model", "Model", coordinates_html(facts)),
-        ("equations", "Equations", written.html),
+        ("model", "Model", model),
+        ("equations", "Equations", equations.html),
         ("agreement", "Every formulation agrees", agreement_html(*checks)),
-        ("counts", "Operation counts", counts_html(system)),
+        ("counts", "Operation counts", counts_html(compiled)),
     ]
     progress("compiling the page's kernels")
-    t, q, qd, tau = (run[name].values for name in ("time", "q", "qd", "tau"))
-    live, why = alive(given, q, qd, [equations_part(system, written, t, tau)])
-    lead = f"Let go with a small velocity; {len(t):,} instants over {SECONDS:g} s. {why}"
-    shown = performed(given, t, q, charts)
-    data, title = {**shown, **live}, facts["title"] or system.name
-    return page(title, facts["citation"] or "", lead.strip(), data, sections)
+    live, why = alive(system, q, qd, [equations_part(compiled, equations, t, tau)])
+    data = {**performed(system, t, q, charts), **live}
+    title = facts["title"] or system.name
+    return page(title, facts["citation"] or "", f"{lead} {why}".strip(), data, sections)
 
 
 def _recorded_page(system: System, why: str, progress: Callable[[str], Any]) -> str:
@@ -152,7 +158,7 @@ def stage_page(system: System, progress: Callable[[str], Any] = lambda step: Non
         t, q = run["time"].values, run["q"].values
     progress("compiling the page's kernels")
     live, why = live_of(system, q[0], rooms=QUICK)
-    few = np.linspace(0, len(t) - 1, min(GLIMPSES, len(t))).round().astype(int)
+    few = spread(len(t), GLIMPSES)
     shown = performed(system, t[few], q[few], [])
     return page(system.name, "", why, {**shown, "live": live, "alone": True}, [])
 
@@ -168,12 +174,15 @@ def performed(
     system: System | None, t: np.ndarray, q: np.ndarray | None, charts: Sequence[Plot]
 ) -> dict[str, Any]:
     """The data of a page of one motion: the moving part, and how the robot looks."""
+    looks = shapes_of(system)
+    shown = None if looks is None else looks.plain()
+    return {**moving(system, t, q, charts, looks), "looks": shown}
+
+
+def shapes_of(system: System | None) -> Looks | None:
+    """The shapes of a system's links, where its file has any."""
     robot = None if system is None else system.robot
-    looks = None if robot is None else looks_of(numbers_of(robot))
-    return {
-        **moving(system, t, q, charts, looks),
-        "looks": None if looks is None else looks.plain(),
-    }
+    return None if robot is None else looks_of(numbers_of(robot))
 
 
 def moving(
@@ -184,21 +193,18 @@ def moving(
     looks: Looks | None = None,
 ) -> dict[str, Any]:
     """The data of the moving part: at most `SAMPLES` instants of curves and postures."""
-    chosen = instants(len(t))
-    times = [float(f"{x:.7g}") for x in t[chosen]]
+    chosen = spread(len(t), SAMPLES)
     shape = None
     if system is not None and q is not None and np.isfinite(q).all(axis=1).any():
         few = min(len(chosen), max(FEWEST, POSES // max(1, drawn_bodies(system))))
-        frames = chosen[np.linspace(0, len(chosen) - 1, few).round().astype(int)]
-        shape = drawn(system, t[frames], _held(q)[frames], looks)
+        frames = chosen[spread(len(chosen), few)]
+        # where a posture is not finite, the last one that is
+        good = np.isfinite(q).all(axis=1)
+        last = np.maximum.accumulate(np.where(good, np.arange(len(q)), -1))
+        shown = q[np.where(last < 0, np.argmax(good), last)]
+        shape = drawn(system, t[frames], shown[frames], looks)
+    times = seven_digits(t[chosen])
     return {"t": times, "charts": [chart.plain(chosen) for chart in charts], "scene": shape}
-
-
-def _held(q: np.ndarray) -> np.ndarray:
-    """Postures (samples, nq) with the last finite one where one is not finite."""
-    good = np.isfinite(q).all(axis=1)
-    last = np.maximum.accumulate(np.where(good, np.arange(len(q)), -1))
-    return q[np.where(last < 0, np.argmax(good), last)]
 
 
 def page(

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from dalembert.constraints.projection import closer
 from dalembert.errors import FormulationError
-from dalembert.kernels.program.program import Port, Program
 from dalembert.report.live_part import kernel_of
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.friction import rise, rubs
 from dalembert.systems.lightest import lightest
 from dalembert.systems.system import System
+from dalembert.tracing.program import Port, Program
 
 # quantities that a page shows, the more important first; a system has those of its catalogue
 QUANTITIES = {
@@ -87,7 +87,11 @@ def _motion(system: System, when: Mapping[str, Any]) -> dict[str, Any]:
     if seen.parameters and rubs(seen):  # by the defaults it is in what is said of `rollout`
         light = lightest(system.compiled)
         wanted["rise"] = kernel_of(system, lambda here: {"rise": rise(here, light)}, "rise", ())
-    return wanted | {"kinetic_energy": {}, "potential_energy": {}}
+    energies = ["kinetic_energy", "potential_energy"]
+    energies += ["kinetic_energy_parts"] if seen.has_chart_energy else []
+    return wanted | {
+        name: dict(when) if "t" in seen.quantity(name).optional else {} for name in energies
+    }
 
 
 def _of_tool(seen: Dynamics, tool: str) -> list[Group]:

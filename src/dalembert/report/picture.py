@@ -14,7 +14,7 @@ from dalembert.files import written
 from dalembert.report.colours import PALETTE
 from dalembert.report.coordinates import coordinates
 from dalembert.report.motion import SampledMotion
-from dalembert.report.skeleton import Skeleton, skeleton
+from dalembert.report.skeleton import Skeleton, skeleton, thickness
 from dalembert.report.solids import ball, shaded, tube
 from dalembert.systems.robot import Robot
 from dalembert.text import picture as as_label
@@ -52,17 +52,35 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
-    """Write the picture to `path`."""
+def _matplotlib() -> Any:
     try:
         import matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        import matplotlib.backends.backend_agg
+        import matplotlib.figure
     except ImportError:
-        raise DalembertError("pictures need matplotlib: pip install 'dalembert[view]'") from None
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(13.0, 6.6), dpi=110, facecolor="white")
-        canvas = FigureCanvasAgg(figure)
+        raise DalembertError(
+            "pictures need matplotlib: pip install matplotlib pillow (the extra [view])"
+        ) from None
+    return matplotlib
+
+
+def figure_of(width: float, height: float, layout: Any = "constrained", dpi: int = 110) -> Any:
+    """An empty figure that needs no screen."""
+    made = _matplotlib()
+    figure = made.figure.Figure((width, height), dpi, layout=layout, facecolor="white")
+    made.backends.backend_agg.FigureCanvasAgg(figure)
+    return figure
+
+
+def styled() -> Any:
+    """A context in which what is drawn has the style of our pictures."""
+    return _matplotlib().rc_context(STYLE)
+
+
+def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
+    """Write the picture to `path`."""
+    figure = figure_of(13.0, 6.6, layout=None)
+    with styled():
         grid = figure.add_gridspec(2, 2, width_ratios=(1.1, 1.0), **MARGINS)
         arm(figure.add_subplot(grid[:, 0], projection="3d"), robot, motion)
         torques(figure.add_subplot(grid[0, 1]), robot, motion)
@@ -72,7 +90,7 @@ def draw(robot: Robot, title: str, motion: SampledMotion, path: Path) -> None:
         note = f"one motion, a posture every {every:.1f} s; orange: the way of the tool"
         figure.text(0.03, 0.895, as_label(note), color=FAINT)
         with written(path) as part:
-            canvas.print_png(part)
+            figure.canvas.print_png(part)
 
 
 def arm(axes: Any, robot: Robot, motion: SampledMotion) -> None:
@@ -153,13 +171,13 @@ def solid_posture(axes: Any, s: Skeleton, radius: float, faded: float, zorder: i
         colours.append((1.0 - faded) * shaded(part, colour) + faded)
 
     for path, depth in zip(s.paths, s.depths, strict=True):
-        r = radius * max(0.55, 1.25 - 0.12 * depth)
+        r = thickness(radius, depth)
         for start, stop in pairwise(path):
             add(tube(start, stop, r), LINK)
             add(ball(stop, r), LINK)
     depth_of = dict(zip(map(tuple, s.joints), s.depths, strict=False))
     for origin, axis, slides in zip(s.joints, s.axes, s.slides, strict=True):
-        r = radius * max(0.55, 1.25 - 0.12 * depth_of[tuple(origin)])
+        r = thickness(radius, depth_of[tuple(origin)])
         half, wide = (2.2 * r, 1.15 * r) if slides else (1.55 * r, 1.4 * r)
         add(
             tube(origin - half * axis, origin + half * axis, wide, capped=True),

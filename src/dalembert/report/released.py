@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.simulation import simulate
 from dalembert.systems.system import System
 
 SECONDS, SLOW, SEED = 2.0, 0.3, 5  # of a system let go: time, share of a random velocity
@@ -13,10 +14,8 @@ SECONDS, SLOW, SEED = 2.0, 0.3, 5  # of a system let go: time, share of a random
 
 def let_go(system: System) -> Any:
     """A run of a few seconds from the reference posture, with a random small velocity."""
-    import dalembert
-
     q, qd = released(system)
-    return dalembert.simulate(system, q, qd, duration=SECONDS, dt=0.01, progress=False)
+    return simulate(system, q, qd, duration=SECONDS, dt=0.01, progress=False)
 
 
 def released(system: System) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.errors import ParameterError
-from dalembert.report.charts import Plot, Series
+from dalembert.report.charts import Plot, Series, axis_label, by_unit
 
 if TYPE_CHECKING:
     import xarray
@@ -41,12 +41,14 @@ def run_charts(run: xarray.Dataset, sample: int = 0) -> dict[str, list[Plot]]:
     charts |= _limit_charts(run)
     kinds = [Series(label, run[name].values) for name, label in ENERGIES.items() if name in run]
     if {"kinetic", "potential"} <= set(run):
-        total = (run["kinetic"] + run["potential"]).values
-        kinds.insert(2, Series("kinetic + potential", total, dashed=True))
+        # where coordinates move by themselves, work changes Jacobi's energy
+        total = run["jacobi"] if "jacobi" in run else run["kinetic"] + run["potential"]
+        label = "Jacobi's energy" if "jacobi" in run else "kinetic + potential"
+        kinds.insert(2, Series(label, total.values, dashed=True))
     if kinds:
         charts["energy"] = [Plot("Energies", "energy / J", tuple(kinds))]
     for name in run.data_vars:
-        known = {*VECTORS, *ENERGIES}
+        known = {*VECTORS, *ENERGIES, "jacobi"}
         plain = run[name].dims[:1] == ("time",) and run[name].ndim <= 2
         if name not in known and plain and run[name].dtype.kind in "fiu":
             charts[str(name)] = _other_charts(run[name])
@@ -59,14 +61,7 @@ def _vector_charts(run: xarray.Dataset, name: str) -> list[Plot]:
     units = str(field.attrs.get("units", "")).split(", ")
     units = units if len(units) == len(labels) else [", ".join(units)] * len(labels)
     held = name == "tau" and "control_dt" in run.attrs
-    groups: dict[str, list[Series]] = {}
-    for k, (label, unit) in enumerate(zip(labels, units, strict=True)):
-        series = Series(label.removesuffix("_joint"), field.values[:, k], held=held)
-        groups.setdefault(unit, []).append(series)
-    return [
-        Plot(VECTORS[name], _axis(SYMBOLS[name], unit), tuple(series))
-        for unit, series in groups.items()
-    ]
+    return by_unit(VECTORS[name], SYMBOLS[name], labels, units, field.values, held)
 
 
 def _limit_charts(run: xarray.Dataset) -> dict[str, list[Plot]]:
@@ -113,11 +108,7 @@ def _other_charts(field: xarray.DataArray) -> list[Plot]:
     series = tuple(Series(label, y.astype(float)) for label, y in zip(labels, columns, strict=True))
     heading = title[:1].upper() + title[1:]
     symbol = SYMBOLS.get(str(field.name), str(field.name))
-    return [Plot(heading, _axis(symbol, str(field.attrs.get("units", ""))), series)]
-
-
-def _axis(symbol: str, unit: str) -> str:
-    return f"{symbol} / {unit}" if unit not in ("", "1") else symbol
+    return [Plot(heading, axis_label(symbol, str(field.attrs.get("units", ""))), series)]
 
 
 def times(run: xarray.Dataset) -> np.ndarray:

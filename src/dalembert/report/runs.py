@@ -14,15 +14,17 @@ import numpy as np
 from dalembert.errors import ParameterError
 from dalembert.report.live import SAMPLES, alive
 from dalembert.report.page import page, performed
-from dalembert.report.peaks import peaks_html
 from dalembert.report.run_charts import one_sample, run_charts
 from dalembert.report.run_files import check_run, drawn_robot, made_by
 from dalembert.report.sections import table
+from dalembert.simulation.along import peaks
 from dalembert.systems.system import System
 from dalembert.text import html
 
 if TYPE_CHECKING:
     import xarray
+
+PEAKS = ("joint", "speed", "limit", "torque", "at / s", "limit", "rms torque", "power / W")
 
 
 def run_page(
@@ -61,7 +63,7 @@ def run_page(
     ]
     sections = [("origin", "Where it comes from", table(("attribute", "value"), facts, left=2))]
     if "effort_limit" in run and "tau" in run:
-        sections.insert(0, ("peaks", "Peaks beside limits", peaks_html(one)))
+        sections.insert(0, ("peaks", "Peaks beside limits", _peaks_html(one)))
     kind = "Motion" if "derivatives" in run.attrs else "Run"  # of a file, or simulated
     shown: dict[str, Any] = performed(system or robot, t, q, charts)
     if system is not None:
@@ -69,3 +71,35 @@ def run_page(
         live, why = alive(system, q, one["qd"].values)
         shown, lead = {**shown, **live}, f"{lead} {why}".strip()
     return page(f"{kind} of {name}", "", lead, shown, sections)
+
+
+def _peaks_html(run: xarray.Dataset) -> str:
+    """The table, and where limits were passed first."""
+    found = peaks(run)
+    rows = []
+    for k, name in enumerate(found["joint"].values):
+        one = {str(key): float(found[key].values[k]) for key in found}
+        rows.append(
+            (
+                html(str(name)),
+                f"{abs(one['speed']):.4g}",
+                _limit(one["speed_limit"], one["speed_share"]),
+                f"{one['torque']:.4g}",
+                f"{one['torque_time']:.4g}",
+                _limit(one["torque_limit"], one["torque_share"]),
+                f"{one['torque_rms']:.4g}",
+                f"{one['power']:.4g}",
+            )
+        )
+    said = str(run.attrs.get("limits_passed", "")).split("; ")
+    passed = "".join(f"<li>{html(sentence)}</li>" for sentence in said if sentence)
+    beyond = f"<p>Limits that are passed, where first:</p><ul>{passed}</ul>" if passed else ""
+    return table(PEAKS, rows) + beyond
+
+
+def _limit(limit: float, share: float) -> str:
+    """The limit and how much of it is used; what is passed is bold."""
+    if not np.isfinite(limit):
+        return "–"
+    text = f"{limit:.4g} ({100.0 * share:.3g} %)"
+    return f"<b>{text}</b>" if share > 1.0 + 1e-9 else text

@@ -11,7 +11,16 @@ from dalembert.model import Model
 from dalembert.model.joint import Ball
 from dalembert.model.model import Body
 from dalembert.report.looks import Looks, extremes
-from dalembert.report.skeleton import ORIGIN, Z, adrift, between_axes, ends, numbers_of, poses_of
+from dalembert.report.skeleton import (
+    ORIGIN,
+    Z,
+    adrift,
+    between_axes,
+    ends,
+    numbers_of,
+    poses_of,
+    thickness,
+)
 from dalembert.systems.robot import Robot
 
 SLENDER = 0.029  # radius of a link over the size of the mechanism
@@ -152,11 +161,6 @@ def parts_of(model: Model, radius: float) -> list[dict[str, Any]]:
         end = np.asarray(tool.translation, float)
         parts.append(part("tip", tool.body, end, end, 1.15 * r))
     return parts
-
-
-def thickness(radius: float, depth: int) -> float:
-    """Links get thinner away from the base."""
-    return radius * max(0.55, 1.25 - 0.12 * depth)
 
 
 def _path(model: Model, body: Body) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalembert.report import agreement
 from dalembert.report.counts import Row, count_rows
+from dalembert.report.facts import range_text
 from dalembert.report.skeleton import numbers_of
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
@@ -51,7 +52,7 @@ def model_html(robot: Robot, facts: dict[str, Any]) -> str:
                 f"{info['mass']:.4g}",
                 com,
                 moments,
-                _limits(info),
+                range_text(info),
             )
         )
     head = (
@@ -149,10 +150,3 @@ def _count_cells(row: Row, largest: int) -> list[str]:
 
 def _triple(values: Any) -> str:
     return ", ".join("0" if abs(v) < 1e-12 else f"{v:.4g}" for v in np.asarray(values, dtype=float))
-
-
-def _limits(info: dict[str, Any]) -> str:
-    lower, upper = info["lower"][0], info["upper"][0]
-    if not np.isfinite([lower, upper]).any():
-        return "free"
-    return f"{lower:.4g} … {upper:.4g} {info['units']['q']}"

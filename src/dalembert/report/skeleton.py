@@ -65,16 +65,13 @@ def adrift(model: Model) -> set[int]:
         held = body.parent >= 0 and body.parent not in found
         weightless = float(body.mass) == 0.0
         slides = not np.asarray(body.subspace, dtype=float)[3:6].any()
-        through = slides and weightless and _unlimited(model, i)
+        joint = model.tree.joint_of(i)
+        limited = np.isfinite([*joint.lower, *joint.upper]).any()
+        through = slides and weightless and not limited
         behind = body.parent in found and float(model.bodies[body.parent].mass) == 0.0
         if isinstance(body.chart, Free) or (not held and (through or behind)):
             found.add(i)
     return found
-
-
-def _unlimited(model: Model, body: int) -> bool:
-    joint = model.tree.joint_of(body)
-    return not np.isfinite([*joint.lower, *joint.upper]).any()
 
 
 def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
@@ -106,6 +103,11 @@ def ends(model: Model, index: int) -> list[np.ndarray]:
             tips = [body.center]
         found += [np.stack([ORIGIN, tip]) for tip in tips if tip @ tip > 1e-12]
     return found
+
+
+def thickness(radius: float, depth: int) -> float:
+    """Links get thinner away from the base."""
+    return radius * max(0.55, 1.25 - 0.12 * depth)
 
 
 def between_axes(p: np.ndarray, u: np.ndarray, r: np.ndarray, v: np.ndarray) -> np.ndarray:

@@ -20,7 +20,9 @@ try:
     import anywidget
     import traitlets
 except ImportError:
-    raise DalembertError("a widget needs anywidget: pip install 'dalembert[notebook]'") from None
+    raise DalembertError(
+        "a widget needs anywidget: pip install anywidget (the extra [notebook])"
+    ) from None
 
 KEPT = 8  # pages, most of a megabyte each
 _made: WeakKeyDictionary[System, Widget] = WeakKeyDictionary()

@@ -12,11 +12,10 @@ from dalembert.errors import ConstraintError
 from dalembert.simulation.blame import lost_torque
 from dalembert.simulation.drive import Finished, Stalled, State
 from dalembert.simulation.events import UNTIL, Events
-from dalembert.simulation.flow import Field
 from dalembert.simulation.methods.method import AdaptiveMethod
 from dalembert.simulation.modes import Joints
 from dalembert.simulation.pace import Pace
-from dalembert.simulation.plant import Plant
+from dalembert.simulation.plant import Field, SimulatedPlant
 from dalembert.simulation.sampled import Sampled
 from dalembert.simulation.sampling import whole
 from dalembert.simulation.settings import Grid, Until
@@ -64,7 +63,7 @@ class AdaptiveRun:
         self._pace = Pace(self.grid.time(self.grid.saves - 1), self.plant.inner)
 
     @property
-    def plant(self) -> Plant:
+    def plant(self) -> SimulatedPlant:
         """What is integrated."""
         return self.flow.plant
 

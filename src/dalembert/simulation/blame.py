@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dalembert.simulation.plant import Plant
+from dalembert.simulation.plant import SimulatedPlant
 from dalembert.simulation.torque import not_finite
 
 
 def lost_torque(
-    plant: Plant, times: tuple[float, ...], x: np.ndarray, given: Mapping[str, np.ndarray]
+    plant: SimulatedPlant, times: tuple[float, ...], x: np.ndarray, given: Mapping[str, np.ndarray]
 ) -> str:
     """Whose torque a compiled law makes no number of at a state (size,), in words; else nothing."""
     if plant.controller is None or any(value.ndim > 1 for value in given.values()):
@@ -27,7 +27,7 @@ def lost_torque(
     return ""
 
 
-def culprit(plant: Plant, before: np.ndarray) -> str:
+def culprit(plant: SimulatedPlant, before: np.ndarray) -> str:
     """Who left all bounds: the fastest joint of the last state that was within them."""
     speeds = np.abs(before[plant.nq : plant.nq + plant.nv])
     fastest = plant.dynamics.velocities[int(np.argmax(speeds))]

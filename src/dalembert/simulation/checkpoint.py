@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import SimulationError
-from dalembert.files import whole
+from dalembert.files import require_regular, whole
 
-FORMAT = 2
+FORMAT = 3
 HEADER = "run.json"
 SEAL = "seal"
 DAMAGED = (
@@ -46,6 +46,7 @@ class Checkpoint:
             self.folder.mkdir(parents=True, exist_ok=True)
             header = self.folder / HEADER
             if header.exists():
+                require_regular(header)
                 self._compare(json.loads(header.read_text()))
             else:
                 self._write(header, self._text(self.identity).encode())

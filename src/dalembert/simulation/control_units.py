@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.model.actuators import Actuator
 from dalembert.systems.coordinates import UNITS
 from dalembert.systems.dynamics import Dynamics
+from dalembert.tracing import is_symbolic
 
 
 def control_units(names: Dynamics) -> tuple[str, ...]:

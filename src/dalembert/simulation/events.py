@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from dalembert.simulation.drive import State
-from dalembert.simulation.flow import Field
 from dalembert.simulation.modes import (
     KINDS,
     LOWER,
@@ -21,6 +20,7 @@ from dalembert.simulation.modes import (
     released,
     stuck,
 )
+from dalembert.simulation.plant import Field
 from dalembert.simulation.settings import Until
 from dalembert.simulation.torque import called
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dalembert.kernels import get_num_threads
+from dalembert.kernels.call.settings import get_num_threads, in_threads
 from dalembert.simulation.blame import culprit, lost_torque
 from dalembert.simulation.drive import Stalled, State
 from dalembert.simulation.sampled import Sampled
@@ -158,11 +157,8 @@ class FixedRun:
         lows = range(0, size, BLOCK)
         if isinstance(self.torques, Computed):
             self.move(x.T, slice(None), first, count)
-        elif len(lows) == 1 or get_num_threads() == 1:
-            list(map(work, lows))
         else:
-            with ThreadPoolExecutor(min(get_num_threads(), len(lows))) as pool:
-                list(pool.map(work, lows))
+            in_threads(work, lows, min(get_num_threads(), len(lows)))
 
     def move(self, x: np.ndarray, own: Own, first: int, count: int) -> None:
         """`count` steps in place of the states x (..., size); `own` says which samples they are."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.simulation.inline import Function
-from dalembert.simulation.plant import Given, Plant
-from dalembert.simulation.response import Response
+from dalembert.simulation.plant import SimulatedPlant
+from dalembert.systems.plant import Given, Response
 
 
 class Inner(NamedTuple):
@@ -38,7 +38,7 @@ class Frame(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class KanePlant(Plant):
+class KanePlant(SimulatedPlant):
     """A constrained plant whose speeds are integrated in place of its velocities."""
 
     @cached_property

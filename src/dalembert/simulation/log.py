@@ -9,14 +9,18 @@ import numpy as np
 
 from dalembert.errors import TrajectoryError
 from dalembert.simulation.limits import limit_fields
-from dalembert.simulation.log_clock import with_whole_stamps
 from dalembert.simulation.log_closing import closed, completes, is_closed, require_closed
-from dalembert.simulation.log_columns import Columns, columns_of, floating_entries, followers_of
-from dalembert.simulation.log_missing import lock_hint
-from dalembert.simulation.log_motion import motion, resampled, stacked
+from dalembert.simulation.log_columns import (
+    Columns,
+    columns_of,
+    floating_entries,
+    followers_of,
+    lock_hint,
+)
 from dalembert.simulation.log_motor import joint_side
-from dalembert.simulation.log_rows import Rows, rows_of, trimmed
-from dalembert.simulation.log_sources import Source, table_of
+from dalembert.simulation.log_rates import motion, resampled, stacked
+from dalembert.simulation.log_repair import Rows, rows_of, trimmed
+from dalembert.simulation.log_table import Source, table_of
 from dalembert.simulation.log_units import units_of
 from dalembert.simulation.provenance import carried
 from dalembert.simulation.result import labelled
@@ -60,7 +64,9 @@ def read_log(
     there. Without times, rows are `dt` apart, s.
 
     SI units and radians; ``degrees=True`` reads angles in degrees; `units` states others,
-    ``{"q": "deg", "tau": "mA"}``, and a unit in brackets, ``elbow [deg]``, holds for its column. With
+    ``{"q": "deg", "tau": "mA"}``, and a unit in brackets, ``elbow [deg]``, holds for its column. The
+    attribute `units` of fields of netCDF, Zarr and an `xarray.Dataset` holds where neither is given,
+    for all columns of a field or one for each, ``"deg, deg, mm"``. With
     `torque_constant`, N m/A, torques are currents; with `gear`, one for each joint or a matrix G of
     θ = G q, all of it, or the quantities in `motor`, was measured at the motors.
 
@@ -89,13 +95,17 @@ def read_log(
     """
     by_name = columns if isinstance(columns, Mapping) else None
     names = None if columns is None or by_name is not None else list(columns)
-    table = with_whole_stamps(table_of(path, names))
+    table = table_of(path, names)
     try:
         stated = units_of(degrees, units, torque_constant is not None)
-        found = columns_of(table.names, system, stated, by_name, others)
+        found = columns_of(table.names, system, stated, by_name, others, table.units)
         rows = trimmed(rows_of(table, found, dt, gaps), start, stop)
         _check_followers(found, rows, system)
-        given, moved = joint_side(_quantities(found, rows), system, gear, torque_constant, motor)
+        in_si = {
+            quantity: {k: rows.columns[c.place] * c.factor for k, c in sorted(own.items())}
+            for quantity, own in found.entries.items()
+        }
+        given, moved = joint_side(in_si, system, gear, torque_constant, motor)
         _require_all(given, system)
         recorded = [x for x in given if len(given[x]) == (system.nq if x == "q" else system.nv)]
         q, t = _positions(given["q"], system, rows), rows.t
@@ -113,14 +123,6 @@ def read_log(
         attributes["driven"] = ", ".join(system.dynamics.coordinates[k] for k in given["q"])
     made = labelled(system.dynamics, t, state, attributes)
     return made.assign(limit_fields(system))
-
-
-def _quantities(found: Columns, rows: Rows) -> dict[str, dict[int, np.ndarray]]:
-    """The columns of each quantity in SI units, by their entry."""
-    return {
-        quantity: {k: rows.columns[c.place] * c.factor for k, c in sorted(own.items())}
-        for quantity, own in found.entries.items()
-    }
 
 
 def _require_all(given: dict[str, dict[int, np.ndarray]], system: System) -> None:

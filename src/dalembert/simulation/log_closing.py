@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import DalembertError, TrajectoryError
+from dalembert.linalg.geometry import close
 from dalembert.progress import on_terminal, progress_bar
 from dalembert.simulation.log_table import line
-from dalembert.systems.closing import close
 from dalembert.systems.system import System
 
 CLOSED = 1e-9  # of h, m and rad, at which a posture counts as closed

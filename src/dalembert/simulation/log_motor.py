@@ -63,12 +63,11 @@ def _through(columns: Columns, G: np.ndarray, quantity: str) -> Columns:
     through = G.T if quantity == "tau" else np.linalg.inv(G)
     if not (through - np.diag(np.diag(through))).any():
         return {j: x * through[j, j] for j, x in columns.items()}
-    if columns and len(columns) != len(G):
+    if not columns:
+        return {}
+    if len(columns) != len(G):
         raise TrajectoryError(f"coupled gears need {quantity} of all {len(G)} motors")
-    stacked = (
-        np.column_stack([columns[j] for j in sorted(columns)]) @ through.T if columns else None
-    )
-    return {} if stacked is None else {j: stacked[:, j] for j in range(len(G))}
+    return dict(enumerate(through @ np.stack([columns[j] for j in sorted(columns)])))
 
 
 def _matrix(gear: Any, system: System) -> np.ndarray:

@@ -1,13 +1,14 @@
-"""Derivatives of recorded columns: splines through every point, and a filter without delay."""
+"""From recorded columns to q, q̇, q̈ and τ: splines through every point, a filter without delay."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from dalembert.errors import SettingError, TrajectoryError
+from dalembert.simulation.log_table import LARGEST
 from dalembert.systems.system import System
 
 DEGREE = 5  # of the spline; q̈ then is of fourth order in the step
@@ -17,6 +18,10 @@ DENSEST = 1e-7  # of the rate, below which a filter's coefficients are no more t
 GAPS = 20  # times as many even steps as rows: beyond that the times are too uneven to filter
 STEP = 1e-6  # of the difference that turns rates of quaternions into velocities
 
+BELOW = 0.4  # of a new rate: what is faster is filtered away before rows are left out
+MOST = 100  # times as many rows as there were
+
+Given = Mapping[str, Mapping[int, np.ndarray]]  # columns in SI units, by quantity and entry
 Curve = Callable[..., Any]  # (t, nu) → values (rows, columns) of the nu-th derivative
 
 
@@ -65,14 +70,10 @@ def _filtered(t: np.ndarray, x: np.ndarray, lowpass: float) -> tuple[np.ndarray,
         raise TrajectoryError(f"{len(t)} rows are too few for a filter; leave lowpass out")
     sections = butter(ORDER, lowpass, fs=1.0 / step, output="sos")
     added, near = (min(count - 1, max(12, round(k / (step * lowpass)))) for k in (8.0, 0.5))
-    x = _spline(t, x)(even) if is_uneven(t, even) else x
+    if len(t) != count or np.abs(t - even).max() > 1e-6 * (even[1] - even[0]):  # beyond rounding
+        x = _spline(t, x)(even)
     longer = np.vstack([_beyond(x[::-1], added, near)[::-1], x, _beyond(x, added, near)])
     return even, sosfiltfilt(sections, longer, axis=0, padlen=0)[added : added + count]
-
-
-def is_uneven(t: np.ndarray, even: np.ndarray) -> bool:
-    """Whether stamps are off even ones by more than rounding leaves."""
-    return len(t) != len(even) or bool(np.abs(t - even).max() > 1e-6 * (even[1] - even[0]))
 
 
 def _beyond(x: np.ndarray, added: int, near: int) -> np.ndarray:
@@ -118,3 +119,69 @@ def continuous(system: System, q: np.ndarray) -> np.ndarray:
         own[1:] *= np.cumprod(np.where(turned < 0.0, -1.0, 1.0))[:, None]
         k += 4
     return found
+
+
+def motion(
+    given: Given, q: np.ndarray, system: System, t: np.ndarray, lowpass: float | None
+) -> tuple[dict[str, np.ndarray], str]:
+    """Arrays of q, qd, qdd and, where there is one, tau; and how the missing ones were found."""
+    complete = len(given["qd"]) == len(given["qdd"]) == system.nv
+    if complete and lowpass is None:
+        made = (
+            np.asarray(system.dynamics.normalised(q)),
+            *map(stacked, (given["qd"], given["qdd"])),
+        )
+        said = "none: velocities and accelerations are the file's"
+    elif len(t) < 2:
+        raise TrajectoryError(
+            "one row has no derivatives; give more, or velocities and accelerations"
+        )
+    else:
+        with np.errstate(all="ignore"):  # of times that are next to nothing apart
+            made = rates(system, t, q, lowpass)
+            _, qd, qdd = made
+            if given["qd"]:  # the file's own; q̈ then is their derivative
+                own, columns = list(given["qd"]), stacked(given["qd"])
+                shape = curve(t, columns, lowpass)
+                qd[:, own] = columns if lowpass is None else shape(t)
+                qdd[:, own] = shape(t, 1)
+            if given["qdd"]:
+                columns = stacked(given["qdd"])
+                columns = columns if lowpass is None else curve(t, columns, lowpass)(t)
+                qdd[:, list(given["qdd"])] = columns
+        if not all((np.abs(x) <= LARGEST).all() for x in made):
+            raise TrajectoryError("its derivatives are beyond all bounds; are its times right?")
+        said = f"spline of degree {min(DEGREE, len(t) - 1)} through all rows"
+    state = dict(zip(("q", "qd", "qdd"), made, strict=True))
+    if given["tau"]:
+        tau = stacked(given["tau"])
+        state["tau"] = tau if lowpass is None else curve(t, tau, lowpass)(t)
+    filtered = "" if lowpass is None else f" that a zero-phase filter of {lowpass:g} Hz has left"
+    return state, said + filtered
+
+
+def resampled(
+    given: Given, q: np.ndarray, system: System, t: np.ndarray, rate: float
+) -> tuple[np.ndarray, np.ndarray, dict[str, dict[int, np.ndarray]], str]:
+    """(times `rate` times a second, q there, the other columns there, what was done)."""
+    span = float(t[-1] - t[0])
+    if not (np.isfinite(rate) and rate > 0.0 and 1.0 <= span * rate <= MOST * len(t)):
+        raise SettingError(
+            f"rate={rate!r} Hz must be positive, and give at least two and at most {MOST} times the "
+            f"{len(t)} rows of {span:.6g} s"
+        )
+    even = t[0] + np.arange(int(span * rate * (1.0 + 1e-12)) + 1) / rate
+    usual = 1.0 / float(np.median(np.diff(t)))
+    lowpass = BELOW * rate if rate < 0.99 * usual else None
+    there = {
+        name: {k: curve(t, x[:, None], lowpass)(even)[:, 0] for k, x in own.items()}
+        for name, own in given.items()
+    }
+    q = curve(t, continuous(system, q), lowpass)(even)
+    said = f"resampled from {usual:.6g} to {rate:.6g} Hz on a spline"
+    return even, q, there, said + ("" if lowpass is None else f", below {lowpass:.4g} Hz")
+
+
+def stacked(columns: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Columns (rows, n) in the order of their entries."""
+    return np.column_stack(list(columns.values()))

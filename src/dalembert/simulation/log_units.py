@@ -1,4 +1,4 @@
-"""Units of columns: in brackets behind a name, stated for a quantity, or SI."""
+"""Units of columns: in brackets behind a name, stated for a quantity, written in a file, or SI."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from math import isfinite, pi
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from dalembert.errors import SettingError, TrajectoryError
 from dalembert.text import short, suggest
@@ -28,6 +30,9 @@ ALIASES = {
     **dict.fromkeys(("radian", "radians", "rads"), "rad"),
     **dict.fromkeys(("degree", "degrees"), "deg"),
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("usec", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("nsec", "nanosecond", "nanoseconds"), "ns"),
     **dict.fromkeys(("sec2", "ss"), "s2"),
     **dict.fromkeys(("NM", "nm"), "Nm"),
 }
@@ -41,8 +46,15 @@ class Units(NamedTuple):
     stated: Mapping[str, Any] = {}  # quantity → unit, or a factor
     currents: bool = False  # torques are currents of motors
 
-    def factor(self, quantity: str, kind: str, unit: str | None, text: str) -> float:
-        """By what a column's numbers are multiplied; `text` is the column in errors."""
+    def factor(
+        self, quantity: str, kind: str, unit: str | None, text: str, written: str | None = None
+    ) -> float:
+        """By what a column's numbers are multiplied; `text` is the column in errors.
+
+        `written` is the unit that the file has for the column, where the caller states none.
+        """
+        if unit is None and quantity not in self.stated:
+            unit = written
         if unit is None and quantity in self.stated:
             own = self.stated[quantity]
             if not isinstance(own, str):
@@ -77,6 +89,44 @@ def units_of(degrees: bool, stated: Mapping[str, Any] | None, currents: bool) ->
         if quantity not in STATED:
             raise SettingError(f"units: no quantity {quantity!r}{suggest(quantity, STATED)}")
     return Units(degrees, dict(stated or {}), currents)
+
+
+def written_units(field: Any) -> list[str | None]:
+    """The unit of each column of an xarray field by its attribute `units`, None where it has none.
+
+    One for all, or one for each, as "rad, rad, m". Of a time "ms since 2020-01-01" is "ms".
+    """
+    count = field.shape[1] if field.ndim > 1 else 1
+    units = [x.strip() for x in str(field.attrs.get("units", "")).split(" since ")[0].split(",")]
+    if len(units) not in (1, count):
+        raise TrajectoryError(
+            f"{field.name!r} has {count} columns, and its attribute units has {len(units)}: "
+            f"{short(field.attrs['units'])}"
+        )
+    return [x or None for x in (units if len(units) == count else units * count)]
+
+
+def in_si(log: Any, kinds: Mapping[str, Mapping[str, str]]) -> Any:
+    """A Dataset whose times and quantities are in SI units, from those in their attributes.
+
+    `kinds` maps each quantity to the kinds of its columns, by their names in order.
+    """
+    made = {}
+    for name, own in {"time": {"time": "time"}, **kinds}.items():
+        if name not in log or log[name].dtype.kind not in "fiu":
+            continue
+        field, units = log[name], written_units(log[name])
+        labels = list(own)
+        if field.ndim > 1 and field.dims[1] in log.coords:
+            labels = list(map(str, log[field.dims[1]].values))
+        if len(units) != len(labels) or not set(labels) <= set(own):
+            continue  # of another system, which is said where it is read
+        pairs = zip(labels, units, strict=True)
+        factors = np.array([SI.factor(name, own[x], unit, f"{name} {x}") for x, unit in pairs])
+        if (factors != 1.0).any():
+            made[name] = field.dims, field.values * (factors if field.ndim > 1 else factors[0])
+    time = {"time": made.pop("time")} if "time" in made else {}
+    return log.assign_coords(time).assign(made)
 
 
 def split_unit(text: str) -> tuple[str, str | None]:

@@ -10,9 +10,15 @@ from dalembert.errors import ModelError, SimulationError
 from dalembert.model.stored import model_from_text, model_text
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
+from dalembert.tracing.function import DIGEST_FORMAT
 
 if TYPE_CHECKING:
     import xarray
+
+
+def digests(content: str) -> dict[str, str]:
+    """Attributes by which a run names the system that made it."""
+    return {"model_digest": content, "digest_format": str(DIGEST_FORMAT)}
 
 
 def carried(system: System, parameters: np.ndarray | None) -> dict[str, str]:
@@ -21,7 +27,7 @@ def carried(system: System, parameters: np.ndarray | None) -> dict[str, str]:
     Of a constrained system the model is that of the tree which its constraints hold.
     """
     made: Any = system.dynamics
-    facts = {"model_digest": made.content}
+    facts = digests(made.content)
     if parameters is None and made.parameters:
         return facts  # nobody knows which values they had
     if parameters is not None:
@@ -44,6 +50,12 @@ def system_of(run: xarray.Dataset, system: System | None = None) -> System:
     name, digest = run.attrs.get("system", "?"), str(run.attrs.get("model_digest"))
     if system is not None:
         if system.dynamics.content != digest:
+            made_by = str(run.attrs.get("digest_format", "1"))
+            if made_by != str(DIGEST_FORMAT):
+                raise SimulationError(
+                    f"the run of {name!r} has a digest of format {made_by}, made by another version of "
+                    f"this package; this one makes and compares format {DIGEST_FORMAT}. Simulate again"
+                )
             raise SimulationError(
                 f"{system.name} is not the {name!r} that made this run: their digests are "
                 f"{system.dynamics.content[:12]} and {digest[:12]}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.simulation.control_units import activation_units, control_units
 from dalembert.simulation.inline import Function
-from dalembert.simulation.plant import Plant
+from dalembert.simulation.plant import SimulatedPlant
 from dalembert.systems.dynamics import Dynamics
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ _LONG = {
     "kinetic": "kinetic energy",
     "potential": "potential energy",
     "work": "work of the drives since the start",
+    "jacobi": "Jacobi's energy T₂ − T₀ + V",
     "dissipated": "energy taken by friction, impacts and other forces without potential",
-    "balance": "work − dissipated − change of kinetic and potential energy",
+    "balance": "work − dissipated − change of kinetic and potential (or Jacobi's) energy",
     "controller": "the controller's own state",
     "controls": "controls of the actuators, as they were given",
     "activation": "activations of the actuators that have one",
@@ -39,10 +40,11 @@ _LONG = {
 }
 
 
-def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> Function:
+def outputs(plant: SimulatedPlant, given: Mapping[str, tuple[int, ...]]) -> Function:
     """(x, t, τ, …) → (τ with the controller's part, K, U), and λ, |h|, |A q̇ − b| of constraints.
 
-    Contacts of two surfaces add their coordinates η and η̇.
+    Of coordinates that move by themselves Jacobi's energy T₂ − T₀ + V comes after U. Contacts of two
+    surfaces add their coordinates η and η̇.
     """
 
     def function(x: Any, t: Any, tau: Any, **values: Any) -> dict[str, Any]:
@@ -52,6 +54,9 @@ def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> Function:
         bare = bare.at_time(t)
         kinetic, potential = bare.kinetic_energy(q, qd), bare.potential_energy(q)
         found = {"tau": total, "kinetic": kinetic, "potential": potential}
+        if plant.dynamics.has_chart_energy:
+            T2, _, T0 = bare.kinetic_energy_parts(q, qd)
+            found["jacobi"] = T2 - T0 + potential
         if not plant.closed:
             return found
         found["lambda"] = plant.motion(t, q, qd, z, tau, values).lam
@@ -65,7 +70,7 @@ def outputs(plant: Plant, given: Mapping[str, tuple[int, ...]]) -> Function:
 
 
 def dataset(
-    plant: Plant,
+    plant: SimulatedPlant,
     times: np.ndarray,
     states: np.ndarray,
     given: np.ndarray,
@@ -83,9 +88,10 @@ def dataset(
         coords["sample"] = np.arange(states.shape[1])
     q, qd, z, energy = plant.parts(states)
     tau, kinetic, potential, *held = computed
+    jacobi = held.pop(0) if plant.dynamics.has_chart_energy else None
     dims = ("time", *batch)
     fields = _vectors(names, {"q": q, "qd": qd, "tau": tau}, dims)
-    scalars = _energies(kinetic, potential, energy)
+    scalars = _energies(kinetic, potential, energy, jacobi)
     fields |= {name: (dims, value, {"units": "J"}) for name, value in scalars.items()}
     if plant.closed:
         coords["row"] = list(names.row_names)
@@ -143,7 +149,8 @@ def blank(names: Dynamics, attributes: Mapping[str, Any]) -> xarray.Dataset:
     none = {name: np.zeros((0, size)) for name, size in sizes.items()}
     energies = {
         name: ("time", np.zeros(0), {"units": "J", "long_name": _LONG[name]})
-        for name in ("kinetic", "potential", "work", "dissipated", "balance")
+        for name in ("kinetic", "potential", "work", "dissipated", "balance", "jacobi")
+        if name != "jacobi" or names.has_chart_energy
     }
     return labelled(names, np.zeros(0), none, attributes).assign(energies)
 
@@ -178,14 +185,19 @@ def with_speeds(found: xarray.Dataset, v_r: np.ndarray) -> xarray.Dataset:
 
 
 def _energies(
-    kinetic: np.ndarray, potential: np.ndarray, energy: np.ndarray
+    kinetic: np.ndarray, potential: np.ndarray, energy: np.ndarray, jacobi: np.ndarray | None
 ) -> dict[str, np.ndarray]:
-    """All in joules, over time; `energy` (..., 2) is (W, H) of the state."""
-    work, dissipated, total = energy[..., 0], energy[..., 1], kinetic + potential
+    """All in joules, over time; `energy` (..., 2) is (W, H) of the state.
+
+    In coordinates that move by themselves work changes Jacobi's energy, which stands for K + U there.
+    """
+    work, dissipated = energy[..., 0], energy[..., 1]
+    total = kinetic + potential if jacobi is None else jacobi
     with np.errstate(all="ignore"):  # of samples that have diverged
         balance = work - dissipated - (total - total[:1])
     found = {"kinetic": kinetic, "potential": potential, "work": work}
-    return found | {"dissipated": dissipated, "balance": balance}
+    found |= {"dissipated": dissipated, "balance": balance}
+    return found if jacobi is None else found | {"jacobi": jacobi}
 
 
 def unit_attribute(units: tuple[str, ...]) -> dict[str, str]:
@@ -193,7 +205,7 @@ def unit_attribute(units: tuple[str, ...]) -> dict[str, str]:
     return {"units": units[0] if len(set(units)) == 1 else ", ".join(units)}
 
 
-def _events(plant: Plant, events: np.ndarray) -> dict[str, Any]:
+def _events(plant: SimulatedPlant, events: np.ndarray) -> dict[str, Any]:
     from dalembert.simulation.events import event_names
 
     joints = [plant.dynamics.velocities[int(j)] for j in events[:, 1]]

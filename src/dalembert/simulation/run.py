@@ -18,11 +18,10 @@ from dalembert.simulation.checkpoint import Checkpoint
 from dalembert.simulation.controls import first_activation, inputs
 from dalembert.simulation.drive import Record, Run, drive
 from dalembert.simulation.fixed import FixedRun
-from dalembert.simulation.flow import Field
 from dalembert.simulation.kane import KanePlant
 from dalembert.simulation.limits import with_limits_passed
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
-from dalembert.simulation.plant import Plant
+from dalembert.simulation.plant import Field, SimulatedPlant
 from dalembert.simulation.provenance import carried, span
 from dalembert.simulation.result import dataset, outputs, with_speeds
 from dalembert.simulation.sampled import Sampled, with_samples
@@ -169,7 +168,12 @@ def _simulate(
     if closed:
         setup.require_closed(plant, plant.without_basis(x0), given)
     facts = _facts(plant, controller, friction, given) | asked.facts(method)
-    if setup.is_single(start) and isinstance(method, FixedMethod) and plant.traces and not closed:
+    if (
+        setup.is_single(start)
+        and isinstance(method, FixedMethod)
+        and system.dynamics.traces
+        and not closed
+    ):
         x0, given = x0.astype(np.float32), {k: v.astype(np.float32) for k, v in given.items()}
         facts["precision"] = "float32"
     run = _run(plant, method, wanted, given, asked, friction)
@@ -185,7 +189,7 @@ def _simulate(
 
 
 def _run(
-    plant: Plant,
+    plant: SimulatedPlant,
     method: Method,
     wanted: Torques,
     given: Inputs,
@@ -207,19 +211,19 @@ def _run(
 
 def _plant(
     system: System, controller: Controller | None, smooth: bool, asked: Settings
-) -> tuple[Plant, str]:
+) -> tuple[SimulatedPlant, str]:
     """The plant of this kind if it is known already, and a digest of the controller's law."""
     law = ""
     if controller is not None:
         law = law_digest(controller, system.nq, system.nv, system.dynamics.rows)
     driven, formulation = asked.controls is not None, asked.formulation
     key = (system, system.dynamics, law, smooth, driven, asked.saturate)
-    how: dict[str, Any] = {"controlled": driven, "saturate": asked.saturate}
-    plain = _remembered(key, lambda: Plant(system, controller, smooth, **how))
+    how: dict[str, Any] = {"controlled": driven, "saturate": asked.saturate, "system": system}
+    plain = _remembered(key, lambda: SimulatedPlant(system.dynamics, controller, smooth, **how))
     if formulation is None:
         return plain, law
     if formulation == KANE:
-        made = KanePlant(system, controller, smooth, plain=plain, **how)
+        made = KanePlant(system.dynamics, controller, smooth, plain=plain, **how)
         return _remembered((*key, KANE), lambda: made), law
     made = replace(plain, formulation=formulation, plain=plain)
     return _remembered((*key, formulation), lambda: made), law
@@ -235,7 +239,7 @@ def _remembered(key: Any, make: Callable[[], Any]) -> Any:
 
 
 def _first_state(
-    plant: Plant, given: Inputs, q: np.ndarray, qd: np.ndarray, activation: Any
+    plant: SimulatedPlant, given: Inputs, q: np.ndarray, qd: np.ndarray, activation: Any
 ) -> np.ndarray:
     """(q, q̇, z, 0, 0)."""
     batch = qd.shape[:-1]
@@ -248,12 +252,12 @@ def _first_state(
 
 
 def _mass_matrix(system: System, given: Inputs) -> Callable[[np.ndarray], np.ndarray]:
-    values = {"parameters": given["parameters"]} if "parameters" in given else {}
-    return lambda q: system.mass_matrix(q, **values)
+    parameters = given.get("parameters")
+    return lambda q: system.mass_matrix(q, parameters=parameters)
 
 
 def _facts(
-    plant: Plant, controller: Controller | None, friction: str, given: Inputs
+    plant: SimulatedPlant, controller: Controller | None, friction: str, given: Inputs
 ) -> dict[str, Any]:
     """Where the numbers come from, as attributes that every file format can hold."""
     from dalembert.version import __version__
@@ -273,7 +277,7 @@ def _facts(
 
 
 def _gathered(
-    plant: Plant, record: Record, wanted: Torques, given: Inputs, facts: Mapping[str, Any]
+    plant: SimulatedPlant, record: Record, wanted: Torques, given: Inputs, facts: Mapping[str, Any]
 ) -> xarray.Dataset:
     """The record with torques, energies and provenance."""
     times, states = np.array(record.times), np.stack(record.states)

@@ -20,7 +20,7 @@ from dalembert.systems.system import System
 if TYPE_CHECKING:
     import xarray
 
-    from dalembert.simulation.plant import Plant
+    from dalembert.simulation.plant import SimulatedPlant
 
 
 class Sample(NamedTuple):
@@ -212,7 +212,7 @@ _ABOUT = {
 }
 
 
-def with_samples(found: xarray.Dataset, plant: Plant, log: Sampled) -> xarray.Dataset:
+def with_samples(found: xarray.Dataset, plant: SimulatedPlant, log: Sampled) -> xarray.Dataset:
     """The dataset with what was sampled and commanded, over the times of the samples `tick`."""
     if not log.samples:
         return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.errors import ShapeError, SimulationError
 from dalembert.simulation.modes import Joints
-from dalembert.simulation.plant import Plant
+from dalembert.simulation.plant import SimulatedPlant
 from dalembert.systems.friction import coulomb_of
 from dalembert.systems.law import Controller, constants_of
 from dalembert.systems.system import System
@@ -50,7 +50,7 @@ def is_single(start: tuple[Any, Any]) -> bool:
     return bool(given) and all(dtype == np.float32 for dtype in given)
 
 
-def require_closed(plant: Plant, x: np.ndarray, given: Mapping[str, np.ndarray]) -> None:
+def require_closed(plant: SimulatedPlant, x: np.ndarray, given: Mapping[str, np.ndarray]) -> None:
     """A start off the constraints is an error; what is within rounding is put right by the run."""
     name = plant.system.name
     off, slip = np.moveaxis(plant.errors_of(x, 0.0, *given.values()), -1, 0)
@@ -67,7 +67,7 @@ def require_closed(plant: Plant, x: np.ndarray, given: Mapping[str, np.ndarray])
 
 
 def inputs_for(
-    plant: Plant, controller: Controller | None, parameters: Any
+    plant: SimulatedPlant, controller: Controller | None, parameters: Any
 ) -> dict[str, np.ndarray]:
     """Inputs of every kernel besides state, time, torques and widths, in the order of their ports."""
     given: dict[str, np.ndarray] = {}
@@ -84,7 +84,7 @@ def inputs_for(
 
 
 def joints_for(
-    plant: Plant, given: Mapping[str, np.ndarray], friction: str, restitution: float | None
+    plant: SimulatedPlant, given: Mapping[str, np.ndarray], friction: str, restitution: float | None
 ) -> Joints:
     """Friction and limits of the velocity coordinates; a quaternion joint has no stops."""
     made, coulomb = plant.dynamics, np.zeros((2, plant.nv))

@@ -15,24 +15,24 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import FormulationError
-from dalembert.simulation.flow import Flow, called, traced
-from dalembert.simulation.inline import Shapes
-from dalembert.simulation.methods.method import FixedMethod, Step, Torque
-from dalembert.simulation.plant import Plant
+from dalembert.simulation.methods.method import FixedMethod, Step
+from dalembert.simulation.plant import SimulatedPlant
+from dalembert.systems.plant import Flow, Shapes
+from dalembert.systems.steps import Torque
 
 
 @dataclass(frozen=True)
 class Stepper:
     """A plant with a fixed-step method; kernels are made when first asked for."""
 
-    plant: Plant
+    plant: SimulatedPlant
     method: FixedMethod
 
     def __post_init__(self) -> None:
         if self.plant.closed and not self.method.closes:
             raise FormulationError(
                 f"the {self.method.name} method does not hold the constraints of "
-                f"{self.plant.system.name}; rk4 does"
+                f"{self.plant.dynamics.name}; rk4 does"
             )
 
     @cached_property
@@ -88,12 +88,12 @@ class Stepper:
 
     @property
     def _flow(self) -> Flow:
-        return traced(self.plant, self.given) if self.method.traces else self.stages
+        return self.plant.traced_flow(self.given) if self.method.traces else self.stages
 
     @cached_property
     def stages(self) -> Flow:
         """The flow of a step that is called stage by stage."""
-        return called(self.plant, self.given)
+        return self.plant.called_flow(self.given)
 
     def taken(self, x: Any, t: float, dt: float, given: Mapping[str, Any], torque: Torque) -> Any:
         """The inner state x (size - 1, ...) after a step that is called stage by stage."""

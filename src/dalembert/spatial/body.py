@@ -2,8 +2,16 @@
 
 import numpy as np
 
-from dalembert.spatial._scalars import as_array
-from dalembert.spatial.arrays import ArrayLike, Matrix3, Matrix6, Pose, Scalar, Twist, Wrench
+from dalembert.spatial.arrays import (
+    ArrayLike,
+    Matrix3,
+    Matrix6,
+    Pose,
+    Scalar,
+    Twist,
+    Wrench,
+    as_array,
+)
 from dalembert.spatial.inertia import rotate_tensor
 from dalembert.spatial.se3 import Ad_inv, ad
 

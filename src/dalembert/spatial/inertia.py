@@ -7,8 +7,17 @@ Inside the package the tensor's off-diagonal entries are −∫xy dm: I = ∫ (|
 import numpy as np
 
 from dalembert.errors import InertiaError
-from dalembert.spatial._scalars import as_array, matrix
-from dalembert.spatial.arrays import ArrayLike, Matrix3, Matrix4, Matrix6, Pose, Scalar, Vector3
+from dalembert.spatial.arrays import (
+    ArrayLike,
+    Matrix3,
+    Matrix4,
+    Matrix6,
+    Pose,
+    Scalar,
+    Vector3,
+    as_array,
+    matrix,
+)
 from dalembert.spatial.rotations import hat, vee
 from dalembert.spatial.se3 import Ad
 

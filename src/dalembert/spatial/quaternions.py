@@ -2,8 +2,18 @@
 
 import numpy as np
 
-from dalembert.spatial._scalars import as_array, matrix, polynomial, vector
-from dalembert.spatial.arrays import Array, ArrayLike, Matrix, Matrix3, Quaternion, Vector3
+from dalembert.spatial.arrays import (
+    Array,
+    ArrayLike,
+    Matrix,
+    Matrix3,
+    Quaternion,
+    Vector3,
+    as_array,
+    matrix,
+    polynomial,
+    vector,
+)
 
 # atan(x)/x in powers of x²; for x² < 1e-3 the first omitted term is < 1e-18
 _ARCTAN = [(-1) ** k / (2 * k + 1) for k in range(6)]

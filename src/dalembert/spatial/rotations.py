@@ -9,14 +9,18 @@ from math import factorial
 
 import numpy as np
 
-from dalembert.spatial._scalars import (
+from dalembert.spatial.arrays import (
+    Array,
+    ArrayLike,
+    Matrix3,
+    Scalar,
+    Vector3,
     as_array,
     is_numeric,
     matrix,
     polynomial,
     vector,
 )
-from dalembert.spatial.arrays import Array, ArrayLike, Matrix3, Scalar, Vector3
 from dalembert.spatial.quaternions import log_quaternion, quaternion_from_matrix
 
 # sinθ/θ, (1 − cosθ)/θ², (θ − sinθ)/θ³ in powers of θ²; on θ² < 1 the first omitted term is < 1e-18

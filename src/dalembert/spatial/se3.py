@@ -6,7 +6,6 @@ V^s = Ad_g V^b, and a wrench moves by the transpose: F_b = Ad_gᵀ F_a.
 
 import numpy as np
 
-from dalembert.spatial._scalars import as_array, is_numeric
 from dalembert.spatial.arrays import (
     ArrayLike,
     Matrix3,
@@ -16,6 +15,8 @@ from dalembert.spatial.arrays import (
     Scalar,
     Twist,
     Vector3,
+    as_array,
+    is_numeric,
 )
 from dalembert.spatial.placement import IDENTITY, Placement
 from dalembert.spatial.rotations import (

@@ -7,8 +7,15 @@ capsule and rod lie along z.
 import numpy as np
 
 from dalembert.errors import InertiaError, ShapeError
-from dalembert.spatial._scalars import as_array, is_numeric, vector
-from dalembert.spatial.arrays import ArrayLike, Matrix3, Scalar, Vector3
+from dalembert.spatial.arrays import (
+    ArrayLike,
+    Matrix3,
+    Scalar,
+    Vector3,
+    as_array,
+    is_numeric,
+    vector,
+)
 from dalembert.spatial.inertia import from_silver_tensor
 
 

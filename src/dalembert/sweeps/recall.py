@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalembert.errors import SimulationError
+from dalembert.files import require_regular
 from dalembert.sweeps.store import STATUS, difference, identity_text, opened
 from dalembert.sweeps.study import Study
 
@@ -42,7 +43,9 @@ def require_same(study: Study, found: xarray.Dataset) -> None:
 def is_study(path: str | os.PathLike[str]) -> bool:
     """Whether a folder is the store of a sweep."""
     try:
-        said = json.loads((Path(path) / ".zattrs").read_text(encoding="utf-8"))
+        facts = Path(path) / ".zattrs"
+        require_regular(facts)
+        said = json.loads(facts.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(said, dict) and {"study", "order"} <= set(said)

@@ -295,5 +295,7 @@ def _zarr() -> Any:
     try:
         import zarr
     except ImportError as error:
-        raise SimulationError("store= needs zarr: pip install 'dalembert[sweep]'") from error
+        raise SimulationError(
+            "store= needs zarr: pip install 'dask[distributed]' zarr (the extra [sweep])"
+        ) from error
     return zarr

@@ -31,7 +31,7 @@ from dalembert.version import __version__
 if TYPE_CHECKING:
     import xarray
 
-FORMAT = 1
+FORMAT = 2
 OK, DIVERGED, REFUSED = 0, 1, 2
 MEANINGS = "ok diverged refused"
 Rows = Mapping[str, np.ndarray]  # values (runs, ...) of some rows of a design

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dalembert.kernels.program.program import Op, Program
 from dalembert.symbolic.operations import exact
+from dalembert.tracing.program import Op, Program
 
 Affine = tuple[dict[int, Fraction], Fraction]  # coefficients by input, constant
 
@@ -18,8 +18,7 @@ def affine_forms(program: Program) -> list[Affine | None]:
     ({0: Fraction(1, 1), 1: Fraction(1, 1)}, Fraction(0, 1))
     """
     forms: list[Affine | None] = []
-    code = zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
-    for op, a, b in code:
+    for op, a, b in program.rows:
         if op == Op.INPUT:
             forms.append(({a: Fraction(1)}, Fraction(0)))
         elif op == Op.CONST:

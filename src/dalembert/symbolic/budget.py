@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
+import threading
 import time
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
 from typing import Any
 
 from dalembert.errors import EquationError
 from dalembert.text import visible
 
 SHOW_AFTER = 0.5  # seconds before a progress bar appears
+GRACE = 3.0  # seconds after the time is over for what is written without factors
+
+
+class TimeOver(BaseException):
+    """The time and its grace are over; no `except Exception` of SymPy's holds it up."""
 
 
 class Budget:
@@ -39,6 +48,49 @@ class Budget:
             self.overrun = True
         return self.overrun
 
+    @contextmanager
+    def limit(self) -> Iterator[None]:
+        """Raise `TimeOver` in the body once the time and its grace are over, also inside of SymPy.
+
+        One call of SymPy may take hours (a common divisor of long polynomials) and asks nobody. An
+        exception is set in this thread, as Ctrl-C sets one, from another that waits.
+        """
+        if self.seconds is None:
+            yield
+            return
+        thread, lock, finished = threading.get_ident(), threading.Lock(), threading.Event()
+        left = self.seconds + GRACE - (time.perf_counter() - self.start)
+        is_set = False
+
+        def interrupt() -> None:
+            nonlocal is_set
+            pause = min(max(left, 0.0), threading.TIMEOUT_MAX)
+            while not finished.wait(pause):
+                self.overrun, pause = True, 0.005
+                with lock:
+                    if not finished.is_set() and _interruptible(sys._current_frames().get(thread)):
+                        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                            ctypes.c_ulong(thread), ctypes.py_object(TimeOver)
+                        )
+                        is_set, pause = True, 0.5
+
+        threading.Thread(target=interrupt, daemon=True).start()
+        try:
+            yield
+        except TimeOver:
+            is_set = False
+            raise
+        finally:
+            try:
+                with lock:
+                    finished.set()
+                # An exception that was set and not yet raised arrives here. Taking it back instead
+                # leaves CPython 3.11 checking for it at every call, endlessly under a profiler.
+                for _ in range(1000 * is_set):
+                    pass
+            except TimeOver:
+                finished.set()
+
     def report(self, what: str, done: int, total: int) -> None:
         """Show progress, on a terminal and only if the work takes noticeable time."""
         if not self._show or time.perf_counter() - self.start < SHOW_AFTER:
@@ -65,3 +117,18 @@ class Budget:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+def _interruptible(frame: FrameType | None) -> bool:
+    """Whether an exception raised here reaches the caller: destructors and callbacks lose it."""
+    if frame is None or _module(frame).partition(".")[0] not in ("sympy", "dalembert"):
+        return False
+    while frame is not None:
+        if frame.f_code.co_name == "__del__" or _module(frame) == "weakref":
+            return False
+        frame = frame.f_back
+    return True
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))

@@ -10,8 +10,9 @@ import numpy as np
 import sympy
 
 from dalembert.errors import EquationError
-from dalembert.kernels.program.interpret import interpret
-from dalembert.kernels.program.program import Program
+from dalembert.symbolic.operations import entries_of
+from dalembert.tracing.interpret import interpret
+from dalembert.tracing.program import Program
 
 RELATIVE = 1e-9  # of the largest number of the output
 ROUNDING = 1e-13  # of the largest number in the program: what stands where zero should
@@ -108,7 +109,7 @@ def require_agreement(
         shape = reference.shape[1:]
         flat = reference.reshape(len(reference), math.prod(shape))
         scale = max(float(np.max(np.abs(flat), initial=0.0)), np.finfo(float).tiny)
-        for k, entry in enumerate(_entries(form)):
+        for k, entry in enumerate(entries_of(form)):
             error = float(np.max(np.abs(evaluate(entry, values) - flat[:, k])))
             if not error <= max(RELATIVE * scale, found.rounding):
                 where = ", ".join(str(i + 1) for i in np.unravel_index(k, shape)) if shape else ""
@@ -117,11 +118,3 @@ def require_agreement(
                     f"by {error / scale:.1e} of its size; it is withheld. "
                     'simplify="fast" may succeed; please report this model'
                 )
-
-
-def _entries(value: Any) -> list[sympy.Expr]:
-    if isinstance(value, sympy.MatrixBase):
-        return list(value)
-    if isinstance(value, sympy.NDimArray):
-        return value.reshape(len(value)).tolist()
-    return [value]

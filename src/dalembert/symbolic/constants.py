@@ -42,7 +42,13 @@ class Constants:
         if key not in self._keys:
             symbol = sympy.Symbol(next(self._names))
             self._keys[key] = symbol
-            self.definitions[symbol] = _definition(primitive, meaning, linear)
+            # collected by the linear parameters: I₁ + m₁r₁² + m₂(l₁² + r₂²)
+            self.definitions[symbol] = sympy.Add(
+                *(
+                    term(m, f.ring.domain.one, meaning) * to_expression(c, meaning)
+                    for m, c in split(primitive, linear).items()
+                )
+            )
         return number(scale) * self._keys[key]
 
 
@@ -63,12 +69,3 @@ def _key(f: PolyElement, meaning: Sequence[sympy.Expr]) -> Key:
         (tuple(sorted((str(meaning[k]), e) for k, e in enumerate(m) if e)), fraction(c))
         for m, c in f.items()
     )
-
-
-def _definition(
-    f: PolyElement, meaning: Sequence[sympy.Expr], linear: Collection[int]
-) -> sympy.Expr:
-    """Collected by the linear parameters: I₁ + m₁r₁² + m₂(l₁² + r₂²)."""
-    one = f.ring.domain.one
-    parts = split(f, linear)
-    return sympy.Add(*(term(m, one, meaning) * to_expression(c, meaning) for m, c in parts.items()))

@@ -13,7 +13,7 @@ import sympy
 from dalembert.errors import EquationError
 from dalembert.symbolic import printing
 from dalembert.symbolic.constants import GREEK
-from dalembert.symbolic.operations import exact, number
+from dalembert.symbolic.operations import entries_of, exact, number
 from dalembert.symbolic.sections import Section, html_page, sections
 from dalembert.symbolic.titles import ALIASES, TITLES, VECTORS
 
@@ -190,15 +190,6 @@ class Equations:
 
     def _short(self, short: bool | None) -> bool:
         return len(self.q) > 2 if short is None else short
-
-
-def entries_of(value: Any) -> list[sympy.Expr]:
-    """All entries of an expression, a matrix or an array, in C order."""
-    if isinstance(value, sympy.MatrixBase):
-        return list(value)
-    if isinstance(value, sympy.NDimArray):
-        return value.reshape(len(value)).tolist()
-    return [value]
 
 
 def _replaced(value: Any, values: Mapping[sympy.Expr, sympy.Expr]) -> Any:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import sympy
 
 from dalembert.errors import EquationError
-from dalembert.kernels.program.program import Program
 from dalembert.symbolic.titles import ALIASES
+from dalembert.tracing.program import Program
 
 # the program that a quantity is written from, and checked against
 SOURCES = {key: long for long, key in ALIASES.items()} | {

@@ -10,11 +10,13 @@ import numpy as np
 import sympy
 
 from dalembert.errors import EquationError
-from dalembert.kernels.program.program import BINARY, Op, Program
+from dalembert.tracing.program import BINARY, Op, Program
 
-# fractions that a textbook prints as such; other numbers are printed as decimals
-_DENOMINATORS = frozenset({1, 2, 3, 4, 6, 8, 12, 24})
+# fractions that a textbook prints as such although their decimals end
+_DENOMINATORS = frozenset({1, 2, 4, 8})
+_LARGEST = 1000  # denominator of a fraction whose decimals do not end
 _ROUNDING = 8 * np.finfo(float).eps
+_ELIMINATED = 1e-12  # relative error of numbers that went through an elimination
 
 
 def exact(value: float) -> Fraction:
@@ -31,15 +33,18 @@ def exact(value: float) -> Fraction:
 
 
 def number(value: Fraction) -> sympy.Expr:
-    """An integer, a textbook's fraction, or a decimal of 14 digits, which rounding has not met."""
-    if value.denominator in _DENOMINATORS:
-        return sympy.Rational(value.numerator, value.denominator)
+    """An integer, a textbook's fraction, or a decimal of 14 digits, which rounding has not met.
+
+    >>> number(Fraction(1, 27)), number(Fraction(3, 20)), number(Fraction(1.0 - 3e-14))
+    (1/27, 0.150000000000000, 1)
+    """
+    near = value.limit_denominator(_LARGEST)
+    if abs(near - value) <= abs(value) * _ELIMINATED:
+        ends = 10**10 % near.denominator == 0
+        if near.denominator in _DENOMINATORS or not ends:
+            return sympy.Rational(near.numerator, near.denominator)
+        value = near
     return sympy.Float(float(f"{float(value):.14g}"))
-
-
-def _constant(value: float) -> sympy.Expr:
-    """A constant as it is printed; infinity, with which `np.fmin` looks for NaN, is SymPy's."""
-    return number(exact(value)) if np.isfinite(value) else sympy.sympify(value)
 
 
 def _truth(relation: Any) -> Any:
@@ -138,16 +143,17 @@ def to_sympy(
     q1*cos(q2)
     """
     flat = [s for port in input_symbols(program, symbols).values() for s in port]
-    uses = np.bincount(
-        np.concatenate([_operands(program), program.results]), minlength=len(program)
-    )
+    inner = ~np.isin(program.op, [Op.CONST, Op.INPUT])
+    read = np.concatenate([program.a[inner], program.b[inner], program.results])
+    uses = np.bincount(read[read >= 0], minlength=len(program))
     values: list[sympy.Expr] = []
-    instructions = zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
-    for op, a, b in instructions:
+    for op, a, b in program.rows:
         if op == Op.INPUT:
             values.append(flat[a])
         elif op == Op.CONST:
-            values.append(_constant(float(program.constants[a])))
+            # infinity, with which `np.fmin` looks for NaN, is SymPy's
+            value = float(program.constants[a])
+            values.append(number(exact(value)) if np.isfinite(value) else sympy.sympify(value))
         else:
             arguments = (values[a], values[b]) if op in BINARY else (values[a],)
             values.append(apply(Op(op), *arguments))
@@ -155,13 +161,6 @@ def to_sympy(
                 name = sympy.Symbol(f"w{len(definitions) + 1}")
                 definitions[name], values[-1] = values[-1], name
     return shaped(program, [values[k] for k in program.results.tolist()])
-
-
-def _operands(program: Program) -> np.ndarray:
-    """Value numbers that instructions read, with repetition."""
-    inner = ~np.isin(program.op, [Op.CONST, Op.INPUT])
-    operands = np.concatenate([program.a[inner], program.b[inner]])
-    return operands[operands >= 0]
 
 
 def shaped(program: Program, entries: Sequence[sympy.Expr]) -> dict[str, Any]:
@@ -181,3 +180,12 @@ def container(entries: Sequence[sympy.Expr], shape: tuple[int, ...]) -> Any:
     if len(shape) <= 2:
         return sympy.ImmutableMatrix(shape[0], shape[1] if len(shape) == 2 else 1, list(entries))
     return sympy.ImmutableDenseNDimArray(list(entries), shape)
+
+
+def entries_of(value: Any) -> list[sympy.Expr]:
+    """All entries of an expression, a matrix or an array, in C order."""
+    if isinstance(value, sympy.MatrixBase):
+        return list(value)
+    if isinstance(value, sympy.NDimArray):
+        return value.reshape(len(value)).tolist()
+    return [value]

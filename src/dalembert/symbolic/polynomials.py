@@ -16,10 +16,10 @@ from sympy.polys.domains import QQ
 from sympy.polys.rings import PolyElement, PolyRing
 
 from dalembert.errors import EquationError
-from dalembert.kernels.program.program import BINARY, Op, Program
 from dalembert.symbolic.affine import affine_forms
 from dalembert.symbolic.budget import Budget
 from dalembert.symbolic.operations import apply, exact, input_symbols, number
+from dalembert.tracing.program import BINARY, Op, Program
 
 LIMIT = 60_000  # terms of one polynomial: more is nothing to read
 WORK = 1_000_000  # products of terms in one multiplication
@@ -137,9 +137,7 @@ class _Machine:
     def __init__(self, program: Program, symbols: Mapping[str, tuple[sympy.Expr, ...]]):
         self.program = program
         self.inputs = [s for port in symbols.values() for s in port]
-        self.code = list(
-            zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
-        )
+        self.code = program.rows
         self.affine = affine_forms(program)
         # angles: an input, or the value number of an argument that is no integer sum of inputs
         self.turned: dict[tuple[str, int], int] = {}
@@ -147,10 +145,11 @@ class _Machine:
         self.atoms: dict[sympy.Expr, int] = {}
         for k, (op, a, _) in enumerate(self.code):
             if op in (Op.SIN, Op.COS):
-                for key in self._angle_keys(a):
-                    self.turned.setdefault(key, len(self.turned))
+                self.turned |= dict.fromkeys(self._angle_keys(a), 0)
             elif not self._is_polynomial(k):
                 self.opaque[k] = len(self.opaque)
+        # in the order of the inputs, so that what is written does not depend on that of the program
+        self.turned = {key: k for k, key in enumerate(sorted(self.turned))}
         count = len(self.inputs) + 2 * len(self.turned) + len(self.opaque)
         self.ring = PolyRing([f"x{k}" for k in range(count)], QQ, "lex")
         self.meaning: list[Any] = [*self.inputs, *[sympy.S.One] * (count - len(self.inputs))]
@@ -243,7 +242,7 @@ class _Machine:
         """A generator for what is no polynomial; a quotient is a product with 1/y."""
         op = Op(self.code[k][0])
         if op == Op.DIV:
-            meaning = 1 / self.expression(y)
+            meaning = self._reciprocal(y)
         else:
             arguments = (x, y) if op in BINARY else (x,)
             meaning = apply(op, *map(self.expression, arguments))
@@ -253,6 +252,15 @@ class _Machine:
         if op == Op.DIV:
             self.reciprocals[at] = y
         return x * self.ring.gens[at] if op == Op.DIV else self.ring.gens[at]
+
+    def _reciprocal(self, y: PolyElement) -> sympy.Expr:
+        """1/y with the number and the powers in common of its terms apart, so that they cancel."""
+        content, primitive = y.primitive()
+        common = tuple(map(min, zip(*primitive, strict=True)))
+        rest = primitive.new(
+            {tuple(a - b for a, b in zip(m, common, strict=True)): c for m, c in primitive.items()}
+        )
+        return 1 / (term(common, content, self.meaning) * self.expression(rest))
 
     def expression(self, f: PolyElement) -> sympy.Expr:
         return to_expression(f, self.meaning)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import sympy
 
 from dalembert.symbolic.ledger import Ledger
 from dalembert.symbolic.marks import DOTS, Latex, Marks, Text
 from dalembert.symbolic.names import parts
+from dalembert.symbolic.operations import entries_of
 from dalembert.symbolic.printer import Printer, lines, short_label
 from dalembert.symbolic.titles import TITLES, VECTORS, titled
 from dalembert.text import latex as latex_text
@@ -68,22 +70,12 @@ def _nonzero(key: str, value: Any) -> list[tuple[tuple[tuple[int, ...], ...], sy
     column = isinstance(value, sympy.MatrixBase) and key in VECTORS
     found: dict[tuple[Any, sympy.Expr], list[tuple[int, ...]]] = {}
     shape = value.shape
-    flat = list(value) if len(shape) == 2 else value.reshape(len(value)).tolist()
-    for k, entry in enumerate(flat):
-        index = _unravel(k, shape)
+    for index, entry in zip(np.ndindex(*shape), entries_of(value), strict=True):
         mirrored = tuple(sorted(index)) if key == "M" else (index[0], *sorted(index[1:]))
         if entry != 0:
             family = mirrored if key in ("M", "Gamma") else index
             found.setdefault((family, entry), []).append(index[:1] if column else index)
     return [(tuple(indices), entry) for (_, entry), indices in found.items()]
-
-
-def _unravel(k: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    index = []
-    for size in reversed(shape):
-        k, rest = divmod(k, size)
-        index.append(rest)
-    return tuple(reversed(index))
 
 
 def _broken(printer: Printer, reader: Printer, e: sympy.Expr, width: int) -> tuple[str, ...]:
@@ -104,13 +96,16 @@ def lines_of(eq: Equations, key: str, marks: Marks, width: int, form: Form) -> l
     ]
 
 
-def definition_lines(eq: Equations, marks: Marks, width: int, form: Form) -> list[PrintedLine]:
-    """α = … for every name that is defined."""
+def name_lines(
+    eq: Equations, keys: Sequence[str], marks: Marks, width: int, form: Form
+) -> list[PrintedLine]:
+    """α = … for every name that is defined, and c₂₃ = cos(θ₂ + θ₃) for short sines and cosines."""
     pair = _pair(eq, marks, form)
-    return [
+    found = [
         PrintedLine((marks.name(s.name),), entry=_entry(form, (), e), rows=_broken(*pair, e, width))
         for s, e in eq.definitions.items()
     ]
+    return found + (_abbreviations(eq, keys, marks, form) if form.short else [])
 
 
 def _entry(form: Form, index: tuple[int, ...], value: sympy.Expr) -> int | None:
@@ -136,7 +131,7 @@ def _as_matrix(eq: Equations, key: str, marks: Marks, form: Form) -> list[list[s
     return [[printer.expression(e) for e in row] for row in eq.quantities[key].tolist()]
 
 
-def abbreviations(
+def _abbreviations(
     eq: Equations, keys: Sequence[str], marks: Marks, form: Form
 ) -> list[PrintedLine]:
     """c₂₃ = cos(θ₂ + θ₃) for the sums of angles that occur."""
@@ -182,8 +177,7 @@ def text(eq: Equations, keys: Sequence[str], width: int, short: bool) -> str:
             found = lines_of(eq, key, marks, width - 12, form)
             body = "\n".join([*map(_text_line, found), *filter(None, [zeros(eq, key)])])
         blocks.append(f"{title_of(eq, key)}\n{body}")
-    named = definition_lines(eq, marks, width - 12, form)
-    named += abbreviations(eq, keys, marks, form) if short else []
+    named = name_lines(eq, keys, marks, width - 12, form)
     if named:
         blocks.append("with\n" + "\n".join(map(_text_line, named)))
     return "\n\n".join([*blocks, *filter(None, [latex_text(eq.note)])])
@@ -199,7 +193,8 @@ def text_matrix(head: str, rows: list[list[str]]) -> str:
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     made = []
     for k, row in enumerate(rows):
-        left, right = _brackets(k, len(rows))
+        end = 3 if len(rows) == 1 else 0 if k == 0 else 2 if k == len(rows) - 1 else 1
+        left, right = "⎡⎢⎣["[end], "⎤⎥⎦]"[end]
         cells = "   ".join(c + " " * (w - _width(c)) for c, w in zip(row, widths, strict=True))
         lead = head if k == (len(rows) - 1) // 2 else " " * _width(head)
         made.append(f"{lead}{left} {cells} {right}")
@@ -211,19 +206,12 @@ def _width(printed: str) -> int:
     return len(printed) - sum(map(printed.count, DOTS[1:]))
 
 
-def _brackets(k: int, count: int) -> tuple[str, str]:
-    if count == 1:
-        return "[", "]"
-    return ("⎡", "⎤") if k == 0 else ("⎣", "⎦") if k == count - 1 else ("⎢", "⎥")
-
-
 def latex(eq: Equations, keys: Sequence[str], short: bool) -> str:
     """One `aligned` block of every quantity and of what the names mean."""
     marks, rows, form = Latex(), [], Form(short)
     for key in keys:
         rows += _latex_rows(eq, key, marks, form)
-    named = definition_lines(eq, marks, PAGE_WIDTH, form)
-    named += abbreviations(eq, keys, marks, form) if short else []
+    named = name_lines(eq, keys, marks, PAGE_WIDTH, form)
     rows += [row for line in named for row in _latex_line(line)]
     return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
@@ -252,8 +240,7 @@ def latex_document(eq: Equations, title: str, short: bool) -> str:
     for key in eq.quantities:
         rows = " \\\\\n".join(_latex_rows(eq, key, marks, form))
         parts.append(f"\\section*{{{TITLES[key]}}}\n\\begin{{align*}}\n{rows}\n\\end{{align*}}")
-    named = definition_lines(eq, marks, PAGE_WIDTH, form)
-    named += abbreviations(eq, list(eq.quantities), marks, form) if short else []
+    named = name_lines(eq, list(eq.quantities), marks, PAGE_WIDTH, form)
     if named:
         rows = " \\\\\n".join(row for line in named for row in _latex_line(line))
         parts.append(f"\\section*{{Names}}\n\\begin{{align*}}\n{rows}\n\\end{{align*}}")

@@ -28,7 +28,8 @@ class Quotient(NamedTuple):
 def quotient(source: Polynomials, f: PolyElement) -> Quotient | None:
     """f with its reciprocals brought under one line; None where it has none of a polynomial."""
     used = [k for k in source.reciprocals if any(m[k] for m in f)]
-    if not used or any(_nested(source, k) for k in used):
+    nested = (m[j] for k in used for m in source.reciprocals[k] for j in source.reciprocals)
+    if not used or any(nested):
         return None
     found = Quotient(f, f.ring.one)
     for k in used:
@@ -48,10 +49,6 @@ def shortened(found: Quotient, relations: Sequence[PolyElement]) -> Quotient:
         return found
     parts = [min((f, f.rem(rules)), key=len) for f in found]
     return _cancelled(Quotient(*parts)) if parts[1] else found
-
-
-def _nested(source: Polynomials, k: int) -> bool:
-    return any(m[j] for m in source.reciprocals[k] for j in source.reciprocals)
 
 
 def _cleared(source: Polynomials, found: Quotient, k: int) -> Quotient:

@@ -11,10 +11,9 @@ from dalembert.symbolic.printing import (
     PAGE_WIDTH,
     Form,
     PrintedLine,
-    abbreviations,
-    definition_lines,
     is_narrow,
     lines_of,
+    name_lines,
     printer_of,
     title_of,
     zeros,
@@ -58,8 +57,7 @@ def sections(
         made.append(Section(key, html(title_of(eq, key)), body, ledger))
     ledger = Ledger()
     form = Form(short, digits, ledger if marked else None)
-    named = definition_lines(eq, MathML(), PAGE_WIDTH, form)
-    named += abbreviations(eq, list(eq.quantities), MathML(), form) if short else []
+    named = name_lines(eq, list(eq.quantities), MathML(), PAGE_WIDTH, form)
     if named:
         made.append(Section(NAMES, "Names", _lines(named), ledger))
     return made

@@ -40,14 +40,15 @@ TITLES = {key: long.replace("_", " ").capitalize() for long, key in ALIASES.item
     "gamma": "Right side of the accelerations",
     "Q": "External forces",
 }
-# the equation a quantity stands in, where its title does not say all
+# the equation a quantity stands in, where its title does not say all; h is h(q) of the constraints,
+# so what the velocities and gravity do is C q̇ + g there
 _SAYS = {
     "h": "h = 0",
     "A": "A q̇ = b",
-    "lambda": "M q̈ + h + Aᵀλ = τ + ψ",
-    "P_omega": "P_ω M q̈ + P_ω h = P_ω τ",
+    "lambda": "M q̈ + C q̇ + g + Aᵀλ = τ + ψ",
+    "P_omega": "P_ω M q̈ + P_ω (C q̇ + g) = P_ω (τ + ψ)",
     "M_p": "P_ω M",
-    "h_p": "P_ω h",
+    "h_p": "P_ω (C q̇ + g)",
     "tau_p": "P_ω (τ + ψ)",
     "Delta": "lost when the constraint is put into L",
 }

@@ -12,15 +12,22 @@ import sympy
 from sympy.polys.rings import PolyElement
 
 from dalembert.errors import EquationError
-from dalembert.kernels.program.program import Program
 from dalembert.symbolic.angles import split
-from dalembert.symbolic.budget import Budget
+from dalembert.symbolic.budget import Budget, TimeOver
 from dalembert.symbolic.check import require_agreement, sample
 from dalembert.symbolic.constants import Constants
-from dalembert.symbolic.equations import Equations, entries_of
+from dalembert.symbolic.equations import Equations
 from dalembert.symbolic.factors import multiple
 from dalembert.symbolic.lettered import SOURCES, Lettered, quantity_key
-from dalembert.symbolic.operations import container, input_symbols, shaped, to_sympy
+from dalembert.symbolic.operations import (
+    container,
+    entries_of,
+    exact,
+    input_symbols,
+    number,
+    shaped,
+    to_sympy,
+)
 from dalembert.symbolic.polynomials import (
     Polynomials,
     TooLargeError,
@@ -31,12 +38,14 @@ from dalembert.symbolic.polynomials import (
 from dalembert.symbolic.quotients import Quotient, quotient, shortened
 from dalembert.symbolic.titles import TITLES
 from dalembert.symbolic.writer import Writer
+from dalembert.tracing.program import Program
 
 STYLES = {"kinetic_energy": "bodies", "potential_energy": "bodies"} | dict.fromkeys(
     ("mass_matrix", "reduced_mass_matrix", "projected_mass_matrix"), "parameters"
 )
 DIVIDED = 1e-9  # what cancels to zero between quotients by numbers down to 0.05³
 READABLE = 120  # terms of an entry above which nobody reads it, and common factors take too long
+CANCELLED = 500  # terms of an entry up to which common factors are taken out of each
 FEW = 4  # constants that may stand for the whole mass matrix without being asked for
 
 
@@ -55,7 +64,11 @@ def write_equations(
     keys = tuple(dict.fromkeys(map(quantity_key, quantities)))
     with Budget(timeout, progress) as budget:
         author = _Author(system, simplify == "full", budget, constants)
-        author.decide(group)
+        try:
+            with budget.limit():
+                author.decide(group)
+        except TimeOver:
+            author.group = bool(group)
         for done, key in enumerate(keys):
             budget.report(f"{system.name}: {TITLES[key]}", done, len(keys))
             author.write(key)
@@ -96,7 +109,21 @@ class _Author:
         self.group = bool(repeated) and len(trial.definitions) <= FEW
 
     def write(self, key: str) -> None:
-        """One quantity, kept only if it agrees with the program it is written from."""
+        """One quantity; as its program computes it where the time is over before it is written."""
+        try:
+            with self.budget.limit():
+                self.written[key] = self._written(key)
+        except TimeOver:
+            name = SOURCES[key]
+            self.notes.append(
+                f"{name} is not written within the time of {self.budget.seconds:g} s: it is given "
+                "as the program computes it."
+            )
+            self.writers[name] = None
+            self.written[key] = self._written(key)
+
+    def _written(self, key: str) -> Any:
+        """One quantity, returned only if it agrees with the program it is written from."""
         program = self._program(SOURCES[key])
         writer = self._writer(SOURCES[key])
         symbols = self.system.symbols(program)
@@ -111,12 +138,12 @@ class _Author:
         rounding = DIVIDED if quotients else found.rounding
         expected = found._replace(outputs={key: _derived(key, value, rates)}, rounding=rounding)
         require_agreement(expected, {key: made}, {**self.plain, **self.constants.definitions})
-        if relations and writer is not None:
+        if relations and writer is not None and not self.budget.exhausted():
             # random numbers do not meet h = 0: what it shortens is exact algebra on what was checked
             self.relations = tuple(relations)
             made = self._form(key, writer, entries, port.shape)
             self.relations = ()
-        self.written[key] = made
+        return made
 
     def equations(self, keys: Sequence[str]) -> Equations:
         """Everything written, constants of a single product used once put back."""
@@ -192,6 +219,12 @@ class _Author:
             found = [shortened(part, self.relations) for part in self._quotients(writer, f)]
             if found:
                 return sympy.Add(*(_written(writer, part, style) for part in found))
+        if any(m[k] for m in f for k in writer.source.reciprocals):
+            made = writer.write(f, style)
+            if len(f) > CANCELLED or self.budget.exhausted():
+                return made
+            # too long for one quotient: factors in common cancel in each term
+            return sympy.Add(*map(sympy.factor_terms, sympy.Add.make_args(made)))
         if self.group:
             return writer.write_grouped(f, self.constants)
         return writer.write(f, style)
@@ -263,7 +296,9 @@ def _written(writer: Writer, found: Quotient, style: str) -> sympy.Expr:
 
     ways = (style, "bodies")
     above, below = (min((writer.write(f, way) for way in ways), key=terms) for f in found)
-    return above / below
+    made = above / below
+    # SymPy multiplies a number into a sum, by which 0.01 · 100 becomes 1.0
+    return made.xreplace({x: number(exact(float(x))) for x in made.atoms(sympy.Float)})
 
 
 def _ratio(f: Any, base: Any) -> sympy.Rational | None:
@@ -313,8 +348,12 @@ def textbook(
     """
     named = input_symbols(program, symbols)
     budget = Budget(timeout)
-    source = polynomials(program, named, budget)
-    writer = Writer(source, linear, parameters, budget, simplify == "full")
-    written = shaped(program, [writer.write(f, style) for f in writer.source.entries])
+    try:
+        with budget.limit():
+            source = polynomials(program, named, budget)
+            writer = Writer(source, linear, parameters, budget, simplify == "full")
+            written = shaped(program, [writer.write(f, style) for f in writer.source.entries])
+    except TimeOver:
+        raise TooLargeError(f"{program.name} is not written within {timeout:g} s") from None
     require_agreement(sample(program, named), written)
     return written

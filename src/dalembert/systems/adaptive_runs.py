@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,14 +15,14 @@ from dalembert.kernels.cuda.device import home
 from dalembert.kernels.program.iteration import Iteration
 from dalembert.systems.friction import require_smoothing, smoothing_width
 from dalembert.systems.lanes import beside, finite, on_host, without
-from dalembert.systems.law import Controller, constants_of
-from dalembert.systems.rollout_given import driven, named, not_finite, real, whole
+from dalembert.systems.rollout_given import driven, first_lost, named, not_finite, real, whole
+from dalembert.systems.rollout_runs import Call
 from dalembert.systems.singular_words import dead_point
 from dalembert.systems.status import Flagged, Status
 from dalembert.systems.tries import ARRIVED, OPEN
 
 if TYPE_CHECKING:
-    from dalembert.systems.rollout_methods import Rollouts
+    from dalembert.systems.system import System
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,10 @@ class Adaptive(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptiveRun:
-    """Which kernels run from where, under what, how far and how exactly."""
+class AdaptiveRun(Call):
+    """A rollout with steps of lengths of their own."""
 
     made: Adaptive
-    state: tuple[Any, ...]  # q, q̇, τ or controls or nothing, activations where there are any
-    law: Controller | None
-    counts: tuple[int, int, float]  # steps, every, dt
-    smoothing: float | None
-    controlled: bool  # τ stands for controls
     accuracy: Accuracy
 
     @property
@@ -67,7 +62,7 @@ class AdaptiveRun:
         """What is repeated."""
         return self.made.host.iteration
 
-    def __call__(self, system: Rollouts, errors: str | None) -> tuple[Any, ...]:
+    def __call__(self, system: System, errors: str | None) -> tuple[Any, ...]:
         """Saved states (saves, ..., n); an error for a run that ends before, or a status for each.
 
         Arrays on a GPU stay there; in double precision, as on the host.
@@ -79,11 +74,11 @@ class AdaptiveRun:
             return self._run(system, self.made.device, errors != "flag")
 
     def _run(
-        self, system: Rollouts, loop: AdaptiveLoop | DeviceAdaptive, refused: bool
+        self, system: System, loop: AdaptiveLoop | DeviceAdaptive, refused: bool
     ) -> tuple[Any, ...]:
         steps, every, dt = self.counts
         state = tuple(loop.asarray(x) for x in self.state)
-        given, batch = self._given(system, state)
+        given, batch = replace(self, state=state)._inputs(system)
         fed, (q, qd) = driven(state), state[:2]
         start = on_host(system._first_status(q, qd))
         if refused and not (bool(fed.all()) and bool((start == Status.OK).all())):
@@ -98,19 +93,16 @@ class AdaptiveRun:
         found = loop(base, held, saves, interval)
         return self._returned(system, found, (batch, start), refused)
 
-    def _given(self, system: Any, state: tuple[Any, ...]) -> tuple[dict[str, Any], tuple[int, ...]]:
+    def _inputs(self, system: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
         """Inputs by name, and the batch they have together."""
-        q, qd, tau, *w = state
+        q, qd, tau, *_ = self.state
         if self.law is None and tau.ndim > max(q.ndim, qd.ndim):
             raise SettingError(
                 f"tau {tau.shape} has one axis more than the states: torques of their own for every "
                 "step need steps of one length, method='rk4', as here they hold throughout; several "
                 f"runs from one start are q (1, {system.nq}) and tau (runs, {tau.shape[-1]})"
             )
-        given = {"q": q, "qd": qd, "tau": tau}
-        given |= {"w": w[0]} if w else {}
-        if self.law is not None:
-            given |= {"law": constants_of(self.law), "w": np.asarray(self.law.initial, float)}
+        given = self.given()
         made = self.iteration
         if any(port.name == "width" for port in made.held):
             given["width"] = smoothing_width(system, None, self.smoothing)
@@ -126,7 +118,7 @@ class AdaptiveRun:
         return given, np.broadcast_shapes(*leads)
 
     def _returned(
-        self, system: Rollouts, found: Ended, about: tuple[Any, Any], refused: bool
+        self, system: System, found: Ended, about: tuple[Any, Any], refused: bool
     ) -> tuple[Any, ...]:
         batch, start = about
         cuts = self._cuts
@@ -160,13 +152,12 @@ class AdaptiveRun:
         pairs = zip(self.iteration.base, stops, strict=True)
         return {port.name: slice(stop - port.size, stop) for port, stop in pairs}
 
-    def _stopped(self, system: Rollouts, ends: Any, gone: Any) -> str:
+    def _stopped(self, system: System, ends: Any, gone: Any) -> str:
         """Which run ended before its time, or has states that are lost, when and why, in words."""
-        where = tuple(int(k) for k in np.argwhere(gone)[0])
+        _, which, more = first_lost(gone)
         last, cuts = on_host(ends[int(np.flatnonzero(gone.reshape(-1))[0])]), self._cuts
         q = last[cuts["q"]]
         t, tries, over = (float(last[cuts[name]][0]) for name in ("t", "tries", "ended"))
-        which = f"run {where if len(where) > 1 else where[0]}" if where else "the run"
         cause = dead_point(system, q) if np.isfinite(q).all() else ""
         if system.dynamics.rows and (over in (ARRIVED, OPEN) or not np.isfinite(q).all()):
             why = f": {cause}" if cause else ", take a smaller rtol or atol"
@@ -176,7 +167,6 @@ class AdaptiveRun:
             rubbing = any(port.name == "width" for port in self.iteration.held)
             less = "; fewer are needed with friction over a larger smoothing=" if rubbing else ""
             stiff = f"after {tries:.0f} of max_steps={self.accuracy.most} steps tried{less}"
-        more = f" So it is with {int(gone.sum()) - 1} other runs." if gone.sum() > 1 else ""
         return (
             f"{system.dynamics.name}.rollout: {which} stops at t = {t:g} s: {cause or stiff}.{more} "
             'errors="flag" gives all others their results'

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import ModelError, ParameterError
 from dalembert.model.parameter import Expression, Parameter, collect
+from dalembert.tracing.program import Op
 
-# operations of CasADi whose derivative says nothing of the function
-_JUMPS = ("FLOOR", "CEIL", "SIGN", "FMOD", "REMAINDER", "COPYSIGN")
+# operations whose derivative says nothing of the function
+_JUMPS = frozenset({Op.FLOOR, Op.CEIL, Op.SIGN, Op.FMOD, Op.REMAINDER, Op.COPYSIGN})
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Alphabet:
         """The coordinate that the user's symbol is; empty if none."""
         own = self.given.get(_key(plain(symbol)))
         for name, ours in zip(self.names, self.q, strict=True):
-            if own is not None and bridge.identity(own) == bridge.identity(ours):
+            if own is not None and tracing.identity(own) == tracing.identity(ours):
                 return name
         return ""
 
@@ -44,7 +45,7 @@ class Alphabet:
             return self.by_name[value.name]
         if _library(value) == "sympy":
             return self._read_sympy(value, what, smooth)
-        if bridge.is_array(value):
+        if tracing.is_array(value):
             return self._read_casadi(value, what, smooth)
         if _library(value) == "casadi":
             raise ModelError(f"{what} is a casadi.MX expression; write it with casadi.SX symbols")
@@ -67,24 +68,22 @@ class Alphabet:
     def _read_casadi(self, value: Any, what: str, smooth: bool) -> Any:
         if value.size != 1:
             raise ModelError(f"{what} has shape {value.shape}; one number is expected")
-        symbols = bridge.symbols_of(value)
-        names = [bridge.name_of(s) for s in symbols]
+        symbols = tracing.symbols_of(value)
+        names = [tracing.name_of(s) for s in symbols]
         ours = [
             self.given.get(_key(s), self.by_name.get(name))
             for s, name in zip(symbols, names, strict=True)
         ]
         unknown = [name for name, own in zip(names, ours, strict=True) if own is None]
         self._require_known(unknown, what)
-        operations = bridge.operations(value)
-        if "CALL" in operations:
-            raise ModelError(f"{what} calls a function of CasADi that cannot be seen through")
-        if smooth and operations & set(_JUMPS):
-            jump = min(operations & set(_JUMPS)).lower()
+        jumps = tracing.operations(value) & _JUMPS
+        if smooth and jumps:
+            jump = min(jumps).name.lower()
             raise ModelError(
                 f"{what} uses {jump}, which jumps: an energy must have a derivative. "
                 "Forces may jump; give this part as forces="
             )
-        return bridge.at([value.reshape(())], symbols, ours)[0]
+        return tracing.at([value.reshape(())], symbols, ours)[0]
 
     def _require_known(self, unknown: Sequence[str], what: str) -> None:
         if unknown:
@@ -120,8 +119,8 @@ def alphabet(
     declared = _declared(parameters, expressions)
     values = {name: value for name, (_, value) in declared.items()}
     _require_distinct([*labels, *values], "coordinates and parameters")
-    ours = [bridge.symbol(name, len(labels)) for name in ("q", "qd")]
-    p, t = bridge.symbol("parameters", len(values)), bridge.symbol("t")
+    ours = [tracing.symbol(name, len(labels)) for name in ("q", "qd")]
+    p, t = tracing.symbol("parameters", len(values)), tracing.symbol("t")
     keys = [*positions, *velocities]
     _require_distinct([_key(x) for x in keys], "symbols of q and qd", [str(x) for x in keys])
     given = {_key(x): symbol for x, symbol in zip(positions, ours[0], strict=True)}
@@ -136,7 +135,7 @@ def alphabet(
 def entries(value: Any) -> list[Any]:
     """A column of scalars from a list, a SymPy matrix, or a CasADi or NumPy vector."""
     value = plain(value)
-    if bridge.is_array(value):
+    if tracing.is_array(value):
         return list(value.ravel())
     if _library(value) == "sympy":
         return list(value) if hasattr(value, "shape") else [value]
@@ -149,7 +148,7 @@ def plain(value: Any) -> Any:
     """Arithmetic of parameters and CasADi's own matrices as arrays; all else as it is."""
     if isinstance(value, Expression) and not isinstance(value, Parameter):
         return value.symbol()
-    return bridge.adopted(value)
+    return tracing.adopted(value)
 
 
 def _library(value: Any) -> str:
@@ -159,12 +158,13 @@ def _library(value: Any) -> str:
 
 
 def _key(symbol: Any) -> Any:
-    return bridge.identity(symbol) if bridge.is_letter(plain(symbol)) else symbol
+    ours = plain(symbol)
+    return tracing.identity(ours) if tracing.is_letter(ours) else symbol
 
 
 def _label(symbol: Any, what: str) -> str:
-    if bridge.is_letter(plain(symbol)):
-        return bridge.name_of(plain(symbol))
+    if tracing.is_letter(plain(symbol)):
+        return tracing.name_of(plain(symbol))
     if _library(symbol) == "sympy" and (symbol.is_Symbol or _is_function(symbol)):
         return str(symbol.name if symbol.is_Symbol else symbol.func)
     if isinstance(symbol, Parameter):
@@ -241,8 +241,8 @@ def _parameters_in(expressions: Iterable[Any]) -> Iterable[tuple[str, float | No
     for value in map(plain, expressions):
         if isinstance(value, Parameter):
             yield value.name, value.value
-        elif bridge.is_array(value):
-            for symbol in bridge.symbols_of(value):
+        elif tracing.is_array(value):
+            for symbol in tracing.symbols_of(value):
                 try:
                     yield from collect(symbol)[0].items()
                 except ParameterError:

@@ -13,10 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import ShapeError
+from dalembert.linalg.geometry import (
+    CLOSED,
+    RELATIVE,
+    ROUNDING,
+    close,
+    least_squares,
+    null_space,
+    unit,
+)
 from dalembert.systems.check import combination
-from dalembert.systems.closing import CLOSED, RANK, close
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.system import Dynamics
 
@@ -45,11 +53,7 @@ class Point:
     @property
     def free(self) -> np.ndarray:
         """An orthonormal basis (nv, freedoms) of the permitted velocities, ker A."""
-        if not len(self.A):
-            return np.eye(len(self.r))
-        sizes = np.linalg.norm(self.A, axis=1)
-        _, values, Vt = np.linalg.svd(self.A / np.where(sizes > 0.0, sizes, 1.0)[:, None])
-        return Vt[int((values > RANK * values.max()).sum()) :].T
+        return null_space(unit(self.A))
 
 
 class Balance:
@@ -84,7 +88,7 @@ class Balance:
         self.scale = max(self.scale, finite, np.abs(self.tau).max(initial=0.0))
         usable = len(A) and np.isfinite(f).all() and np.isfinite(A).all()
         load = self.tau - f
-        lam = np.linalg.lstsq(A.T, load, rcond=RANK)[0] if usable else np.zeros(len(A))
+        lam = least_squares(A.T, load)[0] if usable else np.zeros(len(A))
         K, M, U = self._slopes(q, lam)
         return Point(q, lam, A.T @ lam - load, K @ spread, A, slope @ spread, M, U.item())
 
@@ -143,29 +147,33 @@ def _newton(at: Point) -> np.ndarray:
     n, rows, held = len(at.r), len(at.A), len(at.H)
     matrix = np.block([[at.K / size, at.A.T], [at.H, np.zeros((held, rows))]])
     right = np.concatenate([-at.r / size, np.zeros(held)])
-    # free systems may mix stiff springs with slack ones; redundant rows are no smaller than RANK
-    return np.linalg.lstsq(matrix, right, rcond=RANK if rows else 1e-12)[0][:n]
+    # free systems may mix stiff springs with slack ones; redundant rows are no smaller
+    return least_squares(matrix, right, RELATIVE if rows else ROUNDING)[0][:n]
 
 
-def _functions(system: Dynamics, t: float) -> tuple[bridge.Function, bridge.Function, np.ndarray]:
+def _functions(system: Dynamics, t: float) -> tuple[tracing.Function, tracing.Function, np.ndarray]:
     """q → (N − ψ, A, h, ∂h/∂q, S), (q, λ) → (∂(N − ψ + Aᵀλ)/∂q, M, U), and what they depend on.
 
     S (nq, nv) is ∂q̇/∂v: on a quaternion joint the velocities are no rates of coordinates. Slopes are
     multiplied by it as numbers, which for many bodies is far shorter than as symbols.
     """
     system = system.at_time(t)
-    q, v, still = bridge.symbol("q", system.nq), bridge.symbol("v", system.nv), np.zeros(system.nv)
-    lam = bridge.symbol("lam", system.rows)
+    q, v, still = (
+        tracing.symbol("q", system.nq),
+        tracing.symbol("v", system.nv),
+        np.zeros(system.nv),
+    )
+    lam = tracing.symbol("lam", system.rows)
     f = system.bias(q, still) - system.generalized_forces(q, still, t)
     rows = system.at(q, None, t)
-    A = bridge.flat([rows.A]).reshape(system.rows, system.nv)
-    spread = bridge.jacobian(system.rate(q, v), v)
-    forces = bridge.Function([q], [f, A, rows.h, bridge.jacobian(rows.h, q), spread])
+    A = tracing.flat([rows.A]).reshape(system.rows, system.nv)
+    spread = tracing.jacobian(system.rate(q, v), v)
+    forces = tracing.Function([q], [f, A, rows.h, tracing.jacobian(rows.h, q), spread])
     outputs = [
-        bridge.jacobian(f + A.T @ lam, q),
+        tracing.jacobian(f + A.T @ lam, q),
         system.mass_matrix(q),
         system.potential_energy(q),
     ]
-    met = {bridge.identity(x) for x in bridge.symbols_of(bridge.flat([f, A, rows.h]))}
-    felt = np.array([bridge.identity(x) in met for x in q])
-    return forces, bridge.Function([q, lam], outputs), felt
+    met = {tracing.identity(x) for x in tracing.symbols_of(tracing.flat([f, A, rows.h]))}
+    felt = np.array([tracing.identity(x) in met for x in q])
+    return forces, tracing.Function([q, lam], outputs), felt

@@ -31,6 +31,8 @@ def is_separable(dynamics: Dynamics, variant: Variant) -> bool:
     chosen = dict(variant.static).keys() - {"out_layout"}
     if dynamics.nv < MANY or chosen or variant.optional or dynamics.parameters:
         return False
+    if "frame" in variant.quantity.static:  # trees have no frames
+        return False
     shapes = [dynamics.inputs[name] for name in variant.inputs]
     shapes += list(variant.quantity.outputs.values())
     return all(shape and _COUNTED.issuperset(shape) for shape in shapes) and bool(dynamics.trees)
@@ -41,7 +43,7 @@ def program(
 ) -> Program:
     """The program of the whole, from those of its trees."""
 
-    from dalembert.kernels.program.joined import Share, joined
+    from dalembert.kernels.program.rewrite import Share, joined
 
     made: dict[str, Program] = {}
     shares = []
@@ -66,7 +68,7 @@ def _traced(
         return variant.outputs(tree.model, **inputs)
 
     shapes = {port.name: tuple(own[str(size)] for size in sizes) for port, sizes in given}
-    return trace(function, shapes, name=name, plain=True)
+    return trace(function, shapes, name=name)
 
 
 def _places(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
+from operator import attrgetter
 from typing import Any, Self, cast
 
 import numpy as np
@@ -18,6 +19,11 @@ from dalembert.systems.dynamics import Dynamics
 OF_A_STATE = {"q", "qd", "step", "to", "u", "activation", "efforts"}
 
 
+def _carried(name: str) -> Any:
+    """The carrier's property of this name."""
+    return property(attrgetter(f"carrier.{name}"))
+
+
 class Carried(Dynamics):
     """Coordinates, manifold, limits and Coulomb friction are those of the `carrier`."""
 
@@ -26,45 +32,26 @@ class Carried(Dynamics):
         """Who knows the coordinates: a model, or another `Dynamics`."""
         raise NotImplementedError
 
+    nv: int = _carried("nv")
+    velocities: tuple[str, ...] = _carried("velocities")
+    lower: np.ndarray = _carried("lower")
+    upper: np.ndarray = _carried("upper")
+    velocity_limit: np.ndarray = _carried("velocity_limit")
+    effort_limit: np.ndarray = _carried("effort_limit")
+    driven_by: Actuation = _carried("driven_by")
+    coulomb: Any = _carried("coulomb")
+
     @property
     def nq(self) -> int:
         return self.carrier.nq
-
-    @property
-    def nv(self) -> int:
-        return self.carrier.nv
 
     @property
     def coordinates(self) -> tuple[str, ...]:
         return self.carrier.coordinates
 
     @property
-    def velocities(self) -> tuple[str, ...]:
-        return self.carrier.velocities
-
-    @property
     def kinds(self) -> Kinds:
         return self.carrier.kinds
-
-    @property
-    def lower(self) -> np.ndarray:
-        return self.carrier.lower
-
-    @property
-    def upper(self) -> np.ndarray:
-        return self.carrier.upper
-
-    @property
-    def velocity_limit(self) -> np.ndarray:
-        return self.carrier.velocity_limit
-
-    @property
-    def effort_limit(self) -> np.ndarray:
-        return self.carrier.effort_limit
-
-    @property
-    def driven_by(self) -> Actuation:
-        return self.carrier.driven_by
 
     def neutral(self) -> np.ndarray:
         return self.carrier.neutral()
@@ -84,15 +71,15 @@ class Carried(Dynamics):
     def normalised(self, q: Any) -> Any:
         return self.carrier.normalised(q)
 
-    @property
-    def coulomb(self) -> Any:
-        return self.carrier.coulomb
-
 
 class Around(Carried):
     """A frozen dataclass around other `dynamics`, whose frames and inertias are those of the inside."""
 
     dynamics: Dynamics
+    inertia: Any = _carried("inertia")
+    has_chart_energy: bool = _carried("has_chart_energy")
+    gyroscopic: bool = _carried("gyroscopic")
+    frames: tuple[str, ...] = _carried("frames")
 
     @property
     def carrier(self) -> Dynamics:
@@ -102,9 +89,23 @@ class Around(Carried):
         """The same around another inside."""
         return cast(Self, replace(cast(Any, self), dynamics=dynamics))
 
-    @property
-    def inertia(self) -> Any:
-        return self.dynamics.inertia
+    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
+        return self.dynamics.parameter_values(given)
+
+    def require_possible(self, values: np.ndarray) -> None:
+        self.dynamics.require_possible(values)
+
+    def require_regular(self) -> None:
+        self.dynamics.require_regular()
+
+    def size(self, symbol: str) -> int:
+        return self.dynamics.size(symbol)
+
+    def chart_power(self, q: Any, qd: Any) -> Any:
+        return self.dynamics.chart_power(q, qd)
+
+    def generalized_forces(self, q: Any, qd: Any, t: Any = None) -> Any:
+        return self.dynamics.generalized_forces(q, qd, t)
 
     def with_inertia(self, theta: Any) -> Self:
         return self._with(self.dynamics.with_inertia(theta))
@@ -114,10 +115,6 @@ class Around(Carried):
 
     def options(self, choice: str) -> tuple[str, ...] | None:
         return self.dynamics.options(choice)
-
-    @property
-    def frames(self) -> tuple[str, ...]:
-        return self.dynamics.frames
 
     def poses(self, q: Any) -> Mapping[str, Any]:
         return self.dynamics.poses(q)

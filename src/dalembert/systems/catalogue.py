@@ -1,228 +1,149 @@
-"""The catalogue of a Lagrangian system: quantities with their formulations, first the default."""
+"""The catalogue of a Lagrangian system: quantities with their formulations, first the default.
+
+A quantity has the name and the inputs of the function that computes it by default.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
+from inspect import signature
 from typing import Any
 
 from dalembert.formulations.registry import INPUTS, Formulation, Quantity, Size
-from dalembert.systems import euler_lagrange, particle_motion
+from dalembert.systems import euler_lagrange as lagrange
+from dalembert.systems import particle_motion as motion
 
-STATE, SQUARE = ("q", "qd"), ("nv", "nv")
-MOTION, FORCED = ("q", "qd", "qdd"), ("q", "qd", "tau")
 CITATION = "000 p.8, p.22–24; 002"
+VECTOR, SQUARE, CUBE = ("nv",), ("nv", "nv"), ("nv", "nv", "nv")
 POINTS: tuple[Size, ...] = ("particles", "dimension")
 MORE_INPUTS = {**INPUTS, "forces": POINTS, "dq": ("nv",), "t": ()}
 
-Way = tuple[str, Callable[..., Any], str]  # name, function, summary
+
+def _by(function: Callable[..., Any], name: str, summary: str) -> Formulation:
+    return Formulation(name, function, CITATION, summary)
 
 
 def _quantity(
-    name: str,
     summary: str,
-    inputs: tuple[str, ...],
-    outputs: dict[str, tuple[Size, ...]],
-    *ways: Way,
+    *formulations: Formulation,
     inverts_mass: bool = False,
-    citation: str = CITATION,
+    **outputs: tuple[Size, ...],
 ) -> Quantity:
-    made = tuple(Formulation(way, function, citation, how) for way, function, how in ways)
-    return Quantity(name, summary, inputs, outputs, made, inverts_mass=inverts_mass)
+    """The quantity of the first formulation's function, with its results in order."""
+    function = formulations[0].function
+    _, *inputs = signature(function).parameters
+    name = function.__name__
+    return Quantity(name, summary, tuple(inputs), outputs, formulations, inverts_mass=inverts_mass)
 
 
-def _integrate(energies: Any, q: Any, step: Any) -> Any:
+def integrate(energies: Any, q: Any, step: Any) -> Any:
+    """q (nq,) moved by `step` (nv,)."""
     return energies.integrate(q, step)
 
 
-def _difference(energies: Any, q: Any, to: Any) -> Any:
+def difference(energies: Any, q: Any, to: Any) -> Any:
+    """The step (nv,) from q to another configuration."""
     return energies.difference(q, to)
 
 
 _LAGRANGIAN = (
     _quantity(
-        "inverse_dynamics",
         "forces of a motion",
-        MOTION,
-        {"tau": ("nv",)},
-        ("euler_lagrange", euler_lagrange.inverse_dynamics, "d/dt ∂L/∂q̇ − ∂L/∂q − ψ"),
-        ("christoffel", euler_lagrange.inverse_dynamics_by_christoffel, "M q̈ + C q̇ + N − ψ"),
+        _by(lagrange.inverse_dynamics, "euler_lagrange", "d/dt ∂L/∂q̇ − ∂L/∂q − ψ"),
+        _by(lagrange.inverse_dynamics_by_christoffel, "christoffel", "M q̈ + C q̇ + N − ψ"),
+        tau=VECTOR,
     ),
     _quantity(
-        "forward_dynamics",
         "accelerations under forces",
-        FORCED,
-        {"qdd": ("nv",)},
-        ("ldl", euler_lagrange.forward_dynamics, "M = L D Lᵀ"),
-        ("cholesky", euler_lagrange.forward_dynamics_by_cholesky, "M = L Lᵀ"),
+        _by(lagrange.forward_dynamics, "ldl", "M = L D Lᵀ"),
+        _by(lagrange.forward_dynamics_by_cholesky, "cholesky", "M = L Lᵀ"),
         inverts_mass=True,
+        qdd=VECTOR,
     ),
+    _quantity("M(q)", _by(lagrange.mass_matrix, "hessian", "∂²K/∂q̇²"), M=SQUARE),
     _quantity(
-        "mass_matrix",
-        "M(q)",
-        ("q",),
-        {"M": SQUARE},
-        ("hessian", euler_lagrange.mass_matrix, "∂²K/∂q̇²"),
-    ),
-    _quantity(
-        "bias",
         "C q̇ + N",
-        STATE,
-        {"h": ("nv",)},
-        ("euler_lagrange", euler_lagrange.bias, "d/dt ∂L/∂q̇ − ∂L/∂q at q̈ = 0"),
-        ("christoffel", euler_lagrange.bias_by_christoffel, "Γ q̇ q̇ + N"),
+        _by(lagrange.bias, "euler_lagrange", "d/dt ∂L/∂q̇ − ∂L/∂q at q̈ = 0"),
+        _by(lagrange.bias_by_christoffel, "christoffel", "Γ q̇ q̇ + N"),
+        h=VECTOR,
     ),
+    _quantity("N(q) = ∂U/∂q", _by(lagrange.gravity_torque, "gradient", "∂U/∂q"), N=VECTOR),
     _quantity(
-        "gravity_torque",
-        "N(q) = ∂U/∂q",
-        ("q",),
-        {"N": ("nv",)},
-        ("gradient", euler_lagrange.potential_slope, "∂U/∂q"),
-    ),
-    _quantity(
-        "generalized_forces",
         "ψ(q, q̇), the forces without potential",
-        STATE,
-        {"psi": ("nv",)},
-        ("given", euler_lagrange.generalized_forces, "as given, or Σ f·∂r/∂q"),
+        _by(lagrange.generalized_forces, "given", "as given, or Σ f·∂r/∂q"),
+        psi=VECTOR,
     ),
+    _quantity("Γ_ijk(q)", _by(lagrange.christoffel, "hessian", "slopes of ∂²K/∂q̇²"), Gamma=CUBE),
     _quantity(
-        "christoffel",
-        "Γ_ijk(q)",
-        ("q",),
-        {"Gamma": ("nv", "nv", "nv")},
-        ("hessian", euler_lagrange.christoffel, "slopes of ∂²K/∂q̇²"),
-    ),
-    _quantity(
-        "coriolis_matrix",
         "C(q, q̇), Ṁ − 2C skew",
-        STATE,
-        {"C": SQUARE},
-        ("christoffel", euler_lagrange.coriolis_matrix, "Σ Γ_ijk q̇_k"),
+        _by(lagrange.coriolis_matrix, "christoffel", "Σ Γ_ijk q̇_k"),
+        C=SQUARE,
     ),
     _quantity(
-        "gyroscopic_matrix",
         "G(q), skew: the forces G q̇ of a part aᵀq̇ of L",
-        ("q",),
-        {"G": SQUARE},
-        ("curl", euler_lagrange.gyroscopic_matrix, "∂a/∂q − (∂a/∂q)ᵀ"),
+        _by(lagrange.gyroscopic_matrix, "curl", "∂a/∂q − (∂a/∂q)ᵀ"),
+        G=SQUARE,
     ),
     _quantity(
-        "chart_force",
         "what moving coordinates add to C q̇ + G q̇ + N",
-        STATE,
-        {"e": ("nv",)},
-        ("slope", euler_lagrange.chart_force, "∂(M q̇ + a)/∂t"),
+        _by(lagrange.chart_force, "slope", "∂(M q̇ + a)/∂t"),
+        e=VECTOR,
+    ),
+    _quantity("T", _by(lagrange.kinetic_energy, "given", "as given"), K=()),
+    _quantity(
+        "T₂, T₁ and T₀, of degree 2, 1 and 0 in q̇",
+        _by(lagrange.kinetic_energy_parts, "degrees", "½ q̇ᵀM q̇, ∂T/∂q̇ and T at rest"),
+        T2=(),
+        T1=(),
+        T0=(),
+    ),
+    _quantity("V", _by(lagrange.potential_energy, "given", "as given, at q̇ = 0"), U=()),
+    _quantity("∂K/∂q̇", _by(lagrange.generalized_momentum, "gradient", "∂K/∂q̇"), p=VECTOR),
+    _quantity("q + step", _by(integrate, "sum", "coordinates of a vector space"), q=("nq",)),
+    _quantity(
+        "to − q", _by(difference, "difference", "coordinates of a vector space"), step=VECTOR
     ),
     _quantity(
-        "kinetic_energy",
-        "K",
-        STATE,
-        {"K": ()},
-        ("given", euler_lagrange.kinetic_energy, "as given, ½ q̇ᵀM q̇"),
-    ),
-    _quantity(
-        "potential_energy",
-        "U",
-        ("q",),
-        {"U": ()},
-        ("given", euler_lagrange.potential_energy, "as given"),
-    ),
-    _quantity(
-        "generalized_momentum",
-        "∂K/∂q̇",
-        STATE,
-        {"p": ("nv",)},
-        ("gradient", euler_lagrange.generalized_momentum, "∂K/∂q̇"),
-    ),
-    _quantity(
-        "integrate",
-        "q + step",
-        ("q", "step"),
-        {"q": ("nq",)},
-        ("sum", _integrate, "coordinates of a vector space"),
-    ),
-    _quantity(
-        "difference",
-        "to − q",
-        ("q", "to"),
-        {"step": ("nv",)},
-        ("difference", _difference, "coordinates of a vector space"),
-    ),
-    _quantity(
-        "inverse_dynamics_derivatives",
         "∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈",
-        MOTION,
-        {"dtau_dq": SQUARE, "dtau_dqd": SQUARE, "M": SQUARE},
-        (
-            "euler_lagrange",
-            euler_lagrange.inverse_dynamics_derivatives,
-            "of d/dt ∂L/∂q̇ − ∂L/∂q − ψ",
-        ),
+        _by(lagrange.inverse_dynamics_derivatives, "euler_lagrange", "of d/dt ∂L/∂q̇ − ∂L/∂q − ψ"),
+        dtau_dq=SQUARE,
+        dtau_dqd=SQUARE,
+        M=SQUARE,
     ),
     _quantity(
-        "forward_dynamics_derivatives",
         "∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ",
-        FORCED,
-        {"dqdd_dq": SQUARE, "dqdd_dqd": SQUARE, "M_inverse": SQUARE},
-        ("ldl", euler_lagrange.forward_dynamics_derivatives, "−M⁻¹ times those of τ"),
+        _by(lagrange.forward_dynamics_derivatives, "ldl", "−M⁻¹ times those of τ"),
         inverts_mass=True,
+        dqdd_dq=SQUARE,
+        dqdd_dqd=SQUARE,
+        M_inverse=SQUARE,
     ),
 )
 _PARTICLES = (
+    _quantity("r_i(q)", _by(motion.positions, "given", "as given"), r=POINTS),
+    _quantity("ṙ_i = Σ ∂r_i/∂q_j q̇_j", _by(motion.velocities, "chain_rule", "∂r/∂q q̇"), v=POINTS),
+    _quantity("r̈_i", _by(motion.accelerations, "chain_rule", "∂r/∂q q̈ + d/dt(∂r/∂q) q̇"), a=POINTS),
     _quantity(
-        "positions",
-        "r_i(q)",
-        ("q",),
-        {"r": POINTS},
-        ("given", particle_motion.positions, "as given"),
-    ),
-    _quantity(
-        "velocities",
-        "ṙ_i = Σ ∂r_i/∂q_j q̇_j",
-        STATE,
-        {"v": POINTS},
-        ("chain_rule", particle_motion.velocities, "∂r/∂q q̇"),
-    ),
-    _quantity(
-        "accelerations",
-        "r̈_i",
-        MOTION,
-        {"a": POINTS},
-        ("chain_rule", particle_motion.accelerations, "∂r/∂q q̈ + d/dt(∂r/∂q) q̇"),
-    ),
-    _quantity(
-        "applied_forces",
         "f_i(q, q̇), weight included",
-        STATE,
-        {"f": POINTS},
-        ("given", particle_motion.applied_forces, "weight and the forces given"),
+        _by(motion.applied_forces, "given", "weight and the forces given"),
+        f=POINTS,
     ),
     _quantity(
-        "virtual_displacements",
         "δr_i = Σ ∂r_i/∂q_j δq_j",
-        ("q", "dq"),
-        {"dr": POINTS},
-        ("chain_rule", particle_motion.virtual_displacements, "∂r/∂q δq"),
+        _by(motion.virtual_displacements, "chain_rule", "∂r/∂q δq"),
+        dr=POINTS,
     ),
+    _quantity("Σ f_i·δr_i", _by(motion.virtual_work, "definition", "Σ f_i·δr_i"), work=()),
     _quantity(
-        "virtual_work",
-        "Σ f_i·δr_i",
-        ("q", "forces", "dq"),
-        {"work": ()},
-        ("definition", particle_motion.virtual_work, "Σ f_i·δr_i"),
-    ),
-    _quantity(
-        "dalembert",
         "Σ (f_i − m_i r̈_i)·∂r_i/∂q_j",
-        MOTION,
-        {"residual": ("nv",)},
-        ("definition", particle_motion.dalembert, "from forces and accelerations of the particles"),
+        _by(motion.dalembert, "definition", "from forces and accelerations of the particles"),
+        residual=VECTOR,
     ),
 )
 LAGRANGIAN = {quantity.name: quantity for quantity in _LAGRANGIAN}
-PARTICLES = {**LAGRANGIAN, **{quantity.name: quantity for quantity in _PARTICLES}}
+PARTICLES = LAGRANGIAN | {quantity.name: quantity for quantity in _PARTICLES}
 
 
 def timed(quantities: Mapping[str, Quantity]) -> Mapping[str, Quantity]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalembert.errors import SingularMassMatrixError
-from dalembert.systems.energies import Energies
 from dalembert.systems.euler_lagrange import mass_matrix
+
+if TYPE_CHECKING:
+    from dalembert.systems.energies import Energies
 
 # what rounding leaves of a zero, after a few dozen operations on numbers of order one
 ROUNDING = 1e-10

@@ -18,8 +18,7 @@ from dalembert import formulations
 from dalembert.errors import DalembertError
 from dalembert.formulations.parts.passes import transforms
 from dalembert.formulations.registry import INPUTS, shape
-from dalembert.kernels.program.count import Count
-from dalembert.kernels.program.tally import ABSENT, tally
+from dalembert.kernels.program.count import ABSENT, Count, tally
 from dalembert.model import CoupledModel, Joint, Link, Model, build
 from dalembert.model.elements import Elements
 from dalembert.spatial import exp_se3

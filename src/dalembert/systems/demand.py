@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ConstraintError
+from dalembert.linalg.geometry import least_squares, null_space, unit
 from dalembert.model.actuators import Actuation
 from dalembert.systems.dynamics import Dynamics
 
 if TYPE_CHECKING:
-    from dalembert.systems.actuated import Actuated
+    from dalembert.systems.system import System
 
 COUNTS = 1e-6  # of a force beside the largest
-RANK = 1e-9  # of a singular value of the constraints beside the largest
 SAME = 1e-12  # of a limit: what is beyond it by rounding is within it
 
 
@@ -31,7 +31,7 @@ class Demand:
     within: Any = True  # (..., nu) whether the limits of each actuator allow it
 
 
-def demanded(system: Actuated, q: Any, qd: Any, found: tuple[Any, Any], parameters: Any) -> Demand:
+def demanded(system: System, q: Any, qd: Any, found: tuple[Any, Any], parameters: Any) -> Demand:
     """Controls that exert the efforts f, and keep the activations that this needs."""
     f, lam = found
     given = {} if parameters is None else {"parameters": parameters}
@@ -74,11 +74,7 @@ def _inside(values: Any, pair: tuple[float, float]) -> Any:
 
 def permitted(dynamics: Dynamics, q: np.ndarray, t: float = 0.0) -> np.ndarray:
     """Velocities N (nv, m), orthonormal, that the constraints permit: A N = 0."""
-    A = np.asarray(dynamics.at(q, None, t).A, dtype=float)
-    if not len(A):
-        return np.eye(dynamics.nv)
-    _, sizes, Vt = np.linalg.svd(A)
-    return Vt[int((sizes > RANK * sizes.max(initial=0.0)).sum()) :].T
+    return null_space(unit(np.asarray(dynamics.at(q, None, t).A, dtype=float)))
 
 
 def refuse(dynamics: Dynamics, f: np.ndarray, state: tuple[np.ndarray, ...], t: float) -> None:
@@ -106,7 +102,6 @@ def _undriven(dynamics: Dynamics, q: Any, qd: Any, qdd: Any, t: float) -> str:
     tau = here.mass_matrix(q) @ qdd + here.bias(q, qd) - here.generalized_forces(q, qd, t)
     N = permitted(dynamics, q, t)
     B = np.asarray(here.compute("transmission", q=q)) @ N
-    f = np.linalg.lstsq(B.T, N.T @ tau, rcond=1e-9)[0]
-    missing = np.abs(N @ (B.T @ f - N.T @ tau))
+    missing = np.abs(N @ least_squares(B.T, N.T @ tau)[1])
     named = np.flatnonzero(missing >= 0.5 * missing.max(initial=0.0) + COUNTS * np.abs(tau).max())
     return ", ".join(repr(dynamics.velocities[i]) for i in named) or "one of its joints"

@@ -20,7 +20,7 @@ from dalembert.systems.evaluator import Evaluator
 from dalembert.systems.variant import Variant
 
 if TYPE_CHECKING:
-    from dalembert.kernels.program.derivatives import Traceable
+    from dalembert.systems.system import System
 
 _STEP = "delta"  # q moved by integrate(q, delta)
 _INERTIA = "inertia"
@@ -33,13 +33,13 @@ class Slopes:
     """
 
     def __init__(
-        self, system: Evaluator, variant: Variant, mode: str, wrt: Sequence[str] | None = None
+        self, evaluator: Evaluator, variant: Variant, mode: str, wrt: Sequence[str] | None = None
     ) -> None:
-        self.system, self.variant, self.mode = system, variant, mode
-        self.inputs, self.results = system.ports(variant)
+        self.evaluator, self.variant, self.mode = evaluator, variant, mode
+        self.inputs, self.results = evaluator.ports(variant)
         self.wrt = variant.inputs if wrt is None else tuple(wrt)
         known = [port.name for port in self.inputs]
-        known += [_INERTIA] if len(system.dynamics.inertia) else []
+        known += [_INERTIA] if len(evaluator.dynamics.inertia) else []
         for name in self.wrt:
             if name not in known:
                 raise DalembertError(
@@ -58,10 +58,10 @@ class Slopes:
         what = f"{self.mode} of {self.variant.quantity.name}"
         arrays = {name: self._listed(name, arrays, what) for name, arrays in given.items()}
         inputs = arrays.pop("inputs")
-        if self.system.dynamics.parameters:
-            inputs = [*inputs, self.system.parameter_array()]
+        if self.evaluator.dynamics.parameters:
+            inputs = [*inputs, self.evaluator.parameter_array()]
         seeds = [x for listed in arrays.values() for x in listed]
-        return self.system.call(self.kernel, what, [*inputs, *seeds])
+        return self.evaluator.call(self.kernel, what, [*inputs, *seeds])
 
     def _listed(self, name: str, given: Any, what: str) -> list[Any]:
         """One array for each port; a bare array is no list of arrays."""
@@ -71,7 +71,7 @@ class Slopes:
             names = ", ".join(port.name for port in ports)
             got = "one bare array" if bare else f"{len(given)}"
             raise ShapeError(
-                f"{self.system.dynamics.name}: {what} takes {name} as a list of {len(ports)} "
+                f"{self.evaluator.dynamics.name}: {what} takes {name} as a list of {len(ports)} "
                 f"array{'' if len(ports) == 1 else 's'} ({names}), not {got}"
             )
         return list(given)
@@ -81,9 +81,9 @@ class Slopes:
         """The kernel, compiled when first asked for."""
         variant = self.variant
         if variant.quantity.inverts_mass:
-            self.system.dynamics.require_regular()
+            self.evaluator.dynamics.require_regular()
         seeds, outputs = self._ports()
-        return self.system.build(
+        return self.evaluator.build(
             (*variant.key, self.mode, self.wrt),
             self._function(),
             ((*self.inputs, *seeds), outputs),
@@ -106,123 +106,46 @@ class Slopes:
 
     def _tangent(self, name: str) -> tuple[int, ...]:
         if name == "q":
-            return (self.system.dynamics.nv,)
+            return (self.evaluator.dynamics.nv,)
         if name == _INERTIA:
-            return tuple(self.system.dynamics.inertia.shape)
+            return tuple(self.evaluator.dynamics.inertia.shape)
         return next(port.shape for port in self.inputs if port.name == name)
 
     def _function(self) -> Callable[..., Mapping[str, Any]]:
         from dalembert.kernels.program.derivatives import jacobian, jvp, vjp
 
         names = [_STEP if name == "q" else name for name in self.wrt]
+        plain = self.evaluator.traceable(self.variant)
         derive = {
-            "jvp": lambda: jvp(self._plain, names),
-            "vjp": lambda: vjp(self._plain, names),
-            "hvp": lambda: jvp(vjp(self._plain, names), names),
-            "jacobian": lambda: jacobian(self._plain, names[0]),
+            "jvp": lambda: jvp(plain, names),
+            "vjp": lambda: vjp(plain, names),
+            "hvp": lambda: jvp(vjp(plain, names), names),
+            "jacobian": lambda: jacobian(plain, names[0]),
         }[self.mode]()
 
         def at_point(d_q: Any = None, **given: Any) -> Mapping[str, Any]:
             if _STEP in names:
-                given[_STEP] = np.zeros(self.system.dynamics.nv)
+                given[_STEP] = np.zeros(self.evaluator.dynamics.nv)
                 if d_q is not None:
                     given[f"d_{_STEP}"] = d_q
             if _INERTIA in names:
-                given[_INERTIA] = self.system.dynamics.inertia
+                given[_INERTIA] = self.evaluator.dynamics.inertia
             return derive(**given)
 
         return at_point
 
-    @property
-    def _plain(self) -> Traceable:
-        """The formulation itself, as a function of everything that may vary."""
 
-        def function(
-            parameters: Any = None, inertia: Any = None, delta: Any = None, **inputs: Any
-        ) -> dict[str, Any]:
-            seen = self.system.dynamics
-            seen = seen if parameters is None else seen.bind(parameters)
-            seen = seen if inertia is None else seen.with_inertia(inertia)
-            if delta is not None:
-                inputs["q"] = seen.integrate(inputs["q"], delta)
-            return self.variant.outputs(seen.description, **inputs)
-
-        return function
-
-
-class Differentiable(Evaluator):
-    """Derivatives of every quantity; ∂/∂q is in the tangent space, nv numbers whatever nq is."""
-
-    def derivative(
-        self,
-        quantity: str,
-        inputs: Sequence[Any],
-        wrt: str = "q",
-        formulation: str | None = None,
-        **static: str,
-    ) -> Any:
-        """∂quantity/∂wrt (..., *quantity, *wrt): an input, "parameters" or "inertia".
-
-        >>> import dalembert as dl
-        >>> dl.load("planar_2r").derivative("mass_matrix", ([0.0, 0.0],)).shape
-        (2, 2, 2)
-        """
-        slopes = self._slopes(quantity, formulation, static, "jacobian", (wrt,))
-        return slopes(inputs=inputs)
-
-    def jvp(
-        self,
-        quantity: str,
-        inputs: Sequence[Any],
-        directions: Sequence[Any],
-        formulation: str | None = None,
-        **static: str,
-    ) -> Any:
-        """The derivative of a quantity along directions, one per input, those of q (..., nv).
-
-        >>> import dalembert as dl
-        >>> dl.load("pendulum").jvp("potential_energy", ([0.5],), ([2.0],)).round(4)  # 2 m g l sin θ
-        np.float64(9.4063)
-        """
-        slopes = self._slopes(quantity, formulation, static, "jvp")
-        return slopes(inputs=inputs, directions=directions)
-
-    def vjp(
-        self,
-        quantity: str,
-        inputs: Sequence[Any],
-        weights: Sequence[Any],
-        formulation: str | None = None,
-        **static: str,
-    ) -> Any:
-        """Σ weights · ∂outputs/∂input for every input; `weights` has one array per output."""
-        slopes = self._slopes(quantity, formulation, static, "vjp")
-        return slopes(inputs=inputs, weights=weights)
-
-    def hvp(
-        self,
-        quantity: str,
-        inputs: Sequence[Any],
-        weights: Sequence[Any],
-        directions: Sequence[Any],
-        formulation: str | None = None,
-        **static: str,
-    ) -> Any:
-        """Hessian of Σ weights · outputs times `directions`: one array per input."""
-        slopes = self._slopes(quantity, formulation, static, "hvp")
-        return slopes(inputs=inputs, weights=weights, directions=directions)
-
-    def _slopes(
-        self,
-        quantity: str,
-        formulation: str | None,
-        static: Mapping[str, str],
-        mode: str,
-        wrt: tuple[str, ...] | None = None,
-    ) -> Slopes:
-        variant = self._variant(quantity, formulation, static)
-        key = (variant.key, mode, wrt)
-        known = self.__dict__.setdefault("_differentiated", {})
-        if key not in known:
-            known[key] = Slopes(self, variant, mode, wrt)
-        return known[key]
+def slopes(
+    system: System,
+    quantity: str,
+    formulation: str | None,
+    choices: Mapping[str, str],
+    mode: str,
+    wrt: tuple[str, ...] | None = None,
+) -> Slopes:
+    """The derivative of a quantity of a system, made once."""
+    variant = system._variant(quantity, formulation, choices)
+    known = system.__dict__.setdefault("_differentiated", {})
+    if (variant.key, mode, wrt) not in known:
+        known[variant.key, mode, wrt] = Slopes(system.evaluator, variant, mode, wrt)
+    return known[variant.key, mode, wrt]

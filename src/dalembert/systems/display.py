@@ -4,35 +4,19 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
+from dalembert import views
 from dalembert.text import html
+from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
     from dalembert.model import JointInfo, Model
     from dalembert.systems.robot import Robot
-    from dalembert.systems.system import System
 
 FEW = 12  # joints up to which a robot shows itself live: its kernels are compiled in seconds
-
-
-def widget_of(system: System) -> Any:
-    """The system's widget, which lies above."""
-    from dalembert import Widget
-
-    return Widget.of(system)
-
-
-def report_of(system: System, path: str | PathLike[str] | None) -> Path:
-    """The system's page in a file, which is written above."""
-    from dalembert import write_report
-
-    return write_report(system, path)
 
 
 def bundle_of(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -44,7 +28,7 @@ def bundle_of(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     shows = shell is not None and "text/html" in shell.display_formatter.active_types
     if shows and 0 < robot.nv <= FEW and find_spec("anywidget") is not None:
-        live, about = widget_of(robot)._repr_mimebundle_()
+        live, about = views.widget(robot)._repr_mimebundle_()
         return live | found, about
     return found, {}
 

@@ -15,6 +15,7 @@ import numpy as np
 from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.registry import INPUTS, SIZES, Quantity, Size, suggest
 from dalembert.model.actuators import Actuation
+from dalembert.model.parameter import parameter_vector
 from dalembert.systems.held import Held
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Dynamics(Held):
 
     def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
         """Vector of parameter values: the defaults, overridden by `given`."""
-        raise NotImplementedError
+        return parameter_vector(self.name, self.parameters, given)
 
     def require_possible(self, values: np.ndarray) -> None:
         """An error where `values` (..., n_parameters) make a link that cannot be a body."""
@@ -66,7 +67,7 @@ class Dynamics(Held):
 
     def bind(self, values: Any) -> Self:
         """The same with parameters `values` (n_parameters,), numbers or symbols."""
-        raise NotImplementedError
+        return self
 
     def bound(self, given: Mapping[str, float] | np.ndarray | None = None) -> Self:
         """The same with numbers for all parameters: the defaults, overridden by `given`."""
@@ -111,8 +112,11 @@ class Dynamics(Held):
 
     def compute(self, quantity: str, formulation: str | None = None, **inputs: Any) -> Any:
         """Any quantity of the system's catalogue, traceable."""
-        chosen = self.quantity(quantity).formulation(formulation, self.description)
-        return chosen.function(self.description, **inputs)
+        from dalembert.systems.variant import completed
+
+        found = self.quantity(quantity)
+        chosen = found.formulation(formulation, self.description)
+        return chosen.function(self.description, **completed(self, found, inputs))
 
     def shape(self, sizes: tuple[Size, ...]) -> tuple[int, ...]:
         """Numbers for symbolic sizes."""
@@ -123,12 +127,21 @@ class Dynamics(Held):
         made = self.description
         return SIZES[symbol](made) if symbol in SIZES else getattr(made, symbol)
 
+    def default_task(self, frame: str) -> str:
+        """The part of a frame's pose that is meant where nobody says."""
+        return "pose"
+
     def options(self, choice: str) -> tuple[str, ...] | None:
         """The values that a static choice of a quantity may have; None where anything goes."""
         return self.frames if choice == "frame" else None
 
     def require_regular(self) -> None:
         """Raise if M(q) is singular at all of some random postures, in words."""
+
+    @property
+    def has_chart_energy(self) -> bool:
+        """Whether T is more than ½ q̇ᵀM q̇, as in coordinates that move by themselves."""
+        return False
 
     @property
     def gyroscopic(self) -> bool:
@@ -169,6 +182,13 @@ class Dynamics(Held):
     def kinetic_energy(self, q: Any, qd: Any) -> Any:
         """K, joules."""
         return self.compute("kinetic_energy", q=q, qd=qd)
+
+    def kinetic_energy_parts(self, q: Any, qd: Any) -> tuple[Any, Any, Any]:
+        """(T₂, T₁, T₀) of degree 2, 1 and 0 in q̇, joules; T₂ is all but of moving coordinates."""
+        if self.has_chart_energy:
+            return self.compute("kinetic_energy_parts", q=q, qd=qd)
+        T = self.kinetic_energy(q, qd)
+        return T, 0.0 * T, 0.0 * T
 
     def potential_energy(self, q: Any) -> Any:
         """U, joules."""

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.formulations import Quantity
-from dalembert.model.parameter import parameter_vector
 from dalembert.systems import euler_lagrange
 from dalembert.systems.catalogue import LAGRANGIAN, MORE_INPUTS, PARTICLES, timed
+from dalembert.systems.check import require_regular
 from dalembert.systems.dynamics import Dynamics
 
 
@@ -23,10 +23,11 @@ class Symbols:
 
     def __init__(self, energies: Energies) -> None:
         for name, size in energies.sizes.items():
-            setattr(self, name, bridge.symbol(name, size))
-        self.parameters = bridge.symbol("parameters", *energies.function.inputs[2])
-        self.t = bridge.symbol("t")
+            setattr(self, name, tracing.symbol(name, size))
+        self.parameters = tracing.symbol("parameters", *energies.function.inputs[2])
+        self.t = tracing.symbol("t")
         self.linear = np.zeros(energies.nq)
+        self.T1 = self.T0 = np.zeros(())
         found = energies.function(self["q"], self["qd"], self.parameters, self.t)
         for name, value in zip(energies.function.names, found, strict=True):
             setattr(self, name, value)
@@ -43,23 +44,24 @@ class Energies(Dynamics):
     """A system by its energies: ``function`` is (q, qd, parameters, t) → (kinetic, potential, forces).
 
     L = K + aᵀq̇ − U with K quadratic in q̇ and U a function of q and t; a is its output `linear`, and
-    zero where it has none. For particles it also returns positions, masses and applied forces, each
+    zero where it has none. Where the given T has parts T₁ and T₀ of lower degree they are outputs too:
+    then U = V − T₀. For particles it also returns positions, masses and applied forces, each
     (k, d). `parameters` holds the default of every named parameter; `bind` puts numbers (or symbols)
     in, and `at_time` the time at which the system stands, zero by default.
     """
 
     name: str
     coordinates: tuple[str, ...]
-    function: bridge.Function
+    function: tracing.Function
     parameters: Mapping[str, float | None]
     dimension: int = 0
     values: Any = field(default_factory=lambda: np.zeros(0))
     moving: bool = False  # whether L or ψ depends on time
     clock: Any = 0.0
-    derived: dict[Any, bridge.Function] = field(default_factory=dict, repr=False)
+    derived: dict[Any, tracing.Function] = field(default_factory=dict, repr=False)
 
     traced_from: ClassVar = (
-        "dalembert.bridge",
+        "dalembert.tracing",
         "dalembert.linalg",
         "dalembert.formulations",
         "dalembert.systems",
@@ -73,6 +75,10 @@ class Energies(Dynamics):
         return timed(own) if self.moving else own
 
     @property
+    def has_chart_energy(self) -> bool:
+        return "T0" in self.function.names
+
+    @property
     def gyroscopic(self) -> bool:
         return "linear" in self.function.names
 
@@ -82,9 +88,9 @@ class Energies(Dynamics):
         here = self.bind(own.parameters).at_time(own.t)
         pushed = euler_lagrange.chart_force(here, own["q"], own["qd"])
         more = {
-            "G": not bridge.is_zero(euler_lagrange.gyroscopic_matrix(here, own["q"])),
-            "e": self.moving and not bridge.is_zero(pushed),
-            "psi": not bridge.is_zero(own["forces"]),
+            "G": not tracing.is_zero(euler_lagrange.gyroscopic_matrix(here, own["q"])),
+            "e": self.moving and not tracing.is_zero(pushed),
+            "psi": not tracing.is_zero(own["forces"]),
         }
         return ("M", "C", "g", *(key for key, there in more.items() if there))
 
@@ -104,8 +110,6 @@ class Energies(Dynamics):
 
     def require_regular(self) -> None:
         """Raise if M(q) is singular at every one of some random states."""
-        from dalembert.systems.check import require_regular
-
         require_regular(self)
 
     @property
@@ -131,17 +135,13 @@ class Energies(Dynamics):
         """These energies with parameters `values` (n_parameters,), floats or symbols."""
         return replace(self, values=values, parameters={})
 
-    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
-        """Vector of parameter values: the defaults, overridden by `given`."""
-        return parameter_vector(self.name, self.parameters, given)
-
     def evaluate(self, formula: Formula, **inputs: Any) -> Any:
         """The formula at these inputs, an array; of symbols if any is symbolic."""
         key = (formula, *inputs)
         if key not in self.derived:
             symbols = Symbols(self)
             arguments = [*(symbols[name] for name in inputs), symbols.parameters, symbols.t]
-            self.derived[key] = bridge.Function(arguments, [formula(symbols)])
+            self.derived[key] = tracing.Function(arguments, [formula(symbols)])
         return self.derived[key](*inputs.values(), self.values, self.clock)[0]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -10,23 +10,23 @@ import numpy as np
 import sympy
 
 from dalembert.errors import ConstraintError, EquationError, FormulationError
-from dalembert.kernels.program.program import Op
 from dalembert.symbolic.lettered import SOURCES, Lettered, quantity_key
 from dalembert.symbolic.writing import write_equations
 from dalembert.systems.variant import Variant
+from dalembert.tracing.program import Op
 
 # operations of friction that depends on the sign of a velocity
 JUMPS = (Op.LT, Op.LE, Op.EQ, Op.NE, Op.NOT, Op.SELECT0)
 
 if TYPE_CHECKING:
-    from dalembert.kernels.program.program import Program
     from dalembert.symbolic.equations import Equations
     from dalembert.systems.dynamics import Dynamics
-    from dalembert.systems.evaluator import Evaluator
+    from dalembert.systems.system import System
+    from dalembert.tracing.program import Program
 
 
 def equations_of(
-    subject: Evaluator,
+    subject: System,
     quantities: Sequence[str] | None = None,
     coordinates: Sequence[str] | None = None,
     **options: Any,
@@ -40,7 +40,7 @@ def equations_of(
 
 
 def system_of(
-    subject: Evaluator, keys: Iterable[str] = SOURCES, coordinates: Sequence[str] | None = None
+    subject: System, keys: Iterable[str] = SOURCES, coordinates: Sequence[str] | None = None
 ) -> Lettered:
     """Programs and symbols of a robot or system, for the quantities of these short names."""
     needed = dict.fromkeys(["mass_matrix", *(SOURCES[key] for key in keys)])
@@ -63,7 +63,7 @@ def system_of(
     )
 
 
-def _program(subject: Evaluator, name: str) -> Program:
+def _program(subject: System, name: str) -> Program:
     """The program of a quantity that reads best.
 
     Symbols differentiate best automatically, and the books write M with differentiated centers:
@@ -74,7 +74,7 @@ def _program(subject: Evaluator, name: str) -> Program:
         if name in seen.in_letters:
             found = seen.in_letters[name]
             given = ("t",) if seen.moving else ()
-            return subject._program(Variant(found, found.formulations[0], (), given))
+            return subject.evaluator.program(Variant(found, found.formulations[0], (), given))
         if seen.catalogue and name not in seen.catalogue:
             raise EquationError(
                 f"{seen.name} has no {name.replace('_', ' ')}: that is for systems under constraints, "

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.formulations.forward.implicit import implicit
 from dalembert.linalg.cholesky import cholesky_solve
 from dalembert.linalg.ldl import ldl
@@ -24,11 +24,23 @@ if TYPE_CHECKING:
 
 
 def _kinetic(s: Symbols) -> Any:
+    return s["kinetic"] + s["T1"] + s["T0"]
+
+
+def _quadratic(s: Symbols) -> Any:
     return s["kinetic"]
 
 
+def _linear(s: Symbols) -> Any:
+    return s["T1"]
+
+
+def _at_rest(s: Symbols) -> Any:
+    return s["T0"]
+
+
 def _potential(s: Symbols) -> Any:
-    return s["potential"]
+    return s["potential"] + s["T0"]
 
 
 def _forces(s: Symbols) -> Any:
@@ -36,42 +48,42 @@ def _forces(s: Symbols) -> Any:
 
 
 def _mass_matrix(s: Symbols) -> Any:
-    M = bridge.hessian(s["kinetic"], s["qd"])
+    M = tracing.hessian(s["kinetic"], s["qd"])
     # K is quadratic, so M is the same at every q̇ even where its expression mentions q̇
-    return bridge.at([M], [s["qd"]], [np.ones(s["qd"].shape)])[0]
+    return tracing.at([M], [s["qd"]], [np.ones(s["qd"].shape)])[0]
 
 
 def _momentum(s: Symbols) -> Any:
-    return bridge.gradient(s["kinetic"], s["qd"]) + s["linear"]
+    return tracing.gradient(s["kinetic"], s["qd"]) + s["linear"]
 
 
 def _potential_slope(s: Symbols) -> Any:
-    return bridge.gradient(s["potential"], s["q"])
+    return tracing.gradient(s["potential"], s["q"])
 
 
 def _bias(s: Symbols) -> Any:
     # d/dt ∂L/∂q̇ at q̈ = 0, less ∂L/∂q
-    carried = bridge.directional(_momentum(s), s["q"], s["qd"]) + _chart_force(s)
+    carried = tracing.directional(_momentum(s), s["q"], s["qd"]) + _chart_force(s)
     moving = s["kinetic"] + s["linear"] @ s["qd"]
-    return carried - bridge.gradient(moving, s["q"]) + _potential_slope(s)
+    return carried - tracing.gradient(moving, s["q"]) + _potential_slope(s)
 
 
 def _gyroscopic_matrix(s: Symbols) -> Any:
-    slopes = bridge.jacobian(s["linear"], s["q"])
+    slopes = tracing.jacobian(s["linear"], s["q"])
     return slopes - slopes.T
 
 
 def _chart_force(s: Symbols) -> Any:
-    return bridge.jacobian(_momentum(s), s["t"])
+    return tracing.jacobian(_momentum(s), s["t"])
 
 
 def _chart_power(s: Symbols) -> Any:
-    return bridge.jacobian(s["potential"] - s["kinetic"] - s["linear"] @ s["qd"], s["t"])
+    return tracing.jacobian(s["potential"] - s["kinetic"] - s["linear"] @ s["qd"], s["t"])
 
 
 def _mass_slopes(s: Symbols) -> Any:
     """∂M_ij/∂q_k (n, n, n)."""
-    return bridge.jacobian(_mass_matrix(s), s["q"])
+    return tracing.jacobian(_mass_matrix(s), s["q"])
 
 
 def _residual(s: Symbols) -> Any:
@@ -79,11 +91,11 @@ def _residual(s: Symbols) -> Any:
 
 
 def _residual_by_position(s: Symbols) -> Any:
-    return bridge.jacobian(_residual(s), s["q"])
+    return tracing.jacobian(_residual(s), s["q"])
 
 
 def _residual_by_velocity(s: Symbols) -> Any:
-    return bridge.jacobian(_residual(s), s["qd"])
+    return tracing.jacobian(_residual(s), s["qd"])
 
 
 def mass_matrix(energies: Energies, q: Any) -> Any:
@@ -109,7 +121,7 @@ def coriolis_matrix(energies: Energies, q: Any, qd: Any) -> Any:
 
 def bias_by_christoffel(energies: Energies, q: Any, qd: Any) -> Any:
     """h (n,) = C(q, q̇) q̇ + N(q), and G q̇ + e of a gyroscopic or moving system."""
-    h = coriolis_matrix(energies, q, qd) @ qd + potential_slope(energies, q)
+    h = coriolis_matrix(energies, q, qd) @ qd + gravity_torque(energies, q)
     if energies.gyroscopic or energies.moving:
         h = h + gyroscopic_matrix(energies, q) @ qd + chart_force(energies, q, qd)
     return h
@@ -130,7 +142,7 @@ def chart_power(energies: Energies, q: Any, qd: Any) -> Any:
     return energies.evaluate(_chart_power, q=q, qd=qd)
 
 
-def potential_slope(energies: Energies, q: Any) -> Any:
+def gravity_torque(energies: Energies, q: Any) -> Any:
     """N (n,) = ∂U/∂q."""
     return energies.evaluate(_potential_slope, q=q)
 
@@ -189,12 +201,20 @@ def forward_dynamics_derivatives(energies: Energies, q: Any, qd: Any, tau: Any) 
 
 
 def kinetic_energy(energies: Energies, q: Any, qd: Any) -> Any:
-    """K = ½ q̇ᵀM q̇, joules."""
+    """T = T₂ + T₁ + T₀, joules."""
     return energies.evaluate(_kinetic, q=q, qd=qd)
 
 
+def kinetic_energy_parts(energies: Energies, q: Any, qd: Any) -> tuple[Any, Any, Any]:
+    """(T₂, T₁, T₀): ½ q̇ᵀM q̇, linear in q̇, and without q̇, joules."""
+    state = {"q": q, "qd": qd}
+    parts = (_quadratic, _linear, _at_rest)
+    T2, T1, T0 = (energies.evaluate(part, **state) for part in parts)
+    return T2, T1, T0
+
+
 def potential_energy(energies: Energies, q: Any) -> Any:
-    """U, less what K has without velocities, joules."""
+    """V at q̇ = 0, joules."""
     return energies.evaluate(_potential, q=q)
 
 

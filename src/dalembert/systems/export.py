@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from dalembert.text import file_name
 
 if TYPE_CHECKING:
     from dalembert.kernels import Program
+    from dalembert.systems.dynamics import Dynamics
     from dalembert.systems.system import System
 
 TARGETS = ("c", "cuda", "wasm", "casadi")
@@ -45,19 +46,52 @@ UNITS = {
 
 
 def source_text(
-    owner: str, variant: Variant, program: Program, target: str, dtype: str, layout: str
+    dynamics: Dynamics, variant: Variant, program: Program, target: str, dtype: str, layout: str
 ) -> Any:
     """The program of a variant as C, its header or CUDA, with what it is on top."""
     from dalembert.kernels.source import source
 
-    quantity, way = variant.quantity, variant.formulation
+    owner, quantity, way = dynamics.name, variant.quantity, variant.formulation
     about = [
         f"{quantity.name} of {owner}: {quantity.summary}",
         f"Formulation {way.name} ({way.citation}).",
         "SI units and radians; twists and wrenches are (linear, angular).",
+        *_entries(dynamics, variant),
     ]
     name = f"dalembert_{owner}_{quantity.name}"
     return source(program, target, name, dtype, layout, about, UNITS)
+
+
+def _entries(dynamics: Dynamics, variant: Variant) -> list[str]:
+    """Names and units of the entries of its arrays, in order."""
+    shapes = [dynamics.inputs[name] for name in variant.inputs]
+    sizes = {size for shape in (*shapes, *variant.quantity.outputs.values()) for size in shape}
+    lines: list[str] = []
+
+    def table(title: str, rows: Iterable[tuple[str, ...]]) -> None:
+        numbered = [
+            f"  [{k}] {', '.join(word for word in row if word)}" for k, row in enumerate(rows)
+        ]
+        lines.extend([title, *numbered] if numbered else [])
+
+    if "nq" in sizes:
+        table("Entries of q:", zip(dynamics.coordinates, dynamics.units("q"), strict=True))
+    if "nv" in sizes:
+        units = (dynamics.units(name) for name in ("qd", "qdd", "tau"))
+        table("Entries of qd, qdd, tau:", zip(dynamics.velocities, *units, strict=True))
+    if "nu" in sizes:
+        actuators = dynamics.driven_by.actuators
+        table("Entries of u, by actuator:", ((each.name,) for each in actuators))
+    if "lam" in (*variant.inputs, *variant.quantity.outputs):
+        table("Entries of lam:", zip(dynamics.row_names, dynamics.row_units, strict=False))
+    table(
+        "Entries of parameters, SI units:",
+        (
+            (name, "no default" if value is None else f"default {value:.17g}")
+            for name, value in dynamics.parameters.items()
+        ),
+    )
+    return lines
 
 
 def export(

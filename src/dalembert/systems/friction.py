@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import SettingError
 from dalembert.systems.lightest import Lightest, mobilities, mobility
+from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Dynamics

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import ModelError
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
 from dalembert.systems.check import RELATIVE_INERTIA, least_inertia, singular
@@ -16,11 +16,10 @@ from dalembert.systems.evaluator import Parameters
 from dalembert.systems.on_symbols import is_symbols
 from dalembert.systems.settled import settled
 from dalembert.systems.system import System
-from dalembert.systems.timed import TimedSystem
 from dalembert.systems.variant import Variant
 
 
-class Lagrangian(TimedSystem):
+class Lagrangian(System):
     """A system with M(q) q̈ + C(q, q̇) q̇ + N(q) = τ + ψ, from its energies (000 p.8; 002).
 
     `q` are SymPy symbols, functions of time (`dynamicsymbols`) or CasADi SX symbols; `qd` their
@@ -32,8 +31,9 @@ class Lagrangian(TimedSystem):
 
     L = K − U may have parts linear in q̇ (magnetic, gyroscopic) and parts without q̇ in K (rotating
     coordinates), and may depend on `time`, a symbol (functions of time have theirs): the equations
-    are then M q̈ + C q̇ + G q̇ + N + e = τ + ψ, and methods take `t`, zero by default. A part of K
-    without velocities is counted with −U, so that K = ½ q̇ᵀM q̇ and K + U is Jacobi's energy.
+    are then M q̈ + C q̇ + G q̇ + N + e = τ + ψ, and methods take `t`, zero by default. `kinetic_energy`
+    and `potential_energy` are the energies that were given; `kinetic_energy_parts` are T₂ = ½ q̇ᵀM q̇, T₁
+    and T₀, and N = ∂(V − T₀)/∂q. Magnetic terms belong to the potential: they do no work.
 
     >>> import sympy
     >>> from sympy.physics.mechanics import dynamicsymbols
@@ -68,10 +68,7 @@ class Lagrangian(TimedSystem):
             "potential": letters.read(potential, "the potential energy"),
             "forces": _generalized(letters, forces),
         }
-        self._start(described(name, letters, parts))
-
-    def _start(self, energies: Energies) -> None:
-        System.__init__(self, settled(energies))
+        super().__init__(settled(described(name, letters, parts)))
 
     def integrate(self, q: Any, step: Any) -> Any:
         """q + step (..., nq)."""
@@ -94,35 +91,25 @@ class Lagrangian(TimedSystem):
 
     # dynamics
 
-    def inverse_dynamics(
-        self,
-        q: Any,
-        qd: Any,
-        qdd: Any,
-        formulation: str | None = None,
-        parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
-    ) -> Any:
-        """τ (..., nv) = d/dt ∂L/∂q̇ − ∂L/∂q − ψ."""
-        return self._evaluate("inverse_dynamics", (q, qd, qdd), formulation, parameters, out, t=t)
-
     def forward_dynamics(
         self,
         q: Any,
         qd: Any,
         tau: Any,
+        tip_wrench: Any = None,
         formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
         parameters: Parameters = None,
         out: Any = None,
         t: Any = None,
     ) -> Any:
         """q̈ (..., nv) with M q̈ + C q̇ + N = τ + ψ; a state where M is singular is an error."""
-        given = {} if t is None else {"t": t}
-        variant = self._variant("forward_dynamics", formulation, given)
+        given = {"tip_wrench": tip_wrench, "base_twist": base_twist, "t": t}
+        given |= {"base_acceleration": base_acceleration, "parameters": parameters, "out": out}
         # where M is singular the kernel divides by zero; that is said below, in words
         with np.errstate(all="ignore"):
-            found = self._result(variant, (q, qd, tau, *given.values()), parameters, out)
+            found = self.evaluate("forward_dynamics", q, qd, tau, formulation=formulation, **given)
         if not is_symbols(found) and not np.isfinite(found).all():
             self._explain(found, q, parameters, t)
         return found
@@ -147,30 +134,6 @@ class Lagrangian(TimedSystem):
                 where = f" at q = {postures[index]}"
                 raise singular(self.description, inertia, direction, where)
 
-    def bias(
-        self,
-        q: Any,
-        qd: Any,
-        formulation: str | None = None,
-        parameters: Parameters = None,
-        out: Any = None,
-        t: Any = None,
-    ) -> Any:
-        """h (..., nv) = C q̇ + N, and G q̇ + e where L is linear in q̇ or depends on time; no ψ."""
-        return self._evaluate("bias", (q, qd), formulation, parameters, out, t=t)
-
-    def christoffel(
-        self, q: Any, parameters: Parameters = None, out: Any = None, t: Any = None
-    ) -> Any:
-        """Γ_ijk (..., nv, nv, nv), i the row (000 p.23)."""
-        return self._evaluate("christoffel", (q,), None, parameters, out, t=t)
-
-    def coriolis_matrix(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
-    ) -> Any:
-        """C (..., nv, nv), for which Ṁ − 2C is skew (000 p.24)."""
-        return self._evaluate("coriolis_matrix", (q, qd), None, parameters, out, t=t)
-
     def gyroscopic_matrix(
         self, q: Any, parameters: Parameters = None, out: Any = None, t: Any = None
     ) -> Any:
@@ -183,13 +146,7 @@ class Lagrangian(TimedSystem):
         """e (..., nv) = ∂(M q̇ + a)/∂t, what coordinates that move by themselves add to the bias."""
         return self._evaluate("chart_force", (q, qd), None, parameters, out, t=t)
 
-    # energies, momenta, derivatives
-
-    def generalized_momentum(
-        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
-    ) -> Any:
-        """p (..., nv) = ∂L/∂q̇ = M q̇, and a where L has a part aᵀq̇."""
-        return self._evaluate("generalized_momentum", (q, qd), None, parameters, out, t=t)
+    # derivatives
 
     def inverse_dynamics_derivatives(
         self, q: Any, qd: Any, qdd: Any, parameters: Parameters = None, t: Any = None
@@ -210,8 +167,8 @@ def described(
     name: str, letters: Alphabet, parts: Mapping[str, Any], dimension: int = 0
 ) -> Energies:
     """The description of a system from its expressions in our symbols."""
-    function = bridge.Function([letters.q, letters.qd, letters.p, letters.t], parts)
-    moving = any(bridge.depends_on(part, letters.t) for part in parts.values())
+    function = tracing.Function([letters.q, letters.qd, letters.p, letters.t], parts)
+    moving = any(tracing.depends_on(part, letters.t) for part in parts.values())
     named = (name, letters.names, function, letters.parameters, dimension)
     return Energies(*named, moving=moving)
 
@@ -231,7 +188,7 @@ def _generalized(letters: Alphabet, forces: Any) -> Any:
     if len(listed) != n:
         raise ModelError(f"forces has {len(listed)} entries for {n} coordinates")
     named = zip(letters.names, listed, strict=True)
-    return bridge.flat(letters.read(f, f"the force on {x}", smooth=False) for x, f in named)
+    return tracing.flat(letters.read(f, f"the force on {x}", smooth=False) for x, f in named)
 
 
 def _coordinate(letters: Alphabet, key: Any) -> str:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import CompileError, SettingError, ShapeError
 from dalembert.kernels.program.trace import trace
 from dalembert.systems.identity import function_digest
@@ -80,8 +80,8 @@ def asked(
     controller: Controller, t: Any, q: Any, qd: Any, z: Any, constants: Mapping[str, Any]
 ) -> Any:
     """What the law returns; it gets copies, so that the state stays the run's own."""
-    own = {name: bridge.copied(value) for name, value in constants.items()}
-    return controller.law(t, bridge.copied(q), bridge.copied(qd), bridge.copied(z), own)
+    own = {name: tracing.copied(value) for name, value in constants.items()}
+    return controller.law(t, tracing.copied(q), tracing.copied(qd), tracing.copied(z), own)
 
 
 def answer(

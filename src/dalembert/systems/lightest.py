@@ -6,7 +6,6 @@ of the joints, and parameters at their defaults choose among them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -50,12 +49,12 @@ def mobilities(system: System, parameters: np.ndarray | None = None) -> np.ndarr
     known = system.__dict__.setdefault("_light", {})
     if parameters is None and "defaults" in known:
         return known["defaults"]
-    light, given = lightest(system), {} if parameters is None else {"parameters": parameters}
+    light = lightest(system)
     batch = () if parameters is None else parameters.shape[:-1]
     found = np.empty((*batch, system.nv))
     for k, q in enumerate(light.postures):
         mine = light.own == k
-        found[..., mine] = _diagonal(system.mass_matrix(q, **given))[..., mine]
+        found[..., mine] = _diagonal(system.mass_matrix(q, parameters=parameters))[..., mine]
     if parameters is None:
         known["defaults"] = found
     return found
@@ -71,7 +70,7 @@ def _chosen(system: System) -> Lightest:
     seen = system.dynamics
     count = max(4, min(POSTURES, ENTRIES // seen.nv**2))
     q = _spread(seen, count)
-    found = _diagonal(system.mass_matrix(q, **_defaults(seen)))
+    found = _diagonal(system.mass_matrix(q, parameters=_defaults(seen)))
     usual = np.median(found, axis=0)
     best = np.where(found <= LIGHTER * usual, found, 0.0).argmax(axis=0)
     rows, own = np.unique(best, return_inverse=True)
@@ -87,12 +86,11 @@ def _spread(seen: Dynamics, count: int) -> np.ndarray:
     return np.stack([np.asarray(seen.integrate(rest, step)) for step in steps])
 
 
-def _defaults(seen: Dynamics) -> Mapping[str, np.ndarray]:
+def _defaults(seen: Dynamics) -> np.ndarray | None:
     """Values of parameters that choose the postures: one, where there is no default."""
     if None not in seen.parameters.values():
-        return {}
-    values = [1.0 if value is None else value for value in seen.parameters.values()]
-    return {"parameters": np.array(values)}
+        return None
+    return np.array([1.0 if value is None else value for value in seen.parameters.values()])
 
 
 def _diagonal(M: np.ndarray) -> np.ndarray:

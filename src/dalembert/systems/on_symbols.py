@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import ShapeError
 from dalembert.kernels import Port, Program
 
@@ -15,21 +15,21 @@ from dalembert.kernels import Port, Program
 def as_arrays(arguments: Sequence[Any]) -> list[Any] | None:
     """The arguments with lists of CasADi's symbols as arrays; None where there are no symbols."""
     found = [_array(x) for x in arguments]
-    return found if any(map(bridge.is_symbolic, found)) else None
+    return found if any(map(tracing.is_symbolic, found)) else None
 
 
 def _array(x: Any) -> Any:
     items = _items(x)
-    if not any(bridge.is_symbolic(item) for item in items):
+    if not any(tracing.is_symbolic(item) for item in items):
         return x
-    return bridge.flat(items)
+    return tracing.flat(items)
 
 
 def _items(x: Any) -> list[Any]:
     if isinstance(x, list | tuple):
-        return [bridge.adopted(item) for item in x]
+        return [tracing.adopted(item) for item in x]
     if isinstance(x, np.ndarray) and x.dtype == object:
-        return [bridge.adopted(item) for item in x.ravel()]
+        return [tracing.adopted(item) for item in x.ravel()]
     return []
 
 
@@ -42,9 +42,9 @@ def is_symbols(x: Any) -> bool:
     So are the arrays of frameworks that trace, and those of dask and xarray: nobody knows their
     numbers yet, or they were looked at chunk by chunk.
     """
-    if isinstance(x, np.ndarray | float):
+    if type(x) in (np.ndarray, float):
         return False
-    return bridge.is_symbolic(x) or _is_sympy(x) or _module(x) in _UNSEEN
+    return tracing.is_symbolic(x) or _is_sympy(x) or _module(x) in _UNSEEN
 
 
 def _module(x: Any) -> str:

@@ -5,7 +5,7 @@ operations again, so second order is doing it twice. Every input varies by its e
 stored, a quaternion by its four numbers; `System.jvp` and `System.vjp` vary q in its tangent space
 instead, which is the same where nq = nv. They are by algorithmic differentiation: of the simplified
 program, or, where equations are solved (forward dynamics, closed chains), of those equations, with
-one more solution by the factors at hand (`bridge.solution`). A vjp of inverse or forward dynamics has
+one more solution by the factors at hand (`tracing.solution`). A vjp of inverse or forward dynamics has
 1.7 to 2.4 times the instructions of the quantity, fewer than the dense analytical slopes that it
 would be a product with.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,11 @@ from dalembert.forking import llvm_lock
 from dalembert.kernels import Kernel, Port, Program
 from dalembert.kernels.program.derivatives import jvp, vjp
 from dalembert.systems.by_tree import is_separable
-from dalembert.systems.evaluator import Evaluator, traced
+from dalembert.systems.evaluator import traced
 from dalembert.systems.variant import Variant
+
+if TYPE_CHECKING:
+    from dalembert.systems.system import System
 
 Step = tuple[str, tuple[int, ...]]  # ("jvp" or "vjp", the inputs that vary)
 
@@ -45,7 +48,7 @@ class Root:
 class Operation:
     """A quantity of a system, or derivatives of one, as a function of arrays."""
 
-    system: Evaluator
+    system: System
     root: Root
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
@@ -97,10 +100,12 @@ class Operation:
             if self.parent is None:
                 return root.kernel()
             inverts = root.variant is None or root.variant.quantity.inverts_mass
-            if inverts and self.label not in self.system._kernels:
+            if inverts and self.label not in self.system.evaluator.kernels:
                 self.system.dynamics.require_regular()
             name = f"{root.name}_{self.steps[-1][0]}"
-            return self.system.build(self.label, self._function(), self._ports, name, self.name)
+            return self.system.evaluator.build(
+                self.label, self._function(), self._ports, name, self.name
+            )
 
     @property
     def program(self) -> Program:
@@ -163,40 +168,41 @@ def _named(ports: tuple[Port, ...], arrays: Sequence[Any]) -> dict[str, Any]:
 
 def _replay(program: Program, arrays: Sequence[Any]) -> dict[str, Any]:
     """A program once more, on symbols."""
-    from dalembert.kernels.program.to_casadi import replay
+    from dalembert.kernels.program.trace import replay
 
     return replay(program, _named(program.inputs, arrays))
 
 
-def operation(system: Evaluator, variant: Variant) -> Operation:
+def operation(system: System, variant: Variant) -> Operation:
     """A quantity as an operation, the named parameters being its last input."""
     known = system.__dict__.setdefault("_operations", {})
     if variant.key not in known:
-        kernel, program = partial(system._kernel, variant), partial(system._program, variant)
-        function = system._traceable(variant)
+        evaluator = system.evaluator
+        kernel, program = partial(evaluator.kernel, variant), partial(evaluator.program, variant)
+        function = evaluator.traceable(variant)
         if is_separable(system.dynamics, variant):  # traced tree by tree, not as a whole
             function = lambda **x: _replay(program(), list(x.values()))  # noqa: E731
         root = Root(variant.quantity.name, variant.key, kernel, program, function, variant)
-        known[variant.key] = Operation(system, root, *system.ports(variant))
+        known[variant.key] = Operation(system, root, *evaluator.ports(variant))
     return known[variant.key]
 
 
-def with_inertia(system: Evaluator, variant: Variant) -> Operation:
+def with_inertia(system: System, variant: Variant) -> Operation:
     """The same with the inertias θ as one more input, before the named parameters."""
     known = system.__dict__.setdefault("_operations", {})
     key = (*variant.key, "inertia")
     if key not in known:
-        inputs, outputs = system.ports(variant)
+        inputs, outputs = system.evaluator.ports(variant)
         theta = Port("inertia", tuple(np.shape(system.dynamics.inertia)))
         at = len(variant.inputs)
         ports = ((*inputs[:at], theta, *inputs[at:]), outputs)
         doc = f"{variant.quantity.summary}, of any inertias"
-        known[key] = own_operation(system, key, system._traceable(variant), ports, doc)
+        known[key] = own_operation(system, key, system.evaluator.traceable(variant), ports, doc)
     return known[key]
 
 
 def own_operation(
-    system: Evaluator,
+    system: System,
     key: tuple[Any, ...],
     function: Callable[..., Mapping[str, Any]],
     ports: tuple[tuple[Port, ...], tuple[Port, ...]],
@@ -206,9 +212,9 @@ def own_operation(
     name = str(key[0])
 
     def kernel() -> Kernel:
-        if key not in system._kernels:
+        if key not in system.evaluator.kernels:
             system.dynamics.require_regular()
-        return system.build(key, function, ports, name, doc)
+        return system.evaluator.build(key, function, ports, name, doc)
 
     root = Root(name, key, kernel, lambda: traced(function, ports[0], name), function)
     return Operation(system, root, *ports)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dalembert import bridge
+from dalembert import tracing
 
 if TYPE_CHECKING:
     from dalembert.systems.energies import Energies, Symbols
@@ -19,13 +19,13 @@ def _positions(s: Symbols) -> Any:
 
 def _velocities(s: Symbols) -> Any:
     r = s["positions"]
-    return bridge.directional(r, s["q"], s["qd"]) + bridge.jacobian(r, s["t"])
+    return tracing.directional(r, s["q"], s["qd"]) + tracing.jacobian(r, s["t"])
 
 
 def _accelerations(s: Symbols) -> Any:
     v = _velocities(s)
-    carried = bridge.directional(v, s["q"], s["qd"]) + bridge.jacobian(v, s["t"])
-    return carried + bridge.directional(v, s["qd"], s["qdd"])
+    carried = tracing.directional(v, s["q"], s["qd"]) + tracing.jacobian(v, s["t"])
+    return carried + tracing.directional(v, s["qd"], s["qdd"])
 
 
 def _applied(s: Symbols) -> Any:
@@ -33,14 +33,14 @@ def _applied(s: Symbols) -> Any:
 
 
 def _displacements(s: Symbols) -> Any:
-    return bridge.directional(s["positions"], s["q"], s["dq"])
+    return tracing.directional(s["positions"], s["q"], s["dq"])
 
 
 def _dalembert(s: Symbols) -> Any:
     lost = s["applied"] - s["masses"] * _accelerations(s)
-    work = bridge.transposed(s["positions"], s["q"], lost)
+    work = tracing.transposed(s["positions"], s["q"], lost)
     # a potential besides gravity's (springs) acts on the coordinates themselves
-    return work - bridge.gradient(s["stored"], s["q"])
+    return work - tracing.gradient(s["stored"], s["q"])
 
 
 def positions(points: Energies, q: Any) -> Any:

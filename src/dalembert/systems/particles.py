@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import InertiaError, ModelError
 from dalembert.systems.alphabet import Alphabet, alphabet, entries
 from dalembert.systems.evaluator import Parameters
 from dalembert.systems.lagrangian import Lagrangian, described
+from dalembert.systems.settled import settled
+from dalembert.systems.system import System
 
 
 class Particles(Lagrangian):
@@ -52,7 +54,7 @@ class Particles(Lagrangian):
         every = [*weights, *fall, potential, *(x for row in (*points, *pushes) for x in row)]
         letters = alphabet(q, qd, parameters, names, every, velocities_needed=False, time=time)
         parts = _parts(letters, weights, points, pushes, fall, potential)
-        self._start(described(name, letters, parts, dimension))
+        System.__init__(self, settled(described(name, letters, parts, dimension)))
 
     def positions(
         self, q: Any, parameters: Parameters = None, out: Any = None, t: Any = None
@@ -140,23 +142,23 @@ def _parts(
             for i, row in enumerate(rows, 1)
             for x in row
         ]
-        return bridge.flat(read).reshape(len(rows), len(fall))
+        return tracing.flat(read).reshape(len(rows), len(fall))
 
     m = table([[mass] * len(fall) for mass in masses], "the mass")
-    for i, mass in enumerate(map(bridge.constant, m[:, 0]), 1):
+    for i, mass in enumerate(map(tracing.constant, m[:, 0]), 1):
         if mass is not None and mass < 0.0:
             raise InertiaError(f"the mass of particle {i} is {float(mass)} kg; give a positive one")
     r, f = table(points, "the position"), table(pushes, "the force", smooth=False)
     for what, value in (("position", r), ("mass", m)):
-        if bridge.depends_on(value, letters.qd):
+        if tracing.depends_on(value, letters.qd):
             raise ModelError(f"a {what} depends on velocities; give it as a function of q alone")
-    weight = m * bridge.flat(letters.read(g, "gravity") for g in fall)
+    weight = m * tracing.flat(letters.read(g, "gravity") for g in fall)
     stored = letters.read(potential, "the potential energy")
-    v = bridge.directional(r, letters.q, letters.qd) + bridge.jacobian(r, letters.t)
+    v = tracing.directional(r, letters.q, letters.qd) + tracing.jacobian(r, letters.t)
     return {
         "kinetic": 0.5 * ((m * v).ravel() @ v.ravel()),
         "potential": stored - weight.ravel() @ r.ravel(),
-        "forces": bridge.transposed(r, letters.q, f),
+        "forces": tracing.transposed(r, letters.q, f),
         "positions": r,
         "masses": m,
         "applied": weight + f,

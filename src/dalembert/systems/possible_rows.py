@@ -28,7 +28,7 @@ def require_possible_rows(model: Any, values: np.ndarray) -> None:
 
 
 def _numbers(model: Any, rows: np.ndarray) -> Any:
-    from dalembert.kernels.program.interpret import interpret
+    from dalembert.tracing.interpret import interpret
 
     with np.errstate(all="ignore"):
         found = interpret(_program(model), rows)

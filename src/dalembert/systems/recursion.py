@@ -13,24 +13,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import FormulationError, ShapeError
-from dalembert.formulations.parts.record import Recorder, Term
+from dalembert.formulations.coupled import expanded
+from dalembert.formulations.parts.elements import outer_wrenches
+from dalembert.formulations.parts.link_frames import Link
+from dalembert.formulations.parts.record import Recorder, Term, stacked
+from dalembert.formulations.parts.wrenches import link_frames, relieved
 from dalembert.kernels import Port
+from dalembert.model import Model
+from dalembert.spatial.arrays import Vector
+from dalembert.spatial.placement import IDENTITY
 from dalembert.systems.evaluator import Parameters, traced
 from dalembert.systems.recursion_table import Recursion
+from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
     from dalembert.kernels import Program
     from dalembert.systems.dynamics import Dynamics
-    from dalembert.systems.evaluator import Evaluator
+    from dalembert.systems.system import System
     from dalembert.systems.variant import Variant
 
 
 class Recorded:
     """Inverse dynamics of a robot by one formulation, with all that it computes on its way."""
 
-    def __init__(self, robot: Evaluator, formulation: str | None, choices: Mapping[str, Any]):
+    def __init__(self, robot: System, formulation: str | None, choices: Mapping[str, Any]):
         self.robot = robot
         self.links = tuple(body.name for body in robot.description.bodies)
         self.variant: Variant = robot._variant("inverse_dynamics", formulation, choices)
@@ -50,7 +57,7 @@ class Recorded:
     @property
     def ports(self) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
         """Inputs, and for every term (links, *shape); the torques last."""
-        inputs, torques = self.robot.ports(self.variant)
+        inputs, torques = self.robot.evaluator.ports(self.variant)
         count = len(self.links)
         noted = tuple(Port(term.name, (count, *term.shape)) for term in self.terms)
         return inputs, (*noted, *torques)
@@ -66,16 +73,20 @@ class Recorded:
 
     def _run(self, seen: Dynamics, parameters: Any = None, **inputs: Any) -> dict[str, Any]:
         seen = seen if parameters is None else seen.bind(parameters)
-        record = Recorder(len(self.links))
-        static = dict(self.variant.static)
-        tau = self.variant.formulation.function(seen.description, **inputs, **static, record=record)
-        noted = {term.name: record.stacked(term.name, term.shape) for term in self.terms}
+        model, record, static = seen.description, Recorder(), dict(self.variant.static)
+        tau = self.variant.formulation.function(model, **inputs, **static, record=record)
+        state = expanded(model, {"q": inputs["q"], "qd": inputs["qd"]})
+        found = links(model.tree, record, **state)
+        noted = {
+            term.name: stacked([term.seen(x, x.own[term.name]) for x in found], term.shape)
+            for term in self.terms
+        }
         return {**noted, "tau": tau}
 
     def values(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The table at numbers, batches included, compiled."""
         way = self.variant.formulation
-        kernel = self.robot.build(
+        kernel = self.robot.evaluator.build(
             ("recursion", *self.variant.key),
             self.function,
             self.ports,
@@ -83,7 +94,7 @@ class Recorded:
             f"every intermediate of inverse dynamics by {way.name}",
             numeric=True,
         )
-        return self.robot.call(kernel, f"recursion by {way.name}", arguments)
+        return self.robot.evaluator.call(kernel, f"recursion by {way.name}", arguments)
 
     def table(self, values: Mapping[str, Any], **written: Any) -> Recursion:
         """The values with their names."""
@@ -102,7 +113,7 @@ class Recorded:
 
 
 def recursion(
-    robot: Evaluator,
+    robot: System,
     state: tuple[Any, Any, Any],
     formulation: str | None,
     parameters: Parameters,
@@ -121,7 +132,9 @@ def recursion(
         raise ShapeError(f"{robot.dynamics.name}.recursion takes q, qd and qdd, or none of them")
     if any(map(is_symbolic, given)):
         inputs, _ = recorded.ports
-        return recorded.table(robot.at_symbols(recorded.function, inputs, given, parameters))
+        return recorded.table(
+            robot.evaluator.at_symbols(recorded.function, inputs, given, parameters)
+        )
     names = [port.name for port in recorded.ports[1]]
     if robot.dynamics.parameters:
         given = (*given, robot.parameter_array(parameters))
@@ -133,3 +146,15 @@ def _is_sympy(value: Any) -> bool:
     if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object):
         return any(map(_is_sympy, value))
     return type(value).__module__.startswith("sympy")
+
+
+def links(model: Model, record: Recorder, q: Vector, qd: Vector) -> list[Link]:
+    """The links of a tree, in its order."""
+    frames = [*link_frames(model), IDENTITY]  # that of parent −1 last
+    outer: list[Any] = [None] * len(model.bodies)
+    if exerted := list(outer_wrenches(model, q, qd).items()):
+        outer = relieved(model, q, [(np.zeros(3), np.zeros(3))] * len(model.bodies), exerted)
+    return [
+        Link(frames[i], frames[b.parent], record.of(i), record.of(b.parent), outer[i])
+        for i, b in enumerate(model.bodies)
+    ]

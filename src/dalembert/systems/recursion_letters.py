@@ -8,8 +8,7 @@ import numpy as np
 import sympy
 
 from dalembert.errors import ShapeError
-from dalembert.symbolic.equations import entries_of
-from dalembert.symbolic.operations import input_symbols, to_sympy
+from dalembert.symbolic.operations import entries_of, input_symbols, to_sympy
 from dalembert.symbolic.polynomials import TooLargeError
 from dalembert.symbolic.writing import textbook
 from dalembert.systems.equation_system import letters_of

@@ -1,30 +1,47 @@
-"""What users hold: a model, and its quantities compiled when first asked for."""
+"""A robot: a model, its quantities compiled when first asked for, how it is built and changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from dalembert.model import CoupledModel, JointInfo, Model
-from dalembert.systems.robot_builders import RobotBuilders
-from dalembert.systems.robot_changes import RobotChanges
+from dalembert.errors import ModelError, UnknownNameError
+from dalembert.importers import links_from_dh, links_from_screws
+from dalembert.model import CoupledModel, JointInfo, Link, Model, build, changes
+from dalembert.model.build import STANDARD_GRAVITY
+from dalembert.model.link import links_from
+from dalembert.model.tool import tool_place
+from dalembert.systems.evaluator import Parameters
 from dalembert.systems.robot_dynamics import robot_dynamics
-from dalembert.systems.robot_inertias import RobotInertias
-from dalembert.systems.robot_quantities import RobotQuantities
-from dalembert.systems.robot_tasks import RobotTasks
+from dalembert.systems.singular_words import TOLERANCE
 from dalembert.systems.system import System
 
 if TYPE_CHECKING:
+    from dalembert.formulations.derivatives.base_parameters import Grouping
+    from dalembert.formulations.inverse.operator import Operators
+    from dalembert.importers.mjcf_files import Trust
+    from dalembert.importers.xml_read import Source
     from dalembert.kernels.program.count import Count
     from dalembert.model.actuators import Actuator
     from dalembert.model.notes import Notes
+    from dalembert.systems.recursion_table import Recursion
+    from dalembert.systems.singular import Singularity
 
-Array = np.ndarray
+
+class OperationalTerms(NamedTuple):
+    """Λ V̇ + μ + p = F of a frame, and how forces there and torques belong together."""
+
+    inertia: Any  # Λ (..., n, n), kg and kg m²
+    bias: Any  # μ (..., n)
+    gravity: Any  # p (..., n)
+    inverse: Any  # J̄ (..., nv, n) = M⁻¹ Jᵀ Λ, dynamically consistent
+    projector: Any  # 1 − Jᵀ J̄ᵀ (..., nv, nv): torques that do not move the frame
 
 
-class Robot(RobotQuantities, RobotTasks, RobotInertias, RobotChanges, RobotBuilders):
+class Robot(System):
     """A mechanism of rigid links, and everything that can be computed of it.
 
     Arrays are batch-first, ``(..., n)``, and broadcast like any ufunc; float32 stays float32. Every
@@ -37,10 +54,177 @@ class Robot(RobotQuantities, RobotTasks, RobotInertias, RobotChanges, RobotBuild
     """
 
     def __init__(self, model: Model | CoupledModel) -> None:
-        System.__init__(self, robot_dynamics(model))
+        super().__init__(robot_dynamics(model))
         self.model: Any = model  # a Model, or a CoupledModel with the same names
 
-    # files
+    # from tables, screws, links and files; every convention is settled here
+
+    @classmethod
+    def from_dh(
+        cls,
+        rows: Sequence[Mapping[str, Any]],
+        convention: str,
+        base: Any = None,
+        tool: Any = None,
+        gravity: Any = STANDARD_GRAVITY,
+        name: str = "robot",
+    ) -> Self:
+        """A chain from a Denavit–Hartenberg table, ``convention="standard"`` or ``"modified"``.
+
+        Each row is a mapping with ``a, alpha, d, theta, offset`` (m, rad), ``joint`` ("revolute" or
+        "prismatic"), ``mass``, ``com`` and ``inertia`` (3×3 about the centre of mass) in the link
+        frame, ``rotor_inertia, gear_ratio, viscous, coulomb, viscous_motor, coulomb_motor, limits,
+        name``. `base` and `tool` are 4×4 poses.
+
+        >>> import numpy as np, dalembert as dl
+        >>> rows = [{"a": 1.0, "mass": 2.0, "com": (-0.5, 0, 0), "inertia": np.eye(3)}]
+        >>> dl.Robot.from_dh(rows, convention="standard").mass_matrix([0.0])
+        array([[1.5]])
+        """
+        return cls(
+            build(links_from_dh(rows, convention), name=name, base=base, tool=tool, gravity=gravity)
+        )
+
+    @classmethod
+    def from_screws(
+        cls,
+        screws: Any,
+        frames: Any,
+        inertias: Sequence[tuple[Any, Any]],
+        tool: Any = None,
+        parents: Sequence[int] | None = None,
+        names: Sequence[str] | None = None,
+        gravity: Any = STANDARD_GRAVITY,
+        name: str = "robot",
+    ) -> Self:
+        """A tree from the spatial twists of its joints at the reference posture (000 p.21).
+
+        `screws` (n, 6) are unit twists (linear, angular); `frames` (n, 4, 4) the poses g_sl_i(0) of
+        the link frames, at the centres of mass; `inertias` pairs (mass, 3×3 tensor about the centre
+        of mass, link axes); `tool` the (4, 4) pose of the tool at the reference posture.
+
+        >>> import numpy as np, dalembert as dl
+        >>> robot = dl.Robot.from_screws([[0, 0, 0, 0, 0, 1.0]], [np.eye(4)], [(1.0, np.eye(3))])
+        >>> robot.mass_matrix([0.3])
+        array([[1.]])
+        """
+        links = links_from_screws(screws, frames, inertias, parents, names)
+        local = None
+        if tool is not None:
+            from dalembert.model import check
+            from dalembert.spatial.se3 import inverse
+
+            local = inverse(check.pose(frames[-1], "frames")) @ check.pose(tool, "tool")
+        return cls(build(links, name=name, tool=local, tool_link=links[-1].name, gravity=gravity))
+
+    @classmethod
+    def from_links(
+        cls,
+        links: Sequence[Link | Mapping[str, Any]],
+        base: Any = None,
+        tool: Any = None,
+        tool_link: str | None = None,
+        frames: Mapping[str, tuple[str | None, Any]] | None = None,
+        gravity: Any = STANDARD_GRAVITY,
+        name: str = "robot",
+    ) -> Self:
+        """A tree of any joints, from `Link` objects or mappings of the same shape.
+
+        A mapping has ``name, parent, joint, mass, com, inertia``; its ``joint`` a mapping with
+        ``type`` (revolute, prismatic, helical, cylindrical, universal, planar, spherical, free,
+        fixed), ``axis``, ``origin`` (or ``origin_xyz`` and ``origin_rpy``), the drive's numbers, and
+        those of a spring (``stiffness, rest, drag``); ``lifted`` is the share of the link's weight
+        that is carried from outside. `frames` maps names of further frames to (link, pose); the link
+        "base" or None is the base. The tool is at `tool` (4, 4) in the frame of `tool_link`, by
+        default that of the last link.
+
+        >>> import numpy as np, dalembert as dl
+        >>> ball = {"name": "ball", "joint": {"type": "spherical"}, "mass": 1.0, "inertia": np.eye(3)}
+        >>> dl.Robot.from_links([ball]).nq
+        4
+        """
+        model = build(
+            links_from(links),
+            name=name,
+            base=base,
+            tool=tool,
+            tool_link=tool_link,
+            frames=frames,
+            gravity=gravity,
+        )
+        return cls(model)
+
+    @classmethod
+    def from_urdf(
+        cls,
+        source: Source,
+        *,
+        base: str = "fixed",
+        joints: Collection[str] | None = None,
+        posture: Mapping[str, Any] | None = None,
+        tip: str | None = None,
+        gravity: Any = None,
+        name: str | None = None,
+        strict: bool = False,
+        trust: Trust = None,
+    ) -> Self:
+        """A tree from a URDF, a path or the text itself.
+
+        ``base="free"`` adds six degrees before the root link. `joints` names the joints to keep;
+        the others are held at `posture` (name → rad or m, default 0). The tool is the frame of the
+        link `tip`: by default one called tool, tcp, tool0, ee or alike, or the end of the longest
+        chain of joints before any fingers; `notes.tool` says why. Joints with <mimic> follow and
+        have no coordinate. `notes` says what was merged, ignored and doubtful; `strict` turns the
+        doubtful into an error. Meshes are opened only when the robot is drawn: those in the folder
+        or package of the file, and below the paths that `trust` names (from that folder, or
+        absolute).
+
+        >>> import dalembert as dl
+        >>> text = '''<robot name="pendulum"><link name="base"/>
+        ...   <link name="bob"><inertial><origin xyz="0 0 -2"/><mass value="1"/>
+        ...     <inertia ixx="0" iyy="0" izz="0"/></inertial></link>
+        ...   <joint name="pivot" type="continuous"><parent link="base"/><child link="bob"/></joint>
+        ... </robot>'''
+        >>> dl.Robot.from_urdf(text).reference("mass_matrix", [0.3])
+        array([[4.]])
+        """
+        from dalembert.importers.urdf import model_from_urdf
+
+        model = model_from_urdf(
+            source,
+            base=base,
+            joints=joints,
+            posture=posture,
+            tip=tip,
+            gravity=gravity,
+            name=name,
+            strict=strict,
+            trust=trust,
+        )
+        return cls(model)
+
+    @classmethod
+    def from_mjcf(
+        cls,
+        source: Source,
+        *,
+        tip: str | None = None,
+        name: str | None = None,
+        strict: bool = False,
+        trust: Trust = None,
+    ) -> Self:
+        """A tree from MJCF, a path or the text itself, through MuJoCo's own compiler.
+
+        Needs the extra ``mjcf``. Velocities of free joints are body twists here, quaternions
+        (x, y, z, w); MuJoCo has the linear velocity in the world and (w, x, y, z). Equality
+        constraints are kept in ``notes.equalities``. The tool is the frame of the body or site `tip`,
+        by default as in `from_urdf`.
+        Pictures, and meshes that no inertia comes from, are not opened. Files outside the folder of
+        the main file are opened only below paths that `trust` names (from that folder, or absolute).
+        """
+        from dalembert.importers.mjcf import model_from_mjcf
+
+        return cls(model_from_mjcf(source, tip=tip, name=name, strict=strict, trust=trust))
 
     def to_urdf(self) -> str:
         """This robot as URDF text: reading it again gives the same dynamics.
@@ -61,6 +245,115 @@ class Robot(RobotQuantities, RobotTasks, RobotInertias, RobotChanges, RobotBuild
         from dalembert.importers.mjcf_write import mjcf_from_model
 
         return mjcf_from_model(self.model)
+
+    # changed: a new robot, as if it had been built so; numbers may be parameters
+
+    def with_payload(
+        self,
+        mass: Any,
+        com: Any = (0.0, 0.0, 0.0),
+        inertia: Any = ((0.0, 0.0, 0.0),) * 3,
+        frame: str | None = None,
+    ) -> Self:
+        """This robot with a body of that mass, kg, fixed to a frame, by default to the tool.
+
+        `com` (3,), m, and `inertia` (3, 3) about the centre of mass, kg m², in that frame.
+
+        >>> import numpy as np, dalembert as dl
+        >>> dl.load("pendulum").with_payload(1.0).gravity_torque([np.pi / 2])  # two masses
+        array([19.62])
+        """
+        return type(self)(changes.with_payload(self.model, mass, com, inertia, frame))
+
+    def with_tool(self, pose: Any = None, frame: str | None = None) -> Self:
+        """This robot with its tool at `pose` (4, 4) in a frame, by default in its present tool.
+
+        >>> import numpy as np, dalembert as dl
+        >>> longer = np.eye(4)
+        >>> longer[0, 3] = 0.1
+        >>> arm = dl.load("planar_2r")
+        >>> float((arm.with_tool(longer).pose([0.0, 0.0]) - arm.pose([0.0, 0.0]))[0, 3].round(12))
+        0.1
+        """
+        return type(self)(changes.with_tool(self.model, pose, frame))
+
+    def with_base(self, pose: Any) -> Self:
+        """This robot with its base at `pose` (4, 4) in the world; gravity stays as it is there.
+
+        >>> import numpy as np, dalembert as dl
+        >>> on_the_wall = dl.spatial.pose(dl.spatial.rotation_y(np.pi / 2))
+        >>> dl.load("scara").with_base(on_the_wall).gravity_torque(np.zeros(4)).any()
+        np.True_
+        """
+        return type(self)(changes.with_base(self.model, pose))
+
+    def with_gravity(self, gravity: Any) -> Self:
+        """This robot where bodies fall with `gravity` (3,), m/s².
+
+        >>> import numpy as np, dalembert as dl
+        >>> dl.load("pendulum").with_gravity([0.0, -1.62, 0.0]).gravity_torque([np.pi / 2])  # Moon
+        array([1.62])
+        """
+        return type(self)(changes.with_gravity(self.model, gravity))
+
+    def with_joint_locked(self, name: str, value: Any = 0.0) -> Self:
+        """This robot with one joint held at `value`, rad or m (of several degrees: all its numbers).
+
+        Joints that follow it are held as well. The actuators of held joints go with them; a tendon
+        over a held joint is an error.
+
+        >>> import dalembert as dl
+        >>> arm = dl.load("planar_2r").with_joint_locked("link2_joint", 0.3)
+        >>> arm.coordinates
+        ('link1_joint',)
+        """
+        return type(self)(changes.with_joint_locked(self.model, name, value))
+
+    def with_limits(
+        self,
+        position: Mapping[str, Any] | None = None,
+        velocity: Mapping[str, Any] | None = None,
+        effort: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """This robot with other limits of the joints named: (lower, upper) pairs, and numbers.
+
+        rad or m, rad/s or m/s, N m or N; None and infinity are no limit.
+
+        >>> import dalembert as dl
+        >>> arm = dl.load("planar_2r").with_limits({"link2_joint": (-2.0, 2.0)})
+        >>> arm.upper
+        array([inf,  2.])
+        """
+        return type(self)(changes.with_limits(self.model, position, velocity, effort))
+
+    def merge(self, other: Self, at: str | None = None, prefix: str = "") -> Self:
+        """Both robots as one: the other's world is at a frame of this one, by default its tool.
+
+        Coordinates are this robot's, then the other's; gravity and the tool are this robot's. What
+        is fixed to the other's base (the palm of a gripper) is carried from now on. Names of the
+        other get the prefix. Without one its frames "base" and "tool" are called after it,
+        "gripper_tool" say, and a name that both have is an error.
+
+        >>> import dalembert as dl
+        >>> arm = dl.load("planar_2r")
+        >>> two = arm.merge(arm, at="base", prefix="left_")
+        >>> two.coordinates
+        ('link1_joint', 'link2_joint', 'left_link1_joint', 'left_link2_joint')
+        """
+        if not isinstance(other, Robot):
+            raise ModelError(f"merge needs another robot, not {type(other).__name__}")
+        return type(self)(changes.merge(self.model, other.model, at, prefix))
+
+    def subtree(self, link: str) -> Self:
+        """What moves against a link, as a robot of its own: the link is its base and its world.
+
+        A tendon that would be cut, and a joint that follows one left behind, are errors.
+
+        >>> import dalembert as dl
+        >>> dl.load("puma560").subtree("link3").coordinates
+        ('joint4', 'joint5', 'joint6')
+        """
+        return type(self)(changes.subtree(self.model, link))
 
     def with_actuators(self, actuators: Iterable[Actuator]) -> Robot:
         """This robot driven by these actuators instead of its own.
@@ -96,7 +389,8 @@ class Robot(RobotQuantities, RobotTasks, RobotInertias, RobotChanges, RobotBuild
         return self
 
     def __repr__(self) -> str:
-        return f"<Robot {self.name}: {len(self.joints)} joints, {self.nv} degrees of freedom>"
+        size = f"{len(self.joints)} joints, {self.nv} degrees of freedom"
+        return f"<Robot {self.name}: {size}, tool {tool_place(self.model.tree)}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Robot) and self.model.content == other.model.content
@@ -146,3 +440,443 @@ class Robot(RobotQuantities, RobotTasks, RobotInertias, RobotChanges, RobotBuild
         if as_written:
             return counting.as_written(self.model, quantity, formulation, **choices)
         return super().operation_count(quantity, formulation, **choices)
+
+    # torques, accelerations and wrenches
+
+    def recursion(
+        self,
+        q: Any = None,
+        qd: Any = None,
+        qdd: Any = None,
+        tip_wrench: Any = None,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        gravity: str | None = None,
+        tip: str | None = None,
+        parameters: Parameters = None,
+        timeout: float | None = 10.0,
+    ) -> Recursion:
+        """Every intermediate of a formulation by name and link, from the run that gives τ.
+
+        ``table["omega"]`` is (..., links, 3); ``table.terms`` says what a formulation has. Links are
+        seen in the frames of `pose`, wrenches through joints as `joint_wrenches` gives them. SymPy
+        expressions give the table in letters, and no state at all the robot's own letters, written
+        out within `timeout` seconds (τ then without Coulomb friction). CasADi symbols give arrays of
+        expressions. The other arguments are those of `inverse_dynamics`; with
+        ``gravity="potential"`` accelerations do not have −g in them.
+
+        >>> import dalembert as dl
+        >>> table = dl.load("planar_2r").recursion([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
+        >>> table["omega"]
+        array([[0., 0., 1.],
+               [0., 0., 3.]])
+        """
+        from dalembert.systems.recursion import recursion
+
+        given = _given(base_twist, base_acceleration, tip_wrench)
+        given |= {"gravity": gravity, "tip": tip}
+        return recursion(self, (q, qd, qdd), formulation, parameters, given, timeout)
+
+    def joint_wrenches(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        tip_wrench: Any = None,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """(..., joints, 6) force and moment each joint exerts on its link (001 §1.3, steps 3–4).
+
+        Moments are about the joint's origin; components along the axes of the link frame.
+        """
+        given = _given(base_twist, base_acceleration, tip_wrench)
+        return self._evaluate("joint_wrenches", (q, qd, qdd), formulation, parameters, out, **given)
+
+    # poses, Jacobians, energies and momenta
+
+    def pose(
+        self, q: Any, frame: str = "tool", parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """(..., 4, 4) pose of a named frame in the world."""
+        return self._evaluate("pose", (q,), None, parameters, out, frame=frame)
+
+    def jacobian(
+        self,
+        q: Any,
+        frame: str = "tool",
+        expressed_in: str = "body",
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """J (..., 6, nv) of a named frame: V = J q̇, (linear, angular).
+
+        ``expressed_in`` is "body" (body twist), "spatial" (about the world's origin) or "world"
+        (velocity of the frame's origin, along the world's axes).
+        """
+        view = {"frame": frame, "expressed_in": expressed_in}
+        return self._evaluate("jacobian", (q,), None, parameters, out, **view)
+
+    def jacobian_rate(
+        self,
+        q: Any,
+        qd: Any,
+        frame: str = "tool",
+        expressed_in: str = "body",
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """dJ/dt (..., 6, nv) along q̇, in the views of `jacobian`."""
+        view = {"frame": frame, "expressed_in": expressed_in}
+        return self._evaluate("jacobian_rate", (q, qd), None, parameters, out, **view)
+
+    def tendon_length(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """L (..., tendons) of the tendons, in the order of ``model.tendons``, m."""
+        return self._evaluate("tendon_length", (q,), None, parameters, out)
+
+    def tendon_jacobian(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """J (..., tendons, nv) with dL/dt = J q̇; tensions f take the torques Jᵀ f."""
+        return self._evaluate("tendon_jacobian", (q,), None, parameters, out)
+
+    def center_of_mass(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """(..., 3) centre of mass in the world, metres."""
+        return self._evaluate("center_of_mass", (q,), None, parameters, out)
+
+    def momentum(self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """(..., 6) linear and angular momentum about the world's origin, along its axes."""
+        return self._evaluate("momentum", (q, qd), None, parameters, out)
+
+    # slopes; ∂/∂q is in the tangent space, nv numbers whatever nq is
+
+    def inverse_dynamics_derivatives(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        tip_wrench: Any = None,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        out_layout: str | None = None,
+    ) -> Any:
+        """(∂τ/∂q, ∂τ/∂q̇, M), each (..., nv, nv), row i for τ_i; of friction, the viscous part.
+
+        With ``out_layout="packed"`` their entries (..., n) without the zeros between branches, of M on
+        and below the diagonal; `packed_indices` says which they are.
+
+        >>> import numpy as np, dalembert as dl
+        >>> dq, dqd, M = dl.load("pendulum").inverse_dynamics_derivatives([0.0], [0.0], [0.0])
+        >>> dq  # m g l cos θ
+        array([[9.81]])
+        """
+        given = _given(base_twist, base_acceleration, tip_wrench) | {"out_layout": out_layout}
+        name = "inverse_dynamics_derivatives"
+        return self._evaluate(name, (q, qd, qdd), formulation, parameters, out, **given)
+
+    def forward_dynamics_derivatives(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        tip_wrench: Any = None,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """(∂q̈/∂q, ∂q̈/∂q̇, M⁻¹), each (..., nv, nv), row i for q̈_i."""
+        given = _given(base_twist, base_acceleration, tip_wrench)
+        name = "forward_dynamics_derivatives"
+        return self._evaluate(name, (q, qd, tau), formulation, parameters, out, **given)
+
+    # matrices
+
+    def mass_matrix_derivative(
+        self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """(..., nv, nv, nv) with entry [i, j, k] = ∂M_ij/∂q_k (000 p.31)."""
+        return self._evaluate("mass_matrix_derivative", (q,), formulation, parameters, out)
+
+    def coriolis_centrifugal(self, q: Any, parameters: Parameters = None) -> Any:
+        """Khatib's B (..., nv, nv(nv−1)/2) and C (..., nv, nv): V = B [q̇q̇] + C [q̇²] (003).
+
+        The pairs are 12, 13, …, (n−1)n; the factor 2 is inside B.
+        """
+        return self._evaluate("coriolis_centrifugal", (q,), None, parameters)
+
+    def square_root(
+        self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """W (..., nv, nv) with W Wᵀ = M: by articulated inertias (000 p.50), or "symmetric"."""
+        return self._evaluate("square_root", (q,), formulation, parameters, out)
+
+    def square_root_inverse(
+        self, q: Any, formulation: str | None = None, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """W⁻¹ (..., nv, nv) of the `square_root` of the same formulation, with M⁻¹ = W⁻ᵀ W⁻¹."""
+        return self._evaluate("square_root_inverse", (q,), formulation, parameters, out)
+
+    def operators(self, q: Any, parameters: Parameters = None) -> Operators:
+        """ξ, Γ, G, M, P_0, P_t of n bodies, stacked, by name (000 p.40–47): M(q) = ξᵀGᵀMGξ.
+
+        Each body's frame has its origin at its joint and its z axis along the joint's, so that ξ is
+        constant and sparse; `pose` and `recursion` have the link frames instead.
+
+        >>> import numpy as np, dalembert as dl
+        >>> op = dl.load("planar_2r").operators([0.1, 0.2])
+        >>> op.xi.shape, bool(abs(op.Gamma @ op.Gamma).max() == 0.0)  # Γⁿ = 0
+        ((12, 2), True)
+        """
+
+        from dalembert.formulations.inverse.operator import Operators
+
+        return Operators(*self._evaluate("operators", (q,), None, parameters))
+
+    def articulated_inertia(self, q: Any, parameters: Parameters = None, out: Any = None) -> Any:
+        """M̂ (..., 6n, 6n), block-diagonal, in the body frames of `operators` (000 p.48–50).
+
+        M = M̂ − ΓᵀM̂Γ + ΓᵀM̂ξ D⁻¹ ξᵀM̂Γ with the matrices of `operators` and D = ξᵀM̂ξ and the rotors.
+        Joints that follow others count as free here.
+        """
+        return self._evaluate("articulated_inertia", (q,), None, parameters, out)
+
+    # what a frame shows: its inertia, its forces, and how well it can move
+
+    def operational_space(
+        self,
+        q: Any,
+        qd: Any,
+        frame: str = "tool",
+        task: str = "pose",
+        expressed_in: str = "world",
+        parameters: Parameters = None,
+    ) -> OperationalTerms:
+        """Λ, μ, p, J̄ and 1 − Jᵀ J̄ᵀ of a frame's "pose" (n = 6) or "position" (n = 3).
+
+        F = Λ V̇ + μ + p along the world's axes, or in another view of `jacobian`. They grow without
+        bound toward singular postures, where Λ does not exist: there one posture is an error that
+        says what is lost, and a posture of a batch has NaN. `singularity` says how near one is.
+
+        >>> import numpy as np, dalembert as dl
+        >>> arm, q, qd = dl.load("ur5"), np.array([0.1, -1.0, 1.2, 0.3, 0.5, 0.0]), np.zeros(6)
+        >>> tool = arm.operational_space(q, qd)
+        >>> np.allclose(arm.jacobian(q, expressed_in="world") @ tool.inverse, np.eye(6))
+        True
+        """
+
+        from dalembert.systems.singular import refuse_singular
+
+        words = {"pose": "operational_space", "position": "operational_position"}
+        if task not in words:
+            raise UnknownNameError(f"task={task!r} must be 'pose' or 'position'")
+        view = {"frame": frame, "expressed_in": expressed_in}
+        found = OperationalTerms(*self._evaluate(words[task], (q, qd), None, parameters, **view))
+        inertia = found.inertia
+        if type(inertia) is np.ndarray and inertia.ndim == 2 and np.isnan(inertia).any():
+            refuse_singular(self, q, qd, frame, task, parameters)
+        return found
+
+    def default_task(self, frame: str = "tool") -> str:
+        """What `singularity`, `manipulability` and ellipsoids are about where no task is given.
+
+        The frame's "position" or "orientation" where that moves in as many directions as the whole
+        pose (a planar 2R arm, a spatial 3R arm; a wrist), else its "pose".
+
+        >>> import dalembert as dl
+        >>> dl.load("planar_2r").default_task(), dl.load("ur5").default_task()
+        ('position', 'pose')
+        """
+        return self.dynamics.default_task(frame)
+
+    def manipulability(
+        self, q: Any, frame: str = "tool", task: str | None = None, parameters: Parameters = None
+    ) -> Any:
+        """w (...) = √det(J Jᵀ) of a frame's "pose", "position" or "orientation"; 0 where singular.
+
+        By default of `default_task(frame)`. With fewer joints than the task has coordinates it is
+        √det(Jᵀ J), of the motions there are.
+
+        >>> import numpy as np, dalembert as dl
+        >>> arm = dl.load("planar_2r")
+        >>> arm.default_task(), bool(arm.manipulability([0.1, 0.0]) < 1e-12)  # stretched
+        ('position', True)
+        """
+        return self._evaluate("manipulability", (q,), None, parameters, frame=frame, task=task)
+
+    def manipulability_gradient(
+        self, q: Any, frame: str = "tool", task: str | None = None, parameters: Parameters = None
+    ) -> Any:
+        """∂w/∂q (..., nv) along the velocities; not a number where w is zero."""
+        name = "manipulability_gradient"
+        return self._evaluate(name, (q,), None, parameters, frame=frame, task=task)
+
+    def singularity(
+        self,
+        q: Any,
+        frame: str = "tool",
+        task: str | None = None,
+        tolerance: float = TOLERANCE,
+        parameters: Parameters = None,
+    ) -> Singularity:
+        """Whether a posture q (nq,) is singular, which motions of the frame are lost, and why.
+
+        The `task` is "pose", "position" or "orientation", by default that of `default_task(frame)`;
+        the result states it. True where it moves in fewer directions than usual: a singular value,
+        lengths measured by the longest lever, is below `tolerance` of the largest. As text it is a
+        sentence that names the lost directions, along world axes, and the joints whose axes are in
+        line, parallel or meet.
+
+        >>> import dalembert as dl
+        >>> wrist = dl.load("puma560").singularity([0.1, 0.5, 0.7, 0.3, 0.0, 0.4])
+        >>> bool(wrist), wrist.reasons
+        (True, ("the axes of 'joint4' and 'joint6' are one line",))
+        """
+
+        from dalembert.systems.singular import singularity
+
+        return singularity(self, q, frame, task, tolerance, parameters)
+
+    def velocity_ellipsoid(
+        self, q: Any, frame: str = "tool", task: str | None = None, parameters: Parameters = None
+    ) -> tuple[Any, Any]:
+        """(radii (..., 3), axes (..., 3, 3) as columns) of the velocities that |q̇| ≤ 1 can give.
+
+        Of the "position", m/s per unit of q̇, or "orientation"; along the world's axes, radii falling.
+        By default of `default_task(frame)`, and of the position where that is the pose, since an
+        ellipsoid has one unit.
+        """
+        return self._evaluate("velocity_ellipsoid", (q,), None, parameters, frame=frame, task=task)
+
+    def force_ellipsoid(
+        self, q: Any, frame: str = "tool", task: str | None = None, parameters: Parameters = None
+    ) -> tuple[Any, Any]:
+        """(radii (..., 3), axes (..., 3, 3)) of the forces, or moments, that |τ| ≤ 1 can hold.
+
+        The axes of `velocity_ellipsoid`, the radii their inverses: infinite where singular.
+        """
+        return self._evaluate("force_ellipsoid", (q,), None, parameters, frame=frame, task=task)
+
+    # inertial parameters θ with τ = Y θ
+
+    def regressor(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """Y (..., nv, 10 bodies): ``Y @ robot.parameters`` is τ without friction, rotors, elements.
+
+        >>> import numpy as np, dalembert as dl
+        >>> robot = dl.load("pendulum")
+        >>> Y = robot.regressor([np.pi / 2], [0.0], [0.0])
+        >>> Y @ robot.parameters
+        array([9.81])
+        """
+        given = {"base_twist": base_twist, "base_acceleration": base_acceleration}
+        return self._evaluate("regressor", (q, qd, qdd), None, parameters, out, **given)
+
+    @property
+    def parameters(self) -> np.ndarray:
+        """θ (10 bodies,): mass, first moment and tensor about the joint's origin, of every body.
+
+        Body frames have their origin and z axis on the joint; SI units; `parameter_names` says
+        which is which.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").parameters.shape
+        (10,)
+        """
+
+        from dalembert.formulations.derivatives import inertial
+
+        return np.asarray(inertial.inertial_parameters(self._numbers()), dtype=float)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """``link:m, link:mx, …, link:Izz`` for every entry of `parameters`."""
+
+        from dalembert.formulations.derivatives import inertial
+
+        return inertial.inertial_names(self.description)
+
+    def with_parameters(self, theta: Any) -> Self:
+        """The same robot with other inertias, θ as in `parameters`; they need not be physical.
+
+        >>> import dalembert as dl
+        >>> robot = dl.load("pendulum")
+        >>> robot.with_parameters(2 * robot.parameters).mass_matrix([0.0])
+        array([[2.]])
+        """
+
+        from dalembert.formulations.derivatives import inertial
+
+        return type(self)(inertial.with_inertial_parameters(self._numbers(), theta))
+
+    @cached_property
+    def base_parameters(self) -> Grouping:
+        """The smallest set of combinations of inertias that decides the torques, explained.
+
+        >>> import dalembert as dl
+        >>> len(dl.load("planar_2r").base_parameters.kept)
+        4
+        """
+        from dalembert.formulations.derivatives.base_parameters import grouping
+
+        return grouping(self._numbers().tree)
+
+    def base_regressor(self, q: Any, qd: Any, qdd: Any) -> Any:
+        """Y_b (..., nv, base): τ = Y_b β, β = ``base_parameters.matrix @`` moments."""
+        from dalembert.formulations.derivatives.base_parameters import back_transformation
+
+        back = back_transformation(self.description)[:, list(self.base_parameters.kept)]
+        return self.regressor(q, qd, qdd) @ back
+
+    def base_values(self) -> np.ndarray:
+        """β (base,): the values of the base parameters.
+
+        >>> import numpy as np, dalembert as dl
+        >>> robot = dl.load("planar_2r")
+        >>> state = [0.3, 0.4], [1.0, 2.0], [3.0, 4.0]
+        >>> tau = robot.base_regressor(*state) @ robot.base_values()
+        >>> np.allclose(tau, robot.inverse_dynamics(*state))
+        True
+        """
+        from dalembert.formulations.derivatives.base_parameters import moments
+
+        return self.base_parameters.matrix @ moments(self._numbers())
+
+    def reduced(self) -> Self:
+        """An equivalent robot with as many zero inertias as possible, whose kernels do less.
+
+        The default formulations do most of that by themselves; others do not.
+        Torques, accelerations, M, and their derivatives are the same. What depends on where mass
+        really is (joint wrenches, momentum, centre of mass) is not. A link may have moments without
+        mass, which formulations about centres of mass refuse.
+
+        >>> import dalembert as dl
+        >>> robot = dl.load("rx90")
+        >>> robot.reduced().operation_count("inverse_dynamics").multiplications <= 253
+        True
+        """
+        from dalembert.formulations.derivatives.base_parameters import reduced
+
+        return type(self)(reduced(self._numbers(), self.base_parameters))
+
+    def _numbers(self) -> Any:
+        """The model with numbers for all its parameters."""
+        return self.dynamics.bound().description
+
+
+def _given(twist: Any, acceleration: Any, tip_wrench: Any = None) -> dict[str, Any]:
+    return {"tip_wrench": tip_wrench, "base_twist": twist, "base_acceleration": acceleration}

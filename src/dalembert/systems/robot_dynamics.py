@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.formulations import QUANTITIES, Quantity
 from dalembert.model import CoupledModel, Model
 from dalembert.model.parameter import collect
-from dalembert.records import record
 from dalembert.spatial import se3
 from dalembert.systems.carried import Carried
+from dalembert.tracing import is_symbolic
 
 if TYPE_CHECKING:
     from dalembert.model.forest import Tree
 
 # the packages whose sources decide what a traced program computes
 TRACED_FROM = (
-    "dalembert.bridge",
+    "dalembert.tracing",
     "dalembert.linalg",
     "dalembert.spatial",
     "dalembert.model",
@@ -30,7 +29,7 @@ TRACED_FROM = (
 )
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class RobotDynamics(Carried):
     """A tree of rigid links; every joint moves on its own."""
 
@@ -73,9 +72,6 @@ class RobotDynamics(Carried):
     def parameters(self) -> Mapping[str, float | None]:
         return self.model.parameters
 
-    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
-        return self.model.parameter_values(given)
-
     def require_possible(self, values: np.ndarray) -> None:
         from dalembert.systems.possible_rows import require_possible_rows
 
@@ -86,6 +82,11 @@ class RobotDynamics(Carried):
 
     def bind(self, values: Any) -> Self:
         return replace(self, model=self.model.bind(values))
+
+    def default_task(self, frame: str) -> str:
+        from dalembert.formulations.kinematics.operational import default_task
+
+        return default_task(self.model, frame)
 
     def options(self, choice: str) -> tuple[str, ...] | None:
         from dalembert.formulations.kinematics.frames import EXPRESSED_IN

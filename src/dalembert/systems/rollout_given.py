@@ -107,13 +107,19 @@ def not_finite(seen: Dynamics, given: Mapping[str, Any]) -> str:
         bad = bad.any(axis=0) if x.ndim > states else bad
         if not bad.any():
             continue
-        place = tuple(int(k) for k in np.argwhere(bad)[0])
-        which = f" of run {place if len(place) > 1 else place[0]}" if place else ""
+        place, which, others = first_lost(bad)
+        which = f" of {which}" if place else ""
         turns = name == "q" and seen.nq != seen.nv
         more = ", or a quaternion of length zero" if turns else ""
-        others = f" So it is with {int(bad.sum()) - 1} other runs." if bad.sum() > 1 else ""
         return f"{seen.name}.rollout: {name}{which} has entries that are not finite{more}.{others}"
     return ""
+
+
+def first_lost(lost: np.ndarray) -> tuple[tuple[int, ...], str, str]:
+    """The first of the runs (...) that are lost: its place, and in words which, and how many more."""
+    place, count = tuple(int(k) for k in np.argwhere(lost)[0]), int(lost.sum())
+    which = f"run {place if len(place) > 1 else place[0]}" if place else "the run"
+    return place, which, f" So it is with {count - 1} other runs." if count > 1 else ""
 
 
 def _numbers(name: str, x: Any) -> np.ndarray:

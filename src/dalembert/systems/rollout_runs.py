@@ -16,12 +16,12 @@ from dalembert.kernels.cuda.device import DeviceRollout
 from dalembert.systems.friction import require_smoothing, smoothing_width
 from dalembert.systems.lanes import all_finite, beside, either, finite, on_host, without
 from dalembert.systems.law import Controller, constants_of
-from dalembert.systems.rollout_given import driven, named, not_finite
+from dalembert.systems.rollout_given import driven, first_lost, named, not_finite
 from dalembert.systems.singular_words import dead_point
 from dalembert.systems.status import Flagged, Status
 
 if TYPE_CHECKING:
-    from dalembert.systems.rollout_methods import Rollouts
+    from dalembert.systems.system import System
 
 
 class Made(NamedTuple):
@@ -32,15 +32,31 @@ class Made(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Call:
     """Which kernels run from where, under what, and how far."""
 
-    made: Made
+    made: Any
     state: tuple[Any, ...]  # q, q̇, τ or controls or nothing, activations where there are any
     law: Controller | None
     counts: tuple[int, int, float]  # steps, every, dt
     smoothing: float | None
-    controlled: bool = False  # τ stands for controls
+    controlled: bool  # τ stands for controls
+
+    def given(self, kind: Any = float) -> dict[str, Any]:
+        """State, torques and the constants of the law by the names of their ports."""
+        q, qd, tau, *w = self.state
+        given = {"q": q, "qd": qd, "tau": tau, **({"w": w[0]} if w else {})}
+        if self.law is not None:
+            given["law"] = constants_of(self.law).astype(kind)
+            given["w"] = np.asarray(self.law.initial, kind)
+        return given
+
+
+@dataclass(frozen=True, eq=False)
+class Run(Call):
+    """A rollout with steps of one length."""
+
+    made: Made
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,35 +65,28 @@ class Run:
         further = "activation" if self.law is None else "z"
         return tuple(further if name == "w" else name for name in names)
 
-    def __call__(self, system: Rollouts) -> tuple[Any, ...]:
+    def __call__(self, system: System) -> tuple[Any, ...]:
         """Saved states (saves, ..., n), as many arrays as there are names."""
         device, made = on_device(self.state), self.made.host.iteration
-        q, qd, *rest = self.state
-        given = {"q": q, "qd": qd, "tau": rest[0]}
-        given |= {"t": np.zeros((), _kind(q)), **({"w": rest[1]} if rest[1:] else {})}
-        if self.law is not None:
-            given["law"] = constants_of(self.law).astype(_kind(q))
-            given["w"] = np.asarray(self.law.initial, _kind(q))
+        # the precision that numbers from the host follow
+        kind = np.float32 if str(self.state[0].dtype).endswith("float32") else float
+        given = {**self.given(kind), "t": np.zeros((), kind)}
         if any(port.name == "width" for port in made.held):
-            given["width"] = self._width(system, q, qd, rest[0])
+            given["width"] = self._width(system).astype(kind)
         base, held = ([given[p.name] for p in ports] for ports in (made.base, made.held))
         found = (self.made.device if device else self.made.host)(base, held, *self.counts)
         return tuple(found[: len(self.names)])
 
-    def _width(self, system: Any, q: Any, qd: Any, tau: Any) -> Any:
+    def _width(self, system: Any) -> Any:
         """Over which velocities friction rises; held values all change from step to step, or none."""
-        width = smoothing_width(system, self.counts[2], self.smoothing).astype(_kind(q))
+        q, qd, tau, *_ = self.state
+        width = smoothing_width(system, self.counts[2], self.smoothing)
         moves = self.law is None and tau.ndim > max(q.ndim, qd.ndim)
         steps = (len(tau), *[1] * (tau.ndim - 1 - width.ndim)) if moves else ()
         return np.broadcast_to(width, (*steps, *width.shape))
 
 
-def _kind(x: Any) -> Any:
-    """The precision that numbers from the host follow."""
-    return np.float32 if str(x.dtype).endswith("float32") else float
-
-
-def checked(system: Rollouts, run: Run, errors: str | None) -> tuple[Any, ...]:
+def checked(system: System, run: Run, errors: str | None) -> tuple[Any, ...]:
     """Saved states; an error for runs that are lost, or a status for every run.
 
     What is not finite once stays so: the last states tell. Those on a GPU are not there yet, and are
@@ -115,25 +124,22 @@ def _lost(found: tuple[Any, ...]) -> Any:
     return ~reduce(and_, [finite(x[-1]) for x in found])
 
 
-def _left(system: Rollouts, run: Run, q: Any, lost: Any) -> str:
+def _left(system: System, run: Run, q: Any, lost: Any) -> str:
     """Which run is lost before which saved state, and why, in words."""
     said = not_finite(system.dynamics, named(run.state, run.controlled))
     if said:
         return said
     gone = on_host(lost)
-    place = tuple(int(k) for k in np.argwhere(gone)[0])
+    place, which, more = first_lost(gone)
     path = on_host(q[(slice(None), *place)])
     kept = int(np.isfinite(path).all(axis=-1).argmin())  # the first that is not
     first = on_host(beside(run.state[0], q) + 0.0 * q[0])
     last = path[kept - 1] if kept else np.broadcast_to(first, gone.shape + path.shape[1:])[place]
-    which = f"run {place if len(place) > 1 else place[0]}" if place else "the run"
-    count, dt = int(gone.sum()), run.counts[2]
-    more = f" So it is with {count - 1} other runs." if count > 1 else ""
     cause = dead_point(system, last) if np.isfinite(last).all() else ""
     closed = bool(system.dynamics.rows)
     how = "cannot be brought back to the constraints" if closed else "is no longer finite"
     return (
         f"{system.dynamics.name}.rollout: {which} {how} before saved state {kept}: "
-        f"{cause or f'take a smaller dt than {dt:g} s'}.{more} "
+        f"{cause or f'take a smaller dt than {run.counts[2]:g} s'}.{more} "
         'errors="flag" gives all others their results'
     )

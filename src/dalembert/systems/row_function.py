@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.kernels import Kernel, Port, Program, build
 from dalembert.kernels.program.trace import trace
 
@@ -46,13 +46,13 @@ class RowFunction:
         """Φ (rows,), J (rows, nv) and δ (rows,), from symbols q, v and p."""
         flow = self.rate(q, v)
         phi = self.function(q, p)
-        speed = bridge.directional(phi, q, flow)
-        return phi, bridge.jacobian(speed, v), bridge.directional(speed, q, flow)
+        speed = tracing.directional(phi, q, flow)
+        return phi, tracing.jacobian(speed, v), tracing.directional(speed, q, flow)
 
     @cached_property
     def at(self) -> Callable[..., tuple[Any, Any, Any]]:
         """(q, v, p) by keyword → (Φ, J, δ) of one place, numbers or symbols."""
-        return bridge.traced(self.expanded, self.shapes)
+        return tracing.traced(self.expanded, self.shapes)
 
     @cached_property
     def kernel(self) -> Kernel:

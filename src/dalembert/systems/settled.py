@@ -1,8 +1,9 @@
 """L = K − U as the sum of what is quadratic, linear and constant in q̇, settled when a system is made.
 
-Centrifugal terms of rotating coordinates are a part of K without velocities: they go to −U, so that
-K = ½ q̇ᵀM q̇ and K + U is Jacobi's energy, which is conserved where L does not depend on time.
-Magnetic and gyroscopic terms are the linear part aᵀq̇.
+T = T₂ + T₁ + T₀, of second, first and no degree in q̇. The equations of motion are made of T₂ = ½ q̇ᵀM q̇
+(`kinetic`), of V − T₀ (`potential`, with the centrifugal terms of rotating coordinates) and of the part
+aᵀq̇ of L (`linear`: T₁, and magnetic terms of V). T₂ − T₀ + V is Jacobi's energy, which is conserved
+where L does not depend on time. T₁ and T₀ are kept, so that T and V can be said.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import ModelError
 from dalembert.systems.check import ROUNDING, states
 from dalembert.systems.energies import Energies, Symbols
 
-MOVED = ("kinetic", "potential", "linear")
+MOVED = ("kinetic", "potential", "linear", "T1", "T0")
 
 
 def settled(energies: Energies) -> Energies:
@@ -27,25 +28,29 @@ def settled(energies: Energies) -> Energies:
     """
     s = Symbols(energies)
     velocities = list(zip(energies.coordinates, s["qd"], strict=True))
-    turning = [name for name, rate in velocities if bridge.depends_on(s["potential"], rate)]
+    turning = [name for name, rate in velocities if tracing.depends_on(s["potential"], rate)]
     if not _has_more(energies, s, turning):
         return energies
-    M = bridge.hessian(s["kinetic"], s["qd"])
+    M = tracing.hessian(s["kinetic"], s["qd"])
     L = s["kinetic"] - s["potential"]
-    still, a, M = _at_rest([L, bridge.gradient(L, s["qd"]), M], s["qd"])
+    momentum = tracing.gradient(s["kinetic"], s["qd"])
+    at_rest = [L, tracing.gradient(L, s["qd"]), M, momentum, s["kinetic"]]
+    still, a, M, first, T0 = _at_rest(at_rest, s["qd"])
     parts = {"kinetic": 0.5 * (s["qd"] @ (M @ s["qd"])), "potential": -still}
+    if not (tracing.is_zero(first) and tracing.is_zero(T0)):
+        parts |= {"T1": first @ s["qd"], "T0": T0}
     parts |= {name: s[name] for name in energies.function.names if name not in MOVED}
-    if not bridge.is_zero(a):
+    if not tracing.is_zero(a):
         parts["linear"] = a
-    function = bridge.Function([s["q"], s["qd"], s.parameters, s.t], parts)
+    function = tracing.Function([s["q"], s["qd"], s.parameters, s.t], parts)
     return replace(energies, function=function, derived={})
 
 
 def _at_rest(values: list[Any], qd: Any) -> tuple[Any, ...]:
     """Expressions with zero for the velocities; one that has no value there is an error."""
-    found = bridge.at(values, [qd], [np.zeros(qd.shape)])
+    found = tracing.at(values, [qd], [np.zeros(qd.shape)])
     for value in found:
-        number = bridge.constant(value)
+        number = tracing.constant(value)
         if number is not None and not np.isfinite(number).all():
             raise ModelError(
                 "the kinetic energy has no value at rest, where its linear part is read; write "
@@ -56,11 +61,11 @@ def _at_rest(values: list[Any], qd: Any) -> tuple[Any, ...]:
 
 def _has_more(energies: Energies, s: Symbols, turning: list[str]) -> bool:
     """Whether L has more than ½ q̇ᵀM q̇ and a function of q; checked to be of second degree."""
-    slope = bridge.gradient(s["kinetic"], s["qd"])
-    M = bridge.jacobian(slope, s["qd"])
-    bent = bridge.hessian(s["potential"], s["qd"])
+    slope = tracing.gradient(s["kinetic"], s["qd"])
+    M = tracing.jacobian(slope, s["qd"])
+    bent = tracing.hessian(s["potential"], s["qd"])
     inputs = [s["q"], s["qd"], s.parameters, s.t]
-    probe = bridge.Function(inputs, [s["kinetic"], slope, M, s["potential"], bent])
+    probe = tracing.Function(inputs, [s["kinetic"], slope, M, s["potential"], bent])
     seen, more = 0, bool(turning)
     for q, qd, values, t in states(energies):
         here, there = probe(q, qd, values, t), probe(q, -1.7 * qd[::-1], values, t)

@@ -8,7 +8,7 @@ sets of joints whose screws span less than they usually do are the reason, and a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -36,7 +36,7 @@ class Singularity:
     """
 
     frame: str
-    task: str
+    task: str  # "pose", "position" or "orientation": what of it
     singular: bool
     rank: int  # directions in which the frame can move here
     usual_rank: int  # and at nearly every other posture
@@ -54,29 +54,68 @@ class Singularity:
         """One sentence.
 
         >>> import dalembert as dl
-        >>> print(dl.load("planar_2r").singularity([0.3, 0.0], task="position"))
-        singular: 'tool' cannot move along (0.955, 0.296, 0), since 'tool' is in the plane of the axes
-        of 'link1_joint' and 'link2_joint'
+        >>> print(dl.load("planar_2r").singularity([0.3, 0.0]))
+        singular in position: 'tool' cannot move along (0.955, 0.296, 0), since 'tool' is in the plane
+        of the axes of 'link1_joint' and 'link2_joint'
         """
         if not self.singular:
-            return f"regular: {self.frame!r} moves in {self.rank} directions, as usual"
+            ways = "1 direction" if self.rank == 1 else f"{self.rank} directions"
+            return f"regular: the {self.task} of {self.frame!r} moves in {ways}, as usual"
         said = ", nor ".join(direction(wrench, self.length) for wrench in self.lost)
         why = "; ".join(self.reasons)
-        return f"singular: {self.frame!r} cannot {said}" + (f", since {why}" if why else "")
+        if not said:  # of constraints, while the frame moves as it does
+            return f"singular: {why}"
+        since = f", since {why}" if why else ""
+        return f"singular in {self.task}: {self.frame!r} cannot {said}{since}"
 
 
 def singularity(
-    robot: Any, q: Any, frame: str, task: str, tolerance: float, parameters: Any
+    robot: Any, q: Any, frame: str, task: str | None, tolerance: float, parameters: Any
 ) -> Singularity:
     """What is lost at q (nq,), against random postures."""
+    task = checked_task(robot.default_task(frame) if task is None else task)
+    q = one_posture(robot, q)
+    J, usual, nearby = _jacobians(robot, q, frame, parameters)
+    found, sets = judged(J, usual, nearby, frame, task, tolerance)
+    names = robot.dynamics.velocities
+    screws = np.asarray(robot.jacobian(q, frame, "spatial", parameters=parameters))
+    place = robot.pose(q, frame, parameters=parameters)[:3, 3] if task == "position" else None
+    return replace(
+        found,
+        joints=tuple(tuple(names[k] for k in own) for own in sets),
+        reasons=tuple(
+            reason(screws[:, own], [names[k] for k in own], frame, place, max(tolerance, LOOSE))
+            for own in map(list, sets)
+        ),
+    )
+
+
+def checked_task(task: str) -> str:
+    """The task; another word is an error."""
     if task not in TASKS:
         raise UnknownNameError(f"task={task!r} must be one of {', '.join(TASKS)}")
+    return task
+
+
+def one_posture(system: Any, q: Any) -> np.ndarray:
+    """q (nq,) as finite numbers."""
     q = np.asarray(q, dtype=float)
-    if q.shape != (robot.nq,):
-        raise ShapeError(f"singularity takes one posture q ({robot.nq},), not {q.shape}")
+    if q.shape != (system.nq,):
+        raise ShapeError(f"singularity takes one posture q ({system.nq},), not {q.shape}")
     if not np.isfinite(q).all():
         raise ParameterError("q has entries that are not finite")
-    J, usual, nearby = _jacobians(robot, q, frame, parameters)
+    return q
+
+
+def judged(
+    J: np.ndarray,
+    usual: Sequence[np.ndarray],
+    nearby: Sequence[np.ndarray],
+    frame: str,
+    task: str,
+    tolerance: float,
+) -> tuple[Singularity, list[tuple[int, ...]]]:
+    """What J (6, k) of a frame lacks beside those at other postures; sets of columns to blame."""
     rows = TASKS[task]
     length = max(np.linalg.norm(x[:3], axis=0).max() for x in usual) or 1.0  # m: the longest lever
     scale = np.array([length] * 3 + [1.0] * 3)[rows]
@@ -93,17 +132,8 @@ def singularity(
         ways = [x[rows] / scale[:, None] for x in nearby]
         lost = _lost(U[:, rank:], ways, most - rank, rows, scale)
         sets = _dependent(here, [x[rows] / scale[:, None] for x in usual], max(tolerance, LOOSE))
-    names = robot.dynamics.velocities
-    screws = np.asarray(robot.jacobian(q, frame, "spatial", parameters=parameters))
-    place = robot.pose(q, frame, parameters=parameters)[:3, 3] if task == "position" else None
-    return Singularity(
-        *(frame, task, singular, rank, most, smallest, float(length), lost, Vt[rank:]),
-        tuple(tuple(names[k] for k in own) for own in sets),
-        tuple(
-            reason(screws[:, own], [names[k] for k in own], frame, place, max(tolerance, LOOSE))
-            for own in map(list, sets)
-        ),
-    )
+    parts = (frame, task, singular, rank, most, smallest, float(length), lost, Vt[rank:])
+    return Singularity(*parts), sets
 
 
 def refuse_singular(robot: Any, q: Any, qd: Any, frame: str, task: str, parameters: Any) -> None:

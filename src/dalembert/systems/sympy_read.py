@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import ModelError
 
 # functions of one argument, by SymPy's name; True where an energy made of it can be differentiated
@@ -81,17 +82,15 @@ class _Reader:
         name = type(node).__name__
         if node.is_Add or node.is_Mul:
             parts = [self.read(part) for part in node.args]
-            total = parts[0]
-            for part in parts[1:]:
-                total = total + part if node.is_Add else total * part
-            return total
+            return reduce(operator.add if node.is_Add else operator.mul, parts)
         if node.is_Pow:
             return self._power(*node.args)
         if name in _FUNCTIONS and len(node.args) == 1:
             self._require(name, _FUNCTIONS[name])
             return _function(name)(self.read(node.args[0]))
         if name in ("Max", "Min"):
-            return self._extreme(node.args, np.maximum if name == "Max" else np.minimum)
+            parts = [self.read(part) for part in node.args]
+            return reduce(np.maximum if name == "Max" else np.minimum, parts)
         if name == "atan2":
             return np.arctan2(*map(self.read, node.args))
         if name == "Piecewise":
@@ -122,13 +121,6 @@ class _Reader:
             return root if exponent.is_positive else 1 / root
         return np.power(x, self.read(exponent))
 
-    def _extreme(self, args: Any, function: Any) -> Any:
-        values = [self.read(arg) for arg in args]
-        found = values[0]
-        for value in values[1:]:
-            found = function(found, value)
-        return found
-
     def _piecewise(self, node: Any) -> Any:
         *first, (last, condition) = node.args
         if condition != True:  # noqa: E712 - SymPy's own true, which is no Python bool
@@ -147,7 +139,7 @@ class _Reader:
 
 
 def _function(name: str) -> Any:
-    return bridge.erf if name == "erf" else getattr(np, _RENAMED.get(name, name))
+    return tracing.erf if name == "erf" else getattr(np, _RENAMED.get(name, name))
 
 
 def _undefined() -> Any:

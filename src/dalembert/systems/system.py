@@ -1,35 +1,81 @@
 """One interface for everything that moves: what constraints, simulation and control are built on.
 
-`System` is what users hold; `Dynamics` is its traceable side, functions of one state that run on
-numbers and on `casadi.array` symbols alike, so that a closed chain or a controlled motion built on
-them compiles into one kernel.
+`System` is what users hold: its `dynamics` are functions of one state that run on numbers and on
+symbols alike, so that a closed chain or a controlled motion built on them compiles into one kernel,
+and its `evaluator` has the kernels of its quantities. The methods are thin; what they do stands in the
+modules that they import.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
+from dalembert import tracing, views
+from dalembert.errors import FormulationError, ShapeError
+from dalembert.kernels.call.whose import mapped_over, on_device
 from dalembert.model.jointed import Kinds
+from dalembert.systems import on_symbols
+from dalembert.systems.actuated import (
+    control_vector,
+    internal_efforts,
+    require_actuators,
+    required_efforts,
+)
 from dalembert.systems.dynamics import Dynamics
-from dalembert.systems.evaluator import Parameters
+from dalembert.systems.evaluator import Evaluator, Parameters, arrays_of
 from dalembert.systems.held import Rows
 from dalembert.systems.limits import between
-from dalembert.systems.rollout_methods import Rollouts
+from dalembert.systems.quick_call import notice
+from dalembert.systems.variant import Variant
+from dalembert.text import plain_name
+from dalembert.travel import Portable
 
 if TYPE_CHECKING:
+    import casadi
+
+    from dalembert.kernels import Kernel, Port, Program
+    from dalembert.kernels.cuda.device import DeviceKernel
+    from dalembert.kernels.program.count import Count
     from dalembert.symbolic.equations import Equations
+    from dalembert.systems.demand import Demand
+    from dalembert.systems.reaching.hunt import Reached
+    from dalembert.systems.reaching.several import Postures
     from dalembert.systems.robot import Robot
 
-__all__ = ["Dynamics", "Rows", "System", "dynamics"]
+__all__ = ["Dynamics", "KineticParts", "Rows", "System", "dynamics"]
 
 
-class System(Rollouts):
+class KineticParts(NamedTuple):
+    """T = T₂ + T₁ + T₀ by the degree in q̇, joules."""
+
+    T2: Any  # ½ q̇ᵀM q̇
+    T1: Any  # linear in q̇
+    T0: Any  # without q̇: −T₀ acts as a potential
+
+
+class System(Portable):
     """A robot, a Lagrangian, a closed chain: M q̈ + h + Aᵀλ = τ + ψ, evaluated compiled."""
+
+    def __init__(self, dynamics: Dynamics) -> None:
+        plain_name(dynamics.name, "a system")
+        self.dynamics = dynamics
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        """Its variants, programs and kernels."""
+        return Evaluator(self.dynamics)
+
+    @property
+    def description(self) -> Any:
+        """The data this system is made of."""
+        return self.dynamics.description
 
     @property
     def name(self) -> str:
@@ -96,10 +142,7 @@ class System(Rollouts):
 
         There is one for each system, made when first asked for; `dl.Widget(system)` is another one.
         """
-
-        from dalembert.systems.display import widget_of
-
-        return widget_of(self)
+        return views.widget(self)
 
     def report(self, path: str | PathLike[str] | None = None) -> Path:
         """Write its page, one file that computes in any browser without a network, and return where.
@@ -112,10 +155,7 @@ class System(Rollouts):
         ...     dl.load("pendulum").report(f"{folder}/pendulum.html").name
         'pendulum.html'
         """
-
-        from dalembert.systems.display import report_of
-
-        return report_of(self, path)
+        return views.report(self, path)
 
     def neutral(self) -> np.ndarray:
         """The reference configuration q (nq,)."""
@@ -152,11 +192,24 @@ class System(Rollouts):
         """The shortest step (..., nv) with integrate(q, step) = to."""
         return self._evaluate("difference", (q, to))
 
-    # M q̈ + h + Aᵀλ = τ + ψ; systems have more arguments than these
+    # M q̈ + h + Aᵀλ = τ + ψ; a choice or an input that a system does not have is an error
 
-    def mass_matrix(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
-        """M (..., nv, nv), full and symmetric."""
-        return self._evaluate("mass_matrix", (q,), None, parameters, out)
+    def mass_matrix(
+        self,
+        q: Any,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        out_layout: str | None = None,
+        t: Any = None,
+    ) -> Any:
+        """M (..., nv, nv), full and symmetric, rotor inertia included.
+
+        With ``out_layout="packed"`` its entries (..., n) on and below the diagonal, without the zeros
+        between branches; `packed_indices` says which they are, and `unpacked` makes M of them.
+        """
+        given = {"out_layout": out_layout, "t": t}
+        return self._evaluate("mass_matrix", (q,), formulation, parameters, out, **given)
 
     def packed_indices(self, quantity: str = "mass_matrix") -> tuple[np.ndarray, np.ndarray]:
         """(rows, columns) of what ``out_layout="packed"`` gives: row by row, columns ascending.
@@ -184,39 +237,691 @@ class System(Rollouts):
 
         return unpacked(self.dynamics.description, self.dynamics.quantity(quantity), values)
 
-    def bias(self, q: Any, qd: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
-        """h (..., nv) = C q̇ + N."""
-        return self._evaluate("bias", (q, qd), None, parameters, out)
+    def bias(
+        self,
+        q: Any,
+        qd: Any,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        t: Any = None,
+    ) -> Any:
+        """h (..., nv) = C q̇ + N, without friction.
 
-    def gravity_torque(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
-        """N (..., nv) = ∂U/∂q: the forces that hold the system still."""
-        return self._evaluate("gravity_torque", (q,), None, parameters, out)
+        Of a Lagrangian that is linear in q̇ or depends on time also G q̇ + e.
+        """
+        given = {"base_twist": base_twist, "base_acceleration": base_acceleration, "t": t}
+        return self._evaluate("bias", (q, qd), formulation, parameters, out, **given)
+
+    def gravity_torque(
+        self,
+        q: Any,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        t: Any = None,
+    ) -> Any:
+        """N (..., nv) = ∂U/∂q of weights and springs: the forces that hold the system still.
+
+        In coordinates that move by themselves it is ∂(V − T₀)/∂q.
+        """
+        return self._evaluate("gravity_torque", (q,), formulation, parameters, out, t=t)
 
     def generalized_forces(
-        self, q: Any, qd: Any, *, parameters: Parameters = None, out: Any = None
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
     ) -> Any:
         """ψ (..., nv): the forces without potential, on the side of τ; minus a robot's friction."""
-        return self._evaluate("generalized_forces", (q, qd), None, parameters, out)
+        return self._evaluate("generalized_forces", (q, qd), None, parameters, out, t=t)
 
     def kinetic_energy(
-        self, q: Any, qd: Any, *, parameters: Parameters = None, out: Any = None
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
     ) -> Any:
-        """K (...), joules."""
-        return self._evaluate("kinetic_energy", (q, qd), None, parameters, out)
+        """T (...), joules: ½ q̇ᵀM q̇, and what coordinates that move by themselves add.
 
-    def potential_energy(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
-        """U (...), joules."""
-        return self._evaluate("potential_energy", (q,), None, parameters, out)
+        `kinetic_energy_parts` are T₂, T₁ and T₀ one by one.
+        """
+        return self._evaluate("kinetic_energy", (q, qd), None, parameters, out, t=t)
 
-    def inverse_dynamics(self, q: Any, qd: Any, qdd: Any) -> Any:
-        """τ (..., nv) of a motion; with constraints, (τ, λ)."""
-        return self._evaluate("inverse_dynamics", (q, qd, qdd))
+    def kinetic_energy_parts(
+        self, q: Any, qd: Any, *, parameters: Parameters = None, t: Any = None
+    ) -> KineticParts:
+        """T = T₂ + T₁ + T₀, each (...) in joules, by the degree in q̇.
 
-    def forward_dynamics(self, q: Any, qd: Any, tau: Any) -> Any:
-        """q̈ (..., nv) under forces; with constraints, (q̈, λ)."""
-        return self._evaluate("forward_dynamics", (q, qd, tau))
+        T₂ is ½ q̇ᵀM q̇; T₁ and T₀ are zero unless coordinates move by themselves. T₂ − T₀ + V is
+        Jacobi's energy, and the momentum M q̇ + ∂T₁/∂q̇.
 
-    # any quantity, for readers
+        >>> import dalembert as dl
+        >>> parts = dl.load("pendulum").kinetic_energy_parts([0.1], [2.0])
+        >>> float(parts.T2), float(parts.T1), float(parts.T0)
+        (2.0, 0.0, 0.0)
+        """
+        if self.dynamics.has_chart_energy:
+            name = "kinetic_energy_parts"
+            return KineticParts(*self._evaluate(name, (q, qd), None, parameters, t=t))
+        T = self.kinetic_energy(q, qd, parameters=parameters)
+        return KineticParts(T, 0.0 * T, 0.0 * T)
+
+    def potential_energy(
+        self, q: Any, parameters: Parameters = None, out: Any = None, t: Any = None
+    ) -> Any:
+        """U (...) = −Σ m gᵀ p_C and of springs, or as it was given, joules.
+
+        Of a part linear in q̇, which does no work, nothing is counted.
+        """
+        return self._evaluate("potential_energy", (q,), None, parameters, out, t=t)
+
+    def inverse_dynamics(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        tip_wrench: Any = None,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        gravity: str | None = None,
+        tip: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        t: Any = None,
+    ) -> Any:
+        """τ (..., nv) = M q̈ + C q̇ + N + J_tᵀ F_t − ψ, in N m or N; with constraints, (τ, λ).
+
+        `tip_wrench` (..., 6) is what the tool exerts on its environment, in the tool frame;
+        `base_twist` and `base_acceleration` (..., 6) the base's known motion V_0, V̇_0 in its frame.
+        `formulation` is one of ``dalembert.formulations("inverse_dynamics")``; ``gravity`` enters as
+        an accelerated "base" or as a "potential"; ``tip`` as a "term" or a fictitious "link".
+
+        >>> import dalembert as dl
+        >>> dl.load("planar_2r").inverse_dynamics([0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+        array([0., 0.])
+        """
+        given = {"tip_wrench": tip_wrench, "base_twist": base_twist, "gravity": gravity}
+        given |= {"base_acceleration": base_acceleration, "tip": tip, "t": t}
+        inputs = (q, qd, qdd)
+        return self._evaluate("inverse_dynamics", inputs, formulation, parameters, out, **given)
+
+    def forward_dynamics(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        tip_wrench: Any = None,
+        formulation: str | None = None,
+        base_twist: Any = None,
+        base_acceleration: Any = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        t: Any = None,
+    ) -> Any:
+        """q̈ (..., nv) with M q̈ + C q̇ + N + J_tᵀ F_t = τ + ψ; with constraints, (q̈, λ).
+
+        Arguments are those of `inverse_dynamics`.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").forward_dynamics([np.pi / 2], [0.0], [0.0])  # −g/l
+        array([-9.81])
+        """
+        given = {"tip_wrench": tip_wrench, "base_twist": base_twist, "t": t}
+        given["base_acceleration"] = base_acceleration
+        inputs = (q, qd, tau)
+        return self._evaluate("forward_dynamics", inputs, formulation, parameters, out, **given)
+
+    def christoffel(
+        self,
+        q: Any,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        t: Any = None,
+    ) -> Any:
+        """Γ (..., nv, nv, nv), Γ_ijk = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_kj/∂q_i), i the row."""
+        return self._evaluate("christoffel", (q,), formulation, parameters, out, t=t)
+
+    def coriolis_matrix(
+        self,
+        q: Any,
+        qd: Any,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        t: Any = None,
+    ) -> Any:
+        """C (..., nv, nv) with C q̇ + N = bias, and Ṁ − 2C skew for the default formulation."""
+        return self._evaluate("coriolis_matrix", (q, qd), formulation, parameters, out, t=t)
+
+    def generalized_momentum(
+        self, q: Any, qd: Any, parameters: Parameters = None, out: Any = None, t: Any = None
+    ) -> Any:
+        """p (..., nv) = ∂L/∂q̇ = M q̇, and a where L has a part aᵀq̇."""
+        return self._evaluate("generalized_momentum", (q, qd), None, parameters, out, t=t)
+
+    # any quantity of the catalogue, by its name
+
+    def evaluate(
+        self,
+        quantity: str,
+        *inputs: Any,
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        **choices: Any,
+    ) -> Any:
+        """Any quantity of the catalogue; `choices` are static, or optional inputs.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").evaluate("bias", [0.0], [1.0])
+        array([0.])
+        """
+        return self._result(
+            *self._called_with(quantity, inputs, formulation, choices), parameters, out
+        )
+
+    def kernel(self, quantity: str, formulation: str | None = None, **choices: Any) -> np.ufunc:
+        """The compiled `numpy.ufunc` behind a quantity.
+
+        `choices` are static (``frame="tool"``) or name optional inputs (``tip_wrench=True``).
+
+        >>> import dalembert as dl
+        >>> isinstance(dl.load("planar_2r").kernel("mass_matrix"), np.ufunc)
+        True
+        """
+        return self.evaluator.kernel(self._variant(quantity, formulation, choices)).ufunc
+
+    def program(self, quantity: str, formulation: str | None = None, **choices: Any) -> Program:
+        """The straight-line program of a quantity for this system."""
+        return self.evaluator.program(self._variant(quantity, formulation, choices))
+
+    def device_kernel(
+        self, quantity: str, formulation: str | None = None, **choices: Any
+    ) -> DeviceKernel:
+        """The CUDA kernels of a quantity; ``.report()`` has their registers, spills and launch.
+
+        Methods called with CuPy arrays use them by themselves.
+        """
+        return self.evaluator.device_kernel(self._variant(quantity, formulation, choices))
+
+    def reference(
+        self, quantity: str, *inputs: Any, formulation: str | None = None, **choices: Any
+    ) -> Any:
+        """The formulation itself, run as plain NumPy on one state, nothing compiled."""
+        return self.evaluator.reference(quantity, inputs, formulation, choices)
+
+    def operation_count(
+        self, quantity: str, formulation: str | None = None, **choices: Any
+    ) -> Count:
+        """Arithmetic of a quantity for this system, zeros and repetitions removed.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").operation_count("inverse_dynamics").trigonometric
+        1
+        """
+        from dalembert.kernels.program.count import count
+
+        return count(self.program(quantity, formulation, **choices))
+
+    def parameter_array(self, parameters: Parameters = None) -> np.ndarray:
+        """Values (..., n_parameters) of the named parameters."""
+        return self.evaluator.parameter_array(parameters)
+
+    # derivatives of any quantity; ∂/∂q is in the tangent space, nv numbers whatever nq is
+
+    def derivative(
+        self,
+        quantity: str,
+        inputs: Sequence[Any],
+        wrt: str = "q",
+        formulation: str | None = None,
+        **static: str,
+    ) -> Any:
+        """∂quantity/∂wrt (..., *quantity, *wrt): an input, "parameters" or "inertia".
+
+        >>> import dalembert as dl
+        >>> dl.load("planar_2r").derivative("mass_matrix", ([0.0, 0.0],)).shape
+        (2, 2, 2)
+        """
+        from dalembert.systems.differentiation import slopes
+
+        return slopes(self, quantity, formulation, static, "jacobian", (wrt,))(inputs=inputs)
+
+    def jvp(
+        self,
+        quantity: str,
+        inputs: Sequence[Any],
+        directions: Sequence[Any],
+        formulation: str | None = None,
+        **static: str,
+    ) -> Any:
+        """The derivative of a quantity along directions, one per input, those of q (..., nv).
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").jvp("potential_energy", ([0.5],), ([2.0],)).round(4)  # 2 m g l sin θ
+        np.float64(9.4063)
+        """
+        from dalembert.systems.differentiation import slopes
+
+        return slopes(self, quantity, formulation, static, "jvp")(
+            inputs=inputs, directions=directions
+        )
+
+    def vjp(
+        self,
+        quantity: str,
+        inputs: Sequence[Any],
+        weights: Sequence[Any],
+        formulation: str | None = None,
+        **static: str,
+    ) -> Any:
+        """Σ weights · ∂outputs/∂input for every input; `weights` has one array per output."""
+        from dalembert.systems.differentiation import slopes
+
+        return slopes(self, quantity, formulation, static, "vjp")(inputs=inputs, weights=weights)
+
+    def hvp(
+        self,
+        quantity: str,
+        inputs: Sequence[Any],
+        weights: Sequence[Any],
+        directions: Sequence[Any],
+        formulation: str | None = None,
+        **static: str,
+    ) -> Any:
+        """Hessian of Σ weights · outputs times `directions`: one array per input."""
+        from dalembert.systems.differentiation import slopes
+
+        return slopes(self, quantity, formulation, static, "hvp")(
+            inputs=inputs, weights=weights, directions=directions
+        )
+
+    # actuators: τ = Bᵀ f
+
+    @property
+    def actuators(self) -> tuple[str, ...]:
+        """Names of the actuators, in the order of the controls (nu)."""
+        return self.dynamics.driven_by.names
+
+    @property
+    def activations(self) -> tuple[str, ...]:
+        """Names of the actuators that have an activation, in its order (na)."""
+        return tuple(a.name for a in self.dynamics.driven_by.active)
+
+    @property
+    def control_limits(self) -> np.ndarray:
+        """(nu, 2) lowest and highest control of every actuator, ±∞ where there is none."""
+        return self.dynamics.driven_by.limits()
+
+    def transmission(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
+        """B (..., nu, nv): moment arms of the actuators, with l̇ = B q̇ and τ = Bᵀ f."""
+        require_actuators(self.dynamics)
+        return self._evaluate("transmission", (q,), None, parameters, out)
+
+    def actuator_lengths(self, q: Any, *, parameters: Parameters = None, out: Any = None) -> Any:
+        """l (..., nu): lengths or angles of the actuators, times their gear."""
+        require_actuators(self.dynamics)
+        return self._evaluate("actuator_lengths", (q,), None, parameters, out)
+
+    def actuator_forces(
+        self,
+        q: Any,
+        qd: Any,
+        u: Any,
+        activation: Any = None,
+        *,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """τ (..., nv) of controls u (..., nu) and activations (..., na), N m or N, within limits.
+
+        `u` may be a mapping of actuators by name, the others zero; activations are zero by default.
+        """
+        given = (q, qd, control_vector(self.dynamics, u))
+        more = {"activation": activation}
+        return self._evaluate("actuator_forces", given, None, parameters, out, **more)
+
+    def actuator_efforts(
+        self,
+        q: Any,
+        qd: Any,
+        u: Any,
+        activation: Any = None,
+        *,
+        parameters: Parameters = None,
+        out: Any = None,
+    ) -> Any:
+        """f (..., nu): the force of each actuator along its length."""
+        given = (q, qd, control_vector(self.dynamics, u))
+        more = {"activation": activation}
+        return self._evaluate("actuator_efforts", given, None, parameters, out, **more)
+
+    def activation_rate(
+        self, u: Any, activation: Any, *, parameters: Parameters = None, out: Any = None
+    ) -> Any:
+        """ẇ (..., na) of the activations, none beyond their ranges."""
+        if not self.activations:
+            raise FormulationError(f"{self.dynamics.name}: none of its actuators has an activation")
+        given = (control_vector(self.dynamics, u), activation)
+        return self._evaluate("activation_rate", given, None, parameters, out)
+
+    # which forces and controls a motion demands
+
+    def required_efforts(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        *,
+        weights: Any = None,
+        parameters: Parameters = None,
+        **given: Any,
+    ) -> Any:
+        """f (..., nu) of the actuators that give a motion; with constraints, (f, λ).
+
+        Joints that no actuator moves are passive. Where actuators are redundant, Σ w f² is least,
+        `weights` (..., nu) one by default. `given` may be ``tip_wrench`` and, with constraints, ``t``
+        and a wanted ``lam`` (..., rows), to which λ then comes as near as it can. A motion that the
+        actuators cannot give is an error that names what nothing drives.
+        """
+        options = {"effort_weights": weights, **given}
+        return required_efforts(self, (q, qd, qdd), parameters, options)
+
+    def required_controls(
+        self,
+        q: Any,
+        qd: Any,
+        qdd: Any,
+        *,
+        weights: Any = None,
+        parameters: Parameters = None,
+        **given: Any,
+    ) -> Demand:
+        """Efforts, controls and activations that give a motion, and whether limits allow them.
+
+        Options are those of `required_efforts`. Controls are those under which the activations stay
+        as they are. An actuator whose gain vanishes has none: NaN.
+        """
+
+        from dalembert.systems.demand import demanded
+
+        options = {"weights": weights, "parameters": parameters, **given}
+        found = self.required_efforts(q, qd, qdd, **options)
+        pair = found if isinstance(found, tuple) else (found, np.zeros(0))
+        return demanded(self, q, qd, pair, parameters)
+
+    def holding(self, q: Any, **given: Any) -> Demand:
+        """What holds the postures q (..., nq) at rest: torques, and controls of its actuators.
+
+        Without actuators, torques at all joints. With constraints, λ of the loops goes with them.
+        `given` are options of `required_efforts`, or of `inverse_dynamics` where it has no actuators.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").holding([np.pi / 2]).tau  # m g l
+        array([9.81])
+        """
+
+        from dalembert.systems.demand import Demand
+
+        still = np.zeros(self.dynamics.nv)
+        if self.actuators:
+            return self.required_controls(q, still, still, **given)
+        found = self.inverse_dynamics(q, still, still, **given)
+        return Demand(found[0], lam=found[1]) if isinstance(found, tuple) else Demand(found)
+
+    def internal_efforts(self, q: Any, t: float = 0.0) -> np.ndarray:
+        """Orthonormal efforts (nu, k) of the actuators that move nothing and only load the system."""
+        return internal_efforts(self.dynamics.bound(), q, t)
+
+    # inverse kinematics of any frame
+
+    def inverse_kinematics(
+        self,
+        T: Any,
+        frame: str = "tool",
+        q0: Any = None,
+        tolerance: float = 1e-9,
+        limits: bool = True,
+        restarts: int = 300,
+        seed: int = 0,
+        task: str = "pose",
+        weights: Any = None,
+        goal: str | None = None,
+        parameters: Parameters = None,
+        continuous: bool = False,
+    ) -> Reached:
+        """(q (..., nq), found (...)): postures that put a frame at the targets T (..., 4, 4).
+
+        Each found posture has been verified by `pose`: position and angle within `tolerance`, m and
+        rad. Where it is not found, q is the nearest that was met. The search starts at `q0`
+        (..., nq), which broadcasts with the targets, by default at random within the limits, and
+        starts again at random up to `restarts` times (at most 65,535); the same `seed` gives the same
+        postures. Joints that do not move the frame stay at `q0`, by default at the neutral posture.
+        `task` is "pose", "position" (T may be (..., 3)), "orientation" (T may be (..., 3, 3)), "axis"
+        (the frame's z axis) or "position_axis"; `weights`, one for each of its
+        coordinates (linear, angular), say what matters where not all can be reached. With
+        ``limits=False`` joints may go anywhere.
+
+        What the task leaves free serves the `goal`: "near" stays near to q0, "center" near to the
+        middle of the limits, "manipulability" away from singular postures. It is followed along the
+        motions that keep the task, from the first posture that was found.
+
+        With ``continuous=True`` the targets (..., n, 4, 4) are paths of n poses: each posture is
+        found from the one before, `q0` (..., nq) is where a path begins, and what comes back is a
+        `Followed`, with the places where a path cannot be followed without a jump.
+
+        CuPy arrays are searched where they are, on the GPU; there poses that are none (NaN, no
+        rotations) are not found, and are refused in words on the host.
+
+        >>> import numpy as np, dalembert as dl
+        >>> arm = dl.load("ur5")
+        >>> T = arm.pose(arm.random_state(np.random.default_rng(1), 100)[0])
+        >>> q, found = arm.inverse_kinematics(T)
+        >>> bool(found.all()), np.allclose(arm.pose(q), T, atol=1e-8)
+        (True, True)
+        """
+        from dalembert.systems.reaching.solve import inverse_kinematics
+
+        given = (tolerance, limits, restarts, seed, task, weights, goal, parameters, continuous)
+        return inverse_kinematics(self, T, frame, q0, *given)
+
+    def all_postures(
+        self,
+        T: Any,
+        frame: str = "tool",
+        tolerance: float = 1e-9,
+        limits: bool = True,
+        seed: int = 0,
+        task: str = "pose",
+        parameters: Parameters = None,
+    ) -> Postures:
+        """(q (..., m, nq), number (...)): all postures that put a frame at the targets T (..., 4, 4).
+
+        They are what hundreds of random starts lead to, until each was met several times; whole turns
+        of a joint count as one posture. m is the largest number of a target, and q is NaN where a
+        target has fewer. Arguments are those of `inverse_kinematics`. An arm with more freedoms than
+        the task asks for has infinitely many, and is refused.
+
+        The result is the pair (q, number); its attribute `incomplete` (...) is True where postures
+        may be missing, or be points of a continuum: at and near singular postures, and where some
+        were met too rarely.
+
+        >>> import numpy as np, dalembert as dl
+        >>> arm = dl.load("ur5")
+        >>> q, number = arm.all_postures(arm.pose([0.2, -1.2, 1.4, -0.4, 1.2, 0.3]))
+        >>> int(number), np.allclose(arm.pose(q), arm.pose(q[0]), atol=1e-8)
+        (8, True)
+        """
+        from dalembert.systems.reaching.solve import all_postures
+
+        return all_postures(self, T, frame, tolerance, limits, seed, task, parameters)
+
+    # motion
+
+    def rollout(
+        self,
+        q: Any,
+        qd: Any,
+        tau: Any,
+        steps: int,
+        dt: float,
+        method: str = "rk4",
+        every: int = 1,
+        friction: str = "smooth",
+        smoothing: float | None = None,
+        controls: Any = None,
+        activation: Any = None,
+        errors: str | None = None,
+        rtol: float = 1e-10,
+        atol: float = 1e-12,
+        max_steps: int = 100_000,
+    ) -> tuple[Any, ...]:
+        """q (saves, ..., nq) and qd (saves, ..., nv) after every `every`-th of `steps` steps of `dt`.
+
+        The state stays in the processor from the first step to the last. `tau` (..., nv) holds
+        throughout; (steps, ..., nv) holds for one step each; a controller of `dalembert.control` is
+        compiled into the steps and asked at every stage, and its own state, if it has any, comes
+        back as a third array. ``method`` is "rk4", "heun", "euler" or "semi_implicit", each to
+        rounding what `simulate` computes by that name: Coulomb friction rises over the velocity
+        `smoothing`, by default one over which these steps are stable in the robot's lightest posture,
+        or is its plain sign with ``friction="plain"``. CuPy arrays are integrated where they are, on
+        the GPU.
+
+        Methods "RK45" and "RK23" choose steps by `rtol` and `atol`, each run its own: one that needs
+        many small steps does not hold up its neighbours, and every run is what it is alone, bit for
+        bit. States are saved at the same times, between steps; what they are does not depend on `dt`,
+        and friction rises over 1e-3 rad/s or m/s. `tau` holds throughout, or is a controller. With
+        flags, `tries` (...) comes back before the status: steps that were tried. All of it in double
+        precision, on the GPU too.
+
+        With ``tau=None`` and `controls` (..., nu) its actuators drive it; where they have activations
+        (..., na), these come back as a third array, from `activation` or zero at the start.
+
+        Constraints are met after every step, by Newton's steps for q and then the nearest q̇: nothing
+        drifts; steps that choose their lengths are tried shorter where they cannot. A start that
+        misses them, a run that cannot be brought back (at a singular posture, or with too long a
+        step), and inputs or states that are not finite are an error that says of which run. On a GPU
+        the states of free systems are looked at only where ``errors="raise"`` is said, as one has to
+        wait for them. With ``errors="flag"`` nothing is refused: `status` (...), entries of `Status`,
+        comes back as the last array, and a run that is not OK is NaN from then on. λ at the saved
+        states is one call of `forward_dynamics`.
+
+        >>> import numpy as np, dalembert as dl
+        >>> robot = dl.load("pendulum")
+        >>> q, qd = robot.rollout([0.1], [0.0], [0.0], steps=1000, dt=1e-3)
+        >>> bool(abs(robot.kinetic_energy(q, qd) + robot.potential_energy(q)).std() < 1e-10)
+        True
+        >>> bar, still = dl.load("four_bar"), np.zeros(3)
+        >>> q, qd = bar.rollout(bar.neutral(), still, still, steps=100, dt=1e-3, every=50)
+        >>> bool(abs(bar.residual(q)).max() < 1e-12)
+        True
+        """
+        from dalembert.systems.rollout_methods import rollout
+
+        times, driven, accuracy = (
+            (steps, every, dt),
+            (controls, activation),
+            (rtol, atol, max_steps),
+        )
+        how = (method, friction, smoothing, driven, errors, accuracy)
+        return rollout(self, (q, qd, tau), times, *how)
+
+    def _first_status(self, q: Any, qd: Any) -> Any:
+        """The status of first states (...)."""
+        from dalembert.systems.lanes import either, finite
+        from dalembert.systems.status import Status
+
+        return either(finite(q) & finite(qd), Status.OK, int(Status.NOT_FINITE))
+
+    def _bad_start(self, q: Any, qd: Any, start: Any) -> str:
+        """What is wrong with first states that are numbers, in words: nothing of a free system."""
+        return ""
+
+    # for other machines, other libraries, and readers
+
+    @overload
+    def source(self, quantity: str, target: Literal["wasm"], **choices: Any) -> bytes: ...
+
+    @overload
+    def source(
+        self,
+        quantity: str,
+        target: str = "c",
+        dtype: str = "float64",
+        formulation: str | None = None,
+        layout: str = "row",
+        **choices: Any,
+    ) -> str: ...
+
+    def source(
+        self,
+        quantity: str,
+        target: str = "c",
+        dtype: str = "float64",
+        formulation: str | None = None,
+        layout: str = "row",
+        **choices: Any,
+    ) -> str | bytes:
+        """A quantity as text that compiles on its own, or the bytes of a WebAssembly module.
+
+        ``target="c"`` is C99 with nothing but <math.h>, ``"h"`` the header that goes with it, and
+        ``"cuda"`` a kernel with one state per thread; there `layout` says how batches lie: "row"
+        (states, entries) or "column" (entries, states). ``"wasm"`` gives `bytes`, see `wasm`.
+        `choices` are those of `kernel`.
+
+        >>> import dalembert as dl
+        >>> "void dalembert_pendulum_bias(" in dl.load("pendulum").source("bias")
+        True
+        """
+
+        from dalembert.systems.export import source_text
+
+        if target == "wasm":
+            from dalembert.kernels.wasm.module import require_float64
+
+            require_float64(dtype, layout)
+            return self.wasm({quantity: {"formulation": formulation, **choices}})
+        variant = self._variant(quantity, formulation, choices)
+        program = self.evaluator.program(variant)
+        return source_text(self.dynamics, variant, program, target, dtype, layout)
+
+    def wasm(
+        self, functions: Sequence[str] | Mapping[str, Mapping[str, Any]], batch: bool = True
+    ) -> bytes:
+        """A WebAssembly module of several quantities, without imports, that describes itself.
+
+        `functions` are names of quantities; or names of your own, each with its choices as for
+        `kernel`: ``{"tool": {"quantity": "pose", "frame": "tool"}}``. "rollout" is no quantity but
+        steps of a method, with the choices `method`, `friction`, `controls` and, under constraints,
+        ``projected=False`` (call "project" after each); "poses" are those of all frames; and "reach"
+        is steps of inverse kinematics toward a pose of a `frame`, with the choices `task` and `limits`.
+        Named parameters are inputs. Without `batch` there are no functions of many states, and half the
+        code.
+
+        The module exports `memory`, `name(inputs…, outputs…)` with addresses of float64 arrays, and
+        `name_batch(n, inputs…, outputs…)`; its custom section "dalembert" is JSON that says which
+        arrays, with shapes, units and a place in memory for each, and the system's names and limits
+        (`dalembert.kernels.wasm.module.description` reads it).
+
+        >>> import dalembert as dl
+        >>> type(dl.load("pendulum").wasm(["inverse_dynamics", "rollout"]))
+        <class 'bytes'>
+        """
+        from dalembert.systems.wasm import wasm_of
+
+        return wasm_of(self, functions, batch)
+
+    def casadi_function(
+        self, quantity: str, formulation: str | None = None, **choices: Any
+    ) -> casadi.Function:
+        """A quantity as a `casadi.Function`, simplified, for optimal control.
+
+        >>> import dalembert as dl
+        >>> dl.load("pendulum").casadi_function("inverse_dynamics")
+        Function(inverse_dynamics:(q,qd,qdd)->(tau) SXFunction)
+        """
+        from dalembert.tracing.casadi_io import to_casadi
+
+        return to_casadi(self.program(quantity, formulation, **choices), quantity)
 
     def equations(
         self,
@@ -236,7 +941,8 @@ class System(Rollouts):
         "P_T", "M_p", "h_p", "tau_p" (projected), "M_r", "h_r", "tau_r" (reduced to independent
         coordinates) and "Delta" (the term that the constrained Lagrangian loses). By default those
         that say all of the motion: M, C, g, and what else there is of G, e, psi and A.
-        "full" also looks for factors, until `timeout` seconds are over; "fast" does not. `group`
+        "full" also looks for factors, until `timeout` seconds are over; "fast" does not. What is not
+        written a few seconds after that is given as the program computes it, which `note` says. `group`
         names the constants (α + 2β cos θ₂); None does so if a few of them say all of M.
         `coordinates` and `constants` are names to use instead of θ₁, d₂, … and α, β, ….
 
@@ -256,6 +962,129 @@ class System(Rollouts):
         form = {"simplify": simplify, "timeout": timeout, "group": group}
         named = {"constants": constants, "progress": progress}
         return equations_of(self, quantities, coordinates, **form, **named)
+
+    # the call
+
+    def _variant(
+        self, quantity: str, formulation: str | None, choices: Mapping[str, Any]
+    ) -> Variant:
+        """The variant of these choices; arrays among them are optional inputs."""
+        return self.evaluator.variant(quantity, formulation, choices)
+
+    def ports(self, variant: Variant) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+        """Inputs of a variant's kernel, the open parameters last, and its results."""
+        return self.evaluator.ports(variant)
+
+    def call(self, kernel: Kernel, what: str, arguments: Sequence[Any], out: Any = None) -> Any:
+        """A kernel on arrays; what NumPy refuses is said again in the user's terms."""
+        return self.evaluator.call(kernel, what, arguments, out)
+
+    def _evaluate(
+        self,
+        quantity: str,
+        inputs: tuple[Any, ...],
+        formulation: str | None = None,
+        parameters: Parameters = None,
+        out: Any = None,
+        **choices: Any,
+    ) -> Any:
+        """What a method of the quantity's name returns; later calls like it are quick."""
+        variant, arguments = self._called_with(quantity, inputs, formulation, choices)
+        result = self._result(variant, arguments, parameters, out)
+        first = result[0] if isinstance(result, tuple) else result
+        plain = parameters is None and out is None and not self.evaluator.has_parameters
+        if plain and not on_symbols.is_symbols(first):
+            notice(self, quantity, variant, arguments, result)
+        return result
+
+    def _called_with(
+        self,
+        quantity: str,
+        inputs: tuple[Any, ...],
+        formulation: str | None,
+        choices: Mapping[str, Any],
+    ) -> tuple[Variant, tuple[Any, ...]]:
+        """The variant of a call, and its arrays; choices that are None were not made."""
+        chosen = {name: value for name, value in choices.items() if value is not None}
+        variant = self._variant(quantity, formulation, chosen)
+        return variant, (*inputs, *(chosen[name] for name in variant.optional))
+
+    def _result(
+        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
+    ) -> Any:
+        """The kernel on arrays, or the formulation itself where symbols are among them."""
+        if mapped_over((*arguments, *arrays_of(parameters))):
+            return self._mapped(variant, arguments, parameters, out)
+        if any(map(tracing.is_symbolic, arguments)):
+            return self.evaluator.on_symbols(variant, arguments, parameters)
+        try:
+            return self._run(variant, arguments, parameters, out)
+        except ShapeError:
+            # no numbers: perhaps somebody's own symbols, looked at only now as calls are to be quick
+            symbols = on_symbols.as_arrays(arguments)
+            if symbols is not None:
+                return self.evaluator.on_symbols(variant, symbols, parameters)
+            if not on_symbols.has_sympy(arguments):
+                raise
+        return self.evaluator.on_sympy(variant, arguments, parameters)
+
+    def _run(
+        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
+    ) -> Any:
+        """The kernel on arrays, on the GPU where they lie there."""
+        evaluator = self.evaluator
+        if evaluator.has_parameters:
+            arguments = (*arguments, evaluator.parameters_beside(arguments, parameters))
+        elif parameters is not None:
+            self.dynamics.parameter_values(dict(parameters))
+        if not on_device(arguments):
+            kernel = evaluator.kernel(variant)
+            return evaluator.call(kernel, variant.quantity.name, arguments, out)
+        try:
+            return evaluator.device_kernel(variant)(arguments, out)
+        except ShapeError as error:
+            raise ShapeError(f"{self.dynamics.name}.{variant.quantity.name}: {error}") from None
+
+    def _mapped(
+        self, variant: Variant, arguments: tuple[Any, ...], parameters: Parameters, out: Any
+    ) -> Any:
+        """The quantity on arrays of dask and xarray, with the names of its axes."""
+        from dalembert.kernels.call import foreign
+        from dalembert.systems.labels import named_ports
+
+        ports, quantity = named_ports(self.dynamics, variant), variant.quantity.name
+        if self.evaluator.has_parameters:
+            values = self.evaluator.parameters_beside(arguments, parameters)
+            arguments = (*arguments, values)
+        choices = {**dict(variant.static), **dict.fromkeys(variant.optional, True)}
+        # words go to another process, a variant does not
+        chunk = partial(self._chunk, quantity, variant.formulation.name, choices)
+        return foreign.Mapped(f"{self.dynamics.name}.{quantity}", chunk, *ports)(arguments, out)
+
+    def _chunk(
+        self, quantity: str, formulation: str, choices: Mapping[str, Any], *arrays: Any
+    ) -> Any:
+        """A chunk of it, NumPy's arrays with those of the open parameters last."""
+        variant = self._variant(quantity, formulation, choices)
+        count = len(variant.inputs)
+        parameters = arrays[count] if self.evaluator.has_parameters else None
+        return self._on_chunk(variant, arrays[:count], parameters)
+
+    def _on_chunk(self, variant: Variant, arrays: tuple[Any, ...], parameters: Any) -> Any:
+        """What the method of this quantity gives for NumPy's arrays, refusals included."""
+        return self._result(variant, arrays, parameters, None)
+
+    def _data(self) -> dict[str, Any]:
+        """What goes to another process; kernels are made again there, or found in the cache.
+
+        They are in front of methods, and in private tables, which hold nothing else.
+        """
+        return {
+            name: value
+            for name, value in super()._data().items()
+            if not isinstance(getattr(type(self), name, None), FunctionType)
+            and not (name.startswith("_") and type(value) is dict)
+        }
 
 
 def dynamics(system: System) -> Dynamics:

@@ -12,13 +12,21 @@ from dalembert.errors import SettingError
 
 @dataclass(frozen=True)
 class Tableau:
-    """c | a over b of an explicit method of the given order."""
+    """c | a over b of an explicit method of the given order.
+
+    A pair also has the error of each step, h Σ e_i k_i, and what lies between, y(θ) = y₀ + h Σ_i k_i
+    Σ_p P_ip θᵖ; its last stage stands at the step's end.
+    """
 
     name: str
     order: int
     a: tuple[tuple[float, ...], ...]  # strictly lower triangular, row by row
     b: tuple[float, ...]
     source: str = ""
+    times: tuple[float, ...] = ()  # c, where the sums of a round otherwise
+    e: tuple[float, ...] = ()  # (stages,)
+    p: tuple[tuple[float, ...], ...] = ()  # (stages, powers 1, 2, …)
+    error_order: int = 0
 
     def __post_init__(self) -> None:
         stages = len(self.b)
@@ -26,19 +34,20 @@ class Tableau:
         A = np.zeros((stages, stages))
         for i, row in enumerate(self.a):
             A[i + 1, : len(row)] = row
-        conditions: dict[int, list[tuple[float, float]]] = {1: [(b.sum(), 1)], 2: [(b @ c, 1 / 2)]}
-        conditions[3] = [(b @ c**2, 1 / 3)]
-        conditions[3] += [(b @ A @ c, 1 / 6)]
-        conditions[4] = [(b @ c**3, 1 / 4), (b @ (c * (A @ c)), 1 / 8)]
-        conditions[4] += [(b @ A @ c**2, 1 / 12), (b @ A @ A @ c, 1 / 24)]
-        sums = [pair for order in range(1, self.order + 1) for pair in conditions[order]]
-        if len(self.a) != stages - 1 or any(abs(x - y) > 1e-14 for x, y in sums):
+        sums = [(b.sum(), 1), (b @ c, 1 / 2), (b @ c**2, 1 / 3), (b @ A @ c, 1 / 6)]
+        sums += [(b @ c**3, 1 / 4), (b @ (c * (A @ c)), 1 / 8)]
+        sums += [(b @ A @ c**2, 1 / 12), (b @ A @ A @ c, 1 / 24)]
+        sums = sums[: {1: 1, 2: 2, 3: 4}.get(self.order, 8)]  # of order 4 at most
+        if self.e:
+            sums += [(sum(self.e), 0), *zip(np.sum(self.p, axis=1), b, strict=True)]
+        sums += zip(A.sum(axis=1), c, strict=True)
+        if len(self.a) != stages - 1 or any(abs(x - y) > 1e-13 for x, y in sums):
             raise SettingError(f"the tableau of {self.name!r} is not of order {self.order}")
 
     @property
     def c(self) -> np.ndarray:
         """When each stage is taken, as a share of the step."""
-        return np.array([0.0, *(sum(row) for row in self.a)])
+        return np.array(self.times or [0.0, *map(sum, self.a)])
 
     @property
     def chained(self) -> bool:
@@ -62,45 +71,24 @@ TABLEAUX = {
         Tableau("rk4", 4, _CLASSICAL, (1 / 6, 1 / 3, 1 / 3, 1 / 6), "Kutta 1901"),
     )
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """An explicit method with the error of each step, whose last stage stands at the step's end.
-
-    y₁ = y₀ + h Σ b_i k_i, its error h Σ e_i k_i, and y(θ) = y₀ + h Σ_i k_i Σ_p P_ip θᵖ between.
-    """
-
-    name: str
-    a: np.ndarray  # (stages, stages), strictly lower triangular, the last row b
-    c: np.ndarray  # (stages,)
-    e: np.ndarray  # (stages,)
-    p: np.ndarray  # (stages, powers 1, 2, …)
-    error_order: int
-
-    @property
-    def b(self) -> np.ndarray:
-        """Weights of the step."""
-        return self.a[-1]
-
-    def __post_init__(self) -> None:
-        sums = [self.a.sum(axis=1) - self.c, self.p.sum(axis=1) - self.b, [self.e.sum()]]
-        if any(np.abs(x).max() > 1e-13 for x in sums):
-            raise SettingError(f"the coefficients of {self.name!r} do not fit together")
-
-
 PAIRS = ("RK45", "RK23")
 
 
 @cache
-def pair(name: str) -> Pair:
+def pair(name: str) -> Tableau:
     """The pair of this name: SciPy's numbers, which `simulate` steps by."""
     from scipy import integrate
 
     method = getattr(integrate, name)
-    n = method.n_stages + 1
-    a = np.zeros((n, n))
-    a[: n - 1, : method.A.shape[1]] = method.A
-    a[-1, : n - 1] = method.B
-    c = np.append(method.C, 1.0)
-    return Pair(name, a, c, method.E, method.P, method.error_estimator_order)
+    rows = [tuple(row[:i].tolist()) for i, row in enumerate(method.A)]
+    weights = tuple(method.B.tolist())
+    return Tableau(
+        name,
+        method.order,
+        (*rows[1:], weights),
+        (*weights, 0.0),
+        times=(*method.C.tolist(), 1.0),
+        e=tuple(method.E.tolist()),
+        p=tuple(map(tuple, method.P.tolist())),
+        error_order=method.error_estimator_order,
+    )

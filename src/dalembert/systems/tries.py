@@ -12,20 +12,20 @@ is small, and whose end cannot be brought back to the constraints, is taken back
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Port
 from dalembert.systems.dynamics import Dynamics
 from dalembert.systems.friction import rubs
 from dalembert.systems.law import Controller
-from dalembert.systems.rollouts import traced_program
-from dalembert.systems.stages import MISSED, Stages, closing_step
-from dalembert.systems.tableau import Pair, pair
+from dalembert.systems.plant import Plant
+from dalembert.systems.rollouts import MISSED, Ported
+from dalembert.systems.steps import combined, grouped
+from dalembert.systems.tableau import Tableau, pair
+from dalembert.tracing.program import Port
 
 SAFETY, SHORTER, LONGER = 0.9, 0.2, 10.0  # as SciPy's solvers have them
 FIRST, SMALL, LEAST = 0.01, 1e-5, 1e-6  # of the first step (Hairer et al., §II.4)
@@ -34,77 +34,61 @@ TINY, SMALLEST = 2.2e-15, 1e-300
 RUNNING, ARRIVED, GIVEN_UP, OPEN = 0.0, 1.0, 2.0, 3.0  # open: it cannot be closed any more
 CLOCK = ("t", "h", "rejected", "tries", "ended")
 GIVEN = ("rtol", "atol", "end", "most")  # numbers that do not change
-INPUTS = ("tau", "width", "law")
 
 
 @dataclass(frozen=True, eq=False)
-class Tries:
+class Tries(Ported):
     """The functions of a try, of one state by name."""
 
-    stages: Stages
-    pair: Pair
-
-    @property
-    def states(self) -> dict[str, int]:
-        """Sizes of q, q̇ and of what moves along."""
-        seen, active = self.stages.dynamics, self.stages.active
-        return {"q": seen.nq, "qd": seen.nv, **({"w": active} if active else {})}
+    pair: Tableau = field(kw_only=True)
 
     @property
     def base(self) -> tuple[Port, ...]:
         """State, slope, clock, what is given, and what a step that cannot be closed goes back to."""
-        slope = 2 * self.stages.dynamics.nv + self.stages.active
-        vectors = {**self.states, "slope": slope}
-        own = [Port(name, (size,)) for name, size in vectors.items()]
+        own = [*super().base, Port("slope", (self.plant.flat,))]
         own += [Port(name, ()) for name in (*CLOCK, *GIVEN)]
         return *own, *(Port(_before(p.name), p.shape) for p in own if p.name in self.undone)
 
     @property
     def undone(self) -> tuple[str, ...]:
         """Base values that a step which cannot be closed takes back."""
-        return (*self.states, "slope", "t", "h") if self.stages.dynamics.steps_back else ()
+        return (*self.states, "slope", "t", "h") if self.plant.dynamics.steps_back else ()
 
     @property
     def window(self) -> tuple[str, ...]:
         """Names of the stages."""
-        return tuple(f"k{i}" for i in range(len(self.pair.c)))
+        return tuple(f"k{i}" for i in range(len(self.pair.b)))
 
     @property
     def scalars(self) -> tuple[str, ...]:
         """Names of the coefficients of a stage: of the stages but the last, and its time."""
-        return *(f"a{i}" for i in range(len(self.pair.c) - 1)), "c"
+        return *(f"a{i}" for i in range(len(self.pair.b) - 1)), "c"
 
     @property
     def table(self) -> tuple[tuple[float, ...], ...]:
         """Coefficients of all stages but the first."""
-        pairs = zip(self.pair.a[1:, :-1].tolist(), self.pair.c[1:].tolist(), strict=True)
-        return tuple((*row, c) for row, c in pairs)
+        rows = zip(self.pair.a, self.pair.c[1:].tolist(), strict=True)
+        return tuple((*row, *[0.0] * (len(self.pair.a) - len(row)), c) for row, c in rows)
 
-    def moved(self, d: Any, q: Any, qd: Any, w: Any = None) -> list[Any]:
-        """The state ⊞ d."""
-        nv, stages = self.stages.dynamics.nv, self.stages
-        found = [stages.point(q, stages.origin(q) + d[:nv]), qd + d[nv : 2 * nv]]
-        return found if w is None else [*found, w + d[2 * nv :]]
+    def moved(self, weights: Any, values: Any) -> list[Any]:
+        """(q, q̇, w) of x ⊞ h Σ w_i k_i."""
+        d = values["h"] * combined(weights, [values[name] for name in self.window])
+        return self.split(self.plant.moved(self.state(values), d), self.plant.nq)
 
     def stage(self, **values: Any) -> tuple[Any, ...]:
         """The slope of this stage."""
-        state, nv = [values[name] for name in self.states], self.stages.dynamics.nv
-        window = [values[name] for name in self.window[:-1]]
-        d = values["h"] * _sum([values[a] for a in self.scalars[:-1]], window)
-        q, qd, *w = self.moved(d, *state)
-        given = {name: values[name] for name in INPUTS if name in values}
+        weights = [(values[name], [i]) for i, name in enumerate(self.scalars[:-1])]
+        d = values["h"] * combined(weights, [values[name] for name in self.window])
         now = values["t"] + values["c"] * values["h"]
-        qdd, wdot = self.stages.changes(q, qd, w[0] if w else None, t=now, **given)
-        at = self.stages.origin(state[0]) + d[:nv]
-        rate = self.stages.dynamics.pull_back(at, qd)
-        return (np.concatenate([rate, qdd, *([wdot] if w else [])]),)
+        flow = self.plant.flow(self.given(values))
+        return (flow.slope(self.state(values), d, now, values.get("tau")),)
 
     def finish(self, **values: Any) -> tuple[Any, ...]:
         """What a try makes of the base values."""
         state, h = [values[name] for name in self.states], values["h"]
         window = [values[name] for name in self.window]
-        after = self.moved(h * _sum(self.pair.b.tolist(), window), *state)
-        error = h * _sum(self.pair.e.tolist(), window)
+        after = self.moved(grouped(self.pair.b), values)
+        error = h * combined(grouped(self.pair.e), window)
         before, now = self._sizes(*state), self._sizes(*after)
         scale = values["atol"] + values["rtol"] * np.maximum(before, now)
         norm, starts = _rms(error / scale), h <= 0.0
@@ -114,22 +98,21 @@ class Tries:
         clock = _clock(values, kept, following)
         chosen = [np.where(kept, a, b) for a, b in zip(after, state, strict=True)]
         # the next try is measured from its end, where Ω = 0 moves with q̇ itself
-        ahead = np.concatenate([after[1], window[-1][self.stages.dynamics.nv :]])
+        ahead = np.concatenate([after[1], window[-1][self.plant.nv :]])
         slope = np.where(kept, ahead, values["slope"])
         before = [values[name] for name in self.undone]
         return *chosen, slope, *clock, *(values[name] for name in GIVEN), *before
 
     def between(self, when: Any, **values: Any) -> tuple[Any, ...]:
         """Base values with the state at a time within the try, and nothing to go back to."""
-        state, h = [values[name] for name in self.states], values["h"]
-        share = (when - values["t"]) / h
+        share = (when - values["t"]) / values["h"]
         weights = []
-        for row in self.pair.p.tolist():
+        for i, row in enumerate(self.pair.p):
             total: Any = 0.0
             for factor in reversed(row):
                 total = (total + factor) * share
-            weights.append(total)
-        found = self.moved(h * _sum(weights, [values[name] for name in self.window]), *state)
+            weights.append((total, [i]))
+        found = self.moved(weights, values)
         gone = [_before(name) for name in self.undone]
         lost = {port.name: np.full(port.shape, np.nan) for port in self.base if port.name in gone}
         named = {**values, **lost, **dict(zip(self.states, found, strict=True)), "t": when}
@@ -137,11 +120,11 @@ class Tries:
 
     def closed(self, back: Any, last: bool, **values: Any) -> tuple[Any, ...]:
         """Base values one step nearer to the constraints; after the last, taken back if missed."""
-        state = {name: values[name] for name in ("q", "qd", "t")}
-        q, qd, _ = closing_step(self.stages, back, False, **state)
+        seen = self.plant.dynamics
+        q, qd = back(seen, values["q"], values["qd"], values["t"])
         named = {**values, "q": q, "qd": qd}
         if last:
-            met = self.stages.dynamics.meets(q, qd, values["t"], MISSED)
+            met = seen.meets(q, qd, values["t"], MISSED)
             named |= {k: np.where(met, named[k], x) for k, x in self._taken_back(values).items()}
         return tuple(named[port.name] for port in self.base)
 
@@ -155,7 +138,7 @@ class Tries:
 
     def _sizes(self, q: Any, qd: Any, w: Any = None) -> Any:
         """Sizes of the entries of d; turns on a group are of size one."""
-        turns = np.abs(q) if self.stages.vector else np.ones(self.stages.dynamics.nv)
+        turns = np.abs(q) if self.is_vector else np.ones(self.plant.nv)
         return np.concatenate([turns, np.abs(qd), *([] if w is None else [np.abs(w)])])
 
     @staticmethod
@@ -166,7 +149,7 @@ class Tries:
         return np.where(known > 0.5, FIRST * size / rate, LEAST)
 
 
-def _growth(norm: Any, kept: Any, values: Any, used: Pair) -> Any:
+def _growth(norm: Any, kept: Any, values: Any, used: Tableau) -> Any:
     """How many times longer the next step is."""
     found = SAFETY * norm ** (-1.0 / (used.error_order + 1))
     most = np.where(values["rejected"] > 0.5, 1.0, LONGER)
@@ -197,19 +180,6 @@ def _before(name: str) -> str:
     return f"{name}_before"
 
 
-def _sum(weights: list[Any], vectors: list[Any]) -> Any:
-    """Σ w_i v_i, without those that are zero."""
-    pairs = [(w, v) for w, v in zip(weights, vectors, strict=True) if not _zero(w)]
-    total = pairs[0][0] * pairs[0][1]
-    for w, v in pairs[1:]:
-        total = total + w * v
-    return total
-
-
-def _zero(weight: Any) -> bool:
-    return isinstance(weight, float) and weight == 0.0
-
-
 def _rms(x: Any) -> Any:
     return np.sqrt(x @ x / x.shape[0])
 
@@ -221,30 +191,9 @@ def tries_iteration(
     law: Controller | None = None,
 ) -> Iteration:
     """A try of a step of a pair; `ended` of its base values says when a run is over."""
-    smooth = rubs(dynamics)
-    tries = Tries(Stages(dynamics, smooth, controlled, law), pair(method))
-    base = tries.base
-    size = next(port.size for port in base if port.name == "slope")
-    work = [Port(name, (size,)) for name in tries.window]
-    held = (*tries.stages.driven, *([Port("width", (dynamics.nv,))] if smooth else []))
-    scalars = tuple(Port(name, ()) for name in tries.scalars)
-    names, inputs = [port.name for port in base], (*base, *work)
-    back = dynamics.steps_back
-    closing = [partial(tries.closed, one, one is back[-1][0]) for one, _ in back]
-    return Iteration(
-        base=base,
-        work=tuple((port, "slope" if port is work[0] else None) for port in work),
-        held=held,
-        table=tries.table,
-        stage=traced_program(tries.stage, (*inputs, *held, *scalars), ["slope"], f"{method}_stage"),
-        finish=traced_program(tries.finish, inputs, names, f"{method}_finish"),
-        closing=tuple(
-            (traced_program(one, (*base, *held), names, f"closing_{k}"), times)
-            for k, (one, (_, times)) in enumerate(zip(closing, back, strict=True))
-        ),
-        kept=True,
-        between=traced_program(
-            tries.between, (*inputs, Port("when", ())), names, f"{method}_between"
-        ),
-        plain=(tries.stage, tries.finish, *closing),
-    )
+    plant = Plant(dynamics, law, rubs(dynamics), controlled, energies=False)
+    tries = Tries(plant, pair=pair(method))
+    names, size = tries.window, (plant.flat,)
+    work = [(Port(name, size), "slope" if name == names[0] else None) for name in names]
+    steps = (tries.stage, tries.finish, dynamics.steps_back, tries.between)
+    return tries.repeated(method, work, tries.table, tries.scalars, *steps)

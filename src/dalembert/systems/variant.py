@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import DalembertError, FormulationError, UnknownNameError
 from dalembert.formulations.registry import Formulation, Quantity, suggest
-from dalembert.records import record
 
 if TYPE_CHECKING:
     from dalembert.systems.dynamics import Dynamics
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Variant:
     """One kernel's worth of a catalogue."""
 
@@ -40,6 +40,7 @@ class Variant:
             if name not in known:
                 raise DalembertError(f"{found.name} takes no {name!r}{suggest(name, list(known))}")
         chosen = found.formulation(formulation, dynamics.description)
+        choices = completed(dynamics, found, choices)
         static = tuple((name, choices[name]) for name in found.static if name in choices)
         for name, value in static:
             if not chosen.takes(name):
@@ -63,6 +64,22 @@ class Variant:
         result = self.formulation.function(description, **inputs, **dict(self.static))
         results = result if isinstance(result, tuple) else (result,)
         return dict(zip(self.quantity.outputs, results, strict=True))
+
+
+def completed(
+    dynamics: Dynamics, quantity: Quantity, choices: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The choices with the one default of all quantities of a task, where none is given.
+
+    An ellipsoid has one unit: that of the position where the default is the pose.
+    """
+    if "task" not in quantity.static or choices.get("task") is not None:
+        return choices
+    frame = choices.get("frame", "tool")
+    _require_option(dynamics, "frame", frame)
+    task = dynamics.default_task(frame)
+    whole = task == "pose" and quantity.name.endswith("ellipsoid")
+    return {**choices, "task": "position" if whole else task}
 
 
 def _is_given(value: Any) -> bool:

@@ -11,7 +11,6 @@ import numpy as np
 
 from dalembert.errors import DalembertError, UnknownNameError
 from dalembert.formulations.kinematics.reach import TASKS
-from dalembert.kernels.program.program import Port, Program
 from dalembert.systems.evaluator import traced
 from dalembert.systems.export import UNITS
 from dalembert.systems.friction import LEAST_WIDTH, rises
@@ -19,6 +18,7 @@ from dalembert.systems.reaching.hunt import GAIN
 from dalembert.systems.reaching.search import Search, following_loop
 from dalembert.systems.rollouts import rollout_iteration
 from dalembert.text import short, suggest
+from dalembert.tracing.program import Port, Program
 
 if TYPE_CHECKING:
     from dalembert.kernels.program.iteration import Iteration
@@ -108,7 +108,7 @@ def _quantity(
         "summary": variant.quantity.summary,
         **({"choices": dict(variant.static)} if variant.static else {}),
     }
-    return system._program(variant), note
+    return system.evaluator.program(variant), note
 
 
 def _rollout(

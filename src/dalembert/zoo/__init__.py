@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import UnknownNameError
-from dalembert.zoo.entry import Entry
+from dalembert.zoo.entry import REGISTERED, Entry
 
 if TYPE_CHECKING:
     from dalembert.importers.mjcf_files import Trust
@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "bodies", "entry", "is_known", "load", "mechanisms", "names", "systems"]
 
 # which file a name is in; a file is imported when one of its names is asked for
-_ROBOTS = (
-    *("pendulum", "planar_2r", "elbow_3r", "rp", "two_bar_arm", "scara", "stanford", "puma560"),
-    *("rx90", "ur3", "ur5", "ur10", "panda", "iiwa14", "xarm7", "kinova_gen3"),
-)
-_SYSTEMS = ("particle", "spherical_pendulum")
+_ROBOTS = {
+    **dict.fromkeys(
+        ("pendulum", "planar_2r", "elbow_3r", "rp", "two_bar_arm", "scara"), "textbook"
+    ),
+    **{name: name for name in ("stanford", "puma560", "rx90")},
+    **dict.fromkeys(("ur3", "ur5", "ur10"), "universal_robots"),
+    **{name: name for name in ("panda", "iiwa14", "xarm7", "kinova_gen3")},
+}
+_SYSTEMS = dict.fromkeys(("particle", "spherical_pendulum"), "energies")
 _MECHANISMS = {
     "pendulum_constrained": "constrained_particles",
     "spherical_pendulum_constrained": "constrained_particles",
@@ -58,12 +62,12 @@ _ABSOLUTE = dict.fromkeys(
     ),
     "absolute",
 )
-_FILES = {**{name: name for name in (*_ROBOTS, *_SYSTEMS)}, **_MECHANISMS, **_ABSOLUTE}
+_FILES = {**_ROBOTS, **_SYSTEMS, **_MECHANISMS, **_ABSOLUTE}
 
 
 def names() -> tuple[str, ...]:
     """Names of all robots of the zoo, from the simplest to the largest."""
-    return _ROBOTS
+    return tuple(_ROBOTS)
 
 
 def systems() -> tuple[str, ...]:
@@ -72,7 +76,7 @@ def systems() -> tuple[str, ...]:
     >>> systems()
     ('particle', 'spherical_pendulum')
     """
-    return _SYSTEMS
+    return tuple(_SYSTEMS)
 
 
 def mechanisms() -> tuple[str, ...]:
@@ -98,18 +102,17 @@ def is_known(name: str) -> bool:
     return name in _FILES
 
 
-def entry(name: str) -> Entry[Any]:
+def entry(name: str) -> Entry:
     """The entry of this name; an unknown one is an error that suggests the nearest."""
     if name in _FILES:
-        module = import_module(f"dalembert.zoo.{_FILES[name]}")
-        found: list[Entry[Any]] = getattr(module, "ENTRIES", None) or [module.ENTRY]
-        return next(made for made in found if made.name == name)
+        import_module(f"dalembert.zoo.{_FILES[name]}")
+        return REGISTERED[name]
     from difflib import get_close_matches
 
     near = get_close_matches(str(name).lower(), _FILES, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     listed = ", ".join(_FILES)
-    raise UnknownNameError(f"no robot is called {name!r}; {hint}The zoo has: {listed}")
+    raise UnknownNameError(f"no robot is called {name!r}{hint} The zoo has: {listed}")
 
 
 def load(
@@ -160,13 +163,16 @@ def _from_file(
         return read(path, **options)
     from dalembert.constraints.from_file import close_chains, with_loops
     from dalembert.importers.loops_file import read_loops
+    from dalembert.importers.urdf_tree import carried_links
 
     beside = path.with_suffix(".loops.toml") if loops == "close" else Path(loops)
     more = read_loops(beside) if loops != "close" or beside.exists() else None
     if more is not None and more.kinds and not mjcf:
         options["kinds"] = more.kinds
     robot = Robot(_model(mjcf, path, options))
-    return close_chains(robot if more is None else with_loops(robot, more, beside.name), keyframe)
+    if more is not None:
+        robot = with_loops(robot, more, beside.name, {} if mjcf else carried_links(document))
+    return close_chains(robot, keyframe)
 
 
 def _model(mjcf: bool, path: Path, options: dict[str, Any]) -> Any:

@@ -8,12 +8,13 @@ import numpy as np
 
 from dalembert.mechanisms import PlanarMechanism
 from dalembert.sources import DOCUMENTS
-from dalembert.zoo.entry import Entry
+from dalembert.zoo.entry import register
 
 NOTES = DOCUMENTS["004"].title
 IFTOMM = "IFToMM Technical Committee for Multibody Dynamics, Library of Computational Benchmarks"
 
 
+@register("two_bars", "Arm of two bars in absolute coordinates", NOTES)
 def two_bars(
     m2: float = 2.0,
     m3: float = 1.0,
@@ -38,6 +39,7 @@ def two_bars(
     )
 
 
+@register("four_bar_linkage", "Four-bar linkage, crank and rocker", "numbers chosen")
 def four_bar(
     ground: float = 1.0,
     crank: float = 0.3,
@@ -70,6 +72,7 @@ def four_bar(
     )
 
 
+@register("slider_crank_engine", "Slider-crank of an engine", "numbers chosen")
 def slider_crank(
     crank: float = 0.1,
     rod: float = 0.3,
@@ -97,6 +100,7 @@ def slider_crank(
     )
 
 
+@register("cartesian_pendulum", "Pendulum in Cartesian coordinates", f"{IFTOMM}, A01")
 def cartesian_pendulum() -> PlanarMechanism:
     """A01: a point of 1 kg on a massless rod of 1 m, from (−1, 0) at rest."""
     return (
@@ -106,6 +110,7 @@ def cartesian_pendulum() -> PlanarMechanism:
     )
 
 
+@register("double_four_bar", "Four-bars through singular positions", f"{IFTOMM}, A02")
 def double_four_bar(loops: int = 2, angle: float = pi / 2, speed: float = 1.0) -> PlanarMechanism:
     """A02: `loops` rhombic four-bars side by side, links of 1 m and 1 kg, B0 starting at `speed`.
 
@@ -129,6 +134,7 @@ def double_four_bar(loops: int = 2, angle: float = pi / 2, speed: float = 1.0) -
     return made
 
 
+@register("hanging_chain", "Chain of equal rods", "numbers chosen")
 def hanging_chain(bodies: int = 200, l: float = 0.1, m: float = 0.1) -> PlanarMechanism:
     """A chain of equal rods of l metres and m kg, let go from the horizontal."""
     made = PlanarMechanism("hanging_chain")
@@ -139,20 +145,3 @@ def hanging_chain(bodies: int = 200, l: float = 0.1, m: float = 0.1) -> PlanarMe
     for k in range(1, bodies):
         made.revolute(f"pin{k}", f"rod{k - 1}.B", f"rod{k}.A")
     return made
-
-
-ENTRIES = (
-    Entry("two_bars", "Arm of two bars in absolute coordinates", NOTES, two_bars),
-    Entry("four_bar_linkage", "Four-bar linkage, crank and rocker", "numbers chosen", four_bar),
-    Entry("slider_crank_engine", "Slider-crank of an engine", "numbers chosen", slider_crank),
-    Entry(
-        "cartesian_pendulum",
-        "Pendulum in Cartesian coordinates",
-        f"{IFTOMM}, A01",
-        cartesian_pendulum,
-    ),
-    Entry(
-        "double_four_bar", "Four-bars through singular positions", f"{IFTOMM}, A02", double_four_bar
-    ),
-    Entry("hanging_chain", "Chain of equal rods", "numbers chosen", hanging_chain),
-)

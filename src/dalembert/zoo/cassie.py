@@ -11,7 +11,7 @@ from dalembert.constraints import Constrained, Loop
 from dalembert.spatial.se3 import pose
 from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import Six, Three
-from dalembert.zoo.entry import Entry, symmetric
+from dalembert.zoo.entry import register, symmetric
 
 HEIGHT = 1.1  # of the pelvis in the reference posture, m
 PELVIS = {
@@ -86,6 +86,11 @@ LOOPS = {  # the rod, where along it the ball is (m), and what it holds
 }
 
 
+@register(
+    "cassie",
+    "Agility Cassie, a biped with four rods that close its legs",
+    "Agility Robotics, cassie-mujoco-sim (2018), and MuJoCo Menagerie: lengths, masses, inertias",
+)
 def build(springs: bool = False) -> Constrained:
     """Cassie with a free pelvis: 32 velocities, 12 rows of four rods' ends, 22 freedoms.
 
@@ -153,11 +158,3 @@ def _axes(x: Three, y: Three) -> np.ndarray:
     second = np.array(y) - (first @ np.array(y)) * first
     second = second / np.linalg.norm(second)
     return np.stack([first, second, np.cross(first, second)], axis=1)
-
-
-ENTRY = Entry(
-    "cassie",
-    "Agility Cassie, a biped with four rods that close its legs",
-    "Agility Robotics, cassie-mujoco-sim (2018), and MuJoCo Menagerie: lengths, masses, inertias",
-    build,
-)

@@ -9,7 +9,7 @@ import numpy as np
 from dalembert.constraints import Constrained, Loop, Network
 from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import place
-from dalembert.zoo.entry import Entry
+from dalembert.zoo.entry import register
 from dalembert.zoo.rods import pinned
 
 DOWN = (0.0, -9.81, 0.0)
@@ -21,6 +21,11 @@ def _next_tip(a: Any, b: Any) -> Any:
     return np.stack([gap[0] - 1.0, gap[1]])
 
 
+@register(
+    "n_four_bar",
+    "Ladder of N four-bar loops",
+    "González, Dopico, Lugrís and Cuadrado, Multibody System Dynamics 16 (2006)",
+)
 def build(N: int = 40) -> Network:
     """Rods and couplers of one metre and one kilogram in the x–y plane: one degree of freedom.
 
@@ -65,13 +70,3 @@ def dense(N: int = 2) -> Constrained:
     robot = Robot.from_links(links, frames=frames, gravity=DOWN, name="n_four_bar")
     guess = np.array([np.pi / 2, -np.pi / 2] * N + [np.pi / 2])
     return Constrained(robot, loops, guess=guess, independent=("rod0",))
-
-
-ENTRIES = (
-    Entry(
-        name="n_four_bar",
-        title="Ladder of N four-bar loops",
-        citation="González, Dopico, Lugrís and Cuadrado, Multibody System Dynamics 16 (2006)",
-        build=build,
-    ),
-)

@@ -12,12 +12,17 @@ from dalembert.spatial.shapes import box_inertia
 from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import place
 from dalembert.zoo.constrained_spatial import ARM
-from dalembert.zoo.entry import Entry
+from dalembert.zoo.entry import register
 from dalembert.zoo.rods import rod
 
 Z = (0.0, 0.0, 1.0)
 
 
+@register(
+    "bennett",
+    "Bennett's linkage: four skew rods, one freedom against Grübler's count",
+    "Bennett, Engineering 76 (1903) 777-778; uniform rods",
+)
 def build_bennett(
     a: float = 0.3, b: float = 0.5, alpha: float = np.pi / 6.0, density: float = 1.0
 ) -> Constrained:
@@ -71,6 +76,11 @@ REACH = 0.45  # from an arm's axis to the palm at home, m
 HOME = 0.6  # height of the box at home, m
 
 
+@register(
+    "two_arms_with_box",
+    "Two six-joint arms that hold a box",
+    "Tarn, Bejczy and Yun, Proc. IEEE ICRA (1987): closed chain of two arms and an object",
+)
 def build_two_arms(
     mass: float = 4.0, size: tuple[float, float, float] = (0.3, 0.2, 0.2)
 ) -> Constrained:
@@ -117,19 +127,3 @@ def _bent() -> list[float]:
     bend = np.arccos(0.5 * far / upper)  # upper arm and forearm are of one length
     lift = float(towards - bend)
     return [0.0, lift, float(2.0 * bend), 0.0, float(0.5 * np.pi - towards - bend), 0.0]
-
-
-ENTRIES = (
-    Entry(
-        "bennett",
-        "Bennett's linkage: four skew rods, one freedom against Grübler's count",
-        "Bennett, Engineering 76 (1903) 777-778; uniform rods",
-        build_bennett,
-    ),
-    Entry(
-        "two_arms_with_box",
-        "Two six-joint arms that hold a box",
-        "Tarn, Bejczy and Yun, Proc. IEEE ICRA (1987): closed chain of two arms and an object",
-        build_two_arms,
-    ),
-)

@@ -7,13 +7,14 @@ import numpy as np
 from dalembert.constraints import Constrained, Loop
 from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import place
-from dalembert.zoo.entry import LECTURE, Entry, shift
+from dalembert.zoo.entry import LECTURE, register, shift
 from dalembert.zoo.rods import pinned
 
 DOWN = (0.0, -9.81, 0.0)
 SIDES = "abc"
 
 
+@register("four_bar", "Four-bar linkage", "uniform rods, Grashof's crank-rocker")
 def build_four_bar(
     ground: float = 1.0,
     crank: float = 0.35,
@@ -39,6 +40,7 @@ def build_four_bar(
     return Constrained(robot, [pin], guess=[1.2, -0.9, 1.6], independent=("crank",))
 
 
+@register("slider_crank", "Slider-crank", "uniform rods and a piston")
 def build_slider_crank(
     crank: float = 0.2, rod_length: float = 0.6, density: float = 1.0, slider: float = 0.5
 ) -> Constrained:
@@ -59,6 +61,11 @@ def build_slider_crank(
     return Constrained(robot, [pin], guess=[0.8, -1.0, 0.7], independent=("crank",))
 
 
+@register(
+    "parallel_3rr",
+    "Redundant planar parallel manipulator with three RR chains",
+    f"{LECTURE}, pp. 79-81; uniform rods",
+)
 def build_parallel_3rr(l: float = 0.25, radius: float = 0.3, m: float = 1.0) -> Constrained:
     """Three RR chains of rods l, m from the corners a, b, c of a triangle; their tips coincide.
 
@@ -81,15 +88,3 @@ def build_parallel_3rr(l: float = 0.25, radius: float = 0.3, m: float = 1.0) -> 
     inward = [2.0 * np.pi * k / 3.0 - np.pi / 2.0 - 0.5 * bend for k in range(3)]
     guess = np.ravel([[start, bend] for start in inward])
     return Constrained(robot, loops, guess=guess, independent=("theta1", "theta3"))
-
-
-ENTRIES = (
-    Entry("four_bar", "Four-bar linkage", "uniform rods, Grashof's crank-rocker", build_four_bar),
-    Entry("slider_crank", "Slider-crank", "uniform rods and a piston", build_slider_crank),
-    Entry(
-        "parallel_3rr",
-        "Redundant planar parallel manipulator with three RR chains",
-        f"{LECTURE}, pp. 79-81; uniform rods",
-        build_parallel_3rr,
-    ),
-)

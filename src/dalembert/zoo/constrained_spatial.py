@@ -11,11 +11,16 @@ from dalembert.model.joint import align
 from dalembert.spatial import pose
 from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import place
-from dalembert.zoo.entry import LECTURE, Entry
+from dalembert.zoo.entry import LECTURE, register
 
 LEGS = 6
 
 
+@register(
+    "stewart_platform",
+    "Stewart platform with six driven legs",
+    "Stewart, Proc. Inst. Mech. Eng. 180 (1965); uniform legs",
+)
 def build_stewart(
     base: float = 1.0, top: float = 0.6, height: float = 1.0, mass: float = 10.0
 ) -> Constrained:
@@ -119,6 +124,7 @@ def _touching(contact: Constraint, form: str, massless: bool, name: str) -> Cons
     return Constrained(arm(massless), [contact], guess=[0.1, 0.2, 1.5, 0.3, 0.9, 0.2], name=name)
 
 
+@register("arm_on_sphere", "Six-joint arm whose finger slides on a sphere", f"{LECTURE}, pp. 76-77")
 def build_sliding(form: str = "arm", massless: bool = False) -> Constrained:
     """A finger's ball slides on a sphere without friction; `form` is "arm" or "finger" (000 p.76)."""
     contact = PointOnSurface(
@@ -127,29 +133,10 @@ def build_sliding(form: str = "arm", massless: bool = False) -> Constrained:
     return _touching(contact, form, massless, "arm_on_sphere")
 
 
+@register(
+    "arm_rolling_on_sphere", "Six-joint arm whose finger rolls on a sphere", f"{LECTURE}, pp. 78-79"
+)
 def build_rolling(form: str = "arm", massless: bool = False) -> Constrained:
     """The same rolling without slip and spin: the four rows of p.78."""
     contact = Rolling("finger", Sphere(OBJECT, POLE), on="object", radius=BALL, name="contact")
     return _touching(contact, form, massless, "arm_rolling_on_sphere")
-
-
-ENTRIES = (
-    Entry(
-        name="arm_on_sphere",
-        title="Six-joint arm whose finger slides on a sphere",
-        citation=f"{LECTURE}, pp. 76-77",
-        build=build_sliding,
-    ),
-    Entry(
-        name="arm_rolling_on_sphere",
-        title="Six-joint arm whose finger rolls on a sphere",
-        citation=f"{LECTURE}, pp. 78-79",
-        build=build_rolling,
-    ),
-    Entry(
-        name="stewart_platform",
-        title="Stewart platform with six driven legs",
-        citation="Stewart, Proc. Inst. Mech. Eng. 180 (1965); uniform legs",
-        build=build_stewart,
-    ),
-)

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.constraints import Constrained, Pfaffian
 from dalembert.model.parameter import expression
 from dalembert.systems.lagrangian import Lagrangian
-from dalembert.zoo.entry import LECTURE, Entry
+from dalembert.zoo.entry import LECTURE, register
 
 
 def _symbols(*names: str) -> tuple[list[Any], list[Any]]:
-    return [bridge.symbol(n) for n in names], [bridge.symbol(f"{n}_dot") for n in names]
+    return [tracing.symbol(n) for n in names], [tracing.symbol(f"{n}_dot") for n in names]
 
 
+@register("rolling_disk", "Disk rolling upright", f"{LECTURE}, pp. 61-62")
 def build_disk(m: float = 1.0, I1: float = 0.25, I2: float = 0.5, rho: float = 1.0) -> Constrained:
     """A disk that stays upright: ẋ = ρ cos θ φ̇, ẏ = ρ sin θ φ̇; I₁ about the vertical, I₂ the axle."""
     q, qd = _symbols("x", "y", "theta", "phi")
@@ -33,6 +34,11 @@ def _rolling(rho: Any, q: Any) -> Any:
     return np.stack([np.stack([1.0, 0.0, 0.0, -c]), np.stack([0.0, 1.0, 0.0, -s])])
 
 
+@register(
+    "knife_edge",
+    "Knife edge on a slope",
+    "Bloch, Nonholonomic Mechanics and Control (2003), section 1.6",
+)
 def build_knife(
     m: float = 1.0, J: float = 0.2, g: float = 9.81, slope: float = np.pi / 6
 ) -> Constrained:
@@ -48,6 +54,11 @@ def _sideways(q: Any) -> Any:
     return np.stack([np.stack([-np.sin(q[2]), np.cos(q[2]), 0.0])])
 
 
+@register(
+    "chaplygin_sleigh",
+    "Chaplygin's sleigh",
+    "Bloch, Nonholonomic Mechanics and Control (2003), section 1.7",
+)
 def build_sleigh(m: float = 1.0, I: float = 0.3, a: float = 0.5) -> Constrained:
     """A blade under a platform whose centre is a ahead of it: v̇ = a ω², (I + m a²) ω̇ = −m a v ω.
 
@@ -62,6 +73,7 @@ def build_sleigh(m: float = 1.0, I: float = 0.3, a: float = 0.5) -> Constrained:
     return Constrained(platform, [Pfaffian(_sideways, name="blade")])
 
 
+@register("snakeboard", "Snakeboard", "Ostrowski, Lewis, Murray and Burdick, ICRA 1994")
 def build_snakeboard(
     m: float = 6.0,
     J: float = 0.016,
@@ -86,26 +98,3 @@ def _axle(l: Any, angle: int, side: float, q: Any) -> Any:
     heading = q[2] + q[angle]
     turning = side * expression(l) * np.cos(q[angle])
     return np.stack([np.stack([-np.sin(heading), np.cos(heading), turning, 0.0, 0.0, 0.0])])
-
-
-ENTRIES = (
-    Entry("rolling_disk", "Disk rolling upright", f"{LECTURE}, pp. 61-62", build_disk),
-    Entry(
-        "knife_edge",
-        "Knife edge on a slope",
-        "Bloch, Nonholonomic Mechanics and Control (2003), section 1.6",
-        build_knife,
-    ),
-    Entry(
-        "chaplygin_sleigh",
-        "Chaplygin's sleigh",
-        "Bloch, Nonholonomic Mechanics and Control (2003), section 1.7",
-        build_sleigh,
-    ),
-    Entry(
-        "snakeboard",
-        "Snakeboard",
-        "Ostrowski, Lewis, Murray and Burdick, ICRA 1994",
-        build_snakeboard,
-    ),
-)

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from dalembert.records import record
 from dalembert.sources import DOCUMENTS
 
 LECTURE = DOCUMENTS["000"].title
 
-Built = TypeVar("Built", covariant=True)  # a Robot, or another system
+Builder = TypeVar("Builder", bound=Callable[..., Any])
 
 
-@record
-class Entry(Generic[Built]):
+@dataclass(frozen=True)
+class Entry:
     """One named robot. `build()` makes it; textbook models take their lengths and masses."""
 
     name: str
     title: str
     citation: str
-    build: Callable[..., Built]
+    build: Callable[..., Any]
+
+
+REGISTERED: dict[str, Entry] = {}  # of the modules that were imported
+
+
+def register(name: str, title: str, citation: str) -> Callable[[Builder], Builder]:
+    """Decorator of a function that builds a robot or system: enter it under this name."""
+
+    def entered(build: Builder) -> Builder:
+        REGISTERED[name] = Entry(name, title, citation, build)
+        return build
+
+    return entered
 
 
 def shift(x: Any = 0.0, y: Any = 0.0, z: Any = 0.0) -> list[list[Any]]:

@@ -8,13 +8,14 @@ import numpy as np
 
 from dalembert.mechanisms import SpatialMechanism
 from dalembert.zoo.absolute import IFTOMM
-from dalembert.zoo.entry import Entry
+from dalembert.zoo.entry import register
 
 DENSITY = 3000.0  # kg/m³
 PIVOT = 0.05  # m from the axis
 BALL = 5.0  # kg at the end of each rod
 
 
+@register("flyball_governor", "Flyball governor with stiff couplers", f"{IFTOMM}, A05")
 def flyball_governor(
     stiffness: float = 8e5,
     damping: float = 4e4,
@@ -66,8 +67,3 @@ def _rod_with_ball() -> tuple[float, float, np.ndarray]:
     centre = (0.5 * mass + BALL) / total
     steiner = mass * (0.5 - centre) ** 2 + BALL * (1.0 - centre) ** 2
     return total, centre, moments + steiner * np.array([0.0, 1.0, 1.0])
-
-
-ENTRY = Entry(
-    "flyball_governor", "Flyball governor with stiff couplers", f"{IFTOMM}, A05", flyball_governor
-)

@@ -6,7 +6,7 @@ from math import pi
 
 from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import Segment, links, place
-from dalembert.zoo.entry import Entry
+from dalembert.zoo.entry import register
 
 Z = (0.0, 0.0, 1.0)
 FORWARD, BACK, TURN = (pi / 2, 0.0, 0.0), (pi / 2, 0.0, pi), (-pi / 2, pi, 0.0)
@@ -40,16 +40,13 @@ SEGMENTS = (
 # fmt: on
 
 
+@register(
+    "iiwa14",
+    "KUKA LBR iiwa 14 R820",
+    "Drake, iiwa_description (iiwa14_no_collision.urdf), after IFL-CAMP iiwa_stack",
+)
 def build() -> Robot:
     """The tool is the flange, 45 mm above link 7. The description's damping of 0.5 N m s/rad is a
     setting of its simulator, not a property of the arm, and left out.
     """
     return Robot.from_links(links(SEGMENTS), tool=place((0.0, 0.0, 0.045)), name="iiwa14")
-
-
-ENTRY = Entry(
-    name="iiwa14",
-    title="KUKA LBR iiwa 14 R820",
-    citation="Drake, iiwa_description (iiwa14_no_collision.urdf), after IFL-CAMP iiwa_stack",
-    build=build,
-)

@@ -6,7 +6,7 @@ from math import inf, pi
 
 from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import Segment, links, place
-from dalembert.zoo.entry import Entry
+from dalembert.zoo.entry import register
 
 Z = (0.0, 0.0, 1.0)
 OVER, UP, DOWN = (pi, 0.0, 0.0), (pi / 2, 0.0, 0.0), (-pi / 2, 0.0, 0.0)
@@ -40,16 +40,13 @@ SEGMENTS = (
 # fmt: on
 
 
+@register(
+    "kinova_gen3",
+    "Kinova Gen3, seven joints, without vision module",
+    "Kinova, ros_kortex, kortex_description (GEN3_URDF_V12.urdf)",
+)
 def build() -> Robot:
     """The tool is `EndEffector_Link`. The description prints its quarter turns with four digits."""
     return Robot.from_links(
         links(SEGMENTS), tool=place((0.0, 0.0, -0.061525), OVER), name="kinova_gen3"
     )
-
-
-ENTRY = Entry(
-    name="kinova_gen3",
-    title="Kinova Gen3, seven joints, without vision module",
-    citation="Kinova, ros_kortex, kortex_description (GEN3_URDF_V12.urdf)",
-    build=build,
-)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import Segment, links, place
-from dalembert.zoo.entry import Entry, diagonal
+from dalembert.zoo.entry import diagonal, register
 
 Z = (0.0, 0.0, 1.0)
 NONE, UP, DOWN = (0.0, 0.0, 0.0), (pi / 2, 0.0, 0.0), (-pi / 2, 0.0, 0.0)
@@ -67,6 +67,12 @@ def gripper() -> list[dict[str, Any]]:
     ]
 
 
+@register(
+    "panda",
+    "Franka Emika Panda with its hand, fingers closed",
+    "franka_ros, franka_description (panda.urdf), as in example-robot-data; inertias "
+    "identified by Gaz et al., IEEE RA-L 4(4), 2019",
+)
 def build() -> Robot:
     """The tool is `panda_hand_tcp`, between the finger tips. The description's damping of
     0.003 N m s/rad is a setting of its simulator, not a property of the arm, and left out.
@@ -77,14 +83,3 @@ def build() -> Robot:
         frames={"panda_link8": ("panda_link7", place((0.0, 0.0, FLANGE)))},
         name="panda",
     )
-
-
-ENTRY = Entry(
-    name="panda",
-    title="Franka Emika Panda with its hand, fingers closed",
-    citation=(
-        "franka_ros, franka_description (panda.urdf), as in example-robot-data; inertias "
-        "identified by Gaz et al., IEEE RA-L 4(4), 2019"
-    ),
-    build=build,
-)

@@ -6,7 +6,7 @@ from math import pi
 from typing import Any
 
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import Entry, diagonal
+from dalembert.zoo.entry import diagonal, register
 
 INCH = 0.0254
 # The source has neither mass nor transverse moments for link 1, which only turns about a fixed axis
@@ -83,17 +83,12 @@ def rows() -> list[dict[str, Any]]:
     return table
 
 
+@register(
+    "puma560",
+    "Unimation PUMA 560, with motors and friction",
+    "Corke and Armstrong-Hélouvry, A search for consensus among model parameters reported for "
+    "the PUMA 560 robot, Proc. IEEE ICRA 1994, pp. 1608-1613; as in Corke's Robotics Toolbox",
+)
 def build() -> Robot:
     """The arm with its drives. Ready pose (0, π/2, −π/2, 0, 0, 0): straight up."""
     return Robot.from_dh(rows(), convention="standard", name="puma560")
-
-
-ENTRY = Entry(
-    name="puma560",
-    title="Unimation PUMA 560, with motors and friction",
-    citation=(
-        "Corke and Armstrong-Hélouvry, A search for consensus among model parameters reported for "
-        "the PUMA 560 robot, Proc. IEEE ICRA 1994, pp. 1608-1613; as in Corke's Robotics Toolbox"
-    ),
-    build=build,
-)

@@ -11,7 +11,7 @@ from dalembert.spatial.quaternions import matrix_from_quaternion
 from dalembert.spatial.se3 import pose
 from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import Three
-from dalembert.zoo.entry import Entry
+from dalembert.zoo.entry import register
 
 Four = tuple[float, float, float, float]
 
@@ -33,7 +33,7 @@ class Part(NamedTuple):
     moments: Three  # kg m²
 
 
-STRAIGHT, ACROSS = (0.0, 0.0, 0.0, 1.0), (-1.0, 0.0, 0.0, 1.0)
+ACROSS = (-1.0, 0.0, 0.0, 1.0)
 # fmt: off
 FINGER = (
     Part("driver", None, (-0.0306011, 0.00475, 0.0657045), ACROSS, "revolute", (0.0, 0.9), 0.1,
@@ -54,6 +54,11 @@ STIFFNESS, REST = 0.05, 2.62  # N m/rad, rad: of the spring links
 PIN = (-0.0179014, -0.00651468, 0.0044)  # of the follower, held by the coupler
 
 
+@register(
+    "robotiq_2f85",
+    "Robotiq 2F-85 gripper: two four-bar fingers driven together",
+    "Robotiq, 2F-85 description (ROS-Industrial), and MuJoCo Menagerie: lengths, masses, inertias",
+)
 def build(springs: bool = False) -> Constrained:
     """The gripper on its base: six joints, two pins and a gear, one freedom (0 is open).
 
@@ -92,11 +97,3 @@ def _link(side: str, part: Part) -> dict[str, Any]:
 
 def _rotation(quaternion: Four) -> np.ndarray:
     return matrix_from_quaternion(np.array(quaternion) / np.linalg.norm(quaternion))
-
-
-ENTRY = Entry(
-    "robotiq_2f85",
-    "Robotiq 2F-85 gripper: two four-bar fingers driven together",
-    "Robotiq, 2F-85 description (ROS-Industrial), and MuJoCo Menagerie: lengths, masses, inertias",
-    build,
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import Entry, symmetric
+from dalembert.zoo.entry import register, symmetric
 
 REACH = 0.45  # m, upper arm and forearm alike
 
@@ -29,6 +29,12 @@ BODIES = (
 )
 
 
+@register(
+    "rx90",
+    "Stäubli RX-90 geometry with a general inertia on every link",
+    "Khalil and Dombre, Modeling, Identification and Control of Robots (2002): geometry of the "
+    "RX-90; inertias chosen",
+)
 def build() -> Robot:
     """The geometry is the arm's; the inertias are chosen, boxes of its size in general position."""
     rows = [
@@ -43,14 +49,3 @@ def build() -> Robot:
         for (alpha, a, d), (mass, com, tensor) in zip(GEOMETRY, BODIES, strict=True)
     ]
     return Robot.from_dh(rows, convention="modified", name="rx90")
-
-
-ENTRY = Entry(
-    name="rx90",
-    title="Stäubli RX-90 geometry with a general inertia on every link",
-    citation=(
-        "Khalil and Dombre, Modeling, Identification and Control of Robots (2002): geometry of the "
-        "RX-90; inertias chosen"
-    ),
-    build=build,
-)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import DalembertError
-from dalembert.mechanisms.file import parsed, source_of
+from dalembert.mechanisms.tables import parsed, source_of
 from dalembert.zoo.two_bar_scenarios import Scenario, scenario
 
 

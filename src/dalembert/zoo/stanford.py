@@ -6,7 +6,7 @@ from math import pi
 from typing import Any
 
 from dalembert.systems.robot import Robot
-from dalembert.zoo.entry import Entry, diagonal
+from dalembert.zoo.entry import diagonal, register
 
 # The Robotics Toolbox has 1.054, 6.447, 0.092, 0.566 and 1.554 m among the centres of mass, most of
 # them far outside their links. Read as decimetres, as here, they lie inside. The rotor inertias are
@@ -32,6 +32,12 @@ DEGREES = (170, 170, None, 170, 90, 170)
 INCH = 0.0254
 
 
+@register(
+    "stanford",
+    "Stanford arm, with reflected rotor inertias",
+    "Paul, Robot Manipulators: Mathematics, Programming, and Control (1981), tables 6.5, "
+    "6.6; kinematics from Stanford AIM-177, fig. 2.3; as collected in Corke's Robotics Toolbox",
+)
 def build() -> Robot:
     """Standard DH; the prismatic joint reaches from 12 to 50 inches."""
     rows = []
@@ -49,14 +55,3 @@ def build() -> Robot:
             }
         )
     return Robot.from_dh(rows, convention="standard", name="stanford")
-
-
-ENTRY = Entry(
-    name="stanford",
-    title="Stanford arm, with reflected rotor inertias",
-    citation=(
-        "Paul, Robot Manipulators: Mathematics, Programming, and Control (1981), tables 6.5, "
-        "6.6; kinematics from Stanford AIM-177, fig. 2.3; as collected in Corke's Robotics Toolbox"
-    ),
-    build=build,
-)

@@ -12,8 +12,8 @@ from dalembert.errors import ConstraintError, ModelError
 from dalembert.mechanisms import PlanarMechanism
 from dalembert.systems.robot import Robot
 from dalembert.text import short
-from dalembert.zoo import two_bar_arm
 from dalembert.zoo.absolute import two_bars
+from dalembert.zoo.textbook import two_bar_arm
 
 Pair = tuple[float, float]
 
@@ -101,7 +101,7 @@ class Arm:
     @cached_property
     def robot(self) -> Robot:
         """The same arm in (θ₂, θ₃), for the Lagrangian route."""
-        return two_bar_arm.build(**self._letters)
+        return two_bar_arm(**self._letters)
 
     def place(self, phi: Any) -> np.ndarray:
         """Coordinates (6,) of both bars at (φ₂, θ), θ = φ₃ − φ₂."""

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.errors import ParameterError, SimulationError
 from dalembert.mechanisms import PlanarMechanism
 from dalembert.mechanisms.newtonian import free_bodies
 from dalembert.mechanisms.state import State
 from dalembert.zoo.two_bar_numbers import Arm
 
 Torques = Callable[[float, np.ndarray, np.ndarray], Mapping[str, float]]
+MOST_SAMPLES = 1000  # of one run for several times
 
 
 @dataclass(frozen=True)
@@ -48,24 +50,64 @@ class Scenario:
     torques: Torques | None = None
 
     def states(self, times: Sequence[float]) -> list[State]:
-        """The arm at these times: solved at each, or integrated up to it (DOP853, 1e-12)."""
-        if self.inverse:
-            return [self.mechanism.inverse_dynamics(float(t)) for t in times]
+        """The arm at these times, in their order: solved at each, or integrated up to it.
+
+        Parameters
+        ----------
+        times : sequence of float
+            s; from 0 on where the motion is integrated.
+
+        Returns
+        -------
+        list of State
+            One for each time. Integrated motions are those of DOP853 with tolerances of 1e-12, by
+            one run for times that are multiples of their smallest difference, else by one for each.
+
+        Raises
+        ------
+        ParameterError
+            Times that are no finite numbers, or lie before the start of an integrated motion.
+        SimulationError
+            A run that ends before the time it was asked for.
+        """
         given = np.asarray(times, dtype=float)
-        gap = np.diff(given, prepend=0.0).min()
-        even = gap > 0.0 and np.allclose(given / gap, np.round(given / gap), atol=1e-9)
-        step = float(gap) if even else float(given[-1]) / 1000.0
+        if given.ndim != 1 or not np.isfinite(given).all():
+            raise ParameterError(f"{self.name}: expected a list of finite times, got {times!r}")
+        if self.inverse:
+            return [self.mechanism.inverse_dynamics(float(t)) for t in given]
+        if (given < 0.0).any():
+            raise ParameterError(
+                f"{self.name} is integrated from t = 0: expected times from 0 on, got {given.min():g}"
+            )
+        distinct, places = np.unique(given, return_inverse=True)
+        later = distinct[distinct > 0.0]
+        states = [self.first()] * (len(distinct) - len(later))
+        if len(later):
+            count = round(float(later[-1] / np.diff(later, prepend=0.0).min()))
+            steps = np.round(later / later[-1] * count).astype(int)
+            even = count <= MOST_SAMPLES and np.allclose(
+                steps * (later[-1] / count), later, rtol=1e-14, atol=0.0
+            )
+            if even:
+                states += self._integrated(float(later[-1]), count, steps)
+            else:
+                states += [self._integrated(float(t), 1, np.array([1]))[0] for t in later]
+        return [states[k] for k in places]
+
+    def _integrated(self, duration: float, count: int, chosen: np.ndarray) -> list[State]:
+        """The states of these samples of a run with `count` even intervals."""
         run = self.mechanism.simulate(
-            float(given[-1]), step, torques=self.torques, rtol=1e-12, atol=1e-12
+            duration, duration / count, torques=self.torques, rtol=1e-12, atol=1e-12
         )
-        chosen = np.abs(run.time.values[None, :] - given[:, None]).argmin(axis=1)
+        if run.attrs["status"] != "complete":
+            raise SimulationError(f"{self.name}: {run.attrs['message']}")
         return self.mechanism.states(run.isel(time=chosen))
 
     def first(self) -> State:
         """The first instant, under the torques of the scenario."""
         q, v = self.mechanism.start()
         tau = None if self.torques is None else self.torques(0.0, q, v)
-        return self.mechanism.forward_dynamics(0.0, q, v, tau)
+        return self.mechanism.forward_dynamics(q, v, torques=tau)
 
     def moved(self, state: State) -> tuple[dict[str, float], State]:
         """Torques at the pins and the state they make: a led tool is moved by them (004, p.6)."""

@@ -6,7 +6,7 @@ from math import pi
 
 from dalembert.systems.robot import Robot
 from dalembert.zoo.chain import Segment, links, place
-from dalembert.zoo.entry import Entry
+from dalembert.zoo.entry import register
 
 Z = (0.0, 0.0, 1.0)
 NONE, UP, DOWN = (0.0, 0.0, 0.0), (pi / 2, 0.0, 0.0), (-pi / 2, 0.0, 0.0)
@@ -40,16 +40,13 @@ SEGMENTS = (
 # fmt: on
 
 
+@register(
+    "xarm7",
+    "UFACTORY xArm 7",
+    "xArm-Developer, xarm_description (xarm7.urdf), as in example-robot-data",
+)
 def build() -> Robot:
     """The tool is `link_eef`, the frame of link 7. The description prints its quarter turns with
     four digits; its damping and friction are settings of its simulator, and left out.
     """
     return Robot.from_links(links(SEGMENTS), tool=place(NONE), name="xarm7")
-
-
-ENTRY = Entry(
-    name="xarm7",
-    title="UFACTORY xArm 7",
-    citation="xArm-Developer, xarm_description (xarm7.urdf), as in example-robot-data",
-    build=build,
-)

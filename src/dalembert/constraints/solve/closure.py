@@ -14,10 +14,10 @@ from dalembert.constraints.solve.linear import solver
 from dalembert.constraints.solve.rows import Place, Rows, Terms
 from dalembert.constraints.solve.units import Units
 from dalembert.errors import ConstraintError, ConvergenceError
+from dalembert.linalg.geometry import close
 
 CLOSED = 1e-13  # residual of the positions (m, rad) that counts as closed
 NEARLY = 1e-11  # and where rounding may stop the iteration
-ITERATIONS = 60
 ON = 1e-8  # residual of a state beside a singular posture that is still on the constraints
 OFF = 1e-6  # of a state given from outside from its constraints, m or rad, and per second
 
@@ -53,25 +53,14 @@ class Closure:
     def position(self, t: float, q: np.ndarray) -> np.ndarray:
         """The posture near q that meets all constraints at t, by damped Newton steps."""
         still = np.zeros(self.units.nv)
-        q = self.units.normalised(q)
-        terms = self.terms(t, q, still)
-        residual = largest(terms.phi)
-        for _ in range(ITERATIONS):
-            if residual <= CLOSED:
-                break
-            step, before = self.correction(-terms.phi), residual
-            share = 1.0
-            while True:
-                trial = self.units.integrate(q, share * step)
-                terms = self.terms(t, trial, still)
-                residual = largest(terms.phi)
-                if residual < before or share < 1e-3:
-                    break
-                share *= 0.5
-            if residual >= before and before <= NEARLY:
-                residual = before
-                break
-            q = trial
+        q, residual = close(
+            self.units.normalised(q),
+            lambda at: (self.terms(t, at, still).phi, None),
+            self.units.integrate,
+            step_of=lambda phi, _: self.correction(-phi),
+            largest_step=np.inf,
+            enough=CLOSED,
+        )
         if not residual <= NEARLY:
             raise ConvergenceError(self._open(t, q))
         return self.units.normalised(q)

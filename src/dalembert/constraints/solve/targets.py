@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import CompileError, DalembertError
 from dalembert.kernels import Kernel, build
 from dalembert.kernels.program.trace import trace
@@ -25,8 +25,8 @@ def targets(motions: Sequence[tuple[str, Prescribed, int]]) -> Kernel | None:
 
     def function(t: Any) -> dict[str, Any]:
         s = np.concatenate([target(name, motion, rows, t) for name, motion, rows in motions])
-        speed = bridge.jacobian(s, t)
-        return {"s": s, "speed": speed, "acceleration": bridge.jacobian(speed, t)}
+        speed = tracing.jacobian(s, t)
+        return {"s": s, "speed": speed, "acceleration": tracing.jacobian(speed, t)}
 
     program = trace(function, {"t": ()}, name="motions")
     return build(program.digest, lambda: program, program.inputs, program.outputs, "motions")
@@ -38,7 +38,7 @@ def target(name: str, motion: Prescribed, rows: int, t: Any) -> Any:
         value = motion(t)
     except (TypeError, NotImplementedError, RuntimeError) as error:
         raise CompileError(f"driver {name}: {NUMPY}: {error}") from None
-    if not bridge.is_symbolic(value):
+    if not tracing.is_symbolic(value):
         value = np.asarray(value, dtype=float)
         if not np.isfinite(value).all():  # what a function of floats makes of a symbol
             raise CompileError(f"driver {name}: {NUMPY}")

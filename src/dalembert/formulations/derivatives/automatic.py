@@ -1,4 +1,4 @@
-"""The same slopes by CasADi's automatic differentiation, beside the recursion of their own.
+"""The same derivatives by automatic differentiation, beside the recursion of their own.
 
 q moves by `integrate(q, δ)` and is differentiated with respect to δ at δ = 0, so that spherical and
 free joints have tangent-space slopes like all others.
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.formulations.forward.articulated_body import forward_dynamics
 from dalembert.formulations.inverse.newton_euler import inverse_dynamics
 from dalembert.model import Model
@@ -36,9 +36,9 @@ def slopes(
     function: Callable[..., Any], model: Model, q: Vector, qd: Vector, last: Vector, **known: Any
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Jacobians of function(model, q, qd, last, **known) with respect to its three arrays."""
-    symbols = [bridge.symbol(name, model.nv) for name in ("delta", "rate", "last")]
+    symbols = [tracing.symbol(name, model.nv) for name in ("delta", "rate", "last")]
     delta, rate, third = symbols
     value = function(model, model.integrate(q, delta), rate, third, **known)
-    slopes = [bridge.jacobian(value, x) for x in symbols]
-    by_position, by_rate, by_last = bridge.at(slopes, symbols, [np.zeros(model.nv), qd, last])
+    slopes = [tracing.jacobian(value, x) for x in symbols]
+    by_position, by_rate, by_last = tracing.at(slopes, symbols, [np.zeros(model.nv), qd, last])
     return by_position, by_rate, by_last

@@ -55,14 +55,9 @@ class Grouping:
 
 def moments(model: Model) -> np.ndarray:
     """φ (10 bodies,): m, h and Σ about the origin of every body; rounding of a zero is zero."""
-    T, theta = transformation(model), np.asarray(inertial_parameters(model), dtype=float)
+    T, theta = to_moments(len(model.bodies)), np.asarray(inertial_parameters(model), dtype=float)
     phi = T @ theta
     return np.where(abs(phi) <= ROUNDING * (abs(T) @ abs(theta)), 0.0, phi)
-
-
-def transformation(model: Model) -> np.ndarray:
-    """T (all, all) with φ = T θ."""
-    return to_moments(len(model.bodies))
 
 
 def back_transformation(model: Model) -> np.ndarray:
@@ -94,12 +89,8 @@ def _change(convert: Callable[[Matrix3], Matrix3]) -> np.ndarray:
 def grouping(model: Model, seed: int = 0) -> Grouping:
     """The base parameters of a model (with numbers for its parameters), from random motions."""
     Y = _stacked(model, np.random.default_rng(seed)) @ back_transformation(model)
-    return grouped(Y, moment_names(model), asking_order(len(model.bodies)))
-
-
-def moment_names(model: Model) -> tuple[str, ...]:
-    """``link:m, link:mx, …, link:Szz`` for every entry of `moments`."""
-    return tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
+    names = tuple(f"{body.name}:{name}" for body in model.bodies for name in NAMES)
+    return grouped(Y, names, asking_order(len(model.bodies)))
 
 
 def asking_order(bodies: int) -> list[int]:

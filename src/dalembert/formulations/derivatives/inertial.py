@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import ShapeError
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix3, Vector
 from dalembert.spatial.log_cholesky import from_log_cholesky, log_cholesky
+from dalembert.tracing import is_symbolic
 
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 PER_BODY = len(NAMES)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.formulations.inverse.newton_euler import base_motion, motions
 from dalembert.formulations.parts.body_wrench import inertial_wrench
 from dalembert.formulations.parts.drive import resisting
@@ -24,6 +23,7 @@ from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix6, Scalar, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.placement import Placement, split
 from dalembert.spatial.rotations import hat
+from dalembert.tracing import is_symbolic
 
 
 class Articulated(NamedTuple):
@@ -67,11 +67,7 @@ def solve(model: Model, q: Vector, tau: Vector) -> Vector:
 
 
 def _answered(
-    model: Model,
-    q: Vector,
-    placed: Sequence[Placement],
-    biases: Sequence[Wrench],
-    drive: Vector,
+    model: Model, q: Vector, placed: Sequence[Placement], biases: Sequence[Wrench], drive: Vector
 ) -> Vector:
     """q̈ (nv,) under torques `drive`, beyond the wrenches of the motion with q̈ = 0 on every body."""
 

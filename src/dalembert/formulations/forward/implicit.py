@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from dalembert import bridge
+from dalembert import tracing
 
 Route = Callable[..., Any]
 
@@ -26,7 +26,7 @@ def implicit(inverse: Route, solve: Route) -> Callable[[Route], Route]:
         @wraps(route)
         def forward(model: Any, q: Any, qd: Any, tau: Any, **given: Any) -> Any:
             qdd = route(model, q, qd, tau, **given)
-            if not bridge.is_watched():
+            if not tracing.is_watched():
                 return qdd
 
             def missing(a: Any) -> list[Any]:
@@ -35,7 +35,7 @@ def implicit(inverse: Route, solve: Route) -> Callable[[Route], Route]:
             def solved(w: Any) -> list[Any]:
                 return [solve(model, q, w)]
 
-            return bridge.solution([qdd], missing, solved, solved)[0]
+            return tracing.solution([qdd], missing, solved, solved)[0]
 
         return forward
 

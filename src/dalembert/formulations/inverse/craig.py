@@ -20,11 +20,10 @@ with v̇_0 = −g. Joints turn, slide or do both along one axis (a screw); `newt
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import FormulationError
 from dalembert.formulations.parts.drive import with_own
 from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
@@ -35,6 +34,7 @@ from dalembert.model import Body, Model
 from dalembert.model.joint import Screw
 from dalembert.spatial.arrays import Matrix, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.placement import Force, split
+from dalembert.tracing import is_symbolic
 
 
 class Motion(NamedTuple):
@@ -152,18 +152,14 @@ def inverse_dynamics(
 
 
 def joint_wrenches(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
+    model: Model, q: Vector, qd: Vector, qdd: Vector, tip_wrench: Wrench | None = None, **base: Any
 ) -> Matrix:
-    """(joints, 6) wrench (force, moment) through every joint on its link, in link frames."""
+    """(joints, 6) wrench (force, moment) through every joint on its link, in link frames.
+
+    `base` are `base_twist` and `base_acceleration` where it moves.
+    """
     placed = transforms(model, q)
-    base = known_base(model, base_twist, base_acceleration)
-    forces = _inertial(model, placed, qd, qdd, Motion(*base))
+    forces = _inertial(model, placed, qd, qdd, Motion(*known_base(model, **base)))
     return in_link_frames(model, q, qd, joint_forces(model, placed, forces, tip_wrench))
 
 

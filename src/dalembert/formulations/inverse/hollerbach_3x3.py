@@ -47,12 +47,7 @@ Gathered = tuple[Matrix3 | Scalar, Vector3]  # D_i (3, 3) and e_i (3,), or M_i (
 
 
 def rotation_motions(
-    model: Model,
-    placed: Placed,
-    qd: Vector,
-    qdd: Vector,
-    base: Moving,
-    record: Record = nothing,
+    model: Model, placed: Placed, qd: Vector, qdd: Vector, base: Moving, record: Record = nothing
 ) -> list[Moving]:
     """W_i, Ẇ_i, Ẅ_i and p̈_i of every link, outward."""
 

@@ -34,12 +34,7 @@ from dalembert.spatial.se3 import hat_se3
 
 
 def matrix_motions(
-    model: Model,
-    A: list[Pose],
-    qd: Vector,
-    qdd: Vector,
-    base: Moving,
-    record: Record = nothing,
+    model: Model, A: list[Pose], qd: Vector, qdd: Vector, base: Moving, record: Record = nothing
 ) -> list[Moving]:
     """W_i, Ẇ_i, Ẅ_i of every link, outward."""
 

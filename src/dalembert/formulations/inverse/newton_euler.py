@@ -7,7 +7,7 @@ the base, or the weight of every link (001 §1.3, step 3).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -134,17 +134,14 @@ def inverse_dynamics(
 
 
 def joint_wrenches(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
+    model: Model, q: Vector, qd: Vector, qdd: Vector, tip_wrench: Wrench | None = None, **base: Any
 ) -> Matrix:
-    """(joints, 6) wrench (force, moment) through every joint on its link; see `in_link_frames`."""
+    """(joints, 6) wrench (force, moment) through every joint on its link; see `in_link_frames`.
+
+    `base` are `base_twist` and `base_acceleration` where it moves.
+    """
     placed = transforms(model, q)
-    moving = motions(model, placed, qd, qdd, base_motion(model, base_twist, base_acceleration))
+    moving = motions(model, placed, qd, qdd, base_motion(model, **base))
     return in_link_frames(model, q, qd, link_wrenches(model, placed, moving, tip_wrench))
 
 

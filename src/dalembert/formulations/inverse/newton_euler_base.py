@@ -7,7 +7,7 @@ coordinates; inward the forces and moments at the joints; their projection on th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -124,16 +124,13 @@ def inverse_dynamics(
 
 
 def joint_wrenches(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
+    model: Model, q: Vector, qd: Vector, qdd: Vector, tip_wrench: Wrench | None = None, **base: Any
 ) -> Matrix:
-    """(joints, 6) wrench (force, moment) through every joint on its link, in link frames."""
-    moving = motions(model, transforms(model, q), qd, qdd, base_twist, base_acceleration)
+    """(joints, 6) wrench (force, moment) through every joint on its link, in link frames.
+
+    `base` are `base_twist` and `base_acceleration` where it moves.
+    """
+    moving = motions(model, transforms(model, q), qd, qdd, **base)
     wrenches = link_wrenches(model, moving, tip_wrench)
     turned = [(m.R.T @ f, m.R.T @ n) for m, (f, n) in zip(moving, wrenches, strict=True)]
     return in_link_frames(model, q, qd, turned)

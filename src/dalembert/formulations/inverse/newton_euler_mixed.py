@@ -6,6 +6,8 @@ is constant; forces and moments then travel inward from link frame to link frame
 
 from __future__ import annotations
 
+from typing import Any
+
 from dalembert.formulations.inverse import newton_euler_base
 from dalembert.formulations.inverse.newton_euler import LinkMotion, link_wrenches, project
 from dalembert.formulations.parts.body_wrench import acceleration_matrix
@@ -52,15 +54,12 @@ def inverse_dynamics(
 
 
 def joint_wrenches(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
+    model: Model, q: Vector, qd: Vector, qdd: Vector, tip_wrench: Wrench | None = None, **base: Any
 ) -> Matrix:
-    """(joints, 6) wrench (force, moment) through every joint on its link, in link frames."""
+    """(joints, 6) wrench (force, moment) through every joint on its link, in link frames.
+
+    `base` are `base_twist` and `base_acceleration` where it moves.
+    """
     placed = transforms(model, q)
-    moving = newton_euler_base.motions(model, placed, qd, qdd, base_twist, base_acceleration)
+    moving = newton_euler_base.motions(model, placed, qd, qdd, **base)
     return in_link_frames(model, q, qd, link_wrenches(model, placed, in_links(moving), tip_wrench))

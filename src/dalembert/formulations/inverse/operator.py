@@ -11,7 +11,7 @@ where, as in the source, the stacked ad_{ξθ̇} and ad_Vᵀ carry their minus s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -166,7 +166,7 @@ def inverse_dynamics(
     """τ (nv,) = ξᵀ F + friction + rotors; `gravity` as "base" motion or "potential"."""
     op = operators(model, q)
     fall, N = as_base_or_torque(model, q, gravity)
-    base = base_motion(base_twist, base_acceleration, fall)
+    base = base_motion(fall, base_twist, base_acceleration)
     tau = op.xi.T @ stacked_wrenches(model, op, qd, qdd, *base, tip_wrench, record)
     return with_own(model, tau + N, q, qd, qdd)
 
@@ -181,24 +181,20 @@ def bias(
     """h (nv,) = C q̇ + φ: the torques of a motion without joint accelerations, no friction."""
     op = operators(model, q)
     fall, _ = as_base_or_torque(model, q, "base")
-    base = base_motion(base_twist, base_acceleration, fall)
+    base = base_motion(fall, base_twist, base_acceleration)
     h = op.xi.T @ stacked_wrenches(model, op, qd, np.zeros(model.nv), *base)
     return with_stored(model, h, q, qd)
 
 
 def joint_wrenches(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
+    model: Model, q: Vector, qd: Vector, qdd: Vector, tip_wrench: Wrench | None = None, **base: Any
 ) -> Matrix:
-    """(joints, 6) wrench (force, moment) through every joint on its link, in the link's axes."""
+    """(joints, 6) wrench (force, moment) through every joint on its link, in the link's axes.
+
+    `base` are `base_twist` and `base_acceleration` where it moves.
+    """
     op = operators(model, q)
     fall, _ = as_base_or_torque(model, q, "base")
-    base = base_motion(base_twist, base_acceleration, fall)
-    F = stacked_wrenches(model, op, qd, qdd, *base, tip_wrench)
+    F = stacked_wrenches(model, op, qd, qdd, *base_motion(fall, **base), tip_wrench)
     links = [(F[i : i + 3], F[i + 3 : i + 6]) for i in range(0, 6 * len(model.bodies), 6)]
     return in_link_frames(model, q, qd, links)

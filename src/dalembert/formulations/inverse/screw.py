@@ -15,7 +15,7 @@ Gravity is the acceleration V̇_0 = (−g, 0) of the base.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -109,30 +109,27 @@ def inverse_dynamics(
 ) -> Vector:
     """τ (nv,) = M q̈ + C q̇ + N + J_tᵀ F_t + friction; `gravity` as "base" motion or "potential"."""
     fall, N = as_base_or_torque(model, q, gravity)
-    A, base = adjoints(model, q), base_motion(base_twist, base_acceleration, fall)
+    A, base = adjoints(model, q), base_motion(fall, base_twist, base_acceleration)
     F = wrenches(model, A, twists(model, A, qd, qdd, base, record), tip_wrench, record)
     tau = np.concatenate([b.subspace.T @ F_i for b, F_i in zip(model.bodies, F, strict=True)])
     return with_own(model, tau + N, q, qd, qdd)
 
 
 def joint_wrenches(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
+    model: Model, q: Vector, qd: Vector, qdd: Vector, tip_wrench: Wrench | None = None, **base: Any
 ) -> Matrix:
-    """(joints, 6) wrench (force, moment) through every joint on its link, in the link's axes."""
+    """(joints, 6) wrench (force, moment) through every joint on its link, in the link's axes.
+
+    `base` are `base_twist` and `base_acceleration` where it moves.
+    """
     fall, _ = as_base_or_torque(model, q, "base")
-    A, base = adjoints(model, q), base_motion(base_twist, base_acceleration, fall)
-    F = wrenches(model, A, twists(model, A, qd, qdd, base), tip_wrench)
+    A = adjoints(model, q)
+    F = wrenches(model, A, twists(model, A, qd, qdd, base_motion(fall, **base)), tip_wrench)
     return in_link_frames(model, q, qd, [(F_i[0:3], F_i[3:6]) for F_i in F])
 
 
 def base_motion(
-    base_twist: Twist | None, base_acceleration: Twist | None, fall: Twist
+    fall: Twist, base_twist: Twist | None = None, base_acceleration: Twist | None = None
 ) -> LinkTwist:
     """V_0 and V̇_0, zero where not given; `fall` is gravity's part of V̇_0."""
     V = np.zeros(6) if base_twist is None else base_twist

@@ -23,11 +23,10 @@ arithmetic, operation for operation, is what Silver set out to show.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.parts.drive import with_own
 from dalembert.formulations.parts.passes import Placed, inward, outward, transforms
@@ -37,6 +36,7 @@ from dalembert.formulations.parts.wrenches import in_link_frames
 from dalembert.model import Body, Model
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Twist, Vector, Vector3, Wrench
 from dalembert.spatial.placement import split
+from dalembert.tracing import is_symbolic
 
 TIP = ("term", "link")
 
@@ -162,17 +162,14 @@ def inverse_dynamics(
 
 
 def joint_wrenches(
-    model: Model,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    tip_wrench: Wrench | None = None,
-    base_twist: Twist | None = None,
-    base_acceleration: Twist | None = None,
+    model: Model, q: Vector, qd: Vector, qdd: Vector, tip_wrench: Wrench | None = None, **base: Any
 ) -> Matrix:
-    """(joints, 6) wrench through every joint on its link: the sums P_j, L_j, not yet projected."""
+    """(joints, 6) wrench through every joint on its link: the sums P_j, L_j, not yet projected.
+
+    `base` are `base_twist` and `base_acceleration` where it moves.
+    """
     placed = transforms(model, q)
-    omega, omega_dot, a = known_base(model, base_twist, base_acceleration)
+    omega, omega_dot, a = known_base(model, **base)
     moving = velocities(model, placed, qd, qdd, Velocities(omega, omega_dot, a, a), nothing)
     return in_link_frames(model, q, qd, inward_sums(model, placed, moving, tip_term(tip_wrench)))
 

@@ -10,11 +10,12 @@ Models whose joints follow others have the J, M and forces of their tree, contra
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import FormulationError, UnknownNameError
 from dalembert.formulations.inverse import newton_euler
 from dalembert.formulations.kinematics.frames import jacobian, jacobian_rate
@@ -22,11 +23,14 @@ from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.linalg.cholesky import cholesky, cholesky_inverse, cholesky_solve
 from dalembert.linalg.singular import singular
 from dalembert.model import CoupledModel, Model
+from dalembert.model.model import flatten
 from dalembert.spatial.arrays import Matrix, Scalar, Vector
+from dalembert.tracing import is_symbolic
 
 Mechanism = Model | CoupledModel
 LOST = 1e-13  # of what a pivot is made of: three hundred times its rounding
 TASKS = {"pose": slice(0, 6), "position": slice(0, 3), "orientation": slice(3, 6)}
+USUAL = 4  # random postures that say in how many directions a frame usually moves
 
 
 def operational_space(
@@ -89,6 +93,37 @@ def task_jacobian(
     )
 
 
+@functools.lru_cache(maxsize=64)
+def default_task(model: Mechanism, frame: str = "tool") -> str:
+    """What a frame is for, where nobody says: its "position", its "orientation" or its "pose".
+
+    The position where it tells all: the frame of a planar 2R or a spatial 3R arm usually moves in
+    as many directions as its position alone, and textbooks then mean the position. Likewise the
+    orientation of a wrist. Otherwise the whole pose.
+    """
+    given = [0.7 if value is None else value for value in model.parameters.values()]
+    bound = model.bind(np.array(given)) if given else model
+    if is_symbolic(flatten(bound.tree)):
+        raise FormulationError(f"{model.name} is made of symbols: say task='position' or 'pose'")
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(USUAL, bound.nv))
+    postures = [bound.integrate(bound.neutral(), step) for step in steps]
+
+    return telling_task([task_jacobian(bound, q, frame, "pose") for q in postures])
+
+
+def telling_task(jacobians: Sequence[np.ndarray]) -> str:
+    """The part of the pose that moves in as many directions as all of it, by J (6, k) at postures."""
+
+    def rank(task: str) -> int:
+        every = [J[TASKS[task]] for J in jacobians]
+        least = 1e-9 * max(float(np.abs(J).max(initial=0.0)) for J in jacobians)
+        return max(int(np.linalg.matrix_rank(J, tol=least)) if J.size else 0 for J in every)
+
+    whole = rank("pose")
+    return next((task for task in ("position", "orientation") if rank(task) == whole), "pose")
+
+
 def manipulability(model: Mechanism, q: Vector, frame: str = "tool", task: str = "pose") -> Scalar:
     """w = √det(J Jᵀ): the product of the singular values of J (Yoshikawa 1985).
 
@@ -120,10 +155,10 @@ def slope_of_manipulability(
     model: Mechanism, q: Vector, frame: str, task: str
 ) -> tuple[Scalar, Vector]:
     """(w, ∂w/∂q (nv,)) by automatic differentiation."""
-    delta = bridge.symbol("delta", model.nv)
+    delta = tracing.symbol("delta", model.nv)
     w = manipulability(model, model.integrate(q, delta), frame, task)
-    parts = [w, bridge.jacobian(w.reshape(1), delta)]
-    value, slope = bridge.at(parts, [delta], [np.zeros(model.nv)])
+    parts = [w, tracing.jacobian(w.reshape(1), delta)]
+    value, slope = tracing.at(parts, [delta], [np.zeros(model.nv)])
     return value, slope.reshape(model.nv)
 
 

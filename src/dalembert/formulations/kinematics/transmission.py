@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.formulations.kinematics.frames import body_poses, columns_about, frame_pose
 from dalembert.formulations.kinematics.tendons import lengths_and_rows
 from dalembert.model import Model
@@ -22,6 +21,7 @@ from dalembert.spatial import quaternions
 from dalembert.spatial.arrays import Matrix, Scalar, Vector, Vector3
 from dalembert.spatial.placement import Placement
 from dalembert.spatial.rotations import log_so3
+from dalembert.tracing import is_symbolic
 
 Path = tuple[Scalar, Vector]  # length, and moment arm (nv,)
 

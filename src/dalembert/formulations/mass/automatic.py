@@ -1,8 +1,8 @@
-"""Derivatives by CasADi's automatic differentiation, beside the closed forms."""
+"""Derivatives by automatic differentiation, beside the closed forms."""
 
 from __future__ import annotations
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.formulations.mass.christoffel import from_derivative
 from dalembert.formulations.mass.composite_body import mass_matrix
 from dalembert.formulations.mass.screw_sum import require_coordinates
@@ -13,8 +13,8 @@ from dalembert.spatial.arrays import Array, Vector
 def mass_matrix_derivative(model: Model, q: Vector) -> Array:
     """∂M_ij/∂q_k (nv, nv, nv), k the last index, of the mass matrix by composite bodies."""
     require_coordinates(model)
-    x = bridge.symbol("x", model.nq)
-    return bridge.at([bridge.jacobian(mass_matrix(model, x), x)], [x], [q])[0]
+    x = tracing.symbol("x", model.nq)
+    return tracing.at([tracing.jacobian(mass_matrix(model, x), x)], [x], [q])[0]
 
 
 def christoffel(model: Model, q: Vector) -> Array:

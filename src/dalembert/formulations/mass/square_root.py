@@ -114,3 +114,8 @@ def square_root_inverse(model: Model, q: Vector) -> Matrix:
 def symmetric_root(model: Model, q: Vector) -> Matrix:
     """M^{1/2} (nv, nv): v = M^{1/2} q̇ makes the kinetic energy ½ vᵀv (003)."""
     return symmetric_roots(mass_matrix(model, q))[0]
+
+
+def symmetric_root_inverse(model: Model, q: Vector) -> Matrix:
+    """M^{−1/2} (nv, nv), the inverse of `symmetric_root`."""
+    return symmetric_roots(mass_matrix(model, q))[1]

@@ -38,7 +38,10 @@ def actuator_efforts(
 
 
 def activation_rate(model: Model, u: Vector, activation: Vector) -> Vector:
-    """ẇ (na,): u of an integrator, (u − w)/T of a filter; zero where it would leave its range."""
+    """ẇ (na,): u of an integrator, (u − w)/T of a filter; zero where it would leave its range.
+
+    The filter of a servo for an angle takes the shorter way round.
+    """
     return np.stack([rate for _, rate in _activations(model, u, activation).values()])
 
 
@@ -94,7 +97,10 @@ def _activations(
         low, high = actuator.activation_range
         rate = clipped(u[i], actuator.control_range)
         if actuator.dynamics != "integrator":
-            rate = (rate - w) / actuator.time_constant
+            error = rate - w
+            if wraps(model, actuator):
+                error = _on_circle(actuator, error)
+            rate = error / actuator.time_constant
         if np.isfinite(high):
             rate = np.where(w >= high, np.minimum(rate, 0.0), rate)
         if np.isfinite(low):

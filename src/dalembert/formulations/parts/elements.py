@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dalembert.bridge import is_symbolic
 from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.formulations.kinematics.tendons import (
     along,
@@ -25,13 +24,13 @@ from dalembert.formulations.kinematics.tendons import (
 from dalembert.formulations.parts.fluid import fluid_torque
 from dalembert.formulations.parts.weight import weight_torque
 from dalembert.model import Body, Model
-from dalembert.model.elements import Drag, Spring
+from dalembert.model.elements import Drag, Spring, Tendon
 from dalembert.model.joint import Free
-from dalembert.model.tendons import Tendon
 from dalembert.spatial import quaternions
 from dalembert.spatial.arrays import Matrix, Matrix3, Scalar, Vector, Wrench
 from dalembert.spatial.placement import split
 from dalembert.spatial.rotations import hat
+from dalembert.tracing import is_symbolic
 
 LEAST = 1e-30  # square of a deflection that has no direction
 

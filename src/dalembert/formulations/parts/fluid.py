@@ -17,11 +17,11 @@ import numpy as np
 from dalembert.formulations.kinematics.frames import body_poses, body_twists
 from dalembert.formulations.parts.passes import inward, transforms
 from dalembert.model import Body, Model
-from dalembert.model.fluid import Submerged
+from dalembert.model.elements import Submerged
 from dalembert.spatial.arrays import Scalar, Vector, Vector3
 from dalembert.spatial.placement import Force, Motion, Placement
 
-LEAST = 1e-15  # MuJoCo's: below it a speed has no direction
+LEAST = 1e-15  # a speed below it, m/s or rad/s, has no direction
 TURNS = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
 
 
@@ -80,32 +80,32 @@ def _drag(shape: Submerged, v: Vector3, omega: Vector3) -> Force:
     shown, widest = _shown(a, v), np.pi * most * middle
     square = shown * c[0] + c[1] * (widest - shown)
     by_v = 3.0 * np.pi * diameter * mu + rho * _length(v) * square
-    moments = np.stack([8 / 15 * np.pi * a[i] * np.maximum(a[j], a[k]) ** 4 for i, j, k in TURNS])
-    largest = 8 / 15 * np.pi * middle * most**4
-    resisted = omega * (c[2] * moments + c[1] * (largest - moments))
-    by_omega = np.pi * diameter**3 * mu + rho * _length(resisted)
+    # moments and areas beside the largest: what is small is then the shape of it, not its size
+    moments = np.stack([a[i] * np.maximum(a[j], a[k]) ** 4 for i, j, k in TURNS])
+    moments = moments / (middle * most**4)
+    resisted = _length(omega * (c[2] * moments + c[1] * (1.0 - moments)))
+    by_omega = np.pi * diameter**3 * mu + rho * 8 / 15 * np.pi * middle * most**4 * resisted
     return -by_v * v, -by_omega * omega
 
 
 def _shown(a: Vector3, v: Vector3) -> Scalar:
-    """Area of the ellipsoid's shadow along v, m²."""
-    squares, fourths = _shadow(a, v)
-    return np.pi * np.sqrt(np.maximum(fourths / np.maximum(squares, LEAST), LEAST * LEAST))
-
-
-def _shadow(a: Vector3, v: Vector3) -> tuple[Scalar, Scalar]:
-    """Σ (a_j a_k v_i)² and Σ (a_j a_k)⁴ v_i²."""
-    area = np.stack([a[j] * a[k] for _, j, k in TURNS])
-    return (area * v) @ (area * v), (area * area * v) @ (area * area * v)
+    """Area of the ellipsoid's shadow along v, m²: π √(Σ (a_j a_k)⁴ v_i² / Σ (a_j a_k v_i)²)."""
+    middle, most = _longer(a)
+    area = np.stack([a[j] * a[k] / (most * middle) for _, j, k in TURNS])
+    squares, fourths = (area * v) @ (area * v), (area * area * v) @ (area * area * v)
+    ratio = fourths / np.maximum(squares, LEAST * LEAST)
+    return np.pi * most * middle * np.sqrt(np.maximum(ratio, LEAST * LEAST))
 
 
 def _kutta(shape: Submerged, v: Vector3) -> Vector3:
-    """Lift across v, by the circulation about an ellipsoid that is oblique to the stream."""
+    """Lift across v, by the circulation about an ellipsoid that is oblique to the stream.
+
+    (n × v) × v times c ρ cos α S of the shadow S, where n_i = (a_j a_k)² v_i is normal to the surface
+    and cos α = π²/(|v| S²).
+    """
     a = shape.size
-    squares, fourths = _shadow(a, v)
     normal = np.stack([(a[j] * a[k]) ** 2 * v[i] for i, j, k in TURNS])
-    cosine = squares / np.maximum(_length(v) * fourths, LEAST)
-    strength = shape.coefficients[3] * shape.density * cosine * _shown(a, v)
+    strength = shape.coefficients[3] * shape.density * np.pi**2 / (_length(v) * _shown(a, v))
     return np.cross(strength * np.cross(normal, v), v)
 
 

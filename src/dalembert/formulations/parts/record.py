@@ -6,12 +6,12 @@ recursion is made by the run that gives the torques. Without a `Recorder` nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from dalembert.records import record
 from dalembert.spatial.arrays import Array
 
 Record: TypeAlias = Callable[..., None]  # record(link, name=value, …)
@@ -24,25 +24,24 @@ def nothing(link: int, **values: Any) -> None:
 class Recorder:
     """Keeps the values of every link under their names."""
 
-    def __init__(self, links: int) -> None:
-        self.links = links
+    def __init__(self) -> None:
         self._found: dict[str, dict[int, Any]] = {}
 
     def __call__(self, link: int, **values: Any) -> None:
         for name, value in values.items():
             self._found.setdefault(name, {})[link] = value
 
-    def stacked(self, name: str, shape: tuple[int, ...]) -> Array:
-        """The values of one name, (links, *shape)."""
-        found = self._found[name]
-        if not shape:
-            return np.stack([found[i] for i in range(self.links)])
-        # casadi arrays of three axes can only be reshaped
-        flat = np.concatenate([found[i].ravel() for i in range(self.links)])
-        return flat.reshape(self.links, *shape)
+    def of(self, link: int) -> dict[str, Any]:
+        """What is kept of one link, by name; nothing for the base, −1."""
+        return {name: found[link] for name, found in self._found.items() if link in found}
 
 
-@record
+def stacked(values: Sequence[Any], shape: tuple[int, ...]) -> Array:
+    """The values of all links as one array (links, *shape)."""
+    return np.stack([np.reshape(x, shape) for x in values])
+
+
+@dataclass(frozen=True)
 class Term:
     """One intermediate of a recursion, for every link: what it is, its shape and its units."""
 
@@ -52,4 +51,5 @@ class Term:
     shape: tuple[int, ...]
     units: str
     meaning: str
+    seen: Callable[..., Any]  # a function of `link_frames`: the body's value, in the link's frame
     gravity: str = ""  # "potential": it is there only where gravity enters as weights

@@ -10,7 +10,7 @@ from dalembert.formulations.kinematics.frames import body_poses
 from dalembert.formulations.parts.elements import outer_wrenches
 from dalembert.model import Model
 from dalembert.spatial.arrays import Matrix, Vector, Wrench
-from dalembert.spatial.placement import Force, split
+from dalembert.spatial.placement import IDENTITY, Force, Placement, split
 
 
 def in_link_frames(model: Model, q: Vector, qd: Vector, wrenches: list[Force]) -> Matrix:
@@ -19,7 +19,7 @@ def in_link_frames(model: Model, q: Vector, qd: Vector, wrenches: list[Force]) -
     What tendons and lifts take off the links beyond a joint does not go through it.
     """
     outer = list(outer_wrenches(model, q, qd).items())
-    return _in_axes(model, _relieved(model, q, wrenches, outer))
+    return _in_axes(model, relieved(model, q, wrenches, outer))
 
 
 def relief(model: Model, q: Vector, outer: Sequence[tuple[int, Wrench]]) -> Matrix:
@@ -29,19 +29,29 @@ def relief(model: Model, q: Vector, outer: Sequence[tuple[int, Wrench]]) -> Matr
     origin and along its axes. The joints that carry the body need not transmit them.
     """
     nothing = [(np.zeros(3), np.zeros(3))] * len(model.bodies)
-    return _in_axes(model, _relieved(model, q, nothing, outer))
+    return _in_axes(model, relieved(model, q, nothing, outer))
+
+
+def link_frames(model: Model) -> list[Placement]:
+    """The user's link frame in the frame of every body; bodies inside a joint keep their own."""
+    found = [IDENTITY] * len(model.bodies)
+    for joint in model.joints:
+        frame, last = model.frames[joint.link], joint.bodies[-1]
+        if frame.body == last:  # else the link's name is that of a tool placed elsewhere
+            found[last] = frame.placement
+    return found
 
 
 def _in_axes(model: Model, wrenches: list[Force]) -> Matrix:
-    rows = []
+    rows, frames = [], link_frames(model)
     for joint in model.joints:
         f, n = wrenches[joint.bodies[-1]]
-        axes = model.frames[joint.link].rotation
+        axes = frames[joint.bodies[-1]].R
         rows.append(np.concatenate([axes.T @ f, axes.T @ n]))
     return np.stack(rows)
 
 
-def _relieved(
+def relieved(
     model: Model, q: Vector, wrenches: list[Force], outer: Sequence[tuple[int, Wrench]]
 ) -> list[Force]:
     """The wrenches through the joints, less those exerted on what they carry from outside."""

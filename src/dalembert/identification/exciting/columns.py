@@ -132,7 +132,10 @@ def told_apart(
     record = Record(np.arange(len(q)) * 1.0, q, qd, qdd, 0.0 * q, none, found.width)
     W = found.columns.evaluate(record) @ base.back / noise[:, None]
     sizes = np.linalg.norm(W, axis=(0, 1))
-    sizes[sizes < APART * _largest_alike(base.names, sizes)] = np.inf
+    kinds = [name.rpartition(":")[2] for name in base.names]
+    units = np.array([UNITS.get(kind, kind) for kind in kinds])
+    most = np.array([sizes[units == unit].max() for unit in units])
+    sizes[sizes < APART * most] = np.inf
     unit = W.reshape(-1, len(base.names)) / sizes
     own = grouped(unit, base.names, list(range(len(base.names))), APART)
     kept = list(own.kept)
@@ -143,13 +146,3 @@ def told_apart(
     names, explained = (tuple(x[k] for k in kept) for x in (base.names, base.explained))
     smaller = Base(names, explained, G, base.back[:, kept], base.acts[:, kept])
     return replace(found, base=smaller)
-
-
-def _largest_alike(names: tuple[str, ...], sizes: np.ndarray) -> np.ndarray:
-    """(p,) the largest size among numbers of the same unit: first moments, second moments, …"""
-    kinds = [name.rpartition(":")[2] for name in names]
-    units = [UNITS.get(kind, kind) for kind in kinds]
-    most: dict[str, float] = {}
-    for unit, size in zip(units, sizes, strict=True):
-        most[unit] = max(most.get(unit, 0.0), float(size))
-    return np.array([most[unit] for unit in units])

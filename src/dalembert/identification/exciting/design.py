@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import SettingError, ShapeError
-from dalembert.identification.exciting.basis import Basis
 from dalembert.identification.exciting.certify import certified, fine_count, ranges
 from dalembert.identification.exciting.columns import BaseColumns, base_columns, told_apart
-from dalembert.identification.exciting.interior import Effort
 from dalembert.identification.exciting.limits import Limits, limits_of, vector
 from dalembert.identification.exciting.objective import OBJECTIVES, Objective
-from dalembert.identification.exciting.problem import Problem
+from dalembert.identification.exciting.problem import Basis, Problem
 from dalembert.identification.exciting.result import Excitation
-from dalembert.identification.exciting.search import progress_of, search
+from dalembert.identification.exciting.search import Effort, search
 from dalembert.identification.exciting.workspace import workspace_of
 from dalembert.linalg.threads import single_threaded
 from dalembert.progress import on_terminal, progress_bar
@@ -85,7 +83,8 @@ def excitation(
     True
     """
     _check(duration, harmonics, periods, objective, margin, budget, time_limit)
-    effort = Effort(budget, _stop(time_limit))
+    end = np.inf if time_limit is None else time.monotonic() + time_limit
+    effort = Effort(budget, lambda: time.monotonic() > end)
     limits, said = limits_of(robot, position, velocity, acceleration, torque)
     plain = type(robot)(robot.dynamics.bound().without_coulomb().description)
     count = max(1, round(duration / PERIOD)) if periods is None else periods
@@ -97,8 +96,11 @@ def excitation(
     space = workspace_of(plain, workspace)
     whole = Problem(plain, basis, columns, judge, limits, space, SAMPLES * harmonics)
     with progress_bar("exciting", on_terminal()) as report:
-        progress_of(effort, report)
-        z, _ = search(_within(whole, margin), effort, seed)
+        effort.on = lambda spent: report(min(1.0, spent / max(budget, 1)))
+        if space is not None:
+            space = replace(space, clearance=space.clearance + margin * REACH)
+        within = replace(whole, limits=limits.tightened(margin), workspace=space)
+        z, _ = search(within, effort, seed)
     return _finished(robot, whole, z, {"seed": seed, "margin": margin, "budget": budget}, said)
 
 
@@ -141,14 +143,6 @@ def _finished(
         settings=settings,
         said=tuple(said),
     )
-
-
-def _within(problem: Problem, margin: float) -> Problem:
-    """The same problem with a share of all limits left free."""
-    space = problem.workspace
-    if space is not None:
-        space = replace(space, clearance=space.clearance + margin * REACH)
-    return replace(problem, limits=problem.limits.tightened(margin), workspace=space)
 
 
 def _check(
@@ -199,8 +193,3 @@ def _noise(robot: Robot, noise: Any, limits: Limits) -> np.ndarray:
     if not (np.isfinite(given) & (given > 0.0)).all():
         raise SettingError(f"noise must be a positive number or {robot.nv} of them, not {noise!r}")
     return given
-
-
-def _stop(time_limit: float | None) -> Any:
-    end = np.inf if time_limit is None else time.monotonic() + time_limit
-    return lambda: time.monotonic() > end

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.control.path_limits import Most, most_of
+from dalembert.control.path_limits import most_of
 from dalembert.errors import ShapeError, TrajectoryError
 from dalembert.systems.robot import Robot
 from dalembert.systems.system import System
@@ -68,7 +68,17 @@ def limits_of(
         said.append("no acceleration limits: velocities, torques and harmonics bound them")
     positive, negative = robot.dynamics.bound().coulomb
     bounds = (-most.torque - negative, most.torque - positive)
-    _require_room(names, lower, upper, bounds, most)
+    for j, name in enumerate(names):  # every range must have an inside
+        if not lower[j] < upper[j]:
+            raise TrajectoryError(
+                f"joint {name!r} cannot move: its position is between {lower[j]:.6g} and "
+                f"{upper[j]:.6g}"
+            )
+        if not bounds[0][j] < bounds[1][j]:
+            raise TrajectoryError(
+                f"joint {name!r}: its torque limit of {most.torque[j]:.6g} does not even overcome "
+                "its Coulomb friction"
+            )
     return Limits(lower, upper, most.velocity, most.acceleration, *bounds), said
 
 
@@ -139,20 +149,3 @@ def _positions(robot: Robot, position: Any, said: list[str]) -> tuple[np.ndarray
         upper[j] = upper[j] if high else lower[j] + 2.0 * TURN
         said.append(f"{name} has no limits of position: within {lower[j]:.4g} … {upper[j]:.4g} rad")
     return lower, upper
-
-
-def _require_room(
-    names: Any, lower: Any, upper: Any, torque: tuple[np.ndarray, np.ndarray], most: Most
-) -> None:
-    """Every range must have an inside."""
-    for j, name in enumerate(names):
-        if not lower[j] < upper[j]:
-            raise TrajectoryError(
-                f"joint {name!r} cannot move: its position is between {lower[j]:.6g} and "
-                f"{upper[j]:.6g}"
-            )
-        if not torque[0][j] < torque[1][j]:
-            raise TrajectoryError(
-                f"joint {name!r}: its torque limit of {most.torque[j]:.6g} does not even overcome "
-                "its Coulomb friction"
-            )

@@ -1,24 +1,113 @@
 """From nothing to a good motion: postures that are allowed, random motions about them, descents.
 
 The search is by counted evaluations and a seed, so that it finds the same again.
+
+Descent inside of the limits: a barrier that becomes steeper, an objective that becomes sharper.
+
+Each step solves (H + μ ∇²b) d = −(∇f + μ ∇b), H the quasi-Newton matrix of the objective alone (BFGS,
+damped after Powell 1978) and ∇²b the barrier's own curvature, and goes along d until f + μ b falls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from dalembert.errors import TrajectoryError
-from dalembert.identification.exciting.interior import Effort, descend
 from dalembert.identification.exciting.problem import Problem
 
+# (sharpness p, weight μ of the barrier) of the stages
+STAGES = tuple((2.0**k, 0.1 * 0.3**k) for k in range(1, 6))
+FEWEST, STEPS = 15, 60  # of a stage; fewer where little is left for all of them
+ENOUGH = 1e-6  # of f + μ b that a step promises
+HALVINGS = 20
+ARMIJO, DAMPED = 1e-4, 0.2
 POSTURES = 4096  # tried for one that keeps to all limits at rest
 CENTRES = 16  # of them, those furthest from their limits
 SIZES = 0.8 * 0.6 ** np.arange(12)  # of random motions, in shares of the limits
-FEWEST, MOST, SHARE = 16, 128, 0.1  # random motions of a batch: that share of the budget
-TRIED = 4  # of a batch, the best, from which descents begin
+SMALLEST, MOST, SHARE = 16, 128, 0.1  # random motions of a batch: that share of the budget
+BEST = 4  # of a batch, the best, from which descents begin
 KINDS = ("position", "velocity", "acceleration", "torque", "distance")
+
+
+@dataclass
+class Effort:
+    """Evaluations that a search may still make; `stop` says earlier that it is enough."""
+
+    left: int
+    stop: Callable[[], bool] = lambda: False
+    spent: int = 0
+    on: Callable[[int], None] = field(default=lambda spent: None)
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left."""
+        return self.left <= 0 or self.stop()
+
+    def pay(self, count: int = 1) -> None:
+        """Count evaluations."""
+        self.left, self.spent = self.left - count, self.spent + count
+        self.on(self.spent)
+
+
+def descend(problem: Problem, z: np.ndarray, effort: Effort) -> np.ndarray:
+    """A better z, from one inside of the limits."""
+    steps = min(STEPS, max(FEWEST, effort.left // len(STAGES)))
+    for p, mu in STAGES:
+        f, slope = problem.value(z, p)
+        H, fresh = 1e-2 * max(1.0, float(np.linalg.norm(slope))) * np.eye(len(z)), True
+        height, (push, curvature) = problem.height(z), problem.barrier(z)
+        for _ in range(steps):
+            gradient = slope + mu * push
+            d = -np.linalg.solve(H + mu * curvature, gradient)
+            promised = float(gradient @ d)
+            if effort.over or -promised < ENOUGH:
+                break
+            found = _along(problem, z, d, f + mu * height, promised, (p, mu), effort)
+            if found is None:
+                break
+            s, y = found[0] - z, found[2] - slope
+            z, f, slope, height = found
+            push, curvature = problem.barrier(z)
+            if fresh and s @ y > 0.0:
+                H, fresh = 0.3 * (y @ y) / (s @ y) * np.eye(len(s)), False
+            H = _updated(H, s, y)
+        if effort.over:
+            break
+    return z
+
+
+def _along(
+    problem: Problem,
+    start: np.ndarray,
+    d: np.ndarray,
+    before: float,
+    promised: float,
+    stage: tuple[float, float],
+    effort: Effort,
+) -> tuple[np.ndarray, float, np.ndarray, float] | None:
+    """(z, f, slope, height) along d where f + μ b has fallen; None where it never does."""
+    p, mu = stage
+    for length in 0.5 ** np.arange(HALVINGS):
+        z = start + length * d
+        height = problem.height(z)
+        if np.isfinite(height):
+            f, slope = problem.value(z, p)
+            effort.pay()
+            if f + mu * height <= before + ARMIJO * length * promised:
+                return z, f, slope, height
+    return None
+
+
+def _updated(H: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """H after a step s that changed the slope by y, kept positive definite."""
+    Hs = H @ s
+    curve, seen = float(s @ Hs), float(s @ y)
+    share = 1.0 if seen >= DAMPED * curve else (1.0 - DAMPED) * curve / (curve - seen)
+    r = share * y + (1.0 - share) * Hs
+    return H - np.outer(Hs, Hs) / curve + np.outer(r, r) / (s @ r)
 
 
 def search(problem: Problem, effort: Effort, seed: int) -> tuple[np.ndarray, list[float]]:
@@ -88,14 +177,14 @@ def _starts(
     problem: Problem, centres: np.ndarray, effort: Effort, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
     """Random motions inside of the limits, the best of a batch first; batch after batch."""
-    count = min(MOST, max(FEWEST, int(SHARE * effort.left)))
+    count = min(MOST, max(SMALLEST, int(SHARE * effort.left)))
     while True:
         z, found = random_motions(problem, centres, count, rng)
         effort.pay(count)
         order = np.argsort(found, kind="stable")
         if not np.isfinite(found[order[0]]):
             return
-        yield from (z[k] for k in order[:TRIED] if np.isfinite(found[k]))
+        yield from (z[k] for k in order[:BEST] if np.isfinite(found[k]))
 
 
 def random_motions(
@@ -106,7 +195,7 @@ def random_motions(
     middle = centres[rng.integers(len(centres), size=count)]
     shape = rng.normal(size=(count, size, n))
     if problem.basis.start is None:  # without a mean of its own
-        shape -= problem.basis.standing(_mean(problem, shape))
+        shape -= problem.basis.standing(problem.basis.Z[0] @ shape)
     low, high = problem.bounds[0]
     span = 0.5 * (high - low), problem.bounds[1][1]
     used = [np.abs(x @ shape).max(axis=1) / y for x, y in zip(problem.shapes, span, strict=False)]
@@ -121,14 +210,3 @@ def random_motions(
         tried = (standing[open_] + share * shape[open_]).reshape(len(open_), -1)
         found[open_], z[open_] = problem.rough(tried), tried
     return z, found
-
-
-def _mean(problem: Problem, z: np.ndarray) -> np.ndarray:
-    """Mean posture (..., n) of z (..., size, n)."""
-    return problem.basis.Z[0] @ z
-
-
-def progress_of(effort: Effort, report: Callable[[float], None]) -> None:
-    """Let a bar show how much of the effort is spent."""
-    whole = max(effort.left, 1)
-    effort.on = lambda spent: report(min(1.0, spent / whole))

@@ -48,7 +48,7 @@ class Workspace:
         rows, n = len(self.names), self.robot.nv
         key = ("workspace", self.points, self.planes, self.spheres)
         slope = jacobian(self._function, "q")
-        q, build = (Port("q", (n,)),), self.robot.build
+        q, build = (Port("q", (n,)),), self.robot.evaluator.build
         value_ports, slope_ports = (q, (Port("d", (rows,)),)), (q, (Port("d_q", (rows, n)),))
         doc = "distances of points from planes and spheres"
         return (
@@ -125,19 +125,27 @@ def moving_frames(robot: Robot) -> list[str]:
     return list(found)
 
 
+def _pair(given: Any, what: str) -> tuple[np.ndarray, Any]:
+    """(three numbers, one more) of a plane or a sphere."""
+    try:
+        first, second = given
+        return np.asarray(first, dtype=float).reshape(3), second
+    except (TypeError, ValueError):
+        raise SettingError(f"workspace: a {what}, not {given!r}") from None
+
+
 def _plane(plane: Any) -> tuple[float, ...]:
     """(normal, distance) as a unit normal and n·p on the plane."""
-    try:
-        normal, distance = plane
-        n = np.asarray(normal, dtype=float).reshape(3)
-        size = float(np.linalg.norm(n))
-    except (TypeError, ValueError):
-        raise SettingError(
-            f"workspace: a plane is (normal, distance), n·p ≥ distance, not {plane!r}"
-        ) from None
+    n, distance = _pair(plane, "plane is (normal, distance), n·p ≥ distance")
+    size = float(np.linalg.norm(n))
     if not size > 0.0:
         raise SettingError("workspace: the normal of a plane must not be zero")
     return (*map(float, n / size), _number(distance, "the distance of a plane"))
+
+
+def _sphere(sphere: Any) -> tuple[float, ...]:
+    c, radius = _pair(sphere, "sphere is (centre, radius)")
+    return (*map(float, c), _number(radius, "the radius of a sphere"))
 
 
 def _box(box: Any) -> list[tuple[float, ...]]:
@@ -153,15 +161,6 @@ def _box(box: Any) -> list[tuple[float, ...]]:
         found += [(*map(float, axis), float(low))] if np.isfinite(low) else []
         found += [(*map(float, -axis), float(-high))] if np.isfinite(high) else []
     return found
-
-
-def _sphere(sphere: Any) -> tuple[float, ...]:
-    try:
-        centre, radius = sphere
-        c = np.asarray(centre, dtype=float).reshape(3)
-    except (TypeError, ValueError):
-        raise SettingError(f"workspace: a sphere is (centre, radius), not {sphere!r}") from None
-    return (*map(float, c), _number(radius, "the radius of a sphere"))
 
 
 def _number(value: Any, what: str) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from dalembert.kernels.c.text import Scalar, statements
 from dalembert.kernels.program.components import Groups
-from dalembert.kernels.program.program import Program
+from dalembert.tracing.program import Program
 
 # arrays beside those of the caller, whatever their names
 _IN, _OUT, _BETWEEN = "dalembert_in", "dalembert_out", "dalembert_between"

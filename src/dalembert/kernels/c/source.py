@@ -7,13 +7,13 @@ to the last bit, as far as the C library's functions are the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dalembert.kernels.c import groups
 from dalembert.kernels.c.text import Scalar, slots, statements
 from dalembert.kernels.program.components import grouped
-from dalembert.kernels.program.program import Port, Program
 from dalembert.text import c_comment, c_identifier
+from dalembert.tracing.program import Port, Program
 
 _WIDTH = 92
 
@@ -33,16 +33,8 @@ def c_source(
     void product(const double *restrict x, double *restrict out)
     """
     scalar, function = Scalar.of(dtype), c_identifier(name or program.name)
-    inputs, outputs = slots(program.inputs), slots(program.outputs)
-
-    def load(k: int) -> str:
-        port, place = inputs[k]
-        return f"{c_identifier(port.name)}[{place}]"
-
-    def store(k: int, value: str) -> str:
-        port, place = outputs[k]
-        return f"{output_name(port, program)}[{place}] = {value};"
-
+    load, store = entries(program)
+    inputs = slots(program.inputs)
     read = {inputs[a][0].name for op, a in zip(program.op, program.a, strict=True) if op == 1}
     unused = [port for port in program.inputs if port.name not in read]
     body = [f"(void){c_identifier(port.name)};" for port in unused]
@@ -107,6 +99,27 @@ def output_name(port: Port, program: Program) -> str:
     taken = {c_identifier(p.name) for p in program.inputs}
     name = c_identifier(port.name)
     return f"{name}_out" if name in taken else name
+
+
+def entries(
+    program: Program, place: Callable[[Port, int], str] | None = None, own: str = ""
+) -> tuple[Callable[[int], str], Callable[[int, str], str]]:
+    """`load(k)` spells input entry k, `store(k, x)` the statement that sets output entry k.
+
+    `place` spells the index of an entry of a port in its array; `own` ends the arrays' names.
+    """
+    inputs, outputs = slots(program.inputs), slots(program.outputs)
+
+    def spelled(name: str, port: Port, k: int) -> str:
+        return f"{name}{own}[{k if place is None else place(port, k)}]"
+
+    def load(k: int) -> str:
+        return spelled(c_identifier(inputs[k][0].name), *inputs[k])
+
+    def store(k: int, value: str) -> str:
+        return f"{spelled(output_name(outputs[k][0], program), *outputs[k])} = {value};"
+
+    return load, store
 
 
 def comment(

@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.kernels.llvm import libm
-from dalembert.kernels.program.program import Op, Port, Program
+from dalembert.tracing.program import Op, Port, Program
 
 _INFIX = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/"}
 _COMPARE = {Op.LT: "<", Op.LE: "<=", Op.EQ: "==", Op.NE: "!="}
@@ -82,8 +82,7 @@ def statements(
         places.setdefault(k, []).append(place)
     names: list[str] = []
     angles: set[int] = set()
-    rows = zip(program.op.tolist(), program.a.tolist(), program.b.tolist(), strict=True)
-    for k, (code, a, b) in enumerate(rows):
+    for k, (code, a, b) in enumerate(program.rows):
         op = Op(code)
         if op == Op.CONST:
             names.append(scalar.literal(float(program.constants[a])))

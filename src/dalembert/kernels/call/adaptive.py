@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalembert.kernels.call.confirm import confirm_tries
-from dalembert.kernels.call.settings import checking, get_num_threads
-from dalembert.kernels.llvm.adaptive_loop import SYMBOL, loaded_adaptive
+from dalembert.kernels.call.settings import checking, get_num_threads, in_threads
+from dalembert.kernels.llvm import iterations
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Port
+from dalembert.tracing.program import Port
 
 _ROWS = 32  # fewer are not worth a thread
 
@@ -54,7 +52,7 @@ class AdaptiveLoop:
         """From base values (rows, …) under held values (rows, …), saved `saves` times."""
         base, held = (np.ascontiguousarray(x, dtype=float) for x in (base, held))
         if self._loaded is None:
-            loaded = loaded_adaptive(self.iteration, self.saved)
+            loaded = iterations.loaded(iterations.Adaptive, self.iteration, self.saved)
             if checking():
                 tried = AdaptiveLoop(self.iteration, self.saved)
                 tried._loaded = loaded
@@ -66,10 +64,8 @@ class AdaptiveLoop:
         return Ended(saved, ends, turns)
 
     def _run(self, arrays: Sequence[np.ndarray], saves: int, interval: float) -> int:
-        kinds = [ctypes.c_void_p] * 6 + [ctypes.c_int64] * 2 + [ctypes.c_double]
         assert self._loaded is not None
-        function = ctypes.CFUNCTYPE(None, *kinds)(self._loaded[SYMBOL])
-        rows = len(arrays[0])
+        function, rows = iterations.Adaptive.called(self._loaded), len(arrays[0])
         threads = max(1, min(get_num_threads(), rows // _ROWS))
         taken, turns = np.zeros(1, dtype=np.int64), np.zeros((threads, 8), dtype=np.int64)
 
@@ -77,9 +73,5 @@ class AdaptiveLoop:
             places = [a.ctypes.data for a in (*arrays, taken, turns[thread])]
             function(*places, rows, saves, interval)
 
-        if threads == 1:
-            work(0)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(work, range(threads)))
+        in_threads(work, range(threads), threads)
         return int(turns.sum())

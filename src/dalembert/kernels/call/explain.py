@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import ShapeError
-from dalembert.kernels.program.program import Port
+from dalembert.tracing.program import Port
 
 
 def explain(error: Exception, ports: Sequence[Port], args: Sequence[Any]) -> ShapeError:

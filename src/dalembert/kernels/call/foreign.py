@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.errors import ShapeError
 from dalembert.kernels.call.whose import is_labelled, is_lazy
-from dalembert.kernels.program.program import Port
+from dalembert.tracing.program import Port
 
 
 @dataclass(frozen=True)

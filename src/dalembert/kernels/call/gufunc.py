@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import copyreg
 import ctypes
+import functools
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,10 @@ from dalembert.errors import CompileError
 from dalembert.kernels.call import numpy_api
 from dalembert.kernels.call.settings import settings_address
 from dalembert.kernels.call.stubs import stubs
-from dalembert.kernels.call.weak import take_numbers_as_float32
-from dalembert.kernels.program.program import Port
+from dalembert.tracing.program import Port, signature
 
 if TYPE_CHECKING:
-    from dalembert.kernels.call.check import Check
+    from dalembert.kernels.call.confirm import Check
 
 _NPY_FLOAT, _NPY_DOUBLE = 11, 12
 _DOUBLE_LOOP, _FLOAT_LOOP = 0, 1
@@ -45,7 +45,7 @@ class _Buffers:
         self.functions = (ctypes.c_void_p * 2)()
         self.data = (ctypes.c_void_p * 2)()
         # NumPy takes the loop of exactly these types, else the first to which all cast safely:
-        # float32 alone stays (plain numbers beside it: weak.py), integers of any size, bool, float16
+        # float32 alone stays (plain numbers beside it too), integers of any size, bool, float16
         # and mixtures are float64
         self.types = bytes([_NPY_DOUBLE] * nargs + [_NPY_FLOAT] * nargs)
         self.signature, self.name, self.doc = signature.encode(), name.encode(), doc.encode()
@@ -65,18 +65,6 @@ class _Buffers:
         lazy = self.lazy[loop] = _Lazy(1, resolve)
         self.functions[loop] = stubs()["dalembert_lazy_loop"]
         self.data[loop] = ctypes.addressof(lazy)
-
-
-def signature(inputs: Sequence[Port], outputs: Sequence[Port]) -> str:
-    """The gufunc signature of ports, with sizes as they are.
-
-    >>> signature([Port("q", (6,)), Port("x", ())], [Port("M", (6, 6))])
-    '(6),()->(6,6)'
-    """
-    sides = (
-        ",".join(f"({','.join(map(str, port.shape))})" for port in s) for s in (inputs, outputs)
-    )
-    return "->".join(sides)
 
 
 def make_ufunc(
@@ -186,3 +174,41 @@ def _reduced(ufunc: np.ufunc) -> Any:
 
 
 copyreg.pickle(np.ufunc, _reduced)
+
+
+def take_numbers_as_float32(ufunc: np.ufunc, inputs: Sequence[Port]) -> None:
+    """Compute in float32 where all arrays are, whatever plain numbers come with them.
+
+    NumPy takes the first loop to which all arguments cast safely: that of float64. But Python's
+    floats and ints have no precision of their own; a promoter, asked once for each combination of
+    types, says so.
+    """
+    promoter = _promoter() if any(port.shape == () for port in inputs) else None
+    if promoter is not None:
+        add = ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.py_object] * 3)(
+            numpy_api.ufunc_function(numpy_api.UFUNC_ADD_PROMOTER)
+        )
+        add(ufunc, (None,) * ufunc.nargs, promoter)
+
+
+@functools.cache
+def _promoter() -> Any:
+    """The capsule that NumPy wants; None where its types for plain numbers are not found."""
+    plain = {kind.type: kind for kind in _kinds(np.dtype)}
+    if float not in plain or int not in plain:
+        return None
+    kinds = (type(np.dtype(np.float32)), plain[float], plain[int])
+    loaded = stubs()
+    (ctypes.c_void_p * 3).from_address(loaded["dalembert_weak"])[:] = [id(kind) for kind in kinds]
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return new(loaded["dalembert_promote"], b"numpy._ufunc_promoter", None)
+
+
+def _kinds(kind: Any) -> Iterator[Any]:
+    """All classes of types below one."""
+    below: Any
+    for below in type.__subclasses__(kind):
+        yield below
+        yield from _kinds(below)

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,18 +14,16 @@ import numpy as np
 from dalembert.errors import CompileError
 from dalembert.forking import llvm_lock
 from dalembert.kernels.call import registers
-from dalembert.kernels.call.gufunc import make_ufunc, signature
+from dalembert.kernels.call.gufunc import make_ufunc
 from dalembert.kernels.call.objects import linked, linked_text
 from dalembert.kernels.call.settings import checking, get_num_threads, settings_address
 from dalembert.kernels.call.sources import source_digest
 from dalembert.kernels.llvm.load import Loaded
 from dalembert.kernels.llvm.target import Target
-from dalembert.kernels.program.program import Port, Program
 from dalembert.progress import counting, on_terminal, progress_bar
-from dalembert.records import record
+from dalembert.tracing.program import Port, Program, signature
 
 if TYPE_CHECKING:
-    from dalembert.kernels.call.check import Check
     from dalembert.kernels.call.confirm import Reference
 
 _SYMBOLS = ("dalembert_loop", "dalembert_one")
@@ -99,7 +98,7 @@ class _Code:
         return "\n".join(parts)
 
 
-@record(eq=False)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """A compiled function of arrays; `ufunc` is what to call."""
 
@@ -165,24 +164,16 @@ def build(
 
             code = _Code(name, f"{key}\n{inputs}\n{outputs}", checked_program, target)
             float32 = functools.partial(code.loop, "float32")
-            check = _check(code, name, inputs, outputs, reference) if checking() else None
+            check = None
+            if checking():
+                from dalembert.kernels.call.confirm import Check
+
+                check = Check(name, inputs, outputs, code.program, reference)
             again = functools.partial(_made_again, code, key, inputs, outputs, name, doc)
             loop = code.loop("float64")
             ufunc = make_ufunc(name, doc, inputs, outputs, loop, float32, check, again)
             kernel = _kernels[full_key] = Kernel(name, inputs, outputs, ufunc, code, again)
         return kernel
-
-
-def _check(
-    code: _Code,
-    name: str,
-    inputs: tuple[Port, ...],
-    outputs: tuple[Port, ...],
-    reference: Reference | None,
-) -> Check:
-    from dalembert.kernels.call.check import Check
-
-    return Check(name, inputs, outputs, code.program, reference)
 
 
 def _made_again(code: _Code, key: str, *declared: Any) -> tuple[Any, ...]:

@@ -1,6 +1,7 @@
 """Machine code by its key: found on disk, or compiled and left there."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from dalembert.errors import CompileError
 from dalembert.forking import llvm_lock
@@ -25,7 +26,9 @@ def linked(
     it is the `whole` of what is compiled.
     """
     with llvm_lock:
-        found = _linked(cache.get(key), symbols, known)
+        found, code = None, cache.get(key)
+        with suppress(CompileError):
+            found = None if code is None else load(code, symbols, known)
         if found is None:
             code = compiled()
             found = load(code, symbols, known)
@@ -55,12 +58,3 @@ def linked_text(
 
     parts = (*symbols, *facts, repr(target), llvmlite.__version__, source_digest())
     return linked("\n".join(parts), symbols, compiled, known)
-
-
-def _linked(
-    code: bytes | None, symbols: Sequence[str], known: Mapping[str, int] | None
-) -> Loaded | None:
-    try:
-        return None if code is None else load(code, symbols, known)
-    except CompileError:
-        return None

@@ -28,7 +28,7 @@ from dalembert.kernels.llvm.load import load
 from dalembert.kernels.llvm.target import Target, by_name, native
 
 if TYPE_CHECKING:
-    from dalembert.kernels.program.program import Program
+    from dalembert.tracing.program import Program
 
 WIDE, NARROW = "x86-64-v4", "x86-64-v4-256"
 WORTH = 1.03  # so much faster narrow vectors must be to be chosen

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from math import prod
 
 import numpy as np
 
-from dalembert.errors import ShapeError
 from dalembert.kernels.call.confirm import confirm_rollout
-from dalembert.kernels.call.settings import checking, get_num_threads
+from dalembert.kernels.call.settings import checking, get_num_threads, in_threads
+from dalembert.kernels.llvm import iterations
 from dalembert.kernels.llvm.load import Loaded
-from dalembert.kernels.llvm.rollout_loop import SYMBOL, loaded_rollout
 from dalembert.kernels.llvm.target import native
-from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Port
+from dalembert.kernels.program.iteration import Iteration, lead
+from dalembert.tracing.program import Port
 
 _BLOCKS_PER_THREAD = 4  # fewer are not worth a thread
 Arrays = Sequence[np.ndarray]
@@ -38,11 +35,11 @@ class Rollout:
         single = all(np.asarray(x).dtype == np.float32 for x in (*base, *held))
         dtype = np.dtype(np.float32 if single else float)
         width = native().width(dtype.name)
-        start = np.broadcast_shapes(*map(_lead, self.iteration.base, base))
-        leads = list(map(_lead, self.iteration.held, held))
+        start = np.broadcast_shapes(*map(lead, self.iteration.base, base))
+        leads = list(map(lead, self.iteration.held, held))
         moving, batch = self.iteration.batch(start, leads, steps, every)
         if dtype.name not in self._loaded:
-            loaded = loaded_rollout(self.iteration, dtype.name)
+            loaded = iterations.loaded(iterations.Rollout, self.iteration, dtype=dtype.name)
             if checking():
                 tried = Rollout(self.iteration)
                 tried._loaded[dtype.name] = loaded
@@ -98,10 +95,7 @@ class Rollout:
         dtype: str,
     ) -> None:
         steps, every, dt = counts
-        real = ctypes.c_float if dtype == "float32" else ctypes.c_double
-        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5, real)(
-            self._loaded[dtype][SYMBOL]
-        )
+        function = iterations.Rollout.called(self._loaded[dtype], dtype)
         held_step = u.strides[0] if len(u) > 1 else 0
 
         def part(blocks: slice) -> None:
@@ -111,19 +105,4 @@ class Rollout:
 
         threads = max(1, min(get_num_threads(), len(x) // _BLOCKS_PER_THREAD))
         edges = np.linspace(0, len(x), threads + 1).astype(int)
-        slices = [slice(a, b) for a, b in pairwise(edges)]
-        if threads == 1:
-            part(slices[0])
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(part, slices))
-
-
-def _lead(port: Port, x: np.ndarray) -> tuple[int, ...]:
-    shape = np.shape(x)
-    core = len(port.shape)
-    if shape[len(shape) - core :] != port.shape:
-        raise ShapeError(
-            f"{port.name} must be (..., {', '.join(map(str, port.shape))}), not {shape}"
-        )
-    return shape[: len(shape) - core]
+        in_threads(part, [slice(a, b) for a, b in pairwise(edges)], threads)

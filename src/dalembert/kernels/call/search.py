@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.kernels.call.settings import get_num_threads
+from dalembert.kernels.call.settings import get_num_threads, in_threads
+from dalembert.kernels.llvm import iterations
 from dalembert.kernels.llvm.load import Loaded
-from dalembert.kernels.llvm.search_loop import SYMBOL, loaded_search
 from dalembert.kernels.program.iteration import Iteration
 
 _ROWS_PER_THREAD = 64  # fewer are not worth a thread
@@ -47,7 +45,7 @@ class SearchLoop:
         `pool` (a power of two, n) are points to begin at, after `first` (rows, n) where given.
         """
         if self._loaded is None:
-            self._loaded = loaded_search(self.iteration, "float64")
+            self._loaded = iterations.loaded(iterations.Search, self.iteration)
         rows, n = len(held[0]), self.iteration.base[0].size
         parts = [
             np.broadcast_to(x, (rows, *port.shape)).reshape(rows, port.size)
@@ -62,12 +60,12 @@ class SearchLoop:
         return ends, costs
 
     def _run(self, arrays: Sequence[np.ndarray], given: bool, effort: Effort) -> None:
-        kinds = [ctypes.c_void_p] * 5 + [ctypes.c_int64] * 6 + [ctypes.c_double] * 2
         assert self._loaded is not None
-        function = ctypes.CFUNCTYPE(None, *kinds)(self._loaded[SYMBOL])
+        function = iterations.Search.called(self._loaded)
         held, first, pool, ends, costs = arrays
 
-        def part(begin: int, end: int) -> None:
+        def part(edge: tuple[int, int]) -> None:
+            begin, end = edge
             own = (held[begin:end], first[begin:end] if given else first, pool)
             places = [a.ctypes.data for a in (*own, ends[begin:end], costs[begin:end])]
             counts = (end - begin, begin, int(given), effort.starts, effort.steps, len(pool) - 1)
@@ -76,11 +74,5 @@ class SearchLoop:
         threads = max(1, min(get_num_threads(), len(held) // _ROWS_PER_THREAD))
         parts = threads * -(-len(held) // (threads * _AT_ONCE))
         edges = list(pairwise(np.linspace(0, len(held), parts + 1).astype(int).tolist()))
-        if threads == 1:
-            for edge in edges:
-                part(*edge)
-            return
-        with ThreadPoolExecutor(threads) as workers:
-            for first_of in range(0, parts, threads):
-                now = edges[first_of : first_of + threads]
-                list(workers.map(part, *zip(*now, strict=True)))
+        for k in range(0, parts, threads):
+            in_threads(part, edges[k : k + threads], threads)

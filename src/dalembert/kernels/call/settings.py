@@ -3,11 +3,13 @@
 import ctypes
 import operator
 import os
-from typing import SupportsIndex
+from collections.abc import Callable, Sequence
+from typing import SupportsIndex, TypeVar
 
 from dalembert.errors import SettingError
 
 MOST_THREADS = 256
+T = TypeVar("T")
 
 
 class _Settings(ctypes.Structure):
@@ -37,6 +39,19 @@ def settings_address() -> int:
 def checking() -> bool:
     """Whether the environment asks for kernels to be compared with what they were made from."""
     return os.environ.get("DALEMBERT_CHECK", "") not in ("", "0")
+
+
+def in_threads(work: Callable[[T], object], items: Sequence[T], threads: int) -> None:
+    """Call `work` with every item, in so many threads."""
+    if threads == 1:
+        for item in items:
+            work(item)
+        return
+
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, items))
 
 
 def _checked(n: object, source: str) -> int:

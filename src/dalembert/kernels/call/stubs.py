@@ -4,7 +4,7 @@ Written as LLVM IR, because no compiler is at hand; compiled once and then read 
 
 `dalembert_lazy_loop`  a NumPy inner loop that asks Python for the real one at its first call
 `dalembert_call`       a Python builtin that evaluates plain states without NumPy's ufunc machinery
-`dalembert_promote`    tells NumPy that plain numbers beside float32 arrays are float32 (weak.py)
+`dalembert_promote`    tells NumPy that plain numbers beside float32 arrays are float32 (gufunc.py)
 """
 
 import functools
@@ -284,7 +284,7 @@ fallback:
 
 # A promoter of NumPy (numpy/dtype_api.h): given and asked are the types of the arguments, null where
 # there are none; 0 and the types to compute in, or -1 to leave it to NumPy. The ufunc has its number
-# of inputs at 16 and of all arguments at 24; dalembert_weak is filled in by weak.py.
+# of inputs at 16 and of all arguments at 24; dalembert_weak is filled in by gufunc.py.
 _PROMOTE = """
 declare void @Py_IncRef(ptr)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dalembert.kernels.c.source import output_name
-from dalembert.kernels.c.text import Scalar, slots
+from dalembert.kernels.c.source import entries
+from dalembert.kernels.c.text import Scalar
 from dalembert.kernels.cuda.text import LANES, Tile
-from dalembert.kernels.program.program import Program
-from dalembert.text import c_identifier
+from dalembert.tracing.program import Port, Program
 
 # every lane for itself, or the states of a warp that are moved together
 ALONE = (
@@ -25,6 +24,13 @@ TOGETHER = (
 )
 
 
+# where entry k of a port's own state is, in the array of a batch
+PLACES: dict[str, Callable[[Port, int], str]] = {
+    "row": lambda port, k: f"state * {port.size} + {k}",
+    "column": lambda port, k: f"{k} * count + state",
+}
+
+
 @dataclass(frozen=True)
 class Access:
     """Lines that set `state`, and with tiles `first`, `states` and `full`; spellings of entries."""
@@ -36,19 +42,8 @@ class Access:
 
 def access(program: Program, layout: str) -> Access:
     """States in columns, or rows whose results pass through tiles."""
-    inputs, outputs = slots(program.inputs), slots(program.outputs)
-    columns = layout == "column"
-
-    def load(k: int) -> str:
-        port, entry = inputs[k]
-        place = f"{entry} * count + state" if columns else f"state * {port.size} + {entry}"
-        return f"{c_identifier(port.name)}[{place}]"
-
-    def store(k: int, value: str) -> str:
-        port, entry = outputs[k]
-        return f"{output_name(port, program)}[{entry} * count + state] = {value};"
-
-    return Access(ALONE if columns else TOGETHER, load, store if columns else None)
+    load, store = entries(program, PLACES[layout])
+    return Access(ALONE, load, store) if layout == "column" else Access(TOGETHER, load, None)
 
 
 def tiled_bytes(source: Program, scalar: Scalar) -> int:

@@ -2,8 +2,8 @@
 
     name(base, held, saved, ends, next, count, saves, interval)
 
-What it does is what the CPU's `kernels.llvm.adaptive_loop` says, run by run. Threads of a warp take
-their tries together, each with its own time and step, and none waits for another's run to end.
+What it does is what the CPU's `kernels.llvm.iterations.Adaptive` says, run by run. Threads of a warp
+take their tries together, each with its own time and step, and none waits for another's run to end.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from dalembert.kernels.call.adaptive import Ended
 from dalembert.kernels.call.confirm import confirm_tries
 from dalembert.kernels.call.settings import checking
 from dalembert.kernels.cuda.device import KIND, Compiled, flat, require_cupy
+from dalembert.kernels.cuda.iterations import Grid, Steps
 from dalembert.kernels.cuda.source import CudaSource
-from dalembert.kernels.cuda.steps import Steps
-from dalembert.kernels.cuda.taking import Grid
 from dalembert.kernels.cuda.text import LANES
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Port
 from dalembert.text import c_identifier
+from dalembert.tracing.program import Port
 
 GRID = Grid(LANES, 4096)
 _DTYPE = "float64"  # tolerances are below what single precision resolves
@@ -36,43 +35,34 @@ def cuda_adaptive(
 ) -> CudaSource:
     """The kernel; launch `GRID.blocks(count)` blocks of 32 threads, with `next` zero."""
     scalar, function = Scalar.of(_DTYPE), c_identifier(name)
-    parts = Steps(iteration, scalar, function, "")
+    parts = Steps(iteration, scalar, function)
+    T, base, held = scalar.type, parts.base, parts.held
     said = "Runs with steps of their own: one per thread, and the next one when it is over."
-    head = parts.head([*about, said])
-    return GRID.source(head, function, _arguments(scalar.type), _body(parts, saved))
-
-
-def _arguments(T: str) -> str:
-    given = [f"const {T} *__restrict__ {name}" for name in ("starts", "fixed")]
-    found = [f"{T} *__restrict__ {name}" for name in ("saved", "ends")]
-    counts = ["unsigned long long *next", "const long long count", "const long long saves"]
-    return ", ".join([*given, *found, *counts, f"const {T} interval"])
-
-
-def _body(parts: Steps, saved: int) -> list[str]:
-    T, base = parts.scalar.type, parts.base
-    ended = _starts(parts.iteration.base)["ended"]
-    return [
-        f"{T} base[{base}], work[{parts.work}], held[{max(parts.held, 1)}], before[{base}];",
+    arguments = [
+        *(f"const {T} *__restrict__ {name}" for name in ("starts", "fixed")),
+        *(f"{T} *__restrict__ {name}" for name in ("saved", "ends")),
+        *("unsigned long long *next", "const long long count", "const long long saves"),
+        f"const {T} interval",
+    ]
+    declared = [
+        f"{T} base[{base}], work[{parts.work}], held[{max(held, 1)}], before[{base}];",
         "long long row = -1, index = 0;",
-        "#pragma unroll 1",
-        "for (;;) {",
-        "    if (row < 0) {",
-        "        row = (long long)atomicAdd(next, 1ULL);",
-        "        if (row >= count) break;",
-        *(f"        base[{k}] = starts[row * {base} + {k}];" for k in range(base)),
-        *(f"        held[{k}] = fixed[row * {parts.held} + {k}];" for k in range(parts.held)),
-        "        index = 0;",
-        "    }",
-        *(f"    before[{k}] = base[{k}];" for k in range(base)),
-        *(f"    {line}" for line in parts.step()),
-        *(f"    {line}" for line in _report(parts, saved)),
-        f"    if (base[{ended}] > 0.5) {{",
-        *(f"        ends[row * {base} + {k}] = base[{k}];" for k in range(base)),
-        "        row = -1;",
-        "    }",
+    ]
+    taken = [
+        *(f"base[{k}] = starts[row * {base} + {k}];" for k in range(base)),
+        *(f"held[{k}] = fixed[row * {held} + {k}];" for k in range(held)),
+        "index = 0;",
+    ]
+    turn = [
+        *(f"before[{k}] = base[{k}];" for k in range(base)),
+        *parts.step(),
+        *_report(parts, saved),
+        f"if (base[{_starts(iteration.base)['ended']}] > 0.5) {{",
+        *(f"    ends[row * {base} + {k}] = base[{k}];" for k in range(base)),
+        "    row = -1;",
         "}",
     ]
+    return GRID.source(parts.head([*about, said]), function, arguments, declared, taken, turn)
 
 
 def _report(parts: Steps, saved: int) -> list[str]:

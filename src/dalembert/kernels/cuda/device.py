@@ -25,8 +25,8 @@ from dalembert.kernels.cuda.launch import loaded
 from dalembert.kernels.cuda.plan import Key, Plan, key_of, planned
 from dalembert.kernels.cuda.rollout import cuda_rollout
 from dalembert.kernels.cuda.source import CudaSource, cuda_source, fits_rows
-from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Port, Program
+from dalembert.kernels.program.iteration import Iteration, lead
+from dalembert.tracing.program import Port, Program
 
 Shape = tuple[int, ...]
 KIND = "the CUDA kernel"
@@ -102,7 +102,7 @@ class DeviceKernel(Compiled):
         dtype, ports = _precision(arrays), self.program.inputs
         with home([port.name for port in ports], arrays):
             arrays = [cp.asarray(x) for x in arrays]
-            batch = np.broadcast_shapes(*map(_lead, ports, arrays))
+            batch = np.broadcast_shapes(*map(lead, ports, arrays))
             states = list(map(partial(flat, dtype, batch), ports, arrays))
             columns = all(map(_in_columns, states)) or not self._fits_rows(dtype)
             given = [cp.ascontiguousarray(x.T if columns else x) for x in states]
@@ -160,8 +160,8 @@ class DeviceRollout(Compiled):
         ports = (*self.iteration.base, *self.iteration.held)
         with home([port.name for port in ports], (*base, *held)):
             base, held = ([cp.asarray(x) for x in arrays] for arrays in (base, held))
-            start = np.broadcast_shapes(*map(_lead, self.iteration.base, base))
-            leads = list(map(_lead, self.iteration.held, held))
+            start = np.broadcast_shapes(*map(lead, self.iteration.base, base))
+            leads = list(map(lead, self.iteration.held, held))
             moving, batch = self.iteration.batch(start, leads, steps, every)
             if (dtype, "row") not in self._confirmed:
                 self._confirm([*base, *held], steps if moving else 0, batch, dt, dtype)
@@ -224,15 +224,6 @@ def home(names: Sequence[str], arrays: Sequence[Any]) -> Any:
     return device
 
 
-def _lead(port: Port, x: Any) -> Shape:
-    core = len(port.shape)
-    if x.shape[x.ndim - core :] != port.shape or x.ndim < core:
-        raise ShapeError(
-            f"{port.name} must be (..., {', '.join(map(str, port.shape))}), not {x.shape}"
-        )
-    return tuple(x.shape[: x.ndim - core])
-
-
 def flat(dtype: str, batch: Shape, port: Port, x: Any) -> Any:
     """(states, entries), copied only where it must be."""
     full = require_cupy().broadcast_to(x.astype(dtype, copy=False), (*batch, *port.shape))
@@ -265,5 +256,7 @@ def require_cupy() -> Any:
     try:
         import cupy
     except ImportError as error:
-        raise CompileError("arrays on a GPU need CuPy: pip install 'dalembert[gpu]'") from error
+        raise CompileError(
+            "arrays on a GPU need CuPy: pip install cupy-cuda12x (the extra [gpu])"
+        ) from error
     return cupy

@@ -21,9 +21,9 @@ from dalembert.kernels.c.text import Scalar, expression
 from dalembert.kernels.cuda.access import Access, tiled_bytes
 from dalembert.kernels.cuda.places import Place, Rooms, own_place, rooms
 from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Tile, sincos
-from dalembert.kernels.cuda.waiting import TURNS, Do, Step, alive, angles_first, rows_of, steps
-from dalembert.kernels.program.program import Op, Port, Program
+from dalembert.kernels.cuda.waiting import TURNS, Do, Step, alive, angles_first, steps
 from dalembert.kernels.program.twice import in_halves, out_and_back
+from dalembert.tracing.program import Op, Port, Program
 
 # Values alive at once, up to which so many of them are in registers, for so many warps of a
 # multiprocessor, as measured on an H200 (benchmarks/gpu/RESULTS.md); beyond, the last one
@@ -76,7 +76,7 @@ class _Writer:
             if halves is not None and alive(halves.program) < worth:
                 source, cut, worth = halves.program, halves.cut, alive(halves.program)
         self.program, self.front, self.cut = angles_first(source, cut)
-        self.rows = rows_of(self.program)
+        self.rows = self.program.rows
         now = alive(self.program)
         most, self.warps = next((k, w) for up_to, k, w in _SHARES[scalar.type] if now <= up_to)
         most -= 0 if access.store is None else _ADDRESSES

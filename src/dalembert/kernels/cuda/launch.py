@@ -16,7 +16,7 @@ from dalembert.kernels.cuda.source import CudaSource
 from dalembert.kernels.cuda.spread import AXES, spread_source
 from dalembert.kernels.llvm.launch import KNOWN, SYMBOL, launcher
 from dalembert.kernels.llvm.target import native
-from dalembert.kernels.program.program import Program
+from dalembert.tracing.program import Program
 
 Axis = tuple[int, Sequence[int]]  # states along it, and the step of each input from one to the next
 

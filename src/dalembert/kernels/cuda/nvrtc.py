@@ -92,7 +92,8 @@ def _library() -> Any:
             continue
     raise CompileError(
         "CUDA kernels need NVRTC (libnvrtc.so), which comes with jax[cuda13], with PyTorch for CUDA, "
-        "with CuPy and with the CUDA toolkit: pip install 'dalembert[gpu]', or nvidia-cuda-nvrtc"
+        "with CuPy and with the CUDA toolkit: pip install cupy-cuda12x (the extra "
+        "[gpu]), or nvidia-cuda-nvrtc"
     )
 
 

@@ -49,8 +49,15 @@ def planned(
     launch, packed = driver().launch, driver().packed
     # CuPy's own way to the same function takes half the time of ctypes
     quick = getattr(getattr(cupy.cuda, "driver", None), "launchKernel", None)
-    maker = {"row": _rows, "column": _columns}[layout]
-    makers = [maker(cupy, np.dtype(dtype), batch, count, shape) for shape in shapes]
+    kind = np.dtype(dtype)
+
+    def maker(shape: Shape) -> Callable[[], Any]:
+        whole = (*batch, *shape)
+        if layout == "row":
+            return partial(cupy.ndarray, whole, kind)  # `empty` only adds a function around it
+        return lambda: cupy.ndarray((prod(shape), count), kind).T.reshape(whole)
+
+    makers = [maker(shape) for shape in shapes]
 
     def plan(arrays: Sequence[Any]) -> Any:
         if current() != device:
@@ -68,16 +75,3 @@ def planned(
         return made[0] if len(made) == 1 else tuple(made)
 
     return plan
-
-
-def _rows(
-    cupy: Any, dtype: np.dtype[Any], batch: Shape, count: int, shape: Shape
-) -> Callable[[], Any]:
-    return partial(cupy.ndarray, (*batch, *shape), dtype)  # `empty` only adds a function around it
-
-
-def _columns(
-    cupy: Any, dtype: np.dtype[Any], batch: Shape, count: int, shape: Shape
-) -> Callable[[], Any]:
-    whole = (*batch, *shape)
-    return lambda: cupy.ndarray((prod(shape), count), dtype).T.reshape(whole)

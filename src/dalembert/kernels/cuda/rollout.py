@@ -9,16 +9,16 @@ After every `every`-th step the base values are saved. Saved arrays have the tim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dalembert.errors import CompileError
 from dalembert.kernels.c.text import Scalar, slots
+from dalembert.kernels.cuda.iterations import Steps
 from dalembert.kernels.cuda.source import LAYOUTS, CudaSource
-from dalembert.kernels.cuda.steps import Steps
-from dalembert.kernels.cuda.text import LANES, Tile, with_specials
+from dalembert.kernels.cuda.text import LANES, Tile, kernel_text
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Port
 from dalembert.text import c_identifier
+from dalembert.tracing.program import Port
 
 _WARPS = 4
 _LONG = 4500  # instructions of all programs of a step
@@ -41,17 +41,10 @@ def cuda_rollout(
     # a long one keeps its registers only where one block is said to be enough
     is_long = sum(map(len, iteration.programs)) > _LONG
     bounds = f"{LANES * _WARPS}, 1" if is_long else f"{LANES * _WARPS}"
-    lines = [
-        *parts.head([*about, said]),
-        f'extern "C" __global__ void __launch_bounds__({bounds})',
-        f"{function}({_arguments(iteration, scalar)})",
-        "{",
-        *(f"    {line}" for line in _body(parts, move)),
-        "}",
-        "",
-    ]
+    head, arguments = parts.head([*about, said]), _arguments(iteration, scalar)
+    text = kernel_text(head, bounds, function, arguments, _body(parts, move))
     shared = move.shared * _WARPS * (4 if scalar.suffix else 8)
-    return CudaSource(with_specials("\n".join(lines)), function, LANES * _WARPS, shared)
+    return CudaSource(text, function, LANES * _WARPS, shared)
 
 
 def _arguments(iteration: Iteration, scalar: Scalar) -> str:
@@ -134,31 +127,28 @@ class _Rows:
         ]
 
     def take(self, into: str, ports: tuple[Port, ...], turn: str = "0") -> list[str]:
-        lines, k = [], 0
-        for port in ports:
+        def moved(port: Port, k: int) -> list[str]:
             tile = Tile(port, c_identifier(port.name), 0)
-            lines += [
-                "{",
-                f"    const long long first = {turn} * count + own;",
-                "    __syncwarp();",
-            ]
-            lines += [f"    {line}" for line in tile.fetch(self.scalar)]
-            lines += ["    __syncwarp();"]
-            lines += [f"    {into}[{k + i}] = {tile.entry(i)};" for i in range(port.size)]
-            lines.append("}")
-            k += port.size
-        return lines
+            entries = [f"{into}[{k + i}] = {tile.entry(i)};" for i in range(port.size)]
+            return [*tile.fetch(self.scalar), "__syncwarp();", *entries]
+
+        return self._each(ports, turn, moved)
 
     def give(self, ports: tuple[Port, ...]) -> list[str]:
+        def moved(port: Port, k: int) -> list[str]:
+            tile = Tile(port, f"{c_identifier(port.name)}_saved", 0)
+            entries = [f"{tile.entry(i)} = base[{k + i}];" for i in range(port.size)]
+            return [*entries, "__syncwarp();", *tile.flush(self.scalar)]
+
+        return self._each(ports, "save", moved)
+
+    def _each(
+        self, ports: tuple[Port, ...], turn: str, moved: Callable[[Port, int], list[str]]
+    ) -> list[str]:
+        """Array after array, each from its first entry on."""
         lines, k = [], 0
         for port in ports:
-            tile = Tile(port, f"{c_identifier(port.name)}_saved", 0)
-            lines += ["{", "    const long long first = save * count + own;", "    __syncwarp();"]
-            lines += [f"    {tile.entry(i)} = base[{k + i}];" for i in range(port.size)]
-            lines += [
-                "    __syncwarp();",
-                *(f"    {line}" for line in tile.flush(self.scalar)),
-                "}",
-            ]
+            lines += ["{", f"    const long long first = {turn} * count + own;"]
+            lines += [f"    {line}" for line in ("__syncwarp();", *moved(port, k))] + ["}"]
             k += port.size
         return lines

@@ -2,8 +2,8 @@
 
     name(held…, first, pool, ends, costs, next, count, given, starts, steps, mask, gain, enough)
 
-What it does is what the CPU's `kernels.llvm.search_loop` says, start by start. Threads are as many as
-the card runs at once; `next` counts the rows that were taken. Arrays are in rows.
+What it does is what the CPU's `kernels.llvm.iterations.Search` says, start by start. Threads are as
+many as the card runs at once; `next` counts the rows that were taken. Arrays are in rows.
 """
 
 from __future__ import annotations
@@ -12,15 +12,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dalembert.kernels.c.text import Scalar, slots, statements
+from dalembert.kernels.c.text import Scalar, slots
 from dalembert.kernels.cuda.device import Compiled, flat, require_cupy
+from dalembert.kernels.cuda.iterations import Grid, Steps
 from dalembert.kernels.cuda.source import CudaSource
-from dalembert.kernels.cuda.taking import Grid
-from dalembert.kernels.cuda.text import sincos
 from dalembert.kernels.program.iteration import STRIDES, Iteration
-from dalembert.kernels.program.program import Op
-from dalembert.kernels.program.rewrite import reciprocals
-from dalembert.text import c_comment, c_identifier
+from dalembert.text import c_identifier
 
 if TYPE_CHECKING:
     from dalembert.kernels.call.search import Effort
@@ -34,74 +31,41 @@ def cuda_search(
 ) -> CudaSource:
     """The kernel of a search; launch `GRID.blocks(count)` blocks of 128 threads, with `next` zero."""
     scalar, function = Scalar.of(dtype), c_identifier(name)
-    turns = {Op.SIN, Op.COS} & {Op(op) for op in iteration.stage.op.tolist()}
-    head = [
-        "/*",
-        *(f" * {c_comment(line)}".rstrip() for line in about),
-        " * A search from many starts: a row per thread, and the next one when it has arrived.",
-        " */",
-        *([sincos(f"{function}_sincos", scalar), ""] if turns else []),
+    parts, T, n = Steps(iteration, scalar, function), scalar.type, iteration.base[0].size
+    said = "A search from many starts: a row per thread, and the next one when it has arrived."
+    inputs = [*(c_identifier(port.name) for port in iteration.held), "first", "pool"]
+    arguments = [
+        *(f"const {T} *__restrict__ {name}" for name in inputs),
+        *(f"{T} *__restrict__ {name}" for name in ("ends", "costs")),
+        *("unsigned long long *next", "const long long count"),
+        *(f"const int {name}" for name in ("given", "starts", "steps", "mask")),
+        *(f"const {T} {name}" for name in ("gain", "enough")),
     ]
-    body = _body(iteration, scalar, function)
-    return GRID.source(head, function, _arguments(iteration, scalar), body)
-
-
-def _arguments(iteration: Iteration, scalar: Scalar) -> str:
-    T = scalar.type
-    given = [*(c_identifier(p.name) for p in iteration.held), "first", "pool"]
-    inputs = [f"const {T} *__restrict__ {name}" for name in given]
-    outputs = [f"{T} *__restrict__ {name}" for name in ("ends", "costs")]
-    counts = ["unsigned long long *next", "const long long count"]
-    counts += [f"const int {name}" for name in ("given", "starts", "steps", "mask")]
-    return ", ".join([*inputs, *outputs, *counts, f"const {T} gain", f"const {T} enough"])
-
-
-def _body(iteration: Iteration, scalar: Scalar, function: str) -> list[str]:
-    T, (base, work, held) = scalar.type, iteration.sizes
-    n, cost = iteration.base[0].size, 2 * iteration.base[0].size
-
-    def load(k: int) -> str:
-        if k < base:
-            return f"base[{k}]"
-        return f"held[{k - base - work}]" if k < base + work + held else "gain"
-
-    def store(k: int, x: str) -> str:
-        return f"after[{k}] = {x};"
-
-    program, turn = reciprocals(iteration.stage), f"{function}_sincos"
-    step = statements(program, scalar, load, store, turn)
-    return [
-        f"{T} base[{base}], held[{held}];",
+    declared = [
+        f"{T} base[{parts.base}], held[{parts.held}];",
         "long long row = -1;",
         "int start = 0, used = 0;",
         "bool begin = false;",
-        "#pragma unroll 1",
-        "for (;;) {",
-        *(f"    {line}" for line in (*_take(iteration, scalar, cost), *_begin(T, n))),
-        f"    {T} after[{work}];",
-        *(f"    {line}" for line in step),
-        *(f"    base[{k}] = after[{k}];" for k in range(base)),
-        *(f"    {line}" for line in _end(n, cost)),
-        "}",
     ]
-
-
-def _take(iteration: Iteration, scalar: Scalar, cost: int) -> list[str]:
-    """The next row, where this thread has none."""
     taken = [
-        f"held[{k}] = {c_identifier(port.name)}[row * {port.size} + {place}];"
-        for k, (port, place) in enumerate(slots(iteration.held))
+        *(
+            f"held[{k}] = {c_identifier(port.name)}[row * {port.size} + {place}];"
+            for k, (port, place) in enumerate(slots(iteration.held))
+        ),
+        f"base[{2 * n}] = {scalar.literal(float('inf'))};",
+        "start = 0;",
+        "begin = true;",
     ]
-    return [
-        "if (row < 0) {",
-        "    row = (long long)atomicAdd(next, 1ULL);",
-        "    if (row >= count) break;",
-        *(f"    {line}" for line in taken),
-        f"    base[{cost}] = {scalar.literal(float('inf'))};",
-        "    start = 0;",
-        "    begin = true;",
-        "}",
+    last = parts.base + parts.work + parts.held
+    turn = [
+        *_begin(T, n),
+        f"{T} after[{parts.work}];",
+        *parts.program(iteration.stage, "after", lambda k: parts.load(k) if k < last else "gain"),
+        *(f"base[{k}] = after[{k}];" for k in range(parts.base)),
+        *_end(n, 2 * n),
     ]
+    head = parts.head([*about, said], with_table=False)
+    return GRID.source(head, function, arguments, declared, taken, turn)
 
 
 def _begin(T: str, n: int) -> list[str]:

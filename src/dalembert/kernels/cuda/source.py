@@ -18,15 +18,15 @@ from dataclasses import dataclass
 
 from dalembert.errors import CompileError
 from dalembert.kernels.c import groups
-from dalembert.kernels.c.source import comment, output_name
-from dalembert.kernels.c.text import Scalar, slots, statements
-from dalembert.kernels.cuda.access import Access, access, tiled_bytes
+from dalembert.kernels.c.source import comment, entries, output_name
+from dalembert.kernels.c.text import Scalar, statements
+from dalembert.kernels.cuda.access import ALONE, PLACES, Access, access, tiled_bytes
 from dalembert.kernels.cuda.heavy import heavy, is_heavy
-from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Tile, sincos, with_specials
+from dalembert.kernels.cuda.text import LANES, SHARED_LIMIT, Tile, kernel_text, sincos
 from dalembert.kernels.program.components import Groups, grouped
-from dalembert.kernels.program.program import Op, Port, Program
 from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.text import c_identifier
+from dalembert.tracing.program import Op, Port, Program
 
 LAYOUTS = ("row", "column")
 _MOST_WARPS = 4
@@ -83,17 +83,9 @@ def heavily(
     """The kernel of a program with more values at a time than registers."""
     made = heavy(program, scalar, function, access)
     arguments = ", ".join([*_pointers(program, scalar), *counts])
-    lines = [
-        *head,
-        *made.head,
-        f'extern "C" __global__ void __launch_bounds__({LANES}, {made.warps})',
-        f"{function}({arguments})",
-        "{",
-        *(f"    {line}" for line in made.body if line),
-        "}",
-        "",
-    ]
-    return CudaSource(with_specials("\n".join(lines)), function, LANES, made.shared_bytes)
+    bounds = f"{LANES}, {made.warps}"
+    text = kernel_text([*head, *made.head], bounds, function, arguments, filter(None, made.body))
+    return CudaSource(text, function, LANES, made.shared_bytes)
 
 
 def written(
@@ -105,22 +97,11 @@ def written(
     # ptxas leaves 32 registers to a long program in double unless it hears that one block is enough
     is_heavy = len(program) > _SHORT and not scalar.suffix
     bounds = f"{threads}, 1" if is_heavy else str(threads)
-    lines = [
-        *head,
-        *_turning(program, scalar, function, body),
-        f'extern "C" __global__ void __launch_bounds__({bounds})',
-        f"{function}({arguments})",
-        "{",
-        *(f"    {line}" for line in body.before),
-        *(f"    {line}" for line in _work(program, scalar, function, body)),
-        *(f"    {line}" for line in body.after),
-        "}",
-        "",
-    ]
+    lines = [*body.before, *_work(program, scalar, function, body), *body.after]
+    head = [*head, *_turning(program, scalar, function, body)]
+    text = kernel_text(head, bounds, function, arguments, lines)
     size = 4 if scalar.suffix else 8
-    return CudaSource(
-        with_specials("\n".join(lines)), function, threads, body.shared * body.warps * size
-    )
+    return CudaSource(text, function, threads, body.shared * body.warps * size)
 
 
 def fits_rows(program: Program, dtype: str) -> bool:
@@ -220,27 +201,11 @@ def _body(program: Program, scalar: Scalar, layout: str) -> Body:
     """Columns and narrow rows go straight between memory and registers; wide rows through tiles."""
     if layout == "row" and is_wide(program):
         return tiled(program, scalar)
-    inputs, outputs = slots(program.inputs), slots(program.outputs)
-
-    def place(port: Port, k: int) -> str:
-        return f"{k} * count + state" if layout == "column" else f"state * {port.size} + {k}"
-
-    def load(k: int) -> str:
-        port, entry = inputs[k]
-        return f"{c_identifier(port.name)}[{place(port, entry)}]"
-
-    def store(k: int, value: str) -> str:
-        port, entry = outputs[k]
-        return f"{output_name(port, program)}[{place(port, entry)}] = {value};"
-
-    before = [
-        "const long long state = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
-        "if (state >= count) return;",
-    ]
+    load, store = entries(program, PLACES[layout])
     given = {c_identifier(p.name): f"const {scalar.type} *" for p in program.inputs}
     given |= {output_name(p, program): f"{scalar.type} *" for p in program.outputs}
     given |= {"count": "const long long ", "state": "const long long "}
-    return Body(before, [], load, store, given)
+    return Body(list(ALONE), [], load, store, given)
 
 
 def tiled(

@@ -10,15 +10,17 @@ block, so that a small batch can be spread over all of the device.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dalembert.errors import CompileError
-from dalembert.kernels.c.source import output_name
-from dalembert.kernels.c.text import Scalar, slots
-from dalembert.kernels.cuda.access import TOGETHER, Access, tiled_bytes
+from dalembert.kernels.c.source import entries, output_name
+from dalembert.kernels.c.text import Scalar
+from dalembert.kernels.cuda.access import ALONE, TOGETHER, Access, tiled_bytes
 from dalembert.kernels.cuda.source import Body, CudaSource, heavily, is_wide, tiled, weighs, written
 from dalembert.kernels.cuda.text import SHARED_LIMIT, Tile
-from dalembert.kernels.program.program import Program
 from dalembert.kernels.program.rewrite import reciprocals
 from dalembert.text import c_identifier
+from dalembert.tracing.program import Program
 
 AXES = 3
 # where the states of an axis longer than all else begin again; the usual batch has one axis only
@@ -37,19 +39,14 @@ def spread_source(program: Program, name: str, dtype: str) -> CudaSource:
     """The kernel of a program; launch whole warps, at most `threads` to a block."""
     scalar, function = Scalar.of(dtype), c_identifier(name)
     program = reciprocals(program)
-    counts = _counts(program)
-    if weighs(program, scalar):
-        tiles = tiled_bytes(program, scalar) <= SHARED_LIMIT
-        return heavily(program, scalar, function, _access(program, scalar, tiles), (), counts)
-    return written(program, scalar, function, _body(program, scalar), ())
-
-
-def _access(program: Program, scalar: Scalar, tiles: bool) -> Access:
-    """Inputs where they lie, results by tiles or straight to where they go."""
+    if not weighs(program, scalar):
+        return written(program, scalar, function, _body(program, scalar), ())
+    # inputs where they lie, results by tiles or straight to where they go
     direct = _direct(program, scalar)
-    if not tiles:
-        return Access(direct.before, direct.load, direct.store)
-    return Access((*TOGETHER, *_PLACES, *_moved(program)), direct.load, None)
+    access = Access(direct.before, direct.load, direct.store)
+    if tiled_bytes(program, scalar) <= SHARED_LIMIT:
+        access = Access((*TOGETHER, *_PLACES, *_moved(program)), direct.load, None)
+    return heavily(program, scalar, function, access, (), _counts(program))
 
 
 def _counts(program: Program) -> tuple[str, ...]:
@@ -67,10 +64,7 @@ def _body(program: Program, scalar: Scalar) -> Body:
             body = tiled(program, scalar, _fetch, (state, *_PLACES, *_moved(program)))
         except CompileError:
             pass
-    return Body(
-        *(body.before, body.after, body.load, body.store, body.given, body.warps, body.shared),
-        _counts(program),
-    )
+    return replace(body, counts=_counts(program))
 
 
 def _moved(program: Program) -> list[str]:
@@ -83,27 +77,16 @@ def _moved(program: Program) -> list[str]:
 
 
 def _direct(program: Program, scalar: Scalar) -> Body:
-    inputs, outputs = slots(program.inputs), slots(program.outputs)
     given = {f"{c_identifier(p.name)}_own": f"const {scalar.type} *" for p in program.inputs}
     given |= {f"{output_name(p, program)}_own": f"{scalar.type} *" for p in program.outputs}
     results = [(output_name(p, program), p.size) for p in program.outputs]
     before = [
-        "const long long state = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
-        "if (state >= count) return;",
+        *ALONE,
         *_PLACES,
         *_moved(program),
         *(f"{scalar.type} *{x}_own = {x} + state * {size};" for x, size in results),
     ]
-
-    def load(k: int) -> str:
-        port, entry = inputs[k]
-        return f"{c_identifier(port.name)}_own[{entry}]"
-
-    def store(k: int, value: str) -> str:
-        port, entry = outputs[k]
-        return f"{output_name(port, program)}_own[{entry}] = {value};"
-
-    return Body(before, [], load, store, given)
+    return Body(before, [], *entries(program, own="_own"), given)
 
 
 def _fetch(tile: Tile, scalar: Scalar) -> list[str]:

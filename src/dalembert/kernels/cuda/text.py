@@ -7,10 +7,11 @@ where rows of odd length meet every bank once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dalembert.kernels.c.text import Scalar
-from dalembert.kernels.program.program import Port
+from dalembert.tracing.program import Port
 
 LANES = 32
 SHARED_LIMIT = 48 * 1024  # bytes of shared memory a block may have without asking
@@ -76,6 +77,22 @@ def with_specials(text: str) -> str:
     """The text of a kernel, with those of NAN and INFINITY defined before it that it names."""
     named = [(name, bits) for name, bits in _SPECIAL.items() if name in text]
     return "".join(f"#ifndef {n}\n#define {n} {bits}\n#endif\n" for n, bits in named) + text
+
+
+def kernel_text(
+    head: Iterable[str], bounds: str, function: str, arguments: str, body: Iterable[str]
+) -> str:
+    """The text of a kernel `function(arguments)`, after the lines of `head`."""
+    lines = [
+        *head,
+        f'extern "C" __global__ void __launch_bounds__({bounds})',
+        f"{function}({arguments})",
+        "{",
+        *(f"    {line}" for line in body),
+        "}",
+        "",
+    ]
+    return with_specials("\n".join(lines))
 
 
 # beyond: ask the library at once, or only note it, so that the code stays free of branches

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from dalembert.kernels.program.program import BINARY, LEAVES, Op, Program, program
+from dalembert.tracing.program import BINARY, LEAVES, Op, Program, program
 
 TURNS = (Op.SIN, Op.COS)
 _NEVER = 1 << 60
@@ -26,11 +26,6 @@ class Do(Enum):
 
 
 Step = tuple[Do, int]
-
-
-def rows_of(source: Program) -> Rows:
-    """(operation, a, b) of every value."""
-    return list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
 
 
 def operands(row: tuple[int, int, int]) -> tuple[int, ...]:
@@ -54,7 +49,7 @@ def steps(
 
 def alive(source: Program) -> int:
     """How many values are needed at once, at most."""
-    rows = rows_of(source)
+    rows = source.rows
     last = {j: i for i, row in enumerate(rows) for j in operands(row)}
     ending: dict[int, int] = {}
     for j, i in last.items():
@@ -69,7 +64,7 @@ def alive(source: Program) -> int:
 
 def angles_first(source: Program, cut: int | None) -> tuple[Program, int, int | None]:
     """Sines and cosines of inputs at the beginning, how many instructions that is, and the cut."""
-    rows = rows_of(source)
+    rows = source.rows
     turns = {k for k, (op, a, _) in enumerate(rows) if op in TURNS and rows[a][0] == Op.INPUT}
     front = sorted(turns | {rows[k][1] for k in turns})
     moved = set(front)
@@ -93,7 +88,7 @@ class _Registers:
     held: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.rows = rows_of(self.source)
+        self.rows = self.source.rows
         self.uses: list[list[int]] = [[] for _ in self.rows]  # to come, the next one last
         for i in reversed(range(len(self.rows))):
             for j in operands(self.rows[i]):

@@ -12,12 +12,12 @@ arithmetic: `offsets[i]` bytes after `ahead_p`, for entry i of all outputs, whic
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalembert.kernels.llvm import libm, sincos
 from dalembert.kernels.llvm.text import Text, Vector
-from dalembert.kernels.program.program import LEAVES, Op, Program
-from dalembert.records import record
+from dalembert.tracing.program import LEAVES, Op, Program
 
 if TYPE_CHECKING:
     from dalembert.kernels.llvm.moves import Move
@@ -44,7 +44,7 @@ MOVING = (
 _TRUTH = frozenset({*_COMPARE, Op.NOT, Op.AND, Op.OR})
 
 
-@record
+@dataclass(frozen=True)
 class Asked:
     """What a function does for states other than its own, between the arithmetic.
 

@@ -20,7 +20,7 @@ from dalembert.kernels.llvm.loop import loops
 from dalembert.kernels.llvm.side_by_side import side_by_side
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.llvm.text import Vector
-from dalembert.kernels.program.program import Program
+from dalembert.tracing.program import Program
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm

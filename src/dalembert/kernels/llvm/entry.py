@@ -3,7 +3,7 @@
 from dalembert.kernels.llvm import threads
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.llvm.text import Vector
-from dalembert.kernels.program.program import Program
+from dalembert.tracing.program import Program
 
 
 def quiet(target: Target) -> str:

@@ -15,6 +15,7 @@ Forward, from x[0], for i = 0 … n−1: x[i+1] = min_k (slope x[i] + at), betwe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from dalembert.kernels.call.objects import linked_text
@@ -54,19 +55,18 @@ class _Envelopes:
 
     def backward(self) -> str:
         """The function from the last stage to the first."""
-        self.t = t = Text()
-        t.loop("%stages", self.stage_back)
-        t.do("ret void")
-        head = ", ".join(f"ptr %{name}" for name in (*_LINES, *_STAGE))
-        return t.function(f"void @{BACKWARD}({head}, i64 %stages) #0")
+        return self._written(BACKWARD, (*_LINES, *_STAGE), self.stage_back)
 
     def forward(self) -> str:
         """The function from the first stage to the last."""
+        return self._written(FORWARD, ("slope", "at", "low", "high", "x"), self.stage_ahead)
+
+    def _written(self, symbol: str, names: tuple[str, ...], stage: Callable[[str], None]) -> str:
         self.t = t = Text()
-        t.loop("%stages", self.stage_ahead)
+        t.loop("%stages", stage)
         t.do("ret void")
-        head = ", ".join(f"ptr %{name}" for name in ("slope", "at", "low", "high", "x"))
-        return t.function(f"void @{FORWARD}({head}, i64 %stages) #0")
+        head = ", ".join(f"ptr %{name}" for name in names)
+        return t.function(f"void @{symbol}({head}, i64 %stages) #0")
 
     def stage_back(self, index: str) -> None:
         t = self.t

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from dalembert.kernels.llvm.walk import SYMBOL, Walk, entry
-from dalembert.kernels.program.program import Port
+from dalembert.tracing.program import Port
 
 __all__ = ["KNOWN", "SYMBOL", "launcher"]
 

@@ -1,30 +1,14 @@
 """The other functions, lane by lane: loops around the C library's scalar double routines."""
 
 from dalembert.kernels.llvm.text import Text, Vector
-from dalembert.kernels.program.program import BINARY, Op
+from dalembert.tracing.program import BINARY, Op
 
-NAMES = {
-    Op.TAN: "tan",
-    Op.ASIN: "asin",
-    Op.ACOS: "acos",
-    Op.ATAN: "atan",
-    Op.ATAN2: "atan2",
-    Op.SINH: "sinh",
-    Op.COSH: "cosh",
-    Op.TANH: "tanh",
-    Op.ASINH: "asinh",
-    Op.ACOSH: "acosh",
-    Op.ATANH: "atanh",
-    Op.EXP: "exp",
-    Op.EXPM1: "expm1",
-    Op.LOG: "log",
-    Op.LOG1P: "log1p",
-    Op.POW: "pow",
-    Op.HYPOT: "hypot",
-    Op.ERF: "erf",
-    Op.FMOD: "fmod",
-    Op.REMAINDER: "remainder",
-}
+_FUNCTIONS = (
+    *(Op.TAN, Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH, Op.TANH),
+    *(Op.ASINH, Op.ACOSH, Op.ATANH, Op.EXP, Op.EXPM1, Op.LOG, Op.LOG1P, Op.POW),
+    *(Op.HYPOT, Op.ERF, Op.FMOD, Op.REMAINDER),
+)
+NAMES = {op: op.name.lower() for op in _FUNCTIONS}
 
 
 def call(t: Text, v: Vector, op: Op, *operands: str) -> str:

@@ -23,8 +23,8 @@ from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.llvm.text import Text, Vector
 from dalembert.kernels.llvm.transpose import UNROLLED, Place
 from dalembert.kernels.program.components import scheduled
-from dalembert.kernels.program.program import LEAVES, Program
 from dalembert.kernels.program.segments import Part
+from dalembert.tracing.program import LEAVES, Program
 
 SHORT = 300  # instructions of a program whose module is not worth a thread of its own
 _ONE = (("ptr", "in"), ("ptr", "out"))

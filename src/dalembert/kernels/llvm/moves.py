@@ -12,6 +12,7 @@ Arrays in other modes have mode NONE here and are moved before and after the ari
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from dalembert.kernels.llvm import layout
@@ -25,12 +26,11 @@ from dalembert.kernels.llvm.transpose import (
     row_addresses,
     scattered,
 )
-from dalembert.records import record
 
 RECORD = 32  # bytes
 
 
-@record
+@dataclass(frozen=True)
 class Move:
     """w entries of one argument from `start` on, of which `fresh` have not been moved before."""
 

@@ -1,19 +1,20 @@
 """What the functions around a program's parts are written from: its arguments, its frame, its parts."""
 
+from dataclasses import dataclass
+
 from dalembert.kernels.llvm import calls, layout
 from dalembert.kernels.llvm.stack import MOST_ON_STACK, Block, spilled
 from dalembert.kernels.llvm.text import Text, Vector
 from dalembert.kernels.llvm.transpose import UNROLLED
 from dalembert.kernels.program.components import Schedule
-from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.program.segments import Part
-from dalembert.records import record
+from dalembert.tracing.program import Port, Program
 
 MOST_MOVED = 100  # numbers of a state of which some are moved during the arithmetic
 MOST_ASKED = 40 * 1024  # bytes of results of one register of states
 
 
-@record
+@dataclass(frozen=True)
 class Argument:
     """One argument of the loop: where its strides and its slots of the frame are."""
 
@@ -28,7 +29,7 @@ class Argument:
         return layout.suffix(self.port.shape)
 
 
-@record
+@dataclass(frozen=True)
 class Plan:
     """What all functions here are written from."""
 

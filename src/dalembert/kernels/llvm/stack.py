@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.llvm.text import Text, Vector
-from dalembert.kernels.program.program import LEAVES, Program
+from dalembert.tracing.program import LEAVES, Program
 
 MOST_ON_STACK = 8 * 1024  # bytes that a function sets aside on the stack
 DEEP = 24 * 1024  # bytes of stack that are asked for before they are used

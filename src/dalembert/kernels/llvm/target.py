@@ -9,14 +9,14 @@ import importlib
 import os
 import platform
 import sys
+from dataclasses import dataclass
 
 import numpy as np
 
 from dalembert.errors import CompileError
-from dalembert.records import record
 
 
-@record
+@dataclass(frozen=True)
 class Target:
     """What LLVM is told: triple, cpu and features; `bits` is the width of a vector register."""
 
@@ -89,8 +89,8 @@ def _level() -> str:
     if machine in ("arm64", "aarch64"):
         if sys.platform == "win32":
             raise CompileError(
-                "no compiled kernels for ARM processors under Windows: LLVM links none there, and "
-                "CasADi has no build for them; use Python for x86-64, which Windows emulates"
+                "no compiled kernels for ARM processors under Windows: LLVM links none "
+                "there; use Python for x86-64, which Windows emulates"
             )
         return "aarch64"
     if machine not in ("x86_64", "amd64"):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from dalembert.kernels.llvm.target import Target
-from dalembert.records import record
 
 
-@record
+@dataclass(frozen=True)
 class Vector:
     """One register of `width` numbers, and the spelling of its types and constants."""
 

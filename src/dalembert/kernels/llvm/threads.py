@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.kernels.llvm import libm
 from dalembert.kernels.llvm.target import Target
 from dalembert.kernels.llvm.text import Vector
-from dalembert.kernels.program.program import LEAVES, Op, Program
+from dalembert.tracing.program import LEAVES, Op, Program
 
 _WORTHWHILE_NS = 200_000  # work below this is not worth starting threads
 _PIECE_NS = 20_000  # work one thread takes at a time: as long as all may wait for the last one

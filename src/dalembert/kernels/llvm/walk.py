@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from dalembert.kernels.llvm.text import Text
-from dalembert.kernels.program.program import Port
+from dalembert.tracing.program import Port
 
 SYMBOL = "dalembert_xla"
 

@@ -1,5 +1,5 @@
 """Straight-line arithmetic: traced, made shorter, counted, interpreted, differentiated."""
 
-from dalembert.kernels.program.program import Port, Program
+from dalembert.tracing.program import Port, Program
 
 __all__ = ["Port", "Program"]

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dalembert.kernels.program.interpret import MEANING, run_by
-from dalembert.kernels.program.program import Op, Program
+from dalembert.tracing.interpret import MEANING, run_by
+from dalembert.tracing.program import Op, Program
 
 STEP = 1e-30
 

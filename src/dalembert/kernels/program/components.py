@@ -10,13 +10,52 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from dalembert.kernels.program.joint import joint_operations
-from dalembert.kernels.program.program import LEAVES, Op, Port, Program, program
 from dalembert.kernels.program.segments import LONGEST, StackFrame, framed
-from dalembert.records import record
+from dalembert.tracing.program import LEAVES, Op, Port, Program, program
+
+_NEARLY_ALL = 0.75  # of the inputs that are read at all
+_FEW = 0.1  # of the operations: beyond that it is no sum over parts, but the work itself
+
+
+def joint_operations(source: Program) -> np.ndarray:
+    """Which operations serve only results that depend on nearly everything: sums over a scene.
+
+    Energies add up what independent trees do and join the trees into one program, but nothing else
+    waits for them. None where they are many, or where nothing would be left.
+
+    >>> from dalembert.kernels.program.trace import trace
+    >>> def function(x):
+    ...     return np.sin(x) * np.cos(2.0 * x) * np.exp(x) * np.tanh(x), np.sum(x)
+    >>> int(joint_operations(trace(function, {"x": (4,)})).sum())  # beside 32 other operations
+    3
+    """
+    op, a, b = source.op.tolist(), source.a.tolist(), source.b.tolist()
+    support: list[int] = []  # per value, the inputs below it, as bits
+    for code, i, j in zip(op, a, b, strict=True):
+        if code in LEAVES:
+            support.append(1 << i if code == Op.INPUT else 0)
+        else:
+            support.append(support[i] | (support[j] if j >= 0 else 0))
+    results = set(source.results.tolist())
+    every = 0
+    for k in results:
+        every |= support[k]
+    limit = _NEARLY_ALL * every.bit_count()
+    needed = np.zeros(len(op), dtype=bool)  # by a result that depends on less
+    needed[[k for k in results if support[k].bit_count() <= limit]] = True
+    for k in reversed(range(len(op))):
+        if needed[k] and op[k] not in LEAVES:
+            needed[a[k]] = True
+            if b[k] >= 0:
+                needed[b[k]] = True
+    inner = ~np.isin(source.op, list(LEAVES))
+    late = inner & ~needed
+    return late if late.sum() <= _FEW * inner.sum() else np.zeros(len(op), dtype=bool)
+
 
 MANY = 4000  # operations of a program that is looked at for groups
 SMALL = 200  # operations of a group that is not worth a call of its own
@@ -25,7 +64,7 @@ _COMMUTE = frozenset({Op.ADD, Op.MUL})  # to the last bit
 _ZEROS = 100  # results that are worth setting before the states are gone through
 
 
-@record
+@dataclass(frozen=True)
 class Call:
     """One group: the program that computes it, and its inputs and results as slots of the whole.
 
@@ -38,7 +77,7 @@ class Call:
     writes: tuple[int, ...]
 
 
-@record
+@dataclass(frozen=True)
 class Groups:
     """Different programs, and the calls of them; none where the whole does not fall into groups.
 
@@ -53,7 +92,7 @@ class Groups:
     crossing: int = 0
 
 
-@record
+@dataclass(frozen=True)
 class Schedule:
     """Frames of the parts, and the calls of them; without calls the one frame is the program's own.
 
@@ -137,8 +176,7 @@ def _common(source: Program) -> np.ndarray:
     """Which values depend on nothing but inputs that are one number each."""
     single = np.repeat([port.size == 1 for port in source.inputs], [p.size for p in source.inputs])
     found: list[bool] = []
-    rows = zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True)
-    for op, a, b in rows:
+    for op, a, b in source.rows:
         if op in LEAVES:
             found.append(op == Op.CONST or bool(single[a]))
         else:

@@ -1,11 +1,20 @@
-"""How many arithmetic operations one evaluation of a program takes."""
+"""How many arithmetic operations one evaluation takes: of a program, or of a function as written.
 
-from collections.abc import Collection
+`count` counts a program's instructions. `tally` runs a function on numbers that only count: nothing is
+known to be zero or one, nothing is shared that the function does not share itself, and what does not
+touch an input costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dalembert.kernels.program.program import BINARY, LEAVES, Op, Program
+from dalembert.errors import CompileError
+from dalembert.tracing.program import BINARY, LEAVES, Op, Program
 
 _KINDS: dict[str, frozenset[Op]] = {
     "multiplications": frozenset({Op.MUL, Op.SQ}),
@@ -60,3 +69,95 @@ def _dependent(program: Program, varying: Collection[str]) -> np.ndarray:
         elif op != Op.CONST:
             depends[i] = depends[a] or (op in BINARY and depends[b])
     return depends
+
+
+class Counted:
+    """A number without a value that tells its tally of every operation on it."""
+
+    __slots__ = ("tally",)
+
+    def __init__(self, tally: dict[str, int]) -> None:
+        self.tally = tally
+
+    def _note(self, kind: str) -> Counted:
+        self.tally[kind] += 1
+        return self
+
+    def _multiply(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented  # NumPy asks again, entry by entry
+        return other if isinstance(other, Absent) else self._note("multiplications")
+
+    def _add(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        return self if isinstance(other, Absent) else self._note("additions")
+
+    def _divide(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else self._note("divisions")
+
+    def _turn(self) -> Any:
+        return self._note("trigonometric")
+
+    def sqrt(self) -> Any:
+        return self._note("square_roots")
+
+    def __pow__(self, power: Any) -> Any:
+        return self._note("multiplications" if power == 2 else "other")
+
+    def __neg__(self) -> Any:
+        return self
+
+    def __gt__(self, other: Any) -> bool:
+        return True
+
+    __lt__ = __gt__
+    __mul__ = __rmul__ = _multiply
+    __add__ = __radd__ = __sub__ = __rsub__ = _add
+    __truediv__ = __rtruediv__ = _divide
+    sin = cos = _turn
+
+
+class Absent:
+    """A term that is not there: products with it vanish and sums pass it by, uncounted."""
+
+    __slots__ = ()
+
+    def _vanish(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else self
+
+    def _pass(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else other
+
+    def __neg__(self) -> Any:
+        return self
+
+    def __sub__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else -other
+
+    __mul__ = __rmul__ = _vanish
+    __add__ = __radd__ = __rsub__ = _pass
+
+
+ABSENT = Absent()
+
+
+def tally(function: Callable[..., Any], inputs: Mapping[str, tuple[int, ...]]) -> Count:
+    """Operations that `function` does on arrays of these shapes, called by keyword.
+
+    >>> tally(lambda x: x @ x + 1.0, {"x": (3,)})
+    Count(multiplications=3, additions=3, divisions=0, square_roots=0, trigonometric=0, other=0)
+    """
+    kinds = dict.fromkeys(Count.__dataclass_fields__, 0)
+    arrays = {name: _array(Counted(kinds), shape) for name, shape in inputs.items()}
+    try:
+        function(**arrays)
+    except (TypeError, AttributeError, ValueError) as error:
+        raise CompileError(f"its operations cannot be counted as written: {error}") from error
+    return Count(**kinds)
+
+
+def _array(number: Counted, shape: tuple[int, ...]) -> np.ndarray:
+    filled = np.empty(shape, dtype=object)
+    filled.fill(number)
+    return filled

@@ -20,16 +20,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dalembert.errors import CompileError, ShapeError
-from dalembert.kernels.program.program import Port, Program
+from dalembert.tracing.program import Port, Program
 
 Arrays = Sequence[np.ndarray]
 # odd numbers: start s of row r of a search is point (r a + s b) mod 2ᵏ of its pool, so that the
 # starts of a row all differ, and neighbours have others
 STRIDES = (40503, 7919)
+
+
+def lead(port: Port, x: Any) -> tuple[int, ...]:
+    """The axes of an array (..., *shape) before those of its port."""
+    shape, core = np.shape(x), len(port.shape)
+    if len(shape) < core or shape[len(shape) - core :] != port.shape:
+        raise ShapeError(
+            f"{port.name} must be (..., {', '.join(map(str, port.shape))}), not {shape}"
+        )
+    return shape[: len(shape) - core]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +139,7 @@ class Iteration:
 
         `held` values are (..., *shape), or (..., steps, *shape) where they change.
         """
-        from dalembert.kernels.program.interpret import interpret
+        from dalembert.tracing.interpret import interpret
 
         run = [partial(interpret, program) for program in self.programs[: self._steps]]
         return self._repeated(run, base, held, steps, dt)
@@ -184,7 +195,7 @@ class Iteration:
 
     def interpreted_between(self, base: Arrays, held: Arrays, when: np.ndarray) -> Arrays:
         """Base values at times (...) within the step that begins with base values (..., *shape)."""
-        from dalembert.kernels.program.interpret import interpret
+        from dalembert.tracing.interpret import interpret
 
         assert self.between is not None
         now = dict(zip((port.name for port in self.base), base, strict=True))

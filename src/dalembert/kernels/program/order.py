@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dalembert.kernels.program.program import BINARY, LEAVES, Op, Program, program
+from dalembert.tracing.program import BINARY, LEAVES, Op, Program, program
 
 # beyond these `_cheapest` takes too long: its sets grow with the square of the instructions, and it
 # compares all results with each other
@@ -39,7 +39,7 @@ def ordered(source: Program) -> Program:
 
 def waiting(source: Program) -> float:
     """How many values, on average over the instructions, are computed but still needed."""
-    rows = list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
+    rows = source.rows
     last: dict[int, int] = {}
     for i, (op, a, b) in enumerate(rows):
         if op not in LEAVES:
@@ -72,9 +72,7 @@ def _last_columns(source: Program) -> list[int]:
 def _cheapest(source: Program) -> list[int]:
     """Results, always next the one with the fewest operations not done yet."""
     needs: list[int] = []  # per value, the set of values below it, as bits
-    for i, (op, a, b) in enumerate(
-        zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True)
-    ):
+    for i, (op, a, b) in enumerate(source.rows):
         below = 0 if op in LEAVES else needs[a] | (needs[b] if op in BINARY else 0)
         needs.append(below | (1 << i))
     left = list(dict.fromkeys(source.results.tolist()))

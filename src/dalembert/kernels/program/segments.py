@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
 
-from dalembert.kernels.program.program import LEAVES, Op, Port, Program, program
 from dalembert.kernels.program.rewrite import reciprocals
-from dalembert.records import record
+from dalembert.tracing.program import LEAVES, Op, Port, Program, program
 
 LONG = 18_000  # operations, and twelve times the results, of a program that is cut
 LONGEST = 1500  # operations of one part
@@ -34,7 +33,7 @@ _REACH = 0.2  # of a part's length, in which the narrowest place to cut is looke
 Rows = Sequence[tuple[int, int, int]]  # (operation, a, b) of every value
 
 
-@record
+@dataclass(frozen=True)
 class Part:
     """A piece of a program; its inputs are slots of the frame, and `places` those of its results."""
 
@@ -42,7 +41,7 @@ class Part:
     places: tuple[int, ...]
 
 
-@record
+@dataclass(frozen=True)
 class StackFrame:
     """All parts in their order, and how many slots they share: inputs, outputs, what crosses."""
 
@@ -64,7 +63,7 @@ def framed(
     written = range(outputs) if results is None else results
     places = [inputs + k for k in written]
     order = _operations(source)
-    rows = _rows(source)
+    rows = source.rows
     most = max(_alive(rows, order))
     short = len(order) + 12 * len(places) <= long and most <= ALIVE
     if longest is None:
@@ -80,7 +79,7 @@ def framed(
 def _cut(source: Program, longest: int, written: Sequence[int]) -> StackFrame:
     """The parts, of which those results are written."""
     inputs, outputs = (sum(p.size for p in ports) for ports in (source.inputs, source.outputs))
-    order, rows = _operations(source), _rows(source)
+    order, rows = _operations(source), source.rows
     part = _part_of(_alive(rows, order), order, longest)
     slot, slots = _slots(rows, source.results.tolist(), part, inputs)
     count = max(part.values()) + 1
@@ -99,10 +98,6 @@ def _cut(source: Program, longest: int, written: Sequence[int]) -> StackFrame:
         for group, found in zip(groups, leaving, strict=True)
     ]
     return StackFrame(tuple(parts), slots)
-
-
-def _rows(source: Program) -> list[tuple[int, int, int]]:
-    return list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
 
 
 def _operations(source: Program) -> list[int]:

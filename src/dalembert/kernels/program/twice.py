@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalembert.kernels.program.program import BINARY, LEAVES, Op, Program, program
+from dalembert.tracing.program import BINARY, LEAVES, Op, Program, program
 
 _FEW = 0.06  # of all operations: results of the first part may take so many more than its values
 _LONG = 100  # operations that a value takes, for it to be kept
@@ -52,7 +52,7 @@ def in_halves(source: Program) -> Halves | None:
     """
     if len(source) > _MOST:
         return None
-    rows = list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
+    rows = source.rows
     start = 0
     best: list[int] = []
     for port in source.inputs:
@@ -79,7 +79,7 @@ def out_and_back(source: Program) -> Halves | None:
     >>> made.cut, len(made.program)  # x0 x1 is computed twice
     (6, 10)
     """
-    rows = list(zip(source.op.tolist(), source.a.tolist(), source.b.tolist(), strict=True))
+    rows = source.rows
     results = source.results.tolist()
     first = _below(rows, [min(results)])
     if len(source) > _MOST or len(first) <= len(rows) / 2:

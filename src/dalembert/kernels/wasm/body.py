@@ -11,12 +11,12 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dalembert.kernels.program.program import LEAVES, Op, Program
 from dalembert.kernels.wasm.binary import V128, unsigned
 from dalembert.kernels.wasm.instructions import instruction
 from dalembert.kernels.wasm.lanes import Lanes
 from dalembert.kernels.wasm.library import Library
 from dalembert.kernels.wasm.mathematics import NAMES
+from dalembert.tracing.program import LEAVES, Op, Program
 
 _OF_TRUTHS = frozenset({Op.NOT, Op.AND, Op.OR})
 _TURNS = frozenset({Op.SIN, Op.COS})

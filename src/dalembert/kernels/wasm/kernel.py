@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.program.segments import Part, framed
 from dalembert.kernels.wasm.binary import I32, Body
 from dalembert.kernels.wasm.body import Arrays, written
 from dalembert.kernels.wasm.instructions import instruction
 from dalembert.kernels.wasm.lanes import ONE, PAIR, Lanes
 from dalembert.kernels.wasm.library import Function, Library
+from dalembert.tracing.program import Port, Program
 
 # Operations of a program that is cut, and of one part. Engines before 2024 order the instructions of a
 # function by a scheduler of their own, which keeps more values waiting the longer it is: parts make

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dalembert.kernels.program.program import Op
 from dalembert.kernels.wasm.binary import F64, I32, I64, V128
 from dalembert.kernels.wasm.code import constant
 from dalembert.kernels.wasm.instructions import instruction
+from dalembert.tracing.program import Op
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from functools import partial
 
 from dalembert.kernels.llvm import libm
-from dalembert.kernels.program.program import BINARY, Op
 from dalembert.kernels.wasm.binary import Body
 from dalembert.kernels.wasm.code import Value, choose, constant, one, polynomial, two
 from dalembert.kernels.wasm.library import Function, Library
 from dalembert.kernels.wasm.sincos import joined, lane, reduce_huge, sincos
+from dalembert.tracing.program import BINARY, Op
 
 INF, NAN = math.inf, math.nan
 _LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)

@@ -15,7 +15,6 @@ from typing import Any
 
 from dalembert.errors import CompileError
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.wasm.binary import PAGE, custom_section, module
 from dalembert.kernels.wasm.kernel import add_batch, add_kernel
 from dalembert.kernels.wasm.library import Library, Memory
@@ -23,6 +22,7 @@ from dalembert.kernels.wasm.mathematics import KNOWN
 from dalembert.kernels.wasm.rollout import add_rollout
 from dalembert.kernels.wasm.sincos import TABLE_AT, table
 from dalembert.text import short
+from dalembert.tracing.program import Port, Program
 
 SECTION = "dalembert"
 FORMAT = 1

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Port
 from dalembert.kernels.wasm.binary import I32, Body
 from dalembert.kernels.wasm.code import Value, constant
 from dalembert.kernels.wasm.instructions import instruction
 from dalembert.kernels.wasm.kernel import add_kernel
 from dalembert.kernels.wasm.library import Function, Library
+from dalembert.tracing.program import Port
 
 
 def add_rollout(library: Library, name: str, iteration: Iteration) -> None:

@@ -119,8 +119,12 @@ class Motion {
     if (this.held) this.state.qd.set(this.kernels.call("project_velocity").qd);
   }
 
-  // Kinetic and potential energy where it is now, J.
+  // Kinetic and potential energy where it is now, J; Jacobi's energy where coordinates move by themselves.
   energy() {
+    if (this.kernels.functions.has("kinetic_energy_parts")) {
+      const { T2, T0 } = this.kernels.call("kinetic_energy_parts");
+      return T2[0] - T0[0] + this.kernels.call("potential_energy").U[0];
+    }
     const kinetic = this.kernels.call("kinetic_energy").K[0];
     return kinetic + this.kernels.call("potential_energy").U[0];
   }

@@ -105,7 +105,7 @@ function drawValues(live, parent) {
   };
   entry("kinetic energy", "J", "½ q̇ᵀ M(q) q̇", () => live.value("kinetic_energy")[0]);
   entry("potential energy", "J", "of gravity and springs", () => live.value("potential_energy")[0]);
-  if (live.has("manipulability")) entry("manipulability", "", "√det(J Jᵀ) of the tool", () => live.value("manipulability")[0]);
+  if (live.has("manipulability")) entry("manipulability", "", `√det(J Jᵀ) of the tool's ${live.kernels.find("manipulability").said.choices.task}`, () => live.value("manipulability")[0]);
   if (live.held) constraintErrors(live, entry);
   if (live.has("mass_matrix")) updates.push(massMatrix(live, box));
   return () => updates.forEach((update) => update());

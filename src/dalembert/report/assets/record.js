@@ -65,12 +65,12 @@ class Recording {
     }
     for (const name of ["work", "dissipated"]) found[name] = found[name].map((value, _, all) => value - all[0]);
     const q = Float64Array.from(live.q), qd = Float64Array.from(live.qd), n = q.length, m = qd.length, { t } = live, now = t && t[0];
-    const energies = { kinetic: new Float64Array(rows), potential: new Float64Array(rows) };
+    const energies = { kinetic: new Float64Array(rows), potential: new Float64Array(rows), ...(live.has("kinetic_energy_parts") ? { jacobi: new Float64Array(rows) } : {}) };
     for (let k = 0; k < rows; k++) {
       live.q.set(found.q.subarray(k * n, (k + 1) * n));
       live.qd.set(found.qd.subarray(k * m, (k + 1) * m));
       if (t) t[0] = found.time[k];
-      for (const name in energies) energies[name][k] = live.value(`${name}_energy`)[0];
+      for (const name in energies) energies[name][k] = name === "jacobi" ? live.energy() : live.value(`${name}_energy`)[0];
     }
     live.q.set(q);
     live.qd.set(qd);
@@ -92,9 +92,10 @@ function tableOf(recording) {
 
 // As a run of the library: what the page was given of one, filled in.
 function runOf(recording) {
-  const { live, rows } = recording, { run, friction } = live.given, found = recording.columns(), { kinetic, potential, work, dissipated } = found;
+  const { live, rows } = recording, { run, friction } = live.given, found = recording.columns(), { kinetic, potential, jacobi, work, dissipated } = found;
+  const stored = jacobi ?? kinetic.map((one, k) => one + potential[k]);
   if (friction) delete found.dissipated; // what friction takes is not measured: there is no balance to draw up
-  else found.balance = work.map((done, k) => done - dissipated[k] - (kinetic[k] + potential[k] - kinetic[0] - potential[0]));
+  else found.balance = work.map((done, k) => done - dissipated[k] - (stored[k] - stored[0]));
   const attributes = { ...run.attrs, dt: live.dt, save_every: Int32Array.of(1), steps: Int32Array.of(rows - 1) };
   const names = Object.keys(live.about.parameters), defaults = Object.values(live.about.parameters);
   const values = Array.from(recording.parameters), changed = values.some((value, k) => value !== (defaults[k] ?? 0));

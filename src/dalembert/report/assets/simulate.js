@@ -176,9 +176,9 @@ async function goLive() {
   document.getElementById("charts").after(panel);
   said.setAttribute("role", "status");
   const choose = switchModes(panel, bar);
-  function follow() {
+  function follow(hash) {
     try {
-      const asked = address.read(live, location.hash);
+      const asked = address.read(live, hash);
       if (asked) { said.remove(); address.take(live, asked); choose(true); }
       return asked !== null;
     } catch (error) {
@@ -186,7 +186,7 @@ async function goLive() {
       return false;
     }
   }
-  const begun = follow();
+  const begun = follow(location.hash);
   if (!begun && data.alone) choose(true);
   else if (!begun) {
     live.shown = false;
@@ -194,6 +194,7 @@ async function goLive() {
     document.querySelector(".modes button + button").setAttribute("aria-pressed", "false");
     document.querySelector(".controls .run").hidden = true;
   }
-  addEventListener("hashchange", follow);
+  // not location.hash: a state written meanwhile may have replaced the address that was entered
+  addEventListener("hashchange", (event) => follow(new URL(event.newURL).hash));
   performance.mark("live"); // ready to be moved
 }

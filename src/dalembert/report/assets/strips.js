@@ -173,7 +173,7 @@ function drawStrips(live, place) {
   let potential0 = 0;
   made.push([energy, () => {
     const kinetic = live.value("kinetic_energy")[0], potential = live.value("potential_energy")[0] - potential0;
-    return [kinetic, potential, kinetic + potential, live.work, ...(struck ? [live.struck] : []), ...(friction ? [live.lost()] : [])];
+    return [kinetic, potential, live.energy() - potential0, live.work, ...(struck ? [live.struck] : []), ...(friction ? [live.lost()] : [])];
   }]);
   group("Torques", "τ", velocities, units.tau, () => live.tau);
   group("Power of the drives", "τ q̇", velocities, velocities.map(() => "W"), () => live.power());

@@ -136,6 +136,7 @@ function buttons() {
   at("save").disabled = !editor.text();
   at("write").hidden = !now.kept;
   at("write").disabled = !now.kept || !unsaved();
+  at("restore").hidden = !now.kept || !now.kept.restorable;
   at("name").textContent = editor.text() && at("which").hidden ? name() : "";
   document.title = `${unsaved() ? "• " : ""}${name()} – dalembert studio`;
 }
@@ -150,6 +151,7 @@ function opened({ text, file, why, kept = null, others = [] }) {
   at("which").replaceChildren(...others.map((one) => Object.assign(document.createElement("option"), { textContent: one.name })));
   at("write").textContent = kept ? `Write to ${kept.name}` : "";
   at("write").title = kept ? kept.path : "";
+  at("restore").textContent = kept ? `Restore ${kept.name}` : "";
   at("tab-report").disabled = true;
   if (turned()) turn("stage");
   tell(why ? [{ text: why }] : []);
@@ -196,9 +198,23 @@ async function write() {
   const text = editor.text();
   try {
     now.kept.stamp = (await (await post("/save", { text, stamp: now.kept.stamp })).json()).stamp;
+    now.kept.restorable = true;
     now.saved = text;
     buttons();
     tell([{ text: `Written to ${now.kept.path}.` }]);
+  } catch (error) {
+    tell([{ text: error.message }], "wrong");
+  }
+}
+
+// The file as it was before it was written here, on disk and in the editor.
+async function restore() {
+  if (keeping()) return;
+  const kept = now.kept;
+  try {
+    const { text, stamp } = await (await post("/restore", { stamp: kept.stamp })).json();
+    opened({ text, file: kept.name, kept: { ...kept, stamp } });
+    make({ text, name: now.name, kept: true });
   } catch (error) {
     tell([{ text: error.message }], "wrong");
   }
@@ -230,6 +246,7 @@ at("which").addEventListener("change", () => {
 });
 at("save").addEventListener("click", save);
 at("write").addEventListener("click", write);
+at("restore").addEventListener("click", restore);
 for (const id of ["stage", "report"]) at(`tab-${id}`).addEventListener("click", () => turn(id));
 document.querySelector(".tabs").addEventListener("keydown", (event) => {
   if (!/^Arrow(Left|Right)$/.test(event.key) || at("tab-report").disabled) return;

@@ -1,4 +1,4 @@
-"""What the studio's page may ask for: pages of a text, files kept, the file saved, the end of a tab."""
+"""What the studio's page may ask for: pages of a text, files kept, the file saved or restored."""
 
 from __future__ import annotations
 
@@ -126,6 +126,19 @@ def save(studio: Studio, given: dict[str, Any], to: Any) -> None:
         raise Refusal(HTTPStatus.CONFLICT, str(error)) from None
 
 
+def restore(studio: Studio, given: dict[str, Any], to: Any) -> None:
+    """Put the file of the command line back as it was before the studio wrote it; its text."""
+    stamp, kept = given.get("stamp"), _kept(studio)
+    if not isinstance(stamp, str):
+        raise Refusal(HTTPStatus.BAD_REQUEST, "Give the stamp of the file.")
+    try:
+        kept.restore(stamp)
+        text, stamp = kept.read()
+    except DalembertError as error:
+        raise Refusal(HTTPStatus.CONFLICT, str(error)) from None
+    to.reply({"text": text, "stamp": stamp})
+
+
 def close(studio: Studio, given: dict[str, Any], to: Any) -> None:
     """The tab is closed: its work ends, its files go."""
     studio.tabs.close(given.get("tab"))
@@ -143,5 +156,6 @@ ACTIONS = {
     "/make": Action(JSON, 2 * MAX_BYTES, make),
     "/keep": Action(BYTES, MAX_FILE, keep),
     "/save": Action(JSON, 2 * MAX_BYTES, save),
+    "/restore": Action(JSON, 2**12, restore),
     "/close": Action(JSON, 2**12, close),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from dalembert.errors import DalembertError
@@ -36,9 +37,8 @@ def document(studio: Studio, nonce: str) -> str:
     given = html_data({"zoo": zoo(), "kept": kept(studio), "most": MAX_FILE})
     style = asset("assets/page.css") + asset("assets/studio.css")
     scripts = "\n".join(asset(f"assets/{name}") for name in SCRIPTS)
-    for mark, text in (("NONCE", nonce), ("STYLE", style), ("DATA", given), ("SCRIPT", scripts)):
-        page = page.replace(f"%{mark}%", text, 1 if mark != "NONCE" else -1)
-    return page
+    parts = {"%NONCE%": nonce, "%STYLE%": style, "%DATA%": given, "%SCRIPT%": scripts}
+    return re.sub("|".join(parts), lambda mark: parts[mark[0]], page)
 
 
 def zoo() -> list[dict[str, Any]]:
@@ -62,6 +62,11 @@ def kept(studio: Studio) -> dict[str, Any] | None:
     said: dict[str, Any] = {"name": path.name, "path": str(path)}
     try:
         text, stamp = studio.kept.read()
-        return {**said, "text": text, "stamp": stamp}
+        return {
+            **said,
+            "text": text,
+            "stamp": stamp,
+            "restorable": studio.kept.original is not None,
+        }
     except DalembertError as error:
         return {**said, "error": str(error)}

@@ -44,8 +44,10 @@ class Worker:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.said.put(json.loads(line))
+        with suppress(OSError, ValueError):  # closed while it is read
+            for line in self.process.stdout:
+                if line.endswith(b"\n"):  # else the process was ended while it wrote
+                    self.said.put(json.loads(line))
         self.said.put(None)
 
     def ask(self, request: dict[str, Any]) -> None:

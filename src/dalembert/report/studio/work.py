@@ -108,23 +108,22 @@ def answer(request: dict[str, Any], say: Say) -> None:
 
 def found(request: dict[str, Any], say: Say) -> Any:
     """The system of the zoo, whose text is said, or that of the text."""
-    import dalembert
-    from dalembert.importers.xml_read import UNSAVED
+    from dalembert import zoo
+    from dalembert.importers.xml_read import unsaved
     from dalembert.mechanisms.file import read_mechanism
     from dalembert.zoo.scenario_file import names_scenario, read_scenario
 
     if request.get("zoo"):
-        system = dalembert.load(request["zoo"])
+        system = zoo.load(request["zoo"])
         say(**written(system, request["zoo"]))
         return system
     path, text = Path(request["path"]), request["text"]
-    UNSAVED.clear()
-    UNSAVED[path.resolve()] = text.encode("utf-8", errors="surrogatepass")
-    if is_xml(path.suffix.lower(), text):
-        return dalembert.load(path, trust=request["trust"])
-    if names_scenario(path):
-        return read_scenario(path).mechanism
-    return read_mechanism(path)
+    with unsaved(path, text.encode("utf-8", errors="surrogatepass")):
+        if is_xml(path.suffix.lower(), text):
+            return zoo.load(path, trust=request["trust"])
+        if names_scenario(path):
+            return read_scenario(path).mechanism
+        return read_mechanism(path)
 
 
 def is_xml(ending: str, text: str) -> bool:

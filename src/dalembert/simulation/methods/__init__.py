@@ -1,22 +1,25 @@
-"""The methods of `simulate`: one file each, one line in the list below."""
+"""The methods of `simulate`: SciPy's that adapt their steps, and those of a fixed step by file."""
 
 from __future__ import annotations
 
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import suggest
-from dalembert.simulation.methods import (
-    adaptive,
-    baumgarte,
-    generalized_alpha,
-    runge_kutta,
-    semi_implicit,
-    variational,
-)
+from dalembert.simulation.methods import baumgarte, explicit, generalized_alpha, variational
 from dalembert.simulation.methods.method import AdaptiveMethod, FixedMethod, Method
 
-_FILES = (adaptive, runge_kutta, semi_implicit, variational, baumgarte, generalized_alpha)
+_SCIPY = (
+    AdaptiveMethod("DOP853", 8, "Dormand and Prince, order 8 (Hairer et al. 1993)", True, False),
+    AdaptiveMethod("RK45", 5, "Dormand and Prince 1980", True, False),
+    AdaptiveMethod("RK23", 3, "Bogacki and Shampine 1989", True, False),
+    AdaptiveMethod("Radau", 5, "Radau IIA (Hairer and Wanner 1996)", True, True),
+    AdaptiveMethod("BDF", 5, "backward differences (Shampine and Reichelt 1997)", False, True),
+    AdaptiveMethod("LSODA", 12, "Adams or backward differences (Petzold 1983)", False, True),
+)
+_FILES = (explicit, variational, baumgarte, generalized_alpha)
 
-METHODS: dict[str, Method] = {method.name: method for file in _FILES for method in file.METHODS}
+METHODS: dict[str, Method] = {
+    method.name: method for methods in (_SCIPY, *(x.METHODS for x in _FILES)) for method in methods
+}
 ADAPTIVE = tuple(name for name, m in METHODS.items() if isinstance(m, AdaptiveMethod))
 FIXED = tuple(name for name, m in METHODS.items() if isinstance(m, FixedMethod))
 

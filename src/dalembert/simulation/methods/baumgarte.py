@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dalembert.simulation.methods.method import FixedMethod, OneStep, Torque
-from dalembert.simulation.methods.runge_kutta import runge_kutta
+from dalembert.simulation.methods.method import FixedMethod, OneStep
+from dalembert.systems.plant import Flow
+from dalembert.systems.steps import Torque, runge_kutta
 from dalembert.systems.tableau import TABLEAUX
-
-if TYPE_CHECKING:
-    from dalembert.simulation.flow import Flow
 
 RATES = (20.0, 20.0)  # α and β, 1/s
 

@@ -2,22 +2,22 @@
 
 Chung and Hulbert (1993), for constrained systems Arnold and Brüls, Multibody System Dynamics 18
 (2007), on groups Brüls and Cardona (2010). Positions meet h = 0 at every step; order 2 in q, q̇ and λ.
+The method's own velocities miss A q̇ = b by O(dt²): those of the state are the nearest that meet it.
 Where forces are stiff, v̇ = f(v̇) is solved by Newton's method with F = ∂f/∂v̇, kept for many steps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalembert.errors import ConvergenceError, SettingError
-from dalembert.simulation.methods.method import FixedMethod, Given, Torque
-
-if TYPE_CHECKING:
-    from dalembert.simulation.flow import Flow
-    from dalembert.simulation.plant import Plant
+from dalembert.simulation.methods.method import FixedMethod
+from dalembert.simulation.plant import SimulatedPlant
+from dalembert.systems.plant import Flow, Given
+from dalembert.systems.steps import Torque
 
 ITERATIONS = 40
 STILL = 1e-11  # change of the accelerations, beside their size
@@ -46,15 +46,15 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class GeneralizedAlpha:
-    """The step of a plant; v̇, the algorithmic acceleration a and the powers go along."""
+    """The step of a plant; its own v, v̇, the algorithmic acceleration a and the powers go along."""
 
-    plant: Plant
+    plant: SimulatedPlant
     w: Weights
 
     @property
     def carried(self) -> int:
-        """v̇, a, F of a stiff system (else zeros), the two powers, and 1 once they are known."""
-        return 2 * self.plant.nv + self._kept + 3
+        """v, v̇, a, F of a stiff system (else zeros), the two powers, and 1 once they are known."""
+        return 3 * self.plant.nv + self._kept + 3
 
     @property
     def _kept(self) -> int:
@@ -66,20 +66,22 @@ class GeneralizedAlpha:
         return np.concatenate([x, np.zeros(self.carried)])
 
     def leave(self, x: Any, given: Given) -> Any:
-        """The state itself."""
+        """The state itself, which meets the constraints."""
         return x[: self.plant.size]
 
     def advance(self, flow: Flow, x: Any, t: Any, h: Any, torque: Torque) -> Any:
         """x at t + h: v̇ such that M v̇ + h + Aᵀλ = τ + ψ and h(q) = 0 hold there."""
         plant, nv = self.plant, self.plant.nv
         state, size = x[: plant.size], plant.size
+        own = x[size : size + 3 * nv].reshape(3, nv)
         if x[-1] == 0.0:
             vdot, before, powers = self._start(flow, state, t, h, torque)
         else:
-            vdot, before, powers = x[size : size + nv], x[size + nv : size + 2 * nv], x[-3:-1]
+            (v, vdot, before), powers = own, x[-3:-1]
+            state = np.concatenate([state[: plant.nq], v, state[plant.nq + nv :]])
         guess = _Guess(self, flow, state, t, h, torque, vdot, before)
         # F = ∂f/∂v̇ of an earlier step where forces are stiff, else zero
-        F = x[size + 2 * nv : -3].reshape(nv, nv) if self._kept else np.zeros((nv, nv))
+        F = x[size + 3 * nv : -3].reshape(nv, nv) if self._kept else np.zeros((nv, nv))
         found = guess.solve(F)
         if found is None:  # forces are stiff, or otherwise stiff than they were
             F = guess.slopes()
@@ -90,7 +92,7 @@ class GeneralizedAlpha:
 
     def _too_stiff(self, t: float, h: float) -> ConvergenceError:
         return ConvergenceError(
-            f"{self.plant.system.name}: generalised-α does not converge at t = {t:.6g} s; the motion "
+            f"{self.plant.dynamics.name}: generalised-α does not converge at t = {t:.6g} s; the motion "
             f"is too stiff for its iteration: take smaller steps than {h:g} s, or softer springs"
         )
 
@@ -159,24 +161,25 @@ class _Guess:
         v = v + h * ((1.0 - w.gamma) * self.before + w.gamma * a)
         return np.concatenate([plant.dynamics.integrate(q, step), v, z, energy])
 
-    def at(self, vdot: Any) -> tuple[Any, Any, Any]:
-        """(state, slope, how much more v̇ closes the positions)."""
+    def at(self, vdot: Any) -> tuple[Any, Any, Any, Any]:
+        """(state, the nearest one on the constraints, slope, how much more v̇ closes the positions)."""
         plant, now = self.method.plant, self.state(vdot)
         slope = self.method._slope(self.flow, now, self.t + self.h, self.torque)
-        closed = self.flow.project(now, self.t + self.h)[: plant.nq]
-        return now, slope, plant.dynamics.difference(now[: plant.nq], closed) / self.moving
+        closed = self.flow.project(now, self.t + self.h)
+        shift = plant.dynamics.difference(now[: plant.nq], closed[: plant.nq]) / self.moving
+        return now, closed, slope, shift
 
-    def solve(self, F: np.ndarray, patient: bool = False) -> tuple[Any, Any, Any] | None:
-        """(state, v̇, slope) with v̇ = f(v̇) + pull and closed positions; None if F does not lead there.
+    def solve(self, F: np.ndarray, patient: bool = False) -> tuple[Any, Any, Any, Any] | None:
+        """(state, nearest on the constraints, v̇, slope) with v̇ = f(v̇) + pull and closed positions.
 
-        Unless `patient`, neither where it leads there slowly.
+        None if F does not lead there, and, unless `patient`, where it leads there slowly.
         """
         nv, nq = self.method.plant.nv, self.method.plant.nq
         vdot, pull, gaps = self.earlier, np.zeros(nv), [np.inf, np.inf]
         still = STILL + ROUNDING * (1.0 + np.abs(self.x[:nq]).max()) / self.moving
         for number in range(ITERATIONS):
             try:
-                now, slope, shift = self.at(vdot)
+                now, closed, slope, shift = self.at(vdot)
             except ConvergenceError:
                 if number == 0:
                     raise
@@ -188,7 +191,7 @@ class _Guess:
             gaps.append(np.abs(change).max() / (1.0 + np.abs(vdot).max()))
             *_, earlier, last, gap = gaps
             if gap <= still or (gap <= 100.0 * still and gap >= 0.5 * earlier):  # rounding is left
-                return now, vdot, slope
+                return now, closed, vdot, slope
             grows = not gap <= 1e3 * max(last, 1.0)
             if grows or (not patient and not gap <= SHRINKS * earlier):
                 return None
@@ -207,14 +210,15 @@ class _Guess:
             np.stack([f(self.earlier + nudge) - here for nudge in step * np.eye(n)], axis=1) / step
         )
 
-    def done(self, now: Any, vdot: Any, slope: Any, powers: Any, kept: Any) -> Any:
+    def done(self, now: Any, closed: Any, vdot: Any, slope: Any, powers: Any, kept: Any) -> Any:
         """The whole inner state at t + h."""
         plant, h = self.method.plant, self.h
         q, v, z, energy = plant.parts(now)
+        meeting = plant.parts(closed)[1]
         later = slope[2 * plant.nv + plant.nz :]
         rest = [z + h * slope[2 * plant.nv : -2], energy + 0.5 * h * (powers + later)]
         a = self.algorithmic(vdot)
-        return np.concatenate([q, v, *rest, vdot, a, kept, later, np.ones(1)])
+        return np.concatenate([q, meeting, *rest, v, vdot, a, kept, later, np.ones(1)])
 
 
 def generalized_alpha(rho: float = RHO) -> FixedMethod:

@@ -1,24 +1,15 @@
-"""What a method is: validated data, and for a fixed step one function of a flow.
-
-A step is written once, over `flow.moved` (x ⊞ d) and `flow.slope` (ḋ at x ⊞ d); the flow behind it
-is traced into a kernel, called as kernels stage by stage, or run on numbers.
-"""
+"""What a method is: validated data, and for a fixed step one function of a flow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from dalembert.errors import SettingError
-
-if TYPE_CHECKING:
-    from dalembert.simulation.flow import Flow
-    from dalembert.simulation.plant import Plant
-
-Given = Mapping[str, Any]  # the law's constants, parameters, widths of friction
-Torque = Callable[[float, Any, Any], Any]  # (share c of the step, x, d) → τ at t + c h and x ⊞ d
-Advance = Callable[["Flow", Any, Any, Any, Torque], Any]  # (flow, x, t, h, torque) → x at t + h
+from dalembert.simulation.plant import SimulatedPlant
+from dalembert.systems.plant import Flow, Given
+from dalembert.systems.steps import Advance, Torque
 
 
 class Step(Protocol):
@@ -58,7 +49,7 @@ class FixedMethod:
     name: str
     order: int
     summary: str  # with its source
-    make: Callable[[Plant], Step]
+    make: Callable[[SimulatedPlant], Step]
     holds: bool = False  # a torque function is asked once a step, not at every stage
     closes: bool = True  # its states may be brought back to constraints after every step
     traces: bool = True  # runs on symbols; otherwise it is called on numbers

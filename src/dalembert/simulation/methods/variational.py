@@ -16,22 +16,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dalembert import bridge
+from dalembert import tracing
 from dalembert.errors import SettingError
 from dalembert.linalg.cholesky import cholesky
 from dalembert.linalg.entries import largest
 from dalembert.linalg.triangular import back_substitution, forward_substitution
-from dalembert.simulation.methods.method import FixedMethod, Torque
+from dalembert.simulation.methods.method import FixedMethod
+from dalembert.simulation.plant import SimulatedPlant
 from dalembert.spatial import se3
 from dalembert.spatial.rotations import hat
-
-if TYPE_CHECKING:
-    from dalembert.simulation.flow import Flow
-    from dalembert.simulation.plant import Plant
+from dalembert.systems.plant import Flow
+from dalembert.systems.steps import Torque
 
 ITERATIONS = 6
 TERMS = 12  # of the series in ad_Ω; (½)¹² / 12! is below rounding
@@ -42,13 +41,13 @@ BERNOULLI = (1.0, -1 / 2, 1 / 6, 0.0, -1 / 30, 0.0, 1 / 42, 0.0, -1 / 30, 0.0, 5
 class Variational:
     """The step of a plant; its inner state is (q, p, z, W, H, v, v before that, last correction)."""
 
-    plant: Plant
+    plant: SimulatedPlant
 
     def __post_init__(self) -> None:
         seen = self.plant.dynamics
         if seen.moving or seen.gyroscopic:
             raise SettingError(
-                f"{self.plant.system.name}: method='variational' takes L = K − U with K quadratic in "
+                f"{self.plant.dynamics.name}: method='variational' takes L = K − U with K quadratic in "
                 "the velocities and no time in it; take 'rk4' or an adaptive method"
             )
 
@@ -64,15 +63,15 @@ class Variational:
 
         def function(q: Any, v: Any, **given: Any) -> Any:
             bare, _ = plant.bound(given)
-            both = bridge.symbol("both", 2 * nv)
+            both = tracing.symbol("both", 2 * nv)
             moved = bare.integrate(q, both[:nv])
             lagrangian = bare.kinetic_energy(moved, both[nv:]) - bare.potential_energy(moved)
-            slope = bridge.gradient(lagrangian, both)
-            (found,) = bridge.at([slope], [both], [np.concatenate([np.zeros(nv), v])])
+            slope = tracing.gradient(lagrangian, both)
+            (found,) = tracing.at([slope], [both], [np.concatenate([np.zeros(nv), v])])
             return found
 
         shapes = {"q": (plant.nq,), "v": (nv,), **self._parameters}
-        return bridge.traced(function, shapes, shared=True)
+        return tracing.traced(function, shapes)
 
     @cached_property
     def _parameters(self) -> dict[str, tuple[int, ...]]:

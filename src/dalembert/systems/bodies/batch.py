@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -22,32 +23,14 @@ MOST_WOUND = 0.98 * np.pi  # rad, of a spring about an axis in space
 
 @cache
 def _ufunc(space: Space, name: str) -> np.ufunc:
-    """An equation of one body as a ufunc over bodies."""
-    q, v, load = (space.nq,), (space.nv,), (space.dimension + space.nv + 1,)
-    functions: dict[str, tuple[Callable[..., Any], dict[str, tuple[int, ...]]]] = {
-        "integrate": (space.integrate, {"q": q, "step": v}),
-        "difference": (space.difference, {"q": q, "to": q}),
-        "pull_back": (space.pull_back, {"step": v, "velocity": v}),
-        "rate": (space.rate, {"q": q, "v": v}),
-        "normalised": (space.normalised, {"q": q}),
-        "bias": (
-            lambda M, gravity, v: equations.bias(space, M, gravity, v),
-            {"M": (space.nv, space.nv), "gravity": (space.dimension,), "v": v},
-        ),
-        "kinetic": (
-            lambda M, v: equations.kinetic_energy(M, v),
-            {"M": (space.nv, space.nv), "v": v},
-        ),
-        "weight": (
-            lambda M, gravity, q: equations.weight_energy(space, M, gravity, q),
-            {"M": (space.nv, space.nv), "gravity": (space.dimension,), "q": q},
-        ),
-        "load": (
-            lambda q, numbers: equations.load_force(space, q, numbers),
-            {"q": q, "numbers": load},
-        ),
-    }
-    function, shapes = functions[name]
+    """An equation of one body, of `Space` or `equations`, as a ufunc over bodies."""
+    q, v = (space.nq,), (space.nv,)
+    sizes = {"q": q, "to": q, "v": v, "step": v, "velocity": v, "M": v + v}
+    sizes |= {"gravity": (space.dimension,), "numbers": (space.dimension + space.nv + 1,)}
+    function = getattr(space, name, None) or getattr(equations, name)
+    if "space" in signature(function).parameters:
+        function = partial(function, space)
+    shapes = {argument: sizes[argument] for argument in signature(function).parameters}
     program = trace(function, shapes, name=name)
     return build(program.digest, lambda: program, program.inputs, program.outputs, name).ufunc
 
@@ -191,7 +174,9 @@ class BodyUnits:
 
         total = self._sum(q, v, effort, lambda force: force.damping or force.value is not None)
         if len(self._loaded):
-            pulls = _ufunc(self.space, "load")(self._padded(q, v)[0][self._loaded], self._loads)
+            pulls = _ufunc(self.space, "load_force")(
+                self._padded(q, v)[0][self._loaded], self._loads
+            )
             np.add.at(total.reshape(self.n, -1), self._loaded - 1, pulls)
         return total
 
@@ -228,11 +213,13 @@ class BodyUnits:
 
     def kinetic_energy(self, v: Array) -> float:
         """½ vᵀ M v, J."""
-        return float(_ufunc(self.space, "kinetic")(self.mass, v.reshape(self.n, -1)).sum())
+        return float(_ufunc(self.space, "kinetic_energy")(self.mass, v.reshape(self.n, -1)).sum())
 
     def potential_energy(self, q: Array) -> float:
         """Of the weight, from the origin, and of the springs, J."""
-        each = _ufunc(self.space, "weight")(self.mass, self.set.gravity, q.reshape(self.n, -1))
+        each = _ufunc(self.space, "weight_energy")(
+            self.mass, self.set.gravity, q.reshape(self.n, -1)
+        )
         total = float(each.sum())
         poses, speeds = self._padded(q, np.zeros(self.nv))
         for group in self._forces:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dalembert.errors import UnknownNameError
 from dalembert.formulations.registry import Quantity, suggest
 from dalembert.model.jointed import Kinds
-from dalembert.model.parameter import parameter_vector
 from dalembert.spatial.rotations import hat
 from dalembert.systems.bodies import equations
 from dalembert.systems.bodies.catalogue import BODIES
@@ -21,7 +20,7 @@ from dalembert.systems.bodies.space import Space
 from dalembert.systems.dynamics import Dynamics
 
 TRACED_FROM = (
-    "dalembert.bridge",
+    "dalembert.tracing",
     "dalembert.linalg",
     "dalembert.spatial",
     "dalembert.model",
@@ -101,14 +100,6 @@ class BodySet(Dynamics):
     def parameters(self) -> Mapping[str, float | None]:
         """None: the numbers of bodies are bound when they are made."""
         return {}
-
-    def parameter_values(self, given: Mapping[str, float] | None = None) -> np.ndarray:
-        """Of no parameters."""
-        return parameter_vector(self.name, {}, given)
-
-    def bind(self, values: Any) -> Self:
-        """Nothing to bind."""
-        return self
 
     @cached_property
     def content(self) -> str:
@@ -223,6 +214,14 @@ class BodySet(Dynamics):
             pulls[load.body - 1] = pulls[load.body - 1] + pull
         others = [f for f in self.forces if f.damping or f.value is not None]
         return self._pulled(pulls, q, qd, others, lambda f, s, speed: f.damper(speed) + f.given(t))
+
+    def actuation(self, q: Any, efforts: Any) -> Any:
+        """τ (nv,) of these efforts (actuators,) of the open actuators, N or N m."""
+        effort_of = dict(zip(self.actuators, efforts, strict=True))
+        still = 0.0 * q[0] + np.zeros(self.nv)
+        opened = [force for force in self.forces if force.open]
+        pulls = np.split(still, len(self.bodies))
+        return self._pulled(pulls, q, still, opened, lambda f, s, speed: effort_of[f.name])
 
     def _pulled(
         self, pulls: list[Any], q: Any, qd: Any, forces: Sequence[Force], effort: Effort

@@ -31,11 +31,6 @@ def between(q: Any, p: Any) -> Any:
     return point(q[1], p[2:4]) - point(q[0], p[0:2])
 
 
-def revolute(q: Any, p: Any) -> Any:
-    """The points coincide."""
-    return between(q, p)
-
-
 def prismatic(q: Any, p: Any) -> Any:
     """Sliding along the direction p[4] without turning; p[5] is φ_b − φ_a."""
     _, normal = direction(q[0], p[4])
@@ -117,7 +112,7 @@ def stretch(q: Any, p: Any) -> Any:
 JOINTS = {
     kind.name: kind
     for kind in (
-        Kind("revolute", PLANAR, 2, 2, revolute),
+        Kind("revolute", PLANAR, 2, 2, between),  # the points coincide
         Kind("prismatic", PLANAR, 2, 2, prismatic, ("direction", "turn")),
         Kind("rigid", PLANAR, 2, 3, rigid, ("turn",)),
         Kind("point_on_line", PLANAR, 2, 1, point_on_line, ("direction",)),

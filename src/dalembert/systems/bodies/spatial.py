@@ -7,6 +7,7 @@ f, g, h the axes in the world, the conditions are the dot products of Haug (1989
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,22 +125,10 @@ def angle(q: Any, p: Any) -> Any:
     return np.stack([turned(pair(q, p), p[24])])
 
 
-def slide(q: Any, p: Any) -> Any:
-    """Displacement along z of the first frame."""
+def slide(axis: int, q: Any, p: Any) -> Any:
+    """Displacement along an axis of the first frame."""
     j = pair(q, p)
-    return dots((j.A[:, 2], j.d))
-
-
-def slide_x(q: Any, p: Any) -> Any:
-    """Displacement along x of the first frame."""
-    j = pair(q, p)
-    return dots((j.A[:, 0], j.d))
-
-
-def slide_y(q: Any, p: Any) -> Any:
-    """Displacement along y of the first frame."""
-    j = pair(q, p)
-    return dots((j.A[:, 1], j.d))
+    return dots((j.A[:, axis], j.d))
 
 
 def first(q: Any, p: Any) -> Any:
@@ -194,9 +183,9 @@ MEASURES = {
     kind.name: kind
     for kind in (
         Kind("angle", SPATIAL, 2, 1, angle, ("about",), near=True),
-        Kind("slide", SPATIAL, 2, 1, slide),
-        Kind("x", SPATIAL, 2, 1, slide_x),
-        Kind("y", SPATIAL, 2, 1, slide_y),
+        Kind("slide", SPATIAL, 2, 1, partial(slide, 2)),
+        Kind("x", SPATIAL, 2, 1, partial(slide, 0)),
+        Kind("y", SPATIAL, 2, 1, partial(slide, 1)),
         Kind("first", SPATIAL, 2, 1, first, ("about",), near=True),
         Kind("second", SPATIAL, 2, 1, second, ("about",), near=True),
         Kind("position", SPATIAL, 1, 3, position, points=3),

@@ -19,6 +19,7 @@ from dalembert.spatial.ways import straight
 from dalembert.systems.reaching.hunt import GAIN, STEPS, Hunt, Reached, start_of
 from dalembert.systems.reaching.search import following_loop, kept
 from dalembert.systems.reaching.several import alike, ends_of
+from dalembert.systems.reaching.targets import common_batch
 
 EACH = 3  # steps per pose, before all are polished side by side
 FAR = 0.1  # rad or m: what a joint may move between poses without a closer look
@@ -51,7 +52,9 @@ class Followed(Reached):
 
 def follow(hunt: Hunt, targets: np.ndarray, q0: Any) -> Followed:
     """Postures of paths (..., n, 4, 4), begun at q0 (..., nq)."""
-    batch, nq = targets.shape[:-3], hunt.system.nq
+    nq = hunt.system.nq
+    batch = common_batch(targets.shape[:-3], q0, nq)
+    targets = np.broadcast_to(targets, (*batch, *targets.shape[-3:]))
     hunt = replace(hunt, how=hunt.how._replace(hops=False))
     start = start_of(hunt.system, q0, batch, hunt.how.limits)
     q, found = np.empty((*targets.shape[:-2], nq)), np.zeros(targets.shape[:-2], dtype=bool)
@@ -59,7 +62,8 @@ def follow(hunt: Hunt, targets: np.ndarray, q0: Any) -> Followed:
     for k, where in enumerate(np.ndindex(batch)):
         path = _Path(hunt, targets[where])
         path.run(None if start is None else start[k])
-        q[where], found[where] = path.q, path.found
+        q[where] = hunt.rested(path.q, None if start is None else start[k])
+        found[where] = path.found
         jumps += [jump._replace(at=(*where, *jump.at)) for jump in path.jumps]
     result = Followed(q, found)
     result.jumps = tuple(jumps)
@@ -153,7 +157,7 @@ class _Path:
         """Different postures (m, nq) of a pose, some of them where there are infinitely many."""
         found: list[np.ndarray] = []
         if self.hunt.restarts:
-            ends = ends_of(self.hunt, self.targets[k : k + 1], STARTS)[0]
+            ends = ends_of(self.hunt, self.targets[k : k + 1], STARTS)[0][0]
             while len(ends) and len(found) < OTHERS:
                 found.append(ends[0])
                 ends = ends[~alike(self.hunt, ends[0], ends)]

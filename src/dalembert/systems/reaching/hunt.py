@@ -39,6 +39,7 @@ PATIENT, PATIENT_STARTS = 48, 100
 NEAREST = ((48, 60, 1.0), (1, 100, 10.0), (1, 100, 1.0))
 RELAXED = 100  # steps toward a goal
 LEAST_POOL, MOST_POOLS = 256, 8  # postures to begin at; sets of them that are kept
+MOST_RESTARTS = (1 << 16) - 1  # beyond which starts would be the same again
 
 
 class Reached(NamedTuple):
@@ -123,11 +124,15 @@ class Hunt:
         if self.device:
             missed = on_gpu(self.system, self.how, self.values)[1]
             return missed((q, targets)) <= self.tolerance
-        there = misses(self.pose(q), targets, self.how.task) <= self.tolerance
+        there = self.missed(targets, q) <= self.tolerance
         if self.system.dynamics.rows:
             open_ = self.system._evaluate("residual", (q,), None, self.parameters)
             there &= np.abs(open_).max(axis=-1, initial=0.0) <= self.tolerance
         return there
+
+    def missed(self, targets: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """(n,) by how much the frame is off its target, rad or m."""
+        return misses(self.pose(q), targets, self.how.task)
 
     def pose(self, q: np.ndarray) -> np.ndarray:
         """(..., 4, 4) of the frame."""
@@ -174,6 +179,30 @@ class Hunt:
                 q[:, k] = np.where((back >= lower) & (back <= upper), back, q[:, k])
         return q
 
+    @cached_property
+    def idle(self) -> np.ndarray:
+        """(k,) entries of q that do not move the frame; none where constraints couple them."""
+        known = self.system.__dict__.setdefault("_idle", {})
+        key = (self.how.frame, self.values.tobytes())
+        if key not in known:
+            dynamics = self.system.dynamics.bound(self.values)
+            known[key] = idle_entries(dynamics, self.how.frame, self.pool()[:3])
+        return known[key]
+
+    def rested(self, q: Any, start: Any) -> Any:
+        """q (n, nq) with the entries that do not move the frame as in `start`, else neutral."""
+        if len(self.idle):
+            rest = self.resting if start is None else start
+            q[..., self.idle] = rest[..., self.idle]
+        return q
+
+    @cached_property
+    def resting(self) -> np.ndarray:
+        """(nq,) the neutral posture, within the limits."""
+        neutral = np.asarray(self.system.dynamics.neutral(), dtype=float)
+        limits = limits_of(self.system.dynamics) if self.how.limits else None
+        return neutral if limits is None else reach.clamped(limits, neutral[:, None])[:, 0]
+
     def pool(self, number: int = 0) -> np.ndarray:
         """(a power of two, nq) random postures, other ones than a user's of the same seed."""
         size = max(LEAST_POOL, 1 << int(self.restarts).bit_length())
@@ -214,6 +243,22 @@ class Hunt:
             return self.system._evaluate("manipulability", (q,), None, self.parameters, **view)
         step = self.system.difference(q, np.broadcast_to(posture, q.shape))
         return -np.sum(step * step, axis=-1)
+
+
+def idle_entries(dynamics: Dynamics, frame: str, postures: np.ndarray) -> np.ndarray:
+    """(k,) entries of q whose velocities never move a frame, judged at some postures (m, nq)."""
+    if dynamics.rows:
+        return np.zeros(0, dtype=int)
+    J = np.abs([dynamics.frame_jacobian(q, frame) for q in postures]).max(axis=(0, 1))
+    least = 1e-12 * J.max(initial=0.0)
+    still, k, v = least >= J, 0, 0
+    found: list[int] = []
+    while k < dynamics.nq:
+        count, rates = (4, 3) if dynamics.kinds.q[k] == "quaternion" else (1, 1)
+        if still[v : v + rates].all():
+            found += range(k, k + count)
+        k, v = k + count, v + rates
+    return np.array(found, dtype=int)
 
 
 def whole_turns(dynamics: Dynamics, q: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 from dalembert.errors import SettingError, ShapeError
 from dalembert.kernels.cuda.device import home
 from dalembert.systems.reaching.hunt import Hunt, Reached
+from dalembert.systems.reaching.targets import common_batch
 
 
 def reach_on_device(hunt: Hunt, T: Any, q0: Any, continuous: bool) -> Reached:
@@ -21,19 +22,15 @@ def reach_on_device(hunt: Hunt, T: Any, q0: Any, continuous: bool) -> Reached:
         )
     given = {"T": T} | ({} if q0 is None else {"q0": q0})
     with home(list(given), list(given.values())):
-        return _reached(cp, hunt, cp.asarray(T), q0)
-
-
-def _reached(cp: Any, hunt: Hunt, targets: Any, q0: Any) -> Reached:
-    if tuple(targets.shape[-2:]) != (4, 4):
-        raise ShapeError(f"T on a GPU must be poses (..., 4, 4), not {tuple(targets.shape)}")
-    batch, nq = tuple(targets.shape[:-2]), hunt.system.nq
-    rows = prod(batch)
-    flat = targets.reshape(rows, 4, 4).astype("float64", copy=False)
-    first = None
-    if q0 is not None:
-        first = cp.ascontiguousarray(cp.broadcast_to(cp.asarray(q0), (*batch, nq))).reshape(
-            rows, nq
-        )
-    q, found = replace(hunt, device=True).run(flat, first)
-    return Reached(q.reshape(*batch, nq), found.reshape(batch))
+        targets, nq, first = cp.asarray(T), hunt.system.nq, None
+        if tuple(targets.shape[-2:]) != (4, 4):
+            raise ShapeError(f"T on a GPU must be poses (..., 4, 4), not {tuple(targets.shape)}")
+        batch = common_batch(tuple(targets.shape[:-2]), q0, nq)
+        rows = prod(batch)
+        flat = cp.broadcast_to(targets, (*batch, 4, 4)).reshape(rows, 4, 4)
+        if q0 is not None:
+            starts = cp.broadcast_to(cp.asarray(q0), (*batch, nq))
+            first = cp.ascontiguousarray(starts).reshape(rows, nq)
+        searched = replace(hunt, device=True).run(flat.astype("float64", copy=False), first)
+        q = hunt.rested(searched.q, cp.asarray(hunt.resting) if first is None else first)
+        return Reached(q.reshape(*batch, nq), searched.found.reshape(batch))

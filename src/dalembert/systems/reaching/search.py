@@ -14,9 +14,9 @@ from dalembert.kernels.call.search import SearchLoop
 from dalembert.kernels.cuda.device import DeviceKernel
 from dalembert.kernels.cuda.search import DeviceSearch
 from dalembert.kernels.program.iteration import Iteration
-from dalembert.kernels.program.program import Port, Program
 from dalembert.kernels.program.trace import trace
 from dalembert.systems.dynamics import Dynamics
+from dalembert.tracing.program import Port, Program
 
 if TYPE_CHECKING:
     from dalembert.systems.system import System

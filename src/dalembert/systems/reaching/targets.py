@@ -144,6 +144,17 @@ def weights_of(weights: Any, task: str) -> np.ndarray | None:
     return given
 
 
+def common_batch(targets: tuple[int, ...], q0: Any, nq: int) -> tuple[int, ...]:
+    """The shape of targets (...) and starts q0 (..., nq) together; an error where there is none."""
+    starts = () if q0 is None else np.shape(q0)[:-1]
+    try:
+        return np.broadcast_shapes(targets, starts)
+    except ValueError:
+        raise ShapeError(
+            f"q0 (..., {nq}) must broadcast with the targets {targets}, got {(*starts, nq)}"
+        ) from None
+
+
 def require_path(targets: np.ndarray, weights: Any) -> None:
     """What `continuous=True` needs."""
     if targets.ndim < 3:

@@ -1,0 +1,161 @@
+"""What users type: names of systems, what options change of them, and numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import dalembert
+from dalembert.cli.options import TRUSTED
+from dalembert.errors import DalembertError, ParameterError, SettingError, ShapeError
+from dalembert.report.coordinates import coordinates
+from dalembert.systems.robot import Robot
+from dalembert.systems.system import System
+
+if TYPE_CHECKING:
+    from dalembert.cli.app import IkOptions, InverseOptions, PathOptions
+
+OFF = 1e-6  # of a state from its constraints, SI units
+PAYLOAD = ("mass in kg", "x", "y", "z of its centre in the tool frame, m")
+WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
+
+
+def load(name: str, **options: Any) -> Any:
+    """The system of the zoo or in a file, which may open what ``dalembert --trust`` names."""
+    if TRUSTED:
+        options["trust"] = TRUSTED
+    return dalembert.load(name, **options)
+
+
+def load_changed(options: IkOptions | InverseOptions | PathOptions) -> Any:
+    """The system with the tool, the payload and the locked joints of the options."""
+    system, tip, payload = load(options.robot), options.tip, options.payload
+    if tip is not None:
+        system = _robot(system, f"--tip {tip}").with_tool(frame=tip)
+    if payload is not None:
+        names = PAYLOAD[: 1 if len(payload.replace(",", " ").split()) == 1 else None]
+        mass, *com = parse(payload, "--payload", system.name, names)
+        robot = _robot(system, f"--payload {payload}")
+        system = robot.with_payload(mass, com or (0.0, 0.0, 0.0))
+    return with_locks(system, options.lock, options.deg)
+
+
+def with_locks(system: Any, locks: Sequence[str] | None, degrees: bool) -> Any:
+    """The system with joints locked: ``finger_joint1=0.04``, at 0 where no value is given."""
+    for lock in locks or ():
+        joint, _, text = (part.strip() for part in lock.partition("="))
+        robot = _robot(system, f"--lock {lock}")
+        try:
+            value = float(text or 0.0)
+        except ValueError:
+            raise SettingError(f"--lock {lock} must be a joint, or joint=position") from None
+        known = joint in robot.coordinates
+        turns = degrees and known and robot.kinds.q[robot.coordinates.index(joint)] == "angle"
+        system = robot.with_joint_locked(joint, math.radians(value) if turns else value)
+    return system
+
+
+def _robot(system: Any, option: str) -> Robot:
+    """The system, if it is an open chain: constraints of others name frames that would change."""
+    if not isinstance(system, Robot):
+        raise SettingError(
+            f"{option}: expected a robot without loops, got {system.name}; change its file, or the "
+            "robot in Python before its constraints are added"
+        )
+    return system
+
+
+def load_robot(name: str) -> Robot:
+    """The robot of the zoo or in a file, or the one that its constraints hold."""
+    found = load(name).robot
+    if found is None:
+        raise DalembertError(f"{name} has no links to draw; give a robot")
+    return found
+
+
+def known_frame(system: System, frame: str) -> str:
+    """The frame of that name; the last one where there is no tool."""
+    known = system.dynamics.frames
+    chosen = known[-1] if frame == "tool" and known and "tool" not in known else frame
+    system.dynamics.require_frame(chosen)
+    return chosen
+
+
+def parse(text: str, option: str, owner: str, names: Sequence[str]) -> np.ndarray:
+    """Numbers separated by commas or spaces, exactly one for each name.
+
+    >>> parse("1, 2", "--q", "planar_2r", ["joint_1", "joint_2"])
+    array([1., 2.])
+    """
+    values = [_number(piece, option) for piece in text.replace(",", " ").split()]
+    if len(values) != len(names):
+        raise ShapeError(
+            f"{option} of {owner} needs {len(names)} numbers, {len(values)} were given; "
+            f"they are: {', '.join(names)}"
+        )
+    return np.array(values)
+
+
+def parse_coordinates(
+    system: System, quantity: str, text: str, degrees: bool, option: str | None = None
+) -> np.ndarray:
+    """An array of q, qd, qdd or tau in SI units, from numbers for each coordinate by its name."""
+    entries = coordinates(system, quantity)
+    names = [entry.name for entry in entries]
+    values = parse(text, option or f"--{quantity}", system.name, names)
+    if degrees and quantity != "tau":
+        values *= [math.pi / 180 if entry.kind == "angle" else 1.0 for entry in entries]
+    return values
+
+
+def state(system: System, options: Any, *quantities: str) -> dict[str, np.ndarray]:
+    """The arrays of a state; what is not given is zero, or the reference posture for q."""
+    arrays = {}
+    for quantity in quantities:
+        text = getattr(options, quantity)
+        if text is not None:
+            arrays[quantity] = parse_coordinates(system, quantity, text, options.deg)
+        else:
+            arrays[quantity] = system.neutral() if quantity == "q" else np.zeros(system.nv)
+    _require_closed(system, arrays)
+    return arrays
+
+
+def _require_closed(system: System, arrays: dict[str, np.ndarray]) -> None:
+    """A state off the constraints has no acceleration: say how far, and which constraint."""
+    made = system.dynamics
+    if not made.rows:
+        return
+    q, qd = made.normalised(arrays["q"]), arrays.get("qd", np.zeros(system.nv))
+    found = made.bound().at(q, qd, 0.0)
+    slip = found.A @ qd - found.b
+    for option, gap in (("--q", found.h), ("--qd", slip)):
+        off = float(np.abs(gap).max(initial=0.0))
+        if off > OFF:
+            raise ParameterError(
+                f"{option} misses the constraints of {system.name} by {off:.2g}; leave it out for "
+                "the reference state, or find one with assemble() and project_velocity() in Python"
+            )
+
+
+def _number(piece: str, option: str) -> float:
+    try:
+        value = float(piece)
+    except ValueError:
+        raise ShapeError(f"{option}: {piece!r} is not a number") from None
+    if not math.isfinite(value):
+        raise ShapeError(f"{option}: {piece!r} is not a finite number")
+    return value
+
+
+def joint_limits(robot: System, kind: str, text: str | None) -> Any:
+    """One number for all joints, or one for each; None where nothing is given."""
+    if text is None:
+        return None
+    names = [coordinate.name for coordinate in coordinates(robot, "qd")]
+    count = len(text.replace(",", " ").split())
+    found = parse(text, f"--{kind}", robot.name, ["all joints"] if count == 1 else names)
+    return float(found[0]) if count == 1 else found

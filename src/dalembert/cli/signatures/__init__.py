@@ -1,1 +1,0 @@
-"""Signatures of the commands, one file for each subject."""

@@ -1,0 +1,566 @@
+"""Loops around the steps of an iteration as machine code, and how they are called.
+
+Tiles hold one vector, of W states side by side, per entry; `x` has base, work and held values and the
+scalars of a stage, `y` takes what a program returns. A rollout takes all steps of a register full of
+trajectories before the next register. In the other loops every place of a register works on a row of
+its own, and takes the next one when that has ended: no state waits for its neighbours. The counter
+`next` of rows that are taken may be shared by several threads; where no row is left, a place repeats
+the last one for nothing, as row −1, until all others have ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dalembert.errors import CompileError
+from dalembert.kernels.call.objects import linked_text
+from dalembert.kernels.llvm.body import declarations as needed
+from dalembert.kernels.llvm.body import function
+from dalembert.kernels.llvm.codegen import module
+from dalembert.kernels.llvm.load import Loaded
+from dalembert.kernels.llvm.stack import (
+    MOST_ON_STACK,
+    Block,
+    checks,
+    declarations,
+    guarded,
+    is_deep,
+    spilled,
+)
+from dalembert.kernels.llvm.target import Target, native
+from dalembert.kernels.llvm.text import Text, Vector
+from dalembert.kernels.llvm.threads import DECLARATIONS
+from dalembert.kernels.program.iteration import STRIDES, Iteration
+from dalembert.tracing.program import Op, Program
+
+
+def loaded(
+    kind: type[Loop], iteration: Iteration, saved: int = 0, dtype: str = "float64"
+) -> Loaded:
+    """The function of a loop, compiled or from the cache on disk.
+
+    Of an adaptive one the first `saved` base values are saved.
+    """
+    target = native()
+    text = partial(assembly, kind, iteration, saved, dtype, target)
+    facts = (*iteration.facts, str(saved), dtype)
+    return linked_text(facts, (kind.symbol,), text, target)
+
+
+def assembly(kind: type[Loop], iteration: Iteration, saved: int, dtype: str, target: Target) -> str:
+    """LLVM assembly of a loop and of the programs it calls."""
+    loop = kind(iteration, Vector.of(dtype, target), saved)
+    need = max(spilled(p, loop.v) for p in iteration.programs) + 2 * MOST_ON_STACK
+    deep = is_deep(need, target)
+    around = [DECLARATIONS, checks(), guarded(loop.symbol, loop.parameters, need)] if deep else []
+    names = ["body", "finish", *loop.closing, *([] if iteration.between is None else ["between"])]
+    named = zip(names, iteration.programs, strict=True)
+    own = [function(name, p, loop.v) for name, p in named if name != "finish" or not _copies(p)]
+    own.insert(0, needed(iteration.stage, loop.v, *iteration.programs[1:]))
+    return module("\n".join([declarations(loop.blocks), *own, loop.text(deep), *around]), target)
+
+
+def _copies(finish: Program) -> bool:
+    """Whether a program only moves its inputs."""
+    return bool(np.all(finish.op == Op.INPUT))
+
+
+class Loop:
+    """Writes a function around steps; what it repeats is `inside`."""
+
+    symbol: ClassVar[str]
+    pointers: ClassVar[tuple[str, ...]]  # the parameters, in this order
+    counts: ClassVar[tuple[str, ...]]
+    numbers: ClassVar[tuple[str, ...]]
+
+    def __init__(self, iteration: Iteration, v: Vector, saved: int) -> None:
+        self.iteration, self.v, self.saved, self.t = iteration, v, saved, Text()
+        self.base, self.work, self.held = iteration.sizes
+        self.bytes = v.width * v.size
+        entries = self.base + self.work + self.held + len(iteration.table[0])
+        results = max(self.work, self.base)
+        self.x, self.y = Block("%x", entries * self.bytes), Block("%y", results * self.bytes)
+        # programs that close find base and held values beside each other
+        self.z = Block("%z", (self.base + self.held) * self.bytes)
+        self.closing = [f"closing_{k}" for k in range(len(iteration.closing))]
+
+    @classmethod
+    def called(cls, loaded: Loaded, dtype: str = "float64") -> Callable[..., None]:
+        """The function of addresses, counts and numbers."""
+        real = ctypes.c_float if dtype == "float32" else ctypes.c_double
+        kinds: list[Any] = [ctypes.c_void_p] * len(cls.pointers)
+        kinds += [ctypes.c_int64] * len(cls.counts) + [real] * len(cls.numbers)
+        return ctypes.CFUNCTYPE(None, *kinds)(loaded[cls.symbol])
+
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        """Types and names."""
+        kinds = {"ptr": self.pointers, "i64": self.counts, self.v.scalar: self.numbers}
+        return [(kind, name) for kind, names in kinds.items() for name in names]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [self.x, self.y, *([self.z] if self.iteration.closing else [])]
+
+    def inside(self) -> None:
+        """Everything between taking memory and giving it back."""
+        raise NotImplementedError
+
+    def text(self, deep: bool) -> str:
+        """The function; `…_here` where it takes much stack."""
+        t = self.t
+        for block in self.blocks:
+            block.allocate(t)
+        self.inside()
+        for block in self.blocks:
+            block.release(t)
+        t.do("ret void")
+        head = ", ".join(f"{kind} %{name}" for kind, name in self.parameters)
+        name = f"internal void @{self.symbol}_here" if deep else f"void @{self.symbol}"
+        return t.function(f"{name}({head}) noinline #0")
+
+    def spread(self, value: str) -> str:
+        """A number in all places."""
+        v = self.v
+        one = self.t.let(f"insertelement {v.type} poison, {v.scalar} {value}, i64 0")
+        zeros = f"<{v.width} x i32> zeroinitializer"
+        return self.t.let(f"shufflevector {v.type} {one}, {v.type} poison, {zeros}")
+
+    def place(self, tile: str, entry: int) -> str:
+        return self.t.at(tile, entry * self.bytes)
+
+    def copy(self, source: str, target: str, pairs: list[tuple[int, int]]) -> None:
+        """Vectors from entries of one tile to entries of another, all read before any is written."""
+        t, v = self.t, self.v
+        read = [
+            t.let(f"load {v.type}, ptr {self.place(source, a)}, align {v.size}") for a, _ in pairs
+        ]
+        for value, (_, b) in zip(read, pairs, strict=True):
+            t.do(f"store {v.type} {value}, ptr {self.place(target, b)}, align {v.size}")
+
+    def step(self) -> None:
+        """From base values to the next ones."""
+        self.begin()
+        for number, row in enumerate(self.iteration.table):
+            self.stage(number, row)
+        self.finish()
+        self.close("%x")
+
+    def begin(self) -> None:
+        """Working values from base values, or zero."""
+        pairs = [(source, self.base + k) for k, source in enumerate(self.iteration.starts())]
+        self.copy("%x", "%x", [(a, b) for a, b in pairs if a is not None])
+        for a, b in pairs:
+            if a is None:
+                where = self.place("%x", b)
+                self.t.do(f"store {self.v.type} zeroinitializer, ptr {where}, align {self.v.size}")
+
+    def stage(self, number: int, row: tuple[float, ...]) -> None:
+        t, v = self.t, self.v
+        offset = self.base + self.work + self.held
+        for column, factor in enumerate(row):
+            scaled = t.let(f"fmul {v.scalar} %dt, {v.literal(factor)}")
+            where = self.place("%x", offset + column)
+            t.do(f"store {v.type} {self.spread(scaled)}, ptr {where}")
+        t.do("call void @body(ptr %x, ptr %y)")
+        results = len(self.iteration.stage.results)
+        first = self.base + (number + 1) * results if self.iteration.kept else self.base
+        self.copy("%y", "%x", [(k, first + k) for k in range(results)])
+
+    def finish(self) -> None:
+        program = self.iteration.finish
+        if _copies(program):
+            source = program.a[program.results].tolist()
+            self.copy("%x", "%x", [(a, k) for k, a in enumerate(source)])
+            return
+        self.t.do("call void @finish(ptr %x, ptr %y)")
+        self.copy("%y", "%x", [(k, k) for k in range(self.base)])
+
+    def close(self, tile: str) -> None:
+        """Programs on the base values of a tile and on held values, each so many times."""
+        for name, (_, times) in zip(self.closing, self.iteration.closing, strict=True):
+            self.t.loop(times, partial(self.closed, name, tile))
+
+    def closed(self, name: str, tile: str, index: str) -> None:
+        held = self.base + self.work
+        self.copy(tile, "%z", [(k, k) for k in range(self.base)])
+        self.copy("%x", "%z", [(held + k, self.base + k) for k in range(self.held)])
+        self.t.do(f"call void @{name}(ptr %z, ptr %y)")
+        self.copy("%y", tile, [(k, k) for k in range(self.base)])
+
+
+class Rollout(Loop):
+    """void dalembert_rollout(base, held, saved, blocks, steps, every, held_step, saved_step, dt)
+
+    Arrays are tiles: (blocks, entries, W) numbers, W states of a block side by side, so nothing is
+    transposed inside. `held_step` and `saved_step` are the bytes from one step's (one save's) array to
+    the next.
+    """
+
+    symbol = "dalembert_rollout"
+    pointers = ("base", "held", "saved")
+    counts = ("blocks", "steps", "every", "held_step", "saved_step")
+    numbers = ("dt",)
+
+    def inside(self) -> None:
+        """Block after block."""
+        self.t.do("%save = alloca i64")
+        self.t.loop("%blocks", self.block)
+
+    def block(self, index: str) -> None:
+        t = self.t
+        start = t.at("%base", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
+        self.copy(start, "%x", [(k, k) for k in range(self.base)])
+        held = t.at("%held", t.let(f"mul i64 {index}, {self.held * self.bytes}"))
+        saved = t.at("%saved", t.let(f"mul i64 {index}, {self.base * self.bytes}"))
+        t.do("store i64 0, ptr %save")
+        t.loop("%steps", lambda step: self.one(step, held, saved))
+
+    def one(self, step: str, held: str, saved: str) -> None:
+        t, first = self.t, self.base + self.work
+        now = t.at(held, t.let(f"mul i64 {step}, %held_step"))
+        self.copy(now, "%x", [(k, first + k) for k in range(self.held)])
+        self.step()
+        after = t.let(f"add i64 {step}, 1")
+        due = t.let(f"icmp eq i64 {t.let(f'urem i64 {after}, %every')}, 0")
+        t.when(due, lambda: self.save(saved))
+
+    def save(self, saved: str) -> None:
+        t = self.t
+        number = t.let("load i64, ptr %save")
+        target = t.at(saved, t.let(f"mul i64 {number}, %saved_step"))
+        self.copy("%x", target, [(k, k) for k in range(self.base)])
+        t.do(f"store i64 {t.let(f'add i64 {number}, 1')}, ptr %save")
+
+
+class Rows(Loop):
+    """Writes the loop over rows; `turn` moves all places, `end` looks after one that has ended."""
+
+    def prepare(self) -> None:
+        """What is set once, before the first row is taken."""
+        raise NotImplementedError
+
+    def turn(self) -> str:
+        """One step of all places; the mask of those that have ended."""
+        raise NotImplementedError
+
+    def take(self, lane: str) -> None:
+        """The next row into a place; where there is none, the last one once more, for nothing."""
+        raise NotImplementedError
+
+    def end(self, lane: str) -> None:
+        """What becomes of a place that has ended."""
+        raise NotImplementedError
+
+    def inside(self) -> None:
+        """Turns, until every row has ended."""
+        t = self.t
+        t.do(f"%row = alloca [{self.v.width} x i64], align 64")
+        t.do("%left = alloca i64")  # rows at work
+        t.do("store i64 0, ptr %left")
+        self.prepare()
+        t.loop(self.v.width, self.take)
+        t.do("br label %again")
+        t.label("again")
+        self.each(self.turn(), self.end)
+        more = t.let(f"icmp ne i64 {t.let('load i64, ptr %left')}, 0")
+        t.do(f"br i1 {more}, label %again, label %over")
+        t.label("over")
+
+    def load(self, entry: int) -> str:
+        """The vector of an entry of `x`."""
+        v = self.v
+        return self.t.let(f"load {v.type}, ptr {self.place('%x', entry)}, align {v.size}")
+
+    def whole(self, name: str, lane: str) -> str:
+        """The address of a whole number of one place."""
+        return self.t.let(f"getelementptr i64, ptr %{name}, i64 {lane}")
+
+    def number(self, address: str, lane: str) -> str:
+        """The address of one place's number of a vector."""
+        return self.t.let(f"getelementptr {self.v.scalar}, ptr {address}, i64 {lane}")
+
+    def set(self, address: str, lane: str, value: float) -> None:
+        """A number into one place of a vector."""
+        v = self.v
+        self.t.do(f"store {v.scalar} {v.literal(value)}, ptr {self.number(address, lane)}")
+
+    def row(self, lane: str) -> str:
+        """The row that a place works on."""
+        return self.t.let(f"load i64, ptr {self.whole('row', lane)}")
+
+    def each(self, mask: str, body: Callable[[str], None]) -> None:
+        """Run `body(lane)` for the places where a mask is true."""
+        t, v = self.t, self.v
+        bits = t.let(f"bitcast {v.mask} {mask} to i{v.width}")
+        wide = t.let(f"zext i{v.width} {bits} to i64")
+
+        def one(lane: str) -> None:
+            shifted = t.let(f"lshr i64 {wide}, {lane}")
+            mine = t.let(f"trunc i64 {shifted} to i1")
+            t.when(mine, lambda: body(lane))
+
+        t.when(t.let(f"icmp ne i64 {wide}, 0"), lambda: t.loop(v.width, one))
+
+    def next_row(self, lane: str) -> str:
+        """The number of the row that a place takes; −1 is kept as its row where none is left."""
+        t = self.t
+        following = t.let("atomicrmw add ptr %next, i64 1 monotonic")
+        there = t.let(f"icmp ult i64 {following}, %count")
+        left = t.let(f"add i64 {t.let('load i64, ptr %left')}, {t.let(f'zext i1 {there} to i64')}")
+        t.do(f"store i64 {left}, ptr %left")
+        row = t.let(f"select i1 {there}, i64 {following}, i64 -1")
+        t.do(f"store i64 {row}, ptr {self.whole('row', lane)}")
+        last = t.let("sub i64 %count, 1")
+        return t.let(f"select i1 {there}, i64 {following}, i64 {last}")
+
+    def take_held(self, lane: str, row: str) -> None:
+        """Held values of a row."""
+        source = self.t.at("%held", self.t.let(f"mul i64 {row}, {self.held * self.v.size}"))
+        self.put(lane, source, self.base + self.work, self.held)
+
+    def ended(self, lane: str, write: Callable[[str], None]) -> None:
+        """A place whose row has ended writes it, unless it is none, and takes the next."""
+        t, row = self.t, self.row(lane)
+
+        def results() -> None:
+            write(row)
+            left = t.let("load i64, ptr %left")
+            t.do(f"store i64 {t.let(f'sub i64 {left}, 1')}, ptr %left")
+
+        t.when(t.let(f"icmp sge i64 {row}, 0"), results)
+        self.take(lane)
+
+    def put(self, lane: str, source: str, entry: int, count: int) -> None:
+        """Numbers in a row into entries of one place."""
+        t, v = self.t, self.v
+        place = self.number(self.place("%x", entry), lane)
+        for k in range(count):
+            value = t.let(f"load {v.scalar}, ptr {t.at(source, k * v.size)}")
+            t.do(f"store {v.scalar} {value}, ptr {t.at(place, k * self.bytes)}")
+
+    def give(self, lane: str, tile: str, target: str, count: int) -> None:
+        """Entries of one place of a tile into numbers in a row."""
+        t, v = self.t, self.v
+        source = self.number(tile, lane)
+        for k in range(count):
+            value = t.let(f"load {v.scalar}, ptr {t.at(source, k * self.bytes)}")
+            t.do(f"store {v.scalar} {value}, ptr {t.at(target, k * v.size)}")
+
+
+class Adaptive(Rows):
+    """void dalembert_adaptive(base, held, saved, ends, next, turns, count, saves, interval)
+
+    Steps of lengths of their own: every place of a register has its own time and step. Rows of `base`
+    (count, …) are where runs begin, among their values the time `t`, and `ended`, which is no longer
+    zero where a run is over. After every try the state at each time k · interval it passed is written
+    to `saved` (count, saves, …) by the program `between`, for which `%r` holds what it needs of a try;
+    a run that is over writes its base values to `ends` (count, …). `turns` counts the tries of the
+    register.
+    """
+
+    symbol = "dalembert_adaptive"
+    pointers = ("base", "held", "saved", "ends", "next", "turns")
+    counts = ("count", "saves")
+    numbers = ("interval",)
+
+    def __init__(self, iteration: Iteration, v: Vector, saved: int) -> None:
+        super().__init__(iteration, v, saved)
+        names = [(port.name, port.size) for port in iteration.base]
+        starts = {name: sum(n for _, n in names[:k]) for k, (name, _) in enumerate(names)}
+        self.time, self.over = starts["t"], starts["ended"]
+        self.r = Block("%r", (self.base + self.work + 1) * self.bytes)
+        self.s = Block("%s", self.base * self.bytes)
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [*super().blocks, self.r, self.s]
+
+    def prepare(self) -> None:
+        """The table is not scaled; nothing is saved yet."""
+        t, v = self.t, self.v
+        t.do(f"%dt = fadd {v.scalar} {v.literal(1.0)}, {v.literal(0.0)}")
+        t.do(f"%index = alloca {v.type}, align 64")  # how many states each place has saved
+        self.interval = self.spread("%interval")
+        self.most = self.spread(t.let(f"uitofp i64 %saves to {v.scalar}"))
+
+    def turn(self) -> str:
+        t, v = self.t, self.v
+        self.copy("%x", "%r", [(k, k) for k in range(self.base)])
+        self.step()
+        turns = t.let("load i64, ptr %turns")
+        t.do(f"store i64 {t.let(f'add i64 {turns}, 1')}, ptr %turns")
+        self.report()
+        return t.let(f"fcmp ogt {v.type} {self.load(self.over)}, {v.splat(0.5)}")
+
+    def report(self) -> None:
+        """States at saved times within the try, as long as any place has passed one."""
+        t, again, done = self.t, self.t.fresh("passed"), self.t.fresh("reported")
+        work = [(self.base + k, self.base + k) for k in range(self.work)]
+        some, due, when = self.due()
+        first = t.fresh("report")
+        t.do(f"br i1 {some}, label %{first}, label %{done}")
+        t.label(first)
+        self.copy("%x", "%r", work)
+        t.do(f"br label %{again}")
+        t.label(again)
+        some, due, when = self.due()
+        self.save(due, when)
+        some, due, when = self.due()
+        t.do(f"br i1 {some}, label %{again}, label %{done}")
+        t.label(done)
+
+    def due(self) -> tuple[str, str, str]:
+        """(Whether any place has passed its next saved time, which, and those times)."""
+        t, v = self.t, self.v
+        index = t.let(f"load {v.type}, ptr %index")
+        following = t.let(f"fadd {v.type} {index}, {v.splat(1.0)}")
+        when = t.let(f"fmul {v.type} {following}, {self.interval}")
+        passed = t.let(f"fcmp ole {v.type} {when}, {self.load(self.time)}")
+        left = t.let(f"fcmp olt {v.type} {index}, {self.most}")
+        due = t.let(f"and {v.mask} {passed}, {left}")
+        bits = t.let(f"bitcast {v.mask} {due} to i{v.width}")
+        return t.let(f"icmp ne i{v.width} {bits}, 0"), due, when
+
+    def save(self, due: str, when: str) -> None:
+        """Places that are due write the state of their time, and wait for the next."""
+        t, v = self.t, self.v
+        t.do(f"store {v.type} {when}, ptr {self.place('%r', self.base + self.work)}")
+        t.do("call void @between(ptr %r, ptr %y)")
+        self.copy("%y", "%s", [(k, k) for k in range(self.base)])
+        self.close("%s")
+
+        def one(lane: str) -> None:
+            row, place = self.row(lane), self.number("%index", lane)
+            index = t.let(f"load {v.scalar}, ptr {place}")
+            t.do(
+                f"store {v.scalar} {t.let(f'fadd {v.scalar} {index}, {v.literal(1.0)}')}, ptr {place}"
+            )
+            there = t.let(f"icmp sge i64 {row}, 0")
+            t.when(there, lambda: self.write(lane, row, index))
+
+        self.each(due, one)
+
+    def write(self, lane: str, row: str, index: str) -> None:
+        """One saved state."""
+        t, v = self.t, self.v
+        number = t.let(f"fptoui {v.scalar} {index} to i64")
+        at = t.let(f"add i64 {t.let(f'mul i64 {row}, %saves')}, {number}")
+        target = t.at("%saved", t.let(f"mul i64 {at}, {self.saved * v.size}"))
+        self.give(lane, "%s", target, self.saved)
+
+    def end(self, lane: str) -> None:
+        """Write where a run ended, and take the next row."""
+        t, v = self.t, self.v
+
+        def write(row: str) -> None:
+            target = t.at("%ends", t.let(f"mul i64 {row}, {self.base * v.size}"))
+            self.give(lane, "%x", target, self.base)
+
+        self.ended(lane, write)
+
+    def take(self, lane: str) -> None:
+        t, v = self.t, self.v
+        row = self.next_row(lane)
+        self.take_held(lane, row)
+        source = t.at("%base", t.let(f"mul i64 {row}, {self.base * v.size}"))
+        self.put(lane, source, 0, self.base)
+        self.set("%index", lane, 0.0)
+
+
+class Search(Rows):
+    """void dalembert_search(held, first, pool, ends, costs, count, offset, given, starts, steps, …)
+
+    An iteration repeated until it has arrived. Base values are (point, best point, its cost); the rows
+    of `held` (count, …) say what is searched for, `x` ends with the gain. A place that has arrived
+    (cost ≤ enough) writes the point after its last step, and takes the next row; after `steps` steps
+    it begins again at a point of the `pool` (mask + 1, n), `starts` times at most, and then writes the
+    best point there was. The first start is a row of `first` where `given` is 1. Starts depend on the
+    number of a row, `offset` more than its place here, and on nothing else.
+    """
+
+    symbol = "dalembert_search"
+    pointers = ("held", "first", "pool", "ends", "costs")
+    counts = ("count", "offset", "given", "starts", "steps", "mask")
+    numbers = ("gain", "enough")
+
+    def __init__(self, iteration: Iteration, v: Vector, saved: int) -> None:
+        super().__init__(iteration, v, saved)
+        self.n = iteration.base[0].size
+        if self.base != 2 * self.n + 1 or self.base != self.work:
+            raise CompileError(f"{iteration.stage.name} is no search: (point, best, cost)")
+
+    def prepare(self) -> None:
+        t, v = self.t, self.v
+        t.do("%next = alloca i64")
+        t.do("store i64 0, ptr %next")
+        t.do(f"%start = alloca [{v.width} x i64], align 64")
+        t.do(f"%used = alloca {v.type}, align 64")  # steps since the start
+        last = self.place("%x", self.base + self.work + self.held)
+        t.do(f"store {v.type} {self.spread('%gain')}, ptr {last}")
+        self.enough = self.spread("%enough")
+        self.steps = self.spread(t.let(f"uitofp i64 %steps to {v.scalar}"))
+
+    def turn(self) -> str:
+        t, v = self.t, self.v
+        t.do("call void @body(ptr %x, ptr %y)")
+        self.copy("%y", "%x", [(k, k) for k in range(self.base)])
+        before = t.let(f"load {v.type}, ptr %used")
+        used = t.let(f"fadd {v.type} {before}, {v.splat(1.0)}")
+        t.do(f"store {v.type} {used}, ptr %used")
+        arrived = t.let(f"fcmp ole {v.type} {self.load(2 * self.n)}, {self.enough}")
+        over = t.let(f"fcmp oge {v.type} {used}, {self.steps}")
+        return t.let(f"or {v.mask} {arrived}, {over}")
+
+    def end(self, lane: str) -> None:
+        """Write and take the next row, or begin again."""
+        t, v = self.t, self.v
+        at = self.number(self.place("%x", 2 * self.n), lane)
+        cost = t.let(f"load {v.scalar}, ptr {at}")
+        arrived = t.let(f"fcmp ole {v.scalar} {cost}, %enough")
+        before = t.let(f"load i64, ptr {self.whole('start', lane)}")
+        tried = t.let(f"add i64 {before}, 1")
+        done = t.let(f"or i1 {arrived}, {t.let(f'icmp uge i64 {tried}, %starts')}")
+        t.when(done, lambda: self.write(lane, cost, arrived))
+        going = t.let(f"xor i1 {done}, true")
+        t.when(going, lambda: self.start(lane, tried))
+
+    def write(self, lane: str, cost: str, arrived: str) -> None:
+        t, v, n = self.t, self.v, self.n
+
+        def write(row: str) -> None:
+            which = t.let(f"select i1 {arrived}, i64 0, i64 {n * self.bytes}")
+            target = t.at("%ends", t.let(f"mul i64 {row}, {n * v.size}"))
+            self.give(lane, t.at("%x", which), target, n)
+            place = t.at("%costs", t.let(f"mul i64 {row}, {v.size}"))
+            t.do(f"store {v.scalar} {cost}, ptr {place}")
+
+        self.ended(lane, write)
+
+    def take(self, lane: str) -> None:
+        self.take_held(lane, self.next_row(lane))
+        self.set(self.place("%x", 2 * self.n), lane, float("inf"))
+        self.start(lane, "0")
+
+    def start(self, lane: str, start: str) -> None:
+        """At the first point of the row, or at one of the pool."""
+        t, size = self.t, self.n * self.v.size
+        t.do(f"store i64 {start}, ptr {self.whole('start', lane)}")
+        row = self.row(lane)
+        number = t.let(f"add i64 {row}, %offset")
+        both = [t.let(f"mul i64 {x}, {s}") for x, s in zip((number, start), STRIDES, strict=True)]
+        index = t.let(f"and i64 {t.let(f'add i64 {both[0]}, {both[1]}')}, %mask")
+        pooled = t.at("%pool", t.let(f"mul i64 {index}, {size}"))
+        real = t.let(f"select i1 {t.let(f'icmp sge i64 {row}, 0')}, i64 {row}, i64 0")
+        given = t.at("%first", t.let(f"mul i64 {real}, {size}"))
+        initial = t.let(f"icmp ult i64 {start}, %given")
+        source = t.let(f"select i1 {initial}, ptr {given}, ptr {pooled}")
+        self.put(lane, source, 0, self.n)
+        if start == "0":  # the best there is, whatever comes
+            self.put(lane, source, self.n, self.n)
+        self.set("%used", lane, 0.0)
