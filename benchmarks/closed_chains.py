@@ -21,13 +21,13 @@ from benchmarks.gpu.closed import MECHANISMS, as_mjcf, stiff
 from benchmarks.optional import optional
 from benchmarks.timing import interleaved
 from dalembert.constraints import Constrained, Loop
-from tests.constraints.mujoco_loops import Peer
-from tests.constraints.pinocchio_loops import ClosedTwin, closed_twin
 from tests.constraints.singular_batch import manipulator, mixed_batch
 from tests.constraints.states import consistent_states
 
 mujoco = optional("mujoco")
 pin = optional("pinocchio")
+mujoco_loops = optional("tests.constraints.mujoco_loops", "mujoco")
+pinocchio_loops = optional("tests.constraints.pinocchio_loops", "pinocchio")
 
 STATES, SOME, MILLION = 2**12, 64, 10**6
 MOST = 150_000  # operations of a kernel that compiles within a minute
@@ -50,7 +50,7 @@ def ours(closed: Constrained, quantity: str, states: States, route: str | None =
     return lambda: kernel(*batch, out=out)
 
 
-def converged(twin: ClosedTwin, states: States, expected: np.ndarray) -> ClosedTwin:
+def converged(twin: Any, states: States, expected: np.ndarray) -> Any:
     """The twin with as few proximal iterations as give q̈ to 1e-9.
 
     Its own stopping test is never met where rows are redundant, and would cost every iteration.
@@ -72,7 +72,7 @@ def pinocchios(closed: Constrained, quantity: str, states: States) -> Call | Non
         return None
     loops = [kind for kind in closed.dynamics.held_by if isinstance(kind, Loop)]
     held = Constrained(closed.system, loops, guess=closed.neutral())
-    twin = converged(closed_twin(held), states, held.forward_dynamics(*states)[0])
+    twin = converged(pinocchio_loops.closed_twin(held), states, held.forward_dynamics(*states)[0])
     about = (twin.model, twin.data, twin.loops, twin.loop_data, twin.settings)
 
     def slopes(q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> None:
@@ -88,7 +88,7 @@ def mujocos(closed: Constrained, quantity: str, states: States) -> Call | None:
     if quantity.endswith("derivatives"):
         return None
     text = as_mjcf(closed)
-    peer, model = Peer(text), stiff(mujoco.MjModel.from_xml_string(text))
+    peer, model = mujoco_loops.Peer(text), stiff(mujoco.MjModel.from_xml_string(text))
     data, given = mujoco.MjData(model), []
     for q, qd, last in zip(*states, strict=True):
         peer.put(q, qd)

@@ -30,6 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import dalembert as dl
+from benchmarks.optional import MissingPeer
 from benchmarks.timing import interleaved
 
 STATES, ROBOTS = 4096, ("ur5", "panda")
@@ -43,7 +44,7 @@ def pairs(batch: Batch, candidates: Mapping[str, Callable[[Batch], Pair]]) -> di
     for name, make in candidates.items():
         try:
             pair = make(batch)
-        except ImportError as error:
+        except (ImportError, MissingPeer) as error:
             print(f"left out: {name} ({error})\n", flush=True)
             continue
         results = [pair[0](), *pair[1]()]

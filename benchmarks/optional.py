@@ -22,12 +22,15 @@ class _Missing:
         raise MissingPeer(f"{self._name} is not installed")
 
 
-def optional(name: str) -> Any:
-    """The module of this name, or one in its place that raises `MissingPeer` when it is used."""
+def optional(name: str, peer: str = "") -> Any:
+    """The module of this name, or one in its place that raises `MissingPeer` when it is used.
+
+    `peer` is the package to name where it is another one's absence that keeps `name` from loading.
+    """
     try:
         return import_module(name)
     except ImportError:
-        return _Missing(name)
+        return _Missing(peer or name)
 
 
 def if_installed(make: Callable[[], T]) -> T | None:

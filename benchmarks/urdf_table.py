@@ -9,14 +9,20 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.optional import optional
 from dalembert.errors import ImportFileError
 from dalembert.systems.robot import Robot
-from tests.oracles.pinocchio_urdf import Errors, Peer, compare, described
+
+if TYPE_CHECKING:
+    from tests.oracles.pinocchio_urdf import Errors
+
+pinocchio_urdf = optional("tests.oracles.pinocchio_urdf", "pinocchio")
 
 AGREEMENT = 1e-9
 COLUMNS = ("mass_matrix", "inverse", "forward", "pose", "jacobian", "condition")
@@ -38,7 +44,9 @@ def row(name: str, path: Path, base: str, states: int) -> tuple[list[str], Error
         robot, milliseconds = load_time(path, base)
     except ImportFileError as error:
         return [name, base, "", "", "", f"[yellow]{error.message}[/]"], None
-    errors = compare(robot, Peer(path, robot, base), states, np.random.default_rng(0))
+    errors = pinocchio_urdf.compare(
+        robot, pinocchio_urdf.Peer(path, robot, base), states, np.random.default_rng(0)
+    )
     shown = [f"{getattr(errors, column):.0e}" for column in COLUMNS]
     shown = ["M singular" if text == "nan" else text for text in shown]
     dof, warnings = str(robot.nv), str(len(robot.notes.warnings))
@@ -53,7 +61,7 @@ def main() -> int:
     options = parser.parse_args()
     table = Table("robot", "base", "dof", "warnings", "load ms", *COLUMNS)
     worst, count, refused = 0.0, 0, 0
-    for name, path in described().items():
+    for name, path in pinocchio_urdf.described().items():
         if options.only not in name:
             continue
         for base in ("fixed", "free"):

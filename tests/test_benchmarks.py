@@ -11,21 +11,29 @@ from benchmarks import assembly
 from benchmarks.optional import MissingPeer, if_installed, optional
 
 ROOT = Path(__file__).parents[1]
-NAMES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
-PEERS = ("pinocchio", "mujoco", "toppra", "ruckig", "torch", "pink", "roboticstoolbox")
-# the peers of these are those of the tests, or JAX itself
-WITH_PEERS = ("closed_chains", "rollouts", "urdf_table", "frameworks", "framework_peers")
+NAMES = sorted(
+    path.relative_to(ROOT / "benchmarks").with_suffix("").as_posix()
+    for path in (ROOT / "benchmarks").rglob("*.py")
+    if path.stem != "benchmarks"
+)
+PEERS = ("pinocchio", "mujoco", "toppra", "ruckig", "torch", "pink", "roboticstoolbox", "cupy")
+# these compare frameworks, and begin with importing them
+FRAMEWORKS = (
+    *("frameworks", "framework_peers"),
+    *(f"gpu/{name}" for name in ("check_jax", "check_torch", "frameworks", "frameworks_child")),
+)
 IMPORT = """
 import importlib, runpy, sys
 how, folder, blocked, *names = sys.argv[1:]
 sys.modules.update(dict.fromkeys(blocked.split(",")))
-sys.path.insert(0, f"{folder}/benchmarks" if how == "file" else folder)
+top = f"{folder}/benchmarks/{names[0]}".rpartition("/")[0]
+sys.path.insert(0, top if how == "file" else folder)
 for name in names:
     try:
         if how == "file":
             runpy.run_path(f"{folder}/benchmarks/{name}.py", run_name="imported")
         else:
-            importlib.import_module(f"benchmarks.{name}")
+            importlib.import_module(f"benchmarks.{name}".replace("/", "."))
     except importlib.import_module("benchmarks.optional").MissingPeer as missing:
         print(f"{name}: {missing}")
     except BaseException as error:
@@ -33,9 +41,10 @@ for name in names:
 """
 
 
+@pytest.mark.parametrize("on_gpu", [False, True], ids=["here", "gpu"])
 @pytest.mark.parametrize("how", ["file", "module"])
-def test_each_can_be_imported_without_its_peers(how, tmp_path):
-    names = [name for name in NAMES if name not in ("benchmarks", *WITH_PEERS)]
+def test_each_can_be_imported_without_its_peers(how, on_gpu, tmp_path):
+    names = [n for n in NAMES if n not in FRAMEWORKS and n.startswith("gpu/") == on_gpu]
     others = [path for path in sys.path if path and Path(path) != ROOT]
     source = os.pathsep.join([str(ROOT / "src"), *others])
     done = subprocess.run(
@@ -46,10 +55,10 @@ def test_each_can_be_imported_without_its_peers(how, tmp_path):
         env={**os.environ, "PYTHONPATH": source},
         check=False,
     )
-    # these two are nothing without their peers, and say so
+    # these are nothing without their peers, and say so
     alone = ["paths: toppra.constraint is not installed", "torch_rnea: torch is not installed"]
-    assert len(names) > 30 and done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == alone
+    assert len(names) > (5 if on_gpu else 30) and done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ([] if on_gpu else alone)
 
 
 def test_rows_of_a_missing_peer_are_left_out_with_a_message(capsys):

@@ -12,9 +12,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from device_path import queued
 
 import dalembert as dl
+from benchmarks.gpu.device_path import queued
+from benchmarks.optional import optional
 
 HOW: dict[str, Any] = {"steps": 10, "dt": 0.05, "every": 10, "rtol": 1e-7, "errors": "flag"}
 SIZES = (1 << 14, 1 << 17, 1 << 20)
@@ -65,7 +66,7 @@ def measure(cp: Any, name: str, robot: Any) -> None:
 
 def main() -> None:
     """Arms, one with friction, and a closed chain."""
-    import cupy as cp
+    cp = optional("cupy")
 
     for name in ("ur5", "panda", "puma560"):
         robot = dl.load(name)

@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.optional import optional
 
 MECHANISMS = ("four_bar", "parallel_3rr", "stewart_platform", "robotiq_2f85", "cassie")
 QUANTITIES = (
@@ -173,10 +174,9 @@ def _compile(folder: Path, entry: dict[str, Any]) -> str:
 
 
 def _measured(folder: Path, entry: dict[str, Any], count: int) -> str:
-    import cupy as cp
+    cp = optional("cupy")
 
-    sys.path.insert(0, str(Path(__file__).parent))
-    from run import arranged, seconds
+    from benchmarks.gpu.run import arranged, seconds
 
     module = cp.RawModule(path=str((folder / entry["file"]).with_suffix(".cubin")))
     kernel, dtype = module.get_function(entry["name"]), entry["dtype"]

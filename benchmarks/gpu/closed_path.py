@@ -13,9 +13,10 @@ import argparse
 from typing import Any
 
 import numpy as np
-from device_path import queued
 
 import dalembert as dl
+from benchmarks.gpu.device_path import queued
+from benchmarks.optional import optional
 
 MECHANISMS = ("four_bar", "parallel_3rr", "robotiq_2f85", "stewart_platform")
 LIMITS = {"float32": 1e-3, "float64": 1e-9}
@@ -78,7 +79,7 @@ def main() -> None:
     parser.add_argument("--log2-batch", type=int, default=20)
     parser.add_argument("--only", default=",".join(MECHANISMS), help="mechanisms, with commas")
     chosen = parser.parse_args()
-    import cupy as cp
+    cp = optional("cupy")
 
     for name in chosen.only.split(","):
         closed = dl.load(name)

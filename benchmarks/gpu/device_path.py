@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import dalembert as dl
+from benchmarks.optional import optional
 from dalembert.kernels.call.rollout import Rollout
 from dalembert.kernels.cuda.device import DeviceKernel, DeviceRollout
 from dalembert.systems.rollout_runs import Made
@@ -57,7 +58,7 @@ def write(folder: Path) -> None:
 
 def check(folder: Path, log2_batch: int) -> None:
     """Every quantity and rollout in all precisions and layouts, and what becomes of odd arrays."""
-    import cupy as cp
+    cp = optional("cupy")
 
     made = pickle.loads((folder / "device_path.pickle").read_bytes())
     robot = dl.load(ROBOT)

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.optional import optional
+
 TOLERANCE, RESTARTS, SEED = 1e-9, 300, 0
 
 
@@ -123,7 +125,7 @@ class Arm:
 
 def run(folder: Path, log2: int) -> None:
     """The table."""
-    import cupy as cp
+    cp = optional("cupy")
 
     card = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(f"{card}, CuPy {cp.__version__}; 2^{log2} targets, 1e-9 m and rad, limits on\n")
@@ -155,7 +157,7 @@ def run(folder: Path, log2: int) -> None:
 
 def library(log2: int) -> None:
     """`robot.inverse_kinematics` of CuPy arrays, checked by `pose` on the host."""
-    import cupy as cp
+    cp = optional("cupy")
 
     from benchmarks.arms import ARMS
 

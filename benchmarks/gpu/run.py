@@ -1,4 +1,4 @@
-"""Check and time the kernels of a folder written by generate.py. Needs CuPy and nothing else.
+"""Check and time the kernels of a folder written by generate.py. Needs CuPy.
 
     python run.py FOLDER [--log2-batch 21] [--only SUBSTRING]
 
@@ -16,8 +16,11 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-import cupy as cp
 import numpy as np
+
+from benchmarks.optional import optional
+
+cp = optional("cupy")
 
 REPEATS = 15
 MOST_BYTES = 24 * 10**9  # of a batch in float64; wider results have fewer states

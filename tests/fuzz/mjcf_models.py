@@ -24,7 +24,9 @@ from tests.constraints.mujoco_loops import Peer as ClosedPeer
 from tests.fuzz.grammar import MJCF_GEOMS, Writer
 from tests.importers.test_mjcf import Peer, friction
 
-AGREEMENT = 1e-9  # beside the largest of the terms that are added up
+# beside the largest of the terms that are added up; MuJoCo takes frames that are turned by less than
+# 1e-6 as not turned, which is seen up to 5e-9
+AGREEMENT = 1e-8
 CLOSED = 1e-6  # of accelerations under equalities, whose drift is taken by differences
 NOTHING = 1e-9  # singular values of scaled rows below this are none
 SINGULAR = 1e10  # condition of M beyond which accelerations are nobody's
@@ -456,6 +458,8 @@ class Beside(Peer):
         scale = max(1.0, np.abs(M).max())
         if (error := np.abs(robot.reference("mass_matrix", q) - M).max()) > AGREEMENT * scale:
             return f"M differs by {error / scale:.1e}"
+        if np.linalg.cond(M) > SINGULAR:
+            return ""
         driven, rates = np.zeros(robot.nv), np.zeros(0)
         if places:
             state = {"activation": w} if active else {}
